@@ -1,0 +1,140 @@
+//! Builds what Rust alone cannot express: the bindings to libpcp, the C shims, the version nodes of the
+//! shared library, and the pkg-config file.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, io};
+
+/// The functions of libpcp that we call. Public ones first, then the private ones, each of which has its
+/// reason beside its prototype in `capi/wrapper.h`.
+const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig|pmGetOptionalConfig|pmSetDebug|\
+     pmOpenLog|pmprintf|pmgetopt_r|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
+     __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmIgnoreSignalPIPE|\
+     __pmGetContextLabels|__pmGetDomainLabels|__pmAttrStr_r|\
+     __pmNewPMNS|__pmAddPMNSNode|__pmFreePMNS";
+
+/// The types and constants of the PMAPI that cross the edge.
+const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmValueSet|pmValueBlock|pmResult|pmProfile|\
+     pmInDomProfile|pmInResult|pmLabel|pmLabelSet|pmOptions|pmLongOptions|pmEventArray|pmHighResEventArray|\
+     __pmnsTree|__pmnsNode";
+
+fn main() {
+    println!("cargo::rerun-if-changed=capi");
+    println!("cargo::rustc-check-cfg=cfg(pcp7)");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let libpcp = libpcp();
+    bindings(&libpcp, &out);
+    shims(&libpcp);
+    versioned_link(&out);
+    pkgconfig(&libpcp, &out);
+}
+
+/// Finds libpcp, links it, and tells the sources which generation it is.
+fn libpcp() -> pkg_config::Library {
+    let found = pkg_config::Config::new().atleast_version("6.0").probe("libpcp");
+    let library = found.unwrap_or_else(|error| {
+        panic!("libpcp is missing: install libpcp3-dev (Debian) or pcp-libs-devel (RPM), see README.md\n{error}")
+    });
+    let major = library
+        .version
+        .split('.')
+        .next()
+        .and_then(|text| text.parse::<u32>().ok());
+    if major.expect("the version of libpcp.pc starts with a number") >= 7 {
+        println!("cargo::rustc-cfg=pcp7");
+    }
+    library
+}
+
+/// Generates the Rust view of libpcp's headers.
+fn bindings(libpcp: &pkg_config::Library, out: &Path) {
+    let includes = libpcp.include_paths.iter().map(|path| format!("-I{}", path.display()));
+    bindgen::Builder::default()
+        .header("capi/wrapper.h")
+        .clang_args(includes)
+        .allowlist_function(LIBPCP_FUNCTIONS)
+        .allowlist_type(LIBPCP_TYPES)
+        .allowlist_var("pmDebugOptions|PM_.*|PMAPI_.*|PMNS_.*")
+        .blocklist_type("timeval|timespec|time_t|_IO_FILE|FILE|__time_t|__suseconds_t|__syscall_slong_t")
+        .raw_line("use libc::{FILE, timeval, timespec, time_t};")
+        .derive_debug(false)
+        .layout_tests(true)
+        .generate()
+        .expect("bindgen reads capi/wrapper.h: is libclang-dev installed?")
+        .write_to_file(out.join("libpcp.rs"))
+        .expect("OUT_DIR is writable");
+}
+
+/// Compiles the two functions that are variadic in C, and links them in whole: nothing in Rust calls them.
+fn shims(libpcp: &pkg_config::Library) {
+    if !Path::new("capi/shim.c").exists() {
+        return;
+    }
+    cc::Build::new()
+        .file("capi/shim.c")
+        .includes(&libpcp.include_paths)
+        .warnings_into_errors(true)
+        .link_lib_modifier("+whole-archive")
+        .compile("pcp_pmda_shim");
+}
+
+/// Gives the shared library its SONAME and the version nodes of `capi/exports.map`.
+///
+/// rustc adds an anonymous version script of its own; GNU ld refuses a second one and lld ignores it. So a
+/// small wrapper around GNU ld exchanges the script, and `-B` makes the compiler driver find the wrapper.
+fn versioned_link(out: &Path) {
+    let directory = out.join("ld");
+    let wrapper = directory.join("ld.bfd");
+    let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let text = fs::read_to_string("capi/ld-wrapper.in")
+        .expect("capi/ld-wrapper.in is part of the sources")
+        .replace("@MAP@", &format!("{root}/capi/exports.map"))
+        .replace("@WRAPPER@", &wrapper.display().to_string())
+        .replace("@LD@", &real_linker());
+    install_executable(&directory, &wrapper, &text).expect("OUT_DIR is writable");
+    println!("cargo::rustc-cdylib-link-arg=-B{}", directory.display());
+    println!("cargo::rustc-cdylib-link-arg=-fuse-ld=bfd");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libpcp_pmda.so.3");
+}
+
+/// The path of GNU ld as the C compiler finds it.
+fn real_linker() -> String {
+    let answer = Command::new("cc")
+        .arg("-print-prog-name=ld.bfd")
+        .output()
+        .expect("a C compiler named cc is installed");
+    String::from_utf8(answer.stdout)
+        .expect("the compiler prints a path")
+        .trim()
+        .to_owned()
+}
+
+fn install_executable(directory: &Path, file: &Path, text: &str) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    fs::write(file, text)?;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755))
+}
+
+/// Fills in `pcp_pmda.pc.in`. PREFIX, LIBDIR and INCLUDEDIR come from the environment (`make install`).
+fn pkgconfig(libpcp: &pkg_config::Library, out: &Path) {
+    println!("cargo::rerun-if-changed=pcp_pmda.pc.in");
+    let setting = |name: &str, default: &str| {
+        println!("cargo::rerun-if-env-changed={name}");
+        env::var(name).unwrap_or_else(|_| default.to_owned())
+    };
+    let pcp_include = libpcp
+        .include_paths
+        .first()
+        .map_or_else(|| "/usr/include/pcp".to_owned(), |path| path.display().to_string());
+    let text = fs::read_to_string("pcp_pmda.pc.in")
+        .expect("pcp_pmda.pc.in is part of the sources")
+        .replace("@PREFIX@", &setting("PREFIX", "/usr/local"))
+        .replace("@LIBDIR@", &setting("LIBDIR", "${exec_prefix}/lib"))
+        .replace("@INCLUDEDIR@", &setting("INCLUDEDIR", "${prefix}/include/pcp"))
+        .replace("@PCP_INCLUDEDIR@", &pcp_include)
+        .replace("@LIBS_PRIVATE@", "-lpthread -ldl -lm -lgcc_s")
+        .replace("@VERSION@", &libpcp.version);
+    fs::write(out.join("libpcp_pmda.pc"), text).expect("OUT_DIR is writable");
+}

@@ -1,0 +1,40 @@
+/*
+ * What bindgen reads: the public interface of libpcp, and the few private functions that cannot be avoided
+ * because the state that they change lives inside libpcp and is visible to other code in the process.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <pcp/pmapi.h>
+
+/* pmdaDaemon: changes how libpcp prints values and logs time-outs. */
+extern void __pmSetInternalState(int);
+/* pmdaConnect: agents call libpcp's PDU functions on the same descriptors. */
+extern int __pmSetVersionIPC(int, int);
+extern int __pmSetSocketIPC(int);
+/* The once-only memory of "SIGPIPE is ignored" is libpcp's. */
+extern int __pmIgnoreSignalPIPE(void);
+/* pmdaLabel: the default labels of a context and a domain. */
+extern int __pmGetContextLabels(pmLabelSet **);
+extern int __pmGetDomainLabels(int, const char *, pmLabelSet **);
+/* pmdaAttribute: the names of attributes, under -Dattr only. */
+extern char *__pmAttrStr_r(int, const char *, char *, size_t);
+
+/* Name-space trees are libpcp's: language bindings build and free them with libpcp's own functions. */
+typedef struct __pmnsNode {
+    struct __pmnsNode	*parent;
+    struct __pmnsNode	*next;
+    struct __pmnsNode	*first;
+    struct __pmnsNode	*hash;
+    char		*name;
+    pmID		pmid;
+} __pmnsNode;
+typedef struct __pmnsTree {
+    __pmnsNode		*root;
+    __pmnsNode		**htab;
+    int			htabsize;
+    int			mark_state;
+} __pmnsTree;
+extern int __pmNewPMNS(__pmnsTree **);
+extern int __pmAddPMNSNode(__pmnsTree *, int, const char *);
+extern void __pmFreePMNS(__pmnsTree *);

@@ -1,0 +1,134 @@
+//! The one error type of the library: a negative code, as PCP's functions return it.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::io;
+
+/// A failure, as the negative number that crosses the C edge: a `PM_ERR_*` code or `-errno`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Error(i32);
+
+/// The result of everything that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        impl Error {
+            $($(#[$doc])* pub const $name: Error = Error($code);)*
+
+            /// The symbolic name of the code where it has one.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self { $(Error::$name => Some(stringify!($name)),)* _ => None }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Out of luck: no more specific code applies.
+    GENERIC = -12345;
+    /// No help text.
+    TEXT = -12349;
+    /// The metric is not supported by this version of the application.
+    APPVERSION = -12350;
+    /// No value.
+    VALUE = -12351;
+    /// Unknown metric name.
+    NAME = -12357;
+    /// Unknown metric identifier.
+    PMID = -12358;
+    /// Unknown instance domain.
+    INDOM = -12359;
+    /// Unknown instance.
+    INST = -12360;
+    /// A conversion is not possible.
+    CONV = -12362;
+    /// A negative number where none may be.
+    SIGN = -12364;
+    /// A malformed PDU, or a failure of the transport.
+    IPC = -12366;
+    /// End of file.
+    EOF = -12368;
+    /// No such context (for event arrays: no such handle).
+    NOCONTEXT = -12376;
+    /// Not allowed.
+    PERMISSION = -12387;
+    /// Try again later.
+    AGAIN = -12389;
+    /// The client's connection is gone: an end of context.
+    NOTCONN = -12391;
+    /// Unknown or illegal type.
+    TYPE = -12397;
+    /// Unknown container.
+    NOCONTAINER = -12399;
+    /// Too big.
+    TOOBIG = -12444;
+    /// Not yet implemented by the agent.
+    NYI = -21344;
+}
+
+impl Error {
+    /// The error of a failed system call: `-errno`.
+    #[must_use]
+    pub const fn os(errno: i32) -> Error {
+        Error(if errno > 0 { -errno } else { errno })
+    }
+
+    /// The invalid-argument error, `-EINVAL`.
+    pub const INVAL: Error = Error(-22);
+    /// Out of memory, `-ENOMEM`.
+    pub const NOMEM: Error = Error(-12);
+
+    /// Takes over a code that C returned; `Ok` holds what is not negative.
+    ///
+    /// # Errors
+    /// The code itself when it is negative.
+    pub const fn check(code: i32) -> Result<i32> {
+        if code < 0 { Err(Error(code)) } else { Ok(code) }
+    }
+
+    /// The negative number that C callers see.
+    #[must_use]
+    pub const fn code(self) -> i32 {
+        self.0
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        error.raw_os_error().map_or(Error::GENERIC, Error::os)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(out, "{name}({})", self.0),
+            None => write!(out, "Error({})", self.0),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, out)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_keep_their_sign() {
+        assert_eq!(Error::os(2).code(), -2);
+        assert_eq!(Error::os(-2).code(), -2);
+        assert_eq!(Error::check(-12345), Err(Error::GENERIC));
+        assert_eq!(Error::check(7), Ok(7));
+        assert_eq!(format!("{:?}", Error::PMID), "PMID(-12358)");
+    }
+}

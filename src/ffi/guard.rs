@@ -1,0 +1,36 @@
+//! The panic guard that every exported function goes through.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::ret::CReturn;
+use crate::libpcp::log;
+use crate::log::Level;
+
+/// Runs the body of an exported function and turns its result into what C gets.
+///
+/// A panic must not cross the edge: pmcd loads this library into its own process. It is logged, and the caller
+/// sees the failure value of the type, `PM_ERR_GENERIC` or NULL (MAIN-54).
+#[inline]
+pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
+    // Unwind safety: what a panic may leave half done is behind locks that are released while unwinding, and
+    // every core module keeps its invariants at each point where it can panic.
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(value) => value.into_c(),
+        Err(panic) => caught::<R>(&*panic),
+    }
+}
+
+/// The way out after a panic, kept out of line: it is never taken.
+#[cold]
+#[inline(never)]
+fn caught<R: CReturn>(panic: &(dyn Any + Send)) -> R::C {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned());
+    // Logging could panic as well; then there is nothing left to say.
+    let _ = catch_unwind(|| log::notify(Level::Crit, format!("libpcp_pmda: internal error: {text}").as_bytes()));
+    R::failed()
+}

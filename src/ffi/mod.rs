@@ -1,0 +1,13 @@
+//! The Rust side of the C edge: one file a function family, and the tools that they share.
+//!
+//! An exported function here takes its arguments apart ([`arg`]), calls the core, and turns the result into C
+//! ([`ret`]), all under one panic guard ([`guard`]); it holds no logic. Together with `libpcp` this is the only
+//! place for `unsafe`, and no lock or borrow is held while C code runs.
+
+#[macro_use]
+mod guard;
+mod arg;
+mod context;
+mod memory;
+mod ret;
+pub mod types;

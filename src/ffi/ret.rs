@@ -1,0 +1,78 @@
+//! The one place where a result becomes what a C function returns.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use crate::error::{Error, Result};
+
+/// What an exported function's body may return, and how C sees it.
+pub(crate) trait CReturn {
+    /// The C type.
+    type C;
+
+    /// The value as C sees it.
+    fn into_c(self) -> Self::C;
+
+    /// What C sees after a panic.
+    fn failed() -> Self::C;
+}
+
+/// A status or a count; an error is its negative code.
+impl CReturn for Result<c_int> {
+    type C = c_int;
+
+    fn into_c(self) -> c_int {
+        self.unwrap_or_else(Error::code)
+    }
+
+    fn failed() -> c_int {
+        Error::GENERIC.code()
+    }
+}
+
+/// Success is 0.
+impl CReturn for Result<()> {
+    type C = c_int;
+
+    fn into_c(self) -> c_int {
+        self.map_or_else(Error::code, |()| 0)
+    }
+
+    fn failed() -> c_int {
+        Error::GENERIC.code()
+    }
+}
+
+/// A number that is not a status, as it is.
+impl CReturn for c_int {
+    type C = c_int;
+
+    fn into_c(self) -> c_int {
+        self
+    }
+
+    fn failed() -> c_int {
+        Error::GENERIC.code()
+    }
+}
+
+impl CReturn for () {
+    type C = ();
+
+    fn into_c(self) {}
+
+    fn failed() {}
+}
+
+/// A pointer; "none" and a panic are NULL.
+impl<T> CReturn for *mut T {
+    type C = *mut T;
+
+    fn into_c(self) -> *mut T {
+        self
+    }
+
+    fn failed() -> *mut T {
+        ptr::null_mut()
+    }
+}

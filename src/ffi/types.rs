@@ -1,0 +1,267 @@
+//! The public structures of the library, laid out as C sees them.
+//!
+//! Objects of these types belong to C: agents and pmcd rewrite their fields at any time, so nothing here is
+//! cached, and a field is read afresh at each use (`docs/ARCHITECTURE.md`).
+
+#![allow(non_camel_case_types, non_snake_case)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::offset_of;
+
+pub use crate::libpcp::bindings::{
+    pmAtomValue, pmDesc, pmEventArray, pmHighResEventArray, pmID, pmInDom, pmInDomProfile, pmInResult, pmLabel,
+    pmLabelSet, pmLongOptions, pmProfile, pmResult, pmValue, pmValueBlock, pmValueSet,
+};
+
+/// A result of a fetch as it crosses this interface: the time stamp is a `struct timeval`. PCP 6 names it
+/// `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is the same (FETCH-1).
+pub type pmdaResult = pmResult;
+
+/// A name-space tree, libpcp's own structure (TREE-1).
+pub type pmdaNameSpace = crate::libpcp::bindings::__pmnsTree;
+
+/// One instance of a classic instance domain.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pmdaInstid {
+    /// Internal instance identifier.
+    pub i_inst: c_int,
+    /// External instance name.
+    pub i_name: *mut c_char,
+}
+
+/// A classic instance domain: a table that the agent owns.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pmdaIndom {
+    /// The identifier; `pmdaInit` stamps the agent's domain into it.
+    pub it_indom: pmInDom,
+    /// Number of instances.
+    pub it_numinst: c_int,
+    /// The instances.
+    pub it_set: *mut pmdaInstid,
+}
+
+/// One metric of an agent.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pmdaMetric {
+    /// The agent's own.
+    pub m_user: *mut c_void,
+    /// The description.
+    pub m_desc: pmDesc,
+}
+
+/// Gives one value to `pmdaFetch`.
+pub type pmdaFetchCallBack = Option<unsafe extern "C" fn(*mut pmdaMetric, c_uint, *mut pmAtomValue) -> c_int>;
+/// Cleans up a result after it was sent.
+pub type pmdaResultCallBack = Option<unsafe extern "C" fn(*mut pmdaResult)>;
+/// Runs when a PDU has arrived.
+pub type pmdaCheckCallBack = Option<unsafe extern "C" fn() -> c_int>;
+/// Runs when a PDU has been served.
+pub type pmdaDoneCallBack = Option<unsafe extern "C" fn()>;
+/// Runs when a client context ends.
+pub type pmdaEndContextCallBack = Option<unsafe extern "C" fn(c_int)>;
+/// Gives the labels of one instance.
+pub type pmdaLabelCallBack = Option<unsafe extern "C" fn(pmInDom, c_uint, *mut *mut pmLabelSet) -> c_int>;
+
+/// How an agent talks to pmcd: `pmdaIoType`, an enumeration in C. Agents store it as a number.
+pub type pmdaIoType = c_uint;
+
+/// What belongs to an agent beside its dispatch table (INIT-2). Its fields are the live state: agents read and
+/// write them directly.
+#[repr(C)]
+pub struct pmdaExt {
+    /// `PMDA_EXT_*` bits.
+    pub e_flags: c_uint,
+    /// Private to this library.
+    pub e_ext: *mut c_void,
+    /// Socket or service name.
+    pub e_sockname: *mut c_char,
+    /// Name of the agent; the caller's pointer, not a copy.
+    pub e_name: *const c_char,
+    /// Path of the log file.
+    pub e_logfile: *const c_char,
+    /// Path of the help database.
+    pub e_helptext: *const c_char,
+    /// 0 is good.
+    pub e_status: c_int,
+    /// Descriptor from pmcd.
+    pub e_infd: c_int,
+    /// Descriptor to pmcd.
+    pub e_outfd: c_int,
+    /// Port number.
+    pub e_port: c_int,
+    /// 0 while a singular value is due, else -1 (INST-4).
+    pub e_singular: c_int,
+    /// Position in an instance domain, -1 at its end (INST-4).
+    pub e_ordinal: c_int,
+    /// 1 when the item field of a metric is its index in the table.
+    pub e_direct: c_int,
+    /// The agent's domain.
+    pub e_domain: c_int,
+    /// Number of metrics.
+    pub e_nmetrics: c_int,
+    /// Number of classic instance domains.
+    pub e_nindoms: c_int,
+    /// Handle of the help database, negative when there is none.
+    pub e_help: c_int,
+    /// The profile received last.
+    pub e_prof: *mut pmProfile,
+    /// How the agent talks to pmcd.
+    pub e_io: pmdaIoType,
+    /// The classic instance domains.
+    pub e_indoms: *mut pmdaIndom,
+    /// The instance domain being walked.
+    pub e_idp: *mut pmdaIndom,
+    /// The metrics.
+    pub e_metrics: *mut pmdaMetric,
+    /// Cleans up after a fetch.
+    pub e_resultCallBack: pmdaResultCallBack,
+    /// Gives the values.
+    pub e_fetchCallBack: pmdaFetchCallBack,
+    /// Runs when a PDU has arrived.
+    pub e_checkCallBack: pmdaCheckCallBack,
+    /// Runs when a PDU has been served.
+    pub e_doneCallBack: pmdaDoneCallBack,
+    /// The client context of the request.
+    pub e_context: c_int,
+    /// Runs when a client context ends.
+    pub e_endCallBack: pmdaEndContextCallBack,
+    /// Gives the labels of one instance.
+    pub e_labelCallBack: pmdaLabelCallBack,
+}
+
+/// The dispatch table of an agent. The structure has grown with the interface version: an agent of an older
+/// version may own a shorter one, so a method is touched only when its version has it (INIT-1).
+#[repr(C)]
+pub struct pmdaInterface {
+    /// The agent's domain.
+    pub domain: c_int,
+    /// Three bit-fields: see [`Comm`].
+    pub comm: Comm,
+    /// 0 is good.
+    pub status: c_int,
+    /// The extension; allocated by this library.
+    pub ext: *mut pmdaExt,
+    /// Takes the instance profile.
+    pub profile: Option<unsafe extern "C" fn(*mut pmProfile, *mut pmdaExt) -> c_int>,
+    /// Fetches values.
+    pub fetch: Option<unsafe extern "C" fn(c_int, *mut pmID, *mut *mut pmdaResult, *mut pmdaExt) -> c_int>,
+    /// Describes a metric.
+    pub desc: Option<unsafe extern "C" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int>,
+    /// Lists instances.
+    pub instance:
+        Option<unsafe extern "C" fn(pmInDom, c_int, *mut c_char, *mut *mut pmInResult, *mut pmdaExt) -> c_int>,
+    /// Gives help.
+    pub text: Option<unsafe extern "C" fn(c_int, c_int, *mut *mut c_char, *mut pmdaExt) -> c_int>,
+    /// Stores values.
+    pub store: Option<unsafe extern "C" fn(*mut pmdaResult, *mut pmdaExt) -> c_int>,
+    /// Version 4 and up: the identifier of a name.
+    pub pmid: Option<unsafe extern "C" fn(*const c_char, *mut pmID, *mut pmdaExt) -> c_int>,
+    /// Version 4 and up: the names of an identifier.
+    pub name: Option<unsafe extern "C" fn(pmID, *mut *mut *mut c_char, *mut pmdaExt) -> c_int>,
+    /// Version 4 and up: the names below a name.
+    pub children: Option<
+        unsafe extern "C" fn(*const c_char, c_int, *mut *mut *mut c_char, *mut *mut c_int, *mut pmdaExt) -> c_int,
+    >,
+    /// Version 6 and up: takes an attribute of a client.
+    pub attribute: Option<unsafe extern "C" fn(c_int, c_int, *const c_char, c_int, *mut pmdaExt) -> c_int>,
+    /// Version 7 and up: gives label sets.
+    pub label: Option<unsafe extern "C" fn(c_int, c_int, *mut *mut pmLabelSet, *mut pmdaExt) -> c_int>,
+}
+
+/// `pmdaInterface.comm`: interface version (bits 0-7), PMAPI version (8-15) and flags (16-31).
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Comm(pub c_uint);
+
+impl Comm {
+    /// The interface version of the agent.
+    #[must_use]
+    pub const fn interface(self) -> u32 {
+        self.0 & 0xff
+    }
+
+    /// The optional features that the agent asks for.
+    #[must_use]
+    pub const fn flags(self) -> u32 {
+        self.0 >> 16
+    }
+
+    /// The same with another interface version.
+    #[must_use]
+    pub const fn with_interface(self, version: u32) -> Comm {
+        Comm((self.0 & !0xff) | (version & 0xff))
+    }
+
+    /// The same with another PMAPI version.
+    #[must_use]
+    pub const fn with_pmapi(self, version: u32) -> Comm {
+        Comm((self.0 & !0xff00) | ((version & 0xff) << 8))
+    }
+
+    /// The same with other flags.
+    #[must_use]
+    pub const fn with_flags(self, flags: u32) -> Comm {
+        Comm((self.0 & 0xffff) | (flags << 16))
+    }
+}
+
+/// Options of an agent's command line (INIT-3). The fields up to `opt_last_nonopt` are libpcp's `pmOptions`.
+#[repr(C)]
+pub struct pmdaOptions {
+    /// 0: set by the library.
+    pub version: c_int,
+    /// `PM_OPTFLAG_*` bits.
+    pub flags: c_int,
+    /// Letters.
+    pub short_options: *const c_char,
+    /// Words.
+    pub long_options: *mut pmLongOptions,
+    /// For the usage message.
+    pub short_usage: *const c_char,
+    /// Asked before the built-in handling.
+    pub r#override: Option<unsafe extern "C" fn(c_int, *mut pmdaOptions) -> c_int>,
+    /// Which long option was found.
+    pub index: c_int,
+    /// Index of the next argument.
+    pub optind: c_int,
+    /// Whether errors are printed.
+    pub opterr: c_int,
+    /// The character that caused an error.
+    pub optopt: c_int,
+    /// The argument of the option.
+    pub optarg: *mut c_char,
+    /// Internal to getopt.
+    pub __initialized: c_int,
+    /// Internal to getopt.
+    pub __nextchar: *mut c_char,
+    /// Internal to getopt.
+    pub __ordering: c_int,
+    /// Internal to getopt.
+    pub __posixly_correct: c_int,
+    /// Internal to getopt.
+    pub __first_nonopt: c_int,
+    /// Internal to getopt.
+    pub __last_nonopt: c_int,
+    /// Number of errors.
+    pub errors: c_int,
+    /// The argument of `-U`.
+    pub username: *mut c_char,
+}
+
+// The layout on LP64, as the specification lists it; tests/layout.rs compares with the installed header.
+const _: () = {
+    assert!(size_of::<pmdaInstid>() == 16 && size_of::<pmdaIndom>() == 16 && size_of::<pmdaMetric>() == 32);
+    assert!(size_of::<pmdaExt>() == 192 && size_of::<pmdaInterface>() == 112 && size_of::<pmdaOptions>() == 112);
+    assert!(offset_of!(pmdaExt, e_status) == 48 && offset_of!(pmdaExt, e_prof) == 96);
+    assert!(offset_of!(pmdaExt, e_metrics) == 128 && offset_of!(pmdaExt, e_context) == 168);
+    assert!(offset_of!(pmdaExt, e_labelCallBack) == 184);
+    assert!(offset_of!(pmdaInterface, ext) == 16 && offset_of!(pmdaInterface, pmid) == 72);
+    assert!(offset_of!(pmdaInterface, attribute) == 96 && offset_of!(pmdaInterface, label) == 104);
+    assert!(offset_of!(pmdaOptions, optarg) == 56 && offset_of!(pmdaOptions, username) == 104);
+    assert!(size_of::<pmResult>() == 32 && size_of::<pmValueSet>() == 32 && size_of::<pmValue>() == 16);
+    assert!(size_of::<pmProfile>() == 16 && size_of::<pmInDomProfile>() == 24 && size_of::<pmInResult>() == 24);
+    assert!(size_of::<pmLabel>() == 8 && size_of::<pmLabelSet>() == 40);
+};

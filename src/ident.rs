@@ -1,0 +1,110 @@
+//! Identifiers of metrics and instance domains: 32-bit numbers with a structure (WIRE-40).
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+/// A metric identifier: domain (9 bits), cluster (12 bits) and item (10 bits), with a flag in the top bit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(transparent)]
+pub struct MetricId(pub u32);
+
+/// An instance domain identifier: domain (9 bits) and serial (22 bits), with a flag in the top bit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(transparent)]
+pub struct InDom(pub u32);
+
+impl MetricId {
+    /// "No metric", `PM_ID_NULL`.
+    pub const NULL: MetricId = MetricId(u32::MAX);
+
+    /// The domain of the agent that owns the metric.
+    #[must_use]
+    pub const fn domain(self) -> u32 {
+        (self.0 >> 22) & 0x1ff
+    }
+
+    /// The cluster that the agent put the metric into.
+    #[must_use]
+    pub const fn cluster(self) -> u32 {
+        (self.0 >> 10) & 0xfff
+    }
+
+    /// The metric's number in its cluster.
+    #[must_use]
+    pub const fn item(self) -> u32 {
+        self.0 & 0x3ff
+    }
+
+    /// The same metric in another domain, as set-up stamps it (INIT-41).
+    #[must_use]
+    pub const fn in_domain(self, domain: u32) -> MetricId {
+        MetricId((self.0 & !(0x1ff << 22)) | ((domain & 0x1ff) << 22))
+    }
+}
+
+impl InDom {
+    /// "No instance domain", `PM_INDOM_NULL`: the metric has a single value.
+    pub const NULL: InDom = InDom(u32::MAX);
+
+    /// The domain of the agent that owns the instance domain.
+    #[must_use]
+    pub const fn domain(self) -> u32 {
+        (self.0 >> 22) & 0x1ff
+    }
+
+    /// The agent's own number for it.
+    #[must_use]
+    pub const fn serial(self) -> u32 {
+        self.0 & 0x3f_ffff
+    }
+
+    /// Builds an identifier with flag 0 (INIT-41).
+    #[must_use]
+    pub const fn new(domain: u32, serial: u32) -> InDom {
+        InDom(((domain & 0x1ff) << 22) | (serial & 0x3f_ffff))
+    }
+
+    /// Whether this is [`InDom::NULL`].
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.0 == u32::MAX
+    }
+}
+
+/// `domain.cluster.item`, as `pmIDStr` prints it.
+impl fmt::Display for MetricId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == MetricId::NULL {
+            return out.write_str("PM_ID_NULL");
+        }
+        write!(out, "{}.{}.{}", self.domain(), self.cluster(), self.item())
+    }
+}
+
+/// `domain.serial`, as `pmInDomStr` prints it.
+impl fmt::Display for InDom {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_null() {
+            return out.write_str("PM_INDOM_NULL");
+        }
+        write!(out, "{}.{}", self.domain(), self.serial())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// WIRE-40: the bits of both identifiers.
+    #[test]
+    fn parts_and_text() {
+        let metric = MetricId(0x3f40_2409);
+        assert_eq!((metric.domain(), metric.cluster(), metric.item()), (253, 9, 9));
+        assert_eq!(metric.to_string(), "253.9.9");
+        assert_eq!(metric.in_domain(3).to_string(), "3.9.9");
+        assert_eq!(InDom::new(253, 7).to_string(), "253.7");
+        assert_eq!(MetricId::NULL.to_string(), "PM_ID_NULL");
+        assert_eq!(InDom::NULL.to_string(), "PM_INDOM_NULL");
+    }
+}

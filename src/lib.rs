@@ -1,0 +1,12 @@
+//! A drop-in replacement for libpcp_pmda, the library that the agents of Performance Co-Pilot stand on.
+//!
+//! C pointers come in at [`ffi`], become safe Rust values once, are served by safe modules that know nothing
+//! of C, and go back out at [`ffi`]. `docs/ARCHITECTURE.md` shows the house; the requirement numbers in the
+//! documentation (CACHE-12, WIRE-51 …) are those of the specification that the tests cite.
+
+pub mod context;
+pub mod error;
+pub mod ffi;
+pub mod ident;
+mod libpcp;
+pub mod log;

@@ -1,0 +1,82 @@
+//! The way to libpcp's log, to stderr, and to the debug options.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::io::Write;
+
+use super::bindings as pcp;
+use crate::error::Error;
+use crate::log::{Journal, Level, Message};
+
+/// A debug option of `-D`, read afresh each time: agents and `pmStore` change them while we run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Debug {
+    Pdu,
+    Context,
+    Indom,
+    Libpmda,
+    Auth,
+    Attr,
+    Desperate,
+    Labels,
+}
+
+/// Whether the debug option is set.
+pub(crate) fn debug(option: Debug) -> bool {
+    let options = &raw const pcp::pmDebugOptions;
+    // SAFETY: pmDebugOptions is a variable of libpcp that lives as long as the process; its fields are plain
+    // ints that other code may write at any time, so one volatile read each and no reference.
+    let value = unsafe {
+        match option {
+            Debug::Pdu => (&raw const (*options).pdu).read_volatile(),
+            Debug::Context => (&raw const (*options).context).read_volatile(),
+            Debug::Indom => (&raw const (*options).indom).read_volatile(),
+            Debug::Libpmda => (&raw const (*options).libpmda).read_volatile(),
+            Debug::Auth => (&raw const (*options).auth).read_volatile(),
+            Debug::Attr => (&raw const (*options).attr).read_volatile(),
+            Debug::Desperate => (&raw const (*options).desperate).read_volatile(),
+            Debug::Labels => (&raw const (*options).labels).read_volatile(),
+        }
+    };
+    value != 0
+}
+
+/// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
+pub(crate) fn notify(level: Level, text: &[u8]) {
+    let priority = match level {
+        Level::Crit => libc::LOG_CRIT,
+        Level::Err => libc::LOG_ERR,
+        Level::Warning => libc::LOG_WARNING,
+        Level::Info => libc::LOG_INFO,
+        Level::Debug => libc::LOG_DEBUG,
+    };
+    let mut line = text.to_vec();
+    line.push(0);
+    // SAFETY: the format asks for one C string, and `line` is NUL terminated and outlives the call.
+    unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), line.as_ptr().cast::<c_char>()) };
+}
+
+/// Writes debug output to stderr as it is. It has no better place to report a failure to, so it ignores one.
+pub(crate) fn trace(text: &[u8]) {
+    let _ = std::io::stderr().write_all(text);
+}
+
+/// Writes out and empties a journal; call it when nothing is locked.
+pub(crate) fn flush(journal: &mut Journal) {
+    for message in journal.drain() {
+        match message {
+            Message::Notify(level, text) => notify(level, &text),
+            Message::Trace(text) => trace(&text),
+        }
+    }
+}
+
+/// The text of an error code, as `pmErrStr` gives it.
+pub(crate) fn errstr(error: Error) -> String {
+    let mut buffer = [0 as c_char; pcp::PM_MAXERRMSGLEN as usize];
+    // SAFETY: the buffer has the length that is passed along, and pmErrStr_r terminates what it writes.
+    let text = unsafe {
+        pcp::pmErrStr_r(error.code(), buffer.as_mut_ptr(), buffer.len() as c_int);
+        CStr::from_ptr(buffer.as_ptr())
+    };
+    text.to_string_lossy().into_owned()
+}

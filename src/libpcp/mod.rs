@@ -1,0 +1,8 @@
+//! What we call in libpcp, and nothing else of the crate knows its names.
+//!
+//! Every wrapper takes and gives safe types; a private function of libpcp (`__pm…`) has its reason beside its
+//! prototype in `capi/wrapper.h`.
+
+pub(crate) mod bindings;
+pub(crate) mod log;
+pub(crate) mod version;

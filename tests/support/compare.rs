@@ -1,0 +1,107 @@
+//! Compares what two runs left behind, apart from times, process ids and directories.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::run::Outcome;
+
+/// Everything that a run shows: how it ended, its output, and its files with their contents.
+pub fn picture(outcome: &Outcome, directory: &Path) -> String {
+    let mut text = format!("end: {}\n", outcome.end);
+    for (name, bytes) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
+        text += &format!("--- {name}\n{}", readable(&steady(bytes, directory)));
+    }
+    for (name, bytes) in files(directory) {
+        text += &format!("--- file {name}\n{}", readable(&steady(&bytes, directory)));
+    }
+    text
+}
+
+/// Replaces what differs from run to run: log times, process ids, the private directory, time stamps of cache files.
+fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
+    static TIME: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(\.\d+)?\]"));
+    static PID: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"\] ([^ \n]+?)\(\d+\) (Critical|Error|Warning|Info|Debug):"));
+    static STAMP: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^(-?\d+) 1[6-9]\d{8} "));
+    let bytes = TIME.replace_all(bytes, &b"[TIME]"[..]);
+    let bytes = PID.replace_all(&bytes, &b"] $1(PID) $2:"[..]);
+    let bytes = STAMP.replace_all(&bytes, &b"$1 STAMP "[..]);
+    let name = directory.display().to_string();
+    let private = pattern(&regex::escape(&name));
+    private.replace_all(&bytes, &b"DIR"[..]).into_owned()
+}
+
+fn pattern(text: &str) -> Regex {
+    regex::bytes::RegexBuilder::new(text)
+        .unicode(false)
+        .build()
+        .expect("a valid pattern")
+}
+
+/// Escapes what a terminal cannot show, line by line, so that a difference can be read.
+fn readable(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let (line, end) = line
+            .strip_suffix(b"\n")
+            .map_or((line, "<no newline>\n"), |line| (line, "\n"));
+        text += &line
+            .escape_ascii()
+            .to_string()
+            .replace("\\\"", "\"")
+            .replace("\\'", "'");
+        text += end;
+    }
+    text
+}
+
+/// The regular files below `directory`, by name, with mode and content.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(next).expect("a directory of the test").flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().expect("a file of the test");
+            if kind.is_dir() {
+                open.push(path);
+            } else if kind.is_file() {
+                let name = path.strip_prefix(directory).expect("below").display().to_string();
+                let mode = std::os::unix::fs::PermissionsExt::mode(&entry.metadata().expect("metadata").permissions());
+                let bytes = fs::read(&path).unwrap_or_else(|error| error.to_string().into_bytes());
+                found.insert(format!("{name} mode {:o}", mode & 0o7777), bytes);
+            }
+        }
+    }
+    found
+}
+
+/// The first lines in which two pictures differ, with what stands around them; `None` when they are equal.
+pub fn difference(left: (&str, &str), right: (&str, &str)) -> Option<String> {
+    if left.1 == right.1 {
+        return None;
+    }
+    let (a, b): (Vec<_>, Vec<_>) = (left.1.lines().collect(), right.1.lines().collect());
+    let first = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let part = |lines: &[&str]| {
+        lines
+            .iter()
+            .skip(first.saturating_sub(5))
+            .take(14)
+            .map(|line| format!("    {line}\n"))
+            .collect::<String>()
+    };
+    Some(format!(
+        "first difference in line {}:\n  {}:\n{}  {}:\n{}",
+        first + 1,
+        left.0,
+        part(&a),
+        right.0,
+        part(&b)
+    ))
+}

@@ -1,0 +1,110 @@
+//! What the integration tests share: where the two libraries are, and how a C program is compiled and run.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod compare;
+pub mod run;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::{env, fs};
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Which of the two libraries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// The installed C library, the oracle.
+    C,
+    /// Ours, as cargo has just built it.
+    Ours,
+}
+
+impl Library {
+    /// The shared library's file.
+    pub fn file(self) -> PathBuf {
+        match self {
+            Library::C => pkg_config("libdir")
+                .join("libpcp_pmda.so.3")
+                .canonicalize()
+                .expect("libpcp-pmda3 is installed"),
+            Library::Ours => profile_dir().join("libpcp_pmda.so"),
+        }
+    }
+
+    /// A directory for `LD_LIBRARY_PATH` that holds this library under the names that programs ask for.
+    pub fn directory(self) -> PathBuf {
+        static MADE: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
+        MADE[self as usize]
+            .get_or_init(|| {
+                let directory = profile_dir().join("test-lib").join(format!("{self:?}"));
+                fs::create_dir_all(&directory).expect("target is writable");
+                for name in ["libpcp_pmda.so.3", "libpcp_pmda.so"] {
+                    relink(&self.file(), &directory.join(name));
+                }
+                directory
+            })
+            .clone()
+    }
+}
+
+/// Makes `link` point to `file` in one step: other test programs may be looking at it.
+fn relink(file: &Path, link: &Path) {
+    if fs::read_link(link).is_ok_and(|target| target == file) {
+        return;
+    }
+    let fresh = link.with_extension(format!("{}", std::process::id()));
+    std::os::unix::fs::symlink(file, &fresh).expect("target is writable");
+    fs::rename(&fresh, link).expect("target is writable");
+}
+
+/// `target/debug` or `target/release`: where cargo has put what this test belongs to.
+pub fn profile_dir() -> PathBuf {
+    let test = env::current_exe().expect("the test knows its own file");
+    test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_owned()
+}
+
+/// A directory variable of the installed `libpcp_pmda.pc`.
+pub fn pkg_config(variable: &str) -> PathBuf {
+    let output = Command::new("pkg-config")
+        .arg(format!("--variable={variable}"))
+        .arg("libpcp_pmda")
+        .output()
+        .expect("pkg-config is installed");
+    assert!(output.status.success(), "libpcp-pmda3-dev is not installed: make setup");
+    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+}
+
+/// Compiles one C file of `tests/` against the installed headers, linked with libpcp_pmda and libpcp.
+pub fn compile_c(source: &Path, program: &Path, extra: &[&str]) {
+    let output = Command::new("cc")
+        .args([
+            "-g",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-std=gnu11",
+            "-D_GNU_SOURCE",
+        ])
+        .args(["-Wno-deprecated-declarations"])
+        .arg("-I")
+        .arg(root().join("tests/c"))
+        .arg("-o")
+        .arg(program)
+        .arg(source)
+        .args(extra)
+        .args(["-lpcp_pmda", "-lpcp", "-lpthread", "-ldl"])
+        .output()
+        .expect("cc is installed");
+    assert!(
+        output.status.success(),
+        "{} does not compile:\n{}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

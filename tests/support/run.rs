@@ -1,0 +1,89 @@
+//! Runs a program on one of the libraries, in a private directory, bounded in time.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Library;
+
+/// What a program did.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Exit code, signal, or that it ran too long.
+    pub end: String,
+    /// What it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// What it wrote to stderr.
+    pub stderr: Vec<u8>,
+}
+
+/// Runs `program` in `directory` (made fresh) on `library`; a program that runs longer than `limit` is killed.
+///
+/// The program finds PCP's variable directory in its own directory: nothing of the system is touched.
+pub fn run(program: &Path, args: &[&str], library: Library, directory: &Path, limit: Duration) -> Outcome {
+    let _ = fs::remove_dir_all(directory);
+    fs::create_dir_all(directory.join("var/config")).expect("target is writable");
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir(directory)
+        .env("LD_LIBRARY_PATH", library.directory())
+        .env("PCP_VAR_DIR", directory.join("var"))
+        .env("PCP_SYSCONF_DIR", directory.join("etc"))
+        .env("PCP_TMPFILE_DIR", directory)
+        .env("TZ", "UTC")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
+    bounded(command, limit)
+}
+
+/// Runs a command to its end, or kills its process group after `limit`.
+pub fn bounded(mut command: Command, limit: Duration) -> Outcome {
+    let mut child = command
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+    let stdout = collect(child.stdout.take().expect("piped"));
+    let stderr = collect(child.stderr.take().expect("piped"));
+    let deadline = Instant::now() + limit;
+    let end = loop {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            break describe(status);
+        }
+        if Instant::now() >= deadline {
+            // SAFETY: kill has no memory effects; the group is our child's own.
+            unsafe { libc::kill(-i32::try_from(child.id()).expect("a process id"), libc::SIGKILL) };
+            child.wait().expect("our own child");
+            break format!("killed after {} s", limit.as_secs());
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    Outcome {
+        end,
+        stdout: stdout.join().expect("reader"),
+        stderr: stderr.join().expect("reader"),
+    }
+}
+
+fn collect(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        _ => "unknown".to_owned(),
+    }
+}
