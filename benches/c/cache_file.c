@@ -1,0 +1,75 @@
+/* The instance cache and its file. PCP_VAR_DIR is a private directory made by the runner. */
+#include <unistd.h>
+#include "bench.h"
+
+static void
+fill(long n, int keyed)
+{
+    long i;
+
+    for (i = 0; i < n; i++) {
+	if (keyed)
+	    pmdaCacheStoreKey(indom(1), PMDA_CACHE_ADD, name_of(i), sizeof(i), &i, NULL);
+	else
+	    pmdaCacheStore(indom(1), PMDA_CACHE_ADD, name_of(i), NULL);
+    }
+}
+
+static void
+save(long n, struct outcome *out)
+{
+    double start;
+
+    fill(n, 0);
+    start = now();
+    add(out, pmdaCacheOp(indom(1), PMDA_CACHE_SAVE));
+    out->ns = (now() - start) / n;
+}
+
+/* A file as the library writes it; the ids of keys are spread. */
+static void
+write_file(long n, int keyed)
+{
+    char path[1024];
+    FILE *file;
+    long i;
+    uint32_t state = 1;
+
+    snprintf(path, sizeof(path), "%s/config/pmda/%d.1", getenv("PCP_VAR_DIR"), DOMAIN);
+    file = fopen(path, "w");
+    must(file != NULL, path);
+    fprintf(file, "2 %d 2147483647\n", keyed);
+    for (i = 0; i < n; i++) {
+	if (keyed)
+	    fprintf(file, "%ld 1795229386 [%08x%08lx] %s\n", i * 2000 + next_random(&state) % 2000, 7u, i, name_of(i));
+	else
+	    fprintf(file, "%ld 1795229386 %s\n", i, name_of(i));
+    }
+    must(fclose(file) == 0, path);
+}
+
+static void
+load(long n, struct outcome *out, int keyed)
+{
+    double start;
+    int inst = -1;
+
+    pmdaCacheOp(indom(2), PMDA_CACHE_LOAD);	/* makes the directory */
+    write_file(n, keyed);
+    start = now();
+    add(out, pmdaCacheOp(indom(1), PMDA_CACHE_LOAD));
+    out->ns = (now() - start) / n;
+    add(out, pmdaCacheOp(indom(1), PMDA_CACHE_SIZE_INACTIVE));
+    pmdaCacheLookupName(indom(1), name_of(n / 2), &inst, NULL);
+    add(out, inst);
+}
+
+static void load_plain(long n, struct outcome *out) { load(n, out, 0); }
+static void load_keyed(long n, struct outcome *out) { load(n, out, 1); }
+
+const struct scenario cache_file_scenarios[] = {
+    { "save", save },
+    { "load, plain", load_plain },
+    { "load, keyed", load_keyed },
+    { NULL, NULL },
+};

@@ -1,0 +1,97 @@
+/* Event arrays and event queues. */
+#include "bench.h"
+
+static void
+arrays(long n, struct outcome *out)
+{
+    int handle = pmdaEventNewArray();
+    struct timeval when = { 1795229386, 42 };
+    pmAtomValue atom = { .ul = 7 };
+    long i, turn, turns = rounds(1000000) / n + 1;
+    pmEventArray *array = pmdaEventGetAddr(handle);
+    double start = now();
+
+    for (turn = 0; turn < turns; turn++) {
+	pmdaEventResetArray(handle);
+	for (i = 0; i < n; i++) {
+	    pmdaEventAddRecord(handle, &when, PM_EVENT_FLAG_POINT);
+	    pmdaEventAddParam(handle, PMDA_PMID(0, 1), PM_TYPE_U32, &atom);
+	}
+	array = pmdaEventGetAddr(handle);
+	add(out, array->ea_nrecords);
+    }
+    out->ns = (now() - start) / turns / n / 2;
+    add_bytes(out, array, array->ea_len);
+}
+
+static int
+decode(int handle, void *data, size_t size, struct timeval *when, void *cookie)
+{
+    pmAtomValue atom = { .ul = *(uint32_t *)data };
+
+    (void)size;
+    (void)cookie;
+    pmdaEventAddRecord(handle, when, PM_EVENT_FLAG_POINT);
+    pmdaEventAddParam(handle, PMDA_PMID(0, 1), PM_TYPE_U32, &atom);
+    return 1;
+}
+
+static int
+clients(int queue, long n, struct outcome *out)
+{
+    pmAtomValue atom;
+    long i;
+
+    for (i = 0; i < n; i++) {
+	pmdaEventNewClient(i);
+	pmdaEventSetAccess(i, queue, 1);
+	add(out, pmdaEventQueueRecords(queue, &atom, i, decode, NULL));
+    }
+    return queue;
+}
+
+static void
+append_fetch(long n, struct outcome *out)
+{
+    int queue = clients(pmdaEventNewQueue("bench", 1 << 24), 1, out);
+    struct timeval when = { 1795229386, 42 };
+    long turn, turns = rounds(1000000) / n + 1;
+    uint32_t i, event[4] = { 0 };
+    pmAtomValue atom;
+    double start = now();
+
+    for (turn = 0; turn < turns; turn++) {
+	for (i = 0; i < n; i++) {
+	    event[0] = i;
+	    add(out, pmdaEventQueueAppend(queue, event, sizeof(event), &when));
+	}
+	add(out, pmdaEventQueueRecords(queue, &atom, 0, decode, NULL));
+	add(out, ((pmEventArray *)atom.vbp)->ea_nrecords);
+    }
+    out->ns = (now() - start) / turns / n;
+}
+
+/* Every append evicts one event that no client has seen. */
+static void
+append_full(long n, struct outcome *out)
+{
+    uint32_t event[16] = { 0 };
+    int queue = clients(pmdaEventNewQueue("bench", 1000 * sizeof(event)), n, out);
+    struct timeval when = { 1795229386, 42 };
+    long i, count = rounds(20000);
+    double start;
+
+    for (i = 0; i < 1000; i++)
+	pmdaEventQueueAppend(queue, event, sizeof(event), &when);
+    start = now();
+    for (i = 0; i < count; i++)
+	add(out, pmdaEventQueueAppend(queue, event, sizeof(event), &when));
+    out->ns = (now() - start) / count;
+}
+
+const struct scenario event_scenarios[] = {
+    { "event array, record or parameter", arrays },
+    { "queue, append and fetch", append_fetch },
+    { "append to a full queue, many clients", append_full },
+    { NULL, NULL },
+};

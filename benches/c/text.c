@@ -1,0 +1,104 @@
+/* Help texts and labels. */
+#include <unistd.h>
+#include "bench.h"
+
+/* A help database with n metrics, each with a short text, written as newhelp does. */
+static int
+help(long n)
+{
+    char path[1024], file[1100];
+    FILE *dir, *pag;
+    uint32_t word[3] = { 0x50635068, 0x31320000, (uint32_t)n };
+    long i;
+
+    snprintf(path, sizeof(path), "%s/help", getenv("PCP_VAR_DIR"));
+    snprintf(file, sizeof(file), "%s.dir", path);
+    must((dir = fopen(file, "w")) != NULL, file);
+    snprintf(file, sizeof(file), "%s.pag", path);
+    must((pag = fopen(file, "w")) != NULL, file);
+    fputs("PcPh22\n", pag);
+    fwrite(word, sizeof(word), 1, dir);
+    for (i = 0; i < n; i++) {
+	word[0] = (DOMAIN << 22) | PMDA_PMID(i / 1000, i % 1000);
+	fprintf(pag, "\n@ m%ld ", i);
+	word[1] = ftell(pag);
+	fprintf(pag, "one line of %ld%c", i, 0);
+	word[2] = ftell(pag);
+	fprintf(pag, "long text of %ld%c", i, 0);
+	fwrite(word, sizeof(word), 1, dir);
+    }
+    must(fclose(dir) == 0 && fclose(pag) == 0, path);
+    i = pmdaOpenHelp(path);
+    must(i >= 0, "pmdaOpenHelp");
+    return i;
+}
+
+static void
+text(long n, struct outcome *out, int hit)
+{
+    int handle = help(n);
+    pmID id = (DOMAIN << 22) | (hit ? PMDA_PMID((n - 1) / 1000, (n - 1) % 1000) : PMDA_PMID(4000, 1));
+    pmdaInterface *dispatch = agent(NULL, 0, metric_table(1, PM_TYPE_U64, PM_INDOM_NULL, 1), 1, 0, (pmdaFetchCallBack)abort);
+    long i, count = rounds(100000);
+    char *answer;
+    double start;
+
+    dispatch->version.any.ext->e_help = handle;
+    start = now();
+    for (i = 0; i < count; i++) {
+	add(out, pmdaText(id, PM_TEXT_PMID | PM_TEXT_ONELINE, &answer, dispatch->version.any.ext));
+	add(out, answer ? (unsigned char)answer[0] : 0);
+    }
+    out->ns = (now() - start) / count;
+}
+
+static void text_last(long n, struct outcome *out) { text(n, out, 1); }
+static void text_miss(long n, struct outcome *out) { text(n, out, 0); }
+
+static int three;
+
+static int
+labels(pmInDom domain, unsigned int inst, pmLabelSet **set)
+{
+    (void)domain;
+    if (three)
+	return pmdaAddLabels(set, "{\"device\":\"sd%u\",\"kind\":\"disk\",\"slot\":%u}", inst, inst);
+    return pmdaAddLabels(set, "{\"device\":\"sd%u\"}", inst);
+}
+
+static void
+instance_labels(long n, struct outcome *out)
+{
+    pmdaInterface *dispatch = agent(NULL, 0, metric_table(1, PM_TYPE_U64, 1, 1), 1, 0, (pmdaFetchCallBack)abort);
+    long i, turn, turns = rounds(100000) / n + 1;
+    pmLabelSet *sets;
+    double start;
+
+    pmdaSetLabelCallBack(dispatch, labels);
+    for (i = 0; i < n; i++)
+	pmdaCacheStore(indom(1), PMDA_CACHE_ADD, name_of(i), NULL);
+    start = now();
+    for (turn = 0; turn < turns; turn++) {
+	int count = pmdaLabel(indom(1), PM_LABEL_INSTANCES, &sets, dispatch->version.any.ext);
+
+	must(count == n, "pmdaLabel");
+	for (i = 0; i < n; i++) {
+	    add(out, sets[i].inst);
+	    add_bytes(out, sets[i].json, sets[i].jsonlen);
+	    add_bytes(out, sets[i].labels, sets[i].nlabels * sizeof(pmLabel));
+	}
+	pmFreeLabelSets(sets, count);
+    }
+    out->ns = (now() - start) / turns / n;
+}
+
+static void one_label(long n, struct outcome *out) { three = 0; instance_labels(n, out); }
+static void three_labels(long n, struct outcome *out) { three = 1; instance_labels(n, out); }
+
+const struct scenario text_scenarios[] = {
+    { "pmdaText, last", text_last },
+    { "pmdaText, miss", text_miss },
+    { "instance labels, one each", one_label },
+    { "instance labels, three each", three_labels },
+    { NULL, NULL },
+};

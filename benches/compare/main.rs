@@ -1,0 +1,215 @@
+//! Ours against the installed C library: `cargo bench` (or `make bench`) writes the table of `docs/PERFORMANCE.md`.
+//!
+//! Each scenario of `benches/c` is run alternately on both libraries, pinned to one core; what counts is the
+//! ratio of two runs that follow each other, so that a noisy machine disturbs both. The checksums over all
+//! answers must agree, else the run fails.
+//!
+//! Arguments: words that select scenarios by a part of their name; `--instructions` counts instructions with
+//! callgrind instead of time; `--growth` measures ours alone at growing sizes; `--print` leaves the file alone.
+
+mod report;
+mod scenarios;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use scenarios::{Kind, SCENARIOS, Scenario};
+use support::{Library, profile_dir, root};
+
+/// How many pairs of runs a scenario gets.
+const PAIRS: usize = 5;
+
+/// What one run printed.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Nanoseconds, instructions or bytes for one operation.
+    pub cost: f64,
+    /// Checksum over the answers.
+    pub sum: String,
+    /// Peak memory in KiB.
+    pub peak: u64,
+}
+
+/// The runs of one scenario with one size, in pairs: the C library, ours.
+pub struct Row {
+    /// Name of the scenario.
+    pub name: &'static str,
+    /// Its size.
+    pub size: u64,
+    /// What was measured.
+    pub pairs: Vec<(Sample, Sample)>,
+}
+
+fn main() {
+    let words: Vec<String> = env::args().skip(1).filter(|word| word != "--bench").collect();
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    let wanted = |scenario: &Scenario| {
+        let mut names = words.iter().filter(|word| !word.starts_with("--")).peekable();
+        names.peek().is_none() || names.any(|word| scenario.name.contains(word.as_str()))
+    };
+    let bench = Bench {
+        program: build(),
+        instructions: has("--instructions"),
+    };
+    let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| wanted(scenario)).collect();
+    let text = if has("--growth") {
+        report::growth(&bench.growth(&chosen))
+    } else {
+        report::table(&bench.compare(&chosen), bench.instructions)
+    };
+    println!("{text}");
+    let complete = !words.iter().any(|word| !word.starts_with("--"));
+    if complete && !has("--print") {
+        let section = if has("--growth") {
+            "growth"
+        } else if bench.instructions {
+            "instructions"
+        } else {
+            "time"
+        };
+        report::replace(&root().join("docs/PERFORMANCE.md"), section, &text);
+    }
+}
+
+struct Bench {
+    program: PathBuf,
+    instructions: bool,
+}
+
+impl Bench {
+    fn compare(&self, chosen: &[&Scenario]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for scenario in chosen {
+            if self.instructions && scenario.kind == Kind::Daemon {
+                continue;
+            }
+            for &size in scenario.sizes {
+                let pairs = if self.instructions || scenario.kind == Kind::Memory {
+                    1
+                } else {
+                    PAIRS
+                };
+                let pairs: Vec<_> = (0..pairs)
+                    .map(|_| {
+                        (
+                            self.run(Library::C, scenario, size),
+                            self.run(Library::Ours, scenario, size),
+                        )
+                    })
+                    .collect();
+                let same = pairs.iter().all(|(c, ours)| c.sum == ours.sum);
+                assert!(
+                    same,
+                    "{} {size}: the libraries give different answers: {pairs:?}",
+                    scenario.name
+                );
+                let row = Row {
+                    name: scenario.name,
+                    size,
+                    pairs,
+                };
+                eprintln!("{}", report::line(&row));
+                rows.push(row);
+            }
+        }
+        rows
+    }
+
+    fn growth(&self, chosen: &[&Scenario]) -> Vec<(&'static str, Vec<(u64, Sample)>)> {
+        let grows = chosen.iter().filter(|scenario| scenario.kind == Kind::Grows);
+        grows
+            .map(|scenario| {
+                let sizes = [1_000, 10_000, 100_000, 1_000_000];
+                (
+                    scenario.name,
+                    sizes
+                        .map(|size| (size, self.run(Library::Ours, scenario, size)))
+                        .to_vec(),
+                )
+            })
+            .collect()
+    }
+
+    fn run(&self, library: Library, scenario: &Scenario, size: u64) -> Sample {
+        let directory = profile_dir().join("bench-run");
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(directory.join("config")).expect("target is writable");
+        let counts = directory.join("callgrind.out");
+        let mut command = Command::new("taskset");
+        command.args(["-c", "1"]);
+        if self.instructions {
+            command.args(["valgrind", "--tool=callgrind", "--collect-atstart=no", "-q"]);
+            command.arg(format!("--callgrind-out-file={}", counts.display()));
+            command.env("BENCH_SHORT", "1");
+        }
+        let output = command
+            .arg(&self.program)
+            .args([scenario.name, &size.to_string()])
+            .env("LD_LIBRARY_PATH", library.directory())
+            .env("PCP_VAR_DIR", &directory)
+            .output()
+            .expect("taskset is installed");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let fields: Vec<_> = text.split_whitespace().collect();
+        let [cost, sum, peak] = fields[..] else {
+            panic!(
+                "{} {size} on {library:?}: {}{text}",
+                scenario.name,
+                String::from_utf8_lossy(&output.stderr)
+            )
+        };
+        let cost = if self.instructions {
+            instructions(&counts)
+        } else {
+            cost.parse().expect("a number")
+        };
+        Sample {
+            cost,
+            sum: sum.to_owned(),
+            peak: peak.parse().expect("a number"),
+        }
+    }
+}
+
+/// The number of instructions in a file that callgrind wrote.
+fn instructions(file: &Path) -> f64 {
+    let text = fs::read_to_string(file).expect("callgrind has written its file");
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: ")));
+    total
+        .and_then(|number| number.trim().parse().ok())
+        .expect("callgrind prints totals")
+}
+
+/// Compiles the C program against the installed headers.
+fn build() -> PathBuf {
+    let program = profile_dir().join("bench-c");
+    let sources = fs::read_dir(root().join("benches/c"))
+        .expect("the sources")
+        .flatten()
+        .map(|entry| entry.path());
+    let sources = sources.filter(|path| path.extension().is_some_and(|kind| kind == "c"));
+    let status = Command::new("cc")
+        .args([
+            "-O2",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-std=gnu11",
+            "-D_GNU_SOURCE",
+            "-o",
+        ])
+        .arg(&program)
+        .args(sources)
+        .args(["-lpcp_pmda", "-lpcp"])
+        .status()
+        .expect("cc is installed");
+    assert!(status.success(), "benches/c does not compile");
+    program
+}
