@@ -132,7 +132,7 @@ fn pkgconfig(libpcp: &pkg_config::Library, out: &Path) {
         .expect("pcp_pmda.pc.in is part of the sources")
         .replace("@PREFIX@", &setting("PREFIX", "/usr/local"))
         .replace("@LIBDIR@", &setting("LIBDIR", "${exec_prefix}/lib"))
-        .replace("@INCLUDEDIR@", &setting("INCLUDEDIR", "${prefix}/include/pcp"))
+        .replace("@INCLUDEDIR@", &setting("INCLUDEDIR", "${prefix}/include"))
         .replace("@PCP_INCLUDEDIR@", &pcp_include)
         .replace("@LIBS_PRIVATE@", "-lpthread -ldl -lm -lgcc_s")
         .replace("@VERSION@", &libpcp.version);
