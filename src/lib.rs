@@ -7,6 +7,7 @@
 pub mod context;
 pub mod error;
 pub mod ffi;
+pub mod help;
 pub mod ident;
 mod libpcp;
 pub mod log;

@@ -8,6 +8,7 @@
 mod guard;
 mod arg;
 mod context;
+mod help;
 mod memory;
 mod ret;
 pub mod types;

@@ -1,0 +1,322 @@
+//! The help database: one-line and long texts of metrics and instance domains, as `newhelp` writes them.
+//!
+//! `NAME.dir` is an index of 12-byte records, `NAME.pag` holds the texts (HELP-1 to HELP-5). Both are read into
+//! memory once ([`file`]), checked, and never looked at again: running `newhelp` while an agent is up changes
+//! nothing under it (HELP-33, H-6). Lookups go through a hash index, whatever the order of the entries.
+
+#![forbid(unsafe_code)]
+
+mod file;
+mod slots;
+
+use hashbrown::HashMap;
+
+use crate::error::{Error, Result};
+use crate::ident::{InDom, MetricId};
+use crate::log::{Journal, Level};
+
+pub use slots::Slots;
+
+/// First word of the header, in the byte order of the machine.
+const MAGIC: u32 = 0x5063_5068;
+/// Upper half of the second word: the characters "12", an index file of version 2.
+const VERSION: u32 = 0x3132;
+/// Bytes of a record, header or entry.
+const RECORD: usize = 12;
+/// Marks the key of an instance domain (HELP-3).
+const INDOM_FLAG: u32 = 0x8000_0000;
+/// In the place of an offset: there is no such text.
+const NO_TEXT: u32 = u32::MAX;
+
+/// Which of the two texts of an entry (HELP-27).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// One line.
+    OneLine,
+    /// The whole explanation.
+    Long,
+}
+
+/// The texts of one entry, as offsets into the page file.
+#[derive(Clone, Copy, Debug)]
+struct Texts {
+    one_line: u32,
+    long: u32,
+}
+
+/// What a key leads to. Duplicates are legal (HELP-7): metrics give the entry nearest to the front, instance
+/// domains the one nearest to the end (HELP-25, HELP-26).
+#[derive(Clone, Copy, Debug)]
+struct Hit {
+    first: Texts,
+    last: Texts,
+}
+
+/// An open help database. Its memory does not move while it is open (HELP-29).
+#[derive(Debug)]
+pub struct Database {
+    index: Box<[u8]>,
+    /// The page file and one NUL byte more, which ends a last text without one (HELP-32).
+    pages: Box<[u8]>,
+    hits: HashMap<u32, Hit, foldhash::fast::FixedState>,
+}
+
+impl Database {
+    /// Makes a database of the two images.
+    ///
+    /// `index` is NAME.dir up to the last entry that its header announces. `pages` is NAME.pag
+    /// with one NUL byte added. An entry that points outside the pages loses that text, and the first such entry is
+    /// named in the journal under the name of the file, `name` (HELP-31).
+    ///
+    /// # Errors
+    /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are empty or larger
+    /// than 2^31-1 bytes (HELP-30); `-ENOMEM`.
+    pub fn new(index: Box<[u8]>, pages: Box<[u8]>, name: &[u8], journal: &mut Journal) -> Result<Database> {
+        let count = entry_count(&index)?;
+        let size = page_size(&pages)?;
+        if index.len() != size_of_index(count)? {
+            return Err(Error::INVAL);
+        }
+        let mut hits: HashMap<u32, Hit, _> = HashMap::default();
+        hits.try_reserve(count).map_err(|_| Error::NOMEM)?;
+        let mut bad = None;
+        for (number, entry) in (1..).zip(index[RECORD..].chunks_exact(RECORD)) {
+            let [key, one_line, long] = words(entry);
+            let place = |offset: u32| if offset < size { offset } else { NO_TEXT };
+            let texts = Texts {
+                one_line: place(one_line),
+                long: place(long),
+            };
+            if bad.is_none() && (texts.one_line == NO_TEXT || texts.long == NO_TEXT) {
+                bad = Some((number, key));
+            }
+            hits.entry(key).and_modify(|hit| hit.last = texts).or_insert(Hit {
+                first: texts,
+                last: texts,
+            });
+        }
+        if let Some((number, key)) = bad {
+            journal.notify(Level::Warning, bad_entry(name, number, key));
+        }
+        Ok(Database { index, pages, hits })
+    }
+
+    /// The text of a metric, from the entry nearest to the front (HELP-25), up to the end of the pages: the text
+    /// ends at the first NUL byte, which is always there. `None` when there is no such entry or text.
+    #[must_use]
+    pub fn metric(&self, metric: MetricId, kind: Kind) -> Option<&[u8]> {
+        self.text(self.hits.get(&metric.0)?.first, kind)
+    }
+
+    /// The text of an instance domain, from the entry nearest to the end (HELP-26); otherwise as [`Self::metric`].
+    #[must_use]
+    pub fn indom(&self, indom: InDom, kind: Kind) -> Option<&[u8]> {
+        self.text(self.hits.get(&(indom.0 | INDOM_FLAG))?.last, kind)
+    }
+
+    fn text(&self, texts: Texts, kind: Kind) -> Option<&[u8]> {
+        let offset = match kind {
+            Kind::OneLine => texts.one_line,
+            Kind::Long => texts.long,
+        };
+        if offset == NO_TEXT {
+            return None;
+        }
+        self.pages.get(offset as usize..)
+    }
+
+    /// The image of NAME.dir, header and all the entries that the header announces (HELP-41).
+    #[must_use]
+    pub fn index(&self) -> &[u8] {
+        &self.index
+    }
+
+    /// The number of entries.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.index.len() / RECORD - 1
+    }
+
+    /// The image of NAME.pag without the NUL byte that was added: offsets count from its start (HELP-42).
+    #[must_use]
+    pub fn pages(&self) -> &[u8] {
+        self.pages.split_last().map_or(&[], |(_, pages)| pages)
+    }
+}
+
+/// The three words of a record.
+fn words(record: &[u8]) -> [u32; 3] {
+    let mut words = [0; 3];
+    for (word, bytes) in words.iter_mut().zip(record.chunks_exact(4)) {
+        *word = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    words
+}
+
+/// The number of entries that the header of an index announces.
+fn entry_count(index: &[u8]) -> Result<usize> {
+    let header = index.get(..RECORD).ok_or(Error::INVAL)?;
+    let [magic, version, count] = words(header);
+    if magic != MAGIC || version >> 16 != VERSION {
+        return Err(Error::INVAL);
+    }
+    let count = i32::try_from(count).map_err(|_| Error::INVAL)?;
+    usize::try_from(count).map_err(|_| Error::INVAL)
+}
+
+/// The bytes of an index of `count` entries.
+fn size_of_index(count: usize) -> Result<usize> {
+    count
+        .checked_add(1)
+        .and_then(|records| records.checked_mul(RECORD))
+        .ok_or(Error::INVAL)
+}
+
+/// The size of the page file, whose image has one byte more (HELP-30).
+fn page_size(image: &[u8]) -> Result<u32> {
+    let size = image.len().checked_sub(1).ok_or(Error::INVAL)?;
+    match i32::try_from(size) {
+        Ok(size @ 1..) => Ok(size.unsigned_abs()),
+        _ => Err(Error::INVAL),
+    }
+}
+
+fn bad_entry(name: &[u8], number: u32, key: u32) -> Vec<u8> {
+    let what = if key & INDOM_FLAG == 0 {
+        format!("metric {}", MetricId(key))
+    } else {
+        format!("instance domain {}", InDom(key & !INDOM_FLAG))
+    };
+    let mut text = b"pmdaOpenHelp: ".to_vec();
+    text.extend_from_slice(name);
+    text.extend_from_slice(format!(".dir: entry {number} ({what}) points outside the help text").as_bytes());
+    text
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn record(words: [u32; 3]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// An index with these entries that announces `count`.
+    pub(crate) fn index(count: u32, entries: &[[u32; 3]]) -> Vec<u8> {
+        let mut image = record([MAGIC, VERSION << 16, count]);
+        image.extend(entries.iter().flat_map(|entry| record(*entry)));
+        image
+    }
+
+    fn database(index: Vec<u8>, pages: &[u8]) -> (Result<Database>, Journal) {
+        let mut journal = Journal::new();
+        let pages = [pages, b"\0"].concat().into_boxed_slice();
+        (
+            Database::new(index.into_boxed_slice(), pages, b"t", &mut journal),
+            journal,
+        )
+    }
+
+    fn open(index: Vec<u8>, pages: &[u8]) -> Database {
+        database(index, pages).0.expect("a good database")
+    }
+
+    fn until_nul(text: Option<&[u8]>) -> Option<&[u8]> {
+        text.and_then(|text| text.split(|byte| *byte == 0).next())
+    }
+
+    const METRIC: u32 = 9 << 22;
+    const INDOM: u32 = METRIC | INDOM_FLAG;
+    const PAGES: &[u8] = b"one\0two\0three";
+
+    /// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the back.
+    #[test]
+    fn duplicates() {
+        let base = open(
+            index(4, &[[METRIC, 0, 4], [METRIC, 8, 8], [INDOM, 0, 4], [INDOM, 4, 8]]),
+            PAGES,
+        );
+        assert_eq!(
+            until_nul(base.metric(MetricId(METRIC), Kind::OneLine)),
+            Some(&b"one"[..])
+        );
+        assert_eq!(until_nul(base.metric(MetricId(METRIC), Kind::Long)), Some(&b"two"[..]));
+        assert_eq!(
+            until_nul(base.metric(MetricId(INDOM), Kind::OneLine)),
+            Some(&b"one"[..])
+        );
+        assert_eq!(until_nul(base.indom(InDom(METRIC), Kind::OneLine)), Some(&b"two"[..]));
+        assert_eq!(until_nul(base.indom(InDom(INDOM), Kind::Long)), Some(&b"three"[..]));
+        assert_eq!(base.metric(MetricId(METRIC + 1), Kind::Long), None);
+        assert_eq!(base.indom(InDom(METRIC + 1), Kind::Long), None);
+    }
+
+    /// HELP-32: the end of the pages ends the last text; every text is terminated.
+    #[test]
+    fn last_text_without_nul() {
+        let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
+        assert_eq!(base.metric(MetricId(METRIC), Kind::OneLine), Some(&b"three\0"[..]));
+        assert_eq!(base.metric(MetricId(METRIC), Kind::Long), Some(&b"e\0"[..]));
+        assert_eq!(base.pages(), PAGES);
+    }
+
+    /// HELP-30, H-4: sizes are checked with room to spare; 0x15555555 entries wrap 32 bits.
+    #[test]
+    fn sizes() {
+        let entry = [METRIC, 0, 4];
+        for count in [2, 0x1555_5555, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+            assert_eq!(
+                database(index(count, &[entry]), PAGES).0.err(),
+                Some(Error::INVAL),
+                "{count}"
+            );
+        }
+        for cut in 0..12 {
+            assert_eq!(
+                database(index(0, &[])[..cut].to_vec(), PAGES).0.err(),
+                Some(Error::INVAL)
+            );
+        }
+        assert_eq!(database(index(1, &[entry]), b"").0.err(), Some(Error::INVAL));
+        assert!(database(index(0, &[]), PAGES).0.is_ok());
+    }
+
+    /// HELP-2: magic and version.
+    #[test]
+    fn header() {
+        for (place, good) in [(0, false), (3, false), (4, true), (6, false), (7, false)] {
+            let mut image = index(0, &[]);
+            let at = if cfg!(target_endian = "little") {
+                place
+            } else {
+                place / 4 * 4 + 3 - place % 4
+            };
+            image[at] ^= 1;
+            assert_eq!(database(image, PAGES).0.is_ok(), good, "byte {place}");
+        }
+    }
+
+    /// HELP-31: a bad offset costs that text only, and is reported once.
+    #[test]
+    fn offsets_outside() {
+        let far = u32::try_from(PAGES.len()).unwrap();
+        let (base, mut journal) = database(
+            index(3, &[[METRIC, 0, 4], [METRIC + 1, far, 4], [INDOM, 4, u32::MAX]]),
+            PAGES,
+        );
+        let base = base.unwrap();
+        assert_eq!(
+            until_nul(base.metric(MetricId(METRIC), Kind::OneLine)),
+            Some(&b"one"[..])
+        );
+        assert_eq!(base.metric(MetricId(METRIC + 1), Kind::OneLine), None);
+        assert_eq!(
+            until_nul(base.metric(MetricId(METRIC + 1), Kind::Long)),
+            Some(&b"two"[..])
+        );
+        assert_eq!(base.indom(InDom(METRIC), Kind::Long), None);
+        let said: Vec<_> = journal.drain().collect();
+        let expected = b"pmdaOpenHelp: t.dir: entry 2 (metric 9.0.1) points outside the help text";
+        assert_eq!(said, [crate::log::Message::Notify(Level::Warning, expected.to_vec())]);
+    }
+}
