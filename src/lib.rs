@@ -11,3 +11,4 @@ pub mod help;
 pub mod ident;
 mod libpcp;
 pub mod log;
+pub mod namespace;

@@ -11,4 +11,5 @@ mod context;
 mod help;
 mod memory;
 mod ret;
+mod tree;
 pub mod types;

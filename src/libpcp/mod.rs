@@ -5,4 +5,5 @@
 
 pub(crate) mod bindings;
 pub(crate) mod log;
+pub(crate) mod pmns;
 pub(crate) mod version;

@@ -32,7 +32,11 @@ impl Library {
                 .join("libpcp_pmda.so.3")
                 .canonicalize()
                 .expect("libpcp-pmda3 is installed"),
-            Library::Ours => profile_dir().join("libpcp_pmda.so"),
+            // `cargo test` builds the library but leaves it here; only `cargo build` links it one directory up.
+            Library::Ours => profile_dir()
+                .join("deps/libpcp_pmda.so")
+                .canonicalize()
+                .expect("cargo has built the library: a program must not fall back to the C library"),
         }
     }
 

@@ -1,0 +1,325 @@
+//! Trees of names: `pmdaTree*` and `pmdaNodeLookup`.
+//!
+//! A tree is libpcp's C structure ([`crate::libpcp::pmns`]); the algorithms are in [`crate::namespace`].
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+
+use super::arg;
+use super::guard::guard;
+use super::memory::Block;
+use super::types::{pmID, pmdaNameSpace};
+use crate::error::{Error, Result};
+use crate::ident::MetricId;
+use crate::libpcp::bindings::__pmnsNode;
+use crate::libpcp::pmns::{self, NodeRef};
+use crate::namespace::{self, Names, Node};
+
+/// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
+const STATUS: [c_int; 2] = [0, 1];
+
+/// The root of a tree; `None` when there is no tree or no root.
+///
+/// # Safety
+/// `tree` is NULL or a tree as libpcp builds it, which only this thread uses for `'t`.
+pub(crate) unsafe fn root<'t>(tree: *const pmdaNameSpace) -> Option<NodeRef<'t>> {
+    if tree.is_null() {
+        return None;
+    }
+    // SAFETY: not NULL, hence a tree with valid nodes by the contract above.
+    unsafe { NodeRef::new((*tree).root) }
+}
+
+/// The node that is called `name`, and the name.
+///
+/// # Safety
+/// As for [`root`]; `name` is NULL or a C string.
+pub(crate) unsafe fn find<'t>(tree: *const pmdaNameSpace, name: *const c_char) -> Option<(NodeRef<'t>, &'t [u8])> {
+    // SAFETY: the contracts are the same.
+    let (root, name) = unsafe { (root(tree)?, arg::bytes(name)?) };
+    namespace::lookup(root.first(), name).map(|node| (node, name))
+}
+
+/// The chain of the table that names of `pmid` are in; `None` when it is empty or there is no table.
+///
+/// # Safety
+/// As for [`root`].
+unsafe fn chain<'t>(tree: *const pmdaNameSpace, pmid: MetricId) -> Option<NodeRef<'t>> {
+    if tree.is_null() {
+        return None;
+    }
+    // SAFETY: not NULL, hence a tree; its table has `htabsize` entries, each NULL or a node.
+    unsafe {
+        let table = (*tree).htab;
+        let chain = namespace::chain(pmid, usize::try_from((*tree).htabsize).ok()?)?;
+        if table.is_null() {
+            None
+        } else {
+            NodeRef::new(table.add(chain).read())
+        }
+    }
+}
+
+/// Whether the tree has a name for `pmid` (DYN-12).
+///
+/// # Safety
+/// As for [`root`].
+pub(crate) unsafe fn knows(tree: *const pmdaNameSpace, pmid: MetricId) -> bool {
+    // SAFETY: the contract is the same.
+    let head = unsafe { chain(tree, pmid) };
+    std::iter::successors(head, |node| node.chained()).any(|node| node.pmid() == pmid)
+}
+
+/// The names in one block: pointers first, the strings right behind them (TREE-34).
+fn pack(names: &Names) -> Result<Block<*mut c_char>> {
+    let words = names.text().len().div_ceil(size_of::<*mut c_char>());
+    let block = Block::<*mut c_char>::zeroed(names.len() + words)?;
+    // SAFETY: the block has room for one pointer a name and, behind them, for the text. The pointers stay inside it:
+    // each name begins where the one before it ended.
+    unsafe {
+        let mut text = block.as_ptr().add(names.len()).cast::<c_char>();
+        ptr::copy_nonoverlapping(names.text().as_ptr().cast(), text, names.text().len());
+        for (number, name) in names.iter().enumerate() {
+            block.as_ptr().add(number).write(text);
+            text = text.add(name.len() + 1);
+        }
+    }
+    Ok(block)
+}
+
+/// The number of names as C gets it; [`Names`] holds no more than fit.
+fn count(names: &Names) -> c_int {
+    c_int::try_from(names.len()).unwrap_or(c_int::MAX)
+}
+
+/// Makes an empty tree of names and stores it at `tree`.
+///
+/// # Returns
+/// 0; a negative error code when there is no memory or `tree` is NULL. `pmdaTreeRelease` frees the tree.
+///
+/// # Safety
+/// `tree` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeCreate(tree: *mut *mut pmdaNameSpace) -> c_int {
+    guard(|| {
+        if tree.is_null() {
+            return Err(Error::INVAL);
+        }
+        let fresh = pmns::create()?;
+        // SAFETY: NULL or valid for one write, as the contract above says.
+        unsafe { arg::store(tree, fresh) };
+        Ok(())
+    })
+}
+
+/// Adds the dotted name `name` with the identifier `pmid` to a tree, and the nodes above it as needed.
+///
+/// Lookups by name see it at once, lookups by identifier after the next `pmdaTreeRebuildHash`.
+///
+/// # Returns
+/// 0 (PCP 7: 1 when the name is there already, with the same identifier); `PM_ERR_PMID` when the name has another
+/// identifier; `-EINVAL` for NULL arguments; another negative code when there is no memory.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `name` NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeInsert(tree: *mut pmdaNameSpace, pmid: pmID, name: *const c_char) -> c_int {
+    guard(|| {
+        // SAFETY: a tree, as the contract above says.
+        let root = unsafe { root(tree) };
+        if root.is_none() || name.is_null() {
+            return Err(Error::INVAL);
+        }
+        // SAFETY: a tree with a root and a C string.
+        unsafe { pmns::insert(tree, MetricId(pmid), name) }
+    })
+}
+
+/// Frees a tree with all its nodes, names and its table. NULL is allowed.
+///
+/// # Safety
+/// `tree` is NULL or a tree that nobody uses any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeRelease(tree: *mut pmdaNameSpace) {
+    // SAFETY: the contracts are the same.
+    guard(|| unsafe { pmns::release(tree) });
+}
+
+/// Builds the table from identifiers to names, for about `numpmid` names; the number need not be exact. Sets the
+/// links from the nodes to their parents as well.
+///
+/// # Safety
+/// `tree` is NULL or a tree.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: *mut pmdaNameSpace, numpmid: c_int) {
+    guard(|| {
+        if tree.is_null() {
+            return;
+        }
+        let size = namespace::table_size(numpmid);
+        let table = usize::try_from(size)
+            .map_err(|_| Error::NOMEM)
+            .and_then(Block::<*mut __pmnsNode>::zeroed);
+        let (table, size) = match table {
+            Ok(table) => (table.into_raw(), size),
+            Err(_) => {
+                let bytes = (size as isize).wrapping_mul(size_of::<*mut __pmnsNode>().cast_signed());
+                pmns::no_memory(c"pmdaTreeRebuildHash", bytes.cast_unsigned());
+                (ptr::null_mut(), 0)
+            }
+        };
+        // SAFETY: a tree, as the contract above says. Its old table is NULL or a block from malloc that only the tree
+        // knows. A place of the new table is a pointer, zeroed; `Option<NodeRef>` is one too, with None as NULL.
+        unsafe {
+            let old = std::mem::replace(&mut (*tree).htab, table);
+            (*tree).htabsize = size;
+            libc::free(old.cast());
+            if let Some(root) = root(tree) {
+                namespace::rebuild(root, places(table, size));
+            }
+        }
+    });
+}
+
+/// The table of a tree as the core fills it.
+///
+/// # Safety
+/// `table` is NULL or has `size` entries, each NULL or a node; nobody else uses it for `'t`.
+unsafe fn places<'t>(table: *mut *mut __pmnsNode, size: c_int) -> &'t mut [Option<NodeRef<'t>>] {
+    const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
+    match usize::try_from(size) {
+        // SAFETY: not NULL, hence `size` entries; NodeRef is transparent over a non-NULL pointer, None is NULL.
+        Ok(size) if !table.is_null() => unsafe { std::slice::from_raw_parts_mut(table.cast(), size) },
+        _ => &mut [],
+    }
+}
+
+/// Counts the names of a tree.
+///
+/// # Returns
+/// The number; 0 for NULL. A node with an identifier counts once and hides what is below it.
+///
+/// # Safety
+/// `tree` is NULL or a tree.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeSize(tree: *mut pmdaNameSpace) -> c_int {
+    guard(|| {
+        // SAFETY: a tree, as the contract above says.
+        let names = unsafe { root(tree) }.map_or(0, namespace::size);
+        c_int::try_from(names).unwrap_or(c_int::MAX)
+    })
+}
+
+/// Finds the node called `name` among `node`, its following siblings and what is below them.
+///
+/// # Returns
+/// The node, or NULL.
+///
+/// # Safety
+/// `node` is NULL or a node of a tree, `name` NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaNodeLookup(node: *mut __pmnsNode, name: *const c_char) -> *mut __pmnsNode {
+    guard(|| {
+        // SAFETY: a node and a C string, as the contract above says.
+        let (node, name) = unsafe { (NodeRef::new(node), arg::bytes(name)) };
+        name.and_then(|name| namespace::lookup(node, name))
+            .map_or(ptr::null_mut(), NodeRef::as_ptr)
+    })
+}
+
+/// Gives the identifier of a name: a `pmid` method for agents that keep their names in a tree.
+///
+/// # Returns
+/// 0; `PM_ERR_NAME` when there is no tree, no such name, or it is not a leaf, and `pmid` is left alone.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreePMID(tree: *mut pmdaNameSpace, name: *const c_char, pmid: *mut pmID) -> c_int {
+    guard(|| {
+        // SAFETY: a tree and a C string, as the contract above says.
+        let (node, _) = unsafe { find(tree, name) }.ok_or(Error::NAME)?;
+        if node.is_branch() {
+            return Err(Error::NAME);
+        }
+        // SAFETY: NULL or valid for one write.
+        unsafe { arg::store(pmid, node.pmid().0) };
+        Ok(())
+    })
+}
+
+/// Gives all names of an identifier: a `name` method for agents that keep their names in a tree.
+///
+/// # Returns
+/// The number of names, stored at `nameset` as one block that the caller frees; `PM_ERR_PMID` when there is no tree,
+/// no table (`pmdaTreeRebuildHash`) or no such identifier; `-EINVAL` when `nameset` is NULL; another negative code when
+/// there is no memory.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeName(tree: *mut pmdaNameSpace, pmid: pmID, nameset: *mut *mut *mut c_char) -> c_int {
+    guard(|| {
+        if nameset.is_null() {
+            return Err(Error::INVAL);
+        }
+        // SAFETY: a tree, as the contract above says.
+        let head = unsafe { chain(tree, MetricId(pmid)) };
+        let names = namespace::names_of(head, MetricId(pmid))?;
+        if names.is_empty() {
+            return Err(Error::PMID);
+        }
+        let block = pack(&names)?;
+        // SAFETY: NULL or valid for one write.
+        unsafe { arg::store(nameset, block.into_raw()) };
+        Ok(count(&names))
+    })
+}
+
+/// Gives the names below a name: a `children` method for agents that keep their names in a tree.
+///
+/// With `traverse` 0 these are single components, and `status` tells leaves (0) from branches (1); else the full names
+/// of all leaves below.
+///
+/// # Returns
+/// The number of names, stored at `offspring` and `status` as two blocks that the caller frees. With 0 and `traverse`
+/// 0 nothing is stored; with 0 and any other `traverse`, two empty blocks. `PM_ERR_NAME` when there is no tree or no
+/// such name; `-EINVAL` when `offspring` or `status` is NULL; another negative code when there is no memory.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `name` NULL or a C string, `offspring` and `status` are NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeChildren(
+    tree: *mut pmdaNameSpace,
+    name: *const c_char,
+    traverse: c_int,
+    offspring: *mut *mut *mut c_char,
+    status: *mut *mut c_int,
+) -> c_int {
+    guard(|| {
+        // SAFETY: a tree and a C string, as the contract above says.
+        let (node, name) = unsafe { find(tree, name) }.ok_or(Error::NAME)?;
+        if offspring.is_null() || status.is_null() {
+            return Err(Error::INVAL);
+        }
+        let found = match traverse {
+            0 => namespace::children(node)?,
+            _ => namespace::leaves(node, name)?,
+        };
+        if found.names.is_empty() && traverse == 0 {
+            return Ok(0);
+        }
+        let block = pack(&found.names)?;
+        let states = Block::<c_int>::zeroed(found.branches.len())?;
+        for (number, branch) in found.branches.iter().enumerate() {
+            // SAFETY: the block has one place for each name.
+            unsafe { states.as_ptr().add(number).write(STATUS[usize::from(*branch)]) };
+        }
+        // SAFETY: NULL or valid for one write each.
+        unsafe {
+            arg::store(offspring, block.into_raw());
+            arg::store(status, states.into_raw());
+        }
+        Ok(count(&found.names))
+    })
+}

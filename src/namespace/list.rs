@@ -1,0 +1,189 @@
+//! Lists of names, as they leave a tree.
+
+#![forbid(unsafe_code)]
+
+use super::{Node, Walk};
+use crate::error::{Error, Result};
+use crate::ident::MetricId;
+
+/// What a list may take in memory, pointers included: C callers count in `int` (N-14).
+const LIMIT: usize = i32::MAX as usize;
+
+/// Names in the form in which they are handed out: one behind the other, each with a NUL at its end.
+#[derive(Default, Debug)]
+pub struct Names {
+    text: Vec<u8>,
+    count: usize,
+}
+
+impl Names {
+    /// Adds the name that consists of `parts`, joined with dots.
+    fn push<'p>(&mut self, parts: impl Iterator<Item = &'p [u8]>) -> Result<()> {
+        for (number, part) in parts.enumerate() {
+            if number > 0 {
+                self.add(b".")?;
+            }
+            self.add(part)?;
+        }
+        self.add(&[0])?;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+        let pointers = (self.count + 1) * size_of::<usize>();
+        if self.text.len() + bytes.len() + pointers > LIMIT {
+            return Err(Error::os(E2BIG));
+        }
+        self.text.try_reserve(bytes.len()).map_err(|_| Error::NOMEM)?;
+        self.text.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The number of names.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All names with their NULs.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The names without their NULs.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.text.split(|byte| *byte == 0).take(self.count)
+    }
+}
+
+/// `E2BIG`: the list is longer than a caller could be told.
+const E2BIG: i32 = 7;
+
+/// Names and, for each of them, whether it is a branch.
+#[derive(Default, Debug)]
+pub struct Children {
+    /// The names.
+    pub names: Names,
+    /// For each name `true` when names go on below it.
+    pub branches: Vec<bool>,
+}
+
+impl Children {
+    fn push<'p>(&mut self, parts: impl Iterator<Item = &'p [u8]>, branch: bool) -> Result<()> {
+        self.names.push(parts)?;
+        self.branches.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.branches.push(branch);
+        Ok(())
+    }
+}
+
+/// The single components right below `node` (TREE-33, traverse 0).
+///
+/// # Errors
+/// `-E2BIG`, `-ENOMEM`.
+pub fn children<'t, N: Node<'t>>(node: N) -> Result<Children> {
+    let mut found = Children::default();
+    let mut next = node.first();
+    while let Some(child) = next {
+        found.push([child.name()].into_iter(), child.is_branch())?;
+        next = child.next();
+    }
+    Ok(found)
+}
+
+/// The full names of all leaves below `node`, which is known as `name`; of itself when it is a leaf (TREE-33,
+/// traverse 1).
+///
+/// # Errors
+/// `-E2BIG`, `-ENOMEM`.
+pub fn leaves<'t, N: Node<'t>>(node: N, name: &[u8]) -> Result<Children> {
+    let mut found = Children::default();
+    if !node.is_branch() {
+        found.push([name].into_iter(), false)?;
+        return Ok(found);
+    }
+    let mut path: Vec<&[u8]> = vec![name];
+    for step in Walk::new(node.first(), |node: N| node.is_branch()) {
+        path.truncate(step.depth + 1);
+        path.push(step.node.name());
+        if !step.node.is_branch() {
+            found.push(path.iter().copied(), false)?;
+        }
+    }
+    Ok(found)
+}
+
+/// The full names of `pmid` among the nodes chained to `head`, in the order of the chain (TREE-32).
+///
+/// # Errors
+/// `-E2BIG`, `-ENOMEM`.
+pub fn names_of<'t, N: Node<'t>>(head: Option<N>, pmid: MetricId) -> Result<Names> {
+    let mut found = Names::default();
+    let mut path = Vec::new();
+    let mut next = head;
+    while let Some(node) = next {
+        next = node.chained();
+        if node.pmid() == pmid {
+            path.clear();
+            path.extend(ancestry(node).map(Node::name));
+            found.push(path.iter().rev().copied())?;
+        }
+    }
+    Ok(found)
+}
+
+/// `node` and the nodes above it, without the root, whose name is no part of any other name (TREE-2).
+fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
+    let step = |node: N| node.parent().map(|parent| (node, parent));
+    std::iter::successors(step(node), move |(_, parent)| step(*parent)).map(|(node, _)| node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lookup;
+    use super::super::model::Tree;
+    use super::*;
+
+    fn text(names: &Names) -> Vec<String> {
+        names
+            .iter()
+            .map(|name| String::from_utf8(name.to_vec()).unwrap())
+            .collect()
+    }
+
+    /// TREE-13, TREE-33: children in the order of the list, leaves depth first.
+    #[test]
+    fn below_a_name() {
+        let tree = Tree::of(&[("a.b.c", 1), ("a.b.d", 2), ("a.e", 3), ("a.b.d.under", 4), ("x", 5)]);
+        let node = lookup(tree.top(), b"a").unwrap();
+        let list = children(node).unwrap();
+        assert_eq!(
+            (text(&list.names), list.branches),
+            (vec!["e".into(), "b".into()], vec![false, true])
+        );
+        assert_eq!(text(&leaves(node, b"a").unwrap().names), ["a.e", "a.b.d", "a.b.c"]);
+        let leaf = lookup(tree.top(), b"x").unwrap();
+        assert_eq!(text(&leaves(leaf, b"x").unwrap().names), ["x"]);
+        assert!(children(leaf).unwrap().names.is_empty());
+    }
+
+    /// TREE-12, TREE-34: empty names and components are names.
+    #[test]
+    fn empty_components() {
+        let tree = Tree::of(&[("w..v", 1), (".z", 2), ("", 3)]);
+        let node = lookup(tree.top(), b"w.").unwrap();
+        assert_eq!(text(&leaves(node, b"w.").unwrap().names), ["w..v"]);
+        let mut names = Names::default();
+        names.push([&b""[..]].into_iter()).unwrap();
+        names.push([&b""[..], b""].into_iter()).unwrap();
+        assert_eq!((names.text(), names.len()), (&b"\0.\0"[..], 2));
+    }
+}
