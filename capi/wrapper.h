@@ -17,6 +17,16 @@ extern int __pmIgnoreSignalPIPE(void);
 /* pmdaLabel: the default labels of a context and a domain. */
 extern int __pmGetContextLabels(pmLabelSet **);
 extern int __pmGetDomainLabels(int, const char *, pmLabelSet **);
+/* pmdaAddLabels: texts that are not plain (nested objects, illegal names, wrong or unfinished JSON) are judged by libpcp's own
+ * parser, so that its rules hold in each generation, and the opaque hash of dotted names is built by libpcp, which frees it. */
+extern int __pmAddLabels(pmLabelSet **, const char *, int);
+/* pmdaAddLabels: reads the full names out of that hash; libpcp has no public way to it. The data of a node is the name. */
+typedef struct __pmHashNode {
+    struct __pmHashNode	*next;
+    unsigned int	key;
+    void		*data;
+} __pmHashNode;
+extern __pmHashNode *__pmHashSearch(unsigned int, void *);
 /* pmdaAttribute: the names of attributes, under -Dattr only. */
 extern char *__pmAttrStr_r(int, const char *, char *, size_t);
 

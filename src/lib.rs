@@ -9,6 +9,7 @@ pub mod error;
 pub mod ffi;
 pub mod help;
 pub mod ident;
+pub mod labels;
 mod libpcp;
 pub mod log;
 pub mod namespace;

@@ -9,6 +9,8 @@ mod guard;
 mod arg;
 mod context;
 mod help;
+mod label_set;
+mod labels;
 mod memory;
 mod ret;
 mod tree;

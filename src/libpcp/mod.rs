@@ -4,6 +4,7 @@
 //! prototype in `capi/wrapper.h`.
 
 pub(crate) mod bindings;
+pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pmns;
 pub(crate) mod version;

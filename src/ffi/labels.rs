@@ -1,0 +1,76 @@
+//! Labels: `pmdaAddLabelFlags`, and what is behind `pmdaAddLabels` and `pmdaAddNotes` of `capi/shim.c`.
+
+use std::ffi::{c_char, c_int};
+
+use super::guard::guard;
+use super::label_set;
+use super::types::pmLabelSet;
+use crate::error::Result;
+use crate::libpcp::log::{self, Debug};
+use crate::log::Level;
+
+/// `PM_LABEL_OPTIONAL`: the flag of notes.
+const OPTIONAL: u8 = 0x80;
+
+/// `pmdaAddLabels` after formatting: adds the labels of `text` (LABEL-31).
+///
+/// # Safety
+/// As [`add`].
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pcp_pmda_add_labels(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
+    // SAFETY: as the contract above says.
+    guard(|| unsafe { add("pmdaAddLabels", sets, text, length, 0) })
+}
+
+/// `pmdaAddNotes` after formatting: adds the labels of `text` as optional ones (LABEL-31).
+///
+/// # Safety
+/// As [`add`].
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pcp_pmda_add_notes(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
+    // SAFETY: as the contract above says.
+    guard(|| unsafe { add("pmdaAddNotes", sets, text, length, OPTIONAL) })
+}
+
+/// Adds labels and says what went wrong (LABEL-39).
+///
+/// # Safety
+/// `sets` is valid for reads and writes, and `*sets` is NULL or a valid set from the heap; `text` has `length` bytes.
+unsafe fn add(
+    caller: &str,
+    sets: *mut *mut pmLabelSet,
+    text: *const c_char,
+    length: usize,
+    flags: u8,
+) -> Result<c_int> {
+    // SAFETY: as the contract above says; the text is used only during the call.
+    let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
+    if log::debug(Debug::Labels) {
+        log::trace(&[caller.as_bytes(), b": ", text, b"\n"].concat());
+    }
+    // SAFETY: as the contract above says.
+    let added = unsafe { label_set::add(sets, text, flags) };
+    if let Err(error) = added {
+        let reason = format!(" ({})", log::errstr(error));
+        log::notify(
+            Level::Err,
+            &[caller.as_bytes(), b": ", text, reason.as_bytes()].concat(),
+        );
+    }
+    added
+}
+
+/// Sets flags in every label of a set.
+///
+/// # Returns
+/// 1, or 0 when `set` is NULL (LABEL-45).
+///
+/// # Safety
+/// `set` is NULL or a valid label set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaAddLabelFlags(set: *mut pmLabelSet, flags: c_int) -> c_int {
+    // SAFETY: NULL or valid, as the contract above says.
+    guard(|| unsafe { label_set::add_flags(set, flags as u8) })
+}

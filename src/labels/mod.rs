@@ -1,0 +1,89 @@
+//! Labels: names with JSON values that say more about a context, a domain, a metric or an instance.
+//!
+//! A label set is one JSON text and a list of places in it ([`Set`]). [`parse`] reads the plain texts that agents
+//! write, and [`merge`] lays new labels over old ones. What is not plain (nested objects, unfinished or wrong texts)
+//! is judged by libpcp's own parser, so that its rules, which differ between the generations, hold everywhere.
+
+#![forbid(unsafe_code)]
+
+mod merge;
+mod parse;
+
+pub use merge::merge;
+pub use parse::{Text, parse};
+
+/// The most labels of a set (LABEL-31).
+pub const MAX_LABELS: usize = 255;
+/// Texts of this length and more are too big (LABEL-31).
+pub const MAX_TEXT: usize = 65534;
+/// The longest JSON text that merging may give (LABEL-31).
+pub const MAX_MERGED: usize = 65531;
+/// The longest name of a label.
+pub const MAX_NAME: usize = 254;
+
+/// Where the name and the value of a label stand in the JSON text of its set (LABEL-1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Offset of the name, behind its opening quote.
+    pub name: u16,
+    /// Length of the name without quotes.
+    pub name_len: u8,
+    /// `PM_LABEL_*` bits.
+    pub flags: u8,
+    /// Offset of the value.
+    pub value: u16,
+    /// Length of the value with its quotes or brackets.
+    pub value_len: u16,
+}
+
+/// A label set as it will be handed to C: labels sorted by name (LABEL-36).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Set {
+    /// The JSON text, without white space between its tokens.
+    pub json: Vec<u8>,
+    /// The labels.
+    pub labels: Vec<Place>,
+}
+
+/// One label by itself, with its full name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Label<'a> {
+    /// The name, with dots where it was nested.
+    pub name: &'a [u8],
+    /// The value as JSON.
+    pub value: &'a [u8],
+    /// `PM_LABEL_*` bits.
+    pub flags: u8,
+}
+
+impl Place {
+    /// The bytes of the name in the set's JSON text, `None` when they are not all there.
+    #[must_use]
+    pub fn name<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
+        slice(json, self.name, u16::from(self.name_len))
+    }
+
+    /// The bytes of the value in the set's JSON text, `None` when they are not all there.
+    #[must_use]
+    pub fn value<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
+        slice(json, self.value, self.value_len)
+    }
+}
+
+fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
+    let start = usize::from(start);
+    json.get(start..start + usize::from(length))
+}
+
+impl Set {
+    /// The labels one by one.
+    pub fn iter(&self) -> impl Iterator<Item = Label<'_>> {
+        self.labels.iter().filter_map(|place| {
+            Some(Label {
+                name: place.name(&self.json)?,
+                value: place.value(&self.json)?,
+                flags: place.flags,
+            })
+        })
+    }
+}

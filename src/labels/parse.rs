@@ -1,0 +1,401 @@
+//! Reads the JSON texts of labels.
+
+#![forbid(unsafe_code)]
+
+use super::{MAX_LABELS, MAX_NAME, MAX_TEXT, Place, Set};
+use crate::error::{Error, Result};
+use crate::labels::merge::TOO_BIG;
+
+/// Deeper texts are refused: libpcp loses tokens of them without a word (L-8).
+const MAX_DEPTH: u32 = 60;
+
+/// A text as the parser sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Text {
+    /// An object without objects inside: the labels, sorted by name, over the text without white space.
+    Plain(Set),
+    /// Something else, for libpcp to judge: the text without the white space beside brackets, commas and colons,
+    /// about which libpcp errs (L-6).
+    Other(Vec<u8>),
+}
+
+/// Reads a JSON text with labels; they get `flags`.
+///
+/// A plain text is one that can mean only one thing: a complete object of strings, numbers, words and lists of such,
+/// with legal and different names (LABEL-32, LABEL-33). `leading_letter`: whether a name must start with a letter, as in PCP 6.
+///
+/// # Errors
+/// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond repair: more than 60 levels
+/// (L-8), and lists in lists in a text that is not plain (L-7).
+pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
+    if text.len() >= MAX_TEXT {
+        return Err(TOO_BIG);
+    }
+    let mut reader = Reader {
+        text,
+        at: 0,
+        json: Vec::with_capacity(text.len()),
+    };
+    match reader.object(flags, leading_letter) {
+        Some(labels) => Ok(Text::Plain(Set {
+            json: reader.json,
+            labels,
+        })),
+        None => other(text).map(Text::Other),
+    }
+}
+
+/// A strict reader of plain texts: `None` means "not plain", whatever the reason. What it has read is in `json`.
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    json: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn object(&mut self, flags: u8, leading_letter: bool) -> Option<Vec<Place>> {
+        let mut labels = Vec::new();
+        self.token(b'{')?;
+        if self.peek() != Some(b'}') {
+            loop {
+                labels.push(self.member(flags, leading_letter)?);
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.token(b',')?;
+            }
+        }
+        self.token(b'}')?;
+        if self.peek().is_some() || labels.len() > MAX_LABELS {
+            return None;
+        }
+        self.sort(&mut labels)?;
+        if labels.is_empty() {
+            self.json.clear();
+        }
+        Some(labels)
+    }
+
+    /// Sorts by name; equal names are not plain.
+    fn sort(&self, labels: &mut [Place]) -> Option<()> {
+        labels.sort_unstable_by(|left, right| left.name(&self.json).cmp(&right.name(&self.json)));
+        let mut pairs = labels.windows(2);
+        let different = pairs.all(|pair| pair[0].name(&self.json) != pair[1].name(&self.json));
+        different.then_some(())
+    }
+
+    fn member(&mut self, flags: u8, leading_letter: bool) -> Option<Place> {
+        self.peek();
+        let name = self.json.len() + 1;
+        self.string()?;
+        let name_len = self.json.len() - 1 - name;
+        if !legal(&self.json[name..name + name_len], leading_letter) {
+            return None;
+        }
+        self.token(b':')?;
+        self.peek();
+        let value = self.json.len();
+        self.value(0)?;
+        Some(Place {
+            name: u16::try_from(name).ok()?,
+            name_len: u8::try_from(name_len).ok()?,
+            flags,
+            value: u16::try_from(value).ok()?,
+            value_len: u16::try_from(self.json.len() - value).ok()?,
+        })
+    }
+
+    fn value(&mut self, depth: u32) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'n' => self.word(b"null"),
+            b'[' => self.list(depth + 1),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, depth: u32) -> Option<()> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        self.token(b'[')?;
+        if self.peek() != Some(b']') {
+            loop {
+                self.value(depth)?;
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.token(b',')?;
+            }
+        }
+        self.token(b']')
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.text.get(self.at)?;
+            if !is_space(byte) {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    fn token(&mut self, byte: u8) -> Option<()> {
+        (self.peek() == Some(byte)).then(|| self.take(1))
+    }
+
+    /// Takes over `count` bytes as they are.
+    fn take(&mut self, count: usize) {
+        let end = self.at + count;
+        self.json.extend_from_slice(&self.text[self.at..end]);
+        self.at = end;
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.text[self.at..].starts_with(word).then(|| self.take(word.len()))
+    }
+
+    /// A string, escapes left as they are; bytes beyond ASCII pass (LABEL-33).
+    fn string(&mut self) -> Option<()> {
+        let rest = self.text[self.at..].strip_prefix(b"\"")?;
+        let mut length = 0;
+        loop {
+            match *rest.get(length)? {
+                b'"' => break,
+                b'\\' if b"\"\\/bfnrtu".contains(rest.get(length + 1)?) => length += 2,
+                b'\\' | ..=0x1f => return None,
+                _ => length += 1,
+            }
+        }
+        self.take(length + 2);
+        Some(())
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let rest = &self.text[self.at..];
+        let digits = |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let mut length = usize::from(rest.first() == Some(&b'-'));
+        let whole = digits(length);
+        if whole == 0 || (whole > 1 && rest[length] == b'0') {
+            return None;
+        }
+        length += whole;
+        if rest.get(length) == Some(&b'.') {
+            let part = digits(length + 1);
+            if part == 0 {
+                return None;
+            }
+            length += 1 + part;
+        }
+        if matches!(rest.get(length), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(rest.get(length + 1), Some(b'+' | b'-')));
+            let power = digits((length + 1 + sign).min(rest.len()));
+            if power == 0 {
+                return None;
+            }
+            length += 1 + sign + power;
+        }
+        self.take(length);
+        Some(())
+    }
+}
+
+const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Whether a label may have this name (LABEL-32).
+fn legal(name: &[u8], leading_letter: bool) -> bool {
+    let Some(first) = name.first() else { return false };
+    name.len() <= MAX_NAME
+        && (first.is_ascii_alphabetic() || !leading_letter)
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// Prepares a text for libpcp: takes out white space where it separates nothing, so that a wrong text stays as
+/// wrong as it is, and refuses what libpcp would get wrong without saying so.
+fn other(text: &[u8]) -> Result<Vec<u8>> {
+    let mut short: Vec<u8> = Vec::with_capacity(text.len());
+    let mut open: Vec<u8> = Vec::new();
+    let mut bytes = text.iter().copied().peekable();
+    let mut space = false;
+    while let Some(byte) = bytes.next() {
+        if is_space(byte) {
+            space = true;
+            continue;
+        }
+        let separates = short.last().is_some_and(|last| !is_structural(*last)) && !is_structural(byte);
+        if space && separates {
+            short.push(b' ');
+        }
+        space = false;
+        short.push(byte);
+        match byte {
+            b'"' => {
+                while let Some(inner) = bytes.next() {
+                    short.push(inner);
+                    match inner {
+                        b'"' => break,
+                        b'\\' => short.extend(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            b'[' if open.last() == Some(&b'[') => return Err(Error::INVAL),
+            b'[' | b'{' => {
+                open.push(byte);
+                if open.len() > MAX_DEPTH as usize {
+                    return Err(Error::INVAL);
+                }
+            }
+            b']' | b'}' => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    Ok(short)
+}
+
+const fn is_structural(byte: u8) -> bool {
+    matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> Option<String> {
+        match parse(text.as_bytes(), 0, true) {
+            Ok(Text::Plain(set)) => Some(
+                set.iter()
+                    .map(|label| {
+                        format!(
+                            "{}={};",
+                            String::from_utf8_lossy(label.name),
+                            String::from_utf8_lossy(label.value)
+                        )
+                    })
+                    .collect(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn passed_on(text: &str) -> Option<String> {
+        match parse(text.as_bytes(), 0, true) {
+            Ok(Text::Other(text)) => Some(String::from_utf8(text).unwrap()),
+            _ => None,
+        }
+    }
+
+    /// LABEL-33, LABEL-36, L-6: order, values of every kind, white space.
+    #[test]
+    fn plain_texts() {
+        assert_eq!(plain(r#"{"b":1,"a":"x y"}"#).as_deref(), Some(r#"a="x y";b=1;"#));
+        let list = " {\t\"l\" : [ 1 , \"a, b\" ,[ ] , -2.5e+10 ],\n\"n\": null , \"t\":true,\"f\":false } ";
+        let expected = r#"f=false;l=[1,"a, b",[],-2.5e+10];n=null;t=true;"#;
+        assert_eq!(plain(list).as_deref(), Some(expected));
+        assert_eq!(
+            plain(r#"{"a":"\n\t\"\\\/\b\f\r\u0041"}"#).as_deref(),
+            Some(r#"a="\n\t\"\\\/\b\f\r\u0041";"#)
+        );
+        assert_eq!(plain(" { } ").as_deref(), Some(""));
+    }
+
+    /// LABEL-32, LABEL-33, LABEL-34, LABEL-35: everything else is libpcp's to judge.
+    #[test]
+    fn other_texts() {
+        for text in [
+            "",
+            "{",
+            "{}x",
+            "{}{}",
+            "[]",
+            "[{\"a\":1}]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{,\"a\":1}",
+            "{\"a\":{}}",
+            "{\"a\":{\"b\":1}}",
+            "{\"a\":[{}]}",
+            "{\"a\":01}",
+            "{\"a\":-}",
+            "{\"a\":1.}",
+            "{\"a\":1e}",
+            "{\"a\":1e+}",
+            "{\"a\":.5}",
+            "{\"a\":tru}",
+            "{\"a\":\"\\x\"}",
+            "{\"a\":\"\t\"}",
+            "{\"a\":\"",
+            "{\"a\":\"\\",
+            "{\"a\":[1,]}",
+            "{\"a\":[1",
+            "{\"a\":1e",
+            "{\"a\":-",
+            "{\"a\":1,\"b\":2,\"a\":3}",
+            "{\"1\":1}",
+            "{\"_a\":1}",
+            "{\"a.b\":1}",
+            "{\"\":1}",
+            "{\"a-b\":1}",
+            "{'a':1}",
+        ] {
+            assert!(passed_on(text).is_some(), "{text}");
+        }
+        let name = "n".repeat(255);
+        assert!(passed_on(&format!("{{\"{name}\":1}}")).is_some());
+        assert!(plain(&format!("{{\"{}\":1}}", &name[1..])).is_some());
+    }
+
+    /// LABEL-32: PCP 7 lets a name start with anything that it may contain.
+    #[test]
+    fn names_of_pcp_7() {
+        for name in ["1", "_a", "9_"] {
+            let text = format!("{{\"{name}\":1}}");
+            assert!(matches!(parse(text.as_bytes(), 0, false), Ok(Text::Plain(_))), "{name}");
+        }
+        assert!(matches!(parse(b"{\"a.b\":1}", 0, false), Ok(Text::Other(_))));
+    }
+
+    /// L-6: white space that separates nothing goes, the rest stays, and strings are left alone.
+    #[test]
+    fn white_space_for_libpcp() {
+        let text = " { \"a\" : { \"b\\\" [\" : [ 1 , 2  3 ] } } x ";
+        assert_eq!(passed_on(text).as_deref(), Some("{\"a\":{\"b\\\" [\":[1,2 3]}}x"));
+        assert_eq!(passed_on(" ").as_deref(), Some(""));
+    }
+
+    /// L-7, L-8, LABEL-31: what is refused outright.
+    #[test]
+    fn refused() {
+        assert_eq!(parse(b"{\"a\":{\"b\":[[1]]}}", 0, true), Err(Error::INVAL));
+        let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+        assert!(passed_on(&nested(60)).is_some());
+        assert_eq!(parse(nested(61).as_bytes(), 0, true), Err(Error::INVAL));
+        let listed = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert!(plain(&listed(59)).is_some());
+        assert_eq!(parse(listed(60).as_bytes(), 0, true), Err(Error::INVAL));
+        let long = |size: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8));
+        assert!(plain(&long(65533)).is_some());
+        assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(TOO_BIG));
+    }
+
+    /// LABEL-31: 255 labels are plain, one more is for libpcp to refuse.
+    #[test]
+    fn number_of_labels() {
+        let text = |count: usize| {
+            let members: Vec<_> = (0..count).map(|number| format!("\"n{number}\":{number}")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        assert!(plain(&text(255)).is_some());
+        assert!(passed_on(&text(256)).is_some());
+    }
+}
