@@ -6,10 +6,14 @@
 
 pub mod context;
 pub mod error;
+pub mod fetch;
 pub mod ffi;
 pub mod help;
 pub mod ident;
+pub mod instances;
 pub mod labels;
 mod libpcp;
 pub mod log;
+pub mod metrics;
 pub mod namespace;
+pub mod profile;

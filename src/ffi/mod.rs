@@ -7,11 +7,17 @@
 #[macro_use]
 mod guard;
 mod arg;
+mod cached;
 mod context;
+mod fetch_state;
 mod help;
+mod instances;
+mod iterate;
 mod label_set;
 mod labels;
 mod memory;
+mod metric;
 mod ret;
+mod selection;
 mod tree;
 pub mod types;

@@ -1,0 +1,141 @@
+//! The rules of a fetch: what a callback's answer means, what becomes of a metric whose instances failed, how values
+//! are encoded, and what is said in the log.
+
+#![forbid(unsafe_code)]
+
+mod encoding;
+pub mod report;
+
+pub use encoding::{Encoding, HEADER, data_length, header};
+
+use crate::error::{Error, Result};
+
+/// `PMDA_FETCH_DYNAMIC`: the value is the library's to free.
+const DYNAMIC: i32 = 2;
+
+/// `PMDA_EXT_LABEL_CHANGE` and `PMDA_EXT_NAMES_CHANGE` of `e_flags`.
+pub const CHANGE_FLAGS: u32 = 1 << 5 | 1 << 6;
+
+/// What a fetch callback has answered (FETCH-40).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// The atom holds a value.
+    Value,
+    /// The atom holds a value in memory that is to be freed when it has been copied.
+    ValueToFree,
+    /// There is no value now.
+    NoValue,
+}
+
+impl Answer {
+    /// The meaning of a callback's return for an agent of an interface version.
+    ///
+    /// # Errors
+    /// A negative return is the error itself.
+    pub fn of(interface: u32, returned: i32) -> Result<Answer> {
+        match Error::check(returned)? {
+            0 if interface >= 3 => Ok(Answer::NoValue),
+            DYNAMIC if interface >= 5 => Ok(Answer::ValueToFree),
+            _ => Ok(Answer::Value),
+        }
+    }
+}
+
+/// What has become of the instances of a metric so far: gives `numval` (FETCH-36).
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Tally {
+    stored: i32,
+    last: i32,
+}
+
+impl Tally {
+    /// One more value was stored.
+    pub fn stored(&mut self) {
+        self.stored = self.stored.saturating_add(1);
+    }
+
+    /// An instance had no value, or failed.
+    pub fn failed(&mut self, status: Result<()>) {
+        self.last = status.map_or_else(Error::code, |()| 0);
+    }
+
+    /// Number of values stored.
+    #[must_use]
+    pub fn count(self) -> usize {
+        usize::try_from(self.stored).unwrap_or(0)
+    }
+
+    /// The number of values, or the status of the last instance when there are none.
+    #[must_use]
+    pub fn numval(self) -> i32 {
+        if self.stored > 0 { self.stored } else { self.last }
+    }
+}
+
+/// What the time stamp of a result tells pmcd about changes (FETCH-60).
+#[must_use]
+pub fn change_report(interface: u32, flags: u32) -> i64 {
+    const LABELS: (u32, i64) = (1 << 5, 8);
+    const NAMES: (u32, i64) = (1 << 6, 16);
+    if interface < 7 {
+        return 0;
+    }
+    [LABELS, NAMES]
+        .iter()
+        .map(|(flag, report)| if flags & flag != 0 { *report } else { 0 })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FETCH-40, F-16: the meaning of each answer in each interface version.
+    #[test]
+    fn answers() {
+        use Answer::{NoValue, Value, ValueToFree};
+        for (interface, expected) in [
+            (2, [Value, Value, Value, Value]),
+            (3, [NoValue, Value, Value, Value]),
+            (4, [NoValue, Value, Value, Value]),
+            (5, [NoValue, Value, ValueToFree, Value]),
+            (6, [NoValue, Value, ValueToFree, Value]),
+            (7, [NoValue, Value, ValueToFree, Value]),
+        ] {
+            assert_eq!(
+                [0, 1, 2, 3].map(|answer| Answer::of(interface, answer)),
+                expected.map(Ok)
+            );
+            assert_eq!(Answer::of(interface, -12360), Err(Error::INST));
+        }
+    }
+
+    /// FETCH-36, F-11: values count; without any, the last status does.
+    #[test]
+    fn tally() {
+        let numval = |statuses: &[i32]| {
+            let mut tally = Tally::default();
+            for status in statuses {
+                match status {
+                    1 => tally.stored(),
+                    status => tally.failed(Error::check(*status).map(|_| ())),
+                }
+            }
+            tally.numval()
+        };
+        assert_eq!(numval(&[]), 0);
+        assert_eq!(numval(&[-12360, -12351, 0]), 0);
+        assert_eq!(numval(&[0, -12358, -2]), -2);
+        assert_eq!(numval(&[-2, 1, 0, 1]), 2);
+    }
+
+    /// FETCH-60, FETCH-61: both bits, and only for interface 7.
+    #[test]
+    fn changes() {
+        assert_eq!(
+            [0x20, 0x40, 0x60, 0x1f].map(|flags| change_report(7, flags)),
+            [8, 16, 24, 0]
+        );
+        assert_eq!(change_report(6, 0x60), 0);
+    }
+}

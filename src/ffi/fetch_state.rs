@@ -1,0 +1,123 @@
+//! What the fetch family keeps for an agent: its part of the private record behind `pmdaExt.e_ext`.
+
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::{Mutex, const_mutex};
+
+use super::selection::Selections;
+use super::types::{pmdaExt, pmdaIndom};
+use crate::ident::InDom;
+use crate::metrics::{Hashed, Places};
+
+/// The fetch family's part of the private record. All of it is derived from the agent's tables and is checked against
+/// them when it is used, except for the hash, which the agent asked for.
+#[derive(Default)]
+pub(crate) struct FetchState {
+    /// What `pmdaRehash` has built.
+    pub(super) hash: Mutex<Hashed>,
+    /// Where metrics were found in a table that is searched.
+    pub(super) metrics: Mutex<Places<u32>>,
+    /// Where instance domains were found in `e_indoms`.
+    pub(super) indoms: Mutex<Places<u32>>,
+    /// Where instances were found in the tables of domains.
+    pub(super) instances: Mutex<HashMap<InDom, TablePlaces, FixedState>>,
+    /// The compiled profile.
+    pub(super) selections: Mutex<Selections>,
+    /// The position in a cached domain.
+    pub(super) walk: Walk,
+}
+
+/// Where the instances of one table were found, by id and by the hash of a name.
+#[derive(Default)]
+pub(super) struct TablePlaces {
+    pub(super) by_id: Places<u32>,
+    pub(super) by_name: Places<u64>,
+}
+
+/// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not examined yet. Since it is
+/// a number, and not a place in a list, the cache may change in any way between two steps.
+pub(super) struct Walk {
+    node: NonNull<Node>,
+}
+
+/// What `e_idp` points to while a cached domain is walked: it holds the domain and nothing else (INST-30).
+struct Node {
+    indom: UnsafeCell<pmdaIndom>,
+    from: AtomicI64,
+}
+
+impl Default for Walk {
+    fn default() -> Walk {
+        let indom = pmdaIndom {
+            it_indom: 0,
+            it_numinst: 0,
+            it_set: std::ptr::null_mut(),
+        };
+        let node = Box::leak(Box::new(Node {
+            indom: UnsafeCell::new(indom),
+            from: AtomicI64::new(0),
+        }));
+        Walk { node: node.into() }
+    }
+}
+
+// SAFETY: the node is never freed, since C may keep `e_idp`; its position is atomic, and the domain in it is written by
+// `begin` and read by whoever iterates over the same `pmdaExt`, which C does from one thread at a time.
+unsafe impl Send for Walk {}
+// SAFETY: as above.
+unsafe impl Sync for Walk {}
+
+impl Walk {
+    /// Starts at the lowest id of `indom`, and gives what `e_idp` is to point to.
+    pub(super) fn begin(&self, indom: InDom) -> *mut pmdaIndom {
+        // SAFETY: the node lives for ever, and no reference to its domain exists.
+        let node = unsafe { self.node.as_ref() };
+        node.from.store(0, Ordering::Relaxed);
+        // SAFETY: as above; the write is to our own memory.
+        unsafe { (*node.indom.get()).it_indom = indom.0 };
+        node.indom.get()
+    }
+
+    /// Whether `e_idp` says that a cached domain is being walked.
+    pub(super) fn is_at(&self, idp: *const pmdaIndom) -> bool {
+        // SAFETY: the node lives for ever.
+        std::ptr::eq(unsafe { self.node.as_ref() }.indom.get(), idp)
+    }
+
+    /// The lowest id that was not examined yet.
+    pub(super) fn from(&self) -> i64 {
+        // SAFETY: the node lives for ever.
+        unsafe { self.node.as_ref() }.from.load(Ordering::Relaxed)
+    }
+
+    /// Everything up to `inst` was examined.
+    pub(super) fn passed(&self, inst: i32) {
+        // SAFETY: the node lives for ever.
+        let node = unsafe { self.node.as_ref() };
+        node.from.store(i64::from(inst) + 1, Ordering::Relaxed);
+    }
+}
+
+/// The state for `ext`. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a record of its own,
+/// found by its address, which is kept (INST-43).
+///
+/// # Safety
+/// `ext` is valid for reads.
+pub(crate) unsafe fn of(ext: *mut pmdaExt) -> &'static FetchState {
+    foreign(ext as usize)
+}
+
+/// The state for a `pmdaExt` that this library has not made.
+#[cold]
+fn foreign(address: usize) -> &'static FetchState {
+    static FOREIGN: Mutex<HashMap<usize, &'static FetchState, FixedState>> =
+        const_mutex(HashMap::with_hasher(FixedState::with_seed(0)));
+    FOREIGN
+        .lock()
+        .entry(address)
+        .or_insert_with(|| Box::leak(Box::default()))
+}

@@ -1,0 +1,240 @@
+//! `pmdaInstance`: the ids and names of the instances of a domain.
+
+use std::ffi::{c_char, c_int};
+use std::mem::ManuallyDrop;
+
+use super::guard::guard;
+use super::memory::{self, Block};
+use super::metric::{find_indom, table};
+use super::types::{pmInDom, pmInResult, pmdaExt, pmdaIndom};
+use super::{arg, cached, fetch_state};
+use crate::error::{Error, Result};
+use crate::ident::InDom;
+use crate::instances::{self, Match, Request};
+use crate::libpcp::log::{self, Debug};
+
+/// Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
+///
+/// # Returns
+/// 0 with `*result` set to a structure that the caller frees (each name, both lists, and the structure are blocks of
+/// their own, INST-5); `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST` for an unknown instance, `-ENOMEM`. On failure
+/// `*result` is untouched.
+///
+/// # Safety
+/// `name` is NULL or a C string. `result` is NULL or valid for one write. `pmda` is NULL or valid, with its instance
+/// domains; a cached domain does not need it (INST-12).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaInstance(
+    indom: pmInDom,
+    inst: c_int,
+    name: *mut c_char,
+    result: *mut *mut pmInResult,
+    pmda: *mut pmdaExt,
+) -> c_int {
+    guard(|| {
+        let indom = InDom(indom);
+        // SAFETY: NULL or a C string by the contract above; it is used only during the call.
+        let request = Request::new(inst, unsafe { arg::bytes(name) });
+        if indom.is_null() {
+            return Err(null_domain(request));
+        }
+        let answer = if cached::exists(indom) {
+            from_cache(indom, request?)?
+        } else {
+            // SAFETY: the contract above.
+            unsafe {
+                let idp = (!pmda.is_null())
+                    .then(|| find_indom(fetch_state::of(pmda), pmda, indom))
+                    .flatten();
+                from_table(pmda, idp.ok_or(Error::INDOM)?, request?)?
+            }
+        };
+        if !result.is_null() {
+            // SAFETY: not NULL, hence valid for one write by the contract above.
+            unsafe { result.write(answer.into_raw()) };
+        }
+        Ok(())
+    })
+}
+
+/// There is no domain to list; single requests keep the answer that they have always had (INST-69).
+fn null_domain(request: Result<Request<'_>>) -> Error {
+    match request {
+        Ok(Request::All) => Error::INDOM,
+        _ => Error::INST,
+    }
+}
+
+/// Answers from a cache.
+fn from_cache(indom: InDom, request: Request<'_>) -> Result<Answer> {
+    match request {
+        Request::All => {
+            let all = cached::all_active(indom);
+            let mut answer = Answer::new(indom, all.len(), true, true)?;
+            for (inst, name) in &all {
+                answer.push(*inst, Some(name.as_ref()))?;
+            }
+            Ok(answer)
+        }
+        Request::NameOf(inst) => Answer::name(indom, cached::name_of(indom, inst).ok_or(Error::INST)?.as_ref()),
+        Request::IdOf(name) => Answer::id(indom, cached::find_name(indom, name).ok_or(Error::INST)?),
+    }
+}
+
+/// Answers from a classic table.
+///
+/// # Safety
+/// `ext` and `idp` are valid, the latter with its instances, whose names are NULL or C strings.
+unsafe fn from_table(ext: *mut pmdaExt, idp: *const pmdaIndom, request: Request<'_>) -> Result<Answer> {
+    // SAFETY: valid by the contract above.
+    let (indom, set, count) = unsafe { (InDom((*idp).it_indom), (*idp).it_set, (*idp).it_numinst) };
+    let table = table(set, count);
+    // SAFETY: every place asked for is in the table, and its name is NULL or a C string; no C code runs while it is used.
+    let name_at = |place: usize| unsafe { arg::bytes((*set.add(place)).i_name) };
+    // SAFETY: as above.
+    let inst_at = |place: usize| unsafe { (*set.add(place)).i_inst };
+    let place_of = |inst: c_int| {
+        // SAFETY: `ext` is valid by the contract above.
+        let state = unsafe { fetch_state::of(ext) };
+        let mut tables = state.instances.lock();
+        let places = &mut tables.entry(indom).or_default().by_id;
+        let key = inst.cast_unsigned();
+        places.find(
+            table,
+            key,
+            |place| inst_at(place) == inst,
+            |place, add| add(inst_at(place).cast_unsigned()),
+        )
+    };
+    let place_named = |name: &[u8]| {
+        // SAFETY: as above.
+        let state = unsafe { fetch_state::of(ext) };
+        let mut tables = state.instances.lock();
+        let places = &mut tables.entry(indom).or_default().by_name;
+        let is_it = |place| name_at(place).is_some_and(|other| instances::matches(name, other).is_some());
+        places.find(table, instances::key(name), is_it, |place, add| {
+            if let Some(name) = name_at(place) {
+                instances::keys(name, add);
+            }
+        })
+    };
+    match request {
+        Request::All if count < 0 => Err(Error::os(count)),
+        Request::All => {
+            let mut answer = Answer::new(indom, table.len, true, true)?;
+            for place in 0..table.len {
+                answer.push(inst_at(place), Some(name_at(place).unwrap_or_default()))?;
+            }
+            Ok(answer)
+        }
+        Request::NameOf(inst) => {
+            let place = place_of(inst).ok_or(Error::INST)?;
+            Answer::name(indom, name_at(place).ok_or(Error::INST)?)
+        }
+        Request::IdOf(name) => {
+            let place = place_named(name).ok_or(Error::INST)?;
+            trace_match(name, inst_at(place), name_at(place).unwrap_or_default());
+            Answer::id(indom, inst_at(place))
+        }
+    }
+}
+
+/// Debug output for an instance found by its name (INST-67).
+fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
+    if !log::debug(Debug::Libpmda) {
+        return;
+    }
+    let mut text = b"pmdaInstance: ".to_vec();
+    if let Some(Match::Short(length)) = instances::matches(asked, name) {
+        text.extend_from_slice(b"matched argument name=\"");
+        text.extend_from_slice(asked);
+        text.extend_from_slice(format!("\" with indom id={inst} name=\"").as_bytes());
+        text.extend_from_slice(name);
+        text.extend_from_slice(format!("\" len={length}\n").as_bytes());
+    } else {
+        text.extend_from_slice(b"exact match name=");
+        text.extend_from_slice(asked);
+        text.extend_from_slice(format!(" id={inst}\n").as_bytes());
+    }
+    log::trace(&text);
+}
+
+/// An answer under construction: the structure that C gets, freed with all that is in it unless it is handed over.
+struct Answer {
+    start: *mut pmInResult,
+}
+
+impl Answer {
+    /// An answer without instances, and with room for some in the lists that are wanted.
+    fn new(indom: InDom, room: usize, ids: bool, names: bool) -> Result<Answer> {
+        let answer = Answer {
+            start: Block::<pmInResult>::zeroed(1)?.into_raw(),
+        };
+        // SAFETY: the structure is new and ours.
+        unsafe {
+            (*answer.start).indom = indom.0;
+            if ids {
+                (*answer.start).instlist = Block::zeroed(room)?.into_raw();
+            }
+            if names {
+                (*answer.start).namelist = Block::zeroed(room)?.into_raw();
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The id of a name.
+    fn id(indom: InDom, inst: c_int) -> Result<Answer> {
+        let mut answer = Answer::new(indom, 1, true, false)?;
+        answer.push(inst, None)?;
+        Ok(answer)
+    }
+
+    /// The name of an id.
+    fn name(indom: InDom, name: &[u8]) -> Result<Answer> {
+        let mut answer = Answer::new(indom, 1, false, true)?;
+        answer.push(0, Some(name))?;
+        Ok(answer)
+    }
+
+    /// Adds an instance to the lists that there are. Callers add no more than they have asked room for.
+    fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
+        // SAFETY: the structure and its lists are ours, and the lists have room for one more.
+        unsafe {
+            let index = usize::try_from((*self.start).numinst).map_err(|_| Error::NOMEM)?;
+            if let (Some(name), false) = (name, (*self.start).namelist.is_null()) {
+                (*self.start)
+                    .namelist
+                    .add(index)
+                    .write(memory::string(name)?.into_raw());
+            }
+            if !(*self.start).instlist.is_null() {
+                (*self.start).instlist.add(index).write(inst);
+            }
+            (*self.start).numinst += 1;
+        }
+        Ok(())
+    }
+
+    /// Hands the structure over.
+    fn into_raw(self) -> *mut pmInResult {
+        ManuallyDrop::new(self).start
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // SAFETY: nothing was handed over, and `numinst` names are in the list, if there is one.
+        unsafe {
+            let names = (*self.start).namelist;
+            for index in 0..usize::try_from((*self.start).numinst).unwrap_or(0) {
+                if !names.is_null() {
+                    libc::free((*names.add(index)).cast());
+                }
+            }
+            libc::free(names.cast());
+            libc::free((*self.start).instlist.cast());
+            libc::free(self.start.cast());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The profile of a client as C holds it, and its compiled form.
+
+use std::ffi::c_int;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::arg;
+use super::fetch_state::FetchState;
+use super::types::{pmInDomProfile, pmProfile, pmdaExt};
+use crate::ident::InDom;
+use crate::metrics::{Places, Table};
+use crate::profile::{Compiled, Element};
+
+/// `PM_PROFILE_INCLUDE`; any other number counts as exclude (INST-51).
+const INCLUDE: c_int = 0;
+
+/// Compiled profile elements, by instance domain.
+#[derive(Default)]
+pub(crate) struct Selections {
+    elements: Places<u32>,
+    compiled: HashMap<InDom, (Source, Compiled), FixedState>,
+}
+
+/// Where an element's list is: while that is the same, an iteration goes on with what was compiled (INST-53).
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Source {
+    profile: *const pmProfile,
+    state: c_int,
+    list: *const c_int,
+    len: c_int,
+}
+
+// SAFETY: the pointers are compared, never followed.
+unsafe impl Send for Selections {}
+
+/// Which instances of a domain are selected at this moment.
+#[derive(Clone, Copy)]
+pub(super) enum Selection {
+    All,
+    Nothing,
+    /// Those that a list tells; [`listed`] asks it.
+    Listed(pmInDomProfile),
+}
+
+/// What the profile of `ext` says about `indom`, read afresh.
+///
+/// # Safety
+/// `ext` is valid, and its profile is NULL or valid with the number of elements that it has.
+pub(super) unsafe fn current(state: &FetchState, ext: *const pmdaExt, indom: InDom) -> Selection {
+    // SAFETY: valid by the contract above.
+    let profile = unsafe { (*ext).e_prof };
+    if profile.is_null() {
+        return Selection::All;
+    }
+    // SAFETY: the profile is valid by the contract above, and no C code runs while its elements are looked at.
+    let (default, elements) = unsafe { ((*profile).state, arg::slice((*profile).profile, (*profile).profile_len)) };
+    let place = if elements.is_empty() {
+        None
+    } else {
+        let table = Table {
+            address: elements.as_ptr() as usize,
+            len: elements.len(),
+        };
+        let mut selections = state.selections.lock();
+        selections.elements.find(
+            table,
+            indom.0,
+            |place| elements[place].indom == indom.0,
+            |place, add| {
+                add(elements[place].indom);
+            },
+        )
+    };
+    match place.map(|place| elements[place]) {
+        None if default == INCLUDE => Selection::All,
+        None => Selection::Nothing,
+        Some(element) if element.instances_len > 0 && !element.instances.is_null() => Selection::Listed(element),
+        Some(element) if element.state == INCLUDE => Selection::All,
+        Some(_) => Selection::Nothing,
+    }
+}
+
+/// Makes sure at the start of an iteration that the compiled form says what the lists say now.
+///
+/// # Safety
+/// As [`current`].
+pub(super) unsafe fn refresh(state: &FetchState, ext: *const pmdaExt, indom: InDom) {
+    // SAFETY: the contract is the same.
+    let Selection::Listed(element) = (unsafe { current(state, ext, indom) }) else {
+        return;
+    };
+    // SAFETY: the element was read just now, so its list is valid.
+    let list = unsafe { view(&element) };
+    let mut selections = state.selections.lock();
+    let known = selections.compiled.get(&indom);
+    if known.is_some_and(|(_, compiled)| !compiled.is_made_from(list)) {
+        selections.compiled.remove(&indom);
+    }
+}
+
+/// Calls `use_it` with the compiled form of an element, made anew when the list has moved.
+///
+/// # Safety
+/// `element` was read just now from the profile of `ext`, which is valid.
+pub(super) unsafe fn listed<R>(
+    state: &FetchState,
+    ext: *const pmdaExt,
+    indom: InDom,
+    element: &pmInDomProfile,
+    use_it: impl FnOnce(&Compiled) -> R,
+) -> R {
+    let source = Source {
+        // SAFETY: valid by the contract above.
+        profile: unsafe { (*ext).e_prof },
+        state: element.state,
+        list: element.instances,
+        len: element.instances_len,
+    };
+    let mut selections = state.selections.lock();
+    let fresh = || {
+        // SAFETY: the element's list is valid by the contract above.
+        (source, Compiled::new(unsafe { view(element) }))
+    };
+    let entry = selections.compiled.entry(indom).or_insert_with(fresh);
+    if entry.0 != source {
+        *entry = fresh();
+    }
+    use_it(&entry.1)
+}
+
+/// The element as the core sees it.
+///
+/// # Safety
+/// The list of the element is NULL or valid with its length.
+unsafe fn view(element: &pmInDomProfile) -> Element<'_> {
+    Element {
+        include: element.state == INCLUDE,
+        // SAFETY: the contract above.
+        exceptions: unsafe { arg::slice(element.instances, element.instances_len) },
+    }
+}

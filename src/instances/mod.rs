@@ -1,0 +1,121 @@
+//! Instances of a domain: what a client asks for, and how names are compared in a classic table.
+
+#![forbid(unsafe_code)]
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::FixedState;
+
+use crate::error::{Error, Result};
+
+/// "No instance", `PM_IN_NULL`.
+pub const IN_NULL: i32 = -1;
+
+/// What `pmdaInstance` was asked for (INST-60).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request<'a> {
+    /// All instances, ids and names.
+    All,
+    /// The name of an instance.
+    NameOf(i32),
+    /// The instance with a name.
+    IdOf(&'a [u8]),
+}
+
+impl<'a> Request<'a> {
+    /// Tells the requests apart.
+    ///
+    /// # Errors
+    /// `PM_ERR_INST` for both an id and a name, and for an empty name.
+    pub fn new(inst: i32, name: Option<&'a [u8]>) -> Result<Request<'a>> {
+        match (inst, name) {
+            (IN_NULL, None) => Ok(Request::All),
+            (inst, None) => Ok(Request::NameOf(inst)),
+            (IN_NULL, Some(name)) if !name.is_empty() => Ok(Request::IdOf(name)),
+            _ => Err(Error::INST),
+        }
+    }
+}
+
+/// How a name asked for fits the name of an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Match {
+    /// They are equal.
+    Exact,
+    /// It is the part before the first space, of this length.
+    Short(usize),
+}
+
+/// Compares a name asked for with the name of an instance (INST-66).
+#[must_use]
+pub fn matches(asked: &[u8], name: &[u8]) -> Option<Match> {
+    if asked == name {
+        return Some(Match::Exact);
+    }
+    let short = short(name)?;
+    (asked == short).then_some(Match::Short(short.len()))
+}
+
+/// The part of a name before its first space, when it has one.
+fn short(name: &[u8]) -> Option<&[u8]> {
+    name.iter().position(|byte| *byte == b' ').map(|end| &name[..end])
+}
+
+/// Calls `add` with the hash of each text that finds the name: the name itself and its short form.
+pub fn keys(name: &[u8], mut add: impl FnMut(u64)) {
+    add(key(name));
+    if let Some(short) = short(name) {
+        add(key(short));
+    }
+}
+
+/// The hash of a name asked for.
+#[must_use]
+pub fn key(asked: &[u8]) -> u64 {
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write(asked);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// INST-60: the table of requests.
+    #[test]
+    fn requests() {
+        assert_eq!(Request::new(-1, None), Ok(Request::All));
+        assert_eq!(Request::new(7, None), Ok(Request::NameOf(7)));
+        assert_eq!(Request::new(-1, Some(b"x")), Ok(Request::IdOf(b"x")));
+        assert_eq!(Request::new(-1, Some(b"")), Err(Error::INST));
+        assert_eq!(Request::new(7, Some(b"x")), Err(Error::INST));
+        assert_eq!(Request::new(7, Some(b"")), Err(Error::INST));
+    }
+
+    /// INST-66: equal, or equal to the part before the first space; a name with a space must be equal.
+    #[test]
+    fn names() {
+        assert_eq!(matches(b"one two", b"one two"), Some(Match::Exact));
+        assert_eq!(matches(b"one", b"one two"), Some(Match::Short(3)));
+        assert_eq!(matches(b"one ", b"one two"), None);
+        assert_eq!(matches(b"one two", b"one"), None);
+        assert_eq!(matches(b"on", b"one two"), None);
+        assert_eq!(matches(b"one\ttwo", b"one\ttwo x"), Some(Match::Short(7)));
+    }
+
+    /// Every text that matches a name is one of its keys: the index relies on it.
+    #[test]
+    fn keys_cover_matches() {
+        for name in [&b"one two"[..], b"one", b"", b" lead", b"a b c"] {
+            let mut found = Vec::new();
+            keys(name, |key| found.push(key));
+            for asked in [&b"one two"[..], b"one", b"", b" lead", b"a", b"a b", b"a b c"] {
+                assert_eq!(
+                    matches(asked, name).is_some(),
+                    found.contains(&key(asked)),
+                    "{asked:?} {name:?}"
+                );
+            }
+        }
+    }
+}

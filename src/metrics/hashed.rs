@@ -1,0 +1,70 @@
+//! The hash that `pmdaRehash` builds.
+
+#![forbid(unsafe_code)]
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::error::{Error, Result};
+use crate::ident::MetricId;
+
+/// Maps metric identifiers to places in the table that was given to `pmdaRehash`.
+///
+/// It answers for the table as it was then, wherever the agent's fields point now (INIT-46).
+#[derive(Default, Debug)]
+pub struct Hashed {
+    places: HashMap<MetricId, u32, FixedState>,
+    address: usize,
+}
+
+impl Hashed {
+    /// An index over the identifiers of the table at `address`, in table order. Of duplicates the first counts (F-15).
+    ///
+    /// # Errors
+    /// `-ENOMEM` when there is no memory for it.
+    pub fn build(address: usize, pmids: impl ExactSizeIterator<Item = MetricId>) -> Result<Hashed> {
+        let mut places = HashMap::with_hasher(FixedState::default());
+        places.try_reserve(pmids.len()).map_err(|_| Error::NOMEM)?;
+        for (place, pmid) in pmids.enumerate() {
+            places
+                .entry(pmid)
+                .or_insert(u32::try_from(place).map_err(|_| Error::NOMEM)?);
+        }
+        Ok(Hashed { places, address })
+    }
+
+    /// The place of a metric.
+    #[must_use]
+    pub fn find(&self, wanted: MetricId) -> Option<usize> {
+        self.places.get(&wanted).map(|place| *place as usize)
+    }
+
+    /// The address of the table that the places are in.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Whether nothing was ever put in.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// INIT-46, F-15: every entry is found at its place, the first of duplicates.
+    #[test]
+    fn finds_the_first() {
+        let pmids = [5, 7, 5, 9].map(MetricId);
+        let hashed = Hashed::build(4096, pmids.into_iter()).expect("memory");
+        assert_eq!(hashed.find(MetricId(5)), Some(0));
+        assert_eq!(hashed.find(MetricId(9)), Some(3));
+        assert_eq!(hashed.find(MetricId(6)), None);
+        assert_eq!(hashed.address(), 4096);
+        assert!(!hashed.is_empty() && Hashed::default().is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+//! The instance profile of a client, compiled: which instances of a domain a fetch is to visit (INST-51).
+
+#![forbid(unsafe_code)]
+
+mod ids;
+
+pub use ids::Ids;
+
+/// What a profile says about one instance domain: the first of its elements for that domain, or its global default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Element<'a> {
+    /// Whether the state is `PM_PROFILE_INCLUDE`; any other number counts as exclude.
+    pub include: bool,
+    /// The instances to which the opposite applies, in any order, with duplicates and unknown ones (INST-52).
+    pub exceptions: &'a [i32],
+}
+
+/// One element of a profile, ready to be asked about many instances.
+#[derive(Debug)]
+pub struct Compiled {
+    include: bool,
+    source: Box<[i32]>,
+    exceptions: Ids,
+}
+
+impl Compiled {
+    /// Prepares an element.
+    #[must_use]
+    pub fn new(element: Element<'_>) -> Compiled {
+        Compiled {
+            include: element.include,
+            source: element.exceptions.into(),
+            exceptions: Ids::new(element.exceptions),
+        }
+    }
+
+    /// Whether this was made from an element that says the same (INST-53).
+    #[must_use]
+    pub fn is_made_from(&self, element: Element<'_>) -> bool {
+        self.include == element.include && *self.source == *element.exceptions
+    }
+
+    /// Whether an instance is selected.
+    #[must_use]
+    pub fn selects(&self, inst: i32) -> bool {
+        self.exceptions.contains(inst) != self.include
+    }
+
+    /// The only instances that can be selected, ascending and each once; `None` when they are not listed.
+    #[must_use]
+    pub fn candidates(&self) -> Option<&[i32]> {
+        (!self.include).then(|| self.exceptions.sorted())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiled(include: bool, exceptions: &[i32]) -> Compiled {
+        Compiled::new(Element { include, exceptions })
+    }
+
+    /// INST-51: the table of states and lists.
+    #[test]
+    fn table() {
+        let selected = |profile: &Compiled| (0..10).filter(|inst| profile.selects(*inst)).collect::<Vec<_>>();
+        assert_eq!(selected(&compiled(true, &[])), (0..10).collect::<Vec<_>>());
+        assert_eq!(selected(&compiled(true, &[3, 7])), [0, 1, 2, 4, 5, 6, 8, 9]);
+        assert_eq!(selected(&compiled(false, &[])), []);
+        assert_eq!(selected(&compiled(false, &[7, 3])), [3, 7]);
+    }
+
+    /// INST-52: unsorted lists with duplicates and unknown instances.
+    #[test]
+    fn candidates() {
+        assert_eq!(compiled(false, &[9, -4, 9, 1]).candidates(), Some(&[-4, 1, 9][..]));
+        assert_eq!(compiled(false, &[]).candidates(), Some(&[][..]));
+        assert_eq!(compiled(true, &[1]).candidates(), None);
+    }
+
+    /// INST-53: a list that was rewritten in place is noticed.
+    #[test]
+    fn same_source() {
+        let made = compiled(false, &[1, 2, 3]);
+        let element = |include, exceptions| Element { include, exceptions };
+        assert!(made.is_made_from(element(false, &[1, 2, 3])));
+        assert!(!made.is_made_from(element(false, &[1, 2, 4])));
+        assert!(!made.is_made_from(element(true, &[1, 2, 3])));
+    }
+}
