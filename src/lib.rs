@@ -6,6 +6,7 @@
 
 pub mod context;
 pub mod error;
+pub mod events;
 pub mod fetch;
 pub mod ffi;
 pub mod help;

@@ -5,11 +5,12 @@
 //! place for `unsafe`, and no lock or borrow is held while C code runs.
 
 #[macro_use]
-mod guard;
 mod arg;
 mod cached;
 mod context;
+mod events;
 mod fetch_state;
+mod guard;
 mod help;
 mod instances;
 mod iterate;

@@ -1,0 +1,77 @@
+//! The handles of arrays.
+
+#![forbid(unsafe_code)]
+
+use super::Array;
+use crate::error::{Error, Result};
+
+/// All arrays of the process by handle. Arrays of either form and the private arrays of queues share one table
+/// (EVENT-10, EVENT-11).
+#[derive(Debug, Default)]
+pub struct Arrays {
+    slots: Vec<Option<Array>>,
+}
+
+impl Arrays {
+    /// No arrays.
+    #[must_use]
+    pub const fn new() -> Arrays {
+        Arrays { slots: Vec::new() }
+    }
+
+    /// Makes a new array and gives the lowest free handle (EVENT-12).
+    ///
+    /// # Errors
+    /// `-ENOMEM` when the handles run out.
+    pub fn create(&mut self) -> Result<i32> {
+        let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        let handle = i32::try_from(slot).map_err(|_| Error::NOMEM)?;
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[slot] = Some(Array::new());
+        Ok(handle)
+    }
+
+    /// The array of a handle.
+    ///
+    /// # Errors
+    /// `PM_ERR_NOCONTEXT` when there is none (EVENT-13).
+    #[inline]
+    pub fn get(&mut self, handle: i32) -> Result<&mut Array> {
+        usize::try_from(handle)
+            .ok()
+            .and_then(|slot| self.slots.get_mut(slot)?.as_mut())
+            .ok_or(Error::NOCONTEXT)
+    }
+
+    /// Frees an array; its handle is given to the next one (EVENT-15, E-15).
+    ///
+    /// # Errors
+    /// `PM_ERR_NOCONTEXT` when there is none.
+    pub fn release(&mut self, handle: i32) -> Result<()> {
+        self.get(handle)?;
+        if let Ok(slot) = usize::try_from(handle) {
+            self.slots[slot] = None;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// EVENT-10, EVENT-13, EVENT-15: lowest free handle first; released and unknown ones are refused.
+    #[test]
+    fn handles() {
+        let mut arrays = Arrays::new();
+        assert_eq!([0; 3].map(|_| arrays.create()), [Ok(0), Ok(1), Ok(2)]);
+        arrays.release(1).expect("exists");
+        assert_eq!(arrays.release(1), Err(Error::NOCONTEXT));
+        assert_eq!(arrays.create(), Ok(1));
+        for handle in [-1, 3, i32::MIN, i32::MAX] {
+            assert_eq!(arrays.get(handle).err(), Some(Error::NOCONTEXT));
+        }
+    }
+}
