@@ -1,16 +1,50 @@
 # Thin: each recipe is a few lines; the work is done by cargo and the scripts that are named here.
 
-.PHONY: all check fmt lint test
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
+RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
+
+.PHONY: all setup demo check bench requirements compatibility install uninstall clean
+
 all:
-	cargo build --release
+	PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) INCLUDEDIR=$(INCLUDEDIR)/pcp cargo build --release
 
-check: fmt lint test
+# What the demo, the tests and the benchmarks need: packages by apt, PCP's tools and agents below target/pcp.
+setup:
+	tests/support/setup.sh
 
-fmt:
-	cargo fmt --check
+# PCP's own simple agent on this library, under dbpmda and under a private pmcd.
+demo: setup all
+	tests/support/demo.sh
 
-lint:
-	cargo clippy --all-targets -- -D warnings
+# Format, lints, build, all tests. The last line is "N passed, N failed".
+check: setup
+	tests/support/check.sh
 
-test:
-	cargo test
+# This library against the C library, as ratios.
+bench: setup all
+	cargo bench
+
+# The numbered requirements of the specification that no test cites.
+requirements:
+	tests/support/requirements.sh
+
+# Writes the table of agents in docs/COMPATIBILITY.md anew from a run of every agent on both libraries.
+compatibility: setup
+	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
+
+install: all
+	install -D -m 644 $(RELEASE)/libpcp_pmda.so $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
+	ln -sf libpcp_pmda.so.3 $(DESTDIR)$(LIBDIR)/libpcp_pmda.so
+	install -D -m 644 $(RELEASE)/libpcp_pmda.a $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
+	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pcp include/pcp/pmda.h include/pcp/pmdaroot.h
+	install -D -m 644 $(RELEASE)/libpcp_pmda.pc $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc)
+	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/pcp/,pmda.h pmdaroot.h)
+
+clean:
+	cargo clean

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Format, lints, build, all tests; the last line sums up: "N passed, N failed".
+# A step before the tests that fails counts as one failed check, and the tests still run if they can be built.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+readonly log=${CARGO_TARGET_DIR:-target}/check.log
+passed=0
+failed=0
+mkdir -p "$(dirname "$log")"
+
+# step NAME COMMAND...: runs one step and counts it.
+step() {
+    local name=$1 start=$SECONDS
+    shift
+    printf '== %s\n' "$name"
+    if "$@"; then
+        passed=$((passed + 1))
+        printf '== %s: passed in %d s\n' "$name" $((SECONDS - start))
+    else
+        failed=$((failed + 1))
+        printf '== %s: FAILED\n' "$name"
+    fi
+}
+
+# The sum of the numbers before WORD in the lines that cargo's test programs end with.
+total() { sed -n "s/^test result: .* \([0-9]\+\) $1.*/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'; }
+
+step format cargo fmt --check
+step lints cargo clippy --quiet --all-targets -- -D warnings
+step build cargo build --release
+
+printf '== tests\n'
+cargo test --no-fail-fast 2>&1 | tee "$log"
+outcome=${PIPESTATUS[0]}
+broken=$(total failed)
+if [ "$outcome" != 0 ] && [ "$broken" = 0 ]; then
+    broken=1
+    printf '== tests: FAILED: cargo test ended with %d\n' "$outcome"
+fi
+
+passed=$((passed + $(total passed)))
+failed=$((failed + broken))
+printf '%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" = 0 ]

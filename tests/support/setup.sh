@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Prepares what the demo, the tests and the benchmarks need and a fresh Debian machine does not have:
+#
+#   - build packages (PCP's headers and C library, libclang, a C compiler), by apt;
+#   - PCP's daemons, tools and agents: the package pcp, unpacked and not installed (its post-install script wants
+#     systemd, and would start a pmcd of the system), and the libraries that it depends on, by apt;
+#   - PCP's generated files, and a pcp.conf whose paths lead into the unpacked tree.
+#
+# Everything of our own is below target/pcp. Without root or apt it says exactly which packages are missing and
+# exits 1. It takes a fraction of a second when nothing is to do.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+readonly home=${CARGO_TARGET_DIR:-$PWD/target}/pcp
+readonly root=$home/root
+
+# What the build and the tests call: gcc and g++ for the C and C++ programs, clang for the header tests, binutils for
+# the link, valgrind for the memory checks, libclang for bindgen.
+readonly build_packages=(
+    binutils clang g++ gcc libc6-dev libclang-dev libpcp-mmv1-dev libpcp-pmda3-dev libpcp-trace2-dev libpcp3-dev make
+    pkg-config procps valgrind
+)
+# Interpreters' bindings: agents written in Perl and Python are users of the library too.
+readonly binding_packages=(libpcp-pmda-perl python3-pcp)
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$@" >&2; exit 1; }
+
+# missing PACKAGE...: prints those that are not installed.
+missing() {
+    local installed
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p') || true
+    printf "%s\n" "$@" | sort -u | grep -vxF -e "${installed:-none}" || true
+}
+
+# install WHY PACKAGE...: installs those that are missing, or says which ones are.
+install() {
+    local why=$1 wanted
+    shift
+    mapfile -t wanted < <(missing "$@")
+    [ ${#wanted[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        fail "missing packages ($why): ${wanted[*]}" "install them as root: apt-get install ${wanted[*]}"
+    fi
+    say "installing ($why): ${wanted[*]}"
+    refresh
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends "${wanted[@]}" >"$home/apt.log" 2>&1 ||
+        { tail -n 20 "$home/apt.log" >&2; fail "apt-get could not install: ${wanted[*]}"; }
+}
+
+# refresh: the package lists, once in a run.
+refreshed=
+refresh() {
+    [ -z "$refreshed" ] || return 0
+    refreshed=yes
+    [ "$(id -u)" = 0 ] || return 0
+    apt-get update -q >"$home/apt.log" 2>&1 || say "apt-get update failed, going on with the lists that are there"
+}
+
+# unpack VERSION: the package pcp of that version becomes $root.
+unpack() {
+    local version=$1 fresh=$home/root.new
+    say "unpacking pcp $version into ${root#"$PWD"/}"
+    rm -rf "$home/deb" "$fresh"
+    mkdir -p "$home/deb" "$fresh"
+    chmod 777 "$home/deb"
+    (cd "$home/deb" && { apt-get download -q "pcp=$version" || { refresh && apt-get download -q "pcp=$version"; }; }) \
+        >"$home/apt.log" 2>&1 || { cat "$home/apt.log" >&2; fail "apt-get could not download pcp $version"; }
+    dpkg-deb -x "$home"/deb/pcp_*.deb "$fresh"
+    dpkg-deb -f "$home"/deb/pcp_*.deb Depends >"$home/depends"
+    rebase_links "$fresh"
+    rm -rf "$root"
+    mv "$fresh" "$root"
+}
+
+# rebase_links TREE: absolute links that mean a file of the package lead into the unpacked tree.
+rebase_links() {
+    local tree=$1 link target
+    while IFS=$'\t' read -r link target; do
+        [ ! -e "$tree$target" ] && [ ! -L "$tree$target" ] || ln -sfnr "$tree$target" "$link"
+    done < <(find "$tree" -type l -lname '/*' -printf '%p\t%l\n')
+}
+
+# The names in the package's Depends line; of alternatives the first.
+depends() { tr ',' '\n' <"$home/depends" | sed 's/|.*//; s/(.*//; s/:any//; s/[[:space:]]//g' | sort -u; }
+
+# configure: a pcp.conf for the unpacked tree; its variable directories are replaced by each user of it.
+configure() {
+    local name value
+    sed -E "s#=/(usr/lib/pcp|usr/share/pcp|var/lib/pcp|etc/pcp|usr/share/doc)#=$root/\1#" /etc/pcp.conf |
+        sed -E "s#^(PCP_BIN_DIR)=.*#\1=$root/usr/bin#; s#^(PCP_(USER|GROUP))=.*#\1=$(id -un)#
+                s#^(PCP_PYTHON_PROG)=.*#\1=/usr/bin/python3#; s#^(PCP_PERL_PROG)=.*#\1=/usr/bin/perl#" >"$home/pcp.conf"
+    sed -i "s#^PCP_GROUP=.*#PCP_GROUP=$(id -gn)#" "$home/pcp.conf"
+    for name in PCP_RUN_DIR PCP_LOG_DIR PCP_TMP_DIR PCP_TMPFILE_DIR; do
+        value=$home/var/${name,,}
+        mkdir -p "$value"
+        sed -i "s#^$name=.*#$name=$value#" "$home/pcp.conf"
+    done
+}
+
+# generate: files that the package's post-install script would make.
+generate() {
+    (cd "$root/var/lib/pcp/pmns" && PCP_CONF=$home/pcp.conf PCP_DIR=$root PATH=$root/usr/bin:$PATH sh ./Make.stdpmid) \
+        >"$home/generate.log" 2>&1 || { cat "$home/generate.log" >&2; fail "Make.stdpmid failed"; }
+    [ -s "$root/var/lib/pcp/pmns/stdpmid" ] || fail "Make.stdpmid made no stdpmid"
+}
+
+for tool in apt-get dpkg-deb dpkg-query; do
+    command -v "$tool" >/dev/null || fail "$tool is missing: this needs Debian or a relative of it" \
+        "elsewhere install these yourself: ${build_packages[*]} ${binding_packages[*]} pcp"
+done
+command -v cargo >/dev/null || fail "cargo is missing: install the Rust toolchain, https://rustup.rs"
+mkdir -p "$home"
+
+install "build" "${build_packages[@]}"
+version=$(dpkg-query -W -f '${Version}' libpcp-pmda3)
+stamp="pcp $version in $root, $(cksum <"$0")"
+if [ "$(cat "$home/stamp" 2>/dev/null)" != "$stamp" ]; then
+    rm -f "$home/stamp"
+    unpack "$version"
+fi
+mapfile -t libraries < <(depends)
+install "what pcp needs" "${libraries[@]}" "${binding_packages[@]}"
+if [ ! -e "$home/stamp" ]; then
+    configure
+    generate
+    echo "$stamp" >"$home/stamp"
+    say "ready"
+fi
