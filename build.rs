@@ -12,7 +12,7 @@ use std::{env, io};
 const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig|pmGetOptionalConfig|pmSetDebug|\
      pmOpenLog|pmprintf|pmgetopt_r|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
      __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmIgnoreSignalPIPE|\
-     __pmGetContextLabels|__pmGetDomainLabels|__pmAddLabels|__pmHashSearch|__pmAttrStr_r|\
+     __pmGetContextLabels|__pmGetDomainLabels|__pmAddLabels|__pmHashSearch|__pmAttrStr_r|__pmFreeResultValues|__pmFreeResultValues_v2|\
      __pmNewPMNS|__pmAddPMNSNode|__pmFreePMNS";
 
 /// The types and constants of the PMAPI that cross the edge.

@@ -30,6 +30,16 @@ extern __pmHashNode *__pmHashSearch(unsigned int, void *);
 /* pmdaAttribute: the names of attributes, under -Dattr only. */
 extern char *__pmAttrStr_r(int, const char *, char *, size_t);
 
+/*
+ * The default result callback: agents may return value sets that libpcp has decoded, inside of its own PDU
+ * buffers, and only libpcp can tell those.
+ */
+#if PM_VERSION_CURRENT < PM_VERSION(7,0,0)
+extern void __pmFreeResultValues(pmResult *);
+#else
+extern void __pmFreeResultValues_v2(pmResult_v2 *);
+#endif
+
 /* Name-space trees are libpcp's: language bindings build and free them with libpcp's own functions. */
 typedef struct __pmnsNode {
     struct __pmnsNode	*parent;

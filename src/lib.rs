@@ -18,3 +18,4 @@ pub mod log;
 pub mod metrics;
 pub mod namespace;
 pub mod profile;
+pub mod setup;

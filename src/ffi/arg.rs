@@ -36,3 +36,15 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
         _ => &[],
     }
 }
+
+/// As [`slice`], to change the elements.
+///
+/// # Safety
+/// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses for `'a`.
+pub(crate) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T] {
+    match usize::try_from(count) {
+        // SAFETY: not NULL and a positive count, hence valid for reads and writes by the contract above.
+        Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts_mut(first, count) },
+        _ => &mut [],
+    }
+}

@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, const_mutex};
 
+use super::private;
 use super::selection::Selections;
 use super::types::{pmdaExt, pmdaIndom};
 use crate::ident::InDom;
@@ -108,7 +109,8 @@ impl Walk {
 /// # Safety
 /// `ext` is valid for reads.
 pub(crate) unsafe fn of(ext: *mut pmdaExt) -> &'static FetchState {
-    foreign(ext as usize)
+    // SAFETY: the contract is the same.
+    unsafe { private::of(ext) }.map_or_else(|| foreign(ext as usize), |private| &private.fetch)
 }
 
 /// The state for a `pmdaExt` that this library has not made.

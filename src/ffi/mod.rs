@@ -7,9 +7,11 @@
 #[macro_use]
 mod arg;
 mod cached;
+mod callbacks;
 mod context;
 mod events;
 mod fetch_state;
+mod flags;
 mod guard;
 mod help;
 mod instances;
@@ -18,6 +20,8 @@ mod label_set;
 mod labels;
 mod memory;
 mod metric;
+mod options;
+mod private;
 mod ret;
 mod selection;
 mod tree;

@@ -3,7 +3,10 @@
 //! Every wrapper takes and gives safe types; a private function of libpcp (`__pm…`) has its reason beside its
 //! prototype in `capi/wrapper.h`.
 
+pub(crate) mod attribute;
 pub(crate) mod bindings;
+pub(crate) mod config;
+pub(crate) mod getopt;
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pmns;

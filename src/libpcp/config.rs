@@ -1,0 +1,22 @@
+//! Settings from pcp.conf and the environment, and what libpcp keeps for the process.
+
+use std::ffi::CStr;
+
+use super::bindings as pcp;
+
+/// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none.
+pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
+    // SAFETY: the name is a C string; libpcp returns NULL or a string that lives as long as the process.
+    let value = unsafe { pcp::pmGetOptionalConfig(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: not NULL, hence a C string; it is copied before anybody can change the environment.
+    Some(unsafe { CStr::from_ptr(value) }.to_bytes().to_vec())
+}
+
+/// Tells libpcp that this process is below the PMAPI: an agent, not a client (INIT-11).
+pub(crate) fn below_pmapi() {
+    // SAFETY: the function stores a number.
+    unsafe { pcp::__pmSetInternalState(1) };
+}
