@@ -8,6 +8,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 
+use libc::timeval;
+
 pub use crate::libpcp::bindings::{
     pmAtomValue, pmDesc, pmEventArray, pmHighResEventArray, pmID, pmInDom, pmInDomProfile, pmInResult, pmLabel,
     pmLabelSet, pmLongOptions, pmProfile, pmResult, pmValue, pmValueBlock, pmValueSet,
@@ -208,6 +210,26 @@ impl Comm {
     }
 }
 
+/// Sees each option before the library does; a result other than 0 means that the agent has handled it.
+pub type pmdaOptionOverride = Option<unsafe extern "C" fn(c_int, *mut pmdaOptions) -> c_int>;
+
+/// Brings a tree of dynamic names up to date; a result other than 0 means that metrics have changed (DYN-5).
+pub type pmdaUpdatePMNS = Option<unsafe extern "C" fn(*mut pmdaExt, *mut *mut pmdaNameSpace) -> c_int>;
+/// Gives the help text of a dynamic metric.
+pub type pmdaUpdateText = Option<unsafe extern "C" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int>;
+/// Fills in the second metric, a copy of the first one with the given number (DYN-21).
+pub type pmdaUpdateMetric = Option<unsafe extern "C" fn(*mut pmdaMetric, *mut pmdaMetric, c_int)>;
+/// Tells how many metrics there are to copy, and how many copies of each (DYN-20).
+pub type pmdaCountMetrics = Option<unsafe extern "C" fn(*mut c_int, *mut c_int)>;
+
+/// Takes one event from a queue: array handle, event, its size, its time, the agent's own.
+pub type pmdaEventDecodeCallBack =
+    Option<unsafe extern "C" fn(c_int, *mut c_void, usize, *mut timeval, *mut c_void) -> c_int>;
+/// Decides whether a client sees an event: the filter, the event, its size.
+pub type pmdaEventApplyFilterCallBack = Option<unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> c_int>;
+/// Releases a filter.
+pub type pmdaEventReleaseFilterCallBack = Option<unsafe extern "C" fn(*mut c_void)>;
+
 /// Options of an agent's command line (INIT-3). The fields up to `opt_last_nonopt` are libpcp's `pmOptions`.
 #[repr(C)]
 pub struct pmdaOptions {
@@ -222,7 +244,7 @@ pub struct pmdaOptions {
     /// For the usage message.
     pub short_usage: *const c_char,
     /// Asked before the built-in handling.
-    pub r#override: Option<unsafe extern "C" fn(c_int, *mut pmdaOptions) -> c_int>,
+    pub r#override: pmdaOptionOverride,
     /// Which long option was found.
     pub index: c_int,
     /// Index of the next argument.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod compare;
+pub mod elf;
 pub mod run;
 
 use std::path::{Path, PathBuf};

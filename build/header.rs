@@ -1,0 +1,178 @@
+//! The C headers: cbindgen's view of the exported functions and types, set into the templates of `capi/`.
+//!
+//! A template line `@ PATTERN …` stands for the declarations whose names match; a `*` at the end of a pattern matches
+//! any rest. Each declaration goes to the first line that asks for it, and one that no line asks for is an error: a
+//! function cannot be forgotten.
+
+use std::fs;
+use std::path::Path;
+
+/// The longest line of a prototype.
+const LINE: usize = 110;
+
+/// One declaration of cbindgen's output with its comment.
+struct Declaration {
+    name: String,
+    text: String,
+    used: bool,
+}
+
+/// Generates `include/pcp/*.h` below `out` from the sources in `ffi` and the templates in `capi`.
+pub fn generate(ffi: &Path, capi: &Path, out: &Path) {
+    let mut declarations = declarations(ffi, capi);
+    let folder = out.join("include/pcp");
+    fs::create_dir_all(&folder).expect("OUT_DIR is writable");
+    for header in ["pmda.h", "pmdaroot.h"] {
+        let template = fs::read_to_string(capi.join(format!("{header}.in"))).expect("a template");
+        let text = fill(&template, &mut declarations);
+        fs::write(folder.join(header), text).expect("OUT_DIR is writable");
+    }
+    let forgotten: Vec<_> = declarations
+        .iter()
+        .filter(|item| !item.used)
+        .map(|item| &item.name)
+        .collect();
+    assert!(forgotten.is_empty(), "no line of capi/*.h.in asks for {forgotten:?}");
+}
+
+/// All declarations that cbindgen finds, in the order of the sources.
+fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
+    let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("capi/cbindgen.toml is valid");
+    // cbindgen follows the modules from there.
+    let builder = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(ffi.join("mod.rs"));
+    let mut text = Vec::new();
+    builder.generate().expect("cbindgen reads src/ffi").write(&mut text);
+    let text = String::from_utf8(text).expect("cbindgen writes UTF-8");
+    let items = text.split("\n\n").map(str::trim).filter(|item| !item.is_empty());
+    items.map(declaration).collect()
+}
+
+fn declaration(item: &str) -> Declaration {
+    let (comment, code) = match item.split_once("*/\n") {
+        Some((comment, code)) if item.starts_with("/**") => (format!("{comment}*/\n"), code),
+        _ => (String::new(), item),
+    };
+    let name = name_of(code).to_owned();
+    let code = if code.starts_with("typedef") {
+        readable(code)
+    } else {
+        prototype(code)
+    };
+    Declaration {
+        name,
+        text: readable(&comment) + &code,
+        used: false,
+    }
+}
+
+/// A function's declaration with the words that stand before each, in lines of a readable length.
+fn prototype(code: &str) -> String {
+    let mut text = String::new();
+    let mut line = "PMDA_CALL extern".to_owned();
+    for word in code.split_inclusive(", ") {
+        let glue = if line.ends_with("extern") { " " } else { "" };
+        if line.len() + glue.len() + word.trim_end().len() > LINE {
+            text += line.trim_end();
+            text += "\n";
+            line = "        ".to_owned();
+        }
+        line += glue;
+        line += word;
+    }
+    format!("{text}{line}\n")
+}
+
+/// What is declared: `typedef struct NAME {`, `typedef int (*NAME)(`, `int NAME(`.
+fn name_of(code: &str) -> &str {
+    let word = |text: &'static str| code.split_once(text).map(|(_, rest)| rest);
+    let before = |code: &str| {
+        let end = code.find('(').unwrap_or(code.len());
+        code[..end].rfind(|c: char| !is_word(c)).map_or(0, |at| at + 1)
+    };
+    let rest = if code.starts_with("typedef struct ") {
+        word("typedef struct ")
+    } else if code.starts_with("typedef ") {
+        word("(*")
+    } else {
+        Some(&code[before(code)..])
+    };
+    let rest = rest.unwrap_or_else(|| panic!("cannot tell what is declared here:\n{code}"));
+    let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+    &rest[..end]
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Turns Rust's doc comments into what C comments look like: sections become plain words, and Markdown goes.
+fn readable(item: &str) -> String {
+    let mut text = String::new();
+    let mut lines = item.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() != "/**" {
+            text += &format!("{line}\n");
+            continue;
+        }
+        let indent = &line[..line.len() - 3];
+        let comment: Vec<_> = lines
+            .by_ref()
+            .take_while(|line| line.trim() != "*/")
+            .map(plain)
+            .collect();
+        match &comment[..] {
+            [single] => text += &format!("{indent}/* {single} */\n"),
+            _ => {
+                let body = comment
+                    .iter()
+                    .map(|line| format!("{indent} * {line}").trim_end().to_owned() + "\n");
+                text += &format!("{indent}/*\n{}{indent} */\n", body.collect::<String>());
+            }
+        }
+    }
+    text
+}
+
+/// One line of a comment without Markdown.
+fn plain(line: &str) -> String {
+    let line = line
+        .trim()
+        .trim_start_matches('*')
+        .trim_start()
+        .replace("# Returns", "Returns:")
+        .replace("# Safety", "Pointers:");
+    line.replace("[`", "").replace("`]", "").replace('`', "")
+}
+
+/// The template with declarations in the places that ask for them.
+fn fill(template: &str, declarations: &mut [Declaration]) -> String {
+    let mut text = String::new();
+    for line in template.lines() {
+        let Some(patterns) = line.strip_prefix("@ ") else {
+            text += line;
+            text.push('\n');
+            continue;
+        };
+        let patterns: Vec<_> = patterns.split_whitespace().collect();
+        let wanted = |item: &Declaration| !item.used && patterns.iter().any(|pattern| matches(pattern, &item.name));
+        let chosen: Vec<_> = declarations
+            .iter_mut()
+            .filter(|item| wanted(item))
+            .map(|item| {
+                item.used = true;
+                item.text.as_str()
+            })
+            .collect();
+        text += &chosen.join("\n");
+    }
+    text
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
+    }
+}

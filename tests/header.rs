@@ -1,0 +1,364 @@
+//! Our headers against the installed ones: what compiles against those must compile against ours and mean the same.
+//!
+//! Set `UPDATE_HEADERS=1` (`make headers`) to refresh the checked-in files after a change of `src/ffi` or `capi`.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use support::{profile_dir, root};
+
+const HEADERS: [&str; 2] = ["pmda.h", "pmdaroot.h"];
+
+/// What comes before and what is tested.
+const PMAPI: &str = "#include <pcp/pmapi.h>\n";
+const INCLUDES: &str = "#include <pcp/pmapi.h>\n#include <pcp/pmda.h>\n#include <pcp/pmdaroot.h>\n";
+
+/// PCP 6's pmapi.h has no such type; our pmda.h adds it.
+const RESULT: &str = "typedef pmResult pmdaResult;\n";
+
+/// Whose headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Headers {
+    Installed,
+    Ours,
+}
+
+impl Headers {
+    fn arguments(self) -> Vec<String> {
+        match self {
+            Headers::Installed => vec![],
+            Headers::Ours => vec![format!("-I{}", root().join("include").display())],
+        }
+    }
+}
+
+/// A private file of one test.
+fn file(name: &str) -> PathBuf {
+    let folder = profile_dir().join("test-header");
+    fs::create_dir_all(&folder).expect("target is writable");
+    folder.join(name)
+}
+
+fn compile(compiler: &str, headers: Headers, name: &str, text: &str, arguments: &[&str]) -> Output {
+    let source = file(&format!("{headers:?}-{name}"));
+    fs::write(&source, text).expect("target is writable");
+    Command::new(compiler)
+        .args(headers.arguments())
+        .args(arguments)
+        .arg(&source)
+        .output()
+        .expect("a compiler is installed")
+}
+
+fn succeeds(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Compiles and runs a program; gives what it prints.
+fn run(headers: Headers, name: &str, text: &str) -> String {
+    let program = file(&format!("{headers:?}-{name}.run"));
+    let place = program.display().to_string();
+    succeeds(&compile(
+        "gcc",
+        headers,
+        name,
+        text,
+        &["-std=c11", "-Wall", "-Wextra", "-Werror", "-o", &place],
+    ));
+    succeeds(&Command::new(program).output().expect("a program that was just made"))
+}
+
+#[test]
+fn the_checked_in_headers_are_current() {
+    for header in HEADERS {
+        let generated = PathBuf::from(env!("OUT_DIR")).join("include/pcp").join(header);
+        let kept = root().join("include/pcp").join(header);
+        let fresh = fs::read_to_string(&generated).expect("build.rs has generated the headers");
+        if std::env::var_os("UPDATE_HEADERS").is_some() {
+            fs::write(&kept, &fresh).expect("the sources are writable");
+        }
+        let current = fs::read_to_string(&kept).unwrap_or_default() == fresh;
+        assert!(current, "include/pcp/{header} is stale: run make headers");
+    }
+}
+
+/// The functions that the headers declare, with gcc's own view of their prototypes.
+fn prototypes(headers: Headers) -> BTreeMap<String, String> {
+    let list = file(&format!("{headers:?}.aux"));
+    let place = list.display().to_string();
+    succeeds(&compile(
+        "gcc",
+        headers,
+        "aux.c",
+        INCLUDES,
+        &["-fsyntax-only", "-aux-info", &place],
+    ));
+    let text = fs::read_to_string(list).expect("gcc has written it");
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("/* ")?.split_once(" */ "));
+    let ours = lines.filter(|(place, _)| HEADERS.iter().any(|header| place.contains(&format!("/pcp/{header}:"))));
+    ours.map(|(_, prototype)| {
+        let name = prototype
+            .split(" (")
+            .next()
+            .expect("a function")
+            .rsplit([' ', '*'])
+            .next();
+        (name.expect("a name").to_owned(), prototype.to_owned())
+    })
+    .collect()
+}
+
+#[test]
+fn the_same_functions_are_declared() {
+    let names = |headers| prototypes(headers).into_keys().collect::<BTreeSet<_>>();
+    let (installed, ours) = (names(Headers::Installed), names(Headers::Ours));
+    assert!(installed.len() > 120, "gcc lists {} functions", installed.len());
+    let missing: Vec<_> = installed.difference(&ours).collect();
+    let extra: Vec<_> = ours.difference(&installed).collect();
+    assert!(
+        missing.is_empty() && extra.is_empty(),
+        "missing: {missing:?}\nnot expected: {extra:?}"
+    );
+}
+
+/// C accepts a second declaration only if its types are compatible with the first one.
+#[test]
+fn prototypes_are_compatible() {
+    let declare = |headers| prototypes(headers).into_values().collect::<Vec<_>>().join("\n");
+    let theirs = format!("{INCLUDES}{RESULT}{}\n", declare(Headers::Ours));
+    succeeds(&compile(
+        "gcc",
+        Headers::Installed,
+        "ours-again.c",
+        &theirs,
+        &["-fsyntax-only"],
+    ));
+    let ours = format!("{INCLUDES}{}\n", declare(Headers::Installed));
+    succeeds(&compile(
+        "gcc",
+        Headers::Ours,
+        "theirs-again.c",
+        &ours,
+        &["-fsyntax-only"],
+    ));
+}
+
+/// The last test can fail: a prototype with another constness is refused.
+#[test]
+fn an_incompatible_prototype_is_refused() {
+    for (name, wrong) in [
+        (
+            "const.c",
+            "extern int pmdaGetOpt(int, char **, const char *, pmdaInterface *, int *);",
+        ),
+        ("type.c", "extern int pmdaTreeSize(const pmdaNameSpace *);"),
+        ("result.c", "extern void pmdaTreeRelease(pmdaNameSpace *, int);"),
+    ] {
+        let text = format!("{INCLUDES}{wrong}\n");
+        assert!(
+            !compile("gcc", Headers::Ours, name, &text, &["-fsyntax-only"])
+                .status
+                .success(),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn formats_are_checked() {
+    for function in ["pmdaAddLabels", "pmdaAddNotes"] {
+        let call = |arguments: &str| {
+            let text = format!("{INCLUDES}int f(pmLabelSet **s) {{ return {function}(s, {arguments}); }}\n");
+            compile(
+                "gcc",
+                Headers::Ours,
+                &format!("{function}.c"),
+                &text,
+                &["-Wformat", "-Werror", "-fsyntax-only"],
+            )
+        };
+        succeeds(&call("\"{\\\"a\\\":%d}\", 1"));
+        assert!(!call("\"{\\\"a\\\":%d}\", \"text\"").status.success(), "{function}");
+    }
+}
+
+/// The macros that the headers define beyond pmapi.h, with their parameters, and what they stand for.
+fn macros(headers: Headers) -> BTreeMap<String, String> {
+    let list = |name: &str, text: &str| {
+        let output = succeeds(&compile("gcc", headers, name, text, &["-E", "-dM"]));
+        output.lines().map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let before = list("before.c", &format!("{PMAPI}#include <stdarg.h>\n"));
+    let all = list("macros.c", INCLUDES);
+    let fresh = all.difference(&before).filter_map(|line| line.strip_prefix("#define "));
+    fresh
+        .map(|line| {
+            // A function-like macro has its parameters, without a space, behind its name.
+            let end = line.find(' ').unwrap_or(line.len());
+            let (name, body) = line.split_at(end);
+            (name.to_owned(), body.split_whitespace().collect::<Vec<_>>().join(" "))
+        })
+        .collect()
+}
+
+#[test]
+fn macros_stand_for_the_same() {
+    let (installed, ours) = (macros(Headers::Installed), macros(Headers::Ours));
+    assert!(installed.len() > 75, "gcc lists {} macros", installed.len());
+    for (name, body) in &installed {
+        assert_eq!(ours.get(name), Some(body), "{name}");
+    }
+    let extra: Vec<_> = ours.keys().filter(|name| !installed.contains_key(*name)).collect();
+    assert!(
+        extra.iter().all(|name| *name == "PMDA_CACHE_WRITE"),
+        "not expected: {extra:?}"
+    );
+}
+
+/// Numbers and texts, as the compiler sees them; then what takes arguments.
+#[test]
+fn macros_have_the_same_values() {
+    let values: Vec<_> = macros(Headers::Installed)
+        .into_iter()
+        .filter(|(_, body)| {
+            body.starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase() || "(\"".contains(c))
+        })
+        .map(|(name, _)| name)
+        .filter(|name| !name.contains('('))
+        .collect();
+    assert!(values.len() > 55, "only {} macros have a value", values.len());
+    let shown: String = values.iter().map(|name| format!("    SHOW({name});\n")).collect();
+    let text = format!(
+        "{INCLUDES}#include <stdio.h>
+#define SHOW(m) printf(_Generic((m), char *: \"%s = %s\\n\", int: \"%s = %d\\n\", unsigned int: \"%s = %u\\n\"), #m, m)
+#define OPTION(m) show(#m, (pmLongOptions)m)
+static void show(const char *name, pmLongOptions option)
+{{
+    printf(\"%s = %s %d %c %s %s\\n\", name, option.long_opt, option.has_arg, option.short_opt,
+\toption.argname ? option.argname : \"-\", option.message ? option.message : \"-\");
+}}
+int main(void)
+{{
+    pmUnits units = PMDA_PMUNITS(1, -2, 3, 4, 5, 6);
+{shown}    printf(\"%d %d %d\\n\", PMDA_PMID(3, 4), PMDA_PMID(4097, 1025), PMDA_PMID(1 + 1, 2 | 1));
+    printf(\"%d %d %d\", units.dimSpace, units.dimTime, units.dimCount);
+    printf(\" %d %d %d\\n\", units.scaleSpace, units.scaleTime, units.scaleCount);
+    printf(\"%d %d %d %d %d\\n\", pmdaPipe, pmdaInet, pmdaUnix, pmdaUnknown, pmdaIPv6);
+    printf(\"%d %d %d\\n\", PDUROOT_FLAG_HOSTNAME, PDUROOT_FLAG_PROCESSID, PDUROOT_FLAG_CGROUPNAME);
+    OPTION(PMDAOPT_DEBUG); OPTION(PMDAOPT_DOMAIN); OPTION(PMDAOPT_HELPTEXT); OPTION(PMDAOPT_INET);
+    OPTION(PMDAOPT_IPV6); OPTION(PMDAOPT_LOGFILE); OPTION(PMDAOPT_PIPE); OPTION(PMDAOPT_UNIX);
+    OPTION(PMDAOPT_USERNAME); OPTION(PMDA_OPTIONS_HEADER(\"head\")); OPTION(PMDA_OPTIONS_TEXT(\"text\"));
+    return 0;
+}}
+"
+    );
+    let installed = run(Headers::Installed, "values.c", &text);
+    assert_eq!(installed, run(Headers::Ours, "values.c", &text));
+    assert!(installed.contains("PMDA_CACHE_DUMP_ALL = 20\n"), "{installed}");
+}
+
+/// An agent's usual declarations, in the words that C and C++ share.
+const AGENT: &str = r#"
+static pmdaInstid colours[] = { { 0, NULL }, { 1, NULL } };
+static pmdaIndom indomtab[] = { { 0, 2, colours } };
+static pmdaMetric metrictab[] = {
+    { NULL, { PMDA_PMID(0,0), PM_TYPE_U32, 0, PM_SEM_INSTANT, PMDA_PMUNITS(0,0,0,0,0,0) } },
+    { NULL, { PMDA_PMID(0,1), PM_TYPE_U32, 0, PM_SEM_COUNTER, PMDA_PMUNITS(0,-1,1,0,PM_TIME_SEC,PM_COUNT_ONE) } },
+};
+static pmLongOptions longopts[] = {
+    PMDA_OPTIONS_HEADER("Options"), PMDAOPT_DEBUG, PMDAOPT_DOMAIN, PMDAOPT_HELPTEXT, PMDAOPT_INET, PMDAOPT_IPV6,
+    PMDAOPT_LOGFILE, PMDAOPT_PIPE, PMDAOPT_UNIX, PMDAOPT_USERNAME, PMDA_OPTIONS_TEXT("Text"), PMDA_OPTIONS_END
+};
+static int value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
+{
+    atom->ul = metric->m_desc.pmid + inst;
+    return PMDA_FETCH_STATIC;
+}
+static int fetch(int count, pmID *list, pmResult **result, pmdaExt *ext)
+{
+    return pmdaFetch(count, list, result, ext);
+}
+__PMDA_INIT_CALL void agent_init(pmdaInterface *dispatch);
+void agent_init(pmdaInterface *dispatch)
+{
+    struct pmdaOptions *options = NULL;
+    __pmDSO dso;
+
+    pmdaDSO(dispatch, PMDA_INTERFACE_LATEST, NULL, NULL);
+    if (dispatch->status != 0)
+	return;
+    dispatch->version.any.fetch = fetch;
+    dispatch->version.four.pmid = pmdaPMID;
+    dispatch->version.six.attribute = pmdaAttribute;
+    dispatch->version.seven.label = pmdaLabel;
+    dispatch->comm.flags |= PMDA_FLAG_AUTHORIZE;
+    dispatch->version.two.ext->e_io = pmdaUnix;
+    dso.dispatch = *dispatch;
+    (void)dso;
+    (void)longopts;
+    (void)options;
+    pmdaSetFetchCallBack(dispatch, value);
+    pmdaInit(dispatch, indomtab, 1, metrictab, 2);
+}
+"#;
+
+#[test]
+fn compiles_in_every_dialect() {
+    // Without the macro, pmapi.h itself has no struct timespec where the standard is strict.
+    let strict = [
+        "-D_DEFAULT_SOURCE",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-pedantic",
+        "-fsyntax-only",
+    ];
+    let mut compiled = 0;
+    for (compiler, standards, ending) in [
+        ("gcc", &["-std=c99", "-std=c11", "-std=gnu17"][..], "c"),
+        ("clang", &["-std=c99", "-std=c11", "-std=gnu17"], "c"),
+        ("g++", &["-std=c++17", "-std=c++20"], "cc"),
+        ("clang++", &["-std=c++17", "-std=c++20"], "cc"),
+    ] {
+        if Command::new(compiler).arg("--version").output().is_err() {
+            // Only gcc is part of what building needs; the others are tried where they are.
+            assert_ne!(compiler, "gcc", "gcc is not installed");
+            continue;
+        }
+        for standard in standards {
+            for (part, text) in [("only", INCLUDES.to_owned()), ("agent", format!("{INCLUDES}{AGENT}"))] {
+                // An empty translation unit is an error of its own in strict C.
+                let text = format!("{text}extern int end;\n");
+                let arguments = [&strict[..], &[standard]].concat();
+                let name = format!("{compiler}{standard}-{part}.{ending}");
+                succeeds(&compile(compiler, Headers::Ours, &name, &text, &arguments));
+                compiled += 1;
+            }
+        }
+    }
+    assert!(compiled >= 6);
+}
+
+/// Both programming interfaces of libpcp: with PMAPI_VERSION_3, pmResult is another structure.
+#[test]
+fn compiles_with_both_pmapi_versions() {
+    for version in ["PMAPI_VERSION_2", "PMAPI_VERSION_3"] {
+        let text = format!("#define PMAPI_VERSION {version}\n{INCLUDES}{AGENT}");
+        for headers in [Headers::Installed, Headers::Ours] {
+            succeeds(&compile(
+                "gcc",
+                headers,
+                &format!("{version}.c"),
+                &text,
+                &["-Wall", "-Werror", "-fsyntax-only"],
+            ));
+        }
+    }
+}
