@@ -6,7 +6,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench requirements compatibility install uninstall clean
+.PHONY: all setup demo check bench headers requirements compatibility install uninstall clean
 
 all:
 	PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) INCLUDEDIR=$(INCLUDEDIR)/pcp cargo build --release
@@ -26,6 +26,10 @@ check: setup
 # This library against the C library, as ratios.
 bench: setup all
 	cargo bench
+
+# Writes include/pcp anew from src/ffi and capi; a test fails when it is stale.
+headers:
+	UPDATE_HEADERS=1 cargo test --quiet --test header the_checked_in_headers_are_current
 
 # The numbered requirements of the specification that no test cites.
 requirements:

@@ -46,7 +46,11 @@ fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
     builder.generate().expect("cbindgen reads src/ffi").write(&mut text);
     let text = String::from_utf8(text).expect("cbindgen writes UTF-8");
     let items = text.split("\n\n").map(str::trim).filter(|item| !item.is_empty());
-    items.map(declaration).collect()
+    // What capi/shim.c calls is hidden from everybody else.
+    items
+        .map(declaration)
+        .filter(|item| !item.name.starts_with("pcp_pmda_"))
+        .collect()
 }
 
 fn declaration(item: &str) -> Declaration {

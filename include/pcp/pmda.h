@@ -375,11 +375,56 @@ typedef struct pmdaOptions {
  * The methods that serve for most agents
  */
 
+/*
+ * Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
+ *
+ * Returns:
+ * 0 with *result set to a structure that the caller frees (each name, both lists, and the structure are blocks of
+ * their own, INST-5); PM_ERR_INDOM for an unknown domain, PM_ERR_INST for an unknown instance, -ENOMEM. On failure
+ * *result is untouched.
+ *
+ * Pointers:
+ * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid, with its instance
+ * domains; a cached domain does not need it (INST-12).
+ */
+PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result,
+        struct pmdaExt *pmda);
 
 /*
  * Instances of a domain, as the last profile selects them
  */
 
+/*
+ * Number of instances of a domain; the profile is not looked at.
+ *
+ * Returns:
+ * 1 for PM_INDOM_NULL; the number of active instances of a cached domain; it_numinst of a classic one; 0 for an
+ * unknown one, which is reported.
+ *
+ * Pointers:
+ * pmda is NULL or valid, with its instance domains.
+ */
+PMDA_CALL extern int __pmdaCntInst(pmInDom indom, struct pmdaExt *pmda);
+
+/*
+ * Starts to go over the instances of a domain.
+ *
+ * Pointers:
+ * pmda is NULL or valid, with its instance domains and profile.
+ */
+PMDA_CALL extern void __pmdaStartInst(pmInDom indom, struct pmdaExt *pmda);
+
+/*
+ * Gives the next instance that the profile selects.
+ *
+ * Returns:
+ * 1 with inst set, or 0 with inst untouched at the end.
+ *
+ * Pointers:
+ * inst is NULL or valid for one write. pmda is NULL or valid, with its profile and the domain that e_idp points
+ * to.
+ */
+PMDA_CALL extern int __pmdaNextInst(int *inst, struct pmdaExt *pmda);
 
 /*
  * Help text
@@ -424,6 +469,16 @@ PMDA_CALL extern char *pmdaGetInDomHelp(int handle, uint32_t indom, int kind);
 PMDA_CALL extern int pmdaAddLabels(pmLabelSet **, const char *, ...) __PM_PRINTFLIKE(2,3);
 PMDA_CALL extern int pmdaAddNotes(pmLabelSet **, const char *, ...) __PM_PRINTFLIKE(2,3);
 
+/*
+ * Sets flags in every label of a set.
+ *
+ * Returns:
+ * 1, or 0 when set is NULL (LABEL-45).
+ *
+ * Pointers:
+ * set is NULL or a valid label set.
+ */
+PMDA_CALL extern int pmdaAddLabelFlags(pmLabelSet *set, int flags);
 
 /*
  * Metrics that come and go
@@ -440,6 +495,13 @@ typedef void (*pmdaUpdateMetric)(struct pmdaMetric*, struct pmdaMetric*, int);
 
 /* Tells how many metrics there are to copy, and how many copies of each (DYN-20). */
 typedef void (*pmdaCountMetrics)(int*, int*);
+/*
+ * Takes a metric table into use, and builds the hash over it (INIT-46).
+ *
+ * Pointers:
+ * pmda is NULL or valid; metrics is NULL or valid with nmetrics entries, for as long as it is in use.
+ */
+PMDA_CALL extern void pmdaRehash(struct pmdaExt *pmda, struct pmdaMetric *metrics, int nmetrics);
 
 /*
  * Trees of names
@@ -581,6 +643,146 @@ PMDA_CALL extern void __pmdaSetContext(int context);
  * Arrays of event records, and queues of events for many clients
  */
 
+/* Takes one event from a queue: array handle, event, its size, its time, the agent's own. */
+typedef int (*pmdaEventDecodeCallBack)(int, void*, size_t, struct timeval*, void*);
+
+/* Decides whether a client sees an event: the filter, the event, its size. */
+typedef int (*pmdaEventApplyFilterCallBack)(void*, void*, size_t);
+
+/* Releases a filter. */
+typedef void (*pmdaEventReleaseFilterCallBack)(void*);
+/*
+ * Makes an event array.
+ *
+ * Returns:
+ * Its handle, the lowest that is free (EVENT-10).
+ */
+PMDA_CALL extern int pmdaEventNewArray(void);
+
+/* The same as pmdaEventNewArray: the records decide the form (EVENT-11). */
+PMDA_CALL extern int pmdaEventNewHighResArray(void);
+
+/*
+ * Empties an array; its memory stays in place (EVENT-14).
+ *
+ * Returns:
+ * 0, or PM_ERR_NOCONTEXT.
+ */
+PMDA_CALL extern int pmdaEventResetArray(int idx);
+
+/* The same as pmdaEventResetArray. */
+PMDA_CALL extern int pmdaEventResetHighResArray(int idx);
+
+/*
+ * Frees an array; addresses obtained from it are invalid from then on (EVENT-15).
+ *
+ * Returns:
+ * 0, or PM_ERR_NOCONTEXT.
+ */
+PMDA_CALL extern int pmdaEventReleaseArray(int idx);
+
+/* The same as pmdaEventReleaseArray. */
+PMDA_CALL extern int pmdaEventReleaseHighResArray(int idx);
+
+/*
+ * Starts a record (EVENT-20).
+ *
+ * Returns:
+ * 0; PM_ERR_NOCONTEXT, PM_ERR_CONV when the flags claim a missed record, -EINVAL without a time,
+ * PM_ERR_TOOBIG when the array is full.
+ *
+ * Pointers:
+ * tp is NULL or points to a struct timeval.
+ */
+PMDA_CALL extern int pmdaEventAddRecord(int idx, struct timeval *tp, int flags);
+
+/*
+ * Starts a record with a time stamp in nanoseconds (EVENT-20).
+ *
+ * Returns:
+ * As pmdaEventAddRecord.
+ *
+ * Pointers:
+ * ts is NULL or points to a struct timespec.
+ */
+PMDA_CALL extern int pmdaEventAddHighResRecord(int idx, struct timespec *ts, int flags);
+
+/*
+ * Adds a record that says that nmissed events were missed (EVENT-21).
+ *
+ * Returns:
+ * 0; PM_ERR_NOCONTEXT, -EINVAL without a time, PM_ERR_TOOBIG when the array is full.
+ *
+ * Pointers:
+ * tp is NULL or points to a struct timeval.
+ */
+PMDA_CALL extern int pmdaEventAddMissedRecord(int idx, struct timeval *tp, int nmissed);
+
+/*
+ * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp (EVENT-21, E-6).
+ *
+ * Returns:
+ * As pmdaEventAddMissedRecord.
+ *
+ * Pointers:
+ * ts is NULL or points to a struct timespec.
+ */
+PMDA_CALL extern int pmdaEventAddHighResMissedRecord(int idx, struct timespec *ts, int nmissed);
+
+/*
+ * Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
+ *
+ * Returns:
+ * 0; PM_ERR_NOCONTEXT, PM_ERR_TYPE for a type that no parameter has, -EINVAL without a record or a value,
+ * PM_ERR_TOOBIG when a length field would overflow.
+ *
+ * Pointers:
+ * avp is NULL or points to an atom of the type; its string is terminated, its value block as long as it says.
+ */
+PMDA_CALL extern int pmdaEventAddParam(int idx, pmID pmid, int type, pmAtomValue *avp);
+
+/*
+ * The same as pmdaEventAddParam.
+ *
+ * Pointers:
+ * As pmdaEventAddParam.
+ */
+PMDA_CALL extern int pmdaEventAddHighResParam(int idx, pmID pmid, int type, pmAtomValue *avp);
+
+/*
+ * An older name of pmdaEventAddHighResParam (EVENT-23).
+ *
+ * Pointers:
+ * As pmdaEventAddParam.
+ */
+PMDA_CALL extern int pmdaEventHighResAddParam(int idx, pmID pmid, int type, pmAtomValue *avp);
+
+/*
+ * Writes length and type into the array's header and gives its address.
+ *
+ * Returns:
+ * The array, which the library keeps; valid until something is added or the array is released (EVENT-25). NULL
+ * for an unknown handle.
+ */
+PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int idx);
+
+/* The same as pmdaEventGetAddr, of the type PM_TYPE_HIGHRES_EVENT. */
+PMDA_CALL extern pmHighResEventArray *pmdaEventGetHighResAddr(int idx);
+
+/* An older name of pmdaEventGetHighResAddr (EVENT-23). */
+PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
+
+/*
+ * Writes the data of an event as text into msg, which has room for msgsize bytes (QUEUE-50).
+ *
+ * Returns:
+ * msg; NULL when msgsize is less than 4 or there is no msg.
+ *
+ * Pointers:
+ * buffer is NULL or readable for bufsize bytes, msg is NULL or writable for msgsize bytes, and the two do
+ * not overlap.
+ */
+PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *msg, int msgsize);
 
 /*
  * What pmdaroot does for agents and pmcd
