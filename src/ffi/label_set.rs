@@ -35,6 +35,8 @@ pub(super) unsafe fn add(slot: *mut *mut pmLabelSet, text: &[u8], flags: u8) -> 
             Ok(count as c_int)
         }
         // SAFETY: the target is valid, as the contract above says.
+        Text::Plain(set) if set.is_merged() && unsafe { is_empty(target) } => unsafe { replace(target, &set) },
+        // SAFETY: the target is valid, as the contract above says.
         Text::Plain(set) => unsafe { merge(target, set.iter()) },
         Text::Other(text) => {
             let text = CString::new(text).map_err(|_| Error::INVAL)?;
@@ -70,14 +72,31 @@ unsafe fn take(slot: *mut *mut pmLabelSet, sets: Sets) -> Result<c_int> {
 unsafe fn merge<'a>(target: *mut pmLabelSet, new: impl Iterator<Item = labels::Label<'a>>) -> Result<c_int> {
     // SAFETY: a valid set; the old labels are used only until it is changed.
     let merged = labels::merge(unsafe { libpcp::labels::list(target) }.into_iter(), new)?;
-    let count = merged.labels.len() as c_int;
-    let (json, array) = blocks(&merged)?;
+    // SAFETY: a valid set, as the contract above says.
+    unsafe { replace(target, &merged) }
+}
+
+/// Whether a set holds no labels that a merge would keep.
+///
+/// # Safety
+/// `target` is a valid set.
+unsafe fn is_empty(target: *const pmLabelSet) -> bool {
+    // SAFETY: a valid set, as the contract above says.
+    unsafe { (*target).nlabels <= 0 }
+}
+
+/// Puts other labels into a set, and frees the old ones; the instance stays.
+///
+/// # Safety
+/// `target` is a valid set whose blocks come from malloc.
+unsafe fn replace(target: *mut pmLabelSet, set: &Set) -> Result<c_int> {
+    let (json, array) = blocks(set)?;
     // SAFETY: a valid set; its old blocks are freed, and the new ones put in their place.
     unsafe {
         clear(target);
-        fill(&mut *target, &merged, json, array);
+        fill(&mut *target, set, json, array);
     }
-    Ok(count)
+    Ok(set.labels.len() as c_int)
 }
 
 /// A set in a block of its own.

@@ -1,10 +1,10 @@
-//! Labels: `pmdaAddLabelFlags`, and what is behind `pmdaAddLabels` and `pmdaAddNotes` of `capi/shim.c`.
+//! Labels: `pmdaLabel`, `pmdaAddLabelFlags`, and what is behind `pmdaAddLabels` and `pmdaAddNotes` of `capi/shim.c`.
 
 use std::ffi::{c_char, c_int};
 
 use super::guard::guard;
-use super::label_set;
-use super::types::pmLabelSet;
+use super::types::{pmLabelSet, pmdaExt};
+use super::{label_request, label_set};
 use crate::error::Result;
 use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
@@ -60,6 +60,22 @@ unsafe fn add(
         );
     }
     added
+}
+
+/// Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the instances of a domain: the default
+/// method for label requests.
+///
+/// # Returns
+/// The number of sets in `*lpp`; `PM_ERR_TYPE` for what is no type; `-EINVAL` when `lpp` or `pmda` is NULL; other
+/// negative codes (LABEL-10 to LABEL-20).
+///
+/// # Safety
+/// `lpp` is NULL or valid for reads and writes; `*lpp` is NULL or a valid label set, or anything for a request for
+/// instances, which replaces it. `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaLabel(ident: c_int, kind: c_int, lpp: *mut *mut pmLabelSet, pmda: *mut pmdaExt) -> c_int {
+    // SAFETY: as the contract above says.
+    guard(|| unsafe { label_request::request(ident as u32, kind, lpp, pmda) })
 }
 
 /// Sets flags in every label of a set.

@@ -16,6 +16,7 @@ mod guard;
 mod help;
 mod instances;
 mod iterate;
+mod label_request;
 mod label_set;
 mod labels;
 mod memory;

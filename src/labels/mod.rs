@@ -76,6 +76,13 @@ fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
 }
 
 impl Set {
+    /// Whether merging would write the same text: it has labels, they stand in it in their order, and it is not too long.
+    #[must_use]
+    pub fn is_merged(&self) -> bool {
+        let in_order = self.labels.is_sorted_by(|left, right| left.name < right.name);
+        in_order && !self.labels.is_empty() && self.json.len() <= MAX_MERGED
+    }
+
     /// The labels one by one.
     pub fn iter(&self) -> impl Iterator<Item = Label<'_>> {
         self.labels.iter().filter_map(|place| {

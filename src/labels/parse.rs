@@ -259,6 +259,10 @@ fn other(text: &[u8]) -> Result<Vec<u8>> {
             _ => {}
         }
     }
+    // At the end of an unfinished text it ends a number or a word.
+    if space && short.last().is_some_and(|last| !is_structural(*last)) {
+        short.push(b' ');
+    }
     Ok(short)
 }
 
@@ -369,7 +373,7 @@ mod tests {
     #[test]
     fn white_space_for_libpcp() {
         let text = " { \"a\" : { \"b\\\" [\" : [ 1 , 2  3 ] } } x ";
-        assert_eq!(passed_on(text).as_deref(), Some("{\"a\":{\"b\\\" [\":[1,2 3]}}x"));
+        assert_eq!(passed_on(text).as_deref(), Some("{\"a\":{\"b\\\" [\":[1,2 3]}}x "));
         assert_eq!(passed_on(" ").as_deref(), Some(""));
     }
 

@@ -1,0 +1,283 @@
+//! What is behind `pmdaLabel`: the default answers, and the walk over the instances of a domain.
+
+use std::ffi::{CStr, c_int};
+use std::mem;
+use std::ptr;
+
+use super::label_set::{add_flags, clear};
+use super::memory::Block;
+use super::types::{pmInDom, pmLabel, pmLabelSet, pmdaExt, pmdaLabelCallBack};
+use super::{fetch_state, iterate, private};
+use crate::context;
+use crate::error::{Error, Result};
+use crate::ident::{InDom, MetricId};
+use crate::libpcp::labels as libpcp;
+use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::PCP7;
+use crate::log::Level;
+
+/// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`: not part of what is asked for.
+const MODIFIERS: c_int = 0xc0;
+/// `PM_IN_NULL`, the instance of the domain `PM_INDOM_NULL`.
+const NO_INSTANCE: c_int = -1;
+/// The first interface version with instance labels (LABEL-13).
+const WITH_LABELS: u32 = 7;
+/// The first interface version whose context is noted.
+const WITH_CONTEXT: u32 = 5;
+
+/// Whose labels are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Context,
+    Domain,
+    InDom,
+    Cluster,
+    Item,
+    Instances,
+}
+
+impl Kind {
+    /// A type without its modifiers is exactly one bit (LABEL-10).
+    fn new(kind: c_int) -> Result<Kind> {
+        match kind & !MODIFIERS {
+            1 => Ok(Kind::Context),
+            2 => Ok(Kind::Domain),
+            4 => Ok(Kind::InDom),
+            8 => Ok(Kind::Cluster),
+            16 => Ok(Kind::Item),
+            32 => Ok(Kind::Instances),
+            _ => Err(Error::TYPE),
+        }
+    }
+
+    /// The flag that its labels get.
+    fn flag(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// Gives the labels of `ident`, which is of type `kind` (section 2 of the specification).
+///
+/// Returns the number of sets, or 1 for those that the agent has put into `*sets` itself.
+///
+/// # Errors
+/// `PM_ERR_TYPE` for what is no type, `-EINVAL` for a NULL argument or a domain without a name, `-ENOMEM`, and what
+/// libpcp's defaults give.
+///
+/// # Safety
+/// `sets` is NULL or valid for reads and writes, and `*sets` is NULL or a valid set, except for instances, where it
+/// is not read. `ext` is NULL or a valid extension.
+pub(super) unsafe fn request(ident: u32, kind: c_int, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt) -> Result<c_int> {
+    if sets.is_null() || ext.is_null() {
+        return Err(Error::INVAL);
+    }
+    // SAFETY: a valid extension, as the contract above says.
+    let version = unsafe { private::interface(ext) };
+    if version >= WITH_CONTEXT {
+        // SAFETY: as above.
+        context::set_current(unsafe { (*ext).e_context });
+    }
+    let kind = Kind::new(kind)?;
+    if kind == Kind::Instances {
+        if version < WITH_LABELS {
+            return Ok(0);
+        }
+        // SAFETY: as the contract above says.
+        return unsafe { instances(InDom(ident), sets, ext) };
+    }
+    // SAFETY: as the contract above says.
+    unsafe {
+        trace(kind, ident, ext);
+        if !(*sets).is_null() {
+            return Ok(add_flags(*sets, kind.flag()));
+        }
+        match kind {
+            Kind::Context => Error::check(libpcp::context(sets)),
+            Kind::Domain if (*ext).e_name.is_null() => Err(Error::INVAL),
+            Kind::Domain => Error::check(libpcp::domain((*ext).e_domain, CStr::from_ptr((*ext).e_name), sets)),
+            _ => Ok(0),
+        }
+    }
+}
+
+/// Debug output about a request (LABEL-21).
+///
+/// # Safety
+/// `ext` is valid, and its name is NULL or a C string.
+unsafe fn trace(kind: Kind, ident: u32, ext: *const pmdaExt) {
+    if !log::debug(Debug::Labels) {
+        return;
+    }
+    // SAFETY: as the contract above says.
+    let (context, domain, name) = unsafe { ((*ext).e_context, (*ext).e_domain, (*ext).e_name) };
+    let what = match kind {
+        Kind::Context => format!("context {context}"),
+        Kind::Domain => {
+            // SAFETY: NULL or a C string, as the contract above says.
+            let name = unsafe { super::arg::bytes(name) }.unwrap_or(b"(null)");
+            format!("domain {domain} ({})", String::from_utf8_lossy(name))
+        }
+        Kind::InDom => format!("InDom {}", InDom(ident)),
+        Kind::Cluster => {
+            let text = MetricId(ident).to_string();
+            // The text of PM_ID_NULL has no dot (L-1).
+            format!(
+                "cluster {}",
+                text.rsplit_once('.').map_or(text.as_str(), |(cluster, _)| cluster)
+            )
+        }
+        Kind::Item => format!("item {}", MetricId(ident)),
+        Kind::Instances => return,
+    };
+    log::trace(format!("pmdaLabel: {what} labels request\n").as_bytes());
+}
+
+/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19).
+///
+/// When there are none after all, there is no array either (L-2).
+///
+/// # Safety
+/// `sets` is valid for one write, `ext` is a valid extension.
+unsafe fn instances(indom: InDom, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt) -> Result<c_int> {
+    // SAFETY: a valid extension, as the contract above says.
+    let count = unsafe { iterate::__pmdaCntInst(indom.0, ext) };
+    if log::debug(Debug::Labels) {
+        log::trace(format!("pmdaLabel: InDom {indom} {count} instance labels request\n").as_bytes());
+    }
+    let room = match usize::try_from(count) {
+        Ok(room) if room > 0 => room,
+        _ => return Error::check(count),
+    };
+    // SAFETY: valid for one write, as the contract above says. The old value was never ours.
+    unsafe { *sets = ptr::null_mut() };
+    let mut slots = Slots::new(room)?;
+    // SAFETY: a valid extension, as the contract above says; it is not borrowed while the agent's function runs.
+    unsafe {
+        if indom.is_null() {
+            slots.ask((*ext).e_labelCallBack, indom, NO_INSTANCE)?;
+        } else {
+            let state = fetch_state::of(ext);
+            iterate::start(state, indom, ext);
+            while let Some(inst) = iterate::next(state, ext, iterate::Ordinal::Any) {
+                slots.ask((*ext).e_labelCallBack, indom, inst)?;
+            }
+        }
+    }
+    if slots.filled == 0 {
+        return Ok(0);
+    }
+    let filled = c_int::try_from(slots.filled).map_err(|_| Error::NOMEM)?;
+    // SAFETY: as above.
+    unsafe { *sets = slots.into_raw() };
+    Ok(filled)
+}
+
+/// An array of label sets that grows; freed with all that is in it unless it is handed over.
+struct Slots {
+    first: *mut pmLabelSet,
+    filled: usize,
+    room: usize,
+}
+
+impl Slots {
+    fn new(room: usize) -> Result<Slots> {
+        let first = Block::<pmLabelSet>::zeroed(room)?.into_raw();
+        Ok(Slots { first, filled: 0, room })
+    }
+
+    /// Hands the array over.
+    fn into_raw(self) -> *mut pmLabelSet {
+        mem::ManuallyDrop::new(self).first
+    }
+
+    /// A slot that nobody uses, all zero.
+    fn vacant(&mut self) -> Result<*mut pmLabelSet> {
+        if self.filled == self.room {
+            let room = self.room.checked_mul(2).ok_or(Error::NOMEM)?;
+            let larger = Block::<pmLabelSet>::zeroed(room)?.into_raw();
+            // SAFETY: both blocks are ours and the new one is larger; sets may be moved like any other value. The
+            // old block is freed without what its sets point to, since that is now in the new one.
+            unsafe {
+                ptr::copy_nonoverlapping(self.first, larger, self.filled);
+                libc::free(self.first.cast());
+            }
+            self.first = larger;
+            self.room = room;
+        }
+        // SAFETY: the block has `room` slots, which is more than are filled.
+        Ok(unsafe { self.first.add(self.filled) })
+    }
+
+    /// Has the agent fill the next slot for an instance.
+    ///
+    /// # Safety
+    /// `callback` is the agent's label callback, if it has one.
+    unsafe fn ask(&mut self, callback: pmdaLabelCallBack, indom: InDom, inst: c_int) -> Result<()> {
+        let slot = self.vacant()?;
+        self.filled += 1;
+        let status = match callback {
+            // SAFETY: the slot is an empty set; the callback is given what its contract promises.
+            Some(callback) => unsafe { fill(slot, callback, indom.0, inst as u32) },
+            None => 0,
+        };
+        if status < 0 {
+            let level = if PCP7 { Level::Warning } else { Level::Debug };
+            let reason = log::errstr(Error::os(status));
+            log::notify(level, format!("pmdaLabel: InDom {indom}[{inst}]: {reason}").as_bytes());
+        }
+        // SAFETY: the slot is ours.
+        unsafe {
+            settle(&mut *slot, status);
+            add_flags(slot, Kind::Instances.flag());
+            (*slot).inst = inst as u32;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        // SAFETY: the array is ours with what its first sets point to, and libpcp frees such arrays.
+        unsafe { drop(libpcp::Sets::own(self.first, self.filled as c_int)) };
+    }
+}
+
+/// Calls the agent's function. When it stores a set of its own making, that is moved into the slot (L-4).
+///
+/// # Safety
+/// `slot` is an empty set, `callback` the agent's label callback.
+unsafe fn fill(
+    slot: *mut pmLabelSet,
+    callback: unsafe extern "C" fn(pmInDom, u32, *mut *mut pmLabelSet) -> c_int,
+    indom: pmInDom,
+    inst: u32,
+) -> c_int {
+    let mut place = slot;
+    // SAFETY: as the contract above says; what the callback stores is NULL or a set from the heap that is ours now.
+    unsafe {
+        let status = callback(indom, inst, &raw mut place);
+        if !place.is_null() && place != slot {
+            clear(slot);
+            ptr::copy_nonoverlapping(place, slot, 1);
+            libc::free(place.cast());
+        }
+        status
+    }
+}
+
+/// Makes the number of labels in a slot what the callback returned, but never more than there are (L-3), and keeps
+/// no array that nobody would free (L-4).
+fn settle(slot: &mut pmLabelSet, status: c_int) {
+    let labels: *mut pmLabel = slot.labels;
+    let there = if labels.is_null() { 0 } else { slot.nlabels };
+    slot.nlabels = match status {
+        1.. if labels.is_null() => 0,
+        1.. if there > 0 => status.min(there),
+        _ => status,
+    };
+    if slot.nlabels <= 0 && !labels.is_null() {
+        // SAFETY: the array came from the heap with the set and is forgotten here; libpcp would not free it.
+        unsafe { libc::free(labels.cast()) };
+        slot.labels = ptr::null_mut();
+    }
+}
