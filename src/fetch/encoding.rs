@@ -84,6 +84,7 @@ pub fn type_name(kind: i32) -> &'static str {
         8 => "AGGREGATE_STATIC",
         9 => "EVENT",
         10 => "HIGHRES_EVENT",
+        255 => "UNKNOWN",
         _ => "???",
     }
 }
@@ -110,7 +111,7 @@ mod tests {
         ] {
             assert_eq!((Encoding::of(kind), type_name(kind)), (Ok(encoding), name));
         }
-        for (kind, name) in [(-1, "NO_SUPPORT"), (11, "???"), (255, "???"), (-2, "???")] {
+        for (kind, name) in [(-1, "NO_SUPPORT"), (11, "???"), (255, "UNKNOWN"), (-2, "???")] {
             assert_eq!((Encoding::of(kind), type_name(kind)), (Err(Error::TYPE), name));
         }
         assert!(Encoding::Text.can_free() && Encoding::Copy.can_free(), "FETCH-42");

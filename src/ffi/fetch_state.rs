@@ -2,13 +2,14 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, const_mutex};
 
 use super::private;
+use super::result_block::ResultBlock;
 use super::selection::Selections;
 use super::types::{pmdaExt, pmdaIndom};
 use crate::ident::InDom;
@@ -18,6 +19,8 @@ use crate::metrics::{Hashed, Places};
 /// them when it is used, except for the hash, which the agent asked for.
 #[derive(Default)]
 pub(crate) struct FetchState {
+    /// The result that the last fetch has given out, or NULL while a fetch works on it (FETCH-12).
+    pub(super) result: AtomicPtr<ResultBlock>,
     /// What `pmdaRehash` has built.
     pub(super) hash: Mutex<Hashed>,
     /// Where metrics were found in a table that is searched.

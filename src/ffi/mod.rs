@@ -4,12 +4,13 @@
 //! ([`ret`]), all under one panic guard ([`guard`]); it holds no logic. Together with `libpcp` this is the only
 //! place for `unsafe`, and no lock or borrow is held while C code runs.
 
-#[macro_use]
 mod arg;
 mod cached;
 mod callbacks;
 mod context;
+mod describe;
 mod events;
+mod fetch;
 mod fetch_state;
 mod flags;
 mod guard;
@@ -23,7 +24,9 @@ mod memory;
 mod metric;
 mod options;
 mod private;
+mod result_block;
 mod ret;
 mod selection;
 mod tree;
 pub mod types;
+mod value;

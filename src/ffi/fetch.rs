@@ -1,0 +1,410 @@
+//! `pmdaFetch`.
+//!
+//! A fetch callback may do anything: call this library again for the same agent, rewrite its tables, or leave by
+//! `longjmp`. So while one runs, nothing is locked, no reference into the agent's structures exists, and no frame
+//! of ours has a destructor to run; whatever is needed afterwards is read afresh.
+
+use std::ffi::{c_int, c_uint};
+use std::ptr;
+
+use super::describe::{QUIET_SINCE, enter_context};
+use super::fetch_state::{self, FetchState};
+use super::guard::guard;
+use super::iterate::{self, Ordinal};
+use super::result_block::Taken;
+use super::types::{pmAtomValue, pmID, pmValue, pmValueSet, pmdaExt, pmdaMetric, pmdaResult};
+use super::{metric, private, value};
+use crate::error::{Error, Result};
+use crate::fetch::report::{self, Style};
+use crate::fetch::{self, Answer, CHANGE_FLAGS, Encoding, Tally};
+use crate::ident::{InDom, MetricId};
+use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::PCP7;
+use crate::log::Journal;
+
+/// Bytes of a value set in front of its values (FETCH-2).
+const SET_HEADER: usize = 16;
+
+/// A metric set without knowing how many values it will get starts with room for so many.
+const FIRST_VALUES: usize = 16;
+
+/// Fetches the values of metrics through the agent's fetch callback.
+///
+/// # Returns
+/// 0, whatever became of each metric, with `*resp` set to a result that the library keeps and uses again: the caller
+/// frees its value sets, not the result. Negative when there is no memory or no callback; `*resp` is untouched then.
+///
+/// # Safety
+/// `pmidlist` is valid for reads of `numpmid` elements. `resp` is NULL or valid for one write. `pmda` is NULL or
+/// valid, with its tables, profile and callback.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaFetch(
+    numpmid: c_int,
+    pmidlist: *mut pmID,
+    resp: *mut *mut pmdaResult,
+    pmda: *mut pmdaExt,
+) -> c_int {
+    guard(|| {
+        let count = usize::try_from(numpmid).map_err(|_| Error::INVAL)?;
+        if pmda.is_null() || resp.is_null() || (pmidlist.is_null() && count > 0) {
+            return Err(Error::INVAL);
+        }
+        // SAFETY: the pointers are not NULL, hence valid by the contract above.
+        unsafe {
+            if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
+                trace_call(pmidlist, count);
+            }
+            let result = Fetch::begin(pmda).all(pmidlist, count, numpmid)?;
+            resp.write(result);
+        }
+        Ok(())
+    })
+}
+
+/// One fetch in progress. It is copied around, and has nothing to drop.
+#[derive(Clone, Copy)]
+struct Fetch {
+    ext: *mut pmdaExt,
+    state: &'static FetchState,
+    interface: u32,
+}
+
+impl Fetch {
+    /// Prepares a fetch: the check of the agent's record, and the context (FETCH-11).
+    ///
+    /// # Safety
+    /// `ext` is valid.
+    unsafe fn begin(ext: *mut pmdaExt) -> Fetch {
+        // SAFETY: valid by the contract above.
+        unsafe {
+            private::check_botch(ext);
+            let interface = private::interface(ext);
+            enter_context(ext, interface);
+            let state = fetch_state::of(ext);
+            Fetch { ext, state, interface }
+        }
+    }
+
+    /// Fetches all metrics into the agent's result block.
+    ///
+    /// # Safety
+    /// `pmids` is valid for reads of `count` elements, and the agent's tables and callback are valid.
+    unsafe fn all(self, pmids: *const pmID, count: usize, numpmid: c_int) -> Result<*mut pmdaResult> {
+        let block = Taken::new(&self.state.result, count)?;
+        let result = block.result();
+        // SAFETY: the block has room for `count` value sets; the rest is the contract above.
+        unsafe {
+            let report = fetch::change_report(self.interface, (*self.ext).e_flags);
+            ptr::write_bytes(&raw mut (*result).timestamp, 0, 1);
+            (*result).timestamp.tv_sec = report;
+            (*result).numpmid = numpmid;
+            if report != 0 && log::debug(Debug::Libpmda) {
+                let flags = (*self.ext).e_flags;
+                log::trace(format!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n").as_bytes());
+            }
+            for index in 0..count {
+                match self.metric(MetricId(pmids.add(index).read())) {
+                    Ok(set) => block.set(index).write(set),
+                    Err(error) => {
+                        (*result).numpmid = index as c_int;
+                        for done in 0..index {
+                            free_set(block.set(done).read());
+                        }
+                        block.put_back(&self.state.result);
+                        return Err(error);
+                    }
+                }
+            }
+            (*self.ext).e_flags &= !CHANGE_FLAGS;
+        }
+        block.put_back(&self.state.result);
+        Ok(result)
+    }
+
+    /// Fetches one metric: finds its description (FETCH-20, FETCH-21), then its values.
+    ///
+    /// # Safety
+    /// As [`Fetch::all`].
+    unsafe fn metric(self, wanted: MetricId) -> Result<*mut pmValueSet> {
+        // SAFETY: the agent's tables are valid; a metric is copied out before any C code runs, and the callback gets
+        // the pointer that it expects (FETCH-22, F-14).
+        unsafe {
+            let mut temporary: pmdaMetric = std::mem::zeroed();
+            let mut metric = metric::find(self.state, self.ext, wanted).metric;
+            if metric.is_null() {
+                metric = &raw mut temporary;
+                if let Some(describe) = private::desc_method(self.ext) {
+                    // The code that it returns is of no interest: a PMID in the description is (F-13).
+                    describe(wanted.0, &raw mut (*metric).m_desc, self.ext);
+                }
+            }
+            let pmid = MetricId((*metric).m_desc.pmid);
+            if pmid.0 == 0 {
+                if self.interface < QUIET_SINCE {
+                    undefined(wanted);
+                }
+                return Set::new(wanted, 0).map(|set| set.finish(Error::PMID.code()));
+            }
+            let kind = (*metric).m_desc.type_;
+            let encoding = Encoding::of(kind);
+            let one = One {
+                metric,
+                pmid,
+                kind,
+                encoding,
+            };
+            match InDom((*metric).m_desc.indom) {
+                indom if indom.is_null() => self.single(wanted, one),
+                indom => self.instances(wanted, one, indom),
+            }
+        }
+    }
+
+    /// A metric with one value (FETCH-30).
+    ///
+    /// # Safety
+    /// `one` describes a metric of the agent.
+    unsafe fn single(self, wanted: MetricId, one: One) -> Result<*mut pmValueSet> {
+        let mut set = Set::new(wanted, 1)?;
+        let mut tally = Tally::default();
+        // SAFETY: the contract above; the set has room for one value.
+        unsafe { self.value(one, -1, &mut set, &mut tally)? };
+        // SAFETY: the set is ours.
+        Ok(unsafe { set.finish(tally.numval()) })
+    }
+
+    /// A metric with instances (FETCH-31). One pass over the instances does: the room is estimated, and grows.
+    ///
+    /// # Safety
+    /// `one` describes a metric of the agent.
+    unsafe fn instances(self, wanted: MetricId, one: One, indom: InDom) -> Result<*mut pmValueSet> {
+        let (state, ext) = (self.state, self.ext);
+        // SAFETY: the agent's tables and profile are valid at each of these calls.
+        unsafe {
+            if log::debug(Debug::Indom) {
+                // Debug output shows the pass in which instances used to be counted (FETCH-111).
+                iterate::start(state, indom, ext);
+                while iterate::next(state, ext, Ordinal::Examined).is_some() {}
+            }
+            iterate::start(state, indom, ext);
+            let mut set = Set::new(wanted, iterate::estimate(state, indom, ext))?;
+            let mut tally = Tally::default();
+            while let Some(inst) = iterate::next(state, ext, Ordinal::Any) {
+                if tally.count() == set.capacity {
+                    set.grow(tally.count())?;
+                }
+                self.value(one, inst, &mut set, &mut tally)?;
+            }
+            Ok(set.finish(tally.numval()))
+        }
+    }
+
+    /// Asks the callback for one value, and stores it behind those that the set has (FETCH-35).
+    ///
+    /// # Safety
+    /// `one` describes a metric of the agent, and the set has room for one more value.
+    #[inline]
+    unsafe fn value(self, one: One, inst: i32, set: &mut Set, tally: &mut Tally) -> Result<()> {
+        // SAFETY: the callback is the agent's own and gets what it expects; the atom is ours, and zero before each
+        // call (F-9).
+        unsafe {
+            let Some(callback) = (*self.ext).e_fetchCallBack else {
+                set.discard(tally.count());
+                no_callback();
+                return Err(Error::GENERIC);
+            };
+            let mut atom: pmAtomValue = std::mem::zeroed();
+            let returned = callback(one.metric, inst as c_uint, &raw mut atom);
+            let status = match Answer::of(self.interface, returned) {
+                Ok(Answer::NoValue) => Ok(()),
+                Ok(answer) => {
+                    let slot = set.slot(tally.count());
+                    let stored = value::store(one.kind, one.encoding, &atom, slot);
+                    if let Err(error) = stored {
+                        value_failed(one, inst, error);
+                    }
+                    if answer == Answer::ValueToFree && !value::free(one.encoding, &atom) {
+                        not_freed(one);
+                    }
+                    match stored {
+                        Ok(format) => {
+                            (*slot).inst = inst;
+                            (*set.start).valfmt = format;
+                            tally.stored();
+                            return Ok(());
+                        }
+                        Err(error) => Err(error),
+                    }
+                }
+                Err(error) => {
+                    callback_failed(one, inst, error);
+                    Err(error)
+                }
+            };
+            tally.failed(status);
+            Ok(())
+        }
+    }
+}
+
+/// What is known of the metric that is being fetched. Only the pointer goes to the agent again: the agent may move or
+/// free its table while it gives a value (F-14).
+#[derive(Clone, Copy)]
+struct One {
+    metric: *mut pmdaMetric,
+    pmid: MetricId,
+    kind: c_int,
+    encoding: Result<Encoding>,
+}
+
+/// A value set under construction, in one block from malloc that the caller of the fetch frees (FETCH-71). No
+/// destructor: a callback may leave by `longjmp`.
+struct Set {
+    start: *mut pmValueSet,
+    capacity: usize,
+}
+
+impl Set {
+    /// An empty set with room for values (FETCH-33).
+    fn new(pmid: MetricId, values: usize) -> Result<Set> {
+        let size = Set::size(values)?;
+        // SAFETY: malloc has no preconditions.
+        let start = unsafe { libc::malloc(size) }.cast::<pmValueSet>();
+        if start.is_null() {
+            return Err(Error::NOMEM);
+        }
+        // SAFETY: the new block has room for the head of a set.
+        unsafe {
+            (*start).pmid = pmid.0;
+            (*start).valfmt = value::INSITU;
+        }
+        let capacity = values;
+        Ok(Set { start, capacity })
+    }
+
+    fn size(values: usize) -> Result<usize> {
+        let size = values.checked_mul(size_of::<pmValue>());
+        size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::NOMEM)
+    }
+
+    /// Where a value goes.
+    ///
+    /// # Safety
+    /// `index` is less than the capacity.
+    unsafe fn slot(&self, index: usize) -> *mut pmValue {
+        // SAFETY: inside of the block by the contract above.
+        unsafe { (&raw mut (*self.start).vlist).cast::<pmValue>().add(index) }
+    }
+
+    /// Makes room for more values; when that fails the set is freed with the values that it has (F-6).
+    ///
+    /// # Safety
+    /// The set has `stored` values.
+    unsafe fn grow(&mut self, stored: usize) -> Result<()> {
+        let values = self.capacity.saturating_mul(2).max(FIRST_VALUES);
+        // SAFETY: the block is ours, from malloc; it stays as it is when realloc fails.
+        let larger = Set::size(values).map_or(ptr::null_mut(), |size| unsafe {
+            libc::realloc(self.start.cast(), size)
+        });
+        if larger.is_null() {
+            // SAFETY: the contract above.
+            unsafe { self.discard(stored) };
+            return Err(Error::NOMEM);
+        }
+        (self.start, self.capacity) = (larger.cast(), values);
+        Ok(())
+    }
+
+    /// Hands the set over with its `numval`.
+    ///
+    /// # Safety
+    /// The set is valid, and has `numval` values when that is positive.
+    unsafe fn finish(self, numval: c_int) -> *mut pmValueSet {
+        // SAFETY: the block is ours.
+        unsafe { (*self.start).numval = numval };
+        self.start
+    }
+
+    /// Frees the set.
+    ///
+    /// # Safety
+    /// The set has `stored` values, and is not used any more.
+    unsafe fn discard(&mut self, stored: usize) {
+        // SAFETY: the contract above.
+        unsafe {
+            (*self.start).numval = c_int::try_from(stored).unwrap_or(c_int::MAX);
+            free_set(self.start);
+        }
+    }
+}
+
+/// Frees a value set as the caller of a fetch does (FETCH-71).
+///
+/// # Safety
+/// The set is one that a fetch has made, and is not used any more.
+unsafe fn free_set(set: *mut pmValueSet) {
+    // SAFETY: the contract above; values with a block of their own are marked DPTR.
+    unsafe {
+        if (*set).valfmt == value::DPTR {
+            let values = (&raw const (*set).vlist).cast::<pmValue>();
+            for index in 0..usize::try_from((*set).numval).unwrap_or(0) {
+                libc::free((*values.add(index)).value.pval.cast());
+            }
+        }
+        libc::free(set.cast());
+    }
+}
+
+/// Debug output for a call (FETCH-110).
+///
+/// # Safety
+/// `pmids` is valid for reads of `count` elements.
+#[cold]
+unsafe fn trace_call(pmids: *const pmID, count: usize) {
+    let mut text = format!("pmdaFetch({count}");
+    if count > 0 {
+        // SAFETY: the contract above.
+        let (first, last) = unsafe { (MetricId(pmids.read()), MetricId(pmids.add(count - 1).read())) };
+        text += &format!(", pmid[0] {first}");
+        if count > 1 {
+            text += &format!("... pmid[{}] {last}", count - 1);
+        }
+    }
+    log::trace((text + ", ...) called\n").as_bytes());
+}
+
+#[cold]
+fn said(say: impl FnOnce(&mut Journal)) {
+    let mut journal = Journal::new();
+    say(&mut journal);
+    log::flush(&mut journal);
+}
+
+#[cold]
+fn undefined(pmid: MetricId) {
+    said(|journal| report::undefined(journal, "pmdaFetch", pmid));
+}
+
+#[cold]
+fn no_callback() {
+    said(report::no_callback);
+}
+
+#[cold]
+fn callback_failed(one: One, inst: i32, error: Error) {
+    let style = Style {
+        pcp7: PCP7,
+        debug: log::debug(Debug::Libpmda),
+    };
+    said(|journal| report::callback_failed(journal, style, one.pmid, inst, error, log::errstr));
+}
+
+#[cold]
+fn value_failed(one: One, inst: i32, error: Error) {
+    said(|journal| report::value_failed(journal, one.pmid, inst, one.kind, error));
+}
+
+#[cold]
+fn not_freed(one: One) {
+    said(|journal| report::not_freed(journal, one.pmid, one.kind));
+}

@@ -1,0 +1,108 @@
+//! Puts the value in an atom into a result (section 5 of the specification's fetch chapter).
+
+use std::ffi::c_void;
+use std::ptr;
+
+use super::types::{pmAtomValue, pmValue, pmValueBlock};
+use crate::error::{Error, Result};
+use crate::fetch::{self, Encoding};
+
+/// `PM_VAL_INSITU`, `PM_VAL_DPTR` and `PM_VAL_SPTR`: where the value is, and who owns it (FETCH-4).
+pub(super) const INSITU: i32 = 0;
+pub(super) const DPTR: i32 = 1;
+pub(super) const SPTR: i32 = 2;
+
+/// Stores the value of an atom of type `kind` in `slot`, and gives its `valfmt`.
+///
+/// # Errors
+/// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible length, `PM_ERR_TOOBIG`,
+/// `-ENOMEM`; `slot` has no value then.
+///
+/// # Safety
+/// `slot` is valid for writes. `atom` is valid, and a pointer in it is NULL or valid for its type.
+pub(super) unsafe fn store(
+    kind: i32,
+    encoding: Result<Encoding>,
+    atom: &pmAtomValue,
+    slot: *mut pmValue,
+) -> Result<i32> {
+    // SAFETY: for each type the member of the union is the one that the agent has filled in; all bytes of the atom
+    // were zero before, so any member may be read.
+    unsafe {
+        match encoding? {
+            Encoding::InSitu => {
+                (*slot).value.lval = atom.l;
+                Ok(INSITU)
+            }
+            Encoding::Scalar(size) => {
+                (*slot).value.pval = block(kind, (&raw const *atom).cast(), size)?;
+                Ok(DPTR)
+            }
+            Encoding::Text => {
+                let text = atom.cp;
+                if text.is_null() {
+                    return Err(Error::VALUE);
+                }
+                (*slot).value.pval = block(kind, text.cast(), libc::strlen(text) + 1)?;
+                Ok(DPTR)
+            }
+            Encoding::Copy => {
+                let data = data_length(atom.vbp)?;
+                (*slot).value.pval = block(kind, (&raw const (*atom.vbp).vbuf).cast(), data)?;
+                Ok(DPTR)
+            }
+            Encoding::Borrowed => {
+                data_length(atom.vbp)?;
+                (*slot).value.pval = atom.vbp;
+                Ok(SPTR)
+            }
+        }
+    }
+}
+
+/// Frees the memory that the agent has handed over with the value, when it is of a type that has such; `false`
+/// otherwise (FETCH-42).
+///
+/// # Safety
+/// The pointer in the atom is NULL or a block from malloc that nobody uses any more.
+pub(super) unsafe fn free(encoding: Result<Encoding>, atom: &pmAtomValue) -> bool {
+    if !encoding.is_ok_and(Encoding::can_free) {
+        return false;
+    }
+    // SAFETY: both members of the union that can be freed are pointers at the same place; the rest is the contract.
+    unsafe { libc::free(atom.vbp.cast::<c_void>()) };
+    true
+}
+
+/// The number of data bytes in the agent's block.
+///
+/// # Safety
+/// `block` is NULL or valid for reads of its header.
+unsafe fn data_length(block: *const pmValueBlock) -> Result<usize> {
+    if block.is_null() {
+        return Err(Error::VALUE);
+    }
+    // SAFETY: the header is the first word of the block, which may stand at an address of any alignment.
+    let header = unsafe { block.cast::<u32>().read_unaligned() };
+    fetch::data_length(header).ok_or(Error::VALUE)
+}
+
+/// A new value block with `size` bytes of data (FETCH-50).
+///
+/// # Safety
+/// `data` is valid for reads of `size` bytes.
+unsafe fn block(kind: i32, data: *const u8, size: usize) -> Result<*mut pmValueBlock> {
+    let header = fetch::header(kind, size)?;
+    let length = fetch::HEADER + size;
+    // SAFETY: malloc has no preconditions.
+    let block = unsafe { libc::malloc(length.max(size_of::<pmValueBlock>())) }.cast::<u8>();
+    if block.is_null() {
+        return Err(Error::NOMEM);
+    }
+    // SAFETY: the new block has room for header and data, is aligned for the header, and overlaps with nothing.
+    unsafe {
+        block.cast::<u32>().write(header);
+        ptr::copy_nonoverlapping(data, block.add(fetch::HEADER), size);
+    }
+    Ok(block.cast())
+}
