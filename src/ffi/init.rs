@@ -1,0 +1,293 @@
+//! `pmdaInit`: the agent's tables are checked and stamped, its help opened, its metric lookup chosen.
+
+use std::ffi::{c_int, c_void};
+
+use super::arg;
+use super::describe::pmdaText;
+use super::fetch::pmdaFetch;
+use super::guard::guard;
+use super::types::{pmdaExt, pmdaIndom, pmdaInterface, pmdaMetric};
+use super::{help, metric, private};
+use crate::error::Error;
+use crate::ident::{InDom, MetricId};
+use crate::libpcp::log::{self, Debug};
+use crate::log::Level;
+use crate::setup::{self, Mapping, Serials};
+
+/// `PMDA_EXT_FLAG_DIRECT`, `PMDA_EXT_FLAG_HASHED`.
+const DIRECT: u32 = 1 << 0;
+const HASHED: u32 = 1 << 1;
+
+/// Gives an agent its instance domains and metrics; the tables stay the agent's and in use for ever.
+///
+/// The agent's domain is put into every identifier of both tables. `dispatch->status` is 0 afterwards (or what the agent
+/// has put into `e_status`), or `PM_ERR_GENERIC` with a line in the log.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up; `indoms` and `metrics` are each NULL or
+/// valid for reads and writes of as many elements as the counts say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaInit(
+    dispatch: *mut pmdaInterface,
+    indoms: *mut pmdaIndom,
+    nindoms: c_int,
+    metrics: *mut pmdaMetric,
+    nmetrics: c_int,
+) {
+    guard(|| {
+        if dispatch.is_null() {
+            return;
+        }
+        // SAFETY: not NULL; the rest is the contract above.
+        unsafe {
+            let tables = Tables {
+                indoms,
+                nindoms,
+                metrics,
+                nmetrics,
+            };
+            if let Err(problem) = init(dispatch, &tables) {
+                log::notify(Level::Crit, &problem);
+                (*dispatch).status = Error::GENERIC.code();
+            }
+        }
+    });
+}
+
+/// What the agent gave.
+struct Tables {
+    indoms: *mut pmdaIndom,
+    nindoms: c_int,
+    metrics: *mut pmdaMetric,
+    nmetrics: c_int,
+}
+
+/// # Safety
+/// As `pmdaInit`; `dispatch` is not NULL.
+unsafe fn init(dispatch: *mut pmdaInterface, tables: &Tables) -> Result<(), Vec<u8>> {
+    // SAFETY: the contract above.
+    unsafe {
+        let ext = (*dispatch).ext;
+        check(dispatch, ext, tables)?;
+        private::refresh(dispatch);
+        (*ext).e_indoms = tables.indoms;
+        (*ext).e_nindoms = tables.nindoms;
+        (*ext).e_metrics = tables.metrics;
+        (*ext).e_nmetrics = tables.nmetrics;
+        stamp(ext, (*dispatch).domain as u32, tables)?;
+        open_help(dispatch, ext);
+        choose_lookup(ext, tables);
+        if log::debug(Debug::Libpmda) {
+            summary(ext);
+        }
+        (*dispatch).status = (*ext).e_status;
+        Ok(())
+    }
+}
+
+/// The name of the agent.
+///
+/// # Safety
+/// `ext` is valid, and its name is NULL or a C string.
+unsafe fn name(ext: *const pmdaExt) -> Vec<u8> {
+    // SAFETY: the contract above.
+    unsafe { arg::bytes((*ext).e_name) }.unwrap_or_default().to_vec()
+}
+
+/// `pmdaInit: PMDA NAME: TEXT`.
+///
+/// # Safety
+/// As [`name`].
+unsafe fn line(ext: *const pmdaExt, text: &str) -> Vec<u8> {
+    // SAFETY: the contract is the same.
+    [
+        b"pmdaInit: PMDA ",
+        unsafe { name(ext) }.as_slice(),
+        b": ",
+        text.as_bytes(),
+    ]
+    .concat()
+}
+
+/// The checks in the C library's order (INIT-40).
+///
+/// # Safety
+/// As `pmdaInit`; `dispatch` is not NULL.
+unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Tables) -> Result<(), Vec<u8>> {
+    // SAFETY: the contract above.
+    unsafe {
+        let (interface, domain) = ((*dispatch).comm.interface(), (*dispatch).domain);
+        if !setup::supported(interface) {
+            let text = format!("pmdaInit: PMDA interface version {interface} not supported (domain={domain})");
+            return Err(text.into_bytes());
+        }
+        if ext.is_null() {
+            return Err(b"pmdaInit: need to call pmdaDaemon() or pmdaDSO() first".to_vec());
+        }
+        let stock = (*dispatch)
+            .fetch
+            .is_some_and(|method| method as usize == pmdaFetch as *const () as usize);
+        if stock && (*ext).e_fetchCallBack.is_none() {
+            return Err(line(ext, "using pmdaFetch() but fetch call back not set"));
+        }
+        for (what, count) in [("nmetrics", tables.nmetrics), ("nindoms", tables.nindoms)] {
+            if count < 0 {
+                return Err(line(ext, &format!("{what} ({count}) should be non-negative")));
+            }
+        }
+        let pairs: [(&str, *const c_void, c_int); 2] = [
+            ("metrics", tables.metrics.cast::<c_void>().cast_const(), tables.nmetrics),
+            ("indoms", tables.indoms.cast::<c_void>().cast_const(), tables.nindoms),
+        ];
+        for (what, first, count) in pairs {
+            if first.is_null() != (count == 0) {
+                let first = if first.is_null() {
+                    "(nil)".to_owned()
+                } else {
+                    format!("{first:p}")
+                };
+                return Err(line(
+                    ext,
+                    &format!("{what} ({first}) not consistent with n{what} ({count})"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts the domain into every identifier, and checks that each metric's instance domain exists (INIT-41, INIT-42).
+///
+/// # Safety
+/// As `pmdaInit`, after [`check`].
+unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(), Vec<u8>> {
+    // SAFETY: the tables are valid for reads and writes, and nobody else uses them during set-up: no C code runs here.
+    let (indoms, metrics) = unsafe {
+        (
+            arg::slice_mut(tables.indoms, tables.nindoms),
+            arg::slice_mut(tables.metrics, tables.nmetrics),
+        )
+    };
+    for indom in indoms.iter_mut() {
+        indom.it_indom = setup::stamp_indom(InDom(indom.it_indom), domain).0;
+    }
+    for metric in metrics.iter_mut() {
+        let desc = &mut metric.m_desc;
+        desc.pmid = setup::stamp_metric(MetricId(desc.pmid), domain).0;
+        desc.indom = setup::stamp_indom(InDom(desc.indom), domain).0;
+    }
+    if indoms.is_empty() {
+        return Ok(());
+    }
+    let serials = Serials::new(indoms.iter().map(|indom| InDom(indom.it_indom)));
+    let trace = log::debug(Debug::Libpmda);
+    for (place, metric) in metrics.iter().enumerate() {
+        let (pmid, indom) = (MetricId(metric.m_desc.pmid), InDom(metric.m_desc.indom));
+        if indom.is_null() {
+            continue;
+        }
+        let Some(found) = serials.place(indom) else {
+            let serial = indom.serial();
+            let text =
+                format!("Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{place}])");
+            // SAFETY: the extension is valid.
+            return Err(unsafe { line(ext, &text) });
+        };
+        if trace {
+            let text = format!("Metric {pmid}({place}) matched to indom {indom}({found})");
+            // SAFETY: the extension is valid.
+            log::notify(Level::Debug, &unsafe { line(ext, &text) });
+        }
+    }
+    Ok(())
+}
+
+/// Opens the help database, if there is one; a failure is no failure of the set-up (INIT-43, HELP-14).
+///
+/// # Safety
+/// `dispatch` and `ext` are valid.
+unsafe fn open_help(dispatch: *const pmdaInterface, ext: *mut pmdaExt) {
+    // SAFETY: the contract above; the path is NULL or a C string.
+    unsafe {
+        if let Some(path) = arg::bytes((*ext).e_helptext) {
+            match help::open(path) {
+                Ok(handle) => (*ext).e_help = handle,
+                Err(error) => {
+                    (*ext).e_help = error.code();
+                    let mut text = line(ext, "Unable to open help text file(s) from \"");
+                    text.extend_from_slice(path);
+                    text.extend_from_slice(format!("\": {}", log::errstr(error)).as_bytes());
+                    log::notify(Level::Warning, &text);
+                }
+            }
+        } else if (*dispatch)
+            .text
+            .is_some_and(|method| method as usize == pmdaText as *const () as usize)
+        {
+            log::notify(Level::Warning, &line(ext, "No help text file specified for pmdaText"));
+        }
+    }
+}
+
+/// Chooses how metrics are looked up (INIT-44).
+///
+/// # Safety
+/// `ext` is valid; tables as `pmdaInit`.
+unsafe fn choose_lookup(ext: *mut pmdaExt, tables: &Tables) {
+    // SAFETY: the contract above.
+    unsafe {
+        if (*ext).e_flags & HASHED != 0 {
+            metric::rehash(ext, tables.metrics, tables.nmetrics);
+            return;
+        }
+        let metrics = arg::slice(tables.metrics, tables.nmetrics);
+        match setup::mapping(metrics.iter().map(|metric| MetricId(metric.m_desc.pmid))) {
+            Mapping::Direct => (*ext).e_direct = 1,
+            Mapping::Linear(place) => {
+                (*ext).e_direct = 0;
+                if (*ext).e_flags & DIRECT != 0 || log::debug(Debug::Libpmda) {
+                    let pmid = MetricId(metrics[place].m_desc.pmid);
+                    let text = format!("Direct mapping for metrics disabled @ metrics[{place}] {pmid}");
+                    let text = [b"pmdaDirect: PMDA ", name(ext).as_slice(), b": ", text.as_bytes()].concat();
+                    log::notify(Level::Warning, &text);
+                }
+            }
+        }
+    }
+}
+
+/// What was set up, for `-Dlibpmda`.
+///
+/// # Safety
+/// `ext` is valid.
+unsafe fn summary(ext: *const pmdaExt) {
+    // SAFETY: the contract above.
+    let (flags, direct, metrics, indoms, domain, name) = unsafe {
+        (
+            (*ext).e_flags,
+            (*ext).e_direct,
+            (*ext).e_nmetrics,
+            (*ext).e_nindoms,
+            (*ext).e_domain,
+            name(ext),
+        )
+    };
+    let map = if flags & HASHED != 0 {
+        "hashed"
+    } else if direct != 0 {
+        "direct"
+    } else {
+        "linear"
+    };
+    log::notify(Level::Info, &[b"name        = ", name.as_slice()].concat());
+    let rest = [
+        format!("domain      = {domain}"),
+        format!("ext flags   = 0x{flags:x}"),
+        format!("num metrics = {metrics}"),
+        format!("num indom   = {indoms}"),
+        format!("metric map  = {map}"),
+    ];
+    for text in rest {
+        log::notify(Level::Info, text.as_bytes());
+    }
+}

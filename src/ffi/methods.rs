@@ -1,0 +1,104 @@
+//! The stock methods that need no data: profile, store, names and attributes.
+
+use std::ffi::{c_char, c_int};
+
+use super::describe::enter_context;
+use super::guard::guard;
+use super::private;
+use super::types::{pmID, pmProfile, pmdaExt, pmdaResult};
+use crate::error::{Error, Result};
+use crate::libpcp::attribute;
+use crate::libpcp::log::{self, Debug};
+use crate::log::Level;
+
+/// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive (FETCH-100).
+///
+/// # Safety
+/// `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmdaExt) -> c_int {
+    guard(|| {
+        if pmda.is_null() {
+            return Err(Error::INVAL);
+        }
+        // SAFETY: not NULL, hence valid by the contract above.
+        unsafe { (*pmda).e_prof = prof };
+        Ok(())
+    })
+}
+
+/// Refuses to store anything: `PM_ERR_PERMISSION` (FETCH-101).
+///
+/// # Safety
+/// `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaStore(result: *mut pmdaResult, pmda: *mut pmdaExt) -> c_int {
+    guard(|| -> Result<()> {
+        let _ = result;
+        if !pmda.is_null() {
+            // SAFETY: not NULL, hence valid by the contract above.
+            unsafe { enter_context(pmda, private::interface(pmda)) };
+        }
+        Err(Error::PERMISSION)
+    })
+}
+
+/// Knows no name: `PM_ERR_NAME` (FETCH-102).
+///
+/// # Safety
+/// Nothing is read or written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaPMID(_name: *const c_char, _pmid: *mut pmID, _pmda: *mut pmdaExt) -> c_int {
+    Error::NAME.code()
+}
+
+/// Knows no metric: `PM_ERR_PMID` (FETCH-102).
+///
+/// # Safety
+/// Nothing is read or written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaName(_pmid: pmID, _nameset: *mut *mut *mut c_char, _pmda: *mut pmdaExt) -> c_int {
+    Error::PMID.code()
+}
+
+/// Knows no name: `PM_ERR_NAME` (FETCH-102).
+///
+/// # Safety
+/// Nothing is read or written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaChildren(
+    _name: *const c_char,
+    _traverse: c_int,
+    _offspring: *mut *mut *mut c_char,
+    _status: *mut *mut c_int,
+    _pmda: *mut pmdaExt,
+) -> c_int {
+    Error::NAME.code()
+}
+
+/// Takes an attribute of a client and ignores it, apart from a line under `-Dattr` or `-Dauth` (FETCH-103).
+///
+/// # Safety
+/// `value` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaAttribute(
+    ctx: c_int,
+    attr: c_int,
+    value: *const c_char,
+    _size: c_int,
+    _pmda: *mut pmdaExt,
+) -> c_int {
+    guard(|| {
+        if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
+            // SAFETY: the contract is the same.
+            match unsafe { attribute::text(attr, value) } {
+                Some(text) => log::notify(
+                    Level::Info,
+                    &[format!("Attribute: ctx={ctx} ").as_bytes(), &text].concat(),
+                ),
+                None => log::notify(Level::Err, format!("Bad attr: ctx={ctx}, attr={attr}").as_bytes()),
+            }
+        }
+        Ok(())
+    })
+}
