@@ -18,4 +18,5 @@ pub mod log;
 pub mod metrics;
 pub mod namespace;
 pub mod profile;
+pub mod queue;
 pub mod setup;

@@ -1,0 +1,154 @@
+//! The clients of event queues, and what is known about each client and queue.
+
+#![forbid(unsafe_code)]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+/// What is known about one client and one queue (QUEUE-22).
+#[derive(Debug)]
+pub(super) struct Pair<F> {
+    /// The sequence number of the next event that the client has not seen; `None` until its first fetch.
+    pub(super) cursor: Option<u64>,
+    /// Events that were evicted before the client saw them, and are not reported yet.
+    pub(super) missed: u64,
+    pub(super) allowed: bool,
+    /// Whether the filter takes part in fetches: one that was cleared is kept, since its release function runs
+    /// when the client ends (E-13).
+    pub(super) filtering: bool,
+    pub(super) filter: Option<F>,
+}
+
+impl<F> Default for Pair<F> {
+    fn default() -> Pair<F> {
+        Pair {
+            cursor: None,
+            missed: 0,
+            allowed: false,
+            filtering: false,
+            filter: None,
+        }
+    }
+}
+
+/// One client.
+#[derive(Debug)]
+pub(super) struct Client<F> {
+    /// Different for each registration, so that a fetch notices when its client was ended and registered anew.
+    pub(super) born: u64,
+    /// By slot of the queue.
+    pairs: Vec<Option<Pair<F>>>,
+}
+
+impl<F> Client<F> {
+    /// What is known about the client and the queue in a slot; nothing at first.
+    pub(super) fn pair(&mut self, queue: usize) -> &mut Pair<F> {
+        if self.pairs.len() <= queue {
+            self.pairs.resize_with(queue + 1, || None);
+        }
+        self.pairs[queue].get_or_insert_with(Pair::default)
+    }
+
+    /// Forgets the client's part in a queue.
+    pub(super) fn take_pair(&mut self, queue: usize) -> Option<Pair<F>> {
+        self.pairs.get_mut(queue)?.take()
+    }
+
+    /// Everything that is known about the client, by slot of the queue.
+    pub(super) fn into_pairs(self) -> impl Iterator<Item = (usize, Pair<F>)> {
+        let pairs = self.pairs.into_iter().enumerate();
+        pairs.filter_map(|(queue, pair)| Some((queue, pair?)))
+    }
+}
+
+/// All clients, by context.
+#[derive(Debug)]
+pub(super) struct Clients<F> {
+    by_context: HashMap<i32, usize, FixedState>,
+    slots: Vec<Option<Client<F>>>,
+    free: BinaryHeap<Reverse<usize>>,
+    born: u64,
+}
+
+impl<F> Clients<F> {
+    pub(super) const fn new() -> Clients<F> {
+        Clients {
+            by_context: HashMap::with_hasher(FixedState::with_seed(0)),
+            slots: Vec::new(),
+            free: BinaryHeap::new(),
+            born: 0,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.by_context.len()
+    }
+
+    /// The slot of a client, new ones in the lowest free slot (QUEUE-20).
+    pub(super) fn register(&mut self, context: i32) -> usize {
+        if let Some(slot) = self.by_context.get(&context) {
+            return *slot;
+        }
+        let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot);
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.born += 1;
+        self.slots[slot] = Some(Client {
+            born: self.born,
+            pairs: Vec::new(),
+        });
+        self.by_context.insert(context, slot);
+        slot
+    }
+
+    /// The slot of a registered client.
+    pub(super) fn slot(&self, context: i32) -> Option<usize> {
+        self.by_context.get(&context).copied()
+    }
+
+    /// The client in a slot.
+    pub(super) fn at(&mut self, slot: usize) -> Option<&mut Client<F>> {
+        self.slots.get_mut(slot)?.as_mut()
+    }
+
+    /// The client of a context.
+    pub(super) fn get(&mut self, context: i32) -> Option<&mut Client<F>> {
+        let slot = self.slot(context)?;
+        self.at(slot)
+    }
+
+    /// Takes a client out; its slot is free from then on.
+    pub(super) fn remove(&mut self, context: i32) -> Option<Client<F>> {
+        let slot = self.by_context.remove(&context)?;
+        self.free.push(Reverse(slot));
+        self.slots[slot].take()
+    }
+
+    /// All clients, in the order of their slots.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Client<F>> {
+        self.slots.iter_mut().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// QUEUE-20: any number is a context; the lowest free slot is taken; a known client keeps its slot.
+    #[test]
+    fn slots() {
+        let mut clients = Clients::<()>::new();
+        let slots = [7, -1, i32::MIN, 7].map(|context| clients.register(context));
+        assert_eq!(slots, [0, 1, 2, 0]);
+        assert!(clients.remove(7).is_some() && clients.remove(-1).is_some() && clients.remove(7).is_none());
+        assert_eq!(
+            [clients.register(5), clients.register(6), clients.register(8)],
+            [0, 1, 3]
+        );
+        assert_eq!(clients.count(), 4);
+    }
+}

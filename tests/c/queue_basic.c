@@ -1,0 +1,195 @@
+/*
+ * Queues with one client at a time: QUEUE-1, QUEUE-2, QUEUE-3, QUEUE-4, QUEUE-5, QUEUE-6, QUEUE-10, QUEUE-11, QUEUE-12,
+ * QUEUE-20, QUEUE-21, QUEUE-22, QUEUE-23, QUEUE-24, QUEUE-25, QUEUE-26, QUEUE-27, QUEUE-30, QUEUE-31, QUEUE-32, QUEUE-33,
+ * QUEUE-34, QUEUE-36, QUEUE-40, QUEUE-41, QUEUE-42; E-13, E-18, E-19.
+ */
+#include <limits.h>
+#include "queue_tools.h"
+
+static void
+create(void)
+{
+    static const int bad[] = { -1, 4, INT_MIN, INT_MAX };
+    struct timeval tv = { 1, 2 };
+    pmAtomValue atom = { .ull = 0x5555555555555555ULL };
+    unsigned int i;
+
+    printf("NULL %d, no memory %d", pmdaEventNewQueue(NULL, 10), pmdaEventNewActiveQueue("a", 0, 1));
+    printf(", queues %d", pmdaEventNewQueue("a", 100));
+    printf(" %d", pmdaEventNewQueue("b", SIZE_MAX));
+    printf(" %d", pmdaEventNewActiveQueue("", 1, 0));
+    printf(", again %d", pmdaEventNewQueue("a", 100));
+    printf(", handles %d %d", pmdaEventQueueHandle("a"), pmdaEventQueueHandle("b"));
+    printf(" %d %d\n", pmdaEventQueueHandle(""), pmdaEventQueueHandle("c"));
+    printf("shutdown %d", pmdaEventQueueShutdown(1));
+    printf(" again %d handle %d", pmdaEventQueueShutdown(1), pmdaEventQueueHandle("b"));
+    printf(", reused %d %d\n", pmdaEventNewQueue("b2", 50), pmdaEventNewQueue("d", 50));
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	int h = bad[i];
+	printf("bad %d: %d %d %d %d %d %d", h, pmdaEventQueueClients(h, &atom), pmdaEventQueueCounter(h, &atom),
+	    pmdaEventQueueBytes(h, &atom), pmdaEventQueueMemory(h, &atom), pmdaEventQueueShutdown(h),
+	    pmdaEventQueueAppend(h, "x", 1, &tv));
+	printf(" %d %d", pmdaEventSetAccess(1, h, 1), pmdaEventSetFilter(1, h, NULL, NULL, NULL));
+	printf(" %d", pmdaEventQueueRecords(h, &atom, 1, decode, NULL));
+	printf(" atom %llx\n", (unsigned long long)atom.ull);
+    }
+    /* only the member that is promised is written */
+    printf("clients %d", pmdaEventQueueClients(0, &atom));
+    printf(" atom %llx\n", (unsigned long long)atom.ull);
+}
+
+static void
+append(void)
+{
+    struct timeval tv = { 100, 200 };
+    char big[101] = "";
+
+    counters("new", 0);
+    printf("too large %d", pmdaEventQueueAppend(0, big, 101, &tv));
+    printf(", fits %d, unlistened without data %d\n", pmdaEventQueueAppend(0, big, 100, &tv), pmdaEventQueueAppend(0, NULL, 5, NULL));
+    counters("nobody", 0);
+    printf("unknown client %d\n", fetch(0, 42));
+    client(42, 1);
+    printf("clients %d", pmdaEventNewClient(42));
+    printf(" %d %d", pmdaEventNewClient(-1), pmdaEventNewClient(INT_MAX));
+    printf(" %d", pmdaEventEndClient(-1));
+    printf(" %d %d\n", pmdaEventEndClient(-1), pmdaEventNewClient(7));
+    clients();
+    printf("access %d %d %d\n", pmdaEventSetAccess(42, 0, 7), pmdaEventSetAccess(1000, 0, 1), pmdaEventSetAccess(42, 99, 1));
+    counters("before first fetch", 0);
+    fetch(0, 42);
+    counters("after first fetch", 0);
+    put(0, "hello");
+    put(0, "");
+    pmdaEventQueueAppend(0, NULL, 0, &tv);
+    put(0, "world");
+    counters("queued", 0);
+    fetch(0, 42);
+    counters("fetched", 0);
+    fetch(0, 42);
+    memset(big, 'x', sizeof(big));
+    printf("full %d\n", pmdaEventQueueAppend(0, big, 100, &tv));
+    fetch(0, 42);
+}
+
+static void
+decoders(void)
+{
+    put(0, "one");
+    put(0, "two");
+    put(0, "three");
+    decoder_fails_at = "two";
+    fetch(0, 42);
+    counters("failed", 0);
+    decoder_fails_at = "one";
+    fetch(0, 42);
+    decoder_fails_at = NULL;
+    decoder_returns = 0;
+    fetch(0, 42);
+    decoder_returns = 1;
+    counters("nothing left", 0);
+    put(0, "first");
+    decoder_fails_at = "first";
+    fetch(0, 42);
+    decoder_fails_at = NULL;
+    decoder_returns = 17;
+    fetch(0, 42);
+    decoder_returns = 1;
+    /* an event that arrives during a fetch takes part in it */
+    decoder_appends = 3;
+    put(0, "seed");
+    fetch(0, 42);
+    counters("grown", 0);
+}
+
+static void
+access_and_filters(void)
+{
+    pmdaEventSetAccess(42, 0, 0);
+    put(0, "denied");
+    fetch(0, 42);
+    counters("denied", 0);
+    pmdaEventSetAccess(42, 0, 1);
+    fetch(0, 42);
+    printf("filter %d\n", pmdaEventSetFilter(42, 0, "t", drop_prefix, release));
+    printf("wrong %d %d\n", pmdaEventSetFilter(43, 0, "t", drop_prefix, release), pmdaEventSetFilter(42, 17, "t", drop_prefix, release));
+    put(0, "this");
+    put(0, "other");
+    put(0, "that");
+    fetch(0, 42);
+    pmdaEventSetAccess(42, 0, 0);
+    put(0, "this");
+    put(0, "filter decides");
+    fetch(0, 42);
+    printf("replace %d\n", pmdaEventSetFilter(42, 0, "o", drop_prefix, release));
+    put(0, "this");
+    put(0, "other");
+    fetch(0, 42);
+    printf("clear %d\n", pmdaEventSetFilter(42, 0, NULL, drop_prefix, release));
+    put(0, "other");
+    fetch(0, 42);
+    printf("set again %d\n", pmdaEventSetFilter(42, 0, "x", drop_prefix, release));
+    printf("clear %d\n", pmdaEventSetFilter(42, 0, NULL, NULL, release));
+    pmdaEventSetFilter(42, 1, "y", drop_prefix, release);
+    printf("end %d\n", pmdaEventEndClient(42));
+    counters("ended", 0);
+    printf("unknown now %d\n", fetch(0, 42));
+}
+
+static void
+leftovers(void)
+{
+    client(50, 0);
+    fetch(0, 50);
+    put(0, "left one");
+    put(0, "left two");
+    printf("end %d\n", pmdaEventEndClient(50));
+    counters("left", 0);
+    put(0, "nobody listens");
+    client(51, 0);
+    fetch(0, 51);
+    counters("taken over", 0);
+    printf("end %d\n", pmdaEventEndClient(51));
+    /* what nobody took is evicted when room is needed, even if nobody listens */
+    client(52, 0);
+    fetch(0, 52);
+    put(0, "an event of thirty-two bytes....");
+    put(0, "an event of thirty-two bytes,,,,");
+    put(0, "an event of thirty-two bytes----");
+    pmdaEventEndClient(52);
+    counters("kept", 0);
+    put(0, "an event of thirty-two bytes++++");
+    counters("evicted", 0);
+    client(53, 0);
+    fetch(0, 53);
+    counters("fetched", 0);
+}
+
+static void
+shutdown_queue(void)
+{
+    printf("pending %d", pmdaEventQueueShutdown(0));
+    printf(" %d, handle %d, name %d\n", pmdaEventQueueShutdown(0), pmdaEventQueueHandle("a"), pmdaEventNewQueue("a", 10));
+    put(0, "still works");
+    counters("pending", 0);
+    fetch(0, 53);
+    client(54, 0);
+    fetch(0, 54);
+    pmdaEventEndClient(53);
+    printf("handle %d\n", pmdaEventQueueHandle("a"));
+    pmdaEventEndClient(54);
+    printf("handle %d, new %d, array %d\n", pmdaEventQueueHandle("a"), pmdaEventNewQueue("a", 10), pmdaEventNewArray());
+    counters("new", 0);
+}
+
+int
+main(void)
+{
+    create();
+    append();
+    decoders();
+    access_and_filters();
+    leftovers();
+    shutdown_queue();
+    return 0;
+}
