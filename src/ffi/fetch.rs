@@ -11,9 +11,10 @@ use super::describe::{QUIET_SINCE, enter_context};
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
 use super::iterate::{self, Ordinal};
+use super::metric::Ahead;
 use super::result_block::Taken;
 use super::types::{pmAtomValue, pmID, pmValue, pmValueSet, pmdaExt, pmdaMetric, pmdaResult};
-use super::{metric, private, value};
+use super::{private, value};
 use crate::error::{Error, Result};
 use crate::fetch::report::{self, Style};
 use crate::fetch::{self, Answer, CHANGE_FLAGS, Encoding, Tally};
@@ -102,8 +103,11 @@ impl Fetch {
                 let flags = (*self.ext).e_flags;
                 log::trace(format!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n").as_bytes());
             }
+            let mut ahead = Ahead::new();
             for index in 0..count {
-                match self.metric(MetricId(pmids.add(index).read())) {
+                let wanted = MetricId(pmids.add(index).read());
+                let found = ahead.find(self.state, self.ext, wanted, pmids.add(index), count - index);
+                match self.metric(wanted, found) {
                     Ok(set) => block.set(index).write(set),
                     Err(error) => {
                         (*result).numpmid = index as c_int;
@@ -121,16 +125,16 @@ impl Fetch {
         Ok(result)
     }
 
-    /// Fetches one metric: finds its description (FETCH-20, FETCH-21), then its values.
+    /// Fetches one metric: finds its description (FETCH-21) unless it is in the table, then its values.
     ///
     /// # Safety
-    /// As [`Fetch::all`].
-    unsafe fn metric(self, wanted: MetricId) -> Result<*mut pmValueSet> {
+    /// As [`Fetch::all`]; `found` is the metric's entry in the table, or NULL.
+    unsafe fn metric(self, wanted: MetricId, found: *mut pmdaMetric) -> Result<*mut pmValueSet> {
         // SAFETY: the agent's tables are valid; a metric is copied out before any C code runs, and the callback gets
         // the pointer that it expects (FETCH-22, F-14).
         unsafe {
             let mut temporary: pmdaMetric = std::mem::zeroed();
-            let mut metric = metric::find(self.state, self.ext, wanted).metric;
+            let mut metric = found;
             if metric.is_null() {
                 metric = &raw mut temporary;
                 if let Some(describe) = private::desc_method(self.ext) {
@@ -187,7 +191,7 @@ impl Fetch {
                 while iterate::next(state, ext, Ordinal::Examined).is_some() {}
             }
             iterate::start(state, indom, ext);
-            let mut set = Set::new(wanted, iterate::estimate(state, indom, ext))?;
+            let mut set = Set::new(wanted, iterate::estimate(state, ext))?;
             let mut tally = Tally::default();
             while let Some(inst) = iterate::next(state, ext, Ordinal::Any) {
                 if tally.count() == set.capacity {

@@ -2,7 +2,7 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -23,6 +23,8 @@ pub(crate) struct FetchState {
     pub(super) result: AtomicPtr<ResultBlock>,
     /// What `pmdaRehash` has built.
     pub(super) hash: Mutex<Hashed>,
+    /// How often `pmdaRehash` was called.
+    pub(super) rehashed: AtomicU32,
     /// Where metrics were found in a table that is searched.
     pub(super) metrics: Mutex<Places<u32>>,
     /// Where instance domains were found in `e_indoms`.

@@ -293,17 +293,25 @@ fn walk(indom: InDom, mut from: i64, selects: impl Fn(i32) -> bool) -> (Option<i
     (None, examined)
 }
 
-/// About how many instances an iteration over `indom` will give: exact when the profile has no list for the domain, else
-/// no less than that unless a table holds an id more than once.
+/// About how many instances an iteration that was just started will give: exact when the profile has no list for the
+/// domain, else no less than that unless a table holds an id more than once.
 ///
 /// # Safety
-/// `ext` is valid, with its instance domains and profile, and `state` is its state.
-pub(super) unsafe fn estimate(state: &FetchState, indom: InDom, ext: *mut pmdaExt) -> usize {
+/// `ext` is valid, with its profile and the domain that `e_idp` points to, and `state` is its state.
+pub(super) unsafe fn estimate(state: &FetchState, ext: *const pmdaExt) -> usize {
     // SAFETY: valid by the contract above.
     unsafe {
-        let all = count(indom, ext)
-            .and_then(|count| usize::try_from(count).ok())
-            .unwrap_or(0);
+        let idp = (*ext).e_idp;
+        if (*ext).e_ordinal < 0 || idp.is_null() {
+            return 0;
+        }
+        let indom = InDom((*idp).it_indom);
+        let all = if state.walk.is_at(idp) {
+            cached::active_count(indom).unwrap_or(0)
+        } else {
+            (*idp).it_numinst
+        };
+        let all = usize::try_from(all).unwrap_or(0);
         match selection::current(state, ext, indom) {
             Selection::All => all,
             Selection::Nothing => 0,

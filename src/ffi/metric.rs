@@ -1,15 +1,17 @@
 //! The tables of an agent: `pmdaRehash`, and the lookup of metrics and instance domains.
 
 use std::ffi::c_int;
+use std::ptr;
+use std::sync::atomic::Ordering;
 
 use super::arg;
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
-use super::types::{pmdaExt, pmdaIndom, pmdaMetric};
+use super::types::{pmID, pmdaExt, pmdaIndom, pmdaMetric};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::{Journal, Level};
-use crate::metrics::{self, Hashed, Method, Table};
+use crate::metrics::{self, Hashed, Method, Places, Table};
 
 /// `PMDA_EXT_FLAG_HASHED`.
 const HASHED: u32 = 1 << 1;
@@ -20,47 +22,205 @@ pub(super) struct Found {
     pub(super) method: Method,
 }
 
+/// What a lookup depends on, read from the public fields of a `pmdaExt` at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct View {
+    hashed: bool,
+    direct: bool,
+    first: *mut pmdaMetric,
+    count: c_int,
+}
+
+impl View {
+    /// # Safety
+    /// `ext` is valid.
+    unsafe fn of(ext: *const pmdaExt) -> View {
+        // SAFETY: valid by the contract above.
+        unsafe {
+            View {
+                hashed: (*ext).e_flags & HASHED != 0,
+                direct: (*ext).e_direct != 0,
+                first: (*ext).e_metrics,
+                count: (*ext).e_nmetrics,
+            }
+        }
+    }
+
+    fn table(self) -> Table {
+        table(self.first, self.count)
+    }
+
+    /// The identifier of an entry.
+    ///
+    /// # Safety
+    /// The table is valid, and the place is in it.
+    unsafe fn pmid_at(self, place: usize) -> MetricId {
+        // SAFETY: the contract above.
+        MetricId(unsafe { (*self.first.add(place)).m_desc.pmid })
+    }
+
+    /// The entry at a place, NULL for none.
+    ///
+    /// # Safety
+    /// The table is valid, and the place is in it.
+    unsafe fn entry(self, place: Option<usize>) -> *mut pmdaMetric {
+        // SAFETY: the contract above.
+        place.map_or(ptr::null_mut(), |place| unsafe { self.first.add(place) })
+    }
+}
+
+/// The entry of a metric in the table that the hash was built over, NULL for none.
+///
+/// # Safety
+/// That table is valid.
+unsafe fn in_hash(hash: &Hashed, wanted: MetricId) -> *mut pmdaMetric {
+    let first = hash.address() as *mut pmdaMetric;
+    // SAFETY: the place is in the table by the contract above.
+    hash.find(wanted)
+        .map_or(ptr::null_mut(), |place| unsafe { first.add(place) })
+}
+
+/// The first entry that has the identifier, NULL for none.
+///
+/// # Safety
+/// The table is valid.
+unsafe fn in_table(places: &mut Places<u32>, view: View, wanted: MetricId) -> *mut pmdaMetric {
+    // SAFETY: every place asked for is in the table.
+    let pmid_at = |place| unsafe { view.pmid_at(place) };
+    let is_it = |place| pmid_at(place) == wanted;
+    let place = places.find(view.table(), wanted.0, is_it, |place, add| add(pmid_at(place).0));
+    // SAFETY: the place is in the table.
+    unsafe { view.entry(place) }
+}
+
 /// Looks a metric up in the table that `ext` has at this moment (FETCH-20).
 ///
 /// # Safety
 /// `ext` is valid, with `e_nmetrics` metrics at `e_metrics`; if the hash is in use, the table given to `pmdaRehash` is.
 pub(super) unsafe fn find(state: &FetchState, ext: *const pmdaExt, wanted: MetricId) -> Found {
-    // SAFETY: valid by the contract above.
-    let (flags, direct, first, count) =
-        unsafe { ((*ext).e_flags, (*ext).e_direct, (*ext).e_metrics, (*ext).e_nmetrics) };
-    let table = table(first, count);
-    // SAFETY: every place asked for is in the table.
-    let pmid_at = |place: usize| MetricId(unsafe { (*first.add(place)).m_desc.pmid });
-    let in_table = |place: usize| {
-        // SAFETY: as above.
-        unsafe { first.add(place) }
-    };
-    if flags & HASHED != 0 {
-        let hash = state.hash.lock();
-        if Method::choose(true, hash.is_empty(), false, table.len) == Method::Hashed {
-            let start = hash.address() as *mut pmdaMetric;
-            let metric = hash.find(wanted).map_or(std::ptr::null_mut(), |place| {
-                // SAFETY: the place is in the table that the hash was built over.
-                unsafe { start.add(place) }
-            });
-            return Found {
-                metric,
-                method: Method::Hashed,
-            };
+    // SAFETY: the tables are valid by the contract above.
+    unsafe {
+        let view = View::of(ext);
+        if view.hashed {
+            let hash = state.hash.lock();
+            let method = Method::choose(true, hash.is_empty(), view.direct, view.table().len);
+            if method == Method::Hashed {
+                let metric = in_hash(&hash, wanted);
+                return Found { metric, method };
+            }
+        }
+        let method = Method::choose(view.hashed, true, view.direct, view.table().len);
+        let metric = match method {
+            Method::Direct => view.entry(metrics::direct(wanted, view.table(), |place| view.pmid_at(place))),
+            _ => in_table(&mut state.metrics.lock(), view, wanted),
+        };
+        Found { metric, method }
+    }
+}
+
+/// How many metrics are looked up at once.
+const AHEAD: usize = 16;
+
+/// Looks metrics up for a fetch, some of them ahead of their turn: that takes the locks once for all of them.
+///
+/// Callbacks run between the turns, so what was found is used only if nothing that it depends on has changed: the
+/// public fields and the hash, or what the entry says. It has nothing to drop, as callbacks may leave by `longjmp`.
+pub(super) struct Ahead {
+    found: [(MetricId, *mut pmdaMetric); AHEAD],
+    next: usize,
+    end: usize,
+    view: View,
+    generation: u32,
+}
+
+impl Ahead {
+    /// Nothing is known yet.
+    pub(super) fn new() -> Ahead {
+        let view = View {
+            hashed: false,
+            direct: false,
+            first: ptr::null_mut(),
+            count: 0,
+        };
+        Ahead {
+            found: [(MetricId::NULL, ptr::null_mut()); AHEAD],
+            next: 0,
+            end: 0,
+            view,
+            generation: 0,
         }
     }
-    let method = Method::choose(flags & HASHED != 0, true, direct != 0, table.len);
-    let place = match method {
-        Method::Direct => metrics::direct(wanted, table, pmid_at),
-        _ => {
-            let is_it = |place| pmid_at(place) == wanted;
-            let mut places = state.metrics.lock();
-            places.find(table, wanted.0, is_it, |place, add| add(pmid_at(place).0))
+
+    /// The entry of `wanted`, NULL for none. The `len` identifiers at `pmids` are those that will be asked for in turn.
+    ///
+    /// # Safety
+    /// As [`find`]; `pmids` is valid for reads of `len` elements.
+    pub(super) unsafe fn find(
+        &mut self,
+        state: &FetchState,
+        ext: *const pmdaExt,
+        wanted: MetricId,
+        pmids: *const pmID,
+        len: usize,
+    ) -> *mut pmdaMetric {
+        // SAFETY: the contract above.
+        unsafe {
+            let view = View::of(ext);
+            if !view.hashed {
+                let table = view.table();
+                if view.direct {
+                    return view.entry(metrics::direct(wanted, table, |place| view.pmid_at(place)));
+                }
+                if table.is_short() {
+                    return view.entry((0..table.len).find(|place| view.pmid_at(*place) == wanted));
+                }
+            }
+            if self.next >= self.end || view != self.view {
+                self.look(state, view, pmids, len);
+            }
+            let (pmid, metric) = self
+                .found
+                .get(self.next)
+                .copied()
+                .unwrap_or((MetricId::NULL, ptr::null_mut()));
+            self.next += 1;
+            let believed = pmid == wanted
+                && !metric.is_null()
+                && if view.hashed {
+                    self.generation == state.rehashed.load(Ordering::Acquire)
+                } else {
+                    (*metric).m_desc.pmid == wanted.0
+                };
+            if believed {
+                metric
+            } else {
+                find(state, ext, wanted).metric
+            }
         }
-    };
-    Found {
-        metric: place.map_or(std::ptr::null_mut(), in_table),
-        method,
+    }
+
+    /// Looks up the next metrics.
+    ///
+    /// # Safety
+    /// As [`Ahead::find`].
+    unsafe fn look(&mut self, state: &FetchState, view: View, pmids: *const pmID, len: usize) {
+        (self.view, self.next, self.end) = (view, 0, len.min(AHEAD));
+        self.generation = state.rehashed.load(Ordering::Acquire);
+        // SAFETY: the contract of `find`.
+        unsafe {
+            let wanted = |index| MetricId(pmids.add(index).read());
+            if view.hashed {
+                let hash = state.hash.lock();
+                for (index, found) in self.found.iter_mut().enumerate().take(self.end) {
+                    *found = (wanted(index), in_hash(&hash, wanted(index)));
+                }
+            } else {
+                let mut places = state.metrics.lock();
+                for (index, found) in self.found.iter_mut().enumerate().take(self.end) {
+                    *found = (wanted(index), in_table(&mut places, view, wanted(index)));
+                }
+            }
+        }
     }
 }
 
@@ -132,7 +292,9 @@ pub(crate) unsafe fn rehash(ext: *mut pmdaExt, first: *mut pmdaMetric, count: c_
         fetch_state::of(ext)
     };
     let failed = built.is_err();
-    *state.hash.lock() = built.unwrap_or_default();
+    let old = std::mem::replace(&mut *state.hash.lock(), built.unwrap_or_default());
+    state.rehashed.fetch_add(1, Ordering::Release);
+    drop(old);
     let mut journal = Journal::new();
     if failed {
         // SAFETY: `ext` is valid, its name is NULL or a C string, and a table that was too large has a first entry.

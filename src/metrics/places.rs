@@ -21,6 +21,14 @@ pub struct Table {
     pub len: usize,
 }
 
+impl Table {
+    /// Whether a search from its start is as fast as a lookup.
+    #[must_use]
+    pub fn is_short(self) -> bool {
+        self.len <= SHORT
+    }
+}
+
 /// Remembers at which places of a table keys were found.
 ///
 /// A remembered place is looked at before it is believed, and a key without a good one is searched from the start of
@@ -47,7 +55,7 @@ impl<K: Copy + Eq + std::hash::Hash> Places<K> {
         is_it: impl Fn(usize) -> bool,
         keys_at: impl Fn(usize, &mut dyn FnMut(K)),
     ) -> Option<usize> {
-        if table.len <= SHORT {
+        if table.is_short() {
             return (0..table.len).find(|place| is_it(*place));
         }
         if table != self.table {

@@ -9,19 +9,22 @@ use hashbrown::HashSet;
 const SHORT: usize = 4;
 
 /// A bitmap is used while it takes no more than this many bits for each identifier in it.
-const BITS_PER_ID: i64 = 256;
+const BITS_PER_ID: u64 = 256;
 
 /// A set of instance identifiers.
 #[derive(Debug)]
 pub struct Ids {
     sorted: Box<[i32]>,
+    /// The lowest member, and how far the highest is above it: most that is asked lies outside, and is told so at once.
+    first: i32,
+    span: u32,
     index: Index,
 }
 
 #[derive(Debug)]
 enum Index {
     Short,
-    Bits { first: i32, words: Box<[u64]> },
+    Bits(Box<[u64]>),
     Hash(HashSet<i32, FixedState>),
 }
 
@@ -32,25 +35,30 @@ impl Ids {
         let mut sorted = list.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let index = Index::over(&sorted);
+        let first = sorted.first().copied().unwrap_or(0);
+        let span = sorted.last().map_or(0, |last| last.abs_diff(first));
         Ids {
+            index: Index::over(&sorted, first, span),
             sorted: sorted.into(),
-            index,
+            first,
+            span,
         }
     }
 
     /// Whether `id` is in it.
     #[must_use]
+    #[inline]
     pub fn contains(&self, id: i32) -> bool {
+        // What is below `first` wraps around to a number beyond the span.
+        let offset = id.wrapping_sub(self.first).cast_unsigned();
+        if offset > self.span {
+            return false;
+        }
         match &self.index {
             Index::Short => self.sorted.contains(&id),
-            Index::Bits { first, words } => {
-                // What is below `first` wraps around to a number beyond the last word.
-                let bit = id.wrapping_sub(*first).cast_unsigned();
-                words
-                    .get((bit / 64) as usize)
-                    .is_some_and(|word| word >> (bit % 64) & 1 != 0)
-            }
+            Index::Bits(words) => words
+                .get((offset / 64) as usize)
+                .is_some_and(|word| word >> (offset % 64) & 1 != 0),
             Index::Hash(set) => set.contains(&id),
         }
     }
@@ -63,30 +71,23 @@ impl Ids {
 }
 
 impl Index {
-    fn over(sorted: &[i32]) -> Index {
-        let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
-            return Index::Short;
-        };
+    fn over(sorted: &[i32], first: i32, span: u32) -> Index {
         if sorted.len() <= SHORT {
             return Index::Short;
         }
-        let span = i64::from(*last) - i64::from(*first) + 1;
-        if i64::try_from(sorted.len()).is_ok_and(|len| span <= len.saturating_mul(BITS_PER_ID)) {
-            return Index::bits(*first, span, sorted);
+        if sorted.len() as u64 * BITS_PER_ID > u64::from(span) {
+            return Index::bits(sorted, first, span);
         }
         Index::Hash(sorted.iter().copied().collect())
     }
 
-    fn bits(first: i32, span: i64, sorted: &[i32]) -> Index {
-        let mut words = vec![0u64; usize::try_from(span / 64 + 1).unwrap_or(0)];
+    fn bits(sorted: &[i32], first: i32, span: u32) -> Index {
+        let mut words = vec![0u64; (span / 64 + 1) as usize];
         for id in sorted {
-            let bit = id.wrapping_sub(first).cast_unsigned();
-            words[(bit / 64) as usize] |= 1 << (bit % 64);
+            let offset = id.wrapping_sub(first).cast_unsigned();
+            words[(offset / 64) as usize] |= 1 << (offset % 64);
         }
-        Index::Bits {
-            first,
-            words: words.into(),
-        }
+        Index::Bits(words.into())
     }
 }
 
