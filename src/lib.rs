@@ -5,6 +5,7 @@
 //! documentation (CACHE-12, WIRE-51 …) are those of the specification that the tests cite.
 
 pub mod context;
+pub mod dynamic;
 pub mod error;
 pub mod events;
 pub mod fetch;

@@ -9,6 +9,7 @@ mod cached;
 mod callbacks;
 mod context;
 mod describe;
+mod dynamic;
 mod event_block;
 mod events;
 mod fetch;

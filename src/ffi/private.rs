@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use super::dynamic::Registrations;
 use super::fetch_state::FetchState;
 use super::types::{pmDesc, pmID, pmdaExt, pmdaInterface};
 use crate::libpcp::log;
@@ -33,6 +34,8 @@ pub(crate) struct Private {
     pub(super) user: AtomicPtr<c_void>,
     /// The fetch family's part.
     pub(super) fetch: FetchState,
+    /// The agent's own trees of dynamic names (DYN-1).
+    pub(super) dynamic: Registrations,
 }
 
 impl Private {
@@ -46,6 +49,7 @@ impl Private {
             desc: AtomicPtr::new(ptr::null_mut()),
             user: AtomicPtr::new(ptr::null_mut()),
             fetch: FetchState::default(),
+            dynamic: Registrations::new(),
         }
     }
 }
