@@ -163,8 +163,8 @@ pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: *mut pmdaNameSpace, numpmid: 
         let (table, size) = match table {
             Ok(table) => (table.into_raw(), size),
             Err(_) => {
-                let bytes = (size as isize).wrapping_mul(size_of::<*mut __pmnsNode>().cast_signed());
-                pmns::no_memory(c"pmdaTreeRebuildHash", bytes.cast_unsigned());
+                let bytes = (size as isize as usize).wrapping_mul(size_of::<*mut __pmnsNode>());
+                pmns::no_memory(c"pmdaTreeRebuildHash", bytes);
                 (ptr::null_mut(), 0)
             }
         };
