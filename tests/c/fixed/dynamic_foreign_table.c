@@ -29,7 +29,7 @@ main(void)
     pmdaRehash(ext, own, 1);
     rebuild(ext);
     rebuild(ext);
-    fclose(stdout);
+    fclose(stdout);	/* the callbacks have been seen */
 
     set[0].metrics = 10000;
     pmdaDynamicMetricTable(ext);
