@@ -38,6 +38,14 @@ typedef pmResult pmdaResult;
 typedef pmResult_v2 pmdaResult;
 #endif
 
+/* One metric of an agent. */
+typedef struct pmdaMetric {
+    /* The agent's own. */
+    void *m_user;
+    /* The description. */
+    pmDesc m_desc;
+} pmdaMetric;
+
 /* One instance of a classic instance domain. */
 typedef struct pmdaInstid {
     /* Internal instance identifier. */
@@ -55,14 +63,6 @@ typedef struct pmdaIndom {
     /* The instances. */
     struct pmdaInstid *it_set;
 } pmdaIndom;
-
-/* One metric of an agent. */
-typedef struct pmdaMetric {
-    /* The agent's own. */
-    void *m_user;
-    /* The description. */
-    pmDesc m_desc;
-} pmdaMetric;
 
 /* What a pmdaFetchCallBack returns beside negative error codes */
 #define PMDA_FETCH_NOVALUES	0
@@ -370,10 +370,222 @@ typedef struct pmdaOptions {
  * Set-up, and the main loop of a daemon
  */
 
+/*
+ * Handles the next options of the command line that every agent has, and returns the first other one.
+ *
+ * Returns:
+ * The option's character, or -1 at the end. Errors are counted in opts->errors.
+ *
+ * Pointers:
+ * argv holds argc C strings; opts and dispatch are valid, dispatch after pmdaDaemon.
+ */
+PMDA_CALL extern int pmdaGetOptions(int argc, char *const *argv, struct pmdaOptions *opts,
+        pmdaInterface *dispatch);
+
+/*
+ * As pmdaGetOptions for short options alone, with getopt's global variables as its results (INIT-24).
+ *
+ * Returns:
+ * The option's character, or -1 at the end. Errors are added to *err.
+ *
+ * Pointers:
+ * argv holds argc C strings; optstring is a C string; dispatch is valid after pmdaDaemon; err is NULL or
+ * valid for a read and a write.
+ */
+PMDA_CALL extern int pmdaGetOpt(int argc, char *const *argv, const char *optstring, pmdaInterface *dispatch,
+        int *err);
+
+/*
+ * Prints the messages that were collected, and how the agent is used, to stderr.
+ *
+ * Pointers:
+ * opts is NULL or valid.
+ */
+PMDA_CALL extern void pmdaUsageMessage(struct pmdaOptions *opts);
+
+/*
+ * Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
+ *
+ * dispatch->status is 0 afterwards, or negative. The name is kept, not copied; the other strings are copied.
+ *
+ * Pointers:
+ * dispatch is NULL or valid for writes of what interface defines. name, logfile and helptext are each NULL or a C
+ * string; name stays valid.
+ */
+PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const char *name, int domain,
+        const char *logfile, const char *helptext);
+
+/*
+ * Sets up an agent that was loaded as a shared object; the loader has set the domain.
+ *
+ * dispatch->status is 0 afterwards, or negative. The name is kept, not copied; the help path is copied.
+ *
+ * Pointers:
+ * As for pmdaDaemon.
+ */
+PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name, char *helptext);
+
+/*
+ * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev (INIT-30).
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
+ */
+PMDA_CALL extern void pmdaOpenLog(pmdaInterface *dispatch);
+/*
+ * Adds PMDA_EXT_* flags to an agent; there is no way to take one away (INIT-47).
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetFlags(pmdaInterface *dispatch, int flags);
+
+/*
+ * As pmdaSetFlags, for callers that have only the extension.
+ *
+ * Pointers:
+ * pmda is NULL or valid.
+ */
+PMDA_CALL extern void pmdaExtSetFlags(struct pmdaExt *pmda, int flags);
+
+/*
+ * Adds PMDA_FLAG_* flags to what the agent tells pmcd when it connects; call it before pmdaConnect (INIT-48).
+ *
+ * Pointers:
+ * dispatch is NULL or valid.
+ */
+PMDA_CALL extern void pmdaSetCommFlags(pmdaInterface *dispatch, int flags);
+
+/*
+ * Attaches a pointer of the agent's own, which replaces the one before; the library never looks at it (INIT-49).
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetData(pmdaInterface *dispatch, void *data);
+
+/*
+ * As pmdaSetData, for callers that have only the extension.
+ *
+ * Pointers:
+ * pmda is NULL or valid.
+ */
+PMDA_CALL extern void pmdaExtSetData(struct pmdaExt *pmda, void *data);
+
+/*
+ * The pointer that the agent has attached, at first NULL.
+ *
+ * Pointers:
+ * pmda is NULL or valid.
+ */
+PMDA_CALL extern void *pmdaExtGetData(struct pmdaExt *pmda);
+/*
+ * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for ever.
+ *
+ * The agent's domain is put into every identifier of both tables. dispatch->status is 0 afterwards (or what the agent
+ * has put into e_status), or PM_ERR_GENERIC with a line in the log.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and metrics are each NULL or
+ * valid for reads and writes of as many elements as the counts say.
+ */
+PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, struct pmdaIndom *indoms, int nindoms,
+        struct pmdaMetric *metrics, int nmetrics);
+
+/*
+ * Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
+ *
+ * Pointers:
+ * dispatch is NULL or valid; its ext is NULL or valid.
+ */
+PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *dispatch);
+/*
+ * Sets the callback that cleans up a result after it was sent; NULL for none.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetResultCallBack(pmdaInterface *dispatch, pmdaResultCallBack callback);
+
+/*
+ * Sets the callback that gives pmdaFetch one value.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetFetchCallBack(pmdaInterface *dispatch, pmdaFetchCallBack callback);
+
+/*
+ * Sets the callback that runs when a PDU has arrived; a negative result refuses it. NULL for none.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetCheckCallBack(pmdaInterface *dispatch, pmdaCheckCallBack callback);
+
+/*
+ * Sets the callback that runs when a PDU has been served; NULL for none.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *dispatch, pmdaDoneCallBack callback);
+
+/*
+ * Sets the callback that runs when a client context ends. It needs interface version 5; NULL is always accepted.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *dispatch, pmdaEndContextCallBack callback);
+
+/*
+ * Sets the callback that gives the labels of one instance; NULL for none. It needs interface version 7.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
+ */
+PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *dispatch, pmdaLabelCallBack callback);
 
 /*
  * The methods that serve for most agents
  */
+
+/*
+ * Describes a metric of the table.
+ *
+ * Returns:
+ * 0, or PM_ERR_PMID when the table has no such metric; desc is untouched then.
+ *
+ * Pointers:
+ * desc is NULL or valid for one write. pmda is NULL or valid, with its metric table.
+ */
+PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, struct pmdaExt *pmda);
+
+/*
+ * Gives the help text of a metric or an instance domain.
+ *
+ * Returns:
+ * 0 with *buffer set to a text that stays until the database is closed and must not be changed or freed;
+ * PM_ERR_TEXT when there is none, with *buffer set to NULL.
+ *
+ * Pointers:
+ * buffer is NULL or valid for one write. pmda is NULL or valid.
+ */
+PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, struct pmdaExt *pmda);
+
+/*
+ * Fetches the values of metrics through the agent's fetch callback.
+ *
+ * Returns:
+ * 0, whatever became of each metric, with *resp set to a result that the library keeps and uses again: the caller
+ * frees its value sets, not the result. Negative when there is no memory or no callback; *resp is untouched then.
+ *
+ * Pointers:
+ * pmidlist is valid for reads of numpmid elements. resp is NULL or valid for one write. pmda is NULL or
+ * valid, with its tables, profile and callback.
+ */
+PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, struct pmdaExt *pmda);
 
 /*
  * Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
@@ -389,6 +601,69 @@ typedef struct pmdaOptions {
  */
 PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result,
         struct pmdaExt *pmda);
+
+/*
+ * Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the instances of a domain: the default
+ * method for label requests.
+ *
+ * Returns:
+ * The number of sets in *lpp; PM_ERR_TYPE for what is no type; -EINVAL when lpp or pmda is NULL; other
+ * negative codes (LABEL-10 to LABEL-20).
+ *
+ * Pointers:
+ * lpp is NULL or valid for reads and writes; *lpp is NULL or a valid label set, or anything for a request for
+ * instances, which replaces it. pmda is NULL or valid.
+ */
+PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, struct pmdaExt *pmda);
+
+/*
+ * Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive (FETCH-100).
+ *
+ * Pointers:
+ * pmda is NULL or valid.
+ */
+PMDA_CALL extern int pmdaProfile(pmProfile *prof, struct pmdaExt *pmda);
+
+/*
+ * Refuses to store anything: PM_ERR_PERMISSION (FETCH-101).
+ *
+ * Pointers:
+ * pmda is NULL or valid.
+ */
+PMDA_CALL extern int pmdaStore(pmdaResult *result, struct pmdaExt *pmda);
+
+/*
+ * Knows no name: PM_ERR_NAME (FETCH-102).
+ *
+ * Pointers:
+ * Nothing is read or written.
+ */
+PMDA_CALL extern int pmdaPMID(const char *_name, pmID *_pmid, struct pmdaExt *_pmda);
+
+/*
+ * Knows no metric: PM_ERR_PMID (FETCH-102).
+ *
+ * Pointers:
+ * Nothing is read or written.
+ */
+PMDA_CALL extern int pmdaName(pmID _pmid, char ***_nameset, struct pmdaExt *_pmda);
+
+/*
+ * Knows no name: PM_ERR_NAME (FETCH-102).
+ *
+ * Pointers:
+ * Nothing is read or written.
+ */
+PMDA_CALL extern int pmdaChildren(const char *_name, int _traverse, char ***_offspring, int **_status,
+        struct pmdaExt *_pmda);
+
+/*
+ * Takes an attribute of a client and ignores it, apart from a line under -Dattr or -Dauth (FETCH-103).
+ *
+ * Pointers:
+ * value is NULL or a C string.
+ */
+PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int _size, struct pmdaExt *_pmda);
 
 /*
  * Instances of a domain, as the last profile selects them
@@ -495,6 +770,84 @@ typedef void (*pmdaUpdateMetric)(struct pmdaMetric*, struct pmdaMetric*, int);
 
 /* Tells how many metrics there are to copy, and how many copies of each (DYN-20). */
 typedef void (*pmdaCountMetrics)(int*, int*);
+/*
+ * Registers a tree of dynamic names, for all agents of the process that have none of their own.
+ *
+ * update brings the tree up to date and tells whether metrics have changed, text gives help, metric fills in
+ * copies of metrics, counts tells how many. Each may be NULL. prefix names the registration for
+ * pmdaDynamicSetClusterMask; clusters is not looked at.
+ *
+ * Pointers:
+ * prefix is NULL or a C string; metrics is NULL or has nmetrics entries, for ever; the callbacks have these types.
+ */
+PMDA_CALL extern void pmdaDynamicPMNS(const char *prefix, int *clusters, int nclusters, pmdaUpdatePMNS update,
+        pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts, struct pmdaMetric *metrics,
+        int nmetrics);
+
+/*
+ * Registers a tree of dynamic names for one agent, which then does not see those of pmdaDynamicPMNS any more.
+ *
+ * Pointers:
+ * As pmdaDynamicPMNS; ext is NULL or was set up by pmdaDaemon or pmdaDSO.
+ */
+PMDA_CALL extern void pmdaExtDynamicPMNS(const char *prefix, int *clusters, int nclusters,
+        pmdaUpdatePMNS update, pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts,
+        struct pmdaMetric *metrics, int nmetrics, struct pmdaExt *ext);
+
+/*
+ * Records a mask for the cluster numbers below a prefix that was registered with pmdaDynamicPMNS. It has no effect.
+ *
+ * Returns:
+ * 0; -EINVAL when the prefix is not registered or NULL.
+ *
+ * Pointers:
+ * prefix is NULL or a C string.
+ */
+PMDA_CALL extern int pmdaDynamicSetClusterMask(const char *prefix, unsigned int mask);
+
+/*
+ * Finds the tree that has name, after all trees were brought up to date.
+ *
+ * Returns:
+ * The first such tree, which belongs to the agent, or NULL. Branches are found as well as leaves.
+ *
+ * Pointers:
+ * pmda is NULL or valid, name NULL or a C string; the trees that the callbacks give are valid.
+ */
+PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(struct pmdaExt *pmda, const char *name);
+
+/*
+ * Finds the tree that has a name for pmid, after all trees were brought up to date.
+ *
+ * Returns:
+ * The first such tree, which belongs to the agent, or NULL.
+ *
+ * Pointers:
+ * pmda is NULL or valid; the trees that the callbacks give are valid.
+ */
+PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(struct pmdaExt *pmda, pmID pmid);
+
+/*
+ * Asks the text callback of the first registration that has a name for pmid, after all trees were brought up to date.
+ *
+ * Returns:
+ * What the callback returns; -ENOENT when no registration has the metric, or it has no such callback; -EINVAL when
+ * buf or pmda is NULL. The text at buf is the agent's.
+ *
+ * Pointers:
+ * buf is NULL or valid for one write, pmda NULL or valid; the trees that the callbacks give are valid.
+ */
+PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, struct pmdaExt *pmda);
+
+/*
+ * Gives an agent a new metric table: the metrics of the first registration, and behind them the copies that the
+ * registrations ask for. The table belongs to the library until the next call.
+ *
+ * Pointers:
+ * pmda is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
+ */
+PMDA_CALL extern void pmdaDynamicMetricTable(struct pmdaExt *pmda);
+
 /*
  * Takes a metric table into use, and builds the hash over it (INIT-46).
  *
@@ -643,13 +996,13 @@ PMDA_CALL extern void __pmdaSetContext(int context);
  * Arrays of event records, and queues of events for many clients
  */
 
-/* Takes one event from a queue: array handle, event, its size, its time, the agent's own. */
+/* Makes records of an event: array, data, size, time, cookie. */
 typedef int (*pmdaEventDecodeCallBack)(int, void*, size_t, struct timeval*, void*);
 
-/* Decides whether a client sees an event: the filter, the event, its size. */
+/* Non-zero drops an event for a client: filter, data, size. */
 typedef int (*pmdaEventApplyFilterCallBack)(void*, void*, size_t);
 
-/* Releases a filter. */
+/* Frees a filter. */
 typedef void (*pmdaEventReleaseFilterCallBack)(void*);
 /*
  * Makes an event array.
@@ -783,6 +1136,166 @@ PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
  * not overlap.
  */
 PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *msg, int msgsize);
+
+/*
+ * Makes a queue that keeps at most maxmemory bytes of events (QUEUE-1). The name is copied.
+ *
+ * Returns:
+ * A handle; -EINVAL without a name or memory, -EEXIST when the name is in use.
+ *
+ * Pointers:
+ * name is NULL or a terminated string.
+ */
+PMDA_CALL extern int pmdaEventNewQueue(const char *name, size_t maxmemory);
+
+/*
+ * Makes a queue that keeps events for nclients clients that will fetch later (QUEUE-1, E-8).
+ *
+ * Returns:
+ * As pmdaEventNewQueue.
+ *
+ * Pointers:
+ * As pmdaEventNewQueue.
+ */
+PMDA_CALL extern int pmdaEventNewActiveQueue(const char *name, size_t maxmemory, unsigned int nclients);
+
+/*
+ * Lets a queue go as soon as it has no clients (QUEUE-40).
+ *
+ * Returns:
+ * 0, or -EINVAL for a handle that is not in use.
+ */
+PMDA_CALL extern int pmdaEventQueueShutdown(int handle);
+
+/*
+ * Looks a queue up by name (QUEUE-3).
+ *
+ * Returns:
+ * Its handle, or -ESRCH.
+ *
+ * Pointers:
+ * name is NULL or a terminated string.
+ */
+PMDA_CALL extern int pmdaEventQueueHandle(const char *name);
+
+/*
+ * Appends a copy of an event to a queue (QUEUE-10). Events that are too large, or that nobody listens to, are
+ * dropped; they count nevertheless (E-19).
+ *
+ * Returns:
+ * 0; -EINVAL for a handle that is not in use, or NULL for what is to be copied; -ENOMEM.
+ *
+ * Pointers:
+ * data is NULL or readable for bytes bytes; tv is NULL or points to a struct timeval.
+ */
+PMDA_CALL extern int pmdaEventQueueAppend(int handle, void *data, size_t bytes, struct timeval *tv);
+
+/*
+ * Stores the number of clients that a queue keeps events for in avp->ul (QUEUE-5).
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC, or -EINVAL.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaEventQueueClients(int handle, pmAtomValue *avp);
+
+/*
+ * Stores the number of events that came to a queue in avp->ul (QUEUE-5).
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC, or -EINVAL.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaEventQueueCounter(int handle, pmAtomValue *avp);
+
+/*
+ * Stores the number of bytes that came to a queue in avp->ull (QUEUE-5).
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC, or -EINVAL.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaEventQueueBytes(int handle, pmAtomValue *avp);
+
+/*
+ * Stores the number of bytes that a queue keeps in avp->ull (QUEUE-5).
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC, or -EINVAL.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaEventQueueMemory(int handle, pmAtomValue *avp);
+
+/*
+ * Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). decoder is called for each
+ * and adds records to the array whose handle it gets.
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC with the array in avp->vbp, which the next call for the queue overwrites;
+ * PMDA_FETCH_NOVALUES with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
+ * events before it gave; -EINVAL for an unknown client or queue, with avp as it was.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write; decoder and filters may be called with data and stored events.
+ */
+PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int context,
+        pmdaEventDecodeCallBack decoder, void *data);
+
+/*
+ * Registers a client; a known one keeps its place (QUEUE-20).
+ *
+ * Returns:
+ * The client's slot.
+ */
+PMDA_CALL extern int pmdaEventNewClient(int context);
+
+/*
+ * Ends a client: its filters are released, and queues that were shut down go with their last client (QUEUE-26).
+ *
+ * Returns:
+ * 0, for unknown clients too.
+ */
+PMDA_CALL extern int pmdaEventEndClient(int context);
+
+/*
+ * Stores the number of registered clients in avp->ul (QUEUE-21).
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC, or -EINVAL for NULL.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaEventClients(pmAtomValue *avp);
+
+/*
+ * Installs a filter for a client and a queue, and grants access; the filter before it is released (QUEUE-25). A
+ * NULL filter clears it.
+ *
+ * Returns:
+ * 0; -EINVAL for an unknown client or queue, or a filter without apply (E-12).
+ *
+ * Pointers:
+ * apply and release may be called with filter until it is replaced or the client or queue has gone.
+ */
+PMDA_CALL extern int pmdaEventSetFilter(int context, int handle, void *filter,
+        pmdaEventApplyFilterCallBack apply, pmdaEventReleaseFilterCallBack release);
+
+/*
+ * Grants (non-zero) or denies a client the events of a queue; at first they are denied (QUEUE-24).
+ *
+ * Returns:
+ * 0, or -EINVAL for an unknown client or queue.
+ */
+PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
 
 /*
  * What pmdaroot does for agents and pmcd
