@@ -19,7 +19,7 @@ const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig
      __pmNewPMNS|__pmAddPMNSNode|__pmFreePMNS";
 
 /// The types and constants of the PMAPI that cross the edge.
-const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmValueSet|pmValueBlock|pmResult|pmProfile|\
+const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmValueSet|pmValueBlock|pmResult|pmResult_v2|pmProfile|\
      pmInDomProfile|pmInResult|pmLabel|pmLabelSet|pmOptions|pmLongOptions|pmEventArray|pmHighResEventArray|\
      __pmnsTree|__pmnsNode";
 

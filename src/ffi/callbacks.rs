@@ -104,7 +104,7 @@ pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: *mut pmdaInterface, callb
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: *mut pmdaInterface, callback: pmdaEndContextCallBack) {
     guard(|| {
-        let has = |interface| callback.is_none() || (setup::supported(interface) && interface >= 5);
+        let has = |interface| callback.is_none() || interface >= 5;
         // SAFETY: the contract is passed on; the extension is valid.
         unsafe {
             if let Some(ext) = extension(dispatch, "end context", has) {
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: *mut pmdaInterface, call
     guard(|| {
         // SAFETY: the contract is passed on; the extension is valid.
         unsafe {
-            if let Some(ext) = extension(dispatch, "label", |interface| interface == 7) {
+            if let Some(ext) = extension(dispatch, "label", |interface| interface >= 7) {
                 (*ext).e_labelCallBack = callback;
             }
         }

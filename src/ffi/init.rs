@@ -169,7 +169,7 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
         )
     };
     for indom in indoms.iter_mut() {
-        indom.it_indom = setup::stamp_indom(InDom(indom.it_indom), domain).0;
+        indom.it_indom = InDom::new(domain, InDom(indom.it_indom).serial()).0;
     }
     for metric in metrics.iter_mut() {
         let desc = &mut metric.m_desc;

@@ -17,7 +17,10 @@ pub use crate::libpcp::bindings::{
 
 /// A result of a fetch as it crosses this interface: the time stamp is a `struct timeval`. PCP 6 names it
 /// `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is the same (FETCH-1).
+#[cfg(not(pcp7))]
 pub type pmdaResult = pmResult;
+#[cfg(pcp7)]
+pub type pmdaResult = crate::libpcp::bindings::pmResult_v2;
 
 /// A name-space tree, libpcp's own structure (TREE-1).
 pub type pmdaNameSpace = crate::libpcp::bindings::__pmnsTree;
