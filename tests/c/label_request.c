@@ -1,8 +1,8 @@
 /*
  * pmdaLabel: each type with every interface version, labels that are there already, defaults, instance labels from
- * tables, caches and the null domain, with and without a callback, failing callbacks, the profile, debug output.
- * LABEL-10 LABEL-11 LABEL-12 LABEL-13 LABEL-14 LABEL-15 LABEL-16 LABEL-17 LABEL-18 LABEL-19 LABEL-20 LABEL-21 LABEL-25 LABEL-26
- * LABEL-27 LABEL-28 L-11 L-12 L-14 L-15
+ * tables and the null domain, with and without a callback, failing callbacks, the profile, debug output.
+ * LABEL-10 LABEL-11 LABEL-12 LABEL-13 LABEL-14 LABEL-15 LABEL-16 LABEL-17 LABEL-18 LABEL-20 LABEL-21 LABEL-25 LABEL-26
+ * LABEL-27 LABEL-28 L-11 L-12 L-14 L-15 LABEL-46
  */
 #include <sys/stat.h>
 #include "label_fixture.h"
@@ -31,10 +31,6 @@ labels(pmInDom indom, unsigned int inst, pmLabelSet **set)
 	return 0;
     case 4:
 	return pmdaAddLabels(set, "{\"bad\":}");
-    case 5:
-	if (slot->nlabels == 0 && inst == 1)
-	    pmdaCacheStore(indom, PMDA_CACHE_ADD, "late", NULL);
-	return pmdaAddLabels(set, "{\"n\":%u}", inst);
     }
     return 0;
 }
@@ -94,7 +90,6 @@ main(void)
     pmdaExt *ext;
     pmLabelSet *sets;
     unsigned int i, j;
-    pmInDom cached;
     pmInDomProfile profiles[1];
     pmProfile profile = { PM_PROFILE_INCLUDE, 1, profiles };
     int selected[2];
@@ -125,6 +120,11 @@ main(void)
 		free(sets);
 	}
 	printf("context %d\n", pmdaGetContext());
+	pmdaSetLabelCallBack(&dispatch, labels);
+	printf("callback: status %d\n", dispatch.status);
+	sets = NULL;
+	request((int)PM_INDOM_NULL, PM_LABEL_INSTANCES, &sets, ext);
+	pmdaSetLabelCallBack(&dispatch, NULL);
     }
 
     printf("== domain names\n");
@@ -154,27 +154,17 @@ main(void)
     request(0, PM_LABEL_CONTEXT, &sets, ext);
 
     printf("== instances\n");
-    cached = pmInDom_build(250, 9);
-    pmdaCacheStore(cached, PMDA_CACHE_ADD, "zero", NULL);
-    pmdaCacheStore(cached, PMDA_CACHE_ADD, "one", NULL);
-    pmdaCacheStore(cached, PMDA_CACHE_ADD, "two", NULL);
-    pmdaCacheStore(cached, PMDA_CACHE_HIDE, "one", NULL);
     instances(ext, indoms[0].it_indom);
     for (mode = 0; mode < 5; mode++) {
 	printf("== mode %d\n", mode);
 	pmdaSetLabelCallBack(&dispatch, labels);
 	instances(ext, indoms[0].it_indom);
-	instances(ext, cached);
 	instances(ext, PM_INDOM_NULL);
 	instances(ext, indoms[1].it_indom);
 	instances(ext, pmInDom_build(250, 77));
     }
     printf("negative count\n");
     instances(ext, indoms[2].it_indom);
-
-    printf("== instances that appear\n");
-    pmdaCacheStore(cached, PMDA_CACHE_ADD, "one", NULL);
-    instances(ext, cached);
 
     printf("== profile\n");
     mode = 0;
@@ -186,7 +176,6 @@ main(void)
     selected[1] = 7;
     pmdaProfile(&profile, ext);
     instances(ext, indoms[0].it_indom);
-    instances(ext, cached);
     instances(ext, PM_INDOM_NULL);
 
     printf("== debug output\n");
@@ -196,12 +185,12 @@ main(void)
     pmdaAddLabels(&sets, "{\"mine\":1}");	/* the defaults would be dumped with their addresses */
     request(0, PM_LABEL_CONTEXT, &sets, ext);
     request(0, PM_LABEL_DOMAIN, &sets, ext);
-    request((int)cached, PM_LABEL_INDOM, &sets, ext);
+    request((int)indoms[0].it_indom, PM_LABEL_INDOM, &sets, ext);
     request((int)PM_INDOM_NULL, PM_LABEL_INDOM, &sets, ext);
     request((int)pmID_build(250, 4, 5), PM_LABEL_CLUSTER, &sets, ext);
     request((int)pmID_build(250, 4, 5), PM_LABEL_ITEM | PM_LABEL_OPTIONAL, &sets, ext);
     request((int)PM_ID_NULL, PM_LABEL_ITEM, &sets, ext);
-    instances(ext, cached);
+    instances(ext, indoms[0].it_indom);
     instances(ext, pmInDom_build(250, 77));
     instances(ext, PM_INDOM_NULL);
     request(0, 3, &sets, ext);
