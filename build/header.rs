@@ -73,6 +73,7 @@ fn declaration(item: &str) -> Declaration {
 
 /// A function's declaration with the words that stand before each, in lines of a readable length.
 fn prototype(code: &str) -> String {
+    let code = plain_names(&code.replace("struct pmda", "pmda"));
     let mut text = String::new();
     let mut line = "PMDA_CALL extern".to_owned();
     for word in code.split_inclusive(", ") {
@@ -86,6 +87,20 @@ fn prototype(code: &str) -> String {
         line += word;
     }
     format!("{text}{line}\n")
+}
+
+/// Arguments without the underscore by which Rust marks unused ones; names with two, `__pmda…`, stay.
+fn plain_names(code: &str) -> String {
+    let mut text = String::new();
+    let mut letters = code.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let starts_name = text.ends_with([' ', '*', '(']);
+        let marks = letter == '_' && letters.peek().is_some_and(char::is_ascii_lowercase);
+        if !(starts_name && marks) {
+            text.push(letter);
+        }
+    }
+    text
 }
 
 /// What is declared: `typedef struct NAME {`, `typedef int (*NAME)(`, `int NAME(`.
@@ -169,6 +184,9 @@ fn fill(template: &str, declarations: &mut [Declaration]) -> String {
                 item.text.as_str()
             })
             .collect();
+        if !chosen.is_empty() && !text.ends_with("\n\n") {
+            text.push('\n');
+        }
         text += &chosen.join("\n");
     }
     text

@@ -362,3 +362,27 @@ fn compiles_with_both_pmapi_versions() {
         }
     }
 }
+
+/// What the preprocessor decides for PCP 7, as far as it shows without its pmapi.h: the type of a result, and units with
+/// two more fields.
+#[test]
+fn the_other_generation() {
+    let text = format!(
+        "{PMAPI}#undef PM_VERSION_CURRENT
+#define PM_VERSION_CURRENT PM_VERSION(7,2,0)
+typedef struct {{ struct timeval timestamp; }} pmResult_v2;
+#include <pcp/pmda.h>
+#include <stdio.h>
+typedef struct {{ int extra_scale, extra_unit, count_scale, time_scale, space_scale, count, time, space; }} units;
+int main(void)
+{{
+    units plain = PMDA_PMUNITS(1, 2, 3, 4, 5, 6), extra = PMDA_EXTRAUNITS(1, 2, 3, 4, 5, 6, 7, 8);
+    pmdaResultCallBack callback = (void (*)(pmResult_v2 *))NULL;
+    printf(\"%d %d %d %d\\n\", plain.space, plain.count_scale, plain.extra_unit, plain.extra_scale);
+    printf(\"%d %d %d %d\\n\", extra.space, extra.count_scale, extra.extra_unit, extra.extra_scale);
+    return callback != NULL;
+}}
+"
+    );
+    assert_eq!(run(Headers::Ours, "generation.c", &text), "1 6 0 0\n1 6 7 8\n");
+}

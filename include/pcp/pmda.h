@@ -379,8 +379,7 @@ typedef struct pmdaOptions {
  * Pointers:
  * argv holds argc C strings; opts and dispatch are valid, dispatch after pmdaDaemon.
  */
-PMDA_CALL extern int pmdaGetOptions(int argc, char *const *argv, struct pmdaOptions *opts,
-        pmdaInterface *dispatch);
+PMDA_CALL extern int pmdaGetOptions(int argc, char *const *argv, pmdaOptions *opts, pmdaInterface *dispatch);
 
 /*
  * As pmdaGetOptions for short options alone, with getopt's global variables as its results (INIT-24).
@@ -401,7 +400,7 @@ PMDA_CALL extern int pmdaGetOpt(int argc, char *const *argv, const char *optstri
  * Pointers:
  * opts is NULL or valid.
  */
-PMDA_CALL extern void pmdaUsageMessage(struct pmdaOptions *opts);
+PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *opts);
 
 /*
  * Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
@@ -432,6 +431,7 @@ PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
  */
 PMDA_CALL extern void pmdaOpenLog(pmdaInterface *dispatch);
+
 /*
  * Adds PMDA_EXT_* flags to an agent; there is no way to take one away (INIT-47).
  *
@@ -446,7 +446,7 @@ PMDA_CALL extern void pmdaSetFlags(pmdaInterface *dispatch, int flags);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern void pmdaExtSetFlags(struct pmdaExt *pmda, int flags);
+PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *pmda, int flags);
 
 /*
  * Adds PMDA_FLAG_* flags to what the agent tells pmcd when it connects; call it before pmdaConnect (INIT-48).
@@ -470,7 +470,7 @@ PMDA_CALL extern void pmdaSetData(pmdaInterface *dispatch, void *data);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern void pmdaExtSetData(struct pmdaExt *pmda, void *data);
+PMDA_CALL extern void pmdaExtSetData(pmdaExt *pmda, void *data);
 
 /*
  * The pointer that the agent has attached, at first NULL.
@@ -478,7 +478,8 @@ PMDA_CALL extern void pmdaExtSetData(struct pmdaExt *pmda, void *data);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern void *pmdaExtGetData(struct pmdaExt *pmda);
+PMDA_CALL extern void *pmdaExtGetData(pmdaExt *pmda);
+
 /*
  * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for ever.
  *
@@ -489,8 +490,8 @@ PMDA_CALL extern void *pmdaExtGetData(struct pmdaExt *pmda);
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and metrics are each NULL or
  * valid for reads and writes of as many elements as the counts say.
  */
-PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, struct pmdaIndom *indoms, int nindoms,
-        struct pmdaMetric *metrics, int nmetrics);
+PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int nindoms, pmdaMetric *metrics,
+        int nmetrics);
 
 /*
  * Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
@@ -499,6 +500,7 @@ PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, struct pmdaIndom *indoms
  * dispatch is NULL or valid; its ext is NULL or valid.
  */
 PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *dispatch);
+
 /*
  * Sets the callback that cleans up a result after it was sent; NULL for none.
  *
@@ -560,7 +562,7 @@ PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *dispatch, pmdaLabelCal
  * Pointers:
  * desc is NULL or valid for one write. pmda is NULL or valid, with its metric table.
  */
-PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, pmdaExt *pmda);
 
 /*
  * Gives the help text of a metric or an instance domain.
@@ -572,7 +574,7 @@ PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, struct pmdaExt *pmda);
  * Pointers:
  * buffer is NULL or valid for one write. pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda);
 
 /*
  * Fetches the values of metrics through the agent's fetch callback.
@@ -585,7 +587,7 @@ PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, struct pmdaExt
  * pmidlist is valid for reads of numpmid elements. resp is NULL or valid for one write. pmda is NULL or
  * valid, with its tables, profile and callback.
  */
-PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, pmdaExt *pmda);
 
 /*
  * Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
@@ -599,8 +601,7 @@ PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, s
  * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid, with its instance
  * domains; a cached domain does not need it (INST-12).
  */
-PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result,
-        struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result, pmdaExt *pmda);
 
 /*
  * Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the instances of a domain: the default
@@ -614,7 +615,7 @@ PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResul
  * lpp is NULL or valid for reads and writes; *lpp is NULL or a valid label set, or anything for a request for
  * instances, which replaces it. pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, pmdaExt *pmda);
 
 /*
  * Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive (FETCH-100).
@@ -622,7 +623,7 @@ PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, struct pmd
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaProfile(pmProfile *prof, struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaProfile(pmProfile *prof, pmdaExt *pmda);
 
 /*
  * Refuses to store anything: PM_ERR_PERMISSION (FETCH-101).
@@ -630,7 +631,7 @@ PMDA_CALL extern int pmdaProfile(pmProfile *prof, struct pmdaExt *pmda);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaStore(pmdaResult *result, struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaStore(pmdaResult *result, pmdaExt *pmda);
 
 /*
  * Knows no name: PM_ERR_NAME (FETCH-102).
@@ -638,7 +639,7 @@ PMDA_CALL extern int pmdaStore(pmdaResult *result, struct pmdaExt *pmda);
  * Pointers:
  * Nothing is read or written.
  */
-PMDA_CALL extern int pmdaPMID(const char *_name, pmID *_pmid, struct pmdaExt *_pmda);
+PMDA_CALL extern int pmdaPMID(const char *name, pmID *pmid, pmdaExt *pmda);
 
 /*
  * Knows no metric: PM_ERR_PMID (FETCH-102).
@@ -646,7 +647,7 @@ PMDA_CALL extern int pmdaPMID(const char *_name, pmID *_pmid, struct pmdaExt *_p
  * Pointers:
  * Nothing is read or written.
  */
-PMDA_CALL extern int pmdaName(pmID _pmid, char ***_nameset, struct pmdaExt *_pmda);
+PMDA_CALL extern int pmdaName(pmID pmid, char ***nameset, pmdaExt *pmda);
 
 /*
  * Knows no name: PM_ERR_NAME (FETCH-102).
@@ -654,8 +655,8 @@ PMDA_CALL extern int pmdaName(pmID _pmid, char ***_nameset, struct pmdaExt *_pmd
  * Pointers:
  * Nothing is read or written.
  */
-PMDA_CALL extern int pmdaChildren(const char *_name, int _traverse, char ***_offspring, int **_status,
-        struct pmdaExt *_pmda);
+PMDA_CALL extern int pmdaChildren(const char *name, int traverse, char ***offspring, int **status,
+        pmdaExt *pmda);
 
 /*
  * Takes an attribute of a client and ignores it, apart from a line under -Dattr or -Dauth (FETCH-103).
@@ -663,7 +664,7 @@ PMDA_CALL extern int pmdaChildren(const char *_name, int _traverse, char ***_off
  * Pointers:
  * value is NULL or a C string.
  */
-PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int _size, struct pmdaExt *_pmda);
+PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int size, pmdaExt *pmda);
 
 /*
  * Instances of a domain, as the last profile selects them
@@ -679,7 +680,7 @@ PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int _si
  * Pointers:
  * pmda is NULL or valid, with its instance domains.
  */
-PMDA_CALL extern int __pmdaCntInst(pmInDom indom, struct pmdaExt *pmda);
+PMDA_CALL extern int __pmdaCntInst(pmInDom indom, pmdaExt *pmda);
 
 /*
  * Starts to go over the instances of a domain.
@@ -687,7 +688,7 @@ PMDA_CALL extern int __pmdaCntInst(pmInDom indom, struct pmdaExt *pmda);
  * Pointers:
  * pmda is NULL or valid, with its instance domains and profile.
  */
-PMDA_CALL extern void __pmdaStartInst(pmInDom indom, struct pmdaExt *pmda);
+PMDA_CALL extern void __pmdaStartInst(pmInDom indom, pmdaExt *pmda);
 
 /*
  * Gives the next instance that the profile selects.
@@ -699,7 +700,7 @@ PMDA_CALL extern void __pmdaStartInst(pmInDom indom, struct pmdaExt *pmda);
  * inst is NULL or valid for one write. pmda is NULL or valid, with its profile and the domain that e_idp points
  * to.
  */
-PMDA_CALL extern int __pmdaNextInst(int *inst, struct pmdaExt *pmda);
+PMDA_CALL extern int __pmdaNextInst(int *inst, pmdaExt *pmda);
 
 /*
  * Help text
@@ -726,7 +727,7 @@ PMDA_CALL extern void pmdaCloseHelp(int handle);
  * Returns:
  * A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-25, HELP-28, HELP-29).
  */
-PMDA_CALL extern char *pmdaGetHelp(int handle, uint32_t pmid, int kind);
+PMDA_CALL extern char *pmdaGetHelp(int handle, pmID pmid, int kind);
 
 /*
  * Looks up a text of an instance domain: the one-line text when bit PM_TEXT_ONELINE is set in kind, else the long one.
@@ -734,7 +735,7 @@ PMDA_CALL extern char *pmdaGetHelp(int handle, uint32_t pmid, int kind);
  * Returns:
  * A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-26, HELP-28, HELP-29).
  */
-PMDA_CALL extern char *pmdaGetInDomHelp(int handle, uint32_t indom, int kind);
+PMDA_CALL extern char *pmdaGetInDomHelp(int handle, pmInDom indom, int kind);
 
 /*
  * Labels and notes, given as JSON with the conversions of printf
@@ -770,6 +771,7 @@ typedef void (*pmdaUpdateMetric)(struct pmdaMetric*, struct pmdaMetric*, int);
 
 /* Tells how many metrics there are to copy, and how many copies of each (DYN-20). */
 typedef void (*pmdaCountMetrics)(int*, int*);
+
 /*
  * Registers a tree of dynamic names, for all agents of the process that have none of their own.
  *
@@ -781,7 +783,7 @@ typedef void (*pmdaCountMetrics)(int*, int*);
  * prefix is NULL or a C string; metrics is NULL or has nmetrics entries, for ever; the callbacks have these types.
  */
 PMDA_CALL extern void pmdaDynamicPMNS(const char *prefix, int *clusters, int nclusters, pmdaUpdatePMNS update,
-        pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts, struct pmdaMetric *metrics,
+        pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts, pmdaMetric *metrics,
         int nmetrics);
 
 /*
@@ -792,7 +794,7 @@ PMDA_CALL extern void pmdaDynamicPMNS(const char *prefix, int *clusters, int ncl
  */
 PMDA_CALL extern void pmdaExtDynamicPMNS(const char *prefix, int *clusters, int nclusters,
         pmdaUpdatePMNS update, pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts,
-        struct pmdaMetric *metrics, int nmetrics, struct pmdaExt *ext);
+        pmdaMetric *metrics, int nmetrics, pmdaExt *ext);
 
 /*
  * Records a mask for the cluster numbers below a prefix that was registered with pmdaDynamicPMNS. It has no effect.
@@ -814,7 +816,7 @@ PMDA_CALL extern int pmdaDynamicSetClusterMask(const char *prefix, unsigned int 
  * Pointers:
  * pmda is NULL or valid, name NULL or a C string; the trees that the callbacks give are valid.
  */
-PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(struct pmdaExt *pmda, const char *name);
+PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(pmdaExt *pmda, const char *name);
 
 /*
  * Finds the tree that has a name for pmid, after all trees were brought up to date.
@@ -825,7 +827,7 @@ PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(struct pmdaExt *pmda, cons
  * Pointers:
  * pmda is NULL or valid; the trees that the callbacks give are valid.
  */
-PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(struct pmdaExt *pmda, pmID pmid);
+PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(pmdaExt *pmda, pmID pmid);
 
 /*
  * Asks the text callback of the first registration that has a name for pmid, after all trees were brought up to date.
@@ -837,7 +839,7 @@ PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(struct pmdaExt *pmda, pmID
  * Pointers:
  * buf is NULL or valid for one write, pmda NULL or valid; the trees that the callbacks give are valid.
  */
-PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, struct pmdaExt *pmda);
+PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, pmdaExt *pmda);
 
 /*
  * Gives an agent a new metric table: the metrics of the first registration, and behind them the copies that the
@@ -846,7 +848,7 @@ PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, stru
  * Pointers:
  * pmda is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
  */
-PMDA_CALL extern void pmdaDynamicMetricTable(struct pmdaExt *pmda);
+PMDA_CALL extern void pmdaDynamicMetricTable(pmdaExt *pmda);
 
 /*
  * Takes a metric table into use, and builds the hash over it (INIT-46).
@@ -854,7 +856,7 @@ PMDA_CALL extern void pmdaDynamicMetricTable(struct pmdaExt *pmda);
  * Pointers:
  * pmda is NULL or valid; metrics is NULL or valid with nmetrics entries, for as long as it is in use.
  */
-PMDA_CALL extern void pmdaRehash(struct pmdaExt *pmda, struct pmdaMetric *metrics, int nmetrics);
+PMDA_CALL extern void pmdaRehash(pmdaExt *pmda, pmdaMetric *metrics, int nmetrics);
 
 /*
  * Trees of names
@@ -1004,6 +1006,7 @@ typedef int (*pmdaEventApplyFilterCallBack)(void*, void*, size_t);
 
 /* Frees a filter. */
 typedef void (*pmdaEventReleaseFilterCallBack)(void*);
+
 /*
  * Makes an event array.
  *

@@ -7,6 +7,7 @@ use parking_lot::RwLock;
 
 use super::arg;
 use super::guard::guard;
+use super::types::{pmID, pmInDom};
 use crate::error::{Error, Result};
 use crate::help::{Database, Kind, Slots};
 use crate::ident::{InDom, MetricId};
@@ -178,7 +179,7 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
 /// # Returns
 /// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-25, HELP-28, HELP-29).
 #[unsafe(no_mangle)]
-pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: u32, kind: c_int) -> *mut c_char {
+pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_char {
     guard(|| metric_text(handle, MetricId(pmid), kind))
 }
 
@@ -187,7 +188,7 @@ pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: u32, kind: c_int) -> *mut c_c
 /// # Returns
 /// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-26, HELP-28, HELP-29).
 #[unsafe(no_mangle)]
-pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: u32, kind: c_int) -> *mut c_char {
+pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -> *mut c_char {
     guard(|| indom_text(handle, InDom(indom), kind))
 }
 
