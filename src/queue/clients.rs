@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -15,6 +16,8 @@ pub(super) struct Pair<F> {
     pub(super) cursor: Option<u64>,
     /// Events that were evicted before the client saw them, and are not reported yet.
     pub(super) missed: u64,
+    /// Sequence numbers from the cursor on that had no event when the client became active.
+    pub(super) absent: Vec<Range<u64>>,
     pub(super) allowed: bool,
     /// Whether the filter takes part in fetches: one that was cleared is kept, since its release function runs
     /// when the client ends (E-13).
@@ -27,6 +30,7 @@ impl<F> Default for Pair<F> {
         Pair {
             cursor: None,
             missed: 0,
+            absent: Vec::new(),
             allowed: false,
             filtering: false,
             filter: None,

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Fewer gaps than this are not worth closing.
 const FEW: usize = 32;
@@ -129,11 +130,24 @@ impl<P: Clone> Ring<P> {
 
     /// A client has become active: it is owed what is stored. Where a place or an ended client left a consumption
     /// open, the client takes that over.
-    pub(super) fn claim(&mut self) {
-        for event in &mut self.events {
+    ///
+    /// Gives the sequence numbers among the stored ones that no event has any more: if the rest is evicted, these
+    /// are nothing that the client has missed. Behind them everything is owed to the client.
+    pub(super) fn claim(&mut self) -> Vec<Range<u64>> {
+        let mut absent = Vec::new();
+        let mut expected = self.oldest();
+        for event in self.events.iter_mut().filter(|event| event.payload.is_some()) {
             event.spare = event.spare.saturating_sub(1);
             event.owed = event.owed.saturating_add(1);
+            if event.sequence > expected {
+                absent.push(expected..event.sequence);
+            }
+            expected = event.sequence + 1;
         }
+        if self.next > expected {
+            absent.push(expected..self.next);
+        }
+        absent
     }
 
     /// A client that has seen everything below `from` has ended: what it was owed waits for somebody else.
@@ -200,7 +214,7 @@ mod tests {
         assert!(ring.events.len() < 100);
         ring.push(1, 1, 0, 77);
         assert_eq!(ring.seek(1).map(|found| *found.2), Some(77));
-        ring.claim();
+        assert_eq!(ring.claim(), [1..10_000]);
         ring.consume(0);
         assert_eq!(stored(&ring), [77]);
     }
@@ -212,7 +226,7 @@ mod tests {
         ring.push(1, 1, 0, 5);
         ring.abandon(0);
         assert_eq!((stored(&ring), ring.memory()), (vec![5], 1));
-        ring.claim();
+        assert_eq!(ring.claim(), []);
         ring.consume(0);
         assert_eq!((stored(&ring), ring.memory()), (vec![], 0));
     }

@@ -58,7 +58,7 @@ impl<P: Clone, F: Copy> Queues<P, F> {
             pair.cursor = Some(if queue.places > 0 { 0 } else { queue.ring.oldest() });
             queue.places = queue.places.saturating_sub(1);
             queue.active = queue.active.saturating_add(1);
-            queue.ring.claim();
+            pair.absent = queue.ring.claim();
         }
         Ok(Visit {
             queue: slot,
@@ -133,7 +133,12 @@ impl<P: Clone, F: Copy> Queues<P, F> {
 fn catch_up<P: Clone, F>(queue: &Queue<P>, pair: &mut Pair<F>, limit: u64) {
     let end = queue.ring.evicted().min(limit);
     if let Some(cursor) = pair.cursor.filter(|cursor| *cursor < end) {
-        pair.missed += end - cursor;
+        let absent = pair.absent.iter();
+        let absent: u64 = absent
+            .map(|gap| gap.end.min(end).saturating_sub(gap.start.max(cursor)))
+            .sum();
+        pair.missed += end - cursor - absent;
+        pair.absent.retain(|gap| gap.end > end);
         pair.cursor = Some(end);
     }
 }
