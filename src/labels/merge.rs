@@ -2,11 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Label, MAX_LABELS, MAX_MERGED, Place, Set};
+use super::{Label, MAX_LABELS, MAX_MERGED, Place, Set, TOO_BIG};
 use crate::error::{Error, Result};
-
-/// Too big, `-E2BIG`.
-pub(super) const TOO_BIG: Error = Error::os(7);
 
 /// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by name; the JSON text is
 /// written afresh, with full names. Of several labels with one name the first counts, so that none is there twice (L-9).
@@ -37,10 +34,10 @@ fn write(labels: &[Label<'_>]) -> Result<Set> {
     let mut places = Vec::with_capacity(labels.len());
     json.push(b'{');
     for label in labels {
-        json.push(if json.len() == 1 { b'"' } else { b',' });
-        if json.len() > 2 {
-            json.push(b'"');
+        if json.len() > 1 {
+            json.push(b',');
         }
+        json.push(b'"');
         let name = json.len();
         json.extend_from_slice(label.name);
         json.extend_from_slice(b"\":");

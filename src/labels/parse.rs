@@ -2,9 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{MAX_LABELS, MAX_NAME, MAX_TEXT, Place, Set};
+use super::{MAX_LABELS, MAX_NAME, MAX_TEXT, Place, Set, TOO_BIG};
 use crate::error::{Error, Result};
-use crate::labels::merge::TOO_BIG;
 
 /// Deeper texts are refused: libpcp loses tokens of them without a word (L-8).
 const MAX_DEPTH: u32 = 60;
@@ -272,6 +271,8 @@ const fn is_structural(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn plain(text: &str) -> Option<String> {
@@ -401,5 +402,39 @@ mod tests {
         };
         assert!(plain(&text(255)).is_some());
         assert!(passed_on(&text(256)).is_some());
+    }
+
+    proptest! {
+        /// Whatever comes in is read to its end, and a text for libpcp holds no white space beside brackets.
+        #[test]
+        fn any_text(text in r#"[ \t{}\[\],:"\\a-c0-2._eE+-]{0,60}"#) {
+            if let Ok(Text::Other(short)) = parse(text.as_bytes(), 0, false) {
+                prop_assert!(short.len() <= text.len());
+                prop_assert_eq!(other(&short), Ok(short));
+            }
+        }
+
+        /// LABEL-33, LABEL-36: white space between tokens changes nothing, and what is read can be read again.
+        #[test]
+        fn read_again(
+            members in proptest::collection::btree_map(
+                "[a-z][a-z0-9_]{0,8}",
+                r#"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?|"([ -!#-\[\]-~]|\\[nrt"\\/])*"|true|false|null|\[\]"#,
+                0..12,
+            ),
+            space in "[ \t\n]{0,3}",
+        ) {
+            let list: Vec<_> = members
+                .iter()
+                .map(|(name, value)| format!("{space}\"{name}\"{space}:{space}{value}{space}"))
+                .collect();
+            let Ok(Text::Plain(set)) = parse(format!("{space}{{{}}}{space}", list.join(",")).as_bytes(), 4, true) else {
+                return Err(TestCaseError::fail("not plain"));
+            };
+            let expected: Vec<_> = members.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes(), 4)).collect();
+            let found: Vec<_> = set.iter().map(|label| (label.name, label.value, label.flags)).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert!(set.labels.is_empty() || parse(&set.json, 4, true) == Ok(Text::Plain(set.clone())));
+        }
     }
 }
