@@ -6,7 +6,7 @@ INCLUDEDIR ?= $(PREFIX)/include
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench headers requirements compatibility install uninstall clean
+.PHONY: all setup demo check bench headers requirements compatibility install uninstall deb deb-test check-trixie check-sid clean
 
 all:
 	PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) INCLUDEDIR=$(INCLUDEDIR)/pcp cargo build --release
@@ -38,6 +38,18 @@ requirements:
 # Writes the table of agents in docs/COMPATIBILITY.md anew from a run of every agent on both libraries.
 compatibility: setup
 	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
+
+# Debian packages that take the place of libpcp-pmda3 and libpcp-pmda3-dev, in target/deb.
+deb:
+	packaging/deb.sh
+
+# Installs and removes the packages in a fresh Debian 12 system. Needs root.
+deb-test: deb
+	packaging/deb-test.sh
+
+# All tests against PCP 6.3 (Debian trixie) and PCP 7.2 (Debian sid), each in a system of its own. Needs root.
+check-trixie check-sid: check-%:
+	packaging/check-suite.sh $*
 
 install: all
 	install -D -m 644 $(RELEASE)/libpcp_pmda.so $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
