@@ -346,6 +346,38 @@ fn compiles_in_every_dialect() {
     assert!(compiled >= 6);
 }
 
+/// The programs of the differential tests, the benchmarks and the examples, which others compile with the installed
+/// headers.
+#[test]
+fn programs_compile() {
+    let strict = "-fsyntax-only -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-deprecated-declarations";
+    let mut open: Vec<_> = ["tests/c", "benches/c", "c-examples"]
+        .map(|folder| root().join(folder))
+        .to_vec();
+    let mut compiled = 0;
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(
+                fs::read_dir(&path)
+                    .expect("a folder of programs")
+                    .flatten()
+                    .map(|entry| entry.path()),
+            );
+        } else if path.extension().is_some_and(|kind| kind == "c") {
+            let output = Command::new("gcc")
+                .args(Headers::Ours.arguments())
+                .args(strict.split(' '))
+                .arg("-I")
+                .arg(root().join("tests/c"))
+                .arg(&path)
+                .output();
+            succeeds(&output.expect("gcc is installed"));
+            compiled += 1;
+        }
+    }
+    assert!(compiled > 20, "only {compiled} programs");
+}
+
 /// Both programming interfaces of libpcp: with PMAPI_VERSION_3, pmResult is another structure.
 #[test]
 fn compiles_with_both_pmapi_versions() {
