@@ -114,6 +114,12 @@ main(void)
     strcpy(name + 7 + 254, "\":1}}");
     add("{\"old\":1}");
     add(name);
+
+    /* labels are announced and there are none */
+    start(1);
+    set->nlabels = 3;
+    printf("flags: %d\n", pmdaAddLabelFlags(set, 1));
+    add("{\"a\":1}");
     start(0);
     return 0;
 }
