@@ -121,11 +121,13 @@ main(void)
 	try(&dispatch, "flag taken away");
 	pmdaRehash(ext, NULL, 0);
 	try(&dispatch, "no metrics");
+	fill(metrics, 5, 7, 0);		/* which of two the hash finds is not specified (F-15) */
 	CALL(dispatch).desc = describe;
 	pmdaInit(&dispatch, NULL, 0, metrics, N);
 	for (describe_code = 0; describe_code > -2; describe_code--)
 	    try(&dispatch, "a desc method of its own");
 	CALL(dispatch).desc = NULL;
+	pmdaInit(&dispatch, NULL, 0, metrics, N);
 	try(&dispatch, "no desc method");
     }
     return 0;
