@@ -209,10 +209,13 @@ unsafe fn next_in_table(
         Selection::Nothing => None,
         Selection::All => (from < count).then_some(from),
         Selection::Listed(element) => {
-            // SAFETY: the element was read just now.
+            // SAFETY: the element was read just now, and `e_ordinal` is not negative and `left` places remain from there.
             unsafe {
+                let first = set.offset(from as isize);
                 selection::listed(state, ext, indom, &element, |profile| {
-                    (from..count).find(|place| profile.selects(inst_at(*place)))
+                    let left = usize::try_from(count.saturating_sub(from)).unwrap_or(0);
+                    let skipped = profile.position(left, |ahead| (*first.add(ahead)).i_inst)?;
+                    c_int::try_from(skipped).ok()?.checked_add(from)
                 })
             }
         }

@@ -34,6 +34,11 @@ pub(super) unsafe fn store(
                 (*slot).value.lval = atom.l;
                 Ok(INSITU)
             }
+            // Each size by itself: a copy of a constant size is one instruction.
+            Encoding::Scalar(8) => {
+                (*slot).value.pval = block(kind, (&raw const *atom).cast(), 8)?;
+                Ok(DPTR)
+            }
             Encoding::Scalar(size) => {
                 (*slot).value.pval = block(kind, (&raw const *atom).cast(), size)?;
                 Ok(DPTR)
@@ -91,6 +96,7 @@ unsafe fn data_length(block: *const pmValueBlock) -> Result<usize> {
 ///
 /// # Safety
 /// `data` is valid for reads of `size` bytes.
+#[inline]
 unsafe fn block(kind: i32, data: *const u8, size: usize) -> Result<*mut pmValueBlock> {
     let header = fetch::header(kind, size)?;
     let length = fetch::HEADER + size;

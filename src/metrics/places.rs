@@ -8,9 +8,9 @@ use hashbrown::HashMap;
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
 const SHORT: usize = 8;
 
-/// A table is indexed as a whole when the searches in it have looked at this many times its length: from then on the
-/// index has paid for itself, whatever follows.
-const WORTH_IT: usize = 4;
+/// A table is indexed as a whole when the searches in it have looked at more than this many times its length. An index
+/// costs as much as some ten searches, but clients ask for one instance after the other.
+const WORTH_IT: usize = 1;
 
 /// Which table: a search in another one starts from nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

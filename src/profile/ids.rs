@@ -8,7 +8,8 @@ use hashbrown::HashSet;
 /// Lists up to this length are compared one by one.
 const SHORT: usize = 4;
 
-/// A bitmap is used while it takes no more than this many bits for each identifier in it.
+/// A bitmap is used while it takes no more than this many bits, or this many for each identifier in it.
+const FEW_BITS: u64 = 1 << 18;
 const BITS_PER_ID: u64 = 256;
 
 /// A set of instance identifiers.
@@ -63,6 +64,22 @@ impl Ids {
         }
     }
 
+    /// The first of `len` identifiers that is in it, or is not. Tables are long and few of their instances are selected,
+    /// so each form of the index has a loop of its own, with one branch for many identifiers.
+    pub fn position(&self, wanted: bool, len: usize, id_at: impl Fn(usize) -> i32) -> Option<usize> {
+        let offset = |id: i32| id.wrapping_sub(self.first).cast_unsigned();
+        match &self.index {
+            Index::Short if self.sorted.len() == 1 => first(len, |at| (id_at(at) == self.first) == wanted),
+            Index::Short => first(len, |at| self.sorted.contains(&id_at(at)) == wanted),
+            Index::Bits(words) => first(len, |at| {
+                let offset = offset(id_at(at));
+                let word = words.get((offset / 64) as usize).copied().unwrap_or(0);
+                (word >> (offset % 64) & 1 != 0) == wanted
+            }),
+            Index::Hash(_) => (0..len).find(|at| self.contains(id_at(*at)) == wanted),
+        }
+    }
+
     /// Its members, ascending.
     #[must_use]
     pub fn sorted(&self) -> &[i32] {
@@ -70,12 +87,26 @@ impl Ids {
     }
 }
 
+/// The first number below `len` that is accepted. Blocks are asked as a whole, without a branch for each number.
+#[inline]
+fn first(len: usize, accepts: impl Fn(usize) -> bool) -> Option<usize> {
+    const BLOCK: usize = 16;
+    let mut start = 0;
+    while start + BLOCK <= len {
+        if (start..start + BLOCK).fold(false, |any, at| any | accepts(at)) {
+            break;
+        }
+        start += BLOCK;
+    }
+    (start..len).find(|at| accepts(*at))
+}
+
 impl Index {
     fn over(sorted: &[i32], first: i32, span: u32) -> Index {
         if sorted.len() <= SHORT {
             return Index::Short;
         }
-        if sorted.len() as u64 * BITS_PER_ID > u64::from(span) {
+        if u64::from(span) < (sorted.len() as u64 * BITS_PER_ID).max(FEW_BITS) {
             return Index::bits(sorted, first, span);
         }
         Index::Hash(sorted.iter().copied().collect())
@@ -114,15 +145,31 @@ mod tests {
                 assert_eq!(ids.contains(id), list.contains(&id), "{id} in {list:?}");
             }
             assert!(!ids.contains(77_777_777) && !ids.contains(i32::MIN + 5));
+            let outside = [77_777_777, i32::MIN + 5];
+            for (place, id) in list.iter().enumerate() {
+                let asked: Vec<_> = outside.iter().chain(&list[place..]).copied().collect();
+                assert_eq!(
+                    ids.position(true, asked.len(), |at| asked[at]),
+                    Some(2),
+                    "{id} in {list:?}"
+                );
+            }
         }
     }
 
     proptest! {
         #[test]
-        fn same_as_a_set(list in prop::collection::vec(-300i32..300, 0..60), asked in prop::collection::vec(-400i32..400, 60)) {
+        fn same_as_a_set(
+            list in prop::collection::vec(-300i32..300, 0..60),
+            asked in prop::collection::vec(-400i32..400, 60),
+        ) {
             let (ids, set) = (Ids::new(&list), list.iter().copied().collect::<BTreeSet<_>>());
-            for id in asked {
+            for id in asked.iter().copied() {
                 prop_assert_eq!(ids.contains(id), set.contains(&id));
+            }
+            for wanted in [true, false] {
+                let expected = asked.iter().position(|id| set.contains(id) == wanted);
+                prop_assert_eq!(ids.position(wanted, asked.len(), |at| asked[at]), expected);
             }
             prop_assert_eq!(ids.sorted(), set.into_iter().collect::<Vec<_>>());
         }

@@ -46,6 +46,11 @@ impl Compiled {
         self.exceptions.contains(inst) != self.include
     }
 
+    /// The first of `len` instances that is selected.
+    pub fn position(&self, len: usize, inst_at: impl Fn(usize) -> i32) -> Option<usize> {
+        self.exceptions.position(!self.include, len, inst_at)
+    }
+
     /// The only instances that can be selected, ascending and each once; `None` when they are not listed.
     #[must_use]
     pub fn candidates(&self) -> Option<&[i32]> {
