@@ -58,7 +58,7 @@ pub fn header(kind: i32, data: usize) -> Result<u32> {
     let length = length
         .and_then(|length| u32::try_from(length).ok())
         .ok_or(Error::TOOBIG)?;
-    Ok(length | (kind.cast_unsigned() & 0xff) << 24)
+    Ok(length | (kind as u32 & 0xff) << 24)
 }
 
 /// The number of data bytes that a block's header announces; `None` for a length that has no room for the header

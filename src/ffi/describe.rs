@@ -101,7 +101,7 @@ pub unsafe extern "C" fn pmdaText(ident: c_int, kind: c_int, buffer: *mut *mut c
             enter_context(pmda, private::interface(pmda));
             (*pmda).e_help
         };
-        let ident = ident.cast_unsigned();
+        let ident = ident as u32;
         let text = match handle {
             ..0 => ptr::null_mut(),
             _ if kind & OF_METRIC != 0 => help::metric_text(handle, MetricId(ident), kind),

@@ -98,12 +98,12 @@ unsafe fn from_table(ext: *mut pmdaExt, idp: *const pmdaIndom, request: Request<
         let state = unsafe { fetch_state::of(ext) };
         let mut tables = state.instances.lock();
         let places = &mut tables.entry(indom).or_default().by_id;
-        let key = inst.cast_unsigned();
+        let key = inst as u32;
         places.find(
             table,
             key,
             |place| inst_at(place) == inst,
-            |place, add| add(inst_at(place).cast_unsigned()),
+            |place, add| add(inst_at(place) as u32),
         )
     };
     let place_named = |name: &[u8]| {

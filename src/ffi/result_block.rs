@@ -36,8 +36,8 @@ impl Taken {
         }
         let more = (sets.max(1) - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<ResultBlock>()));
-        // SAFETY: malloc has no preconditions.
         let larger = size.map_or(ptr::null_mut(), |size| {
+            // SAFETY: malloc has no preconditions.
             unsafe { libc::malloc(size) }.cast::<ResultBlock>()
         });
         if larger.is_null() {

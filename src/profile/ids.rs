@@ -51,7 +51,7 @@ impl Ids {
     #[inline]
     pub fn contains(&self, id: i32) -> bool {
         // What is below `first` wraps around to a number beyond the span.
-        let offset = id.wrapping_sub(self.first).cast_unsigned();
+        let offset = id.wrapping_sub(self.first) as u32;
         if offset > self.span {
             return false;
         }
@@ -67,7 +67,7 @@ impl Ids {
     /// The first of `len` identifiers that is in it, or is not. Tables are long and few of their instances are selected,
     /// so each form of the index has a loop of its own, with one branch for many identifiers.
     pub fn position(&self, wanted: bool, len: usize, id_at: impl Fn(usize) -> i32) -> Option<usize> {
-        let offset = |id: i32| id.wrapping_sub(self.first).cast_unsigned();
+        let offset = |id: i32| id.wrapping_sub(self.first) as u32;
         match &self.index {
             Index::Short if self.sorted.len() == 1 => first(len, |at| (id_at(at) == self.first) == wanted),
             Index::Short => first(len, |at| self.sorted.contains(&id_at(at)) == wanted),
@@ -115,7 +115,7 @@ impl Index {
     fn bits(sorted: &[i32], first: i32, span: u32) -> Index {
         let mut words = vec![0u64; (span / 64 + 1) as usize];
         for id in sorted {
-            let offset = id.wrapping_sub(first).cast_unsigned();
+            let offset = id.wrapping_sub(first) as u32;
             words[(offset / 64) as usize] |= 1 << (offset % 64);
         }
         Index::Bits(words.into())
