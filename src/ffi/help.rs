@@ -199,10 +199,11 @@ pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaHelpTab() -> *mut c_void {
     guard(|| {
-        let mut tables = TABLES.write();
+        let tables = TABLES.read();
         if tables.rows.is_empty() {
             return ptr::null_mut();
         }
-        tables.rows.as_mut_ptr().cast::<c_void>()
+        // chkhelp only looks at it.
+        tables.rows.as_ptr().cast_mut().cast::<c_void>()
     })
 }
