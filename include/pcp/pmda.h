@@ -324,7 +324,7 @@ struct pmdaOptions;
 /* Sees each option before the library does; a result other than 0 means that the agent has handled it. */
 typedef int (*pmdaOptionOverride)(int, struct pmdaOptions*);
 
-/* Options of an agent's command line (INIT-3). The fields up to opt_last_nonopt are libpcp's pmOptions. */
+/* Options of an agent's command line (INIT-3). The fields up to __last_nonopt are libpcp's pmOptions. */
 typedef struct pmdaOptions {
     /* 0: set by the library. */
     int version;
@@ -534,7 +534,8 @@ PMDA_CALL extern void pmdaSetCheckCallBack(pmdaInterface *dispatch, pmdaCheckCal
 PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *dispatch, pmdaDoneCallBack callback);
 
 /*
- * Sets the callback that runs when a client context ends. It needs interface version 5; NULL is always accepted.
+ * Sets the callback that runs when a client context ends. It needs interface version 5 or more, also one that does not
+ * exist yet; NULL is always accepted.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
@@ -542,7 +543,8 @@ PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *dispatch, pmdaDoneCallB
 PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *dispatch, pmdaEndContextCallBack callback);
 
 /*
- * Sets the callback that gives the labels of one instance; NULL for none. It needs interface version 7.
+ * Sets the callback that gives the labels of one instance; NULL for none. It needs interface version 7 or
+ * more.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.

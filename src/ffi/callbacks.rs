@@ -97,7 +97,8 @@ pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: *mut pmdaInterface, callb
     });
 }
 
-/// Sets the callback that runs when a client context ends. It needs interface version 5; NULL is always accepted.
+/// Sets the callback that runs when a client context ends. It needs interface version 5 or more, also one that does not
+/// exist yet; NULL is always accepted.
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
@@ -114,7 +115,8 @@ pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: *mut pmdaInterface,
     });
 }
 
-/// Sets the callback that gives the labels of one instance; NULL for none. It needs interface version 7.
+/// Sets the callback that gives the labels of one instance; NULL for none. It needs interface version 7 or
+/// more.
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.

@@ -174,7 +174,7 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
     for metric in metrics.iter_mut() {
         let desc = &mut metric.m_desc;
         desc.pmid = setup::stamp_metric(MetricId(desc.pmid), domain).0;
-        desc.indom = setup::stamp_indom(InDom(desc.indom), domain).0;
+        desc.indom = setup::stamp_indom_of_metric(InDom(desc.indom), domain).0;
     }
     if indoms.is_empty() {
         return Ok(());

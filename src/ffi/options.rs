@@ -3,6 +3,8 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
+use parking_lot::{Mutex, const_mutex};
+
 use super::arg;
 use super::guard::guard;
 use super::memory;
@@ -63,29 +65,30 @@ pub unsafe extern "C" fn pmdaGetOpt(
     dispatch: *mut pmdaInterface,
     err: *mut c_int,
 ) -> c_int {
-    // C's getopt keeps its state for the process, and so does this one; its contract asks for one thread.
-    static mut STATE: pmdaOptions = NO_OPTIONS;
     guard(|| {
         if dispatch.is_null() || argv.is_null() {
             return END;
         }
-        let state = &raw mut STATE;
-        // SAFETY: not NULL; only this function uses the state, from one thread, as getopt's contract says. The global
-        // variables are the C library's own, which the same contract covers.
-        unsafe {
-            (*state).flags |= POSIX;
-            (*state).short_options = optstring;
-            (*state).errors = 0;
-            let found = next(argc, argv, state, dispatch, false);
-            libc_getopt::optind = (*state).optind;
-            libc_getopt::opterr = (*state).opterr;
-            libc_getopt::optopt = (*state).optopt;
-            libc_getopt::optarg = (*state).optarg;
+        // A copy, since the lock is not held while libpcp works; the last of several threads wins.
+        let mut state = CLASSIC.lock().0;
+        state.flags |= POSIX;
+        state.short_options = optstring;
+        state.errors = 0;
+        // SAFETY: not NULL; the rest is the contract above. The global variables are those of the C library's getopt,
+        // which is used from one thread.
+        let found = unsafe {
+            let found = next(argc, argv, &raw mut state, dispatch, false);
+            libc_getopt::optind = state.optind;
+            libc_getopt::opterr = state.opterr;
+            libc_getopt::optopt = state.optopt;
+            libc_getopt::optarg = state.optarg;
             if !err.is_null() {
-                *err += (*state).errors;
+                *err += state.errors;
             }
             found
-        }
+        };
+        CLASSIC.lock().0 = state;
+        found
     })
 }
 
@@ -114,6 +117,14 @@ mod libc_getopt {
         pub(super) static mut optarg: *mut c_char;
     }
 }
+
+/// The state of [`pmdaGetOpt`]: one for the process, as getopt's own (INIT-24).
+static CLASSIC: Mutex<Classic> = const_mutex(Classic(NO_OPTIONS));
+
+struct Classic(pmdaOptions);
+
+// SAFETY: its pointers lead into a command line, which any thread may read.
+unsafe impl Send for Classic {}
 
 const NO_OPTIONS: pmdaOptions = pmdaOptions {
     version: 0,
@@ -202,7 +213,13 @@ impl Argument {
     unsafe fn built_in(&self, letter: u8) -> bool {
         // SAFETY: the contract above. Copies come from malloc; what they replace may be in use elsewhere (INIT-20).
         unsafe {
-            let (ext, text) = (self.ext, (*self.opts).optarg);
+            let (ext, given) = (self.ext, (*self.opts).optarg);
+            // A table may say that an option takes no argument where it needs one.
+            let text = if given.is_null() {
+                c"".as_ptr().cast_mut()
+            } else {
+                given
+            };
             match letter {
                 b'd' => {
                     let (number, clean) = number(text);
@@ -220,9 +237,7 @@ impl Argument {
                 }
                 b'h' => (*ext).e_helptext = copy(text),
                 b'l' => (*ext).e_logfile = copy(text),
-                b'p' => {
-                    self.io(PIPE);
-                }
+                b'p' => _ = self.io(PIPE),
                 b'i' | b'6' => {
                     if self.io(if letter == b'i' { INET } else { IPV6 }) {
                         let (number, clean) = number(text);

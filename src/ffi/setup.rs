@@ -14,9 +14,8 @@ use super::methods::{pmdaAttribute, pmdaChildren, pmdaName, pmdaPMID, pmdaProfil
 use super::private::{self, Private};
 use super::types::{Comm, pmdaExt, pmdaInterface};
 use crate::error::{Error, Result};
-use crate::libpcp::log;
 use crate::libpcp::version::{PMAPI, free_result_values};
-use crate::libpcp::{config, getopt};
+use crate::libpcp::{config, log};
 use crate::log::Level;
 use crate::setup;
 
@@ -236,7 +235,7 @@ pub unsafe extern "C" fn pmdaOpenLog(dispatch: *mut pmdaInterface) {
             if (*dispatch).status < 0 || ext.is_null() || (*ext).e_logfile.is_null() || (*ext).e_name.is_null() {
                 return;
             }
-            getopt::open_log((*ext).e_name, (*ext).e_logfile);
+            log::open((*ext).e_name, (*ext).e_logfile);
         }
     });
 }

@@ -233,8 +233,9 @@ pub type pmdaEventApplyFilterCallBack = Option<unsafe extern "C" fn(*mut c_void,
 /// Releases a filter.
 pub type pmdaEventReleaseFilterCallBack = Option<unsafe extern "C" fn(*mut c_void)>;
 
-/// Options of an agent's command line (INIT-3). The fields up to `opt_last_nonopt` are libpcp's `pmOptions`.
+/// Options of an agent's command line (INIT-3). The fields up to `__last_nonopt` are libpcp's `pmOptions`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct pmdaOptions {
     /// 0: set by the library.
     pub version: c_int,

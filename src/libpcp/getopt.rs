@@ -41,16 +41,3 @@ pub(crate) unsafe fn set_debug(options: *const c_char) -> bool {
     // SAFETY: a C string by the contract above.
     unsafe { pcp::pmSetDebug(options) >= 0 }
 }
-
-/// Sends stderr into a log file; libpcp says itself what went wrong.
-///
-/// # Safety
-/// `program` and `file` are C strings.
-pub(crate) unsafe fn open_log(program: *const c_char, file: *const c_char) {
-    unsafe extern "C" {
-        static mut stderr: *mut libc::FILE;
-    }
-    let mut status = 0;
-    // SAFETY: two C strings by the contract above, stdio's own stderr, and a status to write to.
-    unsafe { pcp::pmOpenLog(program, file, (&raw const stderr).read(), &raw mut status) };
-}

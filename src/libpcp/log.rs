@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
 
 use super::bindings as pcp;
+use super::version::PCP7;
 use crate::error::Error;
 use crate::log::{Journal, Level, Message};
 
@@ -79,4 +80,24 @@ pub(crate) fn errstr(error: Error) -> String {
         CStr::from_ptr(buffer.as_ptr())
     };
     text.to_string_lossy().into_owned()
+}
+
+/// Sends stderr into a log file; libpcp says itself what went wrong. PCP 7 writes line by line under
+/// `-Dlibpmda,desperate` (INIT-30).
+///
+/// # Safety
+/// `program` and `file` are C strings.
+pub(crate) unsafe fn open(program: *const c_char, file: *const c_char) {
+    unsafe extern "C" {
+        static mut stderr: *mut libc::FILE;
+    }
+    let mut status = 0;
+    // SAFETY: two C strings by the contract above, stdio's own stderr, and a status to write to.
+    unsafe {
+        let stream = (&raw const stderr).read();
+        if PCP7 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
+            libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0);
+        }
+        pcp::pmOpenLog(program, file, stream, &raw mut status);
+    }
 }

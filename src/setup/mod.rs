@@ -19,13 +19,19 @@ pub const fn stamp_metric(metric: MetricId, domain: u32) -> MetricId {
     metric.in_domain(domain)
 }
 
-/// An instance domain's identifier with the agent's domain in it; "none" stays (INIT-41).
+/// The identifier of an instance domain with the agent's domain in it (INIT-41).
 #[must_use]
 pub const fn stamp_indom(indom: InDom, domain: u32) -> InDom {
+    InDom::new(domain, indom.serial())
+}
+
+/// What a metric says about its instance domain, with the agent's domain in it; "none" stays (INIT-41).
+#[must_use]
+pub const fn stamp_indom_of_metric(indom: InDom, domain: u32) -> InDom {
     if indom.is_null() {
         indom
     } else {
-        InDom::new(domain, indom.serial())
+        stamp_indom(indom, domain)
     }
 }
 
@@ -80,7 +86,7 @@ mod tests {
         assert!(!supported(1) && !supported(8) && !supported(255));
     }
 
-    /// INIT-41: harmless when done again, and "no instance domain" stays.
+    /// INIT-41: harmless when done again. "No instance domain" stays in a metric, and is stamped in a table of domains.
     #[test]
     fn stamping() {
         let metric = stamp_metric(MetricId(7), 250);
@@ -88,7 +94,9 @@ mod tests {
         assert_eq!(stamp_metric(metric, 250), metric);
         assert_eq!(stamp_indom(InDom(5), 250), InDom::new(250, 5));
         assert_eq!(stamp_indom(InDom::new(250, 5), 250), InDom::new(250, 5));
-        assert_eq!(stamp_indom(InDom::NULL, 250), InDom::NULL);
+        assert_eq!(stamp_indom_of_metric(InDom(5), 250), InDom::new(250, 5));
+        assert_eq!(stamp_indom_of_metric(InDom::NULL, 250), InDom::NULL);
+        assert_eq!(stamp_indom(InDom::NULL, 250), InDom::new(250, 0x3f_ffff));
     }
 
     /// INIT-42: serials match whatever domain is in the table already.
