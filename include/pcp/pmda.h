@@ -31,11 +31,20 @@ typedef enum {pmdaPipe, pmdaInet, pmdaUnix, pmdaUnknown, pmdaIPv6} pmdaIoType;
 typedef struct __pmnsTree  pmdaNameSpace;
 typedef struct __pmHashCtl pmdaHashTable;
 
-/* The result of a fetch, with a struct timeval */
+/*
+ * The result of a fetch, with a struct timeval.  PCP 7 has given the name pmResult to another structure, so agents for
+ * both generations say pmdaResult.
+ */
 #if PM_VERSION_CURRENT < PM_VERSION(7,0,0)
-typedef pmResult pmdaResult;
+# define pmdaResult pmResult
+# define pmdaFreeResult pmFreeResult
+# define pmdaSortInstances pmSortInstances
 #else
-typedef pmResult_v2 pmdaResult;
+# define pmdaResult pmResult_v2
+# define pmdaFreeResult pmFreeResult_v2
+# define pmdaFreeResultValues __pmFreeResultValues_v2
+# define pmdaOffsetResult __pmOffsetResult_v2
+# define pmdaSortInstances pmSortInstances_v2
 #endif
 
 /* One metric of an agent. */
@@ -275,7 +284,7 @@ typedef struct __pmDSO {
 
 /*
  * The units of a metric: dimensions of space, time and count, then their scales.  PMDA_EXTRAUNITS takes the extra unit
- * and its scale as well, where pmUnits has them.
+ * and its scale as well, where pmUnits has them.  C++ wants designators in the order of the fields, if it has them.
  */
 #if PM_VERSION_CURRENT < PM_VERSION(7,2,0)
 # ifdef HAVE_BITFIELDS_LTOR
@@ -283,14 +292,20 @@ typedef struct __pmDSO {
 # else
 #  define PMDA_PMUNITS(a,b,c,d,e,f) {0,f,e,d,c,b,a}
 # endif
+# define PMDA_UNITS(a,b,c,d,e,f) PMDA_PMUNITS(a,b,c,d,e,f)
 #else
-# ifdef HAVE_BITFIELDS_LTOR
-#  define PMDA_PMUNITS(a,b,c,d,e,f) {a,b,c,d,e,f,0,0}
-#  define PMDA_EXTRAUNITS(a,b,c,d,e,f,g,h) {a,b,c,d,e,f,g,h}
+# ifndef __cplusplus
+#  define PMDA_UNITS(a,b,c,d,e,f) {.dimSpace=a, .dimTime=b, .dimCount=c, .scaleSpace=d, .scaleTime=e, .scaleCount=f}
+#  define PMDA_EXTRAUNITS(a,b,c,d,e,f,g,h) {.dimSpace=a, .dimTime=b, .dimCount=c, .scaleSpace=d, .scaleTime=e, .scaleCount=f, .extraUnit=g, .extraScale=h}
 # else
-#  define PMDA_PMUNITS(a,b,c,d,e,f) {0,0,f,e,d,c,b,a}
-#  define PMDA_EXTRAUNITS(a,b,c,d,e,f,g,h) {h,g,f,e,d,c,b,a}
+#  define PMDA_UNITS(a,b,c,d,e,f) PMDA_EXTRAUNITS(a,b,c,d,e,f,0,0)
+#  ifdef HAVE_BITFIELDS_LTOR
+#   define PMDA_EXTRAUNITS(a,b,c,d,e,f,g,h) {a,b,c,d,e,f,g,h}
+#  else
+#   define PMDA_EXTRAUNITS(a,b,c,d,e,f,g,h) {h,g,f,e,d,c,b,a}
+#  endif
 # endif
+# define PMDA_PMUNITS(a,b,c,d,e,f) PMDA_UNITS(a,b,c,d,e,f)
 #endif
 
 /* The options of an agent's command line that pmdaGetOptions handles */
