@@ -119,7 +119,7 @@ pub(super) unsafe fn find(state: &FetchState, ext: *const pmdaExt, wanted: Metri
 }
 
 /// How many metrics are looked up at once.
-const AHEAD: usize = 16;
+const AHEAD: usize = 8;
 
 /// Looks metrics up for a fetch, some of them ahead of their turn: that takes the locks once for all of them.
 ///
@@ -235,8 +235,12 @@ pub(super) unsafe fn find_indom(state: &FetchState, ext: *const pmdaExt, indom: 
     // SAFETY: every place asked for is in the table.
     let indom_at = |place: usize| unsafe { (*first.add(place)).it_indom };
     let is_it = |place| indom_at(place) == indom.0;
-    let mut places = state.indoms.lock();
-    let place = places.find(table, indom.0, is_it, |place, add| add(indom_at(place)))?;
+    let place = if table.is_short() {
+        (0..table.len).find(|place| is_it(*place))?
+    } else {
+        let mut places = state.indoms.lock();
+        places.find(table, indom.0, is_it, |place, add| add(indom_at(place)))?
+    };
     // SAFETY: as above.
     Some(unsafe { first.add(place) })
 }

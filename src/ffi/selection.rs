@@ -47,12 +47,22 @@ pub(super) enum Selection {
 ///
 /// # Safety
 /// `ext` is valid, and its profile is NULL or valid with the number of elements that it has.
+#[inline]
 pub(super) unsafe fn current(state: &FetchState, ext: *const pmdaExt, indom: InDom) -> Selection {
     // SAFETY: valid by the contract above.
     let profile = unsafe { (*ext).e_prof };
     if profile.is_null() {
         return Selection::All;
     }
+    // SAFETY: not NULL, hence valid by the contract above.
+    unsafe { of_profile(state, profile, indom) }
+}
+
+/// What a profile says about `indom`.
+///
+/// # Safety
+/// The profile is valid with the number of elements that it has.
+unsafe fn of_profile(state: &FetchState, profile: *const pmProfile, indom: InDom) -> Selection {
     // SAFETY: the profile is valid by the contract above, and no C code runs while its elements are looked at.
     let (default, elements) = unsafe { ((*profile).state, arg::slice((*profile).profile, (*profile).profile_len)) };
     let place = if elements.is_empty() {
