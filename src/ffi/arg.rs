@@ -48,3 +48,11 @@ pub(crate) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T
         _ => &mut [],
     }
 }
+
+/// An address as C's `%p` prints it.
+pub(crate) fn pointer<T>(address: *const T) -> String {
+    if address.is_null() {
+        return "(nil)".to_owned();
+    }
+    format!("{address:p}")
+}

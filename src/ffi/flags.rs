@@ -5,10 +5,10 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use super::guard::guard;
-use super::private;
 use super::types::{pmdaExt, pmdaInterface};
+use super::{arg, private};
 use crate::error::Error;
-use crate::libpcp::log;
+use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
 use crate::setup;
 
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn pmdaSetFlags(dispatch: *mut pmdaInterface, flags: c_int
         // SAFETY: the contract is passed on; the extension is valid.
         unsafe {
             if let Some(ext) = extension(dispatch, "pmdaSetFlags") {
-                (*ext).e_flags |= flags as c_uint;
+                add_flags(ext, flags as c_uint);
             }
         }
     });
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn pmdaExtSetFlags(pmda: *mut pmdaExt, flags: c_int) {
     guard(|| {
         if !pmda.is_null() {
             // SAFETY: not NULL, hence valid by the contract above.
-            unsafe { (*pmda).e_flags |= flags as c_uint };
+            unsafe { add_flags(pmda, flags as c_uint) };
         }
     });
 }
@@ -75,6 +75,9 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: *mut pmdaInterface, flags: c
             unsafe {
                 let comm = (*dispatch).comm;
                 (*dispatch).comm = comm.with_flags(comm.flags() | (flags as c_uint & 0xffff));
+            }
+            if log::debug(Debug::Libpmda) {
+                log::notify(Level::Debug, format!("pmdaSetCommFlags: flags={flags:x}").as_bytes());
             }
         }
     });
@@ -121,11 +124,29 @@ pub unsafe extern "C" fn pmdaExtGetData(pmda: *mut pmdaExt) -> *mut c_void {
     })
 }
 
+/// The body of [`pmdaSetFlags`] and [`pmdaExtSetFlags`].
+///
+/// # Safety
+/// `ext` is valid.
+unsafe fn add_flags(ext: *mut pmdaExt, flags: c_uint) {
+    // SAFETY: valid by the contract above.
+    unsafe { (*ext).e_flags |= flags };
+    if log::debug(Debug::Libpmda) {
+        log::notify(Level::Debug, format!("pmdaExtSetFlags: flags={flags:x}").as_bytes());
+    }
+}
+
+/// The body of [`pmdaSetData`] and [`pmdaExtSetData`].
+///
 /// # Safety
 /// `ext` is NULL or valid.
 unsafe fn attach(ext: *mut pmdaExt, data: *mut c_void) {
     // SAFETY: the contract is the same.
     if let Some(record) = unsafe { private::of(ext) } {
         record.user.store(data, Ordering::Release);
+        if log::debug(Debug::Libpmda) {
+            let data = arg::pointer(data);
+            log::notify(Level::Debug, format!("pmdaExtSetData: data={data}").as_bytes());
+        }
     }
 }

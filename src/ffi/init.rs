@@ -11,7 +11,7 @@ use super::{help, metric, private};
 use crate::error::Error;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
-use crate::log::Level;
+use crate::log::{Journal, Level};
 use crate::setup::{self, Mapping, Serials};
 
 /// `PMDA_EXT_FLAG_DIRECT`, `PMDA_EXT_FLAG_HASHED`.
@@ -78,7 +78,7 @@ unsafe fn init(dispatch: *mut pmdaInterface, tables: &Tables) -> Result<(), Vec<
         open_help(dispatch, ext);
         choose_lookup(ext, tables);
         if log::debug(Debug::Libpmda) {
-            summary(ext);
+            summary(dispatch, ext);
         }
         (*dispatch).status = (*ext).e_status;
         Ok(())
@@ -141,11 +141,7 @@ unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Ta
         ];
         for (what, first, count) in pairs {
             if first.is_null() != (count == 0) {
-                let first = if first.is_null() {
-                    "(nil)".to_owned()
-                } else {
-                    format!("{first:p}")
-                };
+                let first = arg::pointer(first);
                 return Err(line(
                     ext,
                     &format!("{what} ({first}) not consistent with n{what} ({count})"),
@@ -256,14 +252,15 @@ unsafe fn choose_lookup(ext: *mut pmdaExt, tables: &Tables) {
     }
 }
 
-/// What was set up, for `-Dlibpmda`.
+/// What was set up, for `-Dlibpmda`, in the C library's words.
 ///
 /// # Safety
-/// `ext` is valid.
-unsafe fn summary(ext: *const pmdaExt) {
+/// `dispatch` and `ext` are valid.
+unsafe fn summary(dispatch: *const pmdaInterface, ext: *const pmdaExt) {
     // SAFETY: the contract above.
-    let (flags, direct, metrics, indoms, domain, name) = unsafe {
+    let (comm, flags, direct, metrics, indoms, domain, name) = unsafe {
         (
+            (*dispatch).comm.flags(),
             (*ext).e_flags,
             (*ext).e_direct,
             (*ext).e_nmetrics,
@@ -279,15 +276,15 @@ unsafe fn summary(ext: *const pmdaExt) {
     } else {
         "linear"
     };
-    log::notify(Level::Info, &[b"name        = ", name.as_slice()].concat());
-    let rest = [
-        format!("domain      = {domain}"),
-        format!("ext flags   = 0x{flags:x}"),
-        format!("num metrics = {metrics}"),
-        format!("num indom   = {indoms}"),
-        format!("metric map  = {map}"),
-    ];
-    for text in rest {
-        log::notify(Level::Info, text.as_bytes());
+    let mut journal = Journal::new();
+    journal.notify(Level::Info, [b"name        = ", name.as_slice()].concat());
+    journal.notify(Level::Info, format!("domain      = {domain}"));
+    if comm != 0 {
+        journal.notify(Level::Info, format!("comm flags  = {comm:x}"));
     }
+    journal.notify(Level::Info, format!("ext flags  = {flags:x}"));
+    journal.notify(Level::Info, format!("num metrics = {metrics}"));
+    journal.notify(Level::Info, format!("num indom   = {indoms}"));
+    journal.notify(Level::Info, format!("metric map  = {map}"));
+    log::flush(&mut journal);
 }
