@@ -20,4 +20,5 @@ pub mod metrics;
 pub mod namespace;
 pub mod profile;
 pub mod queue;
+pub mod root;
 pub mod setup;

@@ -20,3 +20,9 @@ pub(crate) fn below_pmapi() {
     // SAFETY: the function stores a number.
     unsafe { pcp::__pmSetInternalState(1) };
 }
+
+/// Has SIGPIPE ignored from now on, unless the process has a handler of its own. libpcp does it once (ROOT-10).
+pub(crate) fn ignore_sigpipe() {
+    // SAFETY: no arguments; libpcp remembers that it was done.
+    unsafe { pcp::__pmIgnoreSignalPIPE() };
+}

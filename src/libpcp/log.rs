@@ -101,3 +101,14 @@ pub(crate) unsafe fn open(program: *const c_char, file: *const c_char) {
         pcp::pmOpenLog(program, file, stream, &raw mut status);
     }
 }
+
+/// What the operating system calls an error number, as `strerror` gives it.
+pub(crate) fn os_text(errno: i32) -> String {
+    let mut buffer = [0 as c_char; 256];
+    // SAFETY: the buffer has the length that is passed along, and strerror_r terminates what it writes.
+    let text = unsafe {
+        libc::strerror_r(errno, buffer.as_mut_ptr(), buffer.len());
+        CStr::from_ptr(buffer.as_ptr())
+    };
+    text.to_string_lossy().into_owned()
+}

@@ -1,0 +1,304 @@
+//! Bytes to messages. Nothing that a peer sends is trusted.
+
+#![forbid(unsafe_code)]
+
+use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind, number};
+use crate::error::{Error, Result};
+
+const ESRCH: Error = Error::os(3);
+const E2BIG: Error = Error::os(7);
+const ENOTSUP: Error = Error::os(95);
+
+/// What every receiver checks, in the order of ROOT-12: enough bytes, the type, the version, the status. Gives the
+/// length that the header announces.
+///
+/// A negative status is the answer of the server; a positive one is never sent.
+fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
+    if message.len() < size {
+        return Err(Error::INVAL);
+    }
+    let field = |offset| number(message, offset).ok_or(Error::INVAL);
+    if field(at::KIND)? != wanted {
+        return Err(ESRCH);
+    }
+    if field(at::VERSION)? > VERSION {
+        return Err(ENOTSUP);
+    }
+    if Error::check(field(at::STATUS)?)? != 0 {
+        return Err(Error::INVAL);
+    }
+    field(at::LENGTH)
+}
+
+/// The length that the header announces covers the fixed part and the texts.
+fn covers(announced: i32, fixed: usize, text: i32) -> Result<()> {
+    let text = usize::try_from(text).map_err(|_| E2BIG)?;
+    match usize::try_from(announced) {
+        Ok(announced) if announced >= fixed.saturating_add(text) => Ok(()),
+        _ => Err(E2BIG),
+    }
+}
+
+/// The introduction of the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Info {
+    /// The version that the server speaks.
+    pub version: i32,
+    /// What the server can do (ROOT-5).
+    pub features: i32,
+}
+
+impl Info {
+    /// Checks and takes apart what was received.
+    ///
+    /// # Errors
+    /// As ROOT-12 has them; a negative status of the server as it is.
+    pub fn receive(message: &[u8]) -> Result<Info> {
+        if message.len() != INFO_SIZE {
+            return Err(Error::INVAL);
+        }
+        if check(message, INFO_SIZE, kind::INFO)? != INFO_SIZE as i32 {
+            return Err(E2BIG);
+        }
+        let field = |offset| number(message, offset).ok_or(Error::INVAL);
+        Ok(Info {
+            version: field(at::VERSION)?,
+            features: field(at::FEATURES)?,
+        })
+    }
+}
+
+/// A question or an answer about a container.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Container<'a> {
+    /// The process.
+    pub pid: i32,
+    /// The name.
+    pub name: &'a [u8],
+}
+
+impl Container<'_> {
+    /// Checks what was received.
+    ///
+    /// # Errors
+    /// As ROOT-12 has them; a negative status of the server as it is.
+    pub fn receive(message: &[u8], wanted: i32) -> Result<()> {
+        let announced = check(message, CONTAINER_SIZE, wanted)?;
+        let length = number(message, at::CONTAINER_NAMELEN).ok_or(Error::INVAL)?;
+        covers(announced, CONTAINER_SIZE, length)
+    }
+
+    /// Takes a message apart without looking at its header (ROOT-22).
+    ///
+    /// # Errors
+    /// `-EINVAL` when the message ends before the name does.
+    pub fn decode(message: &[u8]) -> Result<Container<'_>> {
+        let (Some(pid), Some(length)) = (number(message, at::PID), number(message, at::CONTAINER_NAMELEN)) else {
+            return Err(Error::INVAL);
+        };
+        let length = usize::try_from(length).map_err(|_| Error::INVAL)?;
+        let name = message[CONTAINER_SIZE..].get(..length).ok_or(Error::INVAL)?;
+        Ok(Container { pid, name })
+    }
+}
+
+/// A request to start an agent, or the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start<'a> {
+    /// The process.
+    pub pid: i32,
+    /// The descriptor to read from.
+    pub infd: i32,
+    /// The descriptor to write to.
+    pub outfd: i32,
+    /// 1 for a socket, 2 for pipes; the server knows.
+    pub ipc: i32,
+    /// The name; `None` when the message ends before it does.
+    pub name: Option<&'a [u8]>,
+    /// The command line; `None` when the message ends before it does.
+    pub arguments: Option<&'a [u8]>,
+}
+
+impl Start<'_> {
+    /// Checks a request that was received.
+    ///
+    /// # Errors
+    /// As ROOT-12 has them.
+    pub fn receive_request(message: &[u8]) -> Result<()> {
+        let announced = check(message, START_SIZE, kind::START_REQ)?;
+        let (Some(name), Some(arguments)) = (number(message, at::NAMELEN), number(message, at::ARGSLEN)) else {
+            return Err(Error::INVAL);
+        };
+        covers(announced, START_SIZE, arguments)?;
+        if !(0..=AGENT_ROOM as i32).contains(&name) {
+            return Err(E2BIG);
+        }
+        Ok(())
+    }
+
+    /// Checks an answer that was received.
+    ///
+    /// # Errors
+    /// As ROOT-12 and R-6 have them; a negative status of the server as it is.
+    pub fn receive_reply(message: &[u8]) -> Result<()> {
+        covers(check(message, START_SIZE, kind::START)?, START_SIZE, 0)
+    }
+
+    /// Takes a message apart without looking at its header (ROOT-26).
+    ///
+    /// # Errors
+    /// `-EINVAL` when it ends before the numbers do, or a length is impossible.
+    pub fn decode(message: &[u8]) -> Result<Start<'_>> {
+        let field = |offset| number(message, offset).ok_or(Error::INVAL);
+        let length = |offset, room| match usize::try_from(field(offset)?) {
+            Ok(length) if length <= room => Ok(length),
+            _ => Err(Error::INVAL),
+        };
+        let text = |offset: usize, length: usize| message.get(offset..offset + length);
+        Ok(Start {
+            pid: field(at::PID)?,
+            infd: field(at::INFD)?,
+            outfd: field(at::OUTFD)?,
+            ipc: field(at::IPCTYPE)?,
+            name: text(at::NAME, length(at::NAMELEN, AGENT_ROOM)?),
+            arguments: text(START_SIZE, length(at::ARGSLEN, TEXT_ROOM)?),
+        })
+    }
+}
+
+/// A question or an answer about the end of an agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// The process.
+    pub pid: i32,
+    /// How it ended, as `waitpid` gives it.
+    pub code: i32,
+    /// Non-zero to terminate it.
+    pub force: i32,
+}
+
+impl Stop {
+    /// Checks what was received.
+    ///
+    /// # Errors
+    /// As ROOT-12 has them; a negative status of the server as it is.
+    pub fn receive(message: &[u8], wanted: i32) -> Result<()> {
+        check(message, STOP_SIZE, wanted).map(|_| ())
+    }
+
+    /// Takes a message apart without looking at its header.
+    ///
+    /// # Errors
+    /// `-EINVAL` when it ends before the numbers do.
+    pub fn decode(message: &[u8]) -> Result<Stop> {
+        let field = |offset| number(message, offset).ok_or(Error::INVAL);
+        Ok(Stop {
+            pid: field(at::PID)?,
+            code: field(at::CODE)?,
+            force: field(at::FORCE)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{container, info, start_reply, start_request, stop};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn with(mut message: Vec<u8>, offset: usize, value: i32) -> Vec<u8> {
+        message[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+        message
+    }
+
+    /// ROOT-12, ROOT-13, R-8: type before version before status before length.
+    #[test]
+    fn order_of_checks() {
+        let all = with(with(with(info(7, -9), 12, 3), 0, 1), 4, 25);
+        assert_eq!(Info::receive(&all[..23]), Err(Error::INVAL));
+        assert_eq!(Info::receive(&all), Err(ESRCH));
+        let all = with(all, 0, kind::INFO);
+        assert_eq!(Info::receive(&all), Err(ENOTSUP));
+        let all = with(all, 12, -2);
+        assert_eq!(Info::receive(&all), Err(Error::os(9)));
+        assert_eq!(Info::receive(&with(all.clone(), 8, 5)), Err(Error::INVAL));
+        let all = with(all, 8, 0);
+        assert_eq!(Info::receive(&all), Err(E2BIG));
+        let info = Info {
+            version: -2,
+            features: 7,
+        };
+        assert_eq!(Info::receive(&with(all, 4, 24)), Ok(info));
+    }
+
+    /// ROOT-14: negative lengths, and names beyond the end.
+    #[test]
+    fn container_lengths() {
+        let good = container(kind::HOSTNAME, 1, b"name", 4, 0).expect("short");
+        assert_eq!(Container::receive(&good, kind::HOSTNAME), Ok(()));
+        assert_eq!(Container::receive(&with(good.clone(), 4, 99), kind::HOSTNAME), Ok(()));
+        for (offset, value) in [(4, 27), (4, -1), (20, 5), (20, -4)] {
+            let bad = with(good.clone(), offset, value);
+            assert_eq!(Container::receive(&bad, kind::HOSTNAME), Err(E2BIG));
+        }
+        assert_eq!(Container::decode(&good).map(|found| found.name), Ok(&b"name"[..]));
+        assert_eq!(Container::decode(&good[..27]), Err(Error::INVAL));
+        assert_eq!(Container::decode(&good[..20]), Err(Error::INVAL));
+        assert_eq!(Container::decode(&with(good, 20, -4)), Err(Error::INVAL));
+    }
+
+    /// lengths of start messages.
+    #[test]
+    fn start_lengths() {
+        let good = start_request(2, (b"agent", 5), (b"a b", 3)).expect("short");
+        assert_eq!(Start::receive_request(&good), Ok(()));
+        for (offset, value) in [(4, 106), (32, 65), (32, -1), (36, 4), (36, -1)] {
+            assert_eq!(Start::receive_request(&with(good.clone(), offset, value)), Err(E2BIG));
+        }
+        let found = Start::decode(&good).expect("whole");
+        assert_eq!(
+            (found.name, found.arguments, found.ipc),
+            (Some(&b"agent"[..]), Some(&b"a b"[..]), 2)
+        );
+        assert_eq!(Start::decode(&good[..106]).map(|found| found.arguments), Ok(None));
+        assert_eq!(Start::decode(&good[..44]).map(|found| found.name), Ok(None));
+        for (offset, value) in [(32, 65), (32, -1), (36, 4097), (36, -1)] {
+            assert_eq!(Start::decode(&with(good.clone(), offset, value)), Err(Error::INVAL));
+        }
+        let reply = start_reply(5, b"agent", 5, -3).expect("short");
+        assert_eq!(Start::receive_reply(&reply), Err(ESRCH));
+        assert_eq!(Start::receive_reply(&with(reply.clone(), 8, 0)), Ok(()));
+        assert_eq!(Start::receive_reply(&with(with(reply, 8, 0), 4, 103)), Err(E2BIG));
+    }
+
+    /// ROOT-27: what is sent arrives.
+    #[test]
+    fn stop_round_trip() {
+        let message = stop(kind::STOP, 7, 256, 1, 0);
+        let expected = Stop {
+            pid: 7,
+            code: 256,
+            force: 1,
+        };
+        assert_eq!(Stop::receive(&message, kind::STOP), Ok(()));
+        assert_eq!(Stop::decode(&message), Ok(expected));
+        assert_eq!(Stop::receive(&message, kind::STOP_REQ), Err(ESRCH));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// no message panics.
+        #[test]
+        fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Info::receive(&bytes);
+            let _ = Container::receive(&bytes, kind::HOSTNAME);
+            let _ = Container::decode(&bytes);
+            let _ = Start::receive_request(&bytes);
+            let _ = Start::receive_reply(&bytes);
+            let _ = Start::decode(&bytes);
+            let _ = Stop::receive(&bytes, kind::STOP);
+            let _ = Stop::decode(&bytes);
+        }
+    }
+}
