@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
 const SHORT: usize = 8;
 
-/// A table is indexed as a whole when the searches in it have looked at more than this many times its length. An index
+/// A table is indexed as a whole when the searches in it have looked at this many times its length. An index
 /// costs as much as some ten searches, but clients ask for one instance after the other.
 const WORTH_IT: usize = 1;
 
@@ -76,7 +76,7 @@ impl<K: Copy + Eq + std::hash::Hash> Places<K> {
     /// save the others.
     fn learn(&mut self, key: K, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(K))) {
         self.effort = self.effort.saturating_add(found + 1);
-        if self.effort <= self.table.len.saturating_mul(WORTH_IT) {
+        if self.effort < self.table.len.saturating_mul(WORTH_IT) {
             self.note(key, found);
             return;
         }
