@@ -10,7 +10,7 @@ use std::ptr;
 use super::describe::{QUIET_SINCE, enter_context};
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
-use super::iterate::{self, Ordinal};
+use super::iterate::{self, Ordinal, Steps};
 use super::metric::Ahead;
 use super::result_block::Taken;
 use super::types::{pmAtomValue, pmID, pmValue, pmValueSet, pmdaExt, pmdaMetric, pmdaResult};
@@ -185,15 +185,19 @@ impl Fetch {
         let (state, ext) = (self.state, self.ext);
         // SAFETY: the agent's tables and profile are valid at each of these calls.
         unsafe {
+            let mut ordinal = Ordinal::Any;
             if log::debug(Debug::Indom) {
-                // Debug output shows the pass in which instances used to be counted (FETCH-111).
+                // Debug output shows the pass in which instances are counted, and ordinals (FETCH-111).
+                ordinal = Ordinal::Examined;
                 iterate::start(state, indom, ext);
-                while iterate::next(state, ext, Ordinal::Examined).is_some() {}
+                let mut steps = Steps::new(Ordinal::Examined);
+                while iterate::next(state, ext, &mut steps).is_some() {}
             }
             iterate::start(state, indom, ext);
             let mut set = Set::new(wanted, iterate::estimate(state, ext))?;
             let mut tally = Tally::default();
-            while let Some(inst) = iterate::next(state, ext, Ordinal::Any) {
+            let mut steps = Steps::new(ordinal);
+            while let Some(inst) = iterate::next(state, ext, &mut steps) {
                 if tally.count() == set.capacity {
                     set.grow(tally.count())?;
                 }

@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-use super::cached;
+use super::cached::{self, Ahead};
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
 use super::metric::find_indom;
@@ -23,6 +23,20 @@ pub(crate) enum Ordinal {
     Examined,
     /// Whatever was examined: a profile that selects a few instances of many is followed instead of the domain.
     Any,
+}
+
+/// How a caller goes over a domain. It has nothing to drop, as callbacks may leave by `longjmp` between the steps.
+pub(crate) struct Steps {
+    ordinal: Ordinal,
+    ahead: Ahead,
+}
+
+impl Steps {
+    /// For a new iteration, or for single steps.
+    pub(crate) fn new(ordinal: Ordinal) -> Steps {
+        let ahead = Ahead::new();
+        Steps { ordinal, ahead }
+    }
 }
 
 /// Number of instances of a domain; the profile is not looked at.
@@ -133,7 +147,7 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: *mut c_int, pmda: *mut pmdaExt) ->
         }
         // SAFETY: the contract above.
         unsafe {
-            let Some(next) = next(fetch_state::of(pmda), pmda, Ordinal::Examined) else {
+            let Some(next) = next(fetch_state::of(pmda), pmda, &mut Steps::new(Ordinal::Examined)) else {
                 return 0;
             };
             super::arg::store(inst, next);
@@ -146,7 +160,7 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: *mut c_int, pmda: *mut pmdaExt) ->
 ///
 /// # Safety
 /// `ext` is valid, with its profile and the domain that `e_idp` points to, and `state` is its state.
-pub(crate) unsafe fn next(state: &FetchState, ext: *mut pmdaExt, ordinal: Ordinal) -> Option<i32> {
+pub(crate) unsafe fn next(state: &FetchState, ext: *mut pmdaExt, steps: &mut Steps) -> Option<i32> {
     // SAFETY: valid by the contract above.
     let (singular, position, idp) = unsafe { ((*ext).e_singular, (*ext).e_ordinal, (*ext).e_idp) };
     if singular == 0 {
@@ -163,8 +177,8 @@ pub(crate) unsafe fn next(state: &FetchState, ext: *mut pmdaExt, ordinal: Ordina
         let indom = InDom((*idp).it_indom);
         let selected = selection::current(state, ext, indom);
         let found = match selected {
-            Selection::Nothing if ordinal == Ordinal::Any => None,
-            _ if is_cached => next_cached(state, ext, indom, selected, ordinal),
+            Selection::Nothing => None,
+            _ if is_cached => next_cached(state, ext, indom, selected, steps),
             _ => next_in_table(state, ext, idp, selected),
         };
         if found.is_none() {
@@ -234,14 +248,14 @@ unsafe fn next_cached(
     ext: *mut pmdaExt,
     indom: InDom,
     selected: Selection,
-    ordinal: Ordinal,
+    steps: &mut Steps,
 ) -> Option<i32> {
     let from = state.walk.from();
     let (found, examined) = match selected {
-        Selection::All => (cached::next_active(indom, from), 1),
-        Selection::Nothing => walk(indom, from, |_| false),
+        Selection::All => (steps.ahead.next(indom, from), 1),
+        Selection::Nothing => (None, 0),
         // SAFETY: the element was read just now.
-        Selection::Listed(element) => unsafe { next_listed(state, ext, indom, &element, from, ordinal) },
+        Selection::Listed(element) => unsafe { next_listed(state, ext, indom, &element, from, steps) },
     };
     if let Some(inst) = found {
         state.walk.passed(inst);
@@ -262,7 +276,7 @@ unsafe fn next_listed(
     indom: InDom,
     element: &pmInDomProfile,
     from: i64,
-    ordinal: Ordinal,
+    steps: &mut Steps,
 ) -> (Option<i32>, c_int) {
     let domain = cached::active_count(indom)
         .and_then(|count| usize::try_from(count).ok())
@@ -270,7 +284,7 @@ unsafe fn next_listed(
     // SAFETY: the contract above.
     unsafe {
         selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
-            Some(candidates) if ordinal == Ordinal::Any && candidates.len() < domain => {
+            Some(candidates) if steps.ordinal == Ordinal::Any && candidates.len() < domain => {
                 let start = candidates.partition_point(|inst| i64::from(*inst) < from);
                 let found = candidates[start..]
                     .iter()
@@ -278,15 +292,15 @@ unsafe fn next_listed(
                     .find(|inst| cached::is_active(indom, *inst));
                 (found, 1)
             }
-            _ => walk(indom, from, |inst| profile.selects(inst)),
+            _ => walk(&mut steps.ahead, indom, from, |inst| profile.selects(inst)),
         })
     }
 }
 
 /// Goes over the active instances from an id on, to the first that is selected; also gives how many were examined.
-fn walk(indom: InDom, mut from: i64, selects: impl Fn(i32) -> bool) -> (Option<i32>, c_int) {
+fn walk(ahead: &mut Ahead, indom: InDom, mut from: i64, selects: impl Fn(i32) -> bool) -> (Option<i32>, c_int) {
     let mut examined: c_int = 0;
-    while let Some(inst) = cached::next_active(indom, from) {
+    while let Some(inst) = ahead.next(indom, from) {
         examined = examined.saturating_add(1);
         if selects(inst) {
             return (Some(inst), examined);

@@ -158,7 +158,8 @@ unsafe fn instances(indom: InDom, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt)
         } else {
             let state = fetch_state::of(ext);
             iterate::start(state, indom, ext);
-            while let Some(inst) = iterate::next(state, ext, iterate::Ordinal::Any) {
+            let mut steps = iterate::Steps::new(iterate::Ordinal::Any);
+            while let Some(inst) = iterate::next(state, ext, &mut steps) {
                 slots.ask((*ext).e_labelCallBack, indom, inst)?;
             }
         }
