@@ -1,4 +1,4 @@
-//! Sizes and offsets of the public structures: the installed headers, ours, and the Rust types.
+//! Sizes and offsets of the public structures: the installed headers, ours, and the Rust types (INIT-2, INIT-3, INIT-4).
 
 mod support;
 

@@ -34,3 +34,32 @@ fn caught<R: CReturn>(panic: &(dyn Any + Send)) -> R::C {
     let _ = catch_unwind(|| log::notify(Level::Crit, format!("libpcp_pmda: internal error: {text}").as_bytes()));
     R::failed()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_int;
+    use std::ptr;
+
+    use super::*;
+    use crate::error::{Error, Result};
+
+    /// MAIN-54: a panic ends here, as the failure of the type.
+    #[test]
+    fn panics_become_failures() {
+        assert_eq!(guard(|| -> Result<c_int> { panic!("a text") }), Error::GENERIC.code());
+        assert_eq!(
+            guard(|| -> Result<()> { panic!("a number: {}", 1) }),
+            Error::GENERIC.code()
+        );
+        assert_eq!(guard(|| -> *mut c_int { std::panic::panic_any(7) }), ptr::null_mut());
+        guard(|| -> () { panic!("nothing to return") });
+    }
+
+    /// What is not a panic passes unchanged.
+    #[test]
+    fn results_pass() {
+        assert_eq!(guard(|| -> Result<c_int> { Ok(5) }), 5);
+        assert_eq!(guard(|| -> Result<c_int> { Err(Error::INVAL) }), Error::INVAL.code());
+        assert_eq!(guard(|| -> Result<()> { Ok(()) }), 0);
+    }
+}

@@ -267,14 +267,9 @@ impl Argument {
         let current = unsafe { (*self.ext).e_io };
         if current != UNKNOWN && current != wanted {
             let letter = |io| ["p", "i", "u", "?", "6"].get(io as usize).copied().unwrap_or("?");
+            let text = format!("-{} option clashes with -{} option", letter(wanted), letter(current));
             // SAFETY: the contract is the same.
-            unsafe {
-                self.complain(&format!(
-                    "-{} option clashes with -{} option",
-                    letter(wanted),
-                    letter(current)
-                ))
-            };
+            unsafe { self.complain(&text) };
             return false;
         }
         // SAFETY: the contract is the same.

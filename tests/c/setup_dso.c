@@ -2,7 +2,7 @@
  * A loader and several agents in one program: the loader opens the program itself as a shared object, finds the init
  * functions by name, gives them a challenge as pmcd does, and calls the methods directly. Its table moves in between.
  * cc: -rdynamic
- * INIT-1 INIT-12 INIT-51 MAIN-40 MAIN-41 MAIN-42 MAIN-43 MAIN-45 MAIN-56 FETCH-73
+ * INIT-1 INIT-12 INIT-51 MAIN-40 MAIN-41 MAIN-42 MAIN-43 MAIN-44 MAIN-45 MAIN-56 FETCH-73
  */
 #include <dlfcn.h>
 #include "setup.h"
@@ -39,6 +39,13 @@ second_desc(pmID pmid, pmDesc *desc, pmdaExt *ext)
     return pmdaDesc(pmid, desc, ext);
 }
 
+static int
+first_attribute(int context, int attribute, const char *value, int length, pmdaExt *ext)
+{
+    printf("  first: context %d attribute %d value %s length %d\n", context, attribute, value, length);
+    return pmdaAttribute(context, attribute, value, length, ext);
+}
+
 static void
 ended(int context)
 {
@@ -50,6 +57,8 @@ first_init(pmdaInterface *table)
 {
     pmdaDSO(table, PMDA_INTERFACE_7, "first", NULL);
     pmdaSetFetchCallBack(table, first_value);
+    table->version.six.attribute = first_attribute;
+    pmdaSetCommFlags(table, PMDA_FLAG_AUTHORIZE);
     pmdaSetEndContextCallBack(table, ended);
     pmdaInit(table, NULL, 0, metrics[0], 1);
 }
@@ -102,6 +111,8 @@ fetch(pmdaInterface *table, int context)
 	ext->e_context = context;
     sts = table->version.any.profile(&profile, ext);
     printf(" profile %d kept %d\n", sts, ext->e_prof == &profile);
+    if (table->comm.flags & PMDA_FLAG_AUTHORIZE)
+	printf(" attribute %d\n", table->version.six.attribute(context, PMDA_ATTR_USERID, "1000", 5, ext));
     sts = table->version.any.desc(pmid, &desc, ext);
     printf(" desc %d 0x%x\n", sts, desc.pmid);
     sts = table->version.any.fetch(2, pmids, &result, ext);
