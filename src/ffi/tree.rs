@@ -79,9 +79,9 @@ fn pack(names: &Names) -> Result<Block<*mut c_char>> {
     unsafe {
         let mut text = block.as_ptr().add(names.len()).cast::<c_char>();
         ptr::copy_nonoverlapping(names.text().as_ptr().cast(), text, names.text().len());
-        for (number, name) in names.iter().enumerate() {
+        for number in 0..names.len() {
             block.as_ptr().add(number).write(text);
-            text = text.add(name.len() + 1);
+            text = text.add(libc::strlen(text) + 1);
         }
     }
     Ok(block)

@@ -17,27 +17,43 @@ pub struct Names {
 }
 
 impl Names {
-    /// Adds the name that consists of `parts`, joined with dots.
-    fn push<'p>(&mut self, parts: impl Iterator<Item = &'p [u8]>) -> Result<()> {
-        for (number, part) in parts.enumerate() {
-            if number > 0 {
-                self.add(b".")?;
-            }
-            self.add(part)?;
+    /// Adds the name that `parts` make up.
+    fn push(&mut self, parts: &[&[u8]]) -> Result<()> {
+        self.reserve(parts.iter().map(|part| part.len()).sum::<usize>() + 1)?;
+        for part in parts {
+            self.text.extend_from_slice(part);
         }
-        self.add(&[0])?;
+        self.text.push(0);
         self.count += 1;
         Ok(())
     }
 
-    fn add(&mut self, bytes: &[u8]) -> Result<()> {
+    /// Adds the full name of a node, from its end to its start.
+    fn push_path<'t, N: Node<'t>>(&mut self, node: N) -> Result<()> {
+        let size = ancestry(node).map(|node| node.name().len() + 1).sum::<usize>().max(1);
+        self.reserve(size)?;
+        let start = self.text.len();
+        self.text.resize(start + size, 0);
+        let mut place = start + size - 1;
+        for (number, node) in ancestry(node).enumerate() {
+            if number > 0 {
+                place -= 1;
+                self.text[place] = b'.';
+            }
+            let name = node.name();
+            place -= name.len();
+            self.text[place..place + name.len()].copy_from_slice(name);
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<()> {
         let pointers = (self.count + 1) * size_of::<usize>();
-        if self.text.len() + bytes.len() + pointers > LIMIT {
+        if self.text.len() + bytes + pointers > LIMIT {
             return Err(Error::os(E2BIG));
         }
-        self.text.try_reserve(bytes.len()).map_err(|_| Error::NOMEM)?;
-        self.text.extend_from_slice(bytes);
-        Ok(())
+        self.text.try_reserve(bytes).map_err(|_| Error::NOMEM)
     }
 
     /// The number of names.
@@ -77,7 +93,7 @@ pub struct Children {
 }
 
 impl Children {
-    fn push<'p>(&mut self, parts: impl Iterator<Item = &'p [u8]>, branch: bool) -> Result<()> {
+    fn push(&mut self, parts: &[&[u8]], branch: bool) -> Result<()> {
         self.names.push(parts)?;
         self.branches.try_reserve(1).map_err(|_| Error::NOMEM)?;
         self.branches.push(branch);
@@ -93,7 +109,7 @@ pub fn children<'t, N: Node<'t>>(node: N) -> Result<Children> {
     let mut found = Children::default();
     let mut next = node.first();
     while let Some(child) = next {
-        found.push([child.name()].into_iter(), child.is_branch())?;
+        found.push(&[child.name()], child.is_branch())?;
         next = child.next();
     }
     Ok(found)
@@ -107,15 +123,21 @@ pub fn children<'t, N: Node<'t>>(node: N) -> Result<Children> {
 pub fn leaves<'t, N: Node<'t>>(node: N, name: &[u8]) -> Result<Children> {
     let mut found = Children::default();
     if !node.is_branch() {
-        found.push([name].into_iter(), false)?;
+        found.push(&[name], false)?;
         return Ok(found);
     }
-    let mut path: Vec<&[u8]> = vec![name];
+    // What stands before the names of the level being listed, and how much of it belongs to each level above.
+    let mut path = [name, b"."].concat();
+    let mut levels = vec![path.len()];
     for step in Walk::new(node.first(), |node: N| node.is_branch()) {
-        path.truncate(step.depth + 1);
-        path.push(step.node.name());
-        if !step.node.is_branch() {
-            found.push(path.iter().copied(), false)?;
+        levels.truncate(step.depth + 1);
+        path.truncate(levels.last().copied().unwrap_or(0));
+        if step.node.is_branch() {
+            path.extend_from_slice(step.node.name());
+            path.push(b'.');
+            levels.push(path.len());
+        } else {
+            found.push(&[&path, step.node.name()], false)?;
         }
     }
     Ok(found)
@@ -127,14 +149,11 @@ pub fn leaves<'t, N: Node<'t>>(node: N, name: &[u8]) -> Result<Children> {
 /// `-E2BIG`, `-ENOMEM`.
 pub fn names_of<'t, N: Node<'t>>(head: Option<N>, pmid: MetricId) -> Result<Names> {
     let mut found = Names::default();
-    let mut path = Vec::new();
     let mut next = head;
     while let Some(node) = next {
         next = node.chained();
         if node.pmid() == pmid {
-            path.clear();
-            path.extend(ancestry(node).map(Node::name));
-            found.push(path.iter().rev().copied())?;
+            found.push_path(node)?;
         }
     }
     Ok(found)
@@ -178,12 +197,17 @@ mod tests {
     /// TREE-12, TREE-34: empty names and components are names.
     #[test]
     fn empty_components() {
-        let tree = Tree::of(&[("w..v", 1), (".z", 2), ("", 3)]);
+        let tree = Tree::of(&[("w..v", 1), (".z", 2), ("", 3), ("u.", 4), ("..", 5)]);
         let node = lookup(tree.top(), b"w.").unwrap();
         assert_eq!(text(&leaves(node, b"w.").unwrap().names), ["w..v"]);
         let mut names = Names::default();
-        names.push([&b""[..]].into_iter()).unwrap();
-        names.push([&b""[..], b""].into_iter()).unwrap();
+        names.push(&[b""]).unwrap();
+        names.push(&[b".", b""]).unwrap();
         assert_eq!((names.text(), names.len()), (&b"\0.\0"[..], 2));
+        for name in ["w..v", ".z", "", "u.", ".."] {
+            let mut names = Names::default();
+            names.push_path(lookup(tree.top(), name.as_bytes()).unwrap()).unwrap();
+            assert_eq!(text(&names), [name]);
+        }
     }
 }

@@ -127,21 +127,36 @@ pub(crate) struct Step<N> {
 /// Visits a node, its following siblings and what is below them: parents first, siblings in the order of the list.
 /// Its memory grows with the depth of the tree only.
 pub(crate) struct Walk<N, D> {
-    open: Vec<Step<N>>,
+    at: Option<Step<N>>,
+    above: Vec<Step<N>>,
     descend: D,
 }
 
 impl<N: Copy, D: Fn(N) -> bool> Walk<N, D> {
     /// A walk that starts at `start` and goes below the nodes that `descend` allows.
     pub(crate) fn new(start: Option<N>, descend: D) -> Walk<N, D> {
-        let open = start.map(|node| Step {
+        let at = start.map(|node| Step {
             node,
             parent: None,
             depth: 0,
         });
         Walk {
-            open: open.into_iter().collect(),
+            at,
+            above: Vec::new(),
             descend,
+        }
+    }
+}
+
+impl<'t, N: Node<'t>, D: Fn(N) -> bool> Walk<N, D> {
+    /// What comes after `step`, when nothing below it is wanted.
+    fn after(&mut self, step: Step<N>) -> Option<Step<N>> {
+        let mut step = step;
+        loop {
+            if let Some(node) = step.node.next() {
+                return Some(Step { node, ..step });
+            }
+            step = self.above.pop()?;
         }
     }
 }
@@ -150,17 +165,23 @@ impl<'t, N: Node<'t>, D: Fn(N) -> bool> Iterator for Walk<N, D> {
     type Item = Step<N>;
 
     fn next(&mut self) -> Option<Step<N>> {
-        let step = self.open.pop()?;
-        if let Some(node) = step.node.next() {
-            self.open.push(Step { node, ..step });
-        }
-        if let Some(node) = step.node.first().filter(|_| (self.descend)(step.node)) {
-            self.open.push(Step {
-                node,
-                parent: Some(step.node),
-                depth: step.depth + 1,
-            });
-        }
+        let step = self.at?;
+        let below = if (self.descend)(step.node) {
+            step.node.first()
+        } else {
+            None
+        };
+        self.at = match below {
+            Some(node) => {
+                self.above.push(step);
+                Some(Step {
+                    node,
+                    parent: Some(step.node),
+                    depth: step.depth + 1,
+                })
+            }
+            None => self.after(step),
+        };
         Some(step)
     }
 }
