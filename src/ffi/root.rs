@@ -100,7 +100,7 @@ struct Answer {
 fn blank<T: Copy>() -> Box<T> {
     const { assert!(!std::mem::needs_drop::<T>()) };
     // SAFETY: the message types, which are all that this is used for, consist of numbers only.
-    unsafe { Box::<T>::new_zeroed().assume_init() }
+    Box::new(unsafe { std::mem::zeroed::<T>() })
 }
 
 /// Asks about a container (ROOT-35). Without a name the length is a process id, and no name is sent (ROOT-36, R-3).
@@ -254,8 +254,8 @@ pub unsafe extern "C" fn pmdaRootProcessStart(
                 0,
             ))
             .inspect_err(|_| {
-                close((*message).infd);
-                close((*message).outfd);
+                close(message.infd);
+                close(message.outfd);
             })?;
         }
         // SAFETY: the caller's contract.

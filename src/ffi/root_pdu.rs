@@ -155,7 +155,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
         // SAFETY: the caller's contract.
         unsafe { arg::store(pid, found.pid) };
         // An empty name is no error for a buffer of no size; else it becomes an empty string.
-        if !name.is_null() && !(found.name.is_empty() && namelen <= 0) {
+        let stored = !found.name.is_empty() || namelen > 0;
+        if stored && !name.is_null() {
             // SAFETY: the caller's contract.
             unsafe { store_text(name, namelen, found.name) }?;
         }

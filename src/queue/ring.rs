@@ -214,7 +214,7 @@ mod tests {
         assert!(ring.events.len() < 100);
         ring.push(1, 1, 0, 77);
         assert_eq!(ring.seek(1).map(|found| *found.2), Some(77));
-        assert_eq!(ring.claim(), [1..10_000]);
+        assert_eq!(ring.claim(), vec![Range { start: 1, end: 10_000 }]);
         ring.consume(0);
         assert_eq!(stored(&ring), [77]);
     }

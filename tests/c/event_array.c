@@ -1,6 +1,7 @@
 /*
  * Handles, records, parameters and the bytes of event arrays: EVENT-1, EVENT-2, EVENT-3, EVENT-4, EVENT-5,
- * EVENT-10, EVENT-11, EVENT-12, EVENT-13, EVENT-14, EVENT-15, EVENT-20, EVENT-21, EVENT-22, EVENT-23, EVENT-25.
+ * EVENT-10, EVENT-11, EVENT-12, EVENT-13, EVENT-14, EVENT-15, EVENT-20, EVENT-21, EVENT-22, EVENT-23, EVENT-24 (the
+ * sequences grow beyond 512 bytes), EVENT-25.
  * Padding is shown for lengths that need none only: what the C library pads with is undefined.
  */
 #include <limits.h>

@@ -1,6 +1,7 @@
 /*
  * Several clients on a queue: each sees each event once, an overflow is reported with its exact count (QUEUE-35),
- * announced clients are places that first fetches fill; E-7, E-8, E-9, E-10, E-11, E-17, QUEUE-13.
+ * announced clients are places that first fetches fill; E-7, E-8, E-9, E-10, E-11, E-17. Empty events take no memory (QUEUE-13), and debug
+ * lines are optional: there are none (QUEUE-60).
  */
 #include "../queue_tools.h"
 
@@ -181,10 +182,30 @@ growth(void)
     pmdaEventEndClient(1);
 }
 
+static void
+empty_events(void)
+{
+    int q = pmdaEventNewQueue("empty", 1), i;
+    pmAtomValue atom;
+
+    client(1, q);
+    seen(q, 1);
+    pmSetDebug("libpmda");
+    for (i = 0; i < 5000; i++)
+	put(q, "");
+    pmClearDebug("libpmda");
+    printf("QUEUE-13 %d", pmdaEventQueueMemory(q, &atom));
+    printf(" %llu\n", (unsigned long long)atom.ull);
+    pmdaEventEndClient(1);
+    printf("E-11 %d", pmdaEventQueueShutdown(q));
+    printf(" %d\n", pmdaEventQueueHandle("empty"));
+}
+
 int
 main(void)
 {
     two_clients();
+    empty_events();
     overflow();
     places();
     growth();
