@@ -1321,6 +1321,90 @@ PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
  * What pmdaroot does for agents and pmcd
  */
 
+/*
+ * Connects to pmdaroot and waits for its introduction (ROOT-30 … ROOT-33). path NULL means the usual place.
+ *
+ * Returns:
+ * A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up (R-9);
+ * PM_ERR_GENERIC when PCP does not say where the usual place is; another negative code.
+ *
+ * Pointers:
+ * path is NULL or a terminated string.
+ */
+PMDA_CALL extern int pmdaRootConnect(const char *path);
+
+/* Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34). */
+PMDA_CALL extern void pmdaRootShutdown(int fd);
+
+/*
+ * Asks for the host name of a container (ROOT-35).
+ *
+ * Returns:
+ * Its length; a NUL is added in buffer, which may be NULL if only the length is wanted. -ENOTCONN without a
+ * connection, -E2BIG when the buffer is too small, what the server says, -1 when sending fails.
+ *
+ * Pointers:
+ * name is NULL or readable for namelen bytes or up to a NUL; buffer is NULL or writable for buflen bytes.
+ */
+PMDA_CALL extern int pmdaRootContainerHostName(int fd, const char *name, int namelen, char *buffer,
+        int buflen);
+
+/*
+ * Asks for the first process of a container (ROOT-35).
+ *
+ * Returns:
+ * Its process id as the server sent it, or a negative code as pmdaRootContainerHostName.
+ *
+ * Pointers:
+ * name is NULL or readable for namelen bytes or up to a NUL.
+ */
+PMDA_CALL extern int pmdaRootContainerProcessID(int fd, const char *name, int namelen);
+
+/*
+ * Asks for the control group of a container (ROOT-35).
+ *
+ * Returns:
+ * As pmdaRootContainerHostName.
+ *
+ * Pointers:
+ * As pmdaRootContainerHostName.
+ */
+PMDA_CALL extern int pmdaRootContainerCGroupName(int fd, const char *name, int namelen, char *buffer,
+        int buflen);
+
+/*
+ * Has an agent started (ROOT-37). args is its command line.
+ *
+ * Returns:
+ * 0 with process and descriptors stored, -1 for descriptors that the server did not pass on; else a negative code.
+ * A descriptor that nobody wants is closed (R-7).
+ *
+ * Pointers:
+ * name and args are each NULL or readable for their lengths or up to a NUL; the other pointers are each NULL or
+ * valid for one write.
+ */
+PMDA_CALL extern int pmdaRootProcessStart(int fd, int ipctype, const char *name, int namelen,
+        const char *args, int argslen, int *pid, int *infd, int *outfd);
+
+/*
+ * Asks whether an agent has ended (ROOT-38).
+ *
+ * Returns:
+ * The process that has ended with its status as waitpid gives it in status; 0 when none has, or a negative
+ * number.
+ *
+ * Pointers:
+ * status is NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaRootProcessWait(int fd, int pid, int *status);
+
+/*
+ * Has an agent terminated (ROOT-39).
+ *
+ * Returns:
+ * 0, or a negative code.
+ */
+PMDA_CALL extern int pmdaRootProcessTerminate(int fd, int pid);
 
 #ifdef __cplusplus
 }

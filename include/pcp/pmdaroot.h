@@ -84,6 +84,118 @@ typedef struct {
     int			zeroed;
 } __pmdaRootPDUStop;
 
+/* Sends the introduction of a server (ROOT-20). */
+PMDA_CALL extern int __pmdaSendRootPDUInfo(int fd, int features, int status);
+
+/*
+ * Receives the introduction of a server (ROOT-12).
+ *
+ * Pointers:
+ * version and features are each NULL or valid for one write.
+ */
+PMDA_CALL extern int __pmdaRecvRootPDUInfo(int fd, int *version, int *features);
+
+/*
+ * Sends a question or an answer about a container (ROOT-21): exactly namelen bytes of name.
+ *
+ * Pointers:
+ * name is NULL or readable for namelen bytes or up to a NUL.
+ */
+PMDA_CALL extern int __pmdaSendRootPDUContainer(int fd, int type, int pid, const char *name, int namelen,
+        int status);
+
+/*
+ * Receives a message about a container into buf (ROOT-12, R-2).
+ *
+ * Pointers:
+ * buf is NULL or writable for buflen bytes.
+ */
+PMDA_CALL extern int __pmdaRecvRootPDUContainer(int fd, int type, void *buf, int buflen);
+
+/*
+ * Takes a message about a container apart (ROOT-22, R-5).
+ *
+ * Returns:
+ * The length of the name, to which a NUL is added in the buffer; -EINVAL when the message is too short for it,
+ * -E2BIG when the buffer is.
+ *
+ * Pointers:
+ * buf is NULL or readable for blen bytes; pid is NULL or valid for one write; name is NULL or writable for
+ * namelen bytes.
+ */
+PMDA_CALL extern int __pmdaDecodeRootPDUContainer(void *buf, int blen, int *pid, char *name, int namelen);
+
+/*
+ * Asks for an agent to be started (ROOT-23).
+ *
+ * Pointers:
+ * name and args are each NULL or readable for their lengths or up to a NUL.
+ */
+PMDA_CALL extern int __pmdaSendRootPDUStartReq(int fd, int ipctype, const char *name, int namelen,
+        const char *args, int argslen);
+
+/*
+ * Receives a request to start an agent into buf (ROOT-12, R-1).
+ *
+ * Pointers:
+ * buf is NULL or writable for buflen bytes.
+ */
+PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int fd, void *buf, int buflen);
+
+/*
+ * Tells that an agent was started, and passes its descriptors on; the caller still owns them (ROOT-24).
+ *
+ * Pointers:
+ * name is NULL or readable for namelen bytes or up to a NUL.
+ */
+PMDA_CALL extern int __pmdaSendRootPDUStart(int fd, int pid, int infd, int outfd, const char *name,
+        int namelen, int status);
+
+/*
+ * Receives the answer to a request to start an agent into buf, with the descriptors that came along, or -1, in
+ * its fields infd and outfd (ROOT-25, R-6, R-7). They are the caller's, and closed on exec.
+ *
+ * Pointers:
+ * buf is NULL or writable for buflen bytes.
+ */
+PMDA_CALL extern int __pmdaRecvRootPDUStart(int fd, void *buf, int buflen);
+
+/*
+ * Takes a request to start an agent, or the answer, apart (ROOT-26, R-4).
+ *
+ * Returns:
+ * 0; -EINVAL when the message is too short for what is wanted or a length in it is impossible, -E2BIG when a
+ * buffer is too small: then nothing is stored.
+ *
+ * Pointers:
+ * buf is NULL or readable for blen bytes; each other pointer is NULL or valid for one write, those of texts for
+ * as many bytes as their sizes say.
+ */
+PMDA_CALL extern int __pmdaDecodeRootPDUStart(void *buf, int blen, int *pid, int *infd, int *outfd,
+        int *ipctype, char *name, int namesz, char *args, int argssz);
+
+/* Sends a question or an answer about the end of an agent (ROOT-27). */
+PMDA_CALL extern int __pmdaSendRootPDUStop(int fd, int type, int pid, int code, int force, int status);
+
+/*
+ * Receives a message about the end of an agent into buf (ROOT-12).
+ *
+ * Pointers:
+ * buf is NULL or writable for buflen bytes.
+ */
+PMDA_CALL extern int __pmdaRecvRootPDUStop(int fd, int type, void *buf, int buflen);
+
+/*
+ * Takes a message about the end of an agent apart (ROOT-27). len is ignored, as it always was: the buffer holds a
+ * whole message, which has one size.
+ *
+ * Returns:
+ * 0, or -EINVAL without a message.
+ *
+ * Pointers:
+ * buf is NULL or points to a whole message; each other pointer is NULL or valid for one write.
+ */
+PMDA_CALL extern int __pmdaDecodeRootPDUStop(void *buf, int len, int *pid, int *code, int *force);
 
 #ifdef __cplusplus
 }
