@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use pcp_pmda::ffi::types::*;
+use pcp_pmda::ffi::types_root::*;
 use support::{profile_dir, root};
 
 /// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place of each field.
@@ -55,6 +56,11 @@ layout! {
     pmInDomProfile { indom, state, instances_len, instances }
     pmProfile { state, profile_len, profile }
     pmLabelSet { inst, nlabels, json, labels, hash }
+    __pmdaRootPDUHdr { r#type, length, status, version }
+    __pmdaRootPDUInfo { hdr, features, zeroed }
+    __pmdaRootPDUContainer { hdr, pid, namelen, name }
+    __pmdaRootPDUStart { hdr, pid, infd, outfd, ipctype, namelen, argslen, name, args }
+    __pmdaRootPDUStop { hdr, pid, code, force, zeroed }
 }
 
 /// The methods: one structure in Rust, a union of structures in C that all begin alike.
@@ -86,16 +92,7 @@ fn method_layout() -> Vec<(String, usize)> {
 const ONLY_C: &str = "
     sizeof(__pmDSO) offsetof(__pmDSO,domain) offsetof(__pmDSO,name) offsetof(__pmDSO,init) offsetof(__pmDSO,handle)
     offsetof(__pmDSO,ctx_last_prof) offsetof(__pmDSO,dispatch)
-    sizeof(pmdaIoType) sizeof(__pmdaRootServerFeature) sizeof(__pmdaRootPDUHdr) offsetof(__pmdaRootPDUHdr,type)
-    offsetof(__pmdaRootPDUHdr,length) offsetof(__pmdaRootPDUHdr,status) offsetof(__pmdaRootPDUHdr,version)
-    sizeof(__pmdaRootPDUInfo) offsetof(__pmdaRootPDUInfo,features) offsetof(__pmdaRootPDUInfo,zeroed)
-    sizeof(__pmdaRootPDUContainer) offsetof(__pmdaRootPDUContainer,pid) offsetof(__pmdaRootPDUContainer,namelen)
-    offsetof(__pmdaRootPDUContainer,name)
-    sizeof(__pmdaRootPDUStart) offsetof(__pmdaRootPDUStart,pid) offsetof(__pmdaRootPDUStart,infd)
-    offsetof(__pmdaRootPDUStart,outfd) offsetof(__pmdaRootPDUStart,ipctype) offsetof(__pmdaRootPDUStart,namelen)
-    offsetof(__pmdaRootPDUStart,argslen) offsetof(__pmdaRootPDUStart,name) offsetof(__pmdaRootPDUStart,args)
-    sizeof(__pmdaRootPDUStop) offsetof(__pmdaRootPDUStop,pid) offsetof(__pmdaRootPDUStop,code)
-    offsetof(__pmdaRootPDUStop,force) offsetof(__pmdaRootPDUStop,zeroed)";
+    sizeof(pmdaIoType) sizeof(__pmdaRootServerFeature)";
 
 /// The values of C expressions with the installed headers, or with ours.
 fn c_layout(test: &str, ours: bool, expressions: &[String]) -> Vec<usize> {
