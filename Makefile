@@ -3,13 +3,15 @@
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
 
 .PHONY: all setup demo check bench headers requirements compatibility install uninstall deb deb-test check-trixie check-sid clean
 
 all:
-	PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) INCLUDEDIR=$(INCLUDEDIR)/pcp cargo build --release
+	cargo build --release
 
 # What the demo, the tests and the benchmarks need: packages by apt, PCP's tools and agents below target/pcp.
 setup:
@@ -56,11 +58,17 @@ install: all
 	ln -sf libpcp_pmda.so.3 $(DESTDIR)$(LIBDIR)/libpcp_pmda.so
 	install -D -m 644 $(RELEASE)/libpcp_pmda.a $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pcp include/pcp/pmda.h include/pcp/pmdaroot.h
-	install -D -m 644 $(RELEASE)/libpcp_pmda.pc $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \
+	    $(RELEASE)/libpcp_pmda.pc > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
+	packaging/man-links.sh $(DESTDIR)$(MANDIR)/man3
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md SECURITY.md docs/*.md
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc)
 	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/pcp/,pmda.h pmdaroot.h)
+	packaging/man-links.sh --remove $(DESTDIR)$(MANDIR)/man3
+	rm -rf $(DESTDIR)$(DOCDIR)
 
 clean:
 	cargo clean

@@ -127,24 +127,22 @@ fn install_executable(directory: &Path, file: &Path, text: &str) -> io::Result<(
     fs::set_permissions(file, fs::Permissions::from_mode(0o755))
 }
 
-/// Fills in `pcp_pmda.pc.in`. PREFIX, LIBDIR and INCLUDEDIR come from the environment (`make install`).
+/// Fills in `pcp_pmda.pc.in` and puts the file beside the library. `make install` changes the directories in it.
 fn pkgconfig(libpcp: &pkg_config::Library, out: &Path) {
     println!("cargo::rerun-if-changed=pcp_pmda.pc.in");
-    let setting = |name: &str, default: &str| {
-        println!("cargo::rerun-if-env-changed={name}");
-        env::var(name).unwrap_or_else(|_| default.to_owned())
-    };
     let pcp_include = libpcp
         .include_paths
         .first()
         .map_or_else(|| "/usr/include/pcp".to_owned(), |path| path.display().to_string());
     let text = fs::read_to_string("pcp_pmda.pc.in")
         .expect("pcp_pmda.pc.in is part of the sources")
-        .replace("@PREFIX@", &setting("PREFIX", "/usr/local"))
-        .replace("@LIBDIR@", &setting("LIBDIR", "${exec_prefix}/lib"))
-        .replace("@INCLUDEDIR@", &setting("INCLUDEDIR", "${prefix}/include"))
+        .replace("@PREFIX@", "/usr/local")
+        .replace("@LIBDIR@", "${exec_prefix}/lib")
+        .replace("@INCLUDEDIR@", "${prefix}/include")
         .replace("@PCP_INCLUDEDIR@", &pcp_include)
-        .replace("@LIBS_PRIVATE@", "-lpthread -ldl -lm -lgcc_s")
+        .replace("@LIBS_PRIVATE@", "-lgcc_s -lutil -lrt -lpthread -lm -ldl")
         .replace("@VERSION@", &libpcp.version);
-    fs::write(out.join("libpcp_pmda.pc"), text).expect("OUT_DIR is writable");
+    // target/PROFILE/build/PACKAGE/out
+    let beside = out.ancestors().nth(3).expect("OUT_DIR lies in the directory of the profile");
+    fs::write(beside.join("libpcp_pmda.pc"), text).expect("the directory of the profile is writable");
 }
