@@ -143,6 +143,9 @@ fn pkgconfig(libpcp: &pkg_config::Library, out: &Path) {
         .replace("@LIBS_PRIVATE@", "-lgcc_s -lutil -lrt -lpthread -lm -ldl")
         .replace("@VERSION@", &libpcp.version);
     // target/PROFILE/build/PACKAGE/out
-    let beside = out.ancestors().nth(3).expect("OUT_DIR lies in the directory of the profile");
+    let beside = out
+        .ancestors()
+        .nth(3)
+        .expect("OUT_DIR lies in the directory of the profile");
     fs::write(beside.join("libpcp_pmda.pc"), text).expect("the directory of the profile is writable");
 }

@@ -22,3 +22,4 @@ pub mod profile;
 pub mod queue;
 pub mod root;
 pub mod setup;
+pub mod wire;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::dynamic::Registrations;
 use super::fetch_state::FetchState;
+use super::session::Session;
 use super::types::{pmDesc, pmID, pmdaExt, pmdaInterface};
 use crate::libpcp::log;
 
@@ -36,6 +37,8 @@ pub(crate) struct Private {
     pub(super) fetch: FetchState,
     /// The agent's own trees of dynamic names (DYN-1).
     pub(super) dynamic: Registrations,
+    /// The main loop's part.
+    pub(super) session: Session,
 }
 
 impl Private {
@@ -50,6 +53,7 @@ impl Private {
             user: AtomicPtr::new(ptr::null_mut()),
             fetch: FetchState::default(),
             dynamic: Registrations::new(),
+            session: Session::new(),
         }
     }
 }

@@ -73,10 +73,15 @@ pub(crate) fn flush(journal: &mut Journal) {
 
 /// The text of an error code, as `pmErrStr` gives it.
 pub(crate) fn errstr(error: Error) -> String {
+    errstr_of(error.code())
+}
+
+/// The text of any code, also of those that are not errors.
+pub(crate) fn errstr_of(code: c_int) -> String {
     let mut buffer = [0 as c_char; pcp::PM_MAXERRMSGLEN as usize];
     // SAFETY: the buffer has the length that is passed along, and pmErrStr_r terminates what it writes.
     let text = unsafe {
-        pcp::pmErrStr_r(error.code(), buffer.as_mut_ptr(), buffer.len() as c_int);
+        pcp::pmErrStr_r(code, buffer.as_mut_ptr(), buffer.len() as c_int);
         CStr::from_ptr(buffer.as_ptr())
     };
     text.to_string_lossy().into_owned()
@@ -111,4 +116,31 @@ pub(crate) fn os_text(errno: i32) -> String {
         CStr::from_ptr(buffer.as_ptr())
     };
     text.to_string_lossy().into_owned()
+}
+
+/// A warning as PCP 7 writes it beside the log: time with microseconds, severity, text (MAIN-31).
+pub(crate) fn warning(text: &str) {
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let seconds = libc::time_t::try_from(since.as_secs()).unwrap_or(0);
+    let mut stamp = [0 as c_char; 64];
+    // SAFETY: the structure has nothing but integers and a pointer, which localtime_r fills; strftime terminates what it
+    // writes into the buffer of the given length.
+    let stamp = unsafe {
+        let mut parts: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&raw const seconds, &raw mut parts);
+        libc::strftime(
+            stamp.as_mut_ptr(),
+            stamp.len(),
+            c"%a %b %d %H:%M:%S".as_ptr(),
+            &raw const parts,
+        );
+        CStr::from_ptr(stamp.as_ptr())
+    };
+    let line = format!(
+        "[{}.{:06}] Warning: {text}\n",
+        stamp.to_string_lossy(),
+        since.subsec_micros()
+    );
+    trace(line.as_bytes());
 }

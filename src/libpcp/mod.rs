@@ -7,6 +7,7 @@ pub(crate) mod attribute;
 pub(crate) mod bindings;
 pub(crate) mod config;
 pub(crate) mod getopt;
+pub(crate) mod ipc;
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pmns;

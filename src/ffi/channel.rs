@@ -1,0 +1,90 @@
+//! Descriptors as streams of PDUs: one system call for a PDU wherever the kernel allows it.
+
+use std::ffi::c_int;
+use std::io::{self, Read};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+use crate::libpcp::ipc;
+use crate::libpcp::log::{self, Debug};
+use crate::wire::trace::{self, Ring, Way};
+use crate::wire::{Kind, number};
+
+/// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
+static RECENT: Mutex<Ring> = Mutex::new(Ring::new());
+
+/// A descriptor that belongs to the agent; it is never closed here (CONN-9).
+#[derive(Clone, Copy)]
+pub(super) struct Channel(pub(super) c_int);
+
+impl Read for Channel {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an error.
+        let count = unsafe { libc::read(self.0, out.as_mut_ptr().cast(), out.len()) };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl Channel {
+    /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions do not cut it
+    /// short, and a descriptor that does not block is waited for (WIRE-23).
+    pub(super) fn send(self, pdu: &[u8]) -> Result<()> {
+        ipc::ignore_sigpipe();
+        let kind = Kind(number(pdu, 4).unwrap_or(0));
+        self.show(Way::Out, pdu);
+        let mut rest = pdu;
+        while !rest.is_empty() {
+            // SAFETY: the buffer is valid for reads of its length. A descriptor that is not open is an error.
+            let count = unsafe { libc::write(self.0, rest.as_ptr().cast(), rest.len()) };
+            match usize::try_from(count) {
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(_) => self.recover(&io::Error::last_os_error())?,
+            }
+        }
+        RECENT.lock().note(Way::Out, kind, self.0, pdu.len());
+        Ok(())
+    }
+
+    /// What to do after a failed write: go on at once, wait, or give up.
+    fn recover(self, error: &io::Error) -> Result<()> {
+        match error.raw_os_error() {
+            Some(libc::EINTR) => Ok(()),
+            Some(libc::EAGAIN) => {
+                self.wait(libc::POLLOUT);
+                Ok(())
+            }
+            code => Err(code.map_or(Error::GENERIC, Error::os)),
+        }
+    }
+
+    /// Waits until the descriptor is ready; an interruption ends the wait early, and the caller tries again.
+    pub(super) fn wait(self, events: libc::c_short) {
+        let mut entry = libc::pollfd {
+            fd: self.0,
+            events,
+            revents: 0,
+        };
+        // SAFETY: one entry, valid for reads and writes during the call.
+        unsafe { libc::poll(&raw mut entry, 1, -1) };
+    }
+
+    /// Takes note of a PDU that was received.
+    pub(super) fn note_received(self, pdu: &[u8]) {
+        self.show(Way::In, pdu);
+        let kind = Kind(number(pdu, 4).unwrap_or(0));
+        RECENT.lock().note(Way::In, kind, self.0, pdu.len());
+    }
+
+    fn show(self, way: Way, pdu: &[u8]) {
+        if log::debug(Debug::Pdu) {
+            log::trace(trace::dump(std::process::id(), way, self.0, pdu).as_bytes());
+        }
+    }
+}
+
+/// Shows the PDUs that went by last.
+pub(super) fn show_recent() {
+    let text = RECENT.lock().lines();
+    log::trace(text.as_bytes());
+}

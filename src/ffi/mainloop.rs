@@ -1,0 +1,191 @@
+//! The main loop: `pmdaMain`, `__pmdaMainPDU`, `__pmdaInFd` and `pmdaSendError`.
+
+use std::ffi::c_int;
+
+use super::channel::Channel;
+use super::dispatch::{self, Agent};
+use super::guard::guard;
+use super::types::pmdaInterface;
+use super::{private, session};
+use crate::error::{Error, Result};
+use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::{PCP7, PMAPI};
+use crate::log::Level;
+use crate::setup;
+use crate::wire::receive::{Failure, Reach};
+
+/// What a loop that cannot start returns (MAIN-3).
+const NO_START: c_int = -1;
+
+/// Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
+///
+/// # Safety
+/// As [`__pmdaMainPDU`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaMain(dispatch: *mut pmdaInterface) {
+    guard(|| {
+        // SAFETY: the contract is passed on. The loop owns the stream until it ends, so it may read ahead.
+        while unsafe { serve_one(dispatch, Reach::Ahead) }.is_ok_and(|status| status >= 0) {}
+    });
+}
+
+/// Reads one PDU and serves it, and touches no byte beyond it.
+///
+/// # Returns
+/// 0 for a PDU that was served, whatever came of it; `PM_ERR_EOF` at the end of the stream; another negative number
+/// when the stream cannot be read, or the agent was not set up (MAIN-2, MAIN-3).
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table with a valid extension, whose methods follow their contracts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaMainPDU(dispatch: *mut pmdaInterface) -> c_int {
+    guard(|| {
+        // SAFETY: the contract is passed on.
+        unsafe { serve_one(dispatch, Reach::Exact) }
+    })
+}
+
+/// The descriptor that PDUs arrive on, for agents that wait on several.
+///
+/// # Returns
+/// The descriptor; -1 for an interface version that does not exist.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table with a valid extension.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
+    guard(|| {
+        if dispatch.is_null() {
+            return -1;
+        }
+        // SAFETY: not NULL, hence valid by the contract above.
+        unsafe {
+            if !is_supported(dispatch) || (*dispatch).ext.is_null() {
+                return -1;
+            }
+            (*(*dispatch).ext).e_infd
+        }
+    })
+}
+
+/// Sends a status to pmcd that is no reply, or instead of one (CONN-10). The outcome is ignored.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table with a valid extension.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSendError(dispatch: *mut pmdaInterface, error: c_int) {
+    guard(|| {
+        // SAFETY: NULL or valid by the contract above.
+        unsafe {
+            let Some(ext) = dispatch.as_ref().map(|table| table.ext).filter(|ext| !ext.is_null()) else {
+                return;
+            };
+            let _ = dispatch::send_error(session::of(ext), Channel((*ext).e_outfd), error);
+        }
+    });
+}
+
+/// Whether the interface version exists; says so if not.
+///
+/// # Safety
+/// `dispatch` is valid.
+unsafe fn is_supported(dispatch: *const pmdaInterface) -> bool {
+    // SAFETY: valid by the contract above.
+    let interface = unsafe { (*dispatch).comm.interface() };
+    if !setup::supported(interface) {
+        let text = format!("PMDA interface version {interface} not supported");
+        log::notify(Level::Crit, text.as_bytes());
+    }
+    setup::supported(interface)
+}
+
+/// The body of the loop (MAIN-4).
+///
+/// # Safety
+/// As [`__pmdaMainPDU`].
+unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int> {
+    // SAFETY: the contract is passed on.
+    let Some(agent) = (unsafe { enter(dispatch) }) else {
+        return Ok(NO_START);
+    };
+    // SAFETY: `enter` has found both structures valid.
+    let channel = Channel(unsafe { (*agent.ext).e_infd });
+    let pdu = agent
+        .session
+        .receive(channel, reach)
+        .map_err(|failure| end(channel, failure))?;
+    let (kind, from) = (pdu.header.kind, pdu.header.from);
+    if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
+        log::notify(
+            Level::Debug,
+            format!("__pmdaMainPDU: got PDU type {kind} from pmcd").as_bytes(),
+        );
+    }
+    // SAFETY: the structures stay valid while callbacks run, which may change every field, so each is read at its time.
+    unsafe {
+        private::refresh(agent.dispatch);
+        if agent.interface() >= dispatch::WITH_CONTEXT {
+            (*agent.ext).e_context = from;
+        }
+        let verdict = (*agent.ext).e_checkCallBack.map_or(0, |callback| callback());
+        if verdict < 0 {
+            agent.refuse(kind, verdict);
+        } else {
+            agent.serve(&pdu);
+            if let Some(callback) = (*agent.ext).e_doneCallBack {
+                callback();
+            }
+        }
+    }
+    agent.session.recycle(pdu);
+    Ok(0)
+}
+
+/// The agent behind a dispatch table, if it may be served. The checks are made until they have been passed once
+/// (MAIN-3).
+///
+/// # Safety
+/// As [`__pmdaMainPDU`].
+unsafe fn enter(dispatch: *mut pmdaInterface) -> Option<Agent> {
+    // SAFETY: NULL or valid by the contract above.
+    unsafe {
+        let table = dispatch.as_ref().map(|table| (table.ext, table.status));
+        let Some((ext, status)) = table.filter(|(ext, _)| !ext.is_null()) else {
+            log::notify(Level::Err, b"PMDA Initialisation Failed");
+            return None;
+        };
+        let session = session::of(ext);
+        if !session.has_begun() {
+            if status != 0 {
+                log::notify(Level::Err, b"PMDA Initialisation Failed");
+                return None;
+            }
+            if !is_supported(dispatch) {
+                return None;
+            }
+            (*dispatch).comm = (*dispatch).comm.with_pmapi(PMAPI);
+            session.begin();
+        }
+        Some(Agent { dispatch, ext, session })
+    }
+}
+
+/// Says why there are no more PDUs (MAIN-2, MAIN-32).
+fn end(channel: Channel, failure: Failure) -> Error {
+    say_failure(channel, failure);
+    if failure.code() != Error::EOF {
+        let text = format!("IPC Error: {}", log::errstr(failure.code()));
+        log::notify(Level::Err, text.as_bytes());
+    }
+    failure.code()
+}
+
+/// Logs the details of a failed read; PCP 7 does so only under -Dpdu (WIRE-60).
+pub(super) fn say_failure(channel: Channel, failure: Failure) {
+    if PCP7 && !log::debug(Debug::Pdu) {
+        return;
+    }
+    for line in failure.lines(channel.0, log::errstr) {
+        log::notify(Level::Err, line.as_bytes());
+    }
+}

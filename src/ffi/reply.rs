@@ -1,0 +1,255 @@
+//! Replies from the structures that methods filled: C's memory is looked at once, and encoded at once.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::arg;
+use super::types::{pmDesc, pmID, pmInResult, pmLabel, pmLabelSet, pmValue, pmValueBlock, pmdaResult};
+use crate::error::{Error, Result};
+use crate::ident::{InDom, MetricId};
+use crate::labels::Place;
+use crate::wire::block;
+use crate::wire::encode::{LabelSet, Reply, entry_size};
+
+/// `PM_VAL_DPTR` and `PM_VAL_SPTR`; every other format is sent as values in place (WIRE-50).
+const POINTERS: [c_int; 2] = [1, 2];
+
+/// RESULT, the reply to a fetch (MAIN-20).
+///
+/// # Errors
+/// As `wire::encode::Values`; `PM_ERR_GENERIC` for a NULL result or value set (WIRE-74).
+///
+/// # Safety
+/// `result` is NULL or valid with `numpmid` value sets, each NULL or valid with its values and value blocks.
+pub(super) unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Result<()> {
+    if result.is_null() {
+        return Err(Error::GENERIC);
+    }
+    // SAFETY: not NULL, hence valid with so many value sets by the contract above.
+    let (flags, sets) = unsafe {
+        let first = (&raw const (*result).vset).cast::<*const super::types::pmValueSet>();
+        ((*result).timestamp.tv_sec as u32, arg::slice(first, (*result).numpmid))
+    };
+    let mut size = 0_usize;
+    for set in sets {
+        // SAFETY: each is NULL or valid.
+        let numval = unsafe { set.as_ref() }.ok_or(Error::GENERIC)?.numval;
+        size = size.checked_add(entry_size(numval)).ok_or(Error::TOOBIG)?;
+    }
+    let mut values = reply.result(flags, sets.len(), size)?;
+    for set in sets {
+        // SAFETY: valid, as was seen above, with `numval` values behind the head.
+        let (metric, numval, format, list) = unsafe {
+            let numval = (**set).numval;
+            let first = (&raw const (**set).vlist).cast::<pmValue>();
+            (
+                MetricId((**set).pmid),
+                numval,
+                (**set).valfmt,
+                arg::slice(first, numval),
+            )
+        };
+        if list.is_empty() {
+            values.none(metric, numval)?;
+        } else if POINTERS.contains(&format) {
+            // SAFETY: with these formats the values are pointers, to valid blocks or NULL.
+            let blocks = list
+                .iter()
+                .map(|value| (value.inst, unsafe { block_bytes(value.value.pval) }));
+            values.blocks(metric, format, blocks)?;
+        } else {
+            // SAFETY: with any other format the values are numbers.
+            let words = list
+                .iter()
+                .map(|value| (value.inst, unsafe { value.value.lval }.cast_unsigned()));
+            values.words(metric, format, words)?;
+        }
+    }
+    values.finish()
+}
+
+/// The bytes of a value block, header included.
+///
+/// # Safety
+/// `block` is NULL or a valid value block that stays unchanged for `'a`.
+unsafe fn block_bytes<'a>(block: *const pmValueBlock) -> Option<&'a [u8]> {
+    if block.is_null() {
+        return None;
+    }
+    // SAFETY: not NULL, hence valid by the contract above: a header word, which may be unaligned as far as we know, and
+    // the length that it tells.
+    unsafe {
+        let header = block.cast::<u32>().read_unaligned();
+        Some(std::slice::from_raw_parts(block.cast::<u8>(), block::length(header)))
+    }
+}
+
+/// DESC; what the method wrote is sent unchecked.
+pub(super) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
+    // SAFETY: the units are 32 bits without padding; they are sent as one number (WIRE-42).
+    let units = unsafe { (&raw const desc.units).cast::<u32>().read_unaligned() };
+    reply.desc([
+        desc.pmid,
+        desc.type_.cast_unsigned(),
+        desc.indom,
+        desc.sem.cast_unsigned(),
+        units,
+    ])
+}
+
+/// INSTANCE; either list may be missing.
+///
+/// # Errors
+/// `PM_ERR_GENERIC` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
+///
+/// # Safety
+/// `list` is NULL or valid; its lists are NULL or have `numinst` elements; names are NULL or C strings.
+pub(super) unsafe fn instances(reply: &mut Reply, list: *const pmInResult) -> Result<()> {
+    // SAFETY: NULL or valid by the contract above.
+    let list = unsafe { list.as_ref() }.ok_or(Error::GENERIC)?;
+    // SAFETY: NULL or as long as the contract above says.
+    let (ids, names) = unsafe {
+        (
+            arg::slice(list.instlist, list.numinst),
+            arg::slice(list.namelist, list.numinst),
+        )
+    };
+    let entries = (0..usize::try_from(list.numinst).unwrap_or(0)).map(|index| {
+        // SAFETY: NULL or a C string by the contract above.
+        let name = names.get(index).and_then(|name| unsafe { arg::bytes(*name) });
+        (ids.get(index).copied(), name)
+    });
+    reply.instances(InDom(list.indom), entries)
+}
+
+/// An instance list that a method made: each name, both lists and the structure are blocks of their own.
+pub(super) struct OwnedInstances(pub(super) *mut pmInResult);
+
+impl Drop for OwnedInstances {
+    fn drop(&mut self) {
+        // SAFETY: NULL or a list that the method handed over, in blocks from malloc.
+        unsafe {
+            let Some(list) = self.0.as_ref() else { return };
+            for name in arg::slice(list.namelist, list.numinst) {
+                libc::free(name.cast::<c_void>());
+            }
+            libc::free(list.namelist.cast::<c_void>());
+            libc::free(list.instlist.cast::<c_void>());
+            libc::free(self.0.cast::<c_void>());
+        }
+    }
+}
+
+/// PMNS_IDS.
+pub(super) fn id(reply: &mut Reply, status: c_int, metric: pmID) -> Result<()> {
+    reply.ids(status, MetricId(metric))
+}
+
+/// Names that a method made: one block with pointers and strings, and one with states.
+pub(super) struct OwnedNames {
+    pub(super) names: *mut *mut c_char,
+    pub(super) states: *mut c_int,
+}
+
+impl OwnedNames {
+    /// PMNS_NAMES.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` when there are no names in spite of the count (WIRE-74); `PM_ERR_TOOBIG`.
+    ///
+    /// # Safety
+    /// The names are NULL or `count` pointers to C strings, or NULL; the states are NULL or `count` numbers.
+    pub(super) unsafe fn encode(&self, reply: &mut Reply, count: c_int, with_states: bool) -> Result<()> {
+        if self.names.is_null() && count > 0 {
+            return Err(Error::GENERIC);
+        }
+        // SAFETY: as long as the contract above says.
+        let (names, states) = unsafe { (arg::slice(self.names, count), arg::slice(self.states, count)) };
+        // SAFETY: each is NULL or a C string.
+        let texts = names
+            .iter()
+            .map(|name| unsafe { arg::bytes(*name) }.unwrap_or_default());
+        let states = (with_states && !self.states.is_null()).then_some(states);
+        reply.names(texts, states)
+    }
+}
+
+impl Drop for OwnedNames {
+    fn drop(&mut self) {
+        // SAFETY: NULL or blocks from malloc that the method handed over.
+        unsafe {
+            libc::free(self.names.cast::<c_void>());
+            libc::free(self.states.cast::<c_void>());
+        }
+    }
+}
+
+/// TEXT.
+///
+/// # Errors
+/// `PM_ERR_TEXT` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
+///
+/// # Safety
+/// `text` is NULL or a C string.
+pub(super) unsafe fn text(reply: &mut Reply, ident: u32, text: *const c_char) -> Result<()> {
+    // SAFETY: NULL or a C string by the contract above.
+    let text = unsafe { arg::bytes(text) }.ok_or(Error::TEXT)?;
+    reply.text(ident, text)
+}
+
+/// LABEL with the first `count` sets.
+///
+/// # Errors
+/// `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
+///
+/// # Safety
+/// `sets` is NULL or has `count` valid label sets.
+pub(super) unsafe fn labels(
+    reply: &mut Reply,
+    ident: u32,
+    kind: c_int,
+    sets: *const pmLabelSet,
+    count: c_int,
+) -> Result<()> {
+    if sets.is_null() && count > 0 {
+        return Err(Error::GENERIC);
+    }
+    // SAFETY: as long as the contract above says.
+    let sets = unsafe { arg::slice(sets, count) };
+    // SAFETY: each set is valid by the contract above.
+    reply.labels(ident, kind, sets.iter().map(|set| unsafe { label_set(set) }))
+}
+
+/// A label set as the codec takes it.
+///
+/// # Safety
+/// The set is valid: its text has `jsonlen` bytes and its array `nlabels` elements, or they are NULL.
+unsafe fn label_set(set: &pmLabelSet) -> LabelSet<'_> {
+    // SAFETY: as long as the contract above says, or NULL.
+    let (json, labels) = unsafe {
+        (
+            arg::slice(set.json.cast::<u8>(), set.jsonlen() as c_int),
+            arg::slice(set.labels, set.nlabels),
+        )
+    };
+    LabelSet {
+        inst: set.inst,
+        count: if labels.is_empty() {
+            set.nlabels.min(0)
+        } else {
+            set.nlabels
+        },
+        json,
+        labels: labels.iter().map(place).collect(),
+    }
+}
+
+/// A label as C sees it, in our terms. The widths are those of the bit fields.
+fn place(raw: &pmLabel) -> Place {
+    Place {
+        name: raw.name() as u16,
+        name_len: raw.namelen() as u8,
+        flags: raw.flags() as u8,
+        value: raw.value() as u16,
+        value_len: raw.valuelen() as u16,
+    }
+}

@@ -1,0 +1,23 @@
+//! What libpcp remembers about descriptors: agents call its own PDU functions on them (CONN-8).
+
+use std::ffi::c_int;
+
+use super::bindings::{__pmIgnoreSignalPIPE, __pmSetSocketIPC, __pmSetVersionIPC};
+
+/// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
+pub(crate) fn set_version(fd: c_int, version: c_int) {
+    // SAFETY: the function takes plain numbers, and refuses descriptors that do not exist.
+    unsafe { __pmSetVersionIPC(fd, version) };
+}
+
+/// Tells libpcp that a descriptor is an inet socket. Nothing depends on the outcome.
+pub(crate) fn set_socket(fd: c_int) {
+    // SAFETY: as above.
+    unsafe { __pmSetSocketIPC(fd) };
+}
+
+/// Has SIGPIPE ignored, unless the agent has taken care of it; libpcp does it once a process (WIRE-21).
+pub(crate) fn ignore_sigpipe() {
+    // SAFETY: the function has no preconditions.
+    unsafe { __pmIgnoreSignalPIPE() };
+}

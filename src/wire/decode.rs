@@ -1,0 +1,329 @@
+//! The requests, apart from the store: bytes in, borrowed values out.
+//!
+//! Each function takes a whole PDU, header included, and accepts exactly what PCP 7 accepts (WIRE-60). A PDU that is
+//! refused costs nothing but itself (WIRE-15).
+
+#![forbid(unsafe_code)]
+
+use super::{HEADER, count, number, padded, word};
+use crate::error::{Error, Result};
+use crate::ident::{InDom, MetricId};
+
+/// The longest attribute value that is passed on, plus one (ATTR).
+const MAX_ATTRIBUTE: usize = 4096;
+
+/// The most credentials that one PDU may hold.
+const MAX_CREDENTIALS: usize = 1024;
+
+/// `PM_ERR_IPC` for everything that is not there or not right.
+fn checked<T>(value: Option<T>) -> Result<T> {
+    value.ok_or(Error::IPC)
+}
+
+/// The bytes up to the first NUL: texts are passed on as C strings.
+fn text(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// An instance profile: which instances the fetches to come are about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Profile<'a> {
+    /// State of the domains that are not listed: 0 include, 1 exclude; passed on as it is.
+    pub state: i32,
+    entries: &'a [u8],
+    ids: &'a [u8],
+}
+
+/// One instance domain of a [`Profile`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Selection<'a> {
+    /// The instance domain.
+    pub indom: InDom,
+    /// State of the instances that are not listed.
+    pub state: i32,
+    ids: &'a [u8],
+}
+
+impl<'a> Profile<'a> {
+    /// The number of domains.
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.entries.len() / 16
+    }
+
+    /// Whether no domain is listed.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The domains in order.
+    pub fn iter(self) -> impl Iterator<Item = Selection<'a>> {
+        let mut ids = self.ids;
+        self.entries.chunks_exact(16).map(move |entry| {
+            let size = count(entry, 8).unwrap_or(0).saturating_mul(4).min(ids.len());
+            let (own, rest) = ids.split_at(size);
+            ids = rest;
+            Selection {
+                indom: InDom(word(entry, 0).unwrap_or(0)),
+                state: number(entry, 4).unwrap_or(0),
+                ids: own,
+            }
+        })
+    }
+}
+
+impl<'a> Selection<'a> {
+    /// The instances that are listed.
+    #[must_use]
+    pub fn instances(self) -> impl ExactSizeIterator<Item = i32> + use<'a> {
+        self.ids.chunks_exact(4).map(|id| number(id, 0).unwrap_or(0))
+    }
+}
+
+/// PROFILE.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn profile(pdu: &[u8]) -> Result<Profile<'_>> {
+    checked(count(pdu, 12))?;
+    let state = checked(number(pdu, 16))?;
+    let entries = checked(count(pdu, 20))?;
+    if entries == 0 {
+        return Ok(Profile {
+            state,
+            entries: &[],
+            ids: &[],
+        });
+    }
+    let body = checked(pdu.get(28..))?;
+    let (entries, ids) = checked(entries.checked_mul(16).and_then(|size| body.split_at_checked(size)))?;
+    let mut total = 0_usize;
+    for entry in entries.chunks_exact(16) {
+        total = checked(total.checked_add(checked(count(entry, 8))?))?;
+    }
+    if total.checked_mul(4) != Some(ids.len()) {
+        return Err(Error::IPC);
+    }
+    Ok(Profile { state, entries, ids })
+}
+
+/// FETCH: the metrics asked for, at least one.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn fetch(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = MetricId> + use<'_>> {
+    let metrics = checked(count(pdu, 24))?;
+    let ids = checked(pdu.get(28..))?;
+    if metrics == 0 || metrics.checked_mul(4) != Some(ids.len()) {
+        return Err(Error::IPC);
+    }
+    Ok(ids.chunks_exact(4).map(|id| MetricId(word(id, 0).unwrap_or(0))))
+}
+
+/// DESC_REQ: the metric.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn desc_request(pdu: &[u8]) -> Result<MetricId> {
+    match word(pdu, 12) {
+        Some(metric) if pdu.len() == 16 => Ok(MetricId(metric)),
+        _ => Err(Error::IPC),
+    }
+}
+
+/// INSTANCE_REQ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InstanceRequest<'a> {
+    /// The domain.
+    pub indom: InDom,
+    /// The instance, -1 when it is not given.
+    pub inst: i32,
+    /// The name, without NUL.
+    pub name: Option<&'a [u8]>,
+}
+
+/// INSTANCE_REQ.
+///
+/// # Errors
+/// `PM_ERR_IPC`; there is no name to be freed then (WIRE-70).
+pub fn instance_request(pdu: &[u8]) -> Result<InstanceRequest<'_>> {
+    let indom = InDom(checked(word(pdu, 12))?);
+    let inst = checked(number(pdu, 24))?;
+    let length = checked(count(pdu, 28))?;
+    let body = checked(pdu.get(32..))?;
+    let name = if length == 0 {
+        None
+    } else {
+        if padded(length) != Some(body.len()) {
+            return Err(Error::IPC);
+        }
+        Some(text(checked(body.get(..length))?))
+    };
+    Ok(InstanceRequest { indom, inst, name })
+}
+
+/// A request about an identifier: TEXT_REQ or LABEL_REQ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    /// A metric, an instance domain, a cluster or a domain, as the type says; all ones when it says nothing.
+    pub ident: u32,
+    /// The type bits, as they came.
+    pub kind: i32,
+}
+
+fn about(pdu: &[u8], with_ident: i32) -> Result<About> {
+    match (word(pdu, 12), number(pdu, 16)) {
+        (Some(ident), Some(kind)) if pdu.len() == 20 => Ok(About {
+            ident: known(ident, kind, with_ident),
+            kind,
+        }),
+        _ => Err(Error::IPC),
+    }
+}
+
+const fn known(ident: u32, kind: i32, with_ident: i32) -> u32 {
+    if kind & with_ident == 0 { u32::MAX } else { ident }
+}
+
+/// TEXT_REQ.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn text_request(pdu: &[u8]) -> Result<About> {
+    about(pdu, 4 | 8)
+}
+
+/// The types of labels that are about an identifier: domain, instance domain, cluster, item, instances.
+const LABELS_WITH_IDENT: i32 = 2 | 4 | 8 | 16 | 32;
+
+/// LABEL_REQ.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn label_request(pdu: &[u8]) -> Result<About> {
+    about(pdu, LABELS_WITH_IDENT)
+}
+
+/// The identifier of a LABEL as it is sent: all ones when the type is about none.
+#[must_use]
+pub const fn label_ident(ident: u32, kind: i32) -> u32 {
+    known(ident, kind, LABELS_WITH_IDENT)
+}
+
+/// PMNS_NAMES as a request: the one name whose identifier is wanted.
+///
+/// # Errors
+/// `PM_ERR_IPC`; the number of names where it is negative (WIRE-60).
+pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
+    let total = checked(count(pdu, 12))?;
+    let states = checked(number(pdu, 16))?;
+    let names = checked(number(pdu, 20))?;
+    let mut rest = checked(pdu.get(24..))?;
+    let names = usize::try_from(names).map_err(|_| Error::check(names).err().unwrap_or(Error::IPC))?;
+    let with_states = states != 0;
+    let head = if with_states { 8 } else { 4 };
+    // The C library asks for one word more an entry than the empty name needs.
+    let least = checked(names.checked_mul(head + 4))?;
+    if total > pdu.len() || least > rest.len() || (with_states && usize::try_from(states) != Ok(names)) {
+        return Err(Error::IPC);
+    }
+    let mut first = None;
+    let mut bytes = 0_usize;
+    for _ in 0..names {
+        let length = checked(count(rest, head - 4))?;
+        let name = checked(rest.get(head..).and_then(|rest| rest.get(..length)))?;
+        bytes = checked(bytes.checked_add(length).and_then(|sum| sum.checked_add(1)))?;
+        if bytes > total {
+            return Err(Error::IPC);
+        }
+        first = first.or(Some(name));
+        let next = checked(padded(length).and_then(|size| size.checked_add(head)))?;
+        rest = rest.get(next..).unwrap_or_default();
+    }
+    match first {
+        Some(name) if names == 1 => Ok(text(name)),
+        _ => Err(Error::IPC),
+    }
+}
+
+/// PMNS_IDS as a request: the one metric whose names are wanted.
+///
+/// # Errors
+/// `PM_ERR_IPC`, or the status that the PDU carries when it is negative.
+pub fn ids_request(pdu: &[u8]) -> Result<MetricId> {
+    let status = checked(number(pdu, 12))?;
+    match (number(pdu, 16), word(pdu, 20)) {
+        (Some(1), Some(metric)) if pdu.len() == 24 => Error::check(status).map(|_| MetricId(metric)),
+        _ => Err(Error::IPC),
+    }
+}
+
+/// PMNS_CHILD or PMNS_TRAVERSE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamesBelow<'a> {
+    /// PMNS_CHILD: whether the states of the names are wanted.
+    pub with_states: bool,
+    /// The name, without NUL.
+    pub name: &'a [u8],
+}
+
+/// PMNS_CHILD or PMNS_TRAVERSE.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn names_below(pdu: &[u8]) -> Result<NamesBelow<'_>> {
+    let subtype = checked(number(pdu, 12))?;
+    let length = checked(count(pdu, 16))?;
+    let name = checked(pdu.get(20..).and_then(|rest| rest.get(..length)))?;
+    Ok(NamesBelow {
+        with_states: subtype != 0,
+        name: text(name),
+    })
+}
+
+/// An attribute of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attribute<'a> {
+    /// Which attribute.
+    pub key: i32,
+    /// Its value, which may or may not end with a NUL.
+    pub value: &'a [u8],
+}
+
+/// ATTR.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn attribute(pdu: &[u8]) -> Result<Attribute<'_>> {
+    let key = checked(number(pdu, 12))?;
+    let value = checked(pdu.get(16..))?;
+    if value.len() >= MAX_ATTRIBUTE {
+        return Err(Error::IPC);
+    }
+    Ok(Attribute { key, value })
+}
+
+/// ERROR: the code, of either length that there is.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn error(pdu: &[u8]) -> Result<i32> {
+    match (pdu.len(), number(pdu, HEADER)) {
+        (16 | 20, Some(code)) => Ok(code),
+        _ => Err(Error::IPC),
+    }
+}
+
+/// CREDS: each credential as its type and the version in it.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn credentials(pdu: &[u8]) -> Result<impl Iterator<Item = (u8, u8)> + use<'_>> {
+    let credentials = checked(count(pdu, 12))?;
+    let list = checked(pdu.get(16..))?;
+    if credentials == 0 || credentials > MAX_CREDENTIALS || list.len() != 4 * credentials {
+        return Err(Error::IPC);
+    }
+    Ok(list.chunks_exact(4).map(|entry| (entry[0], entry[1])))
+}

@@ -1,0 +1,98 @@
+//! The types of PDUs and their names (section 4 of the specification of the wire).
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+/// The type of a PDU; any number can arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Kind(pub i32);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        impl Kind {
+            $($(#[$doc])* pub const $name: Kind = Kind($code);)*
+
+            /// The name, for types that have one.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Kind::$name => Some(stringify!($name)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A status, either way.
+    ERROR = 0x7000;
+    /// Values: a store to an agent, the reply to a fetch from it.
+    RESULT = 0x7001;
+    /// Selects instances for the fetches to come.
+    PROFILE = 0x7002;
+    /// Asks for values.
+    FETCH = 0x7003;
+    /// Asks for a description.
+    DESC_REQ = 0x7004;
+    /// A description.
+    DESC = 0x7005;
+    /// Asks for instances.
+    INSTANCE_REQ = 0x7006;
+    /// Instances.
+    INSTANCE = 0x7007;
+    /// Asks for help.
+    TEXT_REQ = 0x7008;
+    /// A help text.
+    TEXT = 0x7009;
+    /// Never sent by pmcd, and ignored.
+    CONTROL_REQ = 0x700a;
+    /// The handshake.
+    CREDS = 0x700c;
+    /// Metric identifiers.
+    PMNS_IDS = 0x700d;
+    /// Metric names.
+    PMNS_NAMES = 0x700e;
+    /// Asks for the names directly below a name.
+    PMNS_CHILD = 0x700f;
+    /// Asks for all the names of metrics below a name.
+    PMNS_TRAVERSE = 0x7010;
+    /// An attribute of a client.
+    ATTR = 0x7011;
+    /// Asks for labels.
+    LABEL_REQ = 0x7012;
+    /// Labels.
+    LABEL = 0x7013;
+    /// Between clients and pmcd only, as are the rest.
+    HIGHRES_FETCH = 0x7014;
+    /// Never sent to an agent.
+    HIGHRES_RESULT = 0x7015;
+    /// Never sent to an agent.
+    DESC_IDS = 0x7016;
+    /// Never sent to an agent.
+    DESCS = 0x7017;
+}
+
+/// The name, or `TYPE-n?` with the number in decimal.
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => out.write_str(name),
+            None => write!(out, "TYPE-{}?", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MAIN-30: unknown types show their number.
+    #[test]
+    fn names() {
+        assert_eq!(Kind::FETCH.to_string(), "FETCH");
+        assert_eq!(Kind(0x700b).to_string(), "TYPE-28683?");
+        assert_eq!(Kind(-5).to_string(), "TYPE--5?");
+    }
+}

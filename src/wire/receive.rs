@@ -1,0 +1,446 @@
+//! Cuts a stream of bytes into PDUs (WIRE-10 to WIRE-14).
+
+#![forbid(unsafe_code)]
+
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
+
+use super::{HEADER, Header, Kind, number};
+use crate::error::Error;
+
+/// Room for an ordinary request; reading ahead never asks for more than this.
+const ORDINARY: usize = 16 * 1024;
+
+/// A buffer that has grown beyond this is given back once its PDU has been served.
+const KEPT: usize = 256 * 1024;
+
+/// How far beyond the present PDU a read may reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Not a byte: others look at the descriptor as well.
+    Exact,
+    /// As far as there are bytes: the caller owns the stream until it ends.
+    Ahead,
+}
+
+/// Why there is no PDU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The stream has ended between two PDUs.
+    End,
+    /// The stream cannot be read; nothing of the header was there.
+    Unreadable(Error),
+    /// The stream ended, or broke, inside the length: so many bytes of it were there.
+    NoLength(usize),
+    /// A length that no PDU has.
+    Length(i32),
+    /// A length that is not served.
+    TooBig(i32),
+    /// A type that no PDU has.
+    Kind(i32),
+    /// The stream ended, or broke, inside the PDU.
+    Short(Short),
+}
+
+/// A PDU that ends too early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Short {
+    /// Bytes of the header.
+    pub have: usize,
+    /// Bytes that should have followed.
+    pub want: usize,
+    /// Bytes that did follow.
+    pub got: usize,
+    /// Length, type and sender, as far as they arrived.
+    pub header: [Option<i32>; 3],
+}
+
+impl Failure {
+    /// The code that the caller of the main loop sees (WIRE-12).
+    #[must_use]
+    pub const fn code(self) -> Error {
+        match self {
+            Failure::End | Failure::Unreadable(_) => Error::EOF,
+            Failure::TooBig(_) => Error::TOOBIG,
+            _ => Error::IPC,
+        }
+    }
+
+    /// What is to be logged (MAIN-32), given the descriptor's number and the text of an error.
+    #[must_use]
+    pub fn lines(self, fd: i32, text: impl Fn(Error) -> String) -> Vec<String> {
+        let start = format!("__pmGetPDU: fd={fd}");
+        match self {
+            Failure::End => Vec::new(),
+            Failure::Unreadable(error) => vec![format!("{start} hdr read: len=-1: {}", text(error))],
+            Failure::NoLength(got) => vec![format!("{start} hdr read: bad len={got}")],
+            Failure::Length(len) | Failure::TooBig(len) => vec![format!("{start} illegal PDU len={len} in hdr")],
+            Failure::Kind(kind) => vec![format!("{start} illegal PDU type={kind} in hdr")],
+            Failure::Short(short) => short.lines(&start),
+        }
+    }
+}
+
+impl Short {
+    fn lines(self, start: &str) -> Vec<String> {
+        let Short { have, want, got, .. } = self;
+        let mut lines = vec![format!("{start} data read: have {have}, want {want}, got {got}")];
+        if let [Some(len), Some(kind), from] = self.header {
+            let from = from.map_or(String::new(), |from| format!(" from=0x{from:x}"));
+            lines.push(format!("__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x}{from}"));
+        }
+        lines
+    }
+}
+
+/// The bytes of one PDU, in a buffer that goes back to the receiver with [`Receiver::recycle`].
+#[derive(Debug)]
+pub struct Pdu {
+    buffer: Vec<u8>,
+    range: Range<usize>,
+    /// The header, checked.
+    pub header: Header,
+}
+
+impl Pdu {
+    /// All bytes of the PDU, header included.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+/// Bytes that have been read and not been handed out yet.
+#[derive(Default, Debug)]
+pub struct Receiver {
+    /// Initialised throughout; the bytes of interest are those in `held`.
+    buffer: Vec<u8>,
+    held: Range<usize>,
+}
+
+impl Receiver {
+    /// Nothing has been read.
+    #[must_use]
+    pub const fn new() -> Receiver {
+        Receiver {
+            buffer: Vec::new(),
+            held: 0..0,
+        }
+    }
+
+    /// Reads until one PDU is complete. The buffer grows as bytes arrive, whatever length is announced (WIRE-13).
+    ///
+    /// # Errors
+    /// After a [`Failure`] the stream cannot be followed any further.
+    pub fn next(&mut self, source: &mut impl Read, reach: Reach) -> Result<Pdu, Failure> {
+        self.fill(source, HEADER, reach)
+            .map_err(|broken| self.no_header(broken))?;
+        let header = self.header()?;
+        if self.fill(source, header.len, reach).is_err() {
+            let got = self.held.len().saturating_sub(HEADER);
+            return Err(Failure::Short(self.short(HEADER, got)));
+        }
+        Ok(self.hand_out(header))
+    }
+
+    /// Whether bytes have been read beyond the PDUs that were handed out.
+    #[must_use]
+    pub fn is_ahead(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Takes the buffer of a PDU back that has been served.
+    pub fn recycle(&mut self, pdu: Pdu) {
+        if self.held.is_empty() && pdu.buffer.len() <= KEPT {
+            self.buffer = pdu.buffer;
+            self.held = 0..0;
+        }
+    }
+
+    /// Reads until `wanted` bytes are held. `Err` holds the reason why there are fewer, `None` at the end of the stream.
+    fn fill(&mut self, source: &mut impl Read, wanted: usize, reach: Reach) -> Result<(), Option<Error>> {
+        while self.held.len() < wanted {
+            let missing = wanted - self.held.len();
+            let start = self.make_room(missing);
+            let room = match reach {
+                Reach::Exact => self.buffer.len().min(start.saturating_add(missing)),
+                Reach::Ahead => self.buffer.len(),
+            };
+            match source.read(&mut self.buffer[start..room]) {
+                Ok(0) => return Err(None),
+                Ok(count) => self.held.end = start + count.min(room - start),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Some(error.into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room behind the held bytes, for `missing` more or for as many as are held: what an announced length
+    /// costs is in proportion to what has arrived. Returns where the room starts.
+    fn make_room(&mut self, missing: usize) -> usize {
+        let step = missing.min(self.held.len().max(ORDINARY));
+        if self.buffer.len() - self.held.end < step {
+            self.buffer.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+            let size = self.held.end.saturating_add(step).max(ORDINARY);
+            if size > self.buffer.len() {
+                self.buffer.resize(size, 0);
+            }
+        }
+        self.held.end
+    }
+
+    fn no_header(&self, broken: Option<Error>) -> Failure {
+        let have = self.held.len();
+        match (have, broken) {
+            (0, None) => Failure::End,
+            (_, Some(error)) => Failure::Unreadable(error),
+            (1..4, None) => Failure::NoLength(have),
+            _ => match self.check_length() {
+                Err(failure) => failure,
+                Ok(_) => Failure::Short(self.short(have, 0)),
+            },
+        }
+    }
+
+    fn held(&self) -> &[u8] {
+        self.buffer.get(self.held.clone()).unwrap_or_default()
+    }
+
+    fn check_length(&self) -> Result<usize, Failure> {
+        /// The C library rounds lengths up to its buffer size, and refuses what would overflow then (WIRE-12).
+        const MOST: i32 = i32::MAX - 1024;
+        let len = number(self.held(), 0).unwrap_or(0);
+        match usize::try_from(len) {
+            Ok(bytes) if bytes >= HEADER && len <= MOST => Ok(bytes),
+            Ok(bytes) if bytes >= HEADER => Err(Failure::TooBig(len)),
+            _ => Err(Failure::Length(len)),
+        }
+    }
+
+    fn header(&self) -> Result<Header, Failure> {
+        let len = self.check_length()?;
+        let kind = number(self.held(), 4).unwrap_or(0);
+        match kind {
+            // A type 0 cannot be told from the end of the stream by callers, and never was (WIRE-12).
+            0 => Err(Failure::End),
+            ..0 => Err(Failure::Kind(kind)),
+            _ => Ok(Header {
+                len,
+                kind: Kind(kind),
+                from: number(self.held(), 8).unwrap_or(0),
+            }),
+        }
+    }
+
+    fn short(&self, have: usize, got: usize) -> Short {
+        let held = self.held();
+        Short {
+            have,
+            want: count_missing(number(held, 0), have),
+            got,
+            header: [number(held, 0), number(held, 4), number(held, 8)],
+        }
+    }
+
+    /// Gives the buffer away with the PDU in it. What was read ahead moves to a new one, so that whoever is called
+    /// while the PDU is being served finds the stream in order.
+    fn hand_out(&mut self, header: Header) -> Pdu {
+        let range = self.held.start..self.held.start + header.len;
+        let ahead = self.buffer.get(range.end..self.held.end).unwrap_or_default();
+        let mut fresh = Vec::new();
+        if !ahead.is_empty() {
+            fresh.reserve(ahead.len().max(ORDINARY));
+            fresh.extend_from_slice(ahead);
+        }
+        self.held = 0..fresh.len();
+        if !fresh.is_empty() {
+            fresh.resize(fresh.len().max(ORDINARY), 0);
+        }
+        let buffer = std::mem::replace(&mut self.buffer, fresh);
+        Pdu { buffer, range, header }
+    }
+}
+
+fn count_missing(len: Option<i32>, have: usize) -> usize {
+    usize::try_from(len.unwrap_or(0)).unwrap_or(0).saturating_sub(have)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Delivers `bytes` in pieces of at most `step`, each after an interruption, and counts the reads.
+    struct Slow<'a> {
+        bytes: &'a [u8],
+        step: usize,
+        interrupted: bool,
+        reads: usize,
+    }
+
+    impl<'a> Slow<'a> {
+        fn new(bytes: &'a [u8], step: usize) -> Slow<'a> {
+            Slow {
+                bytes,
+                step,
+                interrupted: false,
+                reads: 0,
+            }
+        }
+    }
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            self.interrupted = !self.interrupted;
+            if self.interrupted {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            self.reads += 1;
+            let step = self.step.min(out.len());
+            self.bytes.read(&mut out[..step])
+        }
+    }
+
+    fn pdu(len: i32, kind: i32, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for word in [len, kind, 5] {
+            bytes.extend_from_slice(&word.to_be_bytes());
+        }
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    fn whole(kind: i32, body: &[u8]) -> Vec<u8> {
+        pdu(i32::try_from(HEADER + body.len()).expect("small"), kind, body)
+    }
+
+    /// WIRE-10, WIRE-4: any delivery gives the same PDUs, of any length; WIRE-11: a read that is interrupted goes on.
+    #[test]
+    fn pieces() {
+        let stream = [whole(0x7003, b"abcde"), whole(0x7011, b""), whole(0x7fff, b"x")].concat();
+        for reach in [Reach::Exact, Reach::Ahead] {
+            for step in [1, 2, 5, 13, 1000] {
+                let mut source = Slow::new(&stream, step);
+                let mut receiver = Receiver::default();
+                for (kind, body) in [(Kind::FETCH, &b"abcde"[..]), (Kind::ATTR, b""), (Kind(0x7fff), b"x")] {
+                    let pdu = receiver.next(&mut source, reach).expect("a PDU");
+                    assert_eq!(
+                        (pdu.header.kind, pdu.header.from, &pdu.bytes()[HEADER..]),
+                        (kind, 5, body)
+                    );
+                    receiver.recycle(pdu);
+                }
+                assert_eq!(receiver.next(&mut source, reach).unwrap_err(), Failure::End);
+            }
+        }
+    }
+
+    /// WIRE-10: without reading ahead no byte beyond the PDU is touched; with it, one read is enough.
+    #[test]
+    fn reach() {
+        let stream = [whole(0x7003, b"abcd"), whole(0x7004, b"efgh")].concat();
+        let mut source = Slow::new(&stream, 1000);
+        let mut receiver = Receiver::default();
+        receiver.next(&mut source, Reach::Exact).expect("a PDU");
+        assert_eq!((source.bytes.len(), receiver.is_ahead()), (16, false));
+        let mut source = Slow::new(&stream, 1000);
+        let first = receiver.next(&mut source, Reach::Ahead).expect("a PDU");
+        assert_eq!((source.reads, receiver.is_ahead()), (1, true));
+        receiver.recycle(first);
+        let second = receiver.next(&mut source, Reach::Exact).expect("a PDU");
+        assert_eq!((source.reads, second.bytes()), (1, &stream[16..]));
+    }
+
+    /// WIRE-12, WIRE-14: what the ends and the headers of a stream lead to, and MAIN-32: what is said about it.
+    #[test]
+    fn failures() {
+        let check = |bytes: &[u8], code: Error, lines: &[&str]| {
+            let failure = Receiver::default()
+                .next(&mut Slow::new(bytes, 7), Reach::Exact)
+                .expect_err("no PDU");
+            assert_eq!(failure.code(), code);
+            assert_eq!(failure.lines(0, |error| error.to_string()), lines);
+        };
+        let fetch = whole(0x7003, &[0; 24]);
+        check(b"", Error::EOF, &[]);
+        check(&fetch[..3], Error::IPC, &["__pmGetPDU: fd=0 hdr read: bad len=3"]);
+        let short = "__pmGetPDU: fd=0 data read: have 4, want 32, got 0";
+        check(&fetch[..4], Error::IPC, &[short]);
+        let known = "__pmGetPDU: PDU hdr: len=0x24 type=0x7003";
+        let short = "__pmGetPDU: fd=0 data read: have 11, want 25, got 0";
+        check(&fetch[..11], Error::IPC, &[short, known]);
+        let known = "__pmGetPDU: PDU hdr: len=0x24 type=0x7003 from=0x5";
+        let short = "__pmGetPDU: fd=0 data read: have 12, want 24, got 3";
+        check(&fetch[..15], Error::IPC, &[short, known]);
+        for len in [11, 0, -1, i32::MIN] {
+            let line = format!("__pmGetPDU: fd=0 illegal PDU len={len} in hdr");
+            check(&pdu(len, 0x7003, &[]), Error::IPC, &[&line]);
+        }
+        let line = format!("__pmGetPDU: fd=0 illegal PDU len={} in hdr", i32::MAX);
+        check(&pdu(i32::MAX, 0x7003, &[]), Error::TOOBIG, &[&line]);
+        check(
+            &pdu(12, -1, &[]),
+            Error::IPC,
+            &["__pmGetPDU: fd=0 illegal PDU type=-1 in hdr"],
+        );
+        check(&pdu(12, 0, &[]), Error::EOF, &[]);
+    }
+
+    struct Broken;
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::from_raw_os_error(11))
+        }
+    }
+
+    /// WIRE-12: a read error in front of a PDU is as good as its end, but logged.
+    #[test]
+    fn read_error() {
+        let failure = Receiver::default().next(&mut Broken, Reach::Ahead).expect_err("no PDU");
+        assert_eq!(failure.code(), Error::EOF);
+        let lines = failure.lines(3, |error| error.code().to_string());
+        assert_eq!(lines, ["__pmGetPDU: fd=3 hdr read: len=-1: -11"]);
+    }
+
+    /// WIRE-13, WIRE-3: an announced length costs nothing, a large PDU is served, and its buffer is given back.
+    #[test]
+    fn large() {
+        let mut receiver = Receiver::default();
+        let announced = pdu(0x7000_0000, 0x7003, &[0; 100]);
+        receiver
+            .next(&mut Slow::new(&announced, 1000), Reach::Exact)
+            .expect_err("cut short");
+        assert!(receiver.buffer.len() <= 2 * ORDINARY);
+        let mut receiver = Receiver::default();
+        let large = whole(0x7003, &vec![7; 400_000]);
+        let pdu = receiver
+            .next(&mut Slow::new(&large, 5000), Reach::Exact)
+            .expect("a PDU");
+        assert_eq!(pdu.bytes(), large);
+        receiver.recycle(pdu);
+        assert_eq!(receiver.buffer.len(), 0);
+    }
+
+    proptest! {
+        /// WIRE-12: no stream makes the receiver panic or run on.
+        #[test]
+        fn any_stream(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1_usize..50, ahead: bool) {
+            let reach = if ahead { Reach::Ahead } else { Reach::Exact };
+            let mut source = Slow::new(&bytes, step);
+            let mut receiver = Receiver::default();
+            for _ in 0..=bytes.len() / HEADER {
+                match receiver.next(&mut source, reach) {
+                    Ok(pdu) => receiver.recycle(pdu),
+                    Err(_) => return Ok(()),
+                }
+            }
+            prop_assert!(false, "more PDUs than fit");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! RESULT as a request: values to be stored (WIRE-51).
+
+#![forbid(unsafe_code)]
+
+use super::block::{self, Direction};
+use super::{count, number, padded, word};
+use crate::error::{Error, Result};
+use crate::ident::MetricId;
+
+/// The values of a store; every place that it names has been checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Store<'a> {
+    pdu: &'a [u8],
+    /// Seconds of the time stamp.
+    pub sec: i32,
+    /// Microseconds of the time stamp.
+    pub usec: i32,
+    /// Number of metrics.
+    pub metrics: usize,
+}
+
+/// The values of one metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Set<'a> {
+    /// The metric.
+    pub metric: MetricId,
+    /// Number of values; an error code or 0 when there are none.
+    pub numval: i32,
+    /// How the values are given: 0 in place, 1 and 2 as blocks.
+    pub format: i32,
+    pairs: &'a [u8],
+    pdu: &'a [u8],
+}
+
+/// One value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value<'a> {
+    /// A number.
+    Word(u32),
+    /// A block: its header word and its payload, in the order of the wire.
+    Block(u32, &'a [u8]),
+}
+
+impl Value<'_> {
+    /// Length of the block in bytes, header included; 0 for a number.
+    #[must_use]
+    pub const fn block_len(self) -> usize {
+        match self {
+            Value::Word(_) => 0,
+            Value::Block(_, payload) => block::HEADER + payload.len(),
+        }
+    }
+
+    /// Writes the block to `out`, in the order of the host.
+    ///
+    /// # Errors
+    /// `PM_ERR_IPC` when the block is shorter than its type or than what it says, or `out` has another length.
+    pub fn write(self, out: &mut [u8]) -> Result<()> {
+        let Value::Block(header, payload) = self else {
+            return Err(Error::IPC);
+        };
+        let (head, body) = out.split_at_mut_checked(block::HEADER).ok_or(Error::IPC)?;
+        if body.len() != payload.len() {
+            return Err(Error::IPC);
+        }
+        head.copy_from_slice(&header.to_ne_bytes());
+        body.copy_from_slice(payload);
+        block::exchange(block::kind(header), body, Direction::Decode).map_err(|_| Error::IPC)
+    }
+}
+
+impl<'a> Set<'a> {
+    /// The values, each with its instance.
+    pub fn values(self) -> impl ExactSizeIterator<Item = (i32, Value<'a>)> {
+        self.pairs.chunks_exact(8).map(move |pair| {
+            let value = word(pair, 4).unwrap_or(0);
+            let value = match self.format {
+                0 => Value::Word(value),
+                _ => block_at(self.pdu, value).map_or(Value::Block(0, &[]), |(_, header, payload)| {
+                    Value::Block(header, payload)
+                }),
+            };
+            (number(pair, 0).unwrap_or(0), value)
+        })
+    }
+}
+
+impl<'a> Store<'a> {
+    /// The metrics in order.
+    pub fn sets(self) -> impl Iterator<Item = Set<'a>> {
+        let mut offset = 24;
+        (0..self.metrics).map_while(move |_| {
+            let (set, next) = set_at(self.pdu, offset)?;
+            offset = next;
+            Some(set)
+        })
+    }
+}
+
+/// The entry at byte `offset`, and where the next one starts.
+fn set_at(pdu: &[u8], offset: usize) -> Option<(Set<'_>, usize)> {
+    let metric = MetricId(word(pdu, offset)?);
+    let numval = number(pdu, offset.checked_add(4)?)?;
+    let start = offset.checked_add(8)?;
+    let (format, pairs, end) = match usize::try_from(numval) {
+        Ok(values) if values > 0 => {
+            let first = start.checked_add(4)?;
+            let end = values.checked_mul(8)?.checked_add(first)?;
+            (number(pdu, start)?, pdu.get(first..end)?, end)
+        }
+        _ => (0, &pdu[..0], start),
+    };
+    let set = Set {
+        metric,
+        numval,
+        format,
+        pairs,
+        pdu,
+    };
+    (0..=2).contains(&format).then_some((set, end))
+}
+
+/// The block at word `index`: its byte offset, header word and payload.
+fn block_at(pdu: &[u8], index: u32) -> Option<(usize, u32, &[u8])> {
+    let offset = usize::try_from(index).ok()?.checked_mul(4)?;
+    let header = word(pdu, offset)?;
+    let size = block::length(header);
+    let payload = pdu.get(offset.checked_add(block::HEADER)?..offset.checked_add(size)?)?;
+    Some((offset, header, payload))
+}
+
+/// Checks a store as far as its places go; the insides of blocks are checked when they are written out.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn store(pdu: &[u8]) -> Result<Store<'_>> {
+    check(pdu).ok_or(Error::IPC)
+}
+
+fn check(pdu: &[u8]) -> Option<Store<'_>> {
+    let sec = number(pdu, 12)?;
+    let usec = number(pdu, 16)?;
+    let metrics = count(pdu, 20)?;
+    let mut offset = 24;
+    // The blocks fill the rest exactly: the first starts there, and their sizes add up.
+    let mut lowest = None;
+    let mut total = 0_usize;
+    for _ in 0..metrics {
+        let (set, next) = set_at(pdu, offset)?;
+        offset = next;
+        if set.format == 0 {
+            continue;
+        }
+        for pair in set.pairs.chunks_exact(8) {
+            let (start, header, _) = block_at(pdu, word(pair, 4)?)?;
+            lowest = Some(lowest.map_or(start, |lowest: usize| lowest.min(start)));
+            total = total.checked_add(padded(block::length(header))?)?;
+        }
+    }
+    if lowest.unwrap_or(offset) != offset || pdu.len().checked_sub(offset)? != total {
+        return None;
+    }
+    Some(Store {
+        pdu,
+        sec,
+        usec,
+        metrics,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::encode::tests::hex;
+
+    const EXAMPLE: &str = "00000038 00007001 00000000 00000001 00000002 00000001 3f400005 00000001 00000001 ffffffff \
+                           0000000b 0600000b 6e657776 616c007e";
+
+    /// WIRE-53: the example, with its time stamp in two parts.
+    #[test]
+    fn example() {
+        let pdu = hex(EXAMPLE);
+        let store = store(&pdu).expect("well formed");
+        assert_eq!((store.sec, store.usec, store.metrics), (1, 2, 1));
+        let set = store.sets().next().expect("one metric");
+        assert_eq!((set.metric.0, set.numval, set.format), (0x3f40_0005, 1, 1));
+        let (inst, value) = set.values().next().expect("one value");
+        assert_eq!((inst, value), (-1, Value::Block(0x0600_000b, b"newval\0")));
+        let mut out = [0; 11];
+        value.write(&mut out).expect("well formed");
+        assert_eq!(out[..4], 0x0600_000b_u32.to_ne_bytes());
+        assert_eq!(out[4..], *b"newval\0");
+    }
+
+    /// WIRE-51: every change of a length, a count or a place is an error; so are leftovers and gaps.
+    #[test]
+    fn malformed() {
+        let pdu = hex(EXAMPLE);
+        for (offset, value) in [
+            (20, 2),
+            (20, -1),
+            (28, 2),
+            (32, 3),
+            (32, -1),
+            (40, 10),
+            (40, 12),
+            (40, -1),
+            (44, 3),
+            (44, 99),
+        ] {
+            let mut bad = pdu.clone();
+            bad[offset..offset + 4].copy_from_slice(&i32::to_be_bytes(value));
+            assert_eq!(store(&bad).err(), Some(Error::IPC), "{value} at {offset}");
+        }
+        for cut in 0..pdu.len() {
+            assert!(store(&pdu[..cut]).is_err(), "{cut}");
+        }
+        assert!(store(&[&pdu[..], &[0; 4]].concat()).is_err());
+    }
+
+    /// WIRE-51: empty stores, errors in place of values and empty blocks are legal.
+    #[test]
+    fn legal() {
+        let empty = hex("00000018 00007001 00000000 00000000 00000000 00000000");
+        assert_eq!(store(&empty).expect("empty").sets().count(), 0);
+        let error = hex("00000020 00007001 00000000 00000000 00000000 00000001 3f400005 ffffcfba");
+        assert_eq!(
+            store(&error).expect("an error").sets().next().expect("one").numval,
+            -12358
+        );
+        let block = hex(
+            "00000030 00007001 00000000 00000000 00000000 00000001 3f400005 00000001 00000001 ffffffff 0000000b 06000004",
+        );
+        assert!(store(&block).is_ok());
+    }
+
+    proptest! {
+        /// WIRE-51, WIRE-71: no bytes make the decoder panic, and what it accepts can be read to the end.
+        #[test]
+        fn any_bytes(at in 12_usize..56, with: u8, tail in proptest::collection::vec(any::<u8>(), 0..30)) {
+            let mut pdu = hex(EXAMPLE);
+            pdu[at] = with;
+            for pdu in [pdu.clone(), [&pdu[..20], &tail].concat()] {
+                if let Ok(store) = store(&pdu) {
+                    for (_, value) in store.sets().flat_map(Set::values) {
+                        let _ = value.write(&mut vec![0; value.block_len()]);
+                    }
+                }
+            }
+        }
+    }
+}
