@@ -98,11 +98,23 @@ configure() {
     done
 }
 
-# generate: files that the package's post-install script would make.
+# help DIRECTORY: an agent's help database. The source names instance domains by the symbol of domain.h.
+help() {
+    local symbols
+    symbols=$(sed -nE 's/^#define[[:space:]]+([A-Z0-9_]+)[[:space:]]+([0-9]+).*/s#^@ \1\\.#@ \2.#/p' "$1/domain.h" 2>/dev/null) || true
+    cd "$1" && sed "$symbols" help | PCP_CONF=$home/pcp.conf "$root/usr/lib/pcp/bin/newhelp" -n root -o help
+}
+
+# generate: files that the package's post-install script and the agents' Install scripts would make.
 generate() {
+    local directory
     (cd "$root/var/lib/pcp/pmns" && PCP_CONF=$home/pcp.conf PCP_DIR=$root PATH=$root/usr/bin:$PATH sh ./Make.stdpmid) \
         >"$home/generate.log" 2>&1 || { cat "$home/generate.log" >&2; fail "Make.stdpmid failed"; }
     [ -s "$root/var/lib/pcp/pmns/stdpmid" ] || fail "Make.stdpmid made no stdpmid"
+    for directory in "$root"/var/lib/pcp/pmdas/*/; do
+        [ -e "$directory/help" ] && [ -e "$directory/root" ] && [ ! -e "$directory/help.pag" ] || continue
+        { (help "$directory") >>"$home/generate.log" 2>&1 || [ -s "$directory/help.pag" ]; } || fail "newhelp failed in $directory, see $home/generate.log"
+    done
 }
 
 for tool in apt-get dpkg-deb dpkg-query; do
