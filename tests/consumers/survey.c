@@ -66,8 +66,10 @@ by_name(const void *a, const void *b)
 }
 
 static void
-labels(const char *what, int status, pmLabelSet *sets)
+labels(const char *what, int status, pmLabelSet **found)
 {
+    pmLabelSet *sets = *found;
+
     key("%s count", what);
     printf("%d\n", status);
     for (int i = 0; i < status; i++) {
@@ -237,9 +239,9 @@ domain(const char *name, const pmDesc *desc)
     }
     char what[128];
     snprintf(what, sizeof(what), "%s labels", label);
-    labels(what, pmGetInDomLabels(indom, &sets), sets);
+    labels(what, pmGetInDomLabels(indom, &sets), &sets);
     snprintf(what, sizeof(what), "%s instance labels", label);
-    labels(what, pmGetInstancesLabels(indom, &sets), sets);
+    labels(what, pmGetInstancesLabels(indom, &sets), &sets);
 
     if (n > 1) {
 	pmDelProfile(indom, 0, NULL);
@@ -314,9 +316,9 @@ metric(const char *name)
 	    free(text);
     }
     snprintf(what, sizeof(what), "%s labels", name);
-    labels(what, pmGetItemLabels(pmid, &sets), sets);
+    labels(what, pmGetItemLabels(pmid, &sets), &sets);
     snprintf(what, sizeof(what), "%s cluster labels", name);
-    labels(what, pmGetClusterLabels(pmid, &sets), sets);
+    labels(what, pmGetClusterLabels(pmid, &sets), &sets);
     if (!known)
 	return;
     values(name, "fetch", &desc);

@@ -1,0 +1,276 @@
+//! Every agent of the Debian package, as it can be found there: each DSO, each daemon, each Perl and Python script.
+//!
+//! None is left out by hand: the list is what the package's agent directories hold. An agent that cannot start on the
+//! C library in this place is listed with the reason, and must not start on ours either.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+
+use crate::support::pcp::{self, Environment};
+use crate::support::{Library, run::bounded};
+use crate::{survey, table};
+
+/// How an agent is loaded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Form {
+    Dso,
+    Daemon,
+    Perl,
+    Python,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Form::Dso => "DSO",
+            Form::Daemon => "daemon",
+            Form::Perl => "Perl",
+            Form::Python => "Python",
+        })
+    }
+}
+
+/// One agent in one of its forms.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub name: String,
+    pub form: Form,
+    file: PathBuf,
+    domain: u32,
+}
+
+/// All agents of the package.
+pub fn all() -> Vec<Agent> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(pcp::installed("var/lib/pcp/pmdas")).expect("make setup").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let forms = [
+            (Form::Dso, format!("pmda_{name}.so")),
+            (Form::Daemon, format!("pmda{name}")),
+            (Form::Perl, format!("pmda{name}.pl")),
+            (Form::Perl, format!("pmda{name}.perl")),
+            (Form::Python, format!("pmda{name}.python")),
+        ];
+        for (form, file) in forms {
+            let file = entry.path().join(file);
+            if file.exists() {
+                found.push(Agent { domain: domain(&name), name: name.clone(), form, file });
+            }
+        }
+    }
+    found.sort_by(|a, b| (&a.name, a.form).cmp(&(&b.name, b.form)));
+    found
+}
+
+/// The domain number that PCP has given to an agent.
+fn domain(name: &str) -> u32 {
+    static KNOWN: LazyLock<BTreeMap<String, u32>> = LazyLock::new(|| {
+        let text = fs::read_to_string(pcp::installed("var/lib/pcp/pmns/stdpmid")).expect("make setup");
+        let define = |line: &str| {
+            let mut words = line.strip_prefix("#define")?.split_whitespace();
+            Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+        };
+        text.lines().filter_map(define).collect()
+    });
+    let other = match name {
+        "ds389log" => "DS389LOG",
+        "lustrecomm" => "LUSTRECOMM",
+        _ => "",
+    };
+    let symbol = name.to_uppercase();
+    // Agents without a number of their own get one that nobody has.
+    *KNOWN.get(&symbol).or_else(|| KNOWN.get(other)).unwrap_or(&500)
+}
+
+impl Agent {
+    /// The name of the trial.
+    fn title(&self) -> String {
+        format!("agents::{}_{}", self.name, self.form.to_string().to_lowercase())
+    }
+
+    /// What the agent's Install script would ask for: arguments, and the files that they name.
+    fn arguments(&self, environment: &Environment) -> String {
+        let file = |name: &str, text: &str| {
+            let path = environment.directory.join(name);
+            fs::write(&path, text).expect("target is writable");
+            path.display().to_string()
+        };
+        let port = || {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            listener.local_addr().expect("an address").port()
+        };
+        match (self.name.as_str(), self.form) {
+            ("shping", _) => format!("-C 1 {}", file("shping.conf", "hello\techo hello\nno\tfalse\n")),
+            ("roomtemp", _) => "/dev/null".to_owned(),
+            ("weblog", _) => {
+                let log = file("access", "host - - [01/Jan/2020:00:00:00 +0000] \"GET / HTTP/1.0\" 200 10\n");
+                let errors = file("errors", "");
+                let config = format!(
+                    "regex_posix CERN method,size ][ \\\\]+\"([A-Za-z][-A-Za-z]+) [^\"]*\" [-0-9]+ ([-0-9]+)\n\
+                     regex_posix CERN_err - .\n\nserver here on CERN {log} CERN_err {errors}\n"
+                );
+                format!("-U root {}", file("weblog.conf", &config))
+            }
+            ("logger", _) => {
+                let log = file("messages", "one\ntwo\n");
+                file("logger.conf", &format!("messages\tn\t{log}\n"))
+            }
+            ("pipe", _) => {
+                let directory = environment.own_configuration("pipe.conf.d");
+                fs::write(directory.join("echo.conf"), "echo\troot\techo one; sleep 30\n").expect("writable");
+                String::new()
+            }
+            ("summary", _) => format!(
+                "{} -h unix:{} -x -t 1 {}",
+                pcp::installed("usr/bin/pmie").display(),
+                environment.socket("pmcd").display(),
+                file("expr.pmie", "summary.test = 1 + 1;\n")
+            ),
+            ("mailq", _) => environment.directory.join("run").display().to_string(),
+            ("trace", _) => format!("-I {}", port()),
+            ("cisco", _) => "-r 120 127.0.0.1:s0".to_owned(),
+            ("denki" | "systemd", _) => "-U root".to_owned(),
+            ("overhead", _) => format!("-R 60 {}", file("overhead.conf", "init { comm == \"init\" }\n")),
+            _ => String::new(),
+        }
+    }
+
+    /// The program and its arguments, as a daemon.
+    fn command(&self, environment: &Environment) -> String {
+        let file = self.file.display();
+        match self.form {
+            Form::Perl => format!("/usr/bin/perl {file}"),
+            Form::Python => format!("/usr/bin/python3 {file}"),
+            _ => format!("{file} -d {} {}", self.domain, self.arguments(environment)),
+        }
+    }
+
+    /// The line of this agent in pmcd.conf.
+    fn configuration(&self, environment: &Environment) -> String {
+        let Agent { name, domain, file, .. } = self;
+        match self.form {
+            Form::Dso => format!("{name} {domain} dso {name}_init {}\n", file.display()),
+            _ => format!("{name} {domain} pipe binary {}\n", self.command(environment)),
+        }
+    }
+
+    /// The agent's name space as a file of its own: scripts print it, the others bring it.
+    fn name_space(&self, environment: &Environment) -> Result<PathBuf, String> {
+        let made = environment.directory.join("root");
+        let printed = match self.form {
+            Form::Perl => Some(("/usr/bin/perl", "PCP_PERL_PMNS")),
+            Form::Python => Some(("/usr/bin/python3", "PCP_PYTHON_PMNS")),
+            _ => None,
+        };
+        if let Some((interpreter, variable)) = printed {
+            let mut command = environment.command(interpreter);
+            command.arg(&self.file).env(variable, "root");
+            let outcome = bounded(command, Duration::from_secs(30));
+            if outcome.end != "exit 0" || outcome.stdout.is_empty() {
+                let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
+                return Err(last_line(&errors).unwrap_or(outcome.end));
+            }
+            fs::write(&made, outcome.stdout).expect("target is writable");
+            return Ok(made);
+        }
+        let directory = self.file.parent().expect("an agent's directory");
+        let own = directory.join("root");
+        if own.exists() {
+            return Ok(own);
+        }
+        let standard = format!("root_{}", self.name);
+        let places = [directory.join(&standard), pcp::installed("var/lib/pcp/pmns").join(&standard)];
+        let file = places.iter().find(|file| file.exists()).ok_or("the package has no name space for it")?;
+        let text = format!("#include <stdpmid>\n#include \"{}\"\n", file.display());
+        fs::write(&made, text).expect("target is writable");
+        Ok(made)
+    }
+
+    /// Runs the agent under pmcd and under dbpmda and takes down what they show; `Err` when it cannot start.
+    fn picture(&self, library: Library) -> Result<survey::Answers, String> {
+        let environment = Environment::new(&self.title().replace("::", "-"), library);
+        let name_space = self.name_space(&environment)?;
+        let configuration = self.configuration(&environment);
+        let mut answers;
+        {
+            // Interpreters start slowly on a busy machine.
+            let pmcd = environment.pmcd_with(&configuration, &name_space, &["-q", "30", "-t", "30"])?;
+            if !pmcd.log().lines().any(|line| line.starts_with(&format!("{} ", self.name)) && line.contains(" i:")) {
+                return Err(self.reason(&environment, &pmcd.log()));
+            }
+            answers = survey::of(&pmcd)?;
+        }
+        if matches!(self.form, Form::Dso | Form::Daemon) {
+            let script = self.debug_script(&environment, &answers);
+            answers.extend(survey::lines("dbpmda", &environment.dbpmda(&name_space, &script)));
+        }
+        Ok(answers)
+    }
+
+    /// What a person would type at dbpmda: some of the agent's metrics, one by one and together.
+    fn debug_script(&self, environment: &Environment, answers: &survey::Answers) -> String {
+        let mut script = match self.form {
+            Form::Dso => format!("open dso {} {}_init {}\n", self.file.display(), self.name, self.domain),
+            _ => format!("open pipe {}\n", self.command(environment)),
+        };
+        script += "getdesc on\nstatus\n";
+        let names: Vec<_> = answers.keys().filter_map(|question| question.strip_suffix(" pmid #1")).collect();
+        let some: Vec<_> = names.iter().step_by(names.len() / 12 + 1).copied().collect();
+        for name in &some {
+            script += &format!("desc {name}\nfetch {name}\ntext {name}\n");
+        }
+        script + &format!("fetch {}\nclose\nquit\n", some.join(" "))
+    }
+
+    /// Why pmcd has not started the agent: the last words of the agent's log, or of pmcd about it.
+    fn reason(&self, environment: &Environment, log: &str) -> String {
+        let directory = environment.directory.join("log/pmcd");
+        let own = fs::read_to_string(directory.join(format!("{}.log", self.name))).unwrap_or_default();
+        let output = fs::read_to_string(directory.join("output")).unwrap_or_default();
+        let about: Vec<_> = log.lines().filter(|line| line.contains(&self.name) && line.contains("] pmcd(")).collect();
+        let found = last_line(&own).or_else(|| last_line(&output)).or_else(|| last_line(&about.join("\n")));
+        let text = found.unwrap_or_else(|| "pmcd does not list it".to_owned());
+        text.replace(&environment.directory.display().to_string(), "DIR")
+    }
+
+    /// The same on both libraries.
+    fn check(&self) -> Result<(), String> {
+        if let Err(reason) = self.picture(Library::C) {
+            return match self.picture(Library::Ours) {
+                Err(_) => {
+                    table::note(self, &format!("cannot start here, on either library: {reason}"));
+                    Ok(())
+                }
+                Ok(_) => Err(format!("starts on ours but not on the C library: {reason}")),
+            };
+        }
+        survey::compare(|| self.picture(Library::C), || self.picture(Library::Ours))?;
+        table::note(self, "the same");
+        Ok(())
+    }
+}
+
+/// The last line that says something, without time and process.
+fn last_line(text: &str) -> Option<String> {
+    let boiler = |line: &&str| {
+        !line.trim().is_empty() && !line.starts_with("Log finished") && !line.starts_with("Log for ")
+    };
+    let line = text.lines().rev().find(boiler)?;
+    let line = line.split_once("] ").filter(|_| line.starts_with('[')).map_or(line, |(_, rest)| rest);
+    let line = regex::Regex::new(r"\(\d+\)").expect("a valid pattern").replace_all(line, "").into_owned();
+    let root = pcp::home().join("root").display().to_string();
+    Some(line.trim().replace(&root, "").replace('|', "\\|"))
+}
+
+
+/// One trial for each agent and form.
+pub fn trials() -> Vec<Trial> {
+    let trial = |agent: Agent| Trial::test(agent.title(), move || agent.check().map_err(Into::into));
+    all().into_iter().map(trial).collect()
+}

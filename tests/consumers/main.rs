@@ -1,0 +1,29 @@
+//! Real users, unmodified: PCP's daemons, tools, agents and bindings run once on the C library and once on ours, in the
+//! same private PCP, and what they show is compared.
+//!
+//! `make setup` puts PCP below `target/pcp`; nothing of the system is touched. With `UPDATE_COMPATIBILITY=1` the table of
+//! agents in `docs/COMPATIBILITY.md` is written anew (`make compatibility`).
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod agents;
+mod scenes;
+mod sources;
+mod survey;
+mod table;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> = agents::trials();
+    trials.extend(scenes::trials());
+    trials.extend(sources::trials());
+    trials.push(Trial::test("table_is_complete", || table::complete().map_err(Into::into)));
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if std::env::var_os("UPDATE_COMPATIBILITY").is_some() {
+        table::write();
+    }
+    conclusion.exit();
+}

@@ -1,0 +1,129 @@
+//! What a client sees of an agent, as a map from question to answer, and the comparison of such maps.
+//!
+//! Many answers move: times, counters, load. So the C library is asked before and after ours. An answer in which the C
+//! library agrees with itself must be ours too; one that moves must have the same shape, that is: the same text when
+//! numbers are left aside. An answer that merely moved slowly gets further chances; a difference must show in each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{LazyLock, OnceLock};
+use std::time::Duration;
+
+use regex::Regex;
+
+use crate::support::pcp::Pmcd;
+use crate::support::run::bounded;
+use crate::support::{compile_c, profile_dir, root};
+
+/// The answers of one survey, by question.
+pub type Answers = BTreeMap<String, String>;
+
+/// How often a difference must show before it counts.
+const ATTEMPTS: usize = 3;
+
+/// The survey client, compiled once.
+pub fn client() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let program = profile_dir().join("test-survey");
+        compile_c(&root().join("tests/consumers/survey.c"), &program, &[]);
+        program
+    })
+    .clone()
+}
+
+/// Asks `pmcd` everything about its metrics; stores each value back.
+pub fn of(pmcd: &Pmcd<'_>) -> Result<Answers, String> {
+    let mut command = pmcd.client(client());
+    command.arg("-s").arg(pmcd.host());
+    let outcome = bounded(command, Duration::from_secs(120));
+    if outcome.end != "exit 0" {
+        let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        return Err(format!("the survey ended with {}: {errors}\n{}", outcome.end, pmcd.log()));
+    }
+    Ok(parse(&String::from_utf8_lossy(&outcome.stdout)))
+}
+
+/// Reads the lines of the survey client; a question that is asked twice gets a number.
+pub fn parse(text: &str) -> Answers {
+    let mut answers = Answers::new();
+    let mut seen = BTreeMap::<&str, usize>::new();
+    for line in text.lines() {
+        let (question, answer) = line.split_once('\t').unwrap_or((line, ""));
+        let count = seen.entry(question).or_default();
+        *count += 1;
+        answers.insert(format!("{question} #{count}"), answer.to_owned());
+    }
+    answers
+}
+
+/// The lines of a text as answers to their numbers.
+pub fn lines(what: &str, text: &str) -> Answers {
+    let numbered = text.lines().enumerate();
+    numbered.map(|(number, line)| (format!("{what} line {number}"), line.to_owned())).collect()
+}
+
+/// Compares surveys taken by `c` and `ours`: in the order C, ours, C, and again while there are differences.
+pub fn compare(
+    mut c: impl FnMut() -> Result<Answers, String>,
+    mut ours: impl FnMut() -> Result<Answers, String>,
+) -> Result<usize, String> {
+    let mut before = c()?;
+    let mut lasting: Option<BTreeMap<String, String>> = None;
+    for _ in 0..ATTEMPTS {
+        let mine = ours()?;
+        let after = c()?;
+        let mut found = differences(&before, &mine, &after);
+        if let Some(lasting) = &lasting {
+            found.retain(|question, _| lasting.contains_key(question));
+        }
+        if found.is_empty() {
+            return Ok(mine.len());
+        }
+        lasting = Some(found);
+        before = after;
+    }
+    let lasting = lasting.unwrap_or_default();
+    let shown: String = lasting.values().take(12).map(|text| format!("{text}\n")).collect();
+    Err(format!("{} answers differ, the first of them:\n{shown}", lasting.len()))
+}
+
+/// The questions that ours answers differently from the C library.
+fn differences(before: &Answers, ours: &Answers, after: &Answers) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut note = |question: &String, c: &str, mine: &str| {
+        found.insert(question.clone(), format!("  {question}\n    C library: {c}\n    ours:      {mine}"));
+    };
+    // Questions that come and go on the C library (processes, for instance), with their numbers left aside.
+    let passing: BTreeSet<String> = before
+        .keys()
+        .filter(|question| !after.contains_key(*question))
+        .chain(after.keys().filter(|question| !before.contains_key(*question)))
+        .map(|question| shape(question))
+        .collect();
+    for (question, first) in before {
+        let Some(last) = after.get(question) else { continue };
+        match ours.get(question) {
+            None if passing.contains(&shape(question)) => {}
+            None => note(question, first, "(no answer)"),
+            Some(mine) if mine == first || mine == last => {}
+            Some(mine) if first == last => note(question, first, mine),
+            Some(mine) if [shape(first), shape(last)].contains(&shape(mine)) => {}
+            Some(mine) => note(question, &format!("{first}  then  {last}"), mine),
+        }
+    }
+    for (question, mine) in ours {
+        if !before.contains_key(question) && !after.contains_key(question) && !passing.contains(&shape(question)) {
+            note(question, "(no answer)", mine);
+        }
+    }
+    found
+}
+
+/// A text with its numbers and the contents of its quotes left aside.
+fn shape(text: &str) -> String {
+    static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""([^"\\]|\\.)*""#).expect("a valid pattern"));
+    static NUMBER: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"[-+]?[0-9][0-9a-fA-FxX.]*(e[-+]?[0-9]+)?|\b(inf|nan)\b").expect("a valid pattern"));
+    NUMBER.replace_all(&QUOTED.replace_all(text, "TEXT"), "N").into_owned()
+}
