@@ -48,7 +48,10 @@ pub struct Agent {
 /// All agents of the package.
 pub fn all() -> Vec<Agent> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(pcp::installed("var/lib/pcp/pmdas")).expect("make setup").flatten() {
+    for entry in fs::read_dir(pcp::installed("var/lib/pcp/pmdas"))
+        .expect("make setup")
+        .flatten()
+    {
         let name = entry.file_name().to_string_lossy().into_owned();
         let forms = [
             (Form::Dso, format!("pmda_{name}.so")),
@@ -60,7 +63,12 @@ pub fn all() -> Vec<Agent> {
         for (form, file) in forms {
             let file = entry.path().join(file);
             if file.exists() {
-                found.push(Agent { domain: domain(&name), name: name.clone(), form, file });
+                found.push(Agent {
+                    domain: domain(&name),
+                    name: name.clone(),
+                    form,
+                    file,
+                });
             }
         }
     }
@@ -109,7 +117,10 @@ impl Agent {
             ("shping", _) => format!("-C 1 {}", file("shping.conf", "hello\techo hello\nno\tfalse\n")),
             ("roomtemp", _) => "/dev/null".to_owned(),
             ("weblog", _) => {
-                let log = file("access", "host - - [01/Jan/2020:00:00:00 +0000] \"GET / HTTP/1.0\" 200 10\n");
+                let log = file(
+                    "access",
+                    "host - - [01/Jan/2020:00:00:00 +0000] \"GET / HTTP/1.0\" 200 10\n",
+                );
                 let errors = file("errors", "");
                 let config = format!(
                     "regex_posix CERN method,size ][ \\\\]+\"([A-Za-z][-A-Za-z]+) [^\"]*\" [-0-9]+ ([-0-9]+)\n\
@@ -185,8 +196,14 @@ impl Agent {
             return Ok(own);
         }
         let standard = format!("root_{}", self.name);
-        let places = [directory.join(&standard), pcp::installed("var/lib/pcp/pmns").join(&standard)];
-        let file = places.iter().find(|file| file.exists()).ok_or("the package has no name space for it")?;
+        let places = [
+            directory.join(&standard),
+            pcp::installed("var/lib/pcp/pmns").join(&standard),
+        ];
+        let file = places
+            .iter()
+            .find(|file| file.exists())
+            .ok_or("the package has no name space for it")?;
         let text = format!("#include <stdpmid>\n#include \"{}\"\n", file.display());
         fs::write(&made, text).expect("target is writable");
         Ok(made)
@@ -200,15 +217,30 @@ impl Agent {
         let mut answers;
         {
             // Interpreters start slowly on a busy machine.
-            let pmcd = environment.pmcd_with(&configuration, &name_space, &["-q", "30", "-t", "30"])?;
-            if !pmcd.log().lines().any(|line| line.starts_with(&format!("{} ", self.name)) && line.contains(" i:")) {
+            let pmcd = environment.pmcd_with(&configuration, &name_space, &["-q", "30", "-t", "10"])?;
+            let started = |line: &str| {
+                let mut words = line.split_whitespace();
+                words.next() == Some(&self.name) && words.next() == Some(&self.domain.to_string())
+            };
+            if !pmcd.log().lines().any(started) {
                 return Err(self.reason(&environment, &pmcd.log()));
             }
             answers = survey::of(&pmcd)?;
+            let described = |(question, answer): (&String, &String)| {
+                question.ends_with(" desc #1") && !question.starts_with("event.") && !answer.starts_with("error")
+            };
+            if !answers.iter().any(described) {
+                return Err(self.reason(&environment, &pmcd.log()));
+            }
         }
         if matches!(self.form, Form::Dso | Form::Daemon) {
             let script = self.debug_script(&environment, &answers);
             answers.extend(survey::lines("dbpmda", &environment.dbpmda(&name_space, &script)));
+        }
+        // The directories are named after the library.
+        let private = environment.directory.display().to_string();
+        for answer in answers.values_mut().filter(|answer| answer.contains(&private)) {
+            *answer = answer.replace(&private, "DIR");
         }
         Ok(answers)
     }
@@ -220,7 +252,10 @@ impl Agent {
             _ => format!("open pipe {}\n", self.command(environment)),
         };
         script += "getdesc on\nstatus\n";
-        let names: Vec<_> = answers.keys().filter_map(|question| question.strip_suffix(" pmid #1")).collect();
+        let names: Vec<_> = answers
+            .keys()
+            .filter_map(|question| question.strip_suffix(" pmid #1"))
+            .collect();
         let some: Vec<_> = names.iter().step_by(names.len() / 12 + 1).copied().collect();
         for name in &some {
             script += &format!("desc {name}\nfetch {name}\ntext {name}\n");
@@ -233,8 +268,13 @@ impl Agent {
         let directory = environment.directory.join("log/pmcd");
         let own = fs::read_to_string(directory.join(format!("{}.log", self.name))).unwrap_or_default();
         let output = fs::read_to_string(directory.join("output")).unwrap_or_default();
-        let about: Vec<_> = log.lines().filter(|line| line.contains(&self.name) && line.contains("] pmcd(")).collect();
-        let found = last_line(&own).or_else(|| last_line(&output)).or_else(|| last_line(&about.join("\n")));
+        let about: Vec<_> = log
+            .lines()
+            .filter(|line| line.contains(&self.name) && line.contains("] pmcd("))
+            .collect();
+        let found = last_line(&own)
+            .or_else(|| last_line(&output))
+            .or_else(|| last_line(&about.join("\n")));
         let text = found.unwrap_or_else(|| "pmcd does not list it".to_owned());
         text.replace(&environment.directory.display().to_string(), "DIR")
     }
@@ -244,6 +284,7 @@ impl Agent {
         if let Err(reason) = self.picture(Library::C) {
             return match self.picture(Library::Ours) {
                 Err(_) => {
+                    let reason = reason.lines().next().unwrap_or_default();
                     table::note(self, &format!("cannot start here, on either library: {reason}"));
                     Ok(())
                 }
@@ -258,16 +299,20 @@ impl Agent {
 
 /// The last line that says something, without time and process.
 fn last_line(text: &str) -> Option<String> {
-    let boiler = |line: &&str| {
-        !line.trim().is_empty() && !line.starts_with("Log finished") && !line.starts_with("Log for ")
-    };
+    let boiler =
+        |line: &&str| !line.trim().is_empty() && !line.starts_with("Log finished") && !line.starts_with("Log for ");
     let line = text.lines().rev().find(boiler)?;
-    let line = line.split_once("] ").filter(|_| line.starts_with('[')).map_or(line, |(_, rest)| rest);
-    let line = regex::Regex::new(r"\(\d+\)").expect("a valid pattern").replace_all(line, "").into_owned();
+    let line = line
+        .split_once("] ")
+        .filter(|_| line.starts_with('['))
+        .map_or(line, |(_, rest)| rest);
+    let line = regex::Regex::new(r"\(\d+\)")
+        .expect("a valid pattern")
+        .replace_all(line, "")
+        .into_owned();
     let root = pcp::home().join("root").display().to_string();
     Some(line.trim().replace(&root, "").replace('|', "\\|"))
 }
-
 
 /// One trial for each agent and form.
 pub fn trials() -> Vec<Trial> {

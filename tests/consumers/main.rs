@@ -20,7 +20,9 @@ fn main() {
     let mut trials: Vec<Trial> = agents::trials();
     trials.extend(scenes::trials());
     trials.extend(sources::trials());
-    trials.push(Trial::test("table_is_complete", || table::complete().map_err(Into::into)));
+    trials.push(Trial::test("table_is_complete", || {
+        table::complete().map_err(Into::into)
+    }));
     let conclusion = libtest_mimic::run(&arguments, trials);
     if std::env::var_os("UPDATE_COMPATIBILITY").is_some() {
         table::write();

@@ -36,10 +36,14 @@ pub fn client() -> PathBuf {
 pub fn of(pmcd: &Pmcd<'_>) -> Result<Answers, String> {
     let mut command = pmcd.client(client());
     command.arg("-s").arg(pmcd.host());
-    let outcome = bounded(command, Duration::from_secs(120));
+    let outcome = bounded(command, Duration::from_secs(45));
     if outcome.end != "exit 0" {
         let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
-        return Err(format!("the survey ended with {}: {errors}\n{}", outcome.end, pmcd.log()));
+        return Err(format!(
+            "the survey ended with {}: {errors}\n{}",
+            outcome.end,
+            pmcd.log()
+        ));
     }
     Ok(parse(&String::from_utf8_lossy(&outcome.stdout)))
 }
@@ -60,7 +64,9 @@ pub fn parse(text: &str) -> Answers {
 /// The lines of a text as answers to their numbers.
 pub fn lines(what: &str, text: &str) -> Answers {
     let numbered = text.lines().enumerate();
-    numbered.map(|(number, line)| (format!("{what} line {number}"), line.to_owned())).collect()
+    numbered
+        .map(|(number, line)| (format!("{what} line {number}"), line.to_owned()))
+        .collect()
 }
 
 /// Compares surveys taken by `c` and `ours`: in the order C, ours, C, and again while there are differences.
@@ -92,7 +98,10 @@ pub fn compare(
 fn differences(before: &Answers, ours: &Answers, after: &Answers) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut note = |question: &String, c: &str, mine: &str| {
-        found.insert(question.clone(), format!("  {question}\n    C library: {c}\n    ours:      {mine}"));
+        found.insert(
+            question.clone(),
+            format!("  {question}\n    C library: {c}\n    ours:      {mine}"),
+        );
     };
     // Questions that come and go on the C library (processes, for instance), with their numbers left aside.
     let passing: BTreeSet<String> = before
@@ -123,7 +132,8 @@ fn differences(before: &Answers, ours: &Answers, after: &Answers) -> BTreeMap<St
 /// A text with its numbers and the contents of its quotes left aside.
 fn shape(text: &str) -> String {
     static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""([^"\\]|\\.)*""#).expect("a valid pattern"));
-    static NUMBER: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"[-+]?[0-9][0-9a-fA-FxX.]*(e[-+]?[0-9]+)?|\b(inf|nan)\b").expect("a valid pattern"));
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"[-+]?[0-9][0-9a-fA-FxX.]*(e[-+]?[0-9]+)?|(?-u:\b)(inf|nan)(?-u:\b)").expect("a valid pattern")
+    });
     NUMBER.replace_all(&QUOTED.replace_all(text, "TEXT"), "N").into_owned()
 }

@@ -31,23 +31,37 @@ pub fn note(agent: &Agent, result: &str) {
 /// The document lists each agent of the package.
 pub fn complete() -> Result<(), String> {
     let text = fs::read_to_string(document()).map_err(|error| error.to_string())?;
-    let missing: Vec<_> = agents::all().iter().map(head).filter(|head| !text.contains(head.as_str())).collect();
+    let missing: Vec<_> = agents::all()
+        .iter()
+        .map(head)
+        .filter(|head| !text.contains(head.as_str()))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(format!("docs/COMPATIBILITY.md does not list these agents (make compatibility): {}", missing.join(" ")))
+    Err(format!(
+        "docs/COMPATIBILITY.md does not list these agents (make compatibility): {}",
+        missing.join(" ")
+    ))
 }
 
 /// Replaces the table in the document by the results of this run; an agent that was not run keeps its row.
 pub fn write() {
     let results = RESULTS.lock().expect("no test panics while it notes");
     let text = fs::read_to_string(document()).unwrap_or_else(|_| format!("# Compatibility\n\n{BEGIN}{END}"));
-    let (before, rest) = text.split_once(BEGIN).expect("the document has the mark where the table begins");
-    let (old, after) = rest.split_once(END).expect("the document has the mark where the table ends");
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .expect("the document has the mark where the table begins");
+    let (old, after) = rest
+        .split_once(END)
+        .expect("the document has the mark where the table ends");
     let mut table = String::from("| agent | form | on ours, compared with the C library |\n|---|---|---|\n");
     for head in agents::all().iter().map(head) {
         let kept = || old.lines().find(|line| line.starts_with(&head)).map(str::to_owned);
-        let row = results.get(&head).map(|result| format!("{head} {result} |")).or_else(kept);
+        let row = results
+            .get(&head)
+            .map(|result| format!("{head} {result} |"))
+            .or_else(kept);
         table += &row.unwrap_or_else(|| format!("{head} **differs or was not run** |"));
         table.push('\n');
     }

@@ -51,7 +51,15 @@ impl Environment {
     pub fn new(test: &str, library: Library) -> Environment {
         let directory = profile_dir().join("test-pcp").join(test).join(format!("{library:?}"));
         let _ = fs::remove_dir_all(&directory);
-        for name in ["run", "log/pmcd", "tmp/bash", "tmp/mmv", "var/config/pmda", "var/config/web", "etc"] {
+        for name in [
+            "run",
+            "log/pmcd",
+            "tmp/bash",
+            "tmp/mmv",
+            "var/config/pmda",
+            "var/config/web",
+            "etc",
+        ] {
             fs::create_dir_all(directory.join(name)).expect("target is writable");
         }
         link(&installed("var/lib/pcp/pmns"), &directory.join("var/pmns"));
@@ -60,7 +68,11 @@ impl Environment {
             link(&entry.path(), &directory.join("etc").join(entry.file_name()));
         }
         let sockets = tempfile::tempdir().expect("a temporary directory");
-        Environment { directory, library, sockets }
+        Environment {
+            directory,
+            library,
+            sockets,
+        }
     }
 
     /// Replaces a directory of the agents' configuration by an own, empty one.
@@ -87,8 +99,18 @@ impl Environment {
             .env_remove("PMCD_HOST")
             .env_remove("PCP_DIR")
             .env("LD_LIBRARY_PATH", self.library.directory())
-            .env("PATH", format!("{}:{}:{path}", installed("usr/bin").display(), installed("usr/lib/pcp/bin").display()))
+            .env(
+                "PATH",
+                format!(
+                    "{}:{}:{path}",
+                    installed("usr/bin").display(),
+                    installed("usr/lib/pcp/bin").display()
+                ),
+            )
             .env("PCP_CONF", home().join("pcp.conf"))
+            .env("LD_PRELOAD", "libnss_wrapper.so")
+            .env("NSS_WRAPPER_PASSWD", home().join("passwd"))
+            .env("NSS_WRAPPER_GROUP", home().join("group"))
             .env("PCP_RUN_DIR", at("run"))
             .env("PCP_LOG_DIR", at("log"))
             .env("PCP_TMP_DIR", at("tmp"))
@@ -162,8 +184,15 @@ impl Environment {
             .process_group(0)
             .stdout(output.try_clone().expect("a file"))
             .stderr(output);
-        let child = command.spawn().map_err(|error| format!("pmcd does not start: {error}"))?;
-        Ok(Pmcd { environment: self, child, port, log })
+        let child = command
+            .spawn()
+            .map_err(|error| format!("pmcd does not start: {error}"))?;
+        Ok(Pmcd {
+            environment: self,
+            child,
+            port,
+            log,
+        })
     }
 }
 
@@ -212,7 +241,11 @@ impl Pmcd<'_> {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        Err(format!("pmcd was not ready after {} s:\n{}", START.as_secs(), self.log()))
+        Err(format!(
+            "pmcd was not ready after {} s:\n{}",
+            START.as_secs(),
+            self.log()
+        ))
     }
 
     /// What pmcd has logged so far.
@@ -228,7 +261,10 @@ impl Pmcd<'_> {
     /// The process id of an agent that pmcd has started as a daemon, from its log; the last one if it was restarted.
     pub fn agent_pid(&self, name: &str) -> Option<u32> {
         let log = self.log();
-        let row = log.lines().rev().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let row = log
+            .lines()
+            .rev()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>());
         row.into_iter()
             .find(|words| words.first() == Some(&name) && words.len() > 6)
             .and_then(|words| words[2].parse().ok())
@@ -264,7 +300,11 @@ impl Pmcd<'_> {
                 return Ok(answer);
             }
             if Instant::now() >= deadline {
-                return Err(format!("{name} {}: last answer: {answer}\n{}", args.join(" "), self.log()));
+                return Err(format!(
+                    "{name} {}: last answer: {answer}\n{}",
+                    args.join(" "),
+                    self.log()
+                ));
             }
             thread::sleep(Duration::from_millis(50));
         }

@@ -15,13 +15,13 @@ readonly home=${CARGO_TARGET_DIR:-$PWD/target}/pcp
 readonly root=$home/root
 
 # What the build and the tests call: gcc and g++ for the C and C++ programs, clang for the header tests, binutils for
-# the link, valgrind for the memory checks, libclang for bindgen.
+# the link, valgrind for the memory checks, libclang for bindgen, nss-wrapper so that agents find their user pcp.
 readonly build_packages=(
-    binutils clang g++ gcc libc6-dev libclang-dev libpcp-mmv1-dev libpcp-pmda3-dev libpcp-trace2-dev libpcp3-dev make
+    binutils clang g++ gcc libc6-dev libclang-dev libnss-wrapper libpcp-mmv1-dev libpcp-pmda3-dev libpcp-trace2-dev libpcp3-dev make
     pkg-config procps valgrind
 )
 # Interpreters' bindings: agents written in Perl and Python are users of the library too.
-readonly binding_packages=(libpcp-pmda-perl python3-pcp)
+readonly binding_packages=(libpcp-pmda-perl python3-pcp python3-requests)
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$@" >&2; exit 1; }
@@ -105,6 +105,12 @@ help() {
     cd "$1" && sed "$symbols" help | PCP_CONF=$home/pcp.conf "$root/usr/lib/pcp/bin/newhelp" -n root -o help
 }
 
+# users: an /etc/passwd and /etc/group in which pcp, the user that scripts change to, is whoever runs the tests.
+users() {
+    { grep -v '^pcp:' /etc/passwd; echo "pcp:x:$(id -u):$(id -g):PCP:/:/bin/sh"; } >"$home/passwd"
+    { grep -v '^pcp:' /etc/group; echo "pcp:x:$(id -g):"; } >"$home/group"
+}
+
 # generate: files that the package's post-install script and the agents' Install scripts would make.
 generate() {
     local directory
@@ -135,6 +141,7 @@ mapfile -t libraries < <(depends)
 install "what pcp needs" "${libraries[@]}" "${binding_packages[@]}"
 if [ ! -e "$home/stamp" ]; then
     configure
+    users
     generate
     echo "$stamp" >"$home/stamp"
     say "ready"
