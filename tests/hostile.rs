@@ -1,0 +1,72 @@
+//! What comes from outside cannot crash the library: hostile calls, hostile PDUs, faults, threads.
+//!
+//! The work is done by C programs below tests/hostile, as C programs are what uses the library; each runs a short
+//! time here and its full course by `make hostile` (`HOSTILE=full`).
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use support::run::Outcome;
+use support::{Library, compile_c, profile_dir, root, run};
+
+/// A program of tests/hostile, compiled.
+fn program(name: &str) -> PathBuf {
+    let file = profile_dir().join("test-hostile").join(name);
+    fs::create_dir_all(file.parent().expect("a directory")).expect("target is writable");
+    let source = root().join("tests/hostile").join(name).with_extension("c");
+    compile_c(&source, &file, &[]);
+    file
+}
+
+/// `short` in `make check`, `full` with `HOSTILE=full`.
+fn amount(short: &'static str, full: &'static str) -> &'static str {
+    if std::env::var_os("HOSTILE").is_some_and(|value| value == "full") {
+        full
+    } else {
+        short
+    }
+}
+
+/// Runs a program of tests/hostile on our library, in a directory of its own.
+fn hostile(name: &str, args: &[&str]) -> Outcome {
+    let program = program(name);
+    let directory = profile_dir().join("test-run/hostile").join(name);
+    run::run(&program, args, Library::Ours, &directory, Duration::from_secs(1800))
+}
+
+/// Panics with all that the program has said unless it ended well.
+fn expect_success(outcome: &Outcome) -> String {
+    let stdout = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    assert_eq!(
+        outcome.end,
+        "exit 0",
+        "\n{stdout}\n{}",
+        String::from_utf8_lossy(&outcome.stderr)
+    );
+    println!("{}", stdout.lines().last().unwrap_or_default());
+    stdout
+}
+
+/// Every exported function, called with NULL, negative and huge numbers, and lengths without buffers, returns.
+///
+/// Of the requirements: CACHE-11, EVENT-13, QUEUE-4, E-5, E-12, E-16, H-4, L-13, N-13, R-2, R-3, MAIN-51.
+#[test]
+fn hostile_calls_return() {
+    let outcome = hostile("calls", &[amount("60", "5000")]);
+    expect_success(&outcome);
+}
+
+/// The table of hostile calls names exactly the functions that are exported.
+#[test]
+fn every_function_is_called() {
+    let called = expect_success(&hostile("calls", &[]));
+    let called: BTreeSet<_> = called.lines().map(str::to_owned).collect();
+    let map = fs::read_to_string(root().join("capi/exports.map")).expect("the map of exports");
+    let names = map.lines().filter_map(|line| line.trim().strip_suffix(';'));
+    let exported: BTreeSet<_> = names.filter(|name| name.contains("pmda")).map(str::to_owned).collect();
+    assert_eq!(called, exported);
+}
