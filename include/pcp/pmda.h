@@ -509,6 +509,22 @@ PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int n
         int nmetrics);
 
 /*
+ * Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
+ *
+ * Pointers:
+ * As __pmdaMainPDU.
+ */
+PMDA_CALL extern void pmdaMain(pmdaInterface *dispatch);
+
+/*
+ * Sends a status to pmcd that is no reply, or instead of one (CONN-10). The outcome is ignored.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table with a valid extension.
+ */
+PMDA_CALL extern void pmdaSendError(pmdaInterface *dispatch, int error);
+
+/*
  * Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
  *
  * Pointers:
@@ -565,6 +581,29 @@ PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *dispatch, pmdaEnd
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
 PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *dispatch, pmdaLabelCallBack callback);
+
+/*
+ * Reads one PDU and serves it, and touches no byte beyond it.
+ *
+ * Returns:
+ * 0 for a PDU that was served, whatever came of it; PM_ERR_EOF at the end of the stream; another negative number
+ * when the stream cannot be read, or the agent was not set up (MAIN-2, MAIN-3).
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table with a valid extension, whose methods follow their contracts.
+ */
+PMDA_CALL extern int __pmdaMainPDU(pmdaInterface *dispatch);
+
+/*
+ * The descriptor that PDUs arrive on, for agents that wait on several.
+ *
+ * Returns:
+ * The descriptor; -1 for an interface version that does not exist.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table with a valid extension.
+ */
+PMDA_CALL extern int __pmdaInFd(pmdaInterface *dispatch);
 
 /*
  * The methods that serve for most agents
