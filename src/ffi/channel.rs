@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::libpcp::ipc;
+use crate::libpcp::config;
 use crate::libpcp::log::{self, Debug};
 use crate::wire::trace::{self, Ring, Way};
 use crate::wire::{Kind, number};
@@ -30,7 +30,7 @@ impl Channel {
     /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions do not cut it
     /// short, and a descriptor that does not block is waited for (WIRE-23).
     pub(super) fn send(self, pdu: &[u8]) -> Result<()> {
-        ipc::ignore_sigpipe();
+        config::ignore_sigpipe();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
         self.show(Way::Out, pdu);
         let mut rest = pdu;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::bindings::{__pmIgnoreSignalPIPE, __pmSetSocketIPC, __pmSetVersionIPC};
+use super::bindings::{__pmSetSocketIPC, __pmSetVersionIPC};
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
@@ -14,10 +14,4 @@ pub(crate) fn set_version(fd: c_int, version: c_int) {
 pub(crate) fn set_socket(fd: c_int) {
     // SAFETY: as above.
     unsafe { __pmSetSocketIPC(fd) };
-}
-
-/// Has SIGPIPE ignored, unless the agent has taken care of it; libpcp does it once a process (WIRE-21).
-pub(crate) fn ignore_sigpipe() {
-    // SAFETY: the function has no preconditions.
-    unsafe { __pmIgnoreSignalPIPE() };
 }

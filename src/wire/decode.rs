@@ -315,15 +315,80 @@ pub fn error(pdu: &[u8]) -> Result<i32> {
     }
 }
 
-/// CREDS: each credential as its type and the version in it.
+/// CREDS: each credential as its type and the version in it. None at all is as good as one of another type.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
 pub fn credentials(pdu: &[u8]) -> Result<impl Iterator<Item = (u8, u8)> + use<'_>> {
     let credentials = checked(count(pdu, 12))?;
     let list = checked(pdu.get(16..))?;
-    if credentials == 0 || credentials > MAX_CREDENTIALS || list.len() != 4 * credentials {
+    if credentials > MAX_CREDENTIALS || list.len() != 4 * credentials {
         return Err(Error::IPC);
     }
     Ok(list.chunks_exact(4).map(|entry| (entry[0], entry[1])))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::encode::tests::hex;
+
+    /// WIRE-60: where PCP 7 is stricter or more lenient than PCP 6, this is PCP 7.
+    #[test]
+    fn generations() {
+        let short = hex("00000018 00007002 00000000 00000000 00000001 00000000");
+        assert_eq!(
+            profile(&short).map(|profile| (profile.state, profile.len())),
+            Ok((1, 0))
+        );
+        let long = hex(
+            "00000034 00007002 00000000 00000000 00000000 00000001 00000000 3f400000 00000001 00000001 00000000 00000002 \
+             00000003",
+        );
+        assert_eq!(profile(&long).err(), Some(Error::IPC));
+        let unpadded = hex("00000026 00007006 00000000 3f400000 00000000 00000000 ffffffff 00000006 67726565 6e31");
+        assert_eq!(instance_request(&unpadded).err(), Some(Error::IPC));
+        let long = hex("00000018 00007008 00000000 3f400000 00000005 00000000");
+        assert_eq!(text_request(&long).err(), Some(Error::IPC));
+        assert_eq!(label_request(&long).err(), Some(Error::IPC));
+        let long = hex("0000001c 0000700d 00000000 00000000 00000001 3f401401 00000000");
+        assert_eq!(ids_request(&long).err(), Some(Error::IPC));
+        let negative = hex("00000018 0000700e 00000000 00000000 00000000 ffffcfba");
+        assert_eq!(names_request(&negative).err(), Some(Error::PMID));
+    }
+
+    /// ATTR: 4095 bytes are passed on, 4096 are not.
+    #[test]
+    fn attributes() {
+        let pdu = |size| [&hex("00000000 00007011 00000000 00000005")[..], &vec![b'x'; size]].concat();
+        assert_eq!(
+            attribute(&pdu(4095)).map(|found| (found.key, found.value.len())),
+            Ok((5, 4095))
+        );
+        assert_eq!(attribute(&pdu(4096)).err(), Some(Error::IPC));
+    }
+
+    proptest! {
+        /// WIRE-15, WIRE-70: no bytes make a decoder panic, and lists end where their PDU ends.
+        #[test]
+        fn any_bytes(bytes in proptest::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..80)) {
+            if let Ok(profile) = profile(&bytes) {
+                let ids: usize = profile.iter().map(|entry| entry.instances().len()).sum();
+                prop_assert!(16 * profile.len() + 4 * ids <= bytes.len());
+            }
+            let _ = fetch(&bytes).map(Iterator::count);
+            let _ = desc_request(&bytes);
+            let _ = instance_request(&bytes);
+            let _ = text_request(&bytes);
+            let _ = label_request(&bytes);
+            let _ = names_request(&bytes);
+            let _ = ids_request(&bytes);
+            let _ = names_below(&bytes);
+            let _ = attribute(&bytes);
+            let _ = error(&bytes);
+            let _ = credentials(&bytes).map(Iterator::count);
+        }
+    }
 }

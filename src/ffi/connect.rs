@@ -1,0 +1,231 @@
+//! `pmdaConnect`: opens the way to pmcd and shakes hands (CONN-1 to CONN-7).
+
+use std::ffi::{CStr, c_char, c_int};
+
+use super::channel::{self, Channel};
+use super::guard::guard;
+use super::types::{pmdaExt, pmdaInterface};
+use super::{arg, mainloop, session, socket};
+use crate::error::Error;
+use crate::libpcp::ipc;
+use crate::libpcp::log::{self, Debug};
+use crate::log::Level;
+use crate::setup;
+use crate::wire::receive::{Failure, Reach};
+use crate::wire::{Kind, decode};
+
+/// `PMDA_EXT_SETUPDONE`.
+const SETUP_DONE: u32 = 1 << 2;
+/// `PMDA_EXT_CONNECTED`.
+const CONNECTED: u32 = 1 << 3;
+/// The type of the credential that tells the protocol version.
+const VERSION: u8 = 1;
+/// The status after a handshake that failed.
+const NO_HANDSHAKE: c_int = -1;
+
+/// Opens the connection to pmcd that `e_io` names, and exchanges versions.
+///
+/// # Returns
+/// Nothing; `status` in the dispatch table is negative on failure. A socket that cannot be opened ends the process.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaConnect(dispatch: *mut pmdaInterface) {
+    guard(|| {
+        if !dispatch.is_null() {
+            // SAFETY: not NULL, hence set up as the contract above says.
+            unsafe { connect(dispatch) };
+        }
+    });
+}
+
+/// The body of `pmdaConnect`.
+///
+/// # Safety
+/// `dispatch` is valid, and its extension NULL or valid.
+unsafe fn connect(dispatch: *mut pmdaInterface) {
+    // SAFETY: valid by the contract above; every field is read and written at its time.
+    unsafe {
+        if let Err(text) = check(dispatch) {
+            log::notify(Level::Crit, text.as_bytes());
+            (*dispatch).status = Error::GENERIC.code();
+            return;
+        }
+        let ext = (*dispatch).ext;
+        open(ext);
+        match handshake(ext, (*dispatch).comm.flags() as u16) {
+            Ok(version) => {
+                (*dispatch).comm = (*dispatch).comm.with_pmapi(u32::from(version));
+                (*ext).e_flags |= CONNECTED;
+            }
+            Err(text) => {
+                let text = format!("__pmdaSetupPDU: PMDA {} {text}", name(ext));
+                log::notify(Level::Crit, text.as_bytes());
+                (*dispatch).status = NO_HANDSHAKE;
+            }
+        }
+    }
+}
+
+/// Whether the agent may connect; the text for the log if not (CONN-1).
+///
+/// # Safety
+/// As [`connect`].
+unsafe fn check(dispatch: *const pmdaInterface) -> Result<(), String> {
+    // SAFETY: valid by the contract above.
+    let (interface, domain, flags) = unsafe {
+        let flags = (*dispatch).ext.as_ref().map_or(0, |ext| ext.e_flags);
+        ((*dispatch).comm.interface(), (*dispatch).domain, flags)
+    };
+    if !setup::supported(interface) {
+        Err(format!(
+            "pmdaConnect: PMDA interface version {interface} not supported (domain={domain})"
+        ))
+    } else if flags & SETUP_DONE == 0 {
+        Err("pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first".to_owned())
+    } else if flags & CONNECTED != 0 {
+        Err("pmdaConnect: called more than once".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// The agent's name for messages.
+///
+/// # Safety
+/// `ext` is valid, its name NULL or a C string.
+unsafe fn name(ext: *const pmdaExt) -> String {
+    // SAFETY: as the contract above says.
+    let name = unsafe { arg::bytes((*ext).e_name) };
+    String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+}
+
+/// Ends the process: an agent without a way to pmcd is of no use, and its users expect this (CONN-2 to CONN-4).
+fn give_up(text: &str) -> ! {
+    log::notify(Level::Crit, text.as_bytes());
+    // SAFETY: the handlers of exit are the agent's own.
+    unsafe { libc::exit(1) }
+}
+
+/// Opens the descriptors.
+///
+/// # Safety
+/// As [`name`]; the socket name is NULL or a C string.
+unsafe fn open(ext: *mut pmdaExt) {
+    // SAFETY: as the contract above says.
+    unsafe {
+        let (how, (input, output)) = match (*ext).e_io {
+            0 | 3 => ("opened pipe to pmcd", (0, 1)),
+            1 => ("opened inet connection", both(open_inet(ext, libc::AF_INET))),
+            2 => ("Opened unix connection", both(open_unix((*ext).e_sockname))),
+            4 => ("opened ipv6 connection", both(open_inet(ext, libc::AF_INET6))),
+            other => give_up(&format!("pmdaConnect: PMDA {}: Illegal iotype: {other}", name(ext))),
+        };
+        (*ext).e_infd = input;
+        (*ext).e_outfd = output;
+        if log::debug(Debug::Libpmda) {
+            let text = format!(
+                "pmdaConnect: PMDA {}: {how}, infd = {input}, outfd = {output}",
+                name(ext)
+            );
+            log::notify(Level::Debug, text.as_bytes());
+        }
+    }
+}
+
+fn both(fd: c_int) -> (c_int, c_int) {
+    (fd, fd)
+}
+
+/// # Safety
+/// As [`open`].
+unsafe fn open_inet(ext: *const pmdaExt, family: c_int) -> c_int {
+    // SAFETY: as the contract above says.
+    let (service, mut port) = unsafe {
+        let service = (*ext).e_sockname;
+        ((!service.is_null()).then(|| CStr::from_ptr(service)), (*ext).e_port)
+    };
+    let text = service.map_or("(null)".into(), CStr::to_string_lossy);
+    if let Some(service) = service {
+        port = socket::service_port(service)
+            .unwrap_or_else(|why| give_up(&format!("__pmdaOpenSocket: getservbyname({text}): {why}")));
+    }
+    let family_text = if family == libc::AF_INET { "inet" } else { "ipv6" };
+    socket::accept_inet(port as u16, family).unwrap_or_else(|failure| give_up(&failure.inet(&text, port, family_text)))
+}
+
+/// # Safety
+/// `path` is NULL or a C string.
+unsafe fn open_unix(path: *const c_char) -> c_int {
+    // SAFETY: NULL or a C string by the contract above.
+    let path = if path.is_null() {
+        c""
+    } else {
+        unsafe { CStr::from_ptr(path) }
+    };
+    socket::accept_unix(path).unwrap_or_else(|failure| give_up(&failure.unix(&path.to_string_lossy())))
+}
+
+/// Sends our credentials and takes pmcd's; gives the protocol version, 0 when there is none (CONN-6).
+///
+/// # Safety
+/// As [`name`].
+unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
+    // SAFETY: as the contract above says.
+    let (input, output, session) = unsafe { (Channel((*ext).e_infd), Channel((*ext).e_outfd), session::of(ext)) };
+    let mut buffer = session.take_reply();
+    let sent = buffer
+        .credentials(std::process::id().cast_signed(), flags)
+        .and_then(|()| output.send(buffer.bytes()));
+    session.give_reply(buffer);
+    sent.map_err(|error| format!("send creds: {}", log::errstr(error)))?;
+    let pdu = match session.receive(input, Reach::Exact) {
+        Ok(pdu) if pdu.header.kind == Kind::CREDS => pdu,
+        Ok(pdu) => {
+            // SAFETY: the contract is passed on.
+            unsafe { say_exchange_failure(ext, pdu.header.kind) };
+            return Ok(0);
+        }
+        Err(Failure::End) => {
+            // SAFETY: the contract is passed on.
+            unsafe { say_exchange_failure(ext, Kind(0)) };
+            return Ok(0);
+        }
+        Err(failure) => {
+            mainloop::say_failure(input, failure);
+            return Err(format!("getting creds: {}", log::errstr(failure.code())));
+        }
+    };
+    let credentials = decode::credentials(pdu.bytes());
+    let credentials = credentials.map_err(|error| format!("decode creds: {}", log::errstr(error)))?;
+    let mut version = None;
+    for (kind, value) in credentials {
+        if kind == VERSION {
+            version = Some(value);
+        } else {
+            // SAFETY: as the contract above says.
+            let text = format!("__pmdaSetupPDU: PMDA {}: unexpected creds PDU", unsafe { name(ext) });
+            log::notify(Level::Warning, text.as_bytes());
+        }
+    }
+    if let Some(version) = version {
+        ipc::set_version(input.0, c_int::from(version));
+        ipc::set_version(output.0, c_int::from(version));
+    }
+    session.recycle(pdu);
+    Ok(version.unwrap_or(0))
+}
+
+/// The peer did something else than shake hands: the agent runs on (CONN-6, WIRE-77).
+///
+/// # Safety
+/// As [`name`].
+unsafe fn say_exchange_failure(ext: *const pmdaExt, got: Kind) {
+    // SAFETY: as the contract above says.
+    let name = unsafe { name(ext) };
+    let text =
+        format!("__pmdaSetupPDU: PMDA {name}: version exchange failure, got PDU type {got} expecting PDU_CREDS)");
+    log::notify(Level::Crit, text.as_bytes());
+    channel::show_recent();
+}

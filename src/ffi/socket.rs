@@ -1,0 +1,237 @@
+//! Sockets on which an agent waits for pmcd (CONN-3, CONN-4, CONN-5).
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use super::channel::Channel;
+use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::PCP7;
+use crate::libpcp::{config, ipc};
+use crate::log::Level;
+
+/// Which step failed, and why.
+pub(super) struct Failure {
+    step: &'static str,
+    error: io::Error,
+}
+
+/// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end with.
+fn reason(error: &io::Error) -> String {
+    log::errstr_of(-error.raw_os_error().unwrap_or(0))
+}
+
+/// The result of a system call that gives -1 on failure.
+fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
+    if status < 0 {
+        let error = io::Error::last_os_error();
+        return Err(Failure { step, error });
+    }
+    Ok(status)
+}
+
+fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
+    // SAFETY: the call takes plain numbers, and a descriptor that it gives belongs to nobody else.
+    unsafe { checked(step, libc::socket(family, libc::SOCK_STREAM, 0)).map(|fd| OwnedFd::from_raw_fd(fd)) }
+}
+
+fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_int {
+    let size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value is valid for reads of its size.
+    unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), size) }
+}
+
+/// Waits for one connection; interruptions do not end the wait.
+fn accept(step: &'static str, listener: &OwnedFd) -> Result<OwnedFd, Failure> {
+    loop {
+        Channel(listener.as_raw_fd()).wait(libc::POLLIN);
+        // SAFETY: nobody asks for the address; a descriptor that the call gives belongs to nobody else.
+        let fd = unsafe { libc::accept(listener.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut()) };
+        match checked(step, fd) {
+            // SAFETY: as above.
+            Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+            Err(failure) if failure.error.raw_os_error() == Some(libc::EINTR) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+fn bind<T>(step: &'static str, socket: &OwnedFd, address: &T, length: usize) -> Result<c_int, Failure> {
+    // SAFETY: the address is valid for reads of `length` bytes, which is at most its size.
+    let status = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const *address).cast(),
+            length as libc::socklen_t,
+        )
+    };
+    checked(step, status)
+}
+
+fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int, Failure> {
+    // SAFETY: the call takes plain numbers.
+    checked(step, unsafe { libc::listen(socket.as_raw_fd(), backlog) })
+}
+
+/// The port of a service as the C library takes it: not in the order of the host (CONN-3, MAIN-50).
+///
+/// # Errors
+/// The reason when there is no such service.
+pub(super) fn service_port(name: &CStr) -> Result<c_int, String> {
+    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
+    unsafe {
+        *libc::__errno_location() = 0;
+        let entry = libc::getservbyname(name.as_ptr(), std::ptr::null());
+        match entry.as_ref() {
+            Some(entry) => Ok(entry.s_port),
+            None => Err(log::os_text(io::Error::last_os_error().raw_os_error().unwrap_or(0))),
+        }
+    }
+}
+
+/// Waits for a connection to a port of the loopback address, and gives its descriptor.
+pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
+    let socket = create("socket", family)?;
+    let on: c_int = 1;
+    if family == libc::AF_INET6 {
+        checked(
+            "setsockopt(IPV6_V6ONLY)",
+            set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on),
+        )?;
+    }
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // The connection takes these over from the listening socket: it is closed abortively (CONN-3).
+    warn_unless(
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger),
+        "SO_LINGER",
+    );
+    if PCP7 {
+        // SAFETY: the call takes plain numbers; without the flag the descriptor works just as well.
+        unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    warn_unless(
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &on),
+        "TCP_NODELAY",
+    );
+    checked(
+        "setsockopt",
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &on),
+    )?;
+    if family == libc::AF_INET6 {
+        // SAFETY: the structure has nothing but integers.
+        let mut address: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+        address.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+        address.sin6_port = port.to_be();
+        address.sin6_addr.s6_addr[15] = 1;
+        bind("bind", &socket, &address, size_of_val(&address))?;
+    } else {
+        // SAFETY: the structure has nothing but integers.
+        let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+        address.sin_family = libc::AF_INET as libc::sa_family_t;
+        address.sin_port = port.to_be();
+        address.sin_addr.s_addr = libc::INADDR_LOOPBACK.to_be();
+        bind("bind", &socket, &address, size_of_val(&address))?;
+    }
+    listen("listen", &socket, 1)?;
+    let connection = accept("accept", &socket)?.into_raw_fd();
+    ipc::set_socket(connection);
+    Ok(connection)
+}
+
+fn warn_unless(status: c_int, option: &str) {
+    if status < 0 {
+        let text = format!(
+            "__pmdaOpenSocket: setsockopt({option}) failed: {}",
+            reason(&io::Error::last_os_error())
+        );
+        log::notify(Level::Warning, text.as_bytes());
+    }
+}
+
+impl Failure {
+    /// The text for an inet socket.
+    pub(super) fn inet(&self, service: &str, port: c_int, family: &str) -> String {
+        let why = reason(&self.error);
+        format!("__pmdaOpenSocket({service},{port},{family}): {}: {why}", self.step)
+    }
+
+    /// The text for a Unix socket.
+    pub(super) fn unix(&self, path: &str) -> String {
+        format!(
+            "__pmdaOpenUnix({path}): {}() failed: {}",
+            self.step,
+            reason(&self.error)
+        )
+    }
+}
+
+/// Waits for a connection to a socket in the file system, and gives its descriptor. The path stays (CONN-4).
+pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
+    let socket = create("socket", libc::AF_UNIX)?;
+    // SAFETY: a C string.
+    match checked("unlink", unsafe { libc::unlink(path.as_ptr()) }) {
+        Ok(_) => {
+            let text = format!("__pmdaOpenUnix({}): socket exists, unlinked it", path.to_string_lossy());
+            log::notify(Level::Warning, text.as_bytes());
+        }
+        Err(failure) if failure.error.raw_os_error() == Some(libc::ENOENT) => {}
+        Err(failure) => return Err(failure),
+    }
+    // SAFETY: the structure has nothing but integers.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    // A path that is too long is cut, with room for its NUL, without notice.
+    let most = address.sun_path.len() - 1;
+    let kept = path.to_bytes().iter().take(most);
+    let length = kept.len();
+    for (place, byte) in address.sun_path.iter_mut().zip(kept) {
+        *place = *byte as c_char;
+    }
+    bind(
+        "bind",
+        &socket,
+        &address,
+        std::mem::offset_of!(libc::sockaddr_un, sun_path) + length,
+    )?;
+    set_owner(path);
+    listen("listen", &socket, 5)?;
+    Ok(accept("accept", &socket)?.into_raw_fd())
+}
+
+/// Makes the user that PCP runs as the owner of the socket, and lets its group in; nothing here is fatal (CONN-5).
+fn set_owner(path: &CStr) {
+    let show = |what: &str, error: &io::Error| {
+        if log::debug(Debug::Libpmda) {
+            let file = OsStr::from_bytes(path.to_bytes()).to_string_lossy();
+            let text = format!("__pmdaOpenUnix: {what}({file}) failed: {}", reason(error));
+            log::notify(Level::Debug, text.as_bytes());
+        }
+    };
+    // SAFETY: a C string and a plain number.
+    if unsafe { libc::chmod(path.as_ptr(), 0o660) } < 0 {
+        show("chmod", &io::Error::last_os_error());
+    }
+    let name = config::optional(c"PCP_USER").and_then(|name| CString::new(name).ok());
+    let name = name.unwrap_or_else(|| c"pcp".to_owned());
+    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
+    let owner = unsafe {
+        *libc::__errno_location() = 0;
+        libc::getpwnam(name.as_ptr())
+            .as_ref()
+            .map(|entry| (entry.pw_uid, entry.pw_gid))
+    };
+    let Some((user, group)) = owner else {
+        let why = reason(&io::Error::last_os_error());
+        let text = format!("__pmdaOpenUnix: getpwnam({}) failed: {why}", name.to_string_lossy());
+        log::notify(Level::Warning, text.as_bytes());
+        return;
+    };
+    // SAFETY: a C string and plain numbers.
+    if unsafe { libc::chown(path.as_ptr(), user, group) } < 0 {
+        show("chown", &io::Error::last_os_error());
+    }
+}
