@@ -37,9 +37,10 @@ headers:
 requirements:
 	tests/support/requirements.sh
 
-# Writes the table of agents in docs/COMPATIBILITY.md anew from a run of every agent on both libraries.
+# Writes the tables in docs/COMPATIBILITY.md anew: every agent run on both libraries, and the functions.
 compatibility: setup
 	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
+	tests/support/matrix.sh
 
 # Debian packages that take the place of libpcp-pmda3 and libpcp-pmda3-dev, in target/deb.
 deb:
