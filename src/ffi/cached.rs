@@ -2,26 +2,28 @@
 
 use std::ffi::c_int;
 
+use super::cache::{changes, peek};
+use crate::cache::{Cache, Hit, State};
 use crate::ident::InDom;
 
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
-pub(super) fn exists(_indom: InDom) -> bool {
-    false
+pub(super) fn exists(indom: InDom) -> bool {
+    peek(indom, |_| ()).is_some()
 }
 
 /// Number of active instances, `None` without a cache.
-pub(super) fn active_count(_indom: InDom) -> Option<c_int> {
-    None
+pub(super) fn active_count(indom: InDom) -> Option<c_int> {
+    peek(indom, |cache| c_int::try_from(cache.active()).unwrap_or(c_int::MAX))
 }
 
 /// Fills `ids` with the active instances from id `from` on, ascending; gives their number.
-fn active_from(_indom: InDom, _from: i64, _ids: &mut [i32]) -> usize {
-    0
-}
-
-/// A number that changes whenever an instance of any domain becomes active, or ceases to be.
-fn changes() -> u64 {
-    0
+fn active_from(indom: InDom, from: i64, ids: &mut [i32]) -> usize {
+    let Ok(from) = u32::try_from(from.max(0)) else { return 0 };
+    let fill = |cache: &mut Cache<_>| {
+        let found = cache.active_from(from).zip(&mut *ids);
+        found.map(|(found, id)| *id = found).count()
+    };
+    peek(indom, fill).unwrap_or(0)
 }
 
 /// How many instances are read at once, in the end: the first time it is one, for callers that take a single step.
@@ -72,21 +74,29 @@ impl Ahead {
 }
 
 /// Whether an instance is active.
-pub(super) fn is_active(_indom: InDom, _inst: i32) -> bool {
-    false
+pub(super) fn is_active(indom: InDom, inst: i32) -> bool {
+    let active = |hit: Hit<'_, _>| hit.state == State::Active;
+    peek(indom, |cache| cache.lookup(inst).is_ok_and(active)).unwrap_or(false)
 }
 
 /// The name of an active instance.
-pub(super) fn name_of(_indom: InDom, _inst: i32) -> Option<Vec<u8>> {
-    None
+pub(super) fn name_of(indom: InDom, inst: i32) -> Option<Vec<u8>> {
+    peek(indom, |cache| {
+        let hit = cache.lookup(inst).ok().filter(|hit| hit.state == State::Active)?;
+        hit.name.strip_suffix(b"\0").map(<[u8]>::to_vec)
+    })?
 }
 
 /// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).
-pub(super) fn find_name(_indom: InDom, _name: &[u8]) -> Option<i32> {
-    None
+pub(super) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
+    peek(indom, |cache| {
+        let hit = cache.lookup_name(name).ok().filter(|hit| hit.state == State::Active)?;
+        Some(hit.id)
+    })?
 }
 
 /// All active instances, in ascending order of ids.
-pub(super) fn all_active(_indom: InDom) -> Vec<(i32, Vec<u8>)> {
-    Vec::new()
+pub(super) fn all_active(indom: InDom) -> Vec<(i32, Vec<u8>)> {
+    let copy = |(id, name): (i32, &[u8])| (id, name.to_vec());
+    peek(indom, |cache| cache.actives().map(copy).collect()).unwrap_or_default()
 }

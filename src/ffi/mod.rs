@@ -5,6 +5,7 @@
 //! place for `unsafe`, and no lock or borrow is held while C code runs.
 
 mod arg;
+mod cache;
 mod cached;
 mod callbacks;
 mod channel;

@@ -1,0 +1,171 @@
+//! Replacing a file so that a crash or a full disk leaves the old one or the new one (DEF-1).
+
+#![forbid(unsafe_code)]
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+/// Makes `content` the content of the file, and flushes it to the disk first if `durable`.
+///
+/// An existing file keeps mode and owner, and is written in place where it cannot be replaced: when it has several
+/// names, is no regular file, belongs to somebody whom we cannot give a file to, or its directory is not ours to
+/// write to (CACHE-75).
+///
+/// # Errors
+/// What the system says; the old file is as it was, unless it had to be written in place.
+pub(super) fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()> {
+    // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to open().
+    let target = fs::canonicalize(path);
+    let dangling = target.is_err() && path.symlink_metadata().is_ok();
+    let target = target.unwrap_or_else(|_| path.to_owned());
+    let old = match fs::metadata(&target) {
+        Ok(old) => Some(old),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(old) = &old {
+        if !old.is_file() || old.nlink() > 1 {
+            return in_place(&target, content, durable);
+        }
+        OpenOptions::new().write(true).open(&target)?;
+    }
+    if dangling {
+        return in_place(&target, content, durable);
+    }
+    let (temporary, mut file) = match create_beside(&target, old.is_some()) {
+        Ok(made) => made,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
+        Err(_) => return in_place(&target, content, durable),
+    };
+    let result = fill(&mut file, content, old.as_ref(), durable);
+    if let Ok(true) = result {
+        let renamed = fs::rename(&temporary, &target);
+        if renamed.is_ok() {
+            flush_directory(&target, durable);
+            return Ok(());
+        }
+        let _ = fs::remove_file(&temporary);
+        return renamed;
+    }
+    let _ = fs::remove_file(&temporary);
+    match result {
+        Err(error) => Err(error),
+        Ok(_) => in_place(&target, content, durable),
+    }
+}
+
+/// A new file in the same directory. Until it has its owner, the successor of an old file is for us alone.
+fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
+    let mut options = OpenOptions::new();
+    // O_EXCL never follows a link that somebody has put there.
+    options
+        .write(true)
+        .create_new(true)
+        .mode(if old { 0o600 } else { 0o666 });
+    let mut last = io::Error::from(ErrorKind::AlreadyExists);
+    for attempt in 0..16 {
+        let mut name = OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}.{attempt}", std::process::id()));
+        let temporary = target.with_file_name(name);
+        match options.open(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// Writes the new file; `false` when it cannot have the owner of the old one.
+fn fill(file: &mut File, content: &[u8], old: Option<&Metadata>, durable: bool) -> io::Result<bool> {
+    if let Some(old) = old {
+        let new = file.metadata()?;
+        let same = (old.uid(), old.gid()) == (new.uid(), new.gid());
+        if !same && fchown(&*file, Some(old.uid()), Some(old.gid())).is_err() {
+            return Ok(false);
+        }
+        // After the owner: changing that may clear bits of the mode.
+        file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+    }
+    file.write_all(content)?;
+    if durable {
+        file.sync_all()?;
+    }
+    Ok(true)
+}
+
+/// Makes the new name durable, where the file system can.
+fn flush_directory(target: &Path, durable: bool) {
+    let directory = target.parent().filter(|_| durable);
+    if let Some(directory) = directory.and_then(|directory| File::open(directory).ok()) {
+        let _ = directory.sync_all();
+    }
+}
+
+/// Writes over the file itself.
+fn in_place(target: &Path, content: &[u8], durable: bool) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o666)
+        .open(target)?;
+    file.write_all(content)?;
+    if durable && file.metadata()?.is_file() {
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("a directory").flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// DEF-1, CACHE-75: mode kept, links followed, several names kept, nothing left behind.
+    #[test]
+    fn replaces() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("1.2");
+        write(&file, b"one", true).expect("new");
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("ours");
+        let before = fs::metadata(&file).expect("there").ino();
+        write(&file, b"two", true).expect("replaced");
+        let after = fs::metadata(&file).expect("there");
+        assert_ne!(before, after.ino());
+        assert_eq!(after.mode() & 0o7777, 0o640);
+        symlink(&file, directory.path().join("link")).expect("a link");
+        write(&directory.path().join("link"), b"three", false).expect("through the link");
+        assert_eq!(fs::read(&file).expect("there"), b"three");
+        fs::hard_link(&file, directory.path().join("other")).expect("a second name");
+        write(&file, b"four", false).expect("in place");
+        assert_eq!(fs::read(directory.path().join("other")).expect("there"), b"four");
+        assert_eq!(names(directory.path()), ["1.2", "link", "other"]);
+    }
+
+    /// CACHE-71, DEF-1: what cannot be written is an error.
+    #[test]
+    fn errors() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let errno = |path: &Path| write(path, b"x", true).expect_err("must fail").raw_os_error();
+        assert_eq!(errno(&directory.path().join("no/file")), Some(2));
+        assert_eq!(errno(directory.path()), Some(21));
+        let full = directory.path().join("full");
+        symlink("/dev/full", &full).expect("a link");
+        assert_eq!(errno(&full), Some(28));
+        assert_eq!(names(directory.path()), ["full"]);
+    }
+}

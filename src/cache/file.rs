@@ -1,0 +1,243 @@
+//! The text of a cache file: pure functions between bytes and records.
+
+#![forbid(unsafe_code)]
+
+use super::{MAXIMUM, Mode};
+
+/// The first line (CACHE-91).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Header {
+    pub(super) mode: Mode,
+    pub(super) maximum: u32,
+}
+
+/// One instance (CACHE-92).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Record<'l> {
+    pub(super) id: u32,
+    pub(super) stamp: i64,
+    /// Empty for none.
+    pub(super) key: Vec<u8>,
+    pub(super) name: &'l [u8],
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
+}
+
+fn skip_space(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| is_space(**byte)).count();
+    &text[blanks..]
+}
+
+/// Digits at the beginning, which may be missing (0); `None` when the number is greater than `limit`.
+fn digits(text: &[u8], limit: i64) -> Option<(i64, &[u8])> {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = text.split_at(count);
+    let step = |sum: i64, digit: &u8| sum.checked_mul(10)?.checked_add(i64::from(digit - b'0'));
+    let number = number.iter().try_fold(0, step)?;
+    (number <= limit).then_some((number, rest))
+}
+
+/// A number as scanf reads it: white space, a sign, digits.
+fn scanned(text: &[u8]) -> Option<(i64, &[u8])> {
+    let text = skip_space(text);
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    text.first().filter(|byte| byte.is_ascii_digit())?;
+    let (number, rest) = digits(text, i64::from(MAXIMUM))?;
+    Some((if negative { -number } else { number }, rest))
+}
+
+/// Reads the first line.
+pub(super) fn header(line: &[u8]) -> Option<Header> {
+    let (version, rest) = scanned(line)?;
+    let (mode, rest) = scanned(rest)?;
+    let maximum = match version {
+        1 => i64::from(MAXIMUM),
+        2 => scanned(rest)?.0,
+        _ => return None,
+    };
+    Some(Header {
+        mode: match mode {
+            0 => Mode::Monotonic,
+            1 => Mode::Reuse,
+            _ => return None,
+        },
+        maximum: u32::try_from(maximum).ok()?,
+    })
+}
+
+/// Reads the line of an instance, without its newline.
+pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
+    let (id, rest) = digits(skip_space(line), i64::from(MAXIMUM))?;
+    let rest = skip_space(rest);
+    let (stamp, rest) = digits(rest, i64::MAX)?;
+    let rest = skip_space(rest);
+    let (key, name) = key(rest).map_or((Vec::new(), rest), |(key, rest)| (key, skip_space(rest)));
+    Some(Record {
+        id: u32::try_from(id).ok()?,
+        stamp,
+        key,
+        name: (!name.is_empty()).then_some(name)?,
+    })
+}
+
+/// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9).
+fn key(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let text = text.strip_prefix(b"[")?;
+    let end = text.iter().position(|byte| *byte == b']')?;
+    let (digits, rest) = (&text[..end], &text[end + 1..]);
+    if digits.is_empty() || digits.len() % 2 != 0 || !rest.first().is_none_or(|byte| is_space(*byte)) {
+        return None;
+    }
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let pairs = digits.chunks_exact(2);
+    let bytes: Option<Vec<u8>> = pairs
+        .map(|pair| u8::try_from(value(pair[0])? * 16 + value(pair[1])?).ok())
+        .collect();
+    Some((bytes?, rest))
+}
+
+/// Whether a name survives in a file: one line holds it, and there is something to hold (DEF-9).
+pub(super) fn is_savable(name: &[u8]) -> bool {
+    !name.is_empty() && !name.contains(&b'\n')
+}
+
+/// Appends the first line.
+pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
+    out.extend_from_slice(b"2 ");
+    number(out, header.mode as i64);
+    out.push(b' ');
+    number(out, i64::from(header.maximum));
+    out.push(b'\n');
+}
+
+/// Appends the line of an instance (CACHE-74).
+pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: i64, key: &[u8], name: &[u8]) {
+    number(out, i64::from(id));
+    out.push(b' ');
+    number(out, stamp);
+    if !key.is_empty() {
+        out.extend_from_slice(b" [");
+        out.extend_from_slice(super::hex(key).as_bytes());
+        out.push(b']');
+    }
+    out.push(b' ');
+    out.extend_from_slice(name);
+    out.push(b'\n');
+}
+
+/// Appends a number; millions of them are written, so this goes around the formatting machinery.
+fn number(out: &mut Vec<u8>, value: i64) {
+    let mut buffer = [0; 20];
+    let mut at = buffer.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&buffer[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CACHE-91, DEF-7, DEF-10: good and bad headers.
+    #[test]
+    fn headers() {
+        let parsed = |text: &str| header(text.as_bytes()).map(|header| (header.mode as u8, header.maximum));
+        assert_eq!(parsed("1 0"), Some((0, MAXIMUM)));
+        assert_eq!(parsed(" 2 1 99 more"), Some((1, 99)));
+        assert_eq!(parsed("+2 +0 7x"), Some((0, 7)));
+        for bad in [
+            "",
+            "x",
+            "0 0",
+            "3 0 1",
+            "1",
+            "2 0",
+            "1x 0",
+            "1.5 0",
+            "1 2",
+            "2 0 -1",
+            "2 0 2147483648",
+            "-1 0",
+        ] {
+            assert_eq!(parsed(bad), None, "{bad}");
+        }
+    }
+
+    /// CACHE-92, CACHE-95, DEF-8, DEF-9, DEF-10: records, and what is none.
+    #[test]
+    fn records() {
+        let parsed = |text: &'static str| {
+            record(text.as_bytes()).map(|r| {
+                (
+                    r.id,
+                    r.stamp,
+                    super::super::hex(&r.key),
+                    String::from_utf8_lossy(r.name),
+                )
+            })
+        };
+        for (text, id, stamp, key, name) in [
+            ("1 5 a b", 1, 5, "", "a b"),
+            ("abc def", 0, 0, "", "abc def"),
+            ("12abc", 12, 0, "", "abc"),
+            ("3 5name", 3, 5, "", "name"),
+            ("-5 1 x", 0, 0, "", "-5 1 x"),
+            ("01 02 \t x \r", 1, 2, "", "x \r"),
+            ("7 5 [aA0f] one", 7, 5, "aa0f", "one"),
+            ("7 5[aa] one", 7, 5, "aa", "one"),
+            ("[aa] one", 0, 0, "aa", "one"),
+            ("7 5 [aa] [bb] x", 7, 5, "aa", "[bb] x"),
+            ("7 5 [] x", 7, 5, "", "[] x"),
+            ("7 5 [abc] x", 7, 5, "", "[abc] x"),
+            ("7 5 [zz] x", 7, 5, "", "[zz] x"),
+            ("7 5 [aa]x", 7, 5, "", "[aa]x"),
+            ("7 5 [aa", 7, 5, "", "[aa"),
+            ("7 99999999999 x", 7, 99_999_999_999, "", "x"),
+        ] {
+            assert_eq!(parsed(text), Some((id, stamp, key.to_owned(), name.into())), "{text}");
+        }
+        for bad in [
+            "",
+            "  ",
+            "1",
+            "1 ",
+            "1 2",
+            "1 2 ",
+            "1 2 [aa]",
+            "1 2 [aa] ",
+            "2147483648 1 x",
+            "4294967296 5 x",
+        ] {
+            assert_eq!(parsed(bad), None, "{bad}");
+        }
+    }
+
+    /// CACHE-74: what is written is read again.
+    #[test]
+    fn round_trip() {
+        let mut out = Vec::new();
+        write_record(&mut out, 910_699_166, 1_795_229_386, &[0, 255, 128], b"k");
+        assert_eq!(out, b"910699166 1795229386 [00ff80] k\n");
+        let read = record(&out[..out.len() - 1]).expect("a record");
+        assert_eq!(
+            (read.id, read.stamp, read.key, read.name),
+            (910_699_166, 1_795_229_386, vec![0, 255, 128], &b"k"[..])
+        );
+    }
+}

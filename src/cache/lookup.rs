@@ -1,0 +1,189 @@
+//! Finding instances by id, name and key, and walking over them.
+
+#![forbid(unsafe_code)]
+
+use super::entry::{Entry, State};
+use super::{Cache, Cursor, Report, hash, join, shown, spread};
+use crate::error::{Error, Result};
+
+/// An instance that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Hit<'c, T> {
+    /// Its id.
+    pub id: i32,
+    /// Active or inactive.
+    pub state: State,
+    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed (CACHE-25).
+    pub name: &'c [u8],
+    /// What the agent attached.
+    pub private: Option<T>,
+}
+
+/// How a text fits the name of the entry that has the same short name (CACHE-10).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Match {
+    Good(u32),
+    /// The rest of the names differs.
+    Bad(u32),
+}
+
+impl Match {
+    pub(super) fn slot(self) -> u32 {
+        match self {
+            Match::Good(slot) | Match::Bad(slot) => slot,
+        }
+    }
+}
+
+/// An id as C sees it; ids have 31 bits.
+pub(super) fn signed(id: u32) -> i32 {
+    i32::from_ne_bytes(id.to_ne_bytes())
+}
+
+impl<T: Copy> Cache<T> {
+    /// The live entry with a short name, and whether the rest fits (CACHE-10).
+    pub(super) fn find(&self, name: &[u8]) -> Option<Match> {
+        let short = self.short(name);
+        let hash = hash(short);
+        let same = |item: &(u32, u32)| item.0 == hash && self.slab.get(item.1).short_name() == short;
+        let slot = self.names.find(spread(hash), same)?.1;
+        let good = short.len() == name.len() || self.slab.get(slot).name() == name;
+        Some(if good { Match::Good(slot) } else { Match::Bad(slot) })
+    }
+
+    /// The live entry with an id.
+    pub(super) fn find_id(&self, id: u32) -> Option<u32> {
+        self.ids.get(id).filter(|slot| self.slab.get(*slot).is_live())
+    }
+
+    /// The live entry with a key that has the lowest id (CACHE-31); there are several only after a load.
+    pub(super) fn find_key(&mut self, key: &[u8]) -> Option<u32> {
+        if key.is_empty() {
+            let slab = &self.slab;
+            let mut places = self.order.places(slab).iter().map(|place| place.slot);
+            return places.find(|slot| slab.get(*slot).is_live() && slab.get(*slot).key == 0);
+        }
+        let hash = hash(key);
+        let same = self.keyed.iter_hash(spread(hash)).filter(|item| item.0 == hash);
+        let entries = same.map(|item| (item.1, self.slab.get(item.1)));
+        let equal = entries.filter(|(_, entry)| self.key(entry) == key);
+        equal.min_by_key(|(_, entry)| entry.id).map(|(slot, _)| slot)
+    }
+
+    fn hit(entry: &Entry<T>) -> Hit<'_, T> {
+        Hit {
+            id: signed(entry.id),
+            state: entry.state,
+            name: entry.name.terminated(),
+            private: entry.private,
+        }
+    }
+
+    /// The instance with an id (CACHE-30).
+    ///
+    /// # Errors
+    /// `PM_ERR_INST` when there is none.
+    #[inline]
+    pub fn lookup(&self, id: i32) -> Result<Hit<'_, T>> {
+        let slot = u32::try_from(id).ok().and_then(|id| self.ids.get(id));
+        let entry = self.slab.get(slot.ok_or(Error::INST)?);
+        if !entry.is_live() {
+            return Err(Error::INST);
+        }
+        Ok(Cache::hit(entry))
+    }
+
+    /// The instance with a name, or a short name (CACHE-10, CACHE-30).
+    ///
+    /// # Errors
+    /// `PM_ERR_INST` when there is none; `-EINVAL` when only the short name fits.
+    pub fn lookup_name(&self, name: &[u8]) -> Result<Hit<'_, T>> {
+        match self.find(name) {
+            Some(Match::Good(slot)) => Ok(Cache::hit(self.slab.get(slot))),
+            Some(Match::Bad(_)) => Err(Error::INVAL),
+            None => Err(Error::INST),
+        }
+    }
+
+    /// The instance with a key, or with the name as its key (CACHE-31).
+    ///
+    /// # Errors
+    /// `PM_ERR_INST` when there is none, or neither a key nor a name is given.
+    pub fn lookup_key(&mut self, name: Option<&[u8]>, key: &[u8], report: &mut Report) -> Result<Hit<'_, T>> {
+        let effective = if key.is_empty() { name } else { Some(key) };
+        if let Some(slot) = effective.and_then(|key| self.find_key(key)) {
+            return Ok(Cache::hit(self.slab.get(slot)));
+        }
+        if report.debug {
+            let text = format!("pmdaCacheLookupKey: indom {}: ", self.indom);
+            let key = shown(effective.unwrap_or(&[]));
+            report.journal.trace(join(&[
+                text.as_bytes(),
+                key.as_bytes(),
+                b": no matching key in cache\n",
+            ]));
+        }
+        Err(Error::INST)
+    }
+
+    /// Begins a walk (CACHE-35).
+    pub fn rewind(&mut self) {
+        let first = self.order.places(&self.slab).first();
+        self.cursor = first.map_or(Cursor::End, |place| Cursor::At(*place));
+    }
+
+    /// The next active instance of the walk; `None` at its end (CACHE-35).
+    pub fn walk(&mut self) -> Option<i32> {
+        let Cursor::At(noted) = self.cursor else { return None };
+        let from = self.order.search(&self.slab, noted.id);
+        let places = self.order.places(&self.slab);
+        // An entry that was inserted before the noted one, with the same id, is not part of this walk.
+        let same = places[from..].iter().take_while(|place| place.id == noted.id);
+        let from = from + same.clone().position(|place| *place == noted).unwrap_or(0);
+        let found = (from..places.len()).find(|at| self.slab.get(places[*at].slot).state == State::Active);
+        let next = found.and_then(|at| places.get(at + 1));
+        self.cursor = next.map_or(Cursor::End, |place| Cursor::At(*place));
+        found.map(|at| signed(places[at].id))
+    }
+
+    /// The active instances from an id on, ascending; finding the first is O(1) in a walk in order of ids.
+    pub fn active_from(&mut self, from: u32) -> impl Iterator<Item = i32> {
+        let at = self.order.search(&self.slab, from);
+        let slab = &self.slab;
+        let rest = &self.order.places(slab)[at..];
+        let active = rest.iter().filter(|place| slab.get(place.slot).state == State::Active);
+        active.map(|place| signed(place.id))
+    }
+
+    /// A number that changes whenever an instance becomes active or ceases to be.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The active instances in ascending order of ids, with their names.
+    pub fn actives(&mut self) -> impl Iterator<Item = (i32, &[u8])> {
+        let slab = &self.slab;
+        let entries = self.order.places(slab).iter().map(|place| slab.get(place.slot));
+        let active = entries.filter(|entry| entry.state == State::Active);
+        active.map(|entry| (signed(entry.id), entry.name()))
+    }
+
+    /// Number of active instances (CACHE-33).
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Number of inactive instances (CACHE-33).
+    #[must_use]
+    pub fn inactive(&self) -> usize {
+        self.inactive
+    }
+
+    /// Number of instances that were ever inserted (CACHE-33).
+    #[must_use]
+    pub fn inserted(&self) -> u32 {
+        self.inserted
+    }
+}
