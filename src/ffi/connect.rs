@@ -158,10 +158,10 @@ unsafe fn open_inet(ext: *const pmdaExt, family: c_int) -> c_int {
 /// # Safety
 /// `path` is NULL or a C string.
 unsafe fn open_unix(path: *const c_char) -> c_int {
-    // SAFETY: NULL or a C string by the contract above.
     let path = if path.is_null() {
         c""
     } else {
+        // SAFETY: not NULL, hence a C string by the contract above.
         unsafe { CStr::from_ptr(path) }
     };
     socket::accept_unix(path).unwrap_or_else(|failure| give_up(&failure.unix(&path.to_string_lossy())))
@@ -176,7 +176,7 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
     let (input, output, session) = unsafe { (Channel((*ext).e_infd), Channel((*ext).e_outfd), session::of(ext)) };
     let mut buffer = session.take_reply();
     let sent = buffer
-        .credentials(std::process::id().cast_signed(), flags)
+        .credentials(std::process::id() as i32, flags)
         .and_then(|()| output.send(buffer.bytes()));
     session.give_reply(buffer);
     sent.map_err(|error| format!("send creds: {}", log::errstr(error)))?;
@@ -205,7 +205,8 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
             version = Some(value);
         } else {
             // SAFETY: as the contract above says.
-            let text = format!("__pmdaSetupPDU: PMDA {}: unexpected creds PDU", unsafe { name(ext) });
+            let name = unsafe { name(ext) };
+            let text = format!("__pmdaSetupPDU: PMDA {name}: unexpected creds PDU");
             log::notify(Level::Warning, text.as_bytes());
         }
     }

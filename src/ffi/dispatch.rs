@@ -241,7 +241,7 @@ impl Agent {
         let mut text: *mut c_char = ptr::null_mut();
         let method = method!(self, text)?;
         // SAFETY: both pointers are valid during the call.
-        let status = unsafe { method(request.ident.cast_signed(), request.kind, &raw mut text, self.ext) };
+        let status = unsafe { method(request.ident as i32, request.kind, &raw mut text, self.ext) };
         Error::check(status)?;
         // SAFETY: the method has succeeded, so the text is NULL or a C string that is valid until the reply is sent.
         unsafe { reply::text(reply, request.ident, text) }
@@ -300,7 +300,7 @@ impl Agent {
         if self.interface() >= WITH_LABELS {
             let method = method!(self, label)?;
             // SAFETY: all pointers are valid during the call.
-            let status = unsafe { method(request.ident.cast_signed(), request.kind, &raw mut first, self.ext) };
+            let status = unsafe { method(request.ident as i32, request.kind, &raw mut first, self.ext) };
             count = Error::check(status)?;
         }
         // SAFETY: the method has succeeded and handed over so many sets; freed after the reply is made, all of them, not

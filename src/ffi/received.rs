@@ -155,7 +155,7 @@ pub(super) fn result(store: Store<'_>) -> Result<Block<u64>> {
             for (inst, value) in set.values() {
                 (*target).inst = inst;
                 match value {
-                    Value::Word(word) => (*target).value.lval = word.cast_signed(),
+                    Value::Word(word) => (*target).value.lval = word as i32,
                     Value::Block(..) => {
                         let place = start.add(plan.add(value.block_len())?);
                         value.write(std::slice::from_raw_parts_mut(place, value.block_len()))?;

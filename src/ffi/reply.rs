@@ -60,7 +60,7 @@ pub(super) unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Res
             // SAFETY: with any other format the values are numbers.
             let words = list
                 .iter()
-                .map(|value| (value.inst, unsafe { value.value.lval }.cast_unsigned()));
+                .map(|value| (value.inst, unsafe { value.value.lval as u32 }));
             values.words(metric, format, words)?;
         }
     }
@@ -87,13 +87,7 @@ unsafe fn block_bytes<'a>(block: *const pmValueBlock) -> Option<&'a [u8]> {
 pub(super) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
     // SAFETY: the units are 32 bits without padding; they are sent as one number (WIRE-42).
     let units = unsafe { (&raw const desc.units).cast::<u32>().read_unaligned() };
-    reply.desc([
-        desc.pmid,
-        desc.type_.cast_unsigned(),
-        desc.indom,
-        desc.sem.cast_unsigned(),
-        units,
-    ])
+    reply.desc([desc.pmid, desc.type_ as u32, desc.indom, desc.sem as u32, units])
 }
 
 /// INSTANCE; either list may be missing.

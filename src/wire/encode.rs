@@ -265,10 +265,7 @@ impl Values<'_> {
         let count = i32::try_from(values).map_err(|_| Error::TOOBIG)?;
         let entry = self.entry(entry_size(count))?;
         let (head, pairs) = entry.split_at_mut_checked(12).ok_or(Error::GENERIC)?;
-        for (place, word) in head
-            .chunks_exact_mut(4)
-            .zip([metric.0, count.cast_unsigned(), format.cast_unsigned()])
-        {
+        for (place, word) in head.chunks_exact_mut(4).zip([metric.0, count as u32, format as u32]) {
             place.copy_from_slice(&word.to_be_bytes());
         }
         Ok(pairs)
@@ -280,7 +277,7 @@ impl Values<'_> {
     /// `PM_ERR_GENERIC` when there is no room left for it.
     pub fn none(&mut self, metric: MetricId, numval: i32) -> Result<()> {
         let entry = self.entry(8)?;
-        for (place, word) in entry.chunks_exact_mut(4).zip([metric.0, numval.cast_unsigned()]) {
+        for (place, word) in entry.chunks_exact_mut(4).zip([metric.0, numval as u32]) {
             place.copy_from_slice(&word.to_be_bytes());
         }
         Ok(())
@@ -298,7 +295,7 @@ impl Values<'_> {
     ) -> Result<()> {
         let pairs = self.head(metric, values.len(), format)?;
         for (place, (inst, value)) in pairs.chunks_exact_mut(8).zip(values) {
-            let pair = u64::from(inst.cast_unsigned()) << 32 | u64::from(value);
+            let pair = u64::from(inst as u32) << 32 | u64::from(value);
             place.copy_from_slice(&pair.to_be_bytes());
         }
         Ok(())
@@ -325,7 +322,7 @@ impl Values<'_> {
                 .bytes
                 .get_mut(place..)
                 .and_then(|rest| rest.first_chunk_mut::<8>());
-            let value = u64::from(inst.cast_unsigned()) << 32 | u64::from(word);
+            let value = u64::from(inst as u32) << 32 | u64::from(word);
             *pair.ok_or(Error::GENERIC)? = value.to_be_bytes();
             place += 8;
         }

@@ -51,7 +51,7 @@ pub fn word(pdu: &[u8], offset: usize) -> Option<u32> {
 /// The word at byte `offset` as a signed number; `None` when it is not there.
 #[must_use]
 pub fn number(pdu: &[u8], offset: usize) -> Option<i32> {
-    word(pdu, offset).map(u32::cast_signed)
+    word(pdu, offset).map(|word| word as i32)
 }
 
 /// The word at byte `offset` as a count or a length; `None` when it is not there or negative.
