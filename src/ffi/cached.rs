@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use super::cache::{changes, peek};
 use crate::cache::{Cache, Hit, State};
+use crate::error::{Error, Result};
 use crate::ident::InDom;
 
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
@@ -79,14 +80,6 @@ pub(super) fn is_active(indom: InDom, inst: i32) -> bool {
     peek(indom, |cache| cache.lookup(inst).is_ok_and(active)).unwrap_or(false)
 }
 
-/// The name of an active instance.
-pub(super) fn name_of(indom: InDom, inst: i32) -> Option<Vec<u8>> {
-    peek(indom, |cache| {
-        let hit = cache.lookup(inst).ok().filter(|hit| hit.state == State::Active)?;
-        hit.name.strip_suffix(b"\0").map(<[u8]>::to_vec)
-    })?
-}
-
 /// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).
 pub(super) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
     peek(indom, |cache| {
@@ -95,8 +88,30 @@ pub(super) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
     })?
 }
 
-/// All active instances, in ascending order of ids.
-pub(super) fn all_active(indom: InDom) -> Vec<(i32, Vec<u8>)> {
-    let copy = |(id, name): (i32, &[u8])| (id, name.to_vec());
-    peek(indom, |cache| cache.actives().map(copy).collect()).unwrap_or_default()
+/// Calls `use_it` with the name of an active instance.
+pub(super) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    let found = peek(indom, |cache| {
+        let hit = cache.lookup(inst)?;
+        match hit.state {
+            State::Active => use_it(hit.name.split_last().map_or(&[], |(_, name)| name)),
+            _ => Err(Error::INST),
+        }
+    });
+    found.unwrap_or(Err(Error::INST))
+}
+
+/// Calls `start` with the number of active instances, and `add` with each of them in ascending order of ids.
+pub(super) fn for_all<A>(
+    indom: InDom,
+    start: impl FnOnce(usize) -> Result<A>,
+    mut add: impl FnMut(&mut A, i32, &[u8]) -> Result<()>,
+) -> Result<A> {
+    let list = |cache: &mut Cache<_>| {
+        let mut all = start(cache.active())?;
+        for (inst, name) in cache.actives() {
+            add(&mut all, inst, name)?;
+        }
+        Ok(all)
+    };
+    peek(indom, list).unwrap_or(Err(Error::INDOM))
 }

@@ -68,15 +68,12 @@ fn null_domain(request: Result<Request<'_>>) -> Error {
 /// Answers from a cache.
 fn from_cache(indom: InDom, request: Request<'_>) -> Result<Answer> {
     match request {
-        Request::All => {
-            let all = cached::all_active(indom);
-            let mut answer = Answer::new(indom, all.len(), true, true)?;
-            for (inst, name) in &all {
-                answer.push(*inst, Some(name.as_ref()))?;
-            }
-            Ok(answer)
-        }
-        Request::NameOf(inst) => Answer::name(indom, cached::name_of(indom, inst).ok_or(Error::INST)?.as_ref()),
+        Request::All => cached::for_all(
+            indom,
+            |count| Answer::new(indom, count, true, true),
+            |answer, inst, name| answer.push(inst, Some(name)),
+        ),
+        Request::NameOf(inst) => cached::with_name(indom, inst, |name| Answer::name(indom, name)),
         Request::IdOf(name) => Answer::id(indom, cached::find_name(indom, name).ok_or(Error::INST)?),
     }
 }

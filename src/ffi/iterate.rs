@@ -25,17 +25,31 @@ pub(crate) enum Ordinal {
     Any,
 }
 
+/// So many instances are looked up one by one without asking how many the domain has.
+const FEW: usize = 32;
+
 /// How a caller goes over a domain. It has nothing to drop, as callbacks may leave by `longjmp` between the steps.
 pub(crate) struct Steps {
     ordinal: Ordinal,
     ahead: Ahead,
+    /// How many instances a cached domain had when it was first of interest; it only helps to choose a way.
+    domain: Option<usize>,
 }
 
 impl Steps {
     /// For a new iteration, or for single steps.
     pub(crate) fn new(ordinal: Ordinal) -> Steps {
-        let ahead = Ahead::new();
-        Steps { ordinal, ahead }
+        Steps {
+            ordinal,
+            ahead: Ahead::new(),
+            domain: None,
+        }
+    }
+
+    /// Whether looking up so many listed instances one by one is less work than going over the cached domain.
+    fn worth(&mut self, listed: usize, indom: InDom) -> bool {
+        let size = || usize::try_from(cached::active_count(indom).unwrap_or(0)).unwrap_or(0);
+        listed <= FEW || listed < *self.domain.get_or_insert_with(size)
     }
 }
 
@@ -278,13 +292,10 @@ unsafe fn next_listed(
     from: i64,
     steps: &mut Steps,
 ) -> (Option<i32>, c_int) {
-    let domain = cached::active_count(indom)
-        .and_then(|count| usize::try_from(count).ok())
-        .unwrap_or(0);
     // SAFETY: the contract above.
     unsafe {
         selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
-            Some(candidates) if steps.ordinal == Ordinal::Any && candidates.len() < domain => {
+            Some(candidates) if steps.ordinal == Ordinal::Any && steps.worth(candidates.len(), indom) => {
                 let start = candidates.partition_point(|inst| i64::from(*inst) < from);
                 let found = candidates[start..]
                     .iter()
@@ -323,17 +334,23 @@ pub(super) unsafe fn estimate(state: &FetchState, ext: *const pmdaExt) -> usize 
             return 0;
         }
         let indom = InDom((*idp).it_indom);
-        let all = if state.walk.is_at(idp) {
-            cached::active_count(indom).unwrap_or(0)
-        } else {
-            (*idp).it_numinst
+        let all = || {
+            let count = if state.walk.is_at(idp) {
+                cached::active_count(indom).unwrap_or(0)
+            } else {
+                (*idp).it_numinst
+            };
+            usize::try_from(count).unwrap_or(0)
         };
-        let all = usize::try_from(all).unwrap_or(0);
         match selection::current(state, ext, indom) {
-            Selection::All => all,
+            Selection::All => all(),
             Selection::Nothing => 0,
             Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile| {
-                profile.candidates().map_or(all, |candidates| all.min(candidates.len()))
+                match profile.candidates().map(<[i32]>::len) {
+                    Some(few) if few <= FEW => few,
+                    Some(many) => many.min(all()),
+                    None => all(),
+                }
             }),
         }
     }

@@ -65,22 +65,17 @@ pub(super) unsafe fn current(state: &FetchState, ext: *const pmdaExt, indom: InD
 unsafe fn of_profile(state: &FetchState, profile: *const pmProfile, indom: InDom) -> Selection {
     // SAFETY: the profile is valid by the contract above, and no C code runs while its elements are looked at.
     let (default, elements) = unsafe { ((*profile).state, arg::slice((*profile).profile, (*profile).profile_len)) };
-    let place = if elements.is_empty() {
-        None
+    let table = Table {
+        address: elements.as_ptr() as usize,
+        len: elements.len(),
+    };
+    let is_it = |place: usize| elements[place].indom == indom.0;
+    let place = if table.is_short() {
+        (0..table.len).find(|place| is_it(*place))
     } else {
-        let table = Table {
-            address: elements.as_ptr() as usize,
-            len: elements.len(),
-        };
         let mut selections = state.selections.lock();
-        selections.elements.find(
-            table,
-            indom.0,
-            |place| elements[place].indom == indom.0,
-            |place, add| {
-                add(elements[place].indom);
-            },
-        )
+        let add_key = |place: usize, add: &mut dyn FnMut(u32)| add(elements[place].indom);
+        selections.elements.find(table, indom.0, is_it, add_key)
     };
     match place.map(|place| elements[place]) {
         None if default == INCLUDE => Selection::All,
