@@ -496,6 +496,17 @@ PMDA_CALL extern void pmdaExtSetData(pmdaExt *pmda, void *data);
 PMDA_CALL extern void *pmdaExtGetData(pmdaExt *pmda);
 
 /*
+ * Opens the connection to pmcd that e_io names, and exchanges versions.
+ *
+ * Returns:
+ * Nothing; status in the dispatch table is negative on failure. A socket that cannot be opened ends the process.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
+ */
+PMDA_CALL extern void pmdaConnect(pmdaInterface *dispatch);
+
+/*
  * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for ever.
  *
  * The agent's domain is put into every identifier of both tables. dispatch->status is 0 afterwards (or what the agent
@@ -1016,6 +1027,126 @@ PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *tree, const char *name, int
  * Caches of instances
  */
 
+/*
+ * Adds, hides or culls the instance name (PMDA_CACHE_ADD, PMDA_CACHE_HIDE, PMDA_CACHE_CULL).
+ *
+ * Returns:
+ * The id of the instance; PM_ERR_INST if it is not there and not to be added, -EINVAL if only its short name is
+ * known, or for other flags, PM_ERR_GENERIC without a name or a free id, PM_ERR_INDOM for PM_INDOM_NULL.
+ *
+ * Pointers:
+ * name is NULL or a C string. private_ is kept and given back, never followed.
+ */
+PMDA_CALL extern int pmdaCacheStore(pmInDom indom, int flags, const char *name, void *private_);
+
+/*
+ * As pmdaCacheStore, with an id made of keylen bytes of key, or of the name when there is no key.
+ *
+ * Returns:
+ * As pmdaCacheStore; also PM_ERR_INST when name and key belong to different instances.
+ *
+ * Pointers:
+ * name is NULL or a C string; key is NULL or valid for reads of keylen bytes.
+ */
+PMDA_CALL extern int pmdaCacheStoreKey(pmInDom indom, int flags, const char *name, int keylen,
+        const void *key, void *private_);
+
+/*
+ * Looks up instance inst.
+ *
+ * Returns:
+ * PMDA_CACHE_ACTIVE or PMDA_CACHE_INACTIVE; PM_ERR_INST if there is none. The name belongs to the cache and
+ * stays valid until the instance is culled and reclaimed.
+ *
+ * Pointers:
+ * name and private_ are each NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaCacheLookup(pmInDom indom, int inst, char **name, void **private_);
+
+/*
+ * Looks up the instance name.
+ *
+ * Returns:
+ * As pmdaCacheLookup; -EINVAL when only the short name fits.
+ *
+ * Pointers:
+ * name is NULL or a C string; inst and private_ are each NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaCacheLookupName(pmInDom indom, const char *name, int *inst, void **private_);
+
+/*
+ * Looks up the instance with a key, or with the name as its key when there is no key.
+ *
+ * Returns:
+ * As pmdaCacheLookup.
+ *
+ * Pointers:
+ * name is NULL or a C string; key is NULL or valid for reads of keylen bytes; oname, inst and private_
+ * are each NULL or valid for one write.
+ */
+PMDA_CALL extern int pmdaCacheLookupKey(pmInDom indom, const char *name, int keylen, const void *key,
+        char **oname, int *inst, void **private_);
+
+/*
+ * Does an operation on the whole cache: one of the PMDA_CACHE_* macros from LOAD on.
+ *
+ * Returns:
+ * What the operation counts or finds; -1 at the end of a walk; -EINVAL for an unknown operation, PM_ERR_INDOM
+ * for PM_INDOM_NULL, -errno or PM_ERR_GENERIC when a file cannot be read or written.
+ *
+ * Pointers:
+ * None of its own; it writes to stderr and to libpcp's log.
+ */
+PMDA_CALL extern int pmdaCacheOp(pmInDom indom, int op);
+
+/*
+ * Culls the instances that were saved more than recent seconds ago and not stored since.
+ *
+ * Returns:
+ * How many.
+ *
+ * Pointers:
+ * None of its own.
+ */
+PMDA_CALL extern int pmdaCachePurge(pmInDom indom, time_t recent);
+
+/*
+ * As pmdaCachePurge; callback gets what was attached to each instance, in ascending order of ids.
+ *
+ * Returns:
+ * How many were culled.
+ *
+ * Pointers:
+ * callback is NULL or may be called with each pointer that was attached. It may call any function of the cache.
+ */
+PMDA_CALL extern int pmdaCachePurgeCallback(pmInDom indom, time_t recent, void (*callback)(void*));
+
+/*
+ * Sets the greatest id that the cache may hand out.
+ *
+ * Returns:
+ * 0; PM_ERR_SIGN for a negative number, PM_ERR_TOOBIG if an instance has a greater id.
+ *
+ * Pointers:
+ * None of its own.
+ */
+PMDA_CALL extern int pmdaCacheResize(pmInDom indom, int maximum);
+
+/*
+ * Prints a cache, with its hash chains if do_hash is not 0; nothing if there is none.
+ *
+ * Pointers:
+ * stream is an open stdio stream.
+ */
+PMDA_CALL extern void __pmdaCacheDump(FILE *stream, pmInDom indom, int do_hash);
+
+/*
+ * Prints all caches, the newest first.
+ *
+ * Pointers:
+ * stream is an open stdio stream.
+ */
+PMDA_CALL extern void __pmdaCacheDumpAll(FILE *stream, int do_hash);
 
 /* Operations of pmdaCacheOp */
 #define PMDA_CACHE_LOAD			1
