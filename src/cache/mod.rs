@@ -20,6 +20,8 @@ mod lookup;
 mod order;
 mod persist;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::hash::{BuildHasher, Hasher};
 
