@@ -6,9 +6,9 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
-RELEASE = $(or $(CARGO_TARGET_DIR),target)/release
+BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench headers requirements compatibility install uninstall deb deb-test check-trixie check-sid clean
+.PHONY: all setup demo check bench headers requirements compatibility install install-built uninstall deb deb-test check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -54,16 +54,19 @@ deb-test: deb
 check-trixie check-sid: check-%:
 	packaging/check-suite.sh $*
 
-install: all
-	install -D -m 644 $(RELEASE)/libpcp_pmda.so $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
+install: all install-built
+
+# What install does after the build; BUILT is the directory of the library that it takes.
+install-built:
+	install -D -m 644 $(BUILT)/libpcp_pmda.so $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
 	ln -sf libpcp_pmda.so.3 $(DESTDIR)$(LIBDIR)/libpcp_pmda.so
-	install -D -m 644 $(RELEASE)/libpcp_pmda.a $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
+	install -D -m 644 $(BUILT)/libpcp_pmda.a $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pcp include/pcp/pmda.h include/pcp/pmdaroot.h
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \
-	    $(RELEASE)/libpcp_pmda.pc > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
+	    $(BUILT)/libpcp_pmda.pc > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
 	packaging/man-links.sh $(DESTDIR)$(MANDIR)/man3
-	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md SECURITY.md docs/*.md
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE $(filter-out CONTRIBUTING.md,$(wildcard *.md)) docs/*.md
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc)

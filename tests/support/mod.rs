@@ -4,6 +4,7 @@
 
 pub mod compare;
 pub mod elf;
+pub mod installation;
 pub mod pcp;
 pub mod run;
 

@@ -1,0 +1,190 @@
+//! `make install` and `make uninstall`: what is installed where, that a C project needs nothing but pkg-config to build
+//! with it, shared and static, and that nothing is left behind.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::installation::{Installation, expect_success, files_below, make, plain};
+use support::{elf, profile_dir, root};
+
+/// What a project's first program could be: both headers, the cache, a variadic function, a whole agent's set-up.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+#include <pcp/pmdaroot.h>
+
+int
+main(void)
+{
+    pmdaInterface dispatch;
+    pmLabelSet *labels = NULL;
+    char *name;
+
+    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "installed", 400, NULL, NULL);
+    pmdaCacheStore(7, PMDA_CACHE_ADD, "alpha", NULL);
+    if (pmdaCacheLookup(7, 0, &name, NULL) != PMDA_CACHE_ACTIVE)
+	return 1;
+    printf("status %d, instance %s, labels %d, root protocol %d\n", dispatch.status, name,
+	   pmdaAddLabels(&labels, "{\"number\":%d}", 42), ROOT_PDU_VERSION1);
+    return 0;
+}
+"#;
+const ANSWER: &str = "status 0, instance alpha, labels 1, root protocol 1\n";
+
+/// Compiles `PROGRAM` with nothing but what pkg-config says, runs it, and returns the libraries that it needs.
+fn build_and_run(installation: &Installation, linking: &[&str]) -> Vec<String> {
+    let source = installation.prefix.join("program.c");
+    let program = installation.prefix.join("program");
+    fs::write(&source, PROGRAM).expect("target is writable");
+    let mut cc = installation.command("cc");
+    cc.args(["-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .arg(&source);
+    cc.args(installation.pkg_config(&[&["--cflags", "--libs"], linking].concat()));
+    expect_success(cc, "cc");
+    let run = expect_success(installation.command(&program.display().to_string()), "the program");
+    assert_eq!(String::from_utf8_lossy(&run.stdout), ANSWER);
+    elf::read(&program).needed.into_iter().collect()
+}
+
+#[test]
+fn a_project_builds_with_the_shared_library() {
+    let installation = Installation::new("shared");
+    let needed = build_and_run(&installation, &[]);
+    assert!(needed.contains(&"libpcp_pmda.so.3".to_owned()), "{needed:?}");
+
+    let mut trace = installation.command(&installation.prefix.join("program").display().to_string());
+    trace.env("LD_TRACE_LOADED_OBJECTS", "1");
+    let loaded = String::from_utf8(expect_success(trace, "the loader").stdout).expect("text");
+    let ours = installation.libraries().join("libpcp_pmda.so.3").display().to_string();
+    assert!(loaded.contains(&ours), "{loaded}");
+}
+
+#[test]
+fn a_project_builds_with_the_static_library() {
+    let installation = Installation::new("static");
+    // As everywhere, the linker prefers a shared library that it finds; here it is to find none.
+    for name in ["libpcp_pmda.so", "libpcp_pmda.so.3"] {
+        fs::remove_file(installation.libraries().join(name)).expect("installed");
+    }
+    let needed = build_and_run(&installation, &["--static"]);
+    assert!(!needed.iter().any(|name| name.contains("pcp_pmda")), "{needed:?}");
+}
+
+#[test]
+fn the_headers_come_from_the_installation() {
+    let installation = Installation::new("headers");
+    let source = installation.prefix.join("program.c");
+    fs::write(&source, PROGRAM).expect("target is writable");
+    let mut cc = installation.command("cc");
+    cc.arg("-M").arg(&source).args(installation.pkg_config(&["--cflags"]));
+    let rule = String::from_utf8(expect_success(cc, "cc -M").stdout).expect("text");
+    let headers = rule.split_whitespace().filter(|word| word.contains("pmda"));
+    let headers: Vec<_> = headers.collect();
+    let own = installation.prefix.join("include/pcp");
+    assert_eq!(headers.len(), 2, "{headers:?}");
+    assert!(
+        headers.iter().all(|header| Path::new(header).starts_with(&own)),
+        "{headers:?}"
+    );
+}
+
+#[test]
+fn the_installed_pkg_config_file_names_its_directories_and_the_version_of_pcp() {
+    let installation = Installation::new("pkgconfig");
+    let prefix = installation.prefix.display().to_string();
+    assert_eq!(installation.pkg_config(&["--variable=prefix"]), [prefix.as_str()]);
+    assert_eq!(
+        installation.pkg_config(&["--variable=libdir"]),
+        [format!("{prefix}/lib")]
+    );
+    assert_eq!(
+        installation.pkg_config(&["--variable=includedir"]),
+        [format!("{prefix}/include")]
+    );
+    let mut system = plain("pkg-config");
+    system.args(["--modversion", "libpcp"]);
+    let version = String::from_utf8(expect_success(system, "pkg-config").stdout).expect("text");
+    assert_eq!(installation.pkg_config(&["--modversion"]), [version.trim()]);
+}
+
+#[test]
+fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
+    let stage = profile_dir().join("test-install/stage");
+    let _ = fs::remove_dir_all(&stage);
+    // Stands for what others have installed there.
+    fs::create_dir_all(stage.join("opt/headers/pcp")).expect("target is writable");
+    fs::write(stage.join("opt/headers/pcp/pmapi.h"), "").expect("target is writable");
+    let variables = [
+        format!("DESTDIR={}", stage.display()),
+        "PREFIX=/opt/pcp".to_owned(),
+        "LIBDIR=/opt/lib64".to_owned(),
+        "INCLUDEDIR=/opt/headers".to_owned(),
+        "MANDIR=/opt/man".to_owned(),
+        "DOCDIR=/opt/doc".to_owned(),
+    ];
+    make("install-built", &variables);
+    let installed = files_below(&stage);
+    for file in [
+        "opt/lib64/libpcp_pmda.so.3",
+        "opt/lib64/libpcp_pmda.so",
+        "opt/lib64/libpcp_pmda.a",
+        "opt/lib64/pkgconfig/libpcp_pmda.pc",
+        "opt/headers/pcp/pmda.h",
+        "opt/headers/pcp/pmdaroot.h",
+        "opt/man/man3/pmdaTreeCreate.3",
+        "opt/doc/LICENSE",
+        "opt/doc/CHANGELOG.md",
+        "opt/doc/COMPATIBILITY.md",
+    ] {
+        assert!(
+            installed.iter().any(|name| name == file),
+            "{file} is not among {installed:?}"
+        );
+    }
+    let text = fs::read_to_string(stage.join("opt/lib64/pkgconfig/libpcp_pmda.pc")).expect("installed");
+    for line in ["prefix=/opt/pcp", "libdir=/opt/lib64", "includedir=/opt/headers"] {
+        assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+    }
+    make("uninstall", &variables);
+    assert_eq!(files_below(&stage), ["opt/headers/pcp/pmapi.h"]);
+}
+
+#[test]
+fn the_manual_pages_are_free_of_warnings_and_cover_what_has_no_other() {
+    let installation = Installation::new("manual");
+    let pages = installation.prefix.join("share/man/man3");
+    let names = files_below(&pages);
+    for name in &names {
+        let mut man = plain("man");
+        man.args(["--warnings", "-l", "-E", "UTF-8", "-Tutf8", "-P", "cat"])
+            .arg(pages.join(name));
+        // Link pages lead to `man3/…` below this directory.
+        man.current_dir(installation.prefix.join("share/man"));
+        man.env("MANPATH", installation.prefix.join("share/man"))
+            .env("MANROFFOPT", "-ww")
+            .env("MANWIDTH", "80");
+        let outcome = expect_success(man, name);
+        assert!(
+            outcome.stderr.is_empty(),
+            "{name}: {}",
+            String::from_utf8_lossy(&outcome.stderr)
+        );
+        let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        assert!(
+            text.contains(name.trim_end_matches(".3")),
+            "{name} does not name its function:\n{text}"
+        );
+    }
+    let exports = fs::read_to_string(root().join("capi/exports.map")).expect("part of the sources");
+    for name in names.iter().map(|name| name.trim_end_matches(".3")) {
+        assert!(
+            exports.contains(&format!("{name};")),
+            "{name} is described but not exported"
+        );
+    }
+    assert_eq!(names.len(), 45, "{names:?}");
+}

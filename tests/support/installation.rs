@@ -1,0 +1,126 @@
+//! A private installation of the library that cargo has just built, made by the Makefile as a user's would be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use super::run::{Outcome, bounded};
+use super::{profile_dir, relink, root};
+
+/// Longer than any compiler run takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The directory from which the Makefile installs: the files of the profile that the tests belong to.
+fn built() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let directory = profile_dir().join("test-install/built");
+        fs::create_dir_all(&directory).expect("target is writable");
+        // `cargo test` leaves the libraries here; the pkg-config file lies where `cargo build` puts libraries.
+        for (from, name) in [
+            ("deps", "libpcp_pmda.so"),
+            ("deps", "libpcp_pmda.a"),
+            ("", "libpcp_pmda.pc"),
+        ] {
+            let file = profile_dir().join(from).join(name);
+            assert!(file.exists(), "{} is missing", file.display());
+            relink(&file, &directory.join(name));
+        }
+        directory
+    })
+    .clone()
+}
+
+/// Runs `make TARGET` of the repository with these variables; panics when it fails.
+pub fn make(target: &str, variables: &[String]) {
+    let mut command = plain("make");
+    command
+        .args(["--silent", "--no-print-directory", "-C"])
+        .arg(root())
+        .arg(target)
+        .arg(format!("BUILT={}", built().display()))
+        .args(variables);
+    expect_success(command, &format!("make {target} {}", variables.join(" ")));
+}
+
+/// A program that knows nothing of the `make` that may have started these tests.
+pub fn plain(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL")
+        .env("LC_ALL", "C");
+    command
+}
+
+/// Runs a command to its end; panics with its output when it fails.
+pub fn expect_success(command: Command, what: &str) -> Outcome {
+    let outcome = bounded(command, LIMIT);
+    assert!(
+        outcome.end == "exit 0",
+        "{what}: {}\n{}{}",
+        outcome.end,
+        String::from_utf8_lossy(&outcome.stdout),
+        String::from_utf8_lossy(&outcome.stderr)
+    );
+    outcome
+}
+
+/// An installation below a directory of its own.
+pub struct Installation {
+    /// What PREFIX named.
+    pub prefix: PathBuf,
+}
+
+impl Installation {
+    /// Installs afresh; `name` is unique among the tests of a test program.
+    pub fn new(name: &str) -> Installation {
+        let prefix = profile_dir().join("test-install").join(name);
+        let _ = fs::remove_dir_all(&prefix);
+        make("install-built", &[format!("PREFIX={}", prefix.display())]);
+        Installation { prefix }
+    }
+
+    /// Where the libraries are.
+    pub fn libraries(&self) -> PathBuf {
+        self.prefix.join("lib")
+    }
+
+    /// A program that finds this installation by pkg-config, and its library at run time, before any other.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = plain(program);
+        command
+            .env("PKG_CONFIG_PATH", self.libraries().join("pkgconfig"))
+            .env("LD_LIBRARY_PATH", self.libraries());
+        command
+    }
+
+    /// The answer of pkg-config as words.
+    pub fn pkg_config(&self, args: &[&str]) -> Vec<String> {
+        let mut command = self.command("pkg-config");
+        command.args(args).arg("libpcp_pmda");
+        let outcome = expect_success(command, "pkg-config");
+        let text = String::from_utf8(outcome.stdout).expect("text");
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// The files and links below a directory, relative to it, sorted.
+pub fn files_below(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().expect("a file of the installation").is_dir() {
+                open.push(path);
+            } else {
+                found.push(path.strip_prefix(directory).expect("below").display().to_string());
+            }
+        }
+    }
+    found.sort();
+    found
+}
