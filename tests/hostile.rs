@@ -70,3 +70,24 @@ fn every_function_is_called() {
     let exported: BTreeSet<_> = names.filter(|name| name.contains("pmda")).map(str::to_owned).collect();
     assert_eq!(called, exported);
 }
+
+/// Mutated PDUs to live agents: each good request after them is served, and an agent whose connection ends ends well.
+///
+/// Of the requirements: WIRE-12, WIRE-13, WIRE-14, WIRE-15, WIRE-51, WIRE-70, WIRE-71, WIRE-76, MAIN-51.
+#[test]
+fn mutated_pdus() {
+    expect_success(&hostile("pdus", &[amount("4000", "250000")]));
+}
+
+/// Single bytes, ends in the middle, interrupted system calls, a reader that is gone, full pipes (WIRE-10, WIRE-21,
+/// WIRE-22, WIRE-23, MAIN-7).
+#[test]
+fn disturbed_streams() {
+    expect_success(&hostile("streams", &[amount("2", "100")]));
+}
+
+/// Requests of every kind leave the memory of an agent flat (MAIN-20).
+#[test]
+fn requests_leave_memory_flat() {
+    expect_success(&hostile("leaks", &[amount("1600", "100000")]));
+}

@@ -340,7 +340,7 @@ agent_end(Agent *agent)
     }
 }
 
-/* A request that only one reply can answer: for a metric that does not exist, whose number comes back. */
+/* A request that only one reply can answer: for a metric of another agent, whose number comes back. */
 static inline void
 probe_send(const Agent *agent, uint32_t number)
 {
@@ -365,7 +365,7 @@ probe_wait(const Agent *agent, uint32_t number, long *replies)
 	if (type == 0)
 	    return 0;
 	++*replies;
-	if (type == 0x7001 && words[0] == 32 && ntohl(words[6]) == (0x3fffffff & (number | 0x20000000)))
+	if (type == 0x7001 && words[0] >= 32 && ntohl(words[6]) == (0x3fffffff & (number | 0x20000000)))
 	    return 1;
     }
 }
