@@ -86,7 +86,7 @@ fn disturbed_streams() {
     expect_success(&hostile("streams", &[amount("2", "100")]));
 }
 
-/// Requests of every kind leave the memory of an agent flat (MAIN-20).
+/// Requests of every kind leave the memory of an agent flat.
 #[test]
 fn requests_leave_memory_flat() {
     expect_success(&hostile("leaks", &[amount("1600", "100000")]));

@@ -383,7 +383,7 @@ pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_in
 /// Prints a cache, with its hash chains if `do_hash` is not 0; nothing if there is none.
 ///
 /// # Safety
-/// `stream` is an open stdio stream.
+/// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCacheDump(stream: *mut libc::FILE, indom: pmInDom, do_hash: c_int) {
     guard(|| {
@@ -396,7 +396,7 @@ pub unsafe extern "C" fn __pmdaCacheDump(stream: *mut libc::FILE, indom: pmInDom
 /// Prints all caches, the newest first.
 ///
 /// # Safety
-/// `stream` is an open stdio stream.
+/// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: *mut libc::FILE, do_hash: c_int) {
     guard(|| {
@@ -412,9 +412,9 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: *mut libc::FILE, do_hash: c_
 /// Writes through stdio, in order with what the caller wrote.
 ///
 /// # Safety
-/// `stream` is an open stdio stream.
+/// `stream` is an open stdio stream or NULL, for which nothing is printed.
 unsafe fn print(stream: *mut libc::FILE, text: &[u8]) {
-    if !text.is_empty() {
+    if !text.is_empty() && !stream.is_null() {
         // SAFETY: an open stream by the contract above, and the bytes of a slice.
         unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream) };
     }
