@@ -86,14 +86,14 @@ fn domain(name: &str) -> u32 {
         };
         text.lines().filter_map(define).collect()
     });
-    let other = match name {
-        "ds389log" => "DS389LOG",
-        "lustrecomm" => "LUSTRECOMM",
-        _ => "",
+    // Some have a symbol of their own in domain.h, and the number there; the others get a number that nobody has.
+    let header = fs::read_to_string(pcp::agent(name).join("domain.h")).unwrap_or_default();
+    let own = || {
+        header
+            .lines()
+            .find_map(|line| line.strip_prefix("#define ")?.split_whitespace().nth(1)?.parse().ok())
     };
-    let symbol = name.to_uppercase();
-    // Agents without a number of their own get one that nobody has.
-    *KNOWN.get(&symbol).or_else(|| KNOWN.get(other)).unwrap_or(&500)
+    KNOWN.get(&name.to_uppercase()).copied().or_else(own).unwrap_or(500)
 }
 
 impl Agent {
@@ -114,7 +114,7 @@ impl Agent {
             listener.local_addr().expect("an address").port()
         };
         match (self.name.as_str(), self.form) {
-            ("shping", _) => format!("-C 1 {}", file("shping.conf", "hello\techo hello\nno\tfalse\n")),
+            ("shping", _) => file("shping.conf", "hello\techo hello\nno\tfalse\n"),
             ("roomtemp", _) => "/dev/null".to_owned(),
             ("weblog", _) => {
                 let log = file(
@@ -147,7 +147,7 @@ impl Agent {
             ("trace", _) => format!("-I {}", port()),
             ("cisco", _) => "-r 120 127.0.0.1:s0".to_owned(),
             ("denki" | "systemd", _) => "-U root".to_owned(),
-            ("overhead", _) => format!("-R 60 {}", file("overhead.conf", "init { comm == \"init\" }\n")),
+            ("overhead", _) => format!("-R 60 -c {}", file("overhead.conf", "init { comm == \"init\" }\n")),
             _ => String::new(),
         }
     }
