@@ -126,16 +126,14 @@ impl Agent {
                     "regex_posix CERN method,size ][ \\\\]+\"([A-Za-z][-A-Za-z]+) [^\"]*\" [-0-9]+ ([-0-9]+)\n\
                      regex_posix CERN_err - .\n\nserver here on CERN {log} CERN_err {errors}\n"
                 );
-                format!("-U root {}", file("weblog.conf", &config))
+                format!("-p -U root {}", file("weblog.conf", &config))
             }
             ("logger", _) => {
                 let log = file("messages", "one\ntwo\n");
                 file("logger.conf", &format!("messages\tn\t{log}\n"))
             }
             ("pipe", _) => {
-                let directory = environment.own_configuration("pipe.conf.d");
-                fs::write(directory.join("echo.conf"), "echo\troot\techo one; sleep 30\n").expect("writable");
-                String::new()
+                format!("-c {}", file("pipe.conf", "echo\troot\techo one\n"))
             }
             ("summary", _) => format!(
                 "{} -h unix:{} -x -t 1 {}",
@@ -268,10 +266,9 @@ impl Agent {
         let directory = environment.directory.join("log/pmcd");
         let own = fs::read_to_string(directory.join(format!("{}.log", self.name))).unwrap_or_default();
         let output = fs::read_to_string(directory.join("output")).unwrap_or_default();
-        let about: Vec<_> = log
-            .lines()
-            .filter(|line| line.contains(&self.name) && line.contains("] pmcd("))
-            .collect();
+        let speaks =
+            |line: &&str| line.contains(&self.name) && (line.contains("] pmcd(") || line.starts_with("Cleanup "));
+        let about: Vec<_> = log.lines().filter(speaks).collect();
         let found = last_line(&own)
             .or_else(|| last_line(&output))
             .or_else(|| last_line(&about.join("\n")));
