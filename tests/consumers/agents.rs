@@ -316,3 +316,9 @@ pub fn trials() -> Vec<Trial> {
     let trial = |agent: Agent| Trial::test(agent.title(), move || agent.check().map_err(Into::into));
     all().into_iter().map(trial).collect()
 }
+
+/// The line of an agent in pmcd.conf.
+pub fn line(name: &str, form: Form, environment: &Environment) -> String {
+    let agent = all().into_iter().find(|agent| agent.name == name && agent.form == form);
+    agent.expect("an agent of the package").configuration(environment)
+}

@@ -1,5 +1,323 @@
+//! What happens around agents: they are killed, hang, are not ready, change their names; clients load many of them into
+//! one process; a program is measured while it runs. Each scene is played on both libraries and must read the same.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
 use libtest_mimic::Trial;
 
+use crate::agents;
+use crate::support::pcp::{self, Environment, Pmcd, text};
+use crate::support::run::bounded;
+use crate::support::{Library, compare, compile_c, profile_dir, root};
+use crate::survey;
+
+type Scene = fn(&Environment) -> Result<String, String>;
+
+/// One trial for each scene.
 pub fn trials() -> Vec<Trial> {
-    Vec::new()
+    let scenes: [(&str, Scene); 8] = [
+        ("killed_agent_is_restarted", killed),
+        ("hanging_agent_times_out", hanging),
+        ("agent_that_is_not_ready", not_ready),
+        ("changes_reach_clients", changes),
+        ("instrumented_program", instrumented),
+        ("help_files_of_all_agents", help_files),
+        ("pminfo_in_a_local_context", local_pminfo),
+        ("dbpmda_sockets", over_sockets),
+    ];
+    let trial = |(name, scene): (&'static str, Scene)| {
+        Trial::test(format!("scenes::{name}"), move || {
+            let play = |library| scene(&Environment::new(&format!("scenes-{name}"), library));
+            let (c, ours) = (steady(&play(Library::C)?), steady(&play(Library::Ours)?));
+            compare::difference(("C library", &c), ("ours", &ours)).map_or(Ok(()), |text| Err(text.into()))
+        })
+    };
+    let mut trials: Vec<_> = scenes.into_iter().map(trial).collect();
+    trials.push(Trial::test("scenes::whole_system", || {
+        whole_system().map_err(Into::into)
+    }));
+    trials.push(Trial::test("scenes::local_context", || {
+        local_context().map_err(Into::into)
+    }));
+    trials
+}
+
+/// A text without the times and process ids of log lines.
+fn steady(told: &str) -> String {
+    let stamp = regex::Regex::new(r"\[[A-Z][^\]]* [0-9:.]+\] ([^ (]+)\([0-9]+\)").expect("a valid pattern");
+    stamp.replace_all(told, "[TIME] $1(PID)").into_owned()
+}
+
+/// A C program of this directory, compiled.
+fn program(name: &str, extra: &[&str]) -> PathBuf {
+    let program = profile_dir().join(format!("test-{name}"));
+    compile_c(&root().join(format!("tests/consumers/{name}.c")), &program, extra);
+    program
+}
+
+/// pmcd with the sample agent as a daemon.
+fn sample<'a>(environment: &'a Environment, args: &[&str]) -> Result<Pmcd<'a>, String> {
+    let directory = pcp::agent("sample");
+    let line = format!(
+        "sample 29 pipe binary {} -d 29\n",
+        directory.join("pmdasample").display()
+    );
+    environment.pmcd_with(&line, &directory.join("root"), args)
+}
+
+fn killed(environment: &Environment) -> Result<String, String> {
+    let pmcd = sample(environment, &[])?;
+    let mut told = text(&pmcd.tool("pminfo", &["-f", "sample.long.ten"]));
+    let first = pmcd.agent_pid("sample").ok_or("pmcd lists no process of the agent")?;
+    pcp::kill(first, libc::SIGKILL);
+    told += &pmcd.tool_until("pminfo", &["-f", "sample.long.ten"], |answer| !answer.contains("value"))?;
+    // pmcd restarts lost agents when it is told to look at its configuration again.
+    pmcd.signal(libc::SIGHUP);
+    told += &pmcd.tool_until("pminfo", &["-f", "sample.long.ten"], |answer| answer.contains("value"))?;
+    let second = pmcd
+        .agent_pid("sample")
+        .ok_or("pmcd lists no process of the restarted agent")?;
+    let _ = writeln!(told, "another process: {}", first != second);
+    Ok(told)
+}
+
+fn hanging(environment: &Environment) -> Result<String, String> {
+    let pmcd = sample(environment, &["-t", "1"])?;
+    let agent = pmcd.agent_pid("sample").ok_or("pmcd lists no process of the agent")?;
+    pcp::kill(agent, libc::SIGSTOP);
+    let mut told = text(&pmcd.tool("pminfo", &["-f", "sample.long.ten"]));
+    pcp::kill(agent, libc::SIGKILL);
+    pmcd.signal(libc::SIGHUP);
+    told += &pmcd.tool_until("pminfo", &["-f", "sample.long.ten"], |answer| answer.contains("value"))?;
+    Ok(told)
+}
+
+fn not_ready(environment: &Environment) -> Result<String, String> {
+    let pmcd = sample(environment, &[])?;
+    // The agent says that it is not ready, for a second, and then that it is.
+    let mut told = text(&pmcd.tool("pmstore", &["sample.not_ready_msec", "700"]));
+    told += &text(&pmcd.tool("pminfo", &["-f", "sample.long.ten"]));
+    told += &pmcd.tool_until("pminfo", &["-f", "sample.long.ten"], |answer| answer.contains("value"))?;
+    Ok(told)
+}
+
+fn changes(environment: &Environment) -> Result<String, String> {
+    let names = environment.directory.join("names");
+    fs::write(&names, "root { changing }\nchanging { how 497:0:0 count 497:0:1 }\n").expect("target is writable");
+    let line = format!("changing 497 pipe binary {}\n", program("changing", &[]).display());
+    let pmcd = environment.pmcd(&line, &names)?;
+    let mut command = pmcd.client(program("watching", &[]));
+    command.arg(pmcd.host());
+    let told = text(&bounded(command, Duration::from_secs(60)));
+    if !(told.contains("names 1 labels 0") && told.contains("names 0 labels 1") && told.contains("names 1 labels 1")) {
+        return Err(format!("not every change was announced:\n{told}"));
+    }
+    Ok(told)
+}
+
+fn instrumented(environment: &Environment) -> Result<String, String> {
+    let directory = pcp::agent("mmv");
+    let names = environment.directory.join("names");
+    fs::write(&names, "root { mmv 70:*:* }\n").expect("target is writable");
+    let line = format!("mmv 70 dso mmv_init {}\n", directory.join("pmda_mmv.so").display());
+    let pmcd = environment.pmcd(&line, &names)?;
+    let mut command = pmcd.client(program("instrumented", &["-lpcp_mmv"]));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let mut ready = String::new();
+    let read = BufReader::new(child.stdout.take().expect("piped")).read_line(&mut ready);
+    let told = read.map_err(|error| error.to_string()).and_then(|_| {
+        let mut told = pmcd.tool_until("pminfo", &["-dtT", "mmv.instrumented"], |answer| {
+            answer.contains("Rounds")
+        })?;
+        told += &text(&pmcd.tool("pminfo", &["-f", "mmv.instrumented.level", "mmv.instrumented.state"]));
+        let mut last = 0;
+        for _ in 0..20 {
+            let now = text(&pmcd.tool("pminfo", &["-f", "mmv.instrumented.counter"]));
+            let value = now.split_whitespace().skip_while(|word| *word != "value").nth(1);
+            let value = value
+                .and_then(|word| word.parse::<u64>().ok())
+                .ok_or_else(|| format!("no value: {now}"))?;
+            if value < last {
+                return Err(format!("the counter went back from {last} to {value}"));
+            }
+            last = value;
+        }
+        let _ = writeln!(told, "counted: {}", last > 0);
+        Ok(told)
+    });
+    drop(child.stdin.take());
+    let end = child.wait().map_err(|error| error.to_string())?;
+    let mut told = told?;
+    told += &pmcd.tool_until("pminfo", &["mmv.instrumented"], |answer| !answer.contains("counter"))?;
+    let _ = writeln!(told, "the program ended with {end}");
+    Ok(told)
+}
+
+fn help_files(environment: &Environment) -> Result<String, String> {
+    let mut told = String::new();
+    let mut files = 0;
+    let mut directories: Vec<_> = fs::read_dir(pcp::installed("var/lib/pcp/pmdas"))
+        .expect("make setup")
+        .flatten()
+        .collect();
+    directories.sort_by_key(fs::DirEntry::file_name);
+    for directory in directories {
+        let path = directory.path();
+        if !path.join("help.pag").exists() || !path.join("root").exists() {
+            continue;
+        }
+        files += 1;
+        let chkhelp = pcp::installed("usr/lib/pcp/bin/chkhelp");
+        for options in [["-e", "-H"], ["-e", "-i"]] {
+            let mut command = environment.command(&chkhelp);
+            command
+                .args(options)
+                .arg("-n")
+                .arg(path.join("root"))
+                .arg(path.join("help"));
+            let _ = writeln!(told, "{} {}:", directory.file_name().display(), options.join(" "));
+            told += &text(&bounded(command, Duration::from_secs(30)));
+        }
+    }
+    if files < 20 {
+        return Err(format!("only {files} help files were found"));
+    }
+    Ok(told)
+}
+
+fn local_pminfo(environment: &Environment) -> Result<String, String> {
+    let root = pcp::agent("sample").join("root");
+    let add = format!(
+        "add,29,{},sample_init",
+        pcp::agent("sample").join("pmda_sample.so").display()
+    );
+    let mut told = String::new();
+    for name in ["sample.long", "sample.bin", "sample.string", "sample.event"] {
+        let args = [
+            "-L",
+            "-K",
+            "clear",
+            "-K",
+            &add,
+            "-n",
+            &root.display().to_string(),
+            "-dfmtTl",
+            name,
+        ];
+        told += &text(&environment.run(pcp::installed("usr/bin/pminfo"), &args));
+    }
+    if !told.contains("sample.long.hundred") || !told.contains("value 100\n") {
+        return Err(format!("the sample agent was not loaded:\n{told}"));
+    }
+    Ok(told)
+}
+
+/// dbpmda starts the agent itself and talks to it over each kind of socket.
+fn over_sockets(environment: &Environment) -> Result<String, String> {
+    let agent = pcp::agent("sample");
+    let socket = environment.socket("sample");
+    let mut told = String::new();
+    let mut command = environment.command(agent.join("pmdasample"));
+    command.args(["-d", "29", "-l", "sample.log", "-u"]).arg(&socket);
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    for _ in 0..400 {
+        if socket.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let script = format!(
+        "open socket unix {}\ngetdesc on\nfetch sample.long.ten\ninstance 29.2\ntext sample.long.ten\nclose\nquit\n",
+        socket.display()
+    );
+    told += &environment.dbpmda(&agent.join("root"), &script);
+    // The agent ends when its connection does.
+    let outcome = (0..400).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        child.try_wait().expect("our own child")
+    });
+    if outcome.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let _ = writeln!(told, "the agent ended: {outcome:?}");
+    let addresses = regex::Regex::new("dump from 0x[0-9a-f]+|from 0x[0-9a-f]+").expect("a valid pattern");
+    Ok(addresses
+        .replace_all(&told, "ADDRESS")
+        .replace(&socket.display().to_string(), "SOCKET"))
+}
+
+/// The agents that pmcd.conf of a Debian system has, and some more, at once.
+fn whole_system() -> Result<(), String> {
+    let picture = |library| {
+        let environment = Environment::new("scenes-whole_system", library);
+        let daemons = ["root", "proc", "xfs", "linux", "mmv", "jbd2", "kvm", "sample"];
+        let daemon = |name: &&str| agents::line(name, agents::Form::Daemon, &environment);
+        let mut configuration: String = daemons.iter().map(daemon).collect();
+        configuration += &agents::line("pmcd", agents::Form::Dso, &environment);
+        let standard = ["root", "pmcd", "proc", "xfs", "linux", "mmv", "jbd2", "kvm"];
+        let names = environment.directory.join("names");
+        merge(&environment, &names, &standard)?;
+        let pmcd = environment.pmcd_with(&configuration, &names, &["-q", "30", "-t", "10"])?;
+        let outcome = pmcd.tool("pminfo", &["-dfmtTlx"]);
+        if outcome.end != "exit 0" && outcome.end != "exit 1" {
+            return Err(format!("pminfo of everything: {}", text(&outcome)));
+        }
+        survey::of(&pmcd)
+    };
+    survey::compare(|| picture(Library::C), || picture(Library::Ours)).map(drop)
+}
+
+/// One name space of the standard parts and that of the sample agent.
+fn merge(environment: &Environment, names: &std::path::Path, parts: &[&str]) -> Result<(), String> {
+    let mut command = environment.command(pcp::installed("usr/lib/pcp/bin/pmnsmerge"));
+    command.current_dir(pcp::installed("var/lib/pcp/pmns"));
+    command.arg("-f").arg(pcp::agent("sample").join("root"));
+    for part in parts {
+        let file = environment.directory.join(format!("root_{part}"));
+        let source = pcp::installed("var/lib/pcp/pmns").join(format!("root_{part}"));
+        fs::write(
+            &file,
+            format!("#include <stdpmid>\n#include \"{}\"\n", source.display()),
+        )
+        .expect("writable");
+        command.arg(file);
+    }
+    command.arg(names);
+    let outcome = bounded(command, Duration::from_secs(30));
+    if outcome.end == "exit 0" {
+        Ok(())
+    } else {
+        Err(format!("pmnsmerge: {}", text(&outcome)))
+    }
+}
+
+/// Many DSOs in one client process.
+fn local_context() -> Result<(), String> {
+    let picture = |library| {
+        let environment = Environment::new("scenes-local_context", library);
+        let names = environment.directory.join("names");
+        merge(&environment, &names, &["linux", "proc", "xfs", "jbd2"])?;
+        // A local context loads the DSOs that pmcd.conf names.
+        let line = |name: &&str| agents::line(name, agents::Form::Dso, &environment);
+        let configuration: String = ["sample", "linux", "proc", "xfs", "jbd2"].iter().map(line).collect();
+        fs::write(environment.directory.join("pmcd.conf"), configuration).expect("target is writable");
+        let mut command = environment.command(survey::client());
+        command.args(["-L", "-n"]).arg(&names);
+        let outcome = bounded(command, Duration::from_secs(60));
+        if outcome.end != "exit 0" {
+            return Err(format!("the survey ended: {}", text(&outcome)));
+        }
+        Ok(survey::parse(&String::from_utf8_lossy(&outcome.stdout)))
+    };
+    survey::compare(|| picture(Library::C), || picture(Library::Ours)).map(drop)
 }
