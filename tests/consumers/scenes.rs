@@ -201,7 +201,7 @@ fn local_pminfo(environment: &Environment) -> Result<String, String> {
         pcp::agent("sample").join("pmda_sample.so").display()
     );
     let mut told = String::new();
-    for name in ["sample.long", "sample.bin", "sample.string", "sample.event"] {
+    for name in ["sample.long", "sample.bin", "sample.string", "sample.aggregate"] {
         let args = [
             "-L",
             "-K",
