@@ -154,6 +154,7 @@ impl Environment {
         for _ in 0..5 {
             let mut pmcd = self.start(namespace, args)?;
             if pmcd.wait_until_ready()? {
+                pmcd.has_loaded(self.library)?;
                 return Ok(pmcd);
             }
         }
@@ -245,6 +246,21 @@ impl Pmcd<'_> {
             "pmcd was not ready after {} s:\n{}",
             START.as_secs(),
             self.log()
+        ))
+    }
+
+    /// A pmcd on the wrong library would prove nothing.
+    fn has_loaded(&self, library: Library) -> Result<(), String> {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid())).map_err(|error| error.to_string())?;
+        let file = library.file().canonicalize().map_err(|error| error.to_string())?;
+        let mapped: Vec<_> = maps.lines().filter(|line| line.contains("libpcp_pmda")).collect();
+        if !mapped.is_empty() && mapped.iter().all(|line| line.ends_with(&file.display().to_string())) {
+            return Ok(());
+        }
+        Err(format!(
+            "pmcd was to load {}, but has mapped:\n{}",
+            file.display(),
+            mapped.join("\n")
         ))
     }
 
