@@ -53,7 +53,7 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
     (void)inst;
     switch (pmID_item(metric->m_desc.pmid)) {
     case TRIGGER:
-	snprintf(text, sizeof(text), "event number %u is %s", count + 1, count % 2 ? "even" : "odd");
+	snprintf(text, sizeof(text), "number %u is %s", count + 1, count % 2 ? "even" : "odd");
 	gettimeofday(&now, NULL);
 	pmdaEventQueueAppend(queue, text, strlen(text) + 1, &now);
 	atom->ul = ++count;
@@ -67,10 +67,18 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
     return PMDA_FETCH_NOVALUES;	/* parameters have no value of their own */
 }
 
+/* Makes the client known and lets it see the queue: access is denied until somebody grants it. */
+static void
+welcome(int context)
+{
+    pmdaEventNewClient(context);
+    pmdaEventSetAccess(context, queue, 1);
+}
+
 static int
 fetch(int count, pmID *ids, pmResult **result, pmdaExt *ext)
 {
-    pmdaEventNewClient(ext->e_context);
+    welcome(ext->e_context);
     return pmdaFetch(count, ids, result, ext);
 }
 
@@ -83,7 +91,7 @@ store(pmResult *result, pmdaExt *ext)
     if (result->numpmid != 1 || pmID_item(set->pmid) != FILTER || set->numval != 1)
 	return PM_ERR_PERMISSION;
     filter = strndup(set->vlist[0].value.pval->vbuf, set->vlist[0].value.pval->vlen - PM_VAL_HDR_SIZE);
-    pmdaEventNewClient(ext->e_context);
+    welcome(ext->e_context);
     return pmdaEventSetFilter(ext->e_context, queue, filter, unwanted, free);
 }
 
