@@ -91,3 +91,10 @@ fn disturbed_streams() {
 fn requests_leave_memory_flat() {
     expect_success(&hostile("leaks", &[amount("1600", "100000")]));
 }
+
+/// SIGKILL while caches are saved, full disks, directories that cannot be written, planted links, two agents of one
+/// domain: the file is whole, the old one or the new one (DEF-1, CACHE-71, CACHE-75).
+#[test]
+fn saves_under_faults() {
+    expect_success(&hostile("saves", &[amount("20", "500")]));
+}

@@ -5,8 +5,13 @@
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A temporary file that was not written to for so long has no writer any more.
+const ABANDONED: Duration = Duration::from_secs(600);
 
 /// Makes `content` the content of the file, and flushes it to the disk first if `durable`.
 ///
@@ -37,14 +42,25 @@ pub(super) fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()
     }
     let (temporary, mut file) = match create_beside(&target, old.is_some()) {
         Ok(made) => made,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
-        Err(_) => return in_place(&target, content, durable),
+        // Only where the directory is closed to us: on a full disk this would lose the old file.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            return in_place(&target, content, durable);
+        }
+        Err(error) => return Err(error),
     };
     let result = fill(&mut file, content, old.as_ref(), durable);
     if let Ok(true) = result {
         let renamed = fs::rename(&temporary, &target);
         if renamed.is_ok() {
-            flush_directory(&target, durable);
+            if durable {
+                flush_directory(&target);
+                sweep(&target);
+            }
             return Ok(());
         }
         let _ = fs::remove_file(&temporary);
@@ -57,6 +73,14 @@ pub(super) fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()
     }
 }
 
+/// How all temporary names for a file begin.
+fn temporary_prefix(target: &Path) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().unwrap_or_default());
+    prefix.push(".tmp-");
+    prefix
+}
+
 /// A new file in the same directory. Until it has its owner, the successor of an old file is for us alone.
 fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
     let mut options = OpenOptions::new();
@@ -65,11 +89,12 @@ fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
         .write(true)
         .create_new(true)
         .mode(if old { 0o600 } else { 0o666 });
+    // In a container an agent may have the same process id each time: the clock tells its runs apart.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
-        let mut name = OsString::from(".");
-        name.push(target.file_name().unwrap_or_default());
-        name.push(format!(".{}.{attempt}", std::process::id()));
+        let mut name = temporary_prefix(target);
+        name.push(format!("{}-{}", std::process::id(), now.as_nanos() + attempt));
         let temporary = target.with_file_name(name);
         match options.open(&temporary) {
             Ok(file) => return Ok((temporary, file)),
@@ -78,6 +103,22 @@ fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
         }
     }
     Err(last)
+}
+
+/// Removes what agents that were killed while they wrote this file have left behind.
+fn sweep(target: &Path) {
+    let prefix = temporary_prefix(target);
+    let entries = target.parent().and_then(|directory| fs::read_dir(directory).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
+            continue;
+        }
+        let modified = entry.metadata().and_then(|found| found.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        if age.is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Writes the new file; `false` when it cannot have the owner of the old one.
@@ -99,9 +140,8 @@ fn fill(file: &mut File, content: &[u8], old: Option<&Metadata>, durable: bool) 
 }
 
 /// Makes the new name durable, where the file system can.
-fn flush_directory(target: &Path, durable: bool) {
-    let directory = target.parent().filter(|_| durable);
-    if let Some(directory) = directory.and_then(|directory| File::open(directory).ok()) {
+fn flush_directory(target: &Path) {
+    if let Some(directory) = target.parent().and_then(|directory| File::open(directory).ok()) {
         let _ = directory.sync_all();
     }
 }
@@ -154,6 +194,30 @@ mod tests {
         write(&file, b"four", false).expect("in place");
         assert_eq!(fs::read(directory.path().join("other")).expect("there"), b"four");
         assert_eq!(names(directory.path()), ["1.2", "link", "other"]);
+    }
+
+    /// DEF-1: what a killed agent has left is removed in time, and what others may be writing is not.
+    #[test]
+    fn sweeps() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("1.2");
+        let old = SystemTime::now() - 2 * ABANDONED;
+        for (name, time) in [
+            (".1.2.tmp-7-7", Some(old)),
+            (".1.2.tmp-8-8", None),
+            (".1.23.tmp-7-7", Some(old)),
+            ("1.2.tmp-7-7", Some(old)),
+        ] {
+            let made = File::create(directory.path().join(name)).expect("ours");
+            if let Some(time) = time {
+                made.set_modified(time).expect("ours");
+            }
+        }
+        write(&file, b"one", true).expect("new");
+        assert_eq!(
+            names(directory.path()),
+            [".1.2.tmp-8-8", ".1.23.tmp-7-7", "1.2", "1.2.tmp-7-7"]
+        );
     }
 
     /// CACHE-71, DEF-1: what cannot be written is an error.
