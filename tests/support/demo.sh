@@ -175,7 +175,8 @@ for form in "dso $dso simple_init 253" "pipe $program -d 253"; do
     printf '%s\n' "open $form" 'getdesc on' 'status' 'desc simple.color' 'fetch simple.color simple.numfetch' \
         'instance 253.0' 'store simple.numfetch "7"' 'fetch simple.numfetch' 'text simple.color' 'close' 'quit' \
         >"$work/dbpmda.in"
-    answer=$(timeout 60 dbpmda -ie -n "$names" <"$work/dbpmda.in" 2>&1) || fail "dbpmda: $answer"
+    # An agent writes its log where it is started.
+    answer=$(cd "$work" && timeout 60 dbpmda -ie -n "$names" <dbpmda.in 2>&1) || fail "dbpmda: $answer"
     printf '%s\n' "$answer" | shown
     expect "a fetch" 'inst \[1 or .*value 101' "$answer"
     expect "the instances" 'red' "$answer"
