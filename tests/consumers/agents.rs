@@ -250,9 +250,11 @@ impl Agent {
             _ => format!("open pipe {}\n", self.command(environment)),
         };
         script += "getdesc on\nstatus\n";
+        // Derived metrics are not the agent's.
         let names: Vec<_> = answers
             .keys()
             .filter_map(|question| question.strip_suffix(" pmid #1"))
+            .filter(|name| !name.starts_with("event."))
             .collect();
         let some: Vec<_> = names.iter().step_by(names.len() / 12 + 1).copied().collect();
         for name in &some {

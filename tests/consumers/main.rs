@@ -16,7 +16,9 @@ mod table;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // The trials wait for daemons most of their time.
+    arguments.test_threads.get_or_insert(8);
     let mut trials: Vec<Trial> = agents::trials();
     trials.extend(scenes::trials());
     trials.extend(sources::trials());
