@@ -7,6 +7,7 @@
 # stopped, by process id; it writes below target/demo and to two sockets in a temporary directory.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+readonly top=$PWD
 
 readonly target=${CARGO_TARGET_DIR:-$PWD/target}
 readonly library=${DEMO_LIBRARY:-$target/release/libpcp_pmda.so}
@@ -67,7 +68,7 @@ loaded() {
     local found
     found=$(grep -oE '/[^ ]*libpcp_pmda[^ ]*' "/proc/$2/maps" | sort -u)
     [ "$found" = "$(realpath "$library")" ] || fail "$1 (process $2) has loaded: ${found:-no libpcp_pmda}"
-    printf '   ok: %s (process %d) has loaded %s\n' "$1" "$2" "${found#"$PWD"/}"
+    printf '   ok: %s (process %d) has loaded %s\n' "$1" "$2" "${found#"$top"/}"
 }
 
 # start_pmcd LINE: a private pmcd with that agent; sets pmcd, pmcd_log and the clients' address.
@@ -141,7 +142,7 @@ fresh() {
     touch -d '1 hour ago' "$work/var/pmdas/simple/simple.conf"
 }
 
-step "The private PCP: directories in ${work#"$PWD"/}, this library first in the search path"
+step "The private PCP: directories in ${work#"$top"/}, this library first in the search path"
 [ -e "$library" ] || fail "$library is missing: cargo build --release"
 rm -rf "$work"
 mkdir -p "$work"/{build,lib,run,log/pmcd,tmp,var/config/pmda,var/pmdas,etc}
@@ -163,7 +164,8 @@ flags=(-O2 -Wall -Werror -I "$headers" -I "$sources")
 cc "${flags[@]}" -fPIC -shared -o pmda_simple.so "$sources/simple.c" -L "$work/lib" -lpcp_pmda -lpcp
 cc "${flags[@]}" -o pmdasimple "$sources/simple.c" -L "$work/lib" -lpcp_pmda -lpcp
 expect "pmda.h is ours" "^${headers}/pcp/pmda\.h:$" "$(cc "${flags[@]}" -M -MP "$sources/simple.c")"
-cd "$OLDPWD"
+# An agent writes its log where it is started.
+cd "$work"
 for file in pmda_simple.so pmdasimple; do
     expect "$file needs libpcp_pmda.so.3" 'NEEDED.*libpcp_pmda\.so\.3' "$(readelf -d "$work/build/$file")"
 done
@@ -175,8 +177,7 @@ for form in "dso $dso simple_init 253" "pipe $program -d 253"; do
     printf '%s\n' "open $form" 'getdesc on' 'status' 'desc simple.color' 'fetch simple.color simple.numfetch' \
         'instance 253.0' 'store simple.numfetch "7"' 'fetch simple.numfetch' 'text simple.color' 'close' 'quit' \
         >"$work/dbpmda.in"
-    # An agent writes its log where it is started.
-    answer=$(cd "$work" && timeout 60 dbpmda -ie -n "$names" <dbpmda.in 2>&1) || fail "dbpmda: $answer"
+    answer=$(timeout 60 dbpmda -ie -n "$names" <"$work/dbpmda.in" 2>&1) || fail "dbpmda: $answer"
     printf '%s\n' "$answer" | shown
     expect "a fetch" 'inst \[1 or .*value 101' "$answer"
     expect "the instances" 'red' "$answer"
