@@ -25,7 +25,7 @@ const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmVa
 
 fn main() {
     println!("cargo::rerun-if-changed=capi");
-    println!("cargo::rustc-check-cfg=cfg(pcp7)");
+    println!("cargo::rustc-check-cfg=cfg(since_6_0_5, pcp7, since_7_2)");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let libpcp = libpcp();
     bindings(&libpcp, &out);
@@ -41,15 +41,25 @@ fn libpcp() -> pkg_config::Library {
     let library = found.unwrap_or_else(|error| {
         panic!("libpcp is missing: install libpcp3-dev (Debian) or pcp-libs-devel (RPM), see README.md\n{error}")
     });
-    let major = library
-        .version
-        .split('.')
-        .next()
-        .and_then(|text| text.parse::<u32>().ok());
-    if major.expect("the version of libpcp.pc starts with a number") >= 7 {
-        println!("cargo::rustc-cfg=pcp7");
+    // The releases in which something changed that users of this library see; `src/libpcp/version.rs` says what.
+    let version = numbers(&library.version);
+    for (since, flag) in [
+        ([6, 0, 5], "since_6_0_5"),
+        ([7, 0, 0], "pcp7"),
+        ([7, 2, 0], "since_7_2"),
+    ] {
+        if version >= since {
+            println!("cargo::rustc-cfg={flag}");
+        }
     }
     library
+}
+
+/// The three numbers of a version such as 6.0.3.
+fn numbers(version: &str) -> [u32; 3] {
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    let parts = [(); 3].map(|()| parts.next().flatten());
+    parts.map(|part| part.unwrap_or_else(|| panic!("the version of libpcp.pc is three numbers, not {version}")))
 }
 
 /// Generates the Rust view of libpcp's headers.

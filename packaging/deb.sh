@@ -11,13 +11,15 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 architecture=$(dpkg --print-architecture)
-oracle=$(dpkg-query -W -f '${Version}' libpcp-pmda3-dev 2>/dev/null || dpkg-query -W -f '${Version}' libpcp-pmda-rust-dev)
-oracle=${PCP_PACKAGE_VERSION:-$oracle}
-libpcp=$(ldd "$target/release/libpcp_pmda.so" | sed -n 's/^\s*libpcp\.so\.\([0-9]*\) .*/libpcp\1/p')
+# The version of the C library that is replaced: of Debian's package, or, where ours is installed already, what ours provides.
+oracle=$(dpkg-query -W -f '${Version}' libpcp-pmda3-dev 2>/dev/null ||
+    dpkg-query -W -f '${Provides}' libpcp-pmda-rust-dev | sed 's/.*(= \(.*\)).*/\1/')
+libdir=$(pkg-config --variable=libdir libpcp)
 stage=$target/deb/stage
 
 rm -rf "$target/deb"
-make --no-print-directory install DESTDIR="$PWD/$stage/all" PREFIX=/usr LIBDIR=/usr/lib INCLUDEDIR=/usr/include
+make --no-print-directory install DESTDIR="$PWD/$stage/all" PREFIX=/usr LIBDIR="$libdir" INCLUDEDIR=/usr/include
+libpcp=$(ldd "$stage/all$libdir/libpcp_pmda.so.3" | sed -n 's/^\s*libpcp\.so\.\([0-9]*\) .*/libpcp\1/p')
 
 # take PACKAGE PATH…: moves files from the staged tree into a package's own tree.
 take() {
@@ -42,10 +44,9 @@ pack() {
     dpkg-deb --root-owner-group --build "$tree" "$target/deb/${package}_${version}_$architecture.deb" >/dev/null
 }
 
-strip --strip-unneeded "$stage/all/usr/lib/libpcp_pmda.so.3"
-take libpcp-pmda-rust usr/lib/libpcp_pmda.so.3
-take libpcp-pmda-rust-dev usr/lib/libpcp_pmda.so usr/lib/libpcp_pmda.a usr/lib/pkgconfig usr/include
-if [ -d "$stage/all/usr/share/man" ]; then take libpcp-pmda-rust-dev usr/share/man; fi
+strip --strip-unneeded "$stage/all$libdir/libpcp_pmda.so.3"
+take libpcp-pmda-rust "${libdir#/}/libpcp_pmda.so.3"
+take libpcp-pmda-rust-dev "${libdir#/}"/{libpcp_pmda.so,libpcp_pmda.a,pkgconfig} usr/include usr/share
 
 mkdir -p "$stage/libpcp-pmda-rust/DEBIAN"
 echo 'activate-noawait ldconfig' >"$stage/libpcp-pmda-rust/DEBIAN/triggers"

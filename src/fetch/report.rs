@@ -10,8 +10,8 @@ use crate::log::{Journal, Level};
 /// Which generation of PCP is spoken, and whether `-Dlibpmda` is on.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// PCP 7 reports unknown instances always, as a warning; PCP 6 only under `-Dlibpmda`.
-    pub pcp7: bool,
+    /// Since PCP 6.0.5 unknown instances are reported always, as a warning; before, only under `-Dlibpmda`.
+    pub revised: bool,
     /// `-Dlibpmda`.
     pub debug: bool,
 }
@@ -38,8 +38,8 @@ pub fn callback_failed(
             Level::Err,
             format!("pmdaFetch: PMID {pmid} not handled by fetch callback"),
         ),
-        Error::INST if style.pcp7 || style.debug => journal.notify(
-            if style.pcp7 { Level::Warning } else { Level::Err },
+        Error::INST if style.revised || style.debug => journal.notify(
+            if style.revised { Level::Warning } else { Level::Err },
             format!("pmdaFetch: Instance {inst} of PMID {pmid} not handled by fetch callback"),
         ),
         Error::INST => {}
@@ -87,9 +87,9 @@ mod tests {
     use super::*;
     use crate::log::Message;
 
-    fn said(pcp7: bool, debug: bool, error: Error) -> Option<(Level, String)> {
+    fn said(revised: bool, debug: bool, error: Error) -> Option<(Level, String)> {
         let mut journal = Journal::new();
-        let style = Style { pcp7, debug };
+        let style = Style { revised, debug };
         callback_failed(&mut journal, style, MetricId(0x3e80_0401), -1, error, |_| {
             "why".to_owned()
         });

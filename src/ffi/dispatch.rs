@@ -16,7 +16,7 @@ use super::{arg, memory};
 use crate::error::{Error, Result};
 use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::PCP7;
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
 use crate::wire::encode::Reply;
 use crate::wire::receive::Pdu;
@@ -334,7 +334,7 @@ impl Agent {
         let status = unsafe { method(context, attribute.key, text, length as c_int, self.ext) };
         if let Err(error) = Error::check(status) {
             let reason = log::errstr(error);
-            if PCP7 {
+            if SINCE_6_0_5 {
                 warn(&format!("Failed to set attribute: {reason}"));
             } else {
                 let text = format!("{}: Failed to set attribute: {reason}", self.name_text());
@@ -380,9 +380,9 @@ pub(super) fn send_error(session: &Session, channel: Channel, code: c_int) -> Re
     outcome
 }
 
-/// Says what went wrong with a reply: a debug line in PCP 6, a warning with its own time stamp in PCP 7 (MAIN-31).
+/// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time stamp since (MAIN-31).
 fn warn(text: &str) {
-    if PCP7 {
+    if SINCE_6_0_5 {
         log::warning(text);
     } else {
         log::notify(Level::Debug, text.as_bytes());

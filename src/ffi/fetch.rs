@@ -20,7 +20,7 @@ use crate::fetch::report::{self, Style};
 use crate::fetch::{self, Answer, CHANGE_FLAGS, Encoding, Tally};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::PCP7;
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Journal;
 
 /// Bytes of a value set in front of its values (FETCH-2).
@@ -401,7 +401,7 @@ fn no_callback() {
 #[cold]
 fn callback_failed(one: One, inst: i32, error: Error) {
     let style = Style {
-        pcp7: PCP7,
+        revised: SINCE_6_0_5,
         debug: log::debug(Debug::Libpmda),
     };
     said(|journal| report::callback_failed(journal, style, one.pmid, inst, error, log::errstr));

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::labels as libpcp;
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::PCP7;
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
 
 /// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`: not part of what is asked for.
@@ -222,7 +222,7 @@ impl Slots {
             None => 0,
         };
         if status < 0 {
-            let level = if PCP7 { Level::Warning } else { Level::Debug };
+            let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
             let reason = log::errstr(Error::os(status));
             log::notify(level, format!("pmdaLabel: InDom {indom}[{inst}]: {reason}").as_bytes());
         }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::labels::{self, Place, Set, Text};
 use crate::libpcp;
 use crate::libpcp::labels::Sets;
-use crate::libpcp::version::PCP7;
+use crate::libpcp::version::SINCE_7_2;
 
 /// `PM_IN_NULL`: a set that belongs to no instance.
 const NO_INSTANCE: u32 = u32::MAX;
@@ -26,7 +26,7 @@ const NO_INSTANCE: u32 = u32::MAX;
 pub(super) unsafe fn add(slot: *mut *mut pmLabelSet, text: &[u8], flags: u8) -> Result<c_int> {
     // SAFETY: valid for reads, as the contract above says.
     let target = unsafe { *slot };
-    match labels::parse(text, flags, !PCP7)? {
+    match labels::parse(text, flags, !SINCE_7_2)? {
         Text::Plain(set) if target.is_null() => {
             let count = set.labels.len();
             let fresh = new(&set)?;

@@ -21,7 +21,7 @@ pub enum Text {
 /// Reads a JSON text with labels; they get `flags`.
 ///
 /// A plain text is one that can mean only one thing: a complete object of strings, numbers, words and lists of such,
-/// with legal and different names (LABEL-32, LABEL-33). `leading_letter`: whether a name must start with a letter, as in PCP 6.
+/// with legal and different names (LABEL-32, LABEL-33). `leading_letter`: whether a name must start with a letter, as before PCP 7.2.
 ///
 /// # Errors
 /// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond repair: more than 60 levels
@@ -360,7 +360,7 @@ mod tests {
         assert!(plain(&format!("{{\"{}\":1}}", &name[1..])).is_some());
     }
 
-    /// LABEL-32: PCP 7 lets a name start with anything that it may contain.
+    /// LABEL-32: since PCP 7.2 a name starts with anything that it may contain.
     #[test]
     fn names_of_pcp_7() {
         for name in ["1", "_a", "9_"] {

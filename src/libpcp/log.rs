@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
 
 use super::bindings as pcp;
-use super::version::PCP7;
+use super::version::SINCE_6_0_5;
 use crate::error::Error;
 use crate::log::{Journal, Level, Message};
 
@@ -87,7 +87,7 @@ pub(crate) fn errstr_of(code: c_int) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// Sends stderr into a log file; libpcp says itself what went wrong. PCP 7 writes line by line under
+/// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written line by line under
 /// `-Dlibpmda,desperate` (INIT-30).
 ///
 /// # Safety
@@ -100,7 +100,7 @@ pub(crate) unsafe fn open(program: *const c_char, file: *const c_char) {
     // SAFETY: two C strings by the contract above, stdio's own stderr, and a status to write to.
     unsafe {
         let stream = (&raw const stderr).read();
-        if PCP7 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
+        if SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
             libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0);
         }
         pcp::pmOpenLog(program, file, stream, &raw mut status);
@@ -118,7 +118,7 @@ pub(crate) fn os_text(errno: i32) -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// A warning as PCP 7 writes it beside the log: time with microseconds, severity, text (MAIN-31).
+/// A warning as PCP writes it since 6.0.5 beside the log: time with microseconds, severity, text (MAIN-31).
 pub(crate) fn warning(text: &str) {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
