@@ -1,6 +1,7 @@
 //! The main loop: `pmdaMain`, `__pmdaMainPDU`, `__pmdaInFd` and `pmdaSendError`.
 
 use std::ffi::c_int;
+use std::ptr;
 
 use super::channel::Channel;
 use super::dispatch::{self, Agent};
@@ -75,11 +76,15 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSendError(dispatch: *mut pmdaInterface, error: c_int) {
     guard(|| {
-        // SAFETY: NULL or valid by the contract above.
+        if dispatch.is_null() {
+            return;
+        }
+        // SAFETY: not NULL, hence valid by the contract above, as far as its interface version goes (INIT-1).
         unsafe {
-            let Some(ext) = dispatch.as_ref().map(|table| table.ext).filter(|ext| !ext.is_null()) else {
+            let ext = (*dispatch).ext;
+            if ext.is_null() {
                 return;
-            };
+            }
             let _ = dispatch::send_error(session::of(ext), Channel((*ext).e_outfd), error);
         }
     });
@@ -147,13 +152,19 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
 /// # Safety
 /// As [`__pmdaMainPDU`].
 unsafe fn enter(dispatch: *mut pmdaInterface) -> Option<Agent> {
-    // SAFETY: NULL or valid by the contract above.
+    // SAFETY: NULL or valid by the contract above. The table may be shorter than ours (INIT-1), so no reference is
+    // made to it.
     unsafe {
-        let table = dispatch.as_ref().map(|table| (table.ext, table.status));
-        let Some((ext, status)) = table.filter(|(ext, _)| !ext.is_null()) else {
+        let ext = if dispatch.is_null() {
+            ptr::null_mut()
+        } else {
+            (*dispatch).ext
+        };
+        if ext.is_null() {
             log::notify(Level::Err, b"PMDA Initialisation Failed");
             return None;
-        };
+        }
+        let status = (*dispatch).status;
         let session = session::of(ext);
         if !session.has_begun() {
             if status != 0 {

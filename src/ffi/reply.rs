@@ -31,8 +31,11 @@ pub(super) unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Res
     };
     let mut size = 0_usize;
     for set in sets {
-        // SAFETY: each is NULL or valid.
-        let numval = unsafe { set.as_ref() }.ok_or(Error::GENERIC)?.numval;
+        if set.is_null() {
+            return Err(Error::GENERIC);
+        }
+        // SAFETY: not NULL, hence valid. A set without values may end before `vlist`, so no reference is made to it.
+        let numval = unsafe { (**set).numval };
         size = size.checked_add(entry_size(numval)).ok_or(Error::TOOBIG)?;
     }
     let mut values = reply.result(flags, sets.len(), size)?;
