@@ -207,8 +207,21 @@ impl Agent {
         Ok(made)
     }
 
-    /// Runs the agent under pmcd and under dbpmda and takes down what they show; `Err` when it cannot start.
+    /// As `once`, with more attempts for an agent that started and was lost: some that wait for a service die of it at
+    /// times, on either library.
     fn picture(&self, library: Library) -> Result<survey::Answers, String> {
+        let mut picture = self.once(library);
+        for _ in 0..4 {
+            match &picture {
+                Err(reason) if reason.contains("Cleanup ") => picture = self.once(library),
+                _ => break,
+            }
+        }
+        picture
+    }
+
+    /// Runs the agent under pmcd and under dbpmda and takes down what they show; `Err` when it cannot start.
+    fn once(&self, library: Library) -> Result<survey::Answers, String> {
         let environment = Environment::new(&self.title().replace("::", "-"), library);
         let name_space = self.name_space(&environment)?;
         let configuration = self.configuration(&environment);

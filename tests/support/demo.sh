@@ -78,7 +78,7 @@ start_pmcd() {
     printf '%s\n' "$1" >"$work/pmcd.conf"
     port=$((port + 1))
     rm -f "$pmcd_log"
-    (unset PMCD_PORT PMCD_HOST; exec "$pcp/usr/lib/pcp/bin/pmcd" -f -n "$names" -c "$work/pmcd.conf" -l "$pmcd_log" \
+    (cd "$work"; unset PMCD_PORT PMCD_HOST; exec "$pcp/usr/lib/pcp/bin/pmcd" -f -n "$names" -c "$work/pmcd.conf" -l "$pmcd_log" \
         -p "$port" -i 127.0.0.1 -s "$sockets/pmcd" -U "$PCP_USER" >"$work/pmcd.out" 2>&1) &
     pmcd=$!
     for tries in {1..300}; do
