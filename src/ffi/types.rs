@@ -19,6 +19,7 @@ pub use crate::libpcp::bindings::{
 /// `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is the same (FETCH-1).
 #[cfg(not(pcp7))]
 pub type pmdaResult = pmResult;
+/// A result of a fetch, as above.
 #[cfg(pcp7)]
 pub type pmdaResult = crate::libpcp::bindings::pmResult_v2;
 
