@@ -13,6 +13,7 @@
 #include <string.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "../../tests/c/generation.h"
 
 #define DOMAIN	250
 
@@ -66,6 +67,6 @@ extern pmdaInterface *agent(pmdaIndom *indoms, int nindoms, pmdaMetric *metrics,
 /* A table of metrics in one instance domain (or none), with the given type. */
 extern pmdaMetric *metric_table(int count, int type, pmInDom domain, int stride);
 /* Frees a result as pmcd does. */
-extern void free_values(pmdaInterface *, pmResult *);
+extern void free_values(pmdaInterface *, pmdaResult *);
 
 #endif

@@ -27,7 +27,7 @@ cached_value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 static long
 fetch(pmdaInterface *dispatch, int n, pmID *ids, struct outcome *out)
 {
-    pmResult *result;
+    pmdaResult *result;
     long values = 0;
     int i;
 

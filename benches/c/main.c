@@ -123,7 +123,7 @@ metric_table(int count, int type, pmInDom domain, int stride)
 }
 
 void
-free_values(pmdaInterface *dispatch, pmResult *result)
+free_values(pmdaInterface *dispatch, pmdaResult *result)
 {
     dispatch->version.any.ext->e_resultCallBack(result);
 }

@@ -76,14 +76,14 @@ welcome(int context)
 }
 
 static int
-fetch(int count, pmID *ids, pmResult **result, pmdaExt *ext)
+fetch(int count, pmID *ids, pmdaResult **result, pmdaExt *ext)
 {
     welcome(ext->e_context);
     return pmdaFetch(count, ids, result, ext);
 }
 
 static int
-store(pmResult *result, pmdaExt *ext)
+store(pmdaResult *result, pmdaExt *ext)
 {
     pmValueSet *set = result->vset[0];
     char *filter;

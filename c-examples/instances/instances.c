@@ -38,7 +38,7 @@ refresh(void)
 }
 
 static int
-fetch(int count, pmID *ids, pmResult **result, pmdaExt *ext)
+fetch(int count, pmID *ids, pmdaResult **result, pmdaExt *ext)
 {
     refresh();
     return pmdaFetch(count, ids, result, ext);

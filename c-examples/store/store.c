@@ -50,7 +50,7 @@ check(pmValueSet *set, unsigned int *wanted)
 }
 
 static int
-store(pmResult *result, pmdaExt *ext)
+store(pmdaResult *result, pmdaExt *ext)
 {
     unsigned int wanted = limit;
     int i, sts;

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "generation.h"
 
 #define DOMAIN 250
 #define CALL(d) ((d).version.any)
@@ -59,7 +60,7 @@ print_set(const pmValueSet *set)
 
 /* Frees what the caller of a fetch has to free. */
 static inline void
-free_sets(pmResult *result)
+free_sets(pmdaResult *result)
 {
     int i, j;
 
@@ -76,7 +77,7 @@ free_sets(pmResult *result)
 static inline void
 fetch(pmdaInterface *dispatch, int n, pmID *pmids)
 {
-    pmResult *result = NULL;
+    pmdaResult *result = NULL;
     int i, sts;
 
     sts = CALL(*dispatch).fetch(n, pmids, &result, CALL(*dispatch).ext);

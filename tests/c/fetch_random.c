@@ -88,7 +88,7 @@ main(void)
     static int lists[DOMAINS][20];
     pmdaInterface dispatch;
     pmID pmids[50];
-    pmResult *result;
+    pmdaResult *result;
     unsigned int sum = 0, round, d, i;
     int j, k, n;
 

@@ -20,7 +20,7 @@ main(void)
     static const unsigned int flags[] = { 0, 0x20, 0x40, 0x60, 0x80 };
     pmID pmids[50];
     pmdaInterface dispatch;
-    pmResult *result, *last;
+    pmdaResult *result, *last;
     int i, j, version;
 
     for (i = 0; i < 50; i++) {

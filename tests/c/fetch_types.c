@@ -57,7 +57,7 @@ main(void)
     pmdaInterface dispatch;
     int i, version;
 
-    printf("sizes %zu %zu %zu\n", sizeof(pmResult), sizeof(pmValueSet), sizeof(pmdaMetric));
+    printf("sizes %zu %zu %zu\n", sizeof(pmdaResult), sizeof(pmValueSet), sizeof(pmdaMetric));
     for (i = 0; i < LENGTH(types); i++) {
 	metrics[i].m_desc.pmid = pmids[i] = pmID_build(DOMAIN, 3, i);
 	metrics[i].m_desc.type = types[i];

@@ -5,7 +5,7 @@
 #include "setup.h"
 
 static int
-own_fetch(int count, pmID *pmids, pmResult **result, pmdaExt *ext)
+own_fetch(int count, pmID *pmids, pmdaResult **result, pmdaExt *ext)
 {
     (void)count;
     (void)pmids;

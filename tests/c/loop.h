@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "generation.h"
 
 static pmdaExt extension;
 static pmdaInterface dispatch;
@@ -126,9 +127,9 @@ one_set(pmID pmid)
 }
 
 static inline int
-own_fetch(int n, pmID *pmids, pmResult **result, pmdaExt *ext)
+own_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
 {
-    static pmResult *last;
+    static pmdaResult *last;
     int i;
 
     say("fetch %d context %d", n, ext->e_context);
@@ -137,7 +138,7 @@ own_fetch(int n, pmID *pmids, pmResult **result, pmdaExt *ext)
     if (answer < 0)
 	return answer;
     free(last);
-    last = calloc(1, sizeof(pmResult) + n * sizeof(pmValueSet *));
+    last = calloc(1, sizeof(pmdaResult) + n * sizeof(pmValueSet *));
     last->numpmid = n;
     last->timestamp.tv_sec = 0x18;
     last->timestamp.tv_usec = 77;
@@ -148,7 +149,7 @@ own_fetch(int n, pmID *pmids, pmResult **result, pmdaExt *ext)
 }
 
 static inline void
-own_result(pmResult *result)
+own_result(pmdaResult *result)
 {
     int i;
 
@@ -218,7 +219,7 @@ own_text(int ident, int type, char **buffer, pmdaExt *ext)
 }
 
 static inline int
-own_store(pmResult *result, pmdaExt *ext)
+own_store(pmdaResult *result, pmdaExt *ext)
 {
     int i, j;
 

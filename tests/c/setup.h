@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "generation.h"
 
 static inline const char *
 setup_text(const char *text)

@@ -4,7 +4,7 @@
  */
 #include "setup.h"
 
-static void result(pmResult *values) { (void)values; }
+static void result(pmdaResult *values) { (void)values; }
 static int check(void) { return 0; }
 static void done(void) { }
 static void end(int context) { (void)context; }

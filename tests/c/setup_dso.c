@@ -104,7 +104,7 @@ fetch(pmdaInterface *table, int context)
     pmProfile profile = { PM_PROFILE_INCLUDE, 0, NULL };
     pmdaExt *ext = table->version.any.ext;
     pmDesc desc = { 0 };
-    pmResult *result, *again;
+    pmdaResult *result, *again;
     int sts, i;
 
     if (table->comm.pmda_interface >= PMDA_INTERFACE_5)

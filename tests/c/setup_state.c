@@ -20,7 +20,7 @@ main(void)
     static pmdaMetric metric = { NULL, { PMDA_PMID(0, 0), PM_TYPE_32, PM_INDOM_NULL, PM_SEM_INSTANT, { 0 } } };
     pmdaInterface table;
     pmID pmid = pmID_build(30, 0, 0);
-    pmResult *result;
+    pmdaResult *result;
     int sts;
 
     setvbuf(stderr, NULL, _IONBF, 0);

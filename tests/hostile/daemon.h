@@ -17,11 +17,8 @@
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "../c/generation.h"
 #include "../c/pmns.h"
-
-#ifndef pmdaResult	/* PCP 6 has no name of its own for it */
-#define pmdaResult pmResult
-#endif
 
 #define DOMAIN		250
 #define BIG		3	/* item of the metric whose value is long */

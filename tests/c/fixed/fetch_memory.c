@@ -44,7 +44,7 @@ main(void)
     struct rlimit limit;
     unsigned long pages = 0;
     pmdaInterface dispatch;
-    pmResult *result = NULL;
+    pmdaResult *result = NULL;
     pmID pmids[3];
     FILE *f;
     int i;

@@ -34,7 +34,7 @@ main(void)
     static const int types[] = { 0, 3, 5, 6, 7, 8, 9, 10 };
     pmID pmids[16];
     pmdaInterface dispatch;
-    pmResult *result = NULL;
+    pmdaResult *result = NULL;
     int i;
 
     setvbuf(stdout, NULL, _IONBF, 0);

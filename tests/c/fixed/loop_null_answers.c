@@ -5,15 +5,15 @@
 #include "../loop.h"
 
 static int
-no_fetch(int n, pmID *pmids, pmResult **result, pmdaExt *ext)
+no_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
 {
-    static pmResult *hollow;
+    static pmdaResult *hollow;
 
     (void)pmids;
     (void)ext;
     say("fetch %d", n);
     if (n == 2) {
-	hollow = calloc(1, sizeof(pmResult));
+	hollow = calloc(1, sizeof(pmdaResult));
 	hollow->numpmid = 1;
 	*result = hollow;
 	if (pmids[0]) {

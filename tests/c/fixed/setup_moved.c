@@ -15,7 +15,7 @@ main(void)
     pmdaInterface moved, *table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pmID pmids[] = { pmID_build(30, 0, 0), pmID_build(30, 0, 9) };
     pmDesc desc;
-    pmResult *result;
+    pmdaResult *result;
     char *text;
     int sts;
 
