@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -184,7 +184,12 @@ fn help_files(environment: &Environment) -> Result<String, String> {
                 .arg("-n")
                 .arg(path.join("root"))
                 .arg(path.join("help"));
-            let _ = writeln!(told, "{} {}:", directory.file_name().display(), options.join(" "));
+            let _ = writeln!(
+                told,
+                "{} {}:",
+                Path::new(&directory.file_name()).display(),
+                options.join(" ")
+            );
             told += &text(&bounded(command, Duration::from_secs(30)));
         }
     }
