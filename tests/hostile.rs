@@ -18,7 +18,15 @@ fn program(name: &str) -> PathBuf {
     let file = profile_dir().join("test-hostile").join(name);
     fs::create_dir_all(file.parent().expect("a directory")).expect("target is writable");
     let source = root().join("tests/hostile").join(name).with_extension("c");
-    compile_c(&source, &file, &[]);
+    let text = fs::read_to_string(&source).expect("a source file");
+    let extra = text
+        .lines()
+        .find_map(|line| line.trim_start_matches([' ', '*']).strip_prefix("cc:"));
+    compile_c(
+        &source,
+        &file,
+        &extra.unwrap_or_default().split_whitespace().collect::<Vec<_>>(),
+    );
     file
 }
 
@@ -97,4 +105,25 @@ fn requests_leave_memory_flat() {
 #[test]
 fn saves_under_faults() {
     expect_success(&hostile("saves", &[amount("20", "500")]));
+}
+
+/// Eight threads in caches, queues, event arrays and help databases at the same time (H-8, QUEUE-36).
+#[test]
+fn eight_threads() {
+    expect_success(&hostile("threads", &[amount("1500", "60000")]));
+}
+
+/// Callbacks that use every family of functions, that leave by `longjmp`, that fork (QUEUE-36, CACHE-63, DEF-11, F-14,
+/// E-14).
+#[test]
+fn callbacks_that_come_back() {
+    expect_success(&hostile("reenter", &[]));
+}
+
+/// A DSO agent is opened and closed again and again (MAIN-41).
+#[test]
+fn dso_opened_and_closed() {
+    let agent = program("agent_dso");
+    let agent = agent.to_str().expect("a path in UTF-8");
+    expect_success(&hostile("dso", &[amount("200", "1000"), agent]));
 }

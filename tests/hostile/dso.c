@@ -1,0 +1,111 @@
+/*
+ * A DSO agent is opened, asked and closed again and again, and the library is unloaded with it, since this program
+ * does not link it: no descriptor and no mapping stays.  What stays is what the agent set up and PCP has no function to
+ * give back: its pmdaExt and its instances, less than LIMIT bytes.
+ *
+ * dso ROUNDS FILE
+ * cc: -Wl,--as-needed
+ */
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+
+#define LIMIT	6144
+
+static void
+fail(const char *what)
+{
+    fprintf(stderr, "FAILED: %s\n", what);
+    exit(1);
+}
+
+static long
+resident(void)
+{
+    long size, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    if (file == NULL || fscanf(file, "%ld %ld", &size, &pages) != 2)
+	fail("no statm");
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* The lines of /proc/self/maps that contain `text`. */
+static int
+mappings(const char *text)
+{
+    char line[4096];
+    int found = 0;
+    FILE *file = fopen("/proc/self/maps", "r");
+
+    while (file && fgets(line, sizeof(line), file))
+	found += strstr(line, text) != NULL;
+    fclose(file);
+    return found;
+}
+
+/* The lowest descriptor that is free. */
+static int
+free_descriptor(void)
+{
+    int fd = dup(2);
+
+    close(fd);
+    return fd;
+}
+
+static void
+use(const char *name)
+{
+    void *agent = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void (*init)(pmdaInterface *);
+    pmdaInterface table;
+    pmID pmid = pmID_build(253, 0, 0);
+    pmResult *result;
+
+    if (agent == NULL)
+	fail(dlerror());
+    init = (void (*)(pmdaInterface *))(size_t)dlsym(agent, "agent_init");
+    memset(&table, 0, sizeof(table));
+    table.domain = 253;
+    init(&table);
+    if (table.status != 0)
+	fail("status");
+    if (table.version.any.fetch(1, &pmid, &result, table.version.any.ext) != 0 || result->vset[0]->numval != 2)
+	fail("fetch");
+    table.version.any.ext->e_resultCallBack(result);
+    dlclose(agent);
+}
+
+int
+main(int argc, char **argv)
+{
+    int rounds = argc > 1 ? atoi(argv[1]) : 10, i;
+    const char *name = argc > 2 ? argv[2] : "./agent_dso.so";
+    int maps, fd;
+    long before, after, each;
+
+    for (i = 0; i < 50; i++)
+	use(name);
+    before = resident();
+    maps = mappings("");
+    fd = free_descriptor();
+    for (i = 0; i < rounds; i++)
+	use(name);
+    after = resident();
+    each = (after - before) * 1024 / rounds;
+    if (mappings("libpcp_pmda") != 0)
+	fail("the library stays");
+    if (free_descriptor() != fd || mappings("") > maps + 2)
+	fail("descriptors or mappings stay");
+    if (each > LIMIT)
+	fail("memory grows");
+    printf("%d times opened and closed: %ld kB before, %ld kB after, %ld bytes each time\n", rounds, before, after, each);
+    return 0;
+}
