@@ -8,7 +8,7 @@ DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench headers requirements compatibility install install-built uninstall deb deb-test check-trixie check-sid clean
+.PHONY: all setup demo check bench headers requirements compatibility hostile memcheck threads asan install install-built uninstall deb deb-test check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -41,6 +41,21 @@ requirements:
 compatibility: setup
 	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
 	tests/support/matrix.sh
+
+# tests/hostile.rs in full length: hostile calls, PDUs, faults, threads. Minutes, not seconds.
+hostile: setup
+	HOSTILE=full cargo test --test hostile -- --nocapture --test-threads=1
+
+# The C programs under valgrind: memory errors and leaks; data races of the threads' program.
+memcheck: setup
+	tests/support/memcheck.sh
+
+threads: setup
+	tests/support/memcheck.sh helgrind hostile/threads
+
+# The C programs on a library with AddressSanitizer. Needs the nightly toolchain.
+asan: setup
+	tests/support/asan.sh
 
 # Debian packages that take the place of libpcp-pmda3 and libpcp-pmda3-dev, in target/deb.
 deb:
