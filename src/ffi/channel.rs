@@ -18,6 +18,14 @@ static RECENT: Mutex<Ring> = Mutex::new(Ring::new());
 #[derive(Clone, Copy)]
 pub(super) struct Channel(pub(super) c_int);
 
+/// What a descriptor stands for. Pipes and sockets are told apart by it even when one has got the number of another that
+/// was closed, and one that was duplicated is known under both numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stream {
+    device: libc::dev_t,
+    inode: libc::ino_t,
+}
+
 impl Read for Channel {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an error.
@@ -44,6 +52,17 @@ impl Channel {
         }
         RECENT.lock().note(Way::Out, kind, self.0, pdu.len());
         Ok(())
+    }
+
+    /// What the descriptor stands for; `None` when it is not open.
+    pub(super) fn stream(self) -> Option<Stream> {
+        // SAFETY: the structure has nothing but integers.
+        let mut status: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure is valid for writes.
+        (unsafe { libc::fstat(self.0, &raw mut status) } == 0).then_some(Stream {
+            device: status.st_dev,
+            inode: status.st_ino,
+        })
     }
 
     /// What to do after a failed write: go on at once, wait, or give up.

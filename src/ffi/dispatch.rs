@@ -12,7 +12,7 @@ use super::received::{self, OwnedProfile};
 use super::reply::{self, OwnedInstances, OwnedNames};
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmInResult, pmLabelSet, pmdaExt, pmdaInterface, pmdaResult};
-use super::{arg, memory};
+use super::{arg, fetch_state, memory, selection};
 use crate::error::{Error, Result};
 use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
@@ -168,6 +168,8 @@ impl Agent {
         let Ok(method) = method!(self, profile) else { return };
         // SAFETY: the profile is a valid structure of C; both pointers are valid during the call.
         let status = unsafe { method(profile.as_ptr(), self.ext) };
+        // SAFETY: the extension is valid.
+        selection::forget(unsafe { fetch_state::of(self.ext) });
         if status >= 0 {
             self.session.keep_profile(profile);
         }

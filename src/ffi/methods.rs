@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int};
 
 use super::describe::enter_context;
 use super::guard::guard;
-use super::private;
 use super::types::{pmID, pmProfile, pmdaExt, pmdaResult};
+use super::{fetch_state, private, selection};
 use crate::error::{Error, Result};
 use crate::libpcp::attribute;
 use crate::libpcp::log::{self, Debug};
@@ -22,7 +22,10 @@ pub unsafe extern "C" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmdaExt) -
             return Err(Error::INVAL);
         }
         // SAFETY: not NULL, hence valid by the contract above.
-        unsafe { (*pmda).e_prof = prof };
+        unsafe {
+            (*pmda).e_prof = prof;
+            selection::forget(fetch_state::of(pmda));
+        }
         Ok(())
     })
 }

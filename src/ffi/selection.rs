@@ -22,7 +22,9 @@ pub(crate) struct Selections {
     compiled: HashMap<InDom, (Source, Compiled), FixedState>,
 }
 
-/// Where an element's list is: while that is the same, an iteration goes on with what was compiled (INST-53).
+/// Where an element's list is: while that is the same, an iteration goes on with what was compiled (INST-53). The
+/// address alone does not tell one list from another that was put there later: [`refresh`] compares the lists whenever
+/// an iteration starts, and [`forget`] is called for each profile that passes through this library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Source {
     profile: *const pmProfile,
@@ -84,6 +86,14 @@ unsafe fn of_profile(state: &FetchState, profile: *const pmProfile, indom: InDom
         Some(element) if element.state == INCLUDE => Selection::All,
         Some(_) => Selection::Nothing,
     }
+}
+
+/// Forgets what was learned from the profile of an agent that is given another one: the new one, or its lists, may be at
+/// the addresses of the old one.
+pub(super) fn forget(state: &FetchState) {
+    let mut selections = state.selections.lock();
+    selections.elements = Places::default();
+    selections.compiled.clear();
 }
 
 /// Makes sure at the start of an iteration that the compiled form says what the lists say now.

@@ -1,11 +1,12 @@
 //! What the main loop keeps for one agent: the buffers, and the profile that was accepted last.
 
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use parking_lot::{Mutex, const_mutex};
 
-use super::channel::Channel;
+use super::channel::{Channel, Stream};
 use super::private;
 use super::received::OwnedProfile;
 use super::types::pmdaExt;
@@ -17,28 +18,34 @@ use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 pub(super) struct Session {
     /// The first PDU has been waited for (MAIN-3).
     begun: AtomicBool,
-    input: Mutex<Input>,
+    /// Holds no bytes: it is kept for its buffer.
+    idle: Mutex<Receiver>,
+    /// What was read ahead of the PDU that is being served, by the stream that it came from: the agent may turn to
+    /// another descriptor meanwhile, and back (MAIN-53).
+    ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
     reply: Mutex<Reply>,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
-/// Bytes read ahead, and from where.
-#[derive(Default)]
-struct Input {
-    fd: c_int,
-    receiver: Receiver,
-}
-
-/// For agents whose `pmdaExt` was made by hand: they have no record of ours.
-static UNKNOWN: Session = Session::new();
-
-/// The session of an agent.
+/// The session of an agent. An agent whose `pmdaExt` was made by hand has no record of ours: its session is found by the
+/// address, and kept.
 ///
 /// # Safety
 /// As `private::of`.
 pub(super) unsafe fn of(ext: *const pmdaExt) -> &'static Session {
     // SAFETY: the contract is passed on.
-    unsafe { private::of(ext) }.map_or(&UNKNOWN, |record| &record.session)
+    unsafe { private::of(ext) }.map_or_else(|| foreign(ext as usize), |record| &record.session)
+}
+
+/// The session of a `pmdaExt` that this library has not made.
+#[cold]
+fn foreign(address: usize) -> &'static Session {
+    static FOREIGN: Mutex<HashMap<usize, &'static Session, FixedState>> =
+        const_mutex(HashMap::with_hasher(FixedState::with_seed(0)));
+    FOREIGN
+        .lock()
+        .entry(address)
+        .or_insert_with(|| Box::leak(Box::default()))
 }
 
 impl Session {
@@ -46,10 +53,8 @@ impl Session {
     pub(super) const fn new() -> Session {
         Session {
             begun: AtomicBool::new(false),
-            input: Mutex::new(Input {
-                fd: -1,
-                receiver: Receiver::new(),
-            }),
+            idle: Mutex::new(Receiver::new()),
+            ahead: Mutex::new(Vec::new()),
             reply: Mutex::new(Reply::new()),
             profile: Mutex::new(None),
         }
@@ -65,30 +70,37 @@ impl Session {
         self.begun.store(true, Ordering::Relaxed);
     }
 
-    /// The next PDU from `channel`. Bytes that were read ahead from another descriptor are forgotten: the agent has
-    /// turned away from it.
+    /// The next PDU from `channel`. After a failure, what was read ahead from it is gone with the stream.
     pub(super) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
-        let mut input = std::mem::take(&mut *self.input.lock());
-        if input.fd != channel.0 {
-            input = Input {
-                fd: channel.0,
-                receiver: Receiver::new(),
-            };
-        }
-        let outcome = input.receiver.next(&mut channel, reach);
-        if outcome.is_err() {
-            input.receiver = Receiver::new();
-        }
-        *self.input.lock() = input;
+        let mut receiver = self.take_ahead(channel);
+        let outcome = receiver.next(&mut channel, reach);
         if let Ok(pdu) = &outcome {
+            if receiver.is_ahead() {
+                self.ahead.lock().push((channel.stream(), receiver));
+            } else {
+                *self.idle.lock() = receiver;
+            }
             channel.note_received(pdu.bytes());
         }
         outcome
     }
 
+    /// The receiver that holds what was read ahead from `channel`, or one that holds nothing. Requests rarely come
+    /// before the one in front of them is answered, so the stream is rarely asked for its identity.
+    fn take_ahead(&self, channel: Channel) -> Receiver {
+        let mut ahead = self.ahead.lock();
+        if !ahead.is_empty() {
+            let stream = channel.stream();
+            if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
+                return ahead.swap_remove(place).1;
+            }
+        }
+        std::mem::take(&mut *self.idle.lock())
+    }
+
     /// Takes the buffer of a PDU back.
     pub(super) fn recycle(&self, pdu: Pdu) {
-        self.input.lock().receiver.recycle(pdu);
+        self.idle.lock().recycle(pdu);
     }
 
     /// Takes the buffer for replies; a second one is made when the first is in use.

@@ -200,21 +200,25 @@ impl Reply {
         self.finish()
     }
 
-    /// Starts a RESULT of `metrics` value sets whose entries take `entries` bytes together ([`entry_size`]).
+    /// Starts a RESULT of `metrics` value sets whose entries take `entries` bytes together ([`entry_size`]). The room for
+    /// them keeps what was in the buffer before: clearing it would cost as much as writing it, and [`Values::finish`] sees
+    /// to it that all of it has been written.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
     pub fn result(&mut self, flags: u32, metrics: usize, entries: usize) -> Result<Values<'_>> {
-        self.begin(Kind::RESULT, 0);
-        self.word(flags);
-        self.word(0);
-        self.length(metrics)?;
-        let next = self.bytes.len();
+        let metrics = i32::try_from(metrics).map_err(|_| Error::TOOBIG)?;
+        let head = [0, Kind::RESULT.0 as u32, 0, flags, 0, metrics as u32];
+        let next = size_of_val(&head);
         let end = next
             .checked_add(entries)
             .filter(|end| i32::try_from(*end).is_ok())
             .ok_or(Error::TOOBIG)?;
         self.bytes.resize(end, 0);
+        self.bytes.shrink_to(KEPT);
+        for (place, word) in self.bytes.chunks_exact_mut(4).zip(head) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
         Ok(Values { reply: self, next, end })
     }
 }
@@ -383,6 +387,34 @@ pub(super) mod tests {
         fill(&mut reply).expect("encodes");
         assert_eq!(reply.bytes(), hex(expected));
         assert!(is_whole(reply.bytes()));
+    }
+
+    /// WIRE-50: what was in the buffer before does not show in a RESULT, and one with entries missing is refused.
+    #[test]
+    fn used_again() {
+        let fill = |reply: &mut Reply, values: i32| {
+            let mut sets = reply.result(0, 2, entry_size(values) + entry_size(0))?;
+            sets.words(
+                MetricId(1),
+                0,
+                (0..values).map(|inst| (inst, 7)).collect::<Vec<_>>().into_iter(),
+            )?;
+            sets.none(MetricId(2), 0)?;
+            sets.finish()
+        };
+        let mut used = Reply::new();
+        for values in [3, 90, 1, 40, 100] {
+            let mut fresh = Reply::new();
+            fill(&mut fresh, values).expect("a few values");
+            fill(&mut used, values).expect("a few values");
+            assert_eq!(used.bytes(), fresh.bytes());
+            used.error(-values);
+            if values == 1 {
+                fill(&mut used, 1000).expect("many values");
+            }
+        }
+        let missing = used.result(0, 2, entry_size(3)).expect("room");
+        assert_eq!(missing.finish(), Err(Error::GENERIC));
     }
 
     /// WIRE-2, WIRE-40 to WIRE-43: the small replies, as captured.
