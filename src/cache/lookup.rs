@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::entry::{Entry, State};
+use super::order::Place;
 use super::{Cache, Cursor, Report, hash, join, shown, spread};
 use crate::error::{Error, Result};
 
@@ -129,21 +130,35 @@ impl<T: Copy> Cache<T> {
     /// Begins a walk (CACHE-35).
     pub fn rewind(&mut self) {
         let first = self.order.places(&self.slab).first();
-        self.cursor = first.map_or(Cursor::End, |place| Cursor::At(*place));
+        self.cursor = first.map_or(Cursor::End, |place| Cursor::At(*place, 0));
     }
 
     /// The next active instance of the walk; `None` at its end (CACHE-35).
     pub fn walk(&mut self) -> Option<i32> {
-        let Cursor::At(noted) = self.cursor else { return None };
+        let Cursor::At(noted, at) = self.cursor else {
+            return None;
+        };
+        let places = self.order.places(&self.slab);
+        let from = if places.get(at) == Some(&noted) {
+            at
+        } else {
+            self.seek(noted)
+        };
+        let places = self.order.places(&self.slab);
+        let mut rest = places.iter().enumerate().skip(from);
+        let found = rest.find(|(_, place)| self.slab.get(place.slot).state == State::Active);
+        self.cursor = rest.next().map_or(Cursor::End, |(at, place)| Cursor::At(*place, at));
+        found.map(|(_, place)| signed(place.id))
+    }
+
+    /// Where the noted entry of a walk is now, or what follows it when it was reclaimed.
+    #[cold]
+    fn seek(&mut self, noted: Place) -> usize {
         let from = self.order.search(&self.slab, noted.id);
         let places = self.order.places(&self.slab);
         // An entry that was inserted before the noted one, with the same id, is not part of this walk.
-        let same = places[from..].iter().take_while(|place| place.id == noted.id);
-        let from = from + same.clone().position(|place| *place == noted).unwrap_or(0);
-        let found = (from..places.len()).find(|at| self.slab.get(places[*at].slot).state == State::Active);
-        let next = found.and_then(|at| places.get(at + 1));
-        self.cursor = next.map_or(Cursor::End, |place| Cursor::At(*place));
-        found.map(|at| signed(places[at].id))
+        let mut same = places[from..].iter().take_while(|place| place.id == noted.id);
+        from + same.position(|place| *place == noted).unwrap_or(0)
     }
 
     /// The active instances from an id on, ascending; finding the first is O(1) in a walk in order of ids.

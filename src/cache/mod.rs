@@ -69,8 +69,8 @@ enum Mode {
 /// What a walk visits next (CACHE-35).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cursor {
-    /// This listed entry, or what follows when it was reclaimed.
-    At(order::Place),
+    /// This listed entry, or what follows when it was reclaimed; and where it was in the order when it was noted.
+    At(order::Place, usize),
     /// Nothing.
     End,
 }
@@ -203,7 +203,7 @@ impl<T: Copy> Cache<T> {
     /// Gives an entry another key; an empty one is none.
     fn set_key(&mut self, slot: u32, key: &[u8]) {
         let number = self.slab.get(slot).key;
-        if self.keys.get(number) == key {
+        if (number == 0 && key.is_empty()) || self.keys.get(number) == key {
             return;
         }
         if number != 0 {

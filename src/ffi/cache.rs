@@ -276,6 +276,10 @@ fn operate(indom: pmInDom, op: c_int) -> Result<c_int> {
         1 | 6 | 18 | 21 => return transfer(indom, op),
         _ => {}
     }
+    if op == 15 {
+        // Walking changes nothing and has nothing to say.
+        return Ok(CACHES.lock().open(InDom(indom))?.walk().unwrap_or(-1));
+    }
     with(indom, |cache, report| match op {
         4 => Ok(count(cache.cull_all())),
         7 => cache.use_strings().map(|()| 0),
@@ -292,7 +296,6 @@ fn operate(indom: pmInDom, op: c_int) -> Result<c_int> {
             cache.rewind();
             Ok(0)
         }
-        15 => Ok(cache.walk().unwrap_or(-1)),
         17 => {
             cache.reorganize();
             Ok(0)
@@ -313,14 +316,17 @@ fn transfer(indom: pmInDom, op: c_int) -> Result<c_int> {
         21 => Some(Write::Always),
         _ => None,
     };
+    // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
+    if let Some(when) = when
+        && !with(indom, |cache, _| Ok(cache.is_due(when)))?
+    {
+        return Ok(0);
+    }
+    // Both ask C, so before the caches are locked again.
+    let (place, now) = (place()?, now());
     with(indom, |cache, report| {
-        // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
-        if when.is_some_and(|when| !cache.is_due(when)) {
-            return Ok(0);
-        }
-        let place = place()?;
         let number = match when {
-            Some(when) => cache.save(when, place, now(), report)?,
+            Some(when) => cache.save(when, place, now, report)?,
             None => cache.load(place, report)?,
         };
         Ok(count(number))

@@ -62,7 +62,16 @@ pub(crate) fn trace(text: &[u8]) {
 }
 
 /// Writes out and empties a journal; call it when nothing is locked.
+#[inline]
 pub(crate) fn flush(journal: &mut Journal) {
+    if !journal.is_empty() {
+        write_out(journal);
+    }
+}
+
+/// [`flush`] for a journal in which something stands.
+#[cold]
+fn write_out(journal: &mut Journal) {
     for message in journal.drain() {
         match message {
             Message::Notify(level, text) => notify(level, &text),

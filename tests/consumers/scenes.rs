@@ -283,7 +283,7 @@ fn whole_system() -> Result<(), String> {
 }
 
 /// One name space of the standard parts and that of the sample agent.
-fn merge(environment: &Environment, names: &std::path::Path, parts: &[&str]) -> Result<(), String> {
+fn merge(environment: &Environment, names: &Path, parts: &[&str]) -> Result<(), String> {
     let mut command = environment.command(pcp::installed("usr/lib/pcp/bin/pmnsmerge"));
     command.current_dir(pcp::installed("var/lib/pcp/pmns"));
     command.arg("-f").arg(pcp::agent("sample").join("root"));
