@@ -20,9 +20,9 @@ inside apt-get update -q >/dev/null
 install_inside pcp libpcp-pmda3 libpcp-pmda3-dev libc6-dev gcc pkg-config
 inside dpkg -l libpcp-pmda-rust >/dev/null 2>&1 && install_inside libpcp-pmda3 libpcp-pmda3-dev
 
-# serves WHAT: a pmcd with the DSO agents pmcd and sample and the daemon simple serves values, on the library named.
+# serves WHAT: a pmcd with the DSO agents pmcd and sample and the daemon pmdasample serves values, on the library named.
 serves() {
-    local what=$1 port=44399 library i
+    local what=$1 port=44399 library process processes=0 i
     rm -rf "$system/private"
     mkdir -p "$system/private"
     cp "$system/etc/pcp.conf" "$system/private/pcp.conf"
@@ -30,14 +30,14 @@ serves() {
     cat >"$system/private/pmcd.conf" <<'CONF'
 pmcd 2 dso pmcd_init /var/lib/pcp/pmdas/pmcd/pmda_pmcd.so
 sample 29 dso sample_init /var/lib/pcp/pmdas/sample/pmda_sample.so
-simple 253 pipe binary /var/lib/pcp/pmdas/simple/pmdasimple -d 253
+sampled 30 pipe binary /var/lib/pcp/pmdas/sample/pmdasample -d 30
 CONF
     cat >"$system/private/pmns" <<'PMNS'
-root { pmcd sample simple }
-pmcd { version 2:0:6 }
+root { pmcd sample sampled }
+pmcd { version 2:0:7 }
 sample { long }
 sample.long { one 29:0:10 }
-simple { numfetch 253:0:0 }
+sampled { ten 30:0:11 }
 PMNS
     (cd "$system/private" && exec chroot "$system" env PCP_CONF=/private/pcp.conf /usr/lib/pcp/bin/pmcd -f -n /private/pmns \
         -c /private/pmcd.conf -l /private/pmcd.log -p $port -i 127.0.0.1 -s /private/pmcd.socket -U root) &
@@ -47,11 +47,17 @@ PMNS
         kill -0 "$pmcd_pid" 2>/dev/null || fail "$what: pmcd has ended: $(cat "$system/private/pmcd.log")"
         sleep 0.2
     done
-    inside env PCP_CONF=/private/pcp.conf pminfo -h 127.0.0.1:$port -f pmcd.version sample.long.one simple.numfetch \
+    inside env PCP_CONF=/private/pcp.conf pminfo -h 127.0.0.1:$port -f pmcd.version sample.long.one sampled.ten \
         >"$system/private/values" 2>&1 || fail "$what: pminfo: $(cat "$system/private/values" "$system/private/pmcd.log")"
-    grep -q 'value 10' "$system/private/values" || fail "$what: sample.long.one: $(cat "$system/private/values")"
-    library=$(grep -o '/usr/lib/libpcp_pmda[^ ]*' "/proc/$pmcd_pid/maps" | sort -u)
-    [ -n "$library" ] || fail "$what: pmcd has not mapped libpcp_pmda"
+    grep -q 'value 1$' "$system/private/values" || fail "$what: sample.long.one: $(cat "$system/private/values")"
+    grep -q 'value 10$' "$system/private/values" || fail "$what: sampled.ten: $(cat "$system/private/values")"
+    for process in "$pmcd_pid" $(pgrep -P "$pmcd_pid" -x pmdasample); do
+        library=$(grep -o '/usr/lib/libpcp_pmda[^ ]*' "/proc/$process/maps" | sort -u)
+        [ "$(realpath "$system$library")" = "$(realpath "$system/usr/lib/libpcp_pmda.so.3")" ] ||
+            fail "$what: process $process has loaded ${library:-no libpcp_pmda}"
+        processes=$((processes + 1))
+    done
+    [ "$processes" = 2 ] || fail "$what: pmdasample does not run"
     kill "$pmcd_pid"
     wait "$pmcd_pid" 2>/dev/null || true
     pmcd_pid=
