@@ -22,6 +22,8 @@ pub enum Level {
 pub enum Message {
     /// A line for the log, with time, program and severity (`pmNotifyErr`).
     Notify(Level, Vec<u8>),
+    /// A line of debug output, which gets the head that it has in the release of PCP.
+    Debug(Vec<u8>),
     /// Text for stderr as it is: debug output.
     Trace(Vec<u8>),
 }
@@ -45,6 +47,11 @@ impl Journal {
     /// Adds a line for the log. Text is bytes: names of instances need not be UTF-8.
     pub fn notify(&mut self, level: Level, text: impl Into<Vec<u8>>) {
         self.messages.push(Message::Notify(level, text.into()));
+    }
+
+    /// Adds a line of debug output, without a newline.
+    pub fn debug(&mut self, text: impl Into<Vec<u8>>) {
+        self.messages.push(Message::Debug(text.into()));
     }
 
     /// Adds debug output for stderr; `text` brings its own newline.

@@ -1136,7 +1136,7 @@ PMDA_CALL extern int pmdaCacheResize(pmInDom indom, int maximum);
  * Prints a cache, with its hash chains if do_hash is not 0; nothing if there is none.
  *
  * Pointers:
- * stream is an open stdio stream.
+ * stream is an open stdio stream or NULL, for which nothing is printed.
  */
 PMDA_CALL extern void __pmdaCacheDump(FILE *stream, pmInDom indom, int do_hash);
 
@@ -1144,7 +1144,7 @@ PMDA_CALL extern void __pmdaCacheDump(FILE *stream, pmInDom indom, int do_hash);
  * Prints all caches, the newest first.
  *
  * Pointers:
- * stream is an open stdio stream.
+ * stream is an open stdio stream or NULL, for which nothing is printed.
  */
 PMDA_CALL extern void __pmdaCacheDumpAll(FILE *stream, int do_hash);
 

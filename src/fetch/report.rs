@@ -43,15 +43,24 @@ pub fn callback_failed(
             format!("pmdaFetch: Instance {inst} of PMID {pmid} not handled by fetch callback"),
         ),
         Error::INST => {}
-        Error::VALUE | Error::APPVERSION | Error::PERMISSION | Error::AGAIN | Error::NYI if !style.debug => {}
-        _ => journal.notify(
-            Level::Err,
-            format!(
-                "pmdaFetch: Fetch callback error from metric PMID {pmid}[{inst}]: {}",
-                text(error)
-            ),
-        ),
+        _ if is_usual(error) && !style.debug => {}
+        _ => {
+            let said = format!("Fetch callback error from metric PMID {pmid}[{inst}]: {}", text(error));
+            if style.revised && is_usual(error) {
+                journal.debug(said);
+            } else {
+                journal.notify(Level::Err, format!("pmdaFetch: {said}"));
+            }
+        }
     }
+}
+
+/// Whether agents return the error in normal operation, so that it is shown under `-Dlibpmda` only.
+fn is_usual(error: Error) -> bool {
+    matches!(
+        error,
+        Error::VALUE | Error::APPVERSION | Error::PERMISSION | Error::AGAIN | Error::NYI
+    )
 }
 
 /// A value that could not be put into the result; memory that has run out is not reported (FETCH-53).
@@ -95,6 +104,7 @@ mod tests {
         });
         journal.drain().next().map(|message| match message {
             Message::Notify(level, text) => (level, String::from_utf8(text).expect("ASCII")),
+            Message::Debug(text) => (Level::Debug, String::from_utf8(text).expect("ASCII")),
             Message::Trace(_) => unreachable!("nothing is traced here"),
         })
     }
@@ -117,6 +127,9 @@ mod tests {
             Error::AGAIN,
             Error::NYI,
         ] {
+            let debug = other.trim_start_matches("pmdaFetch: ").to_owned();
+            assert_eq!(said(true, false, quiet), None);
+            assert_eq!(said(true, true, quiet), Some((Level::Debug, debug)));
             assert_eq!(said(false, false, quiet), None);
             assert_eq!(said(false, true, quiet), Some((Level::Err, other.clone())));
         }

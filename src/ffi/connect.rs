@@ -9,6 +9,7 @@ use super::{arg, mainloop, session, socket};
 use crate::error::Error;
 use crate::libpcp::ipc;
 use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
 use crate::setup;
 use crate::wire::receive::{Failure, Reach};
@@ -129,7 +130,7 @@ unsafe fn open(ext: *mut pmdaExt) {
                 "pmdaConnect: PMDA {}: {how}, infd = {input}, outfd = {output}",
                 name(ext)
             );
-            log::notify(Level::Debug, text.as_bytes());
+            log::debug_line(text.as_bytes());
         }
     }
 }
@@ -199,6 +200,9 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
     };
     let credentials = decode::credentials(pdu.bytes());
     let credentials = credentials.map_err(|error| format!("decode creds: {}", log::errstr(error)))?;
+    if SINCE_6_0_5 && credentials.len() == 0 {
+        return Err(format!("decode creds: {}", log::errstr(Error::IPC)));
+    }
     let mut version = None;
     for (kind, value) in credentials {
         if kind == VERSION {

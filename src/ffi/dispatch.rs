@@ -116,7 +116,7 @@ impl Agent {
 
     fn show_request(self, kind: Kind) {
         if log::debug(Debug::Libpmda) && kind != Kind::ERROR && kind.name().is_some() {
-            log::notify(Level::Debug, format!("Received PDU_{kind}").as_bytes());
+            log::debug_line(format!("Received PDU_{kind}").as_bytes());
         }
     }
 
@@ -353,10 +353,7 @@ impl Agent {
                 return;
             }
             if log::debug(Debug::Context) {
-                log::notify(
-                    Level::Debug,
-                    format!("Received PDU_ERROR (end context {context})").as_bytes(),
-                );
+                log::debug_line(format!("Received PDU_ERROR (end context {context})").as_bytes());
             }
             // SAFETY: the extension is valid; the callback takes any number.
             unsafe {

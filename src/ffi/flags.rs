@@ -9,6 +9,7 @@ use super::types::{pmdaExt, pmdaInterface};
 use super::{arg, private};
 use crate::error::Error;
 use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
 use crate::setup;
 
@@ -77,7 +78,7 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: *mut pmdaInterface, flags: c
                 (*dispatch).comm = comm.with_flags(comm.flags() | (flags as c_uint & 0xffff));
             }
             if log::debug(Debug::Libpmda) {
-                log::notify(Level::Debug, format!("pmdaSetCommFlags: flags={flags:x}").as_bytes());
+                show("pmdaSetCommFlags", flags as c_uint);
             }
         }
     });
@@ -124,6 +125,16 @@ pub unsafe extern "C" fn pmdaExtGetData(pmda: *mut pmdaExt) -> *mut c_void {
     })
 }
 
+/// Says under `-Dlibpmda` which flags were added.
+fn show(function: &str, flags: c_uint) {
+    let flags = if SINCE_6_0_5 {
+        log::hex(flags)
+    } else {
+        format!("{flags:x}")
+    };
+    log::debug_line(format!("{function}: flags={flags}").as_bytes());
+}
+
 /// The body of [`pmdaSetFlags`] and [`pmdaExtSetFlags`].
 ///
 /// # Safety
@@ -132,7 +143,7 @@ unsafe fn add_flags(ext: *mut pmdaExt, flags: c_uint) {
     // SAFETY: valid by the contract above.
     unsafe { (*ext).e_flags |= flags };
     if log::debug(Debug::Libpmda) {
-        log::notify(Level::Debug, format!("pmdaExtSetFlags: flags={flags:x}").as_bytes());
+        show("pmdaExtSetFlags", flags);
     }
 }
 
@@ -146,7 +157,7 @@ unsafe fn attach(ext: *mut pmdaExt, data: *mut c_void) {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
             let data = arg::pointer(data);
-            log::notify(Level::Debug, format!("pmdaExtSetData: data={data}").as_bytes());
+            log::debug_line(format!("pmdaExtSetData: data={data}").as_bytes());
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{help, metric, private};
 use crate::error::Error;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::{Journal, Level};
 use crate::setup::{self, Mapping, Serials};
 
@@ -190,9 +191,13 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
             return Err(unsafe { line(ext, &text) });
         };
         if trace {
-            let text = format!("Metric {pmid}({place}) matched to indom {indom}({found})");
-            // SAFETY: the extension is valid.
-            log::notify(Level::Debug, &unsafe { line(ext, &text) });
+            let text = format!("{pmid}({place}) matched to indom {indom}({found})");
+            if SINCE_6_0_5 {
+                log::debug_line(format!("pmid {text}").as_bytes());
+            } else {
+                // SAFETY: the extension is valid.
+                log::debug_line(&unsafe { line(ext, &format!("Metric {text}")) });
+            }
         }
     }
     Ok(())
@@ -277,14 +282,28 @@ unsafe fn summary(dispatch: *const pmdaInterface, ext: *const pmdaExt) {
         "linear"
     };
     let mut journal = Journal::new();
-    journal.notify(Level::Info, [b"name        = ", name.as_slice()].concat());
-    journal.notify(Level::Info, format!("domain      = {domain}"));
+    let mut say = |before: &str, since: &str, value: &[u8]| {
+        if SINCE_6_0_5 {
+            journal.debug([b"pmdaInit: ", since.as_bytes(), b" ", value].concat());
+        } else {
+            journal.notify(Level::Info, [before.as_bytes(), b"= ", value].concat());
+        }
+    };
+    let hex = |flags: u32| {
+        if SINCE_6_0_5 {
+            log::hex(flags)
+        } else {
+            format!("{flags:x}")
+        }
+    };
+    say("name        ", "name", &name);
+    say("domain      ", "domain", domain.to_string().as_bytes());
     if comm != 0 {
-        journal.notify(Level::Info, format!("comm flags  = {comm:x}"));
+        say("comm flags  ", "comm flags", hex(comm).as_bytes());
     }
-    journal.notify(Level::Info, format!("ext flags  = {flags:x}"));
-    journal.notify(Level::Info, format!("num metrics = {metrics}"));
-    journal.notify(Level::Info, format!("num indom   = {indoms}"));
-    journal.notify(Level::Info, format!("metric map  = {map}"));
+    say("ext flags  ", "ext flags", hex(flags).as_bytes());
+    say("num metrics ", "num metrics", metrics.to_string().as_bytes());
+    say("num indom   ", "num indom", indoms.to_string().as_bytes());
+    say("metric map  ", "metric map", map.as_bytes());
     log::flush(&mut journal);
 }

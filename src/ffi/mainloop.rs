@@ -10,7 +10,7 @@ use super::types::pmdaInterface;
 use super::{private, session};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::{PCP7, PMAPI};
+use crate::libpcp::version::{PMAPI, SINCE_6_0_5};
 use crate::log::Level;
 use crate::setup;
 use crate::wire::receive::{Failure, Reach};
@@ -121,10 +121,7 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
         .map_err(|failure| end(channel, failure))?;
     let (kind, from) = (pdu.header.kind, pdu.header.from);
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
-        log::notify(
-            Level::Debug,
-            format!("__pmdaMainPDU: got PDU type {kind} from pmcd").as_bytes(),
-        );
+        log::debug_line(format!("__pmdaMainPDU: got PDU type {kind} from pmcd").as_bytes());
     }
     // SAFETY: the structures stay valid while callbacks run, which may change every field, so each is read at its time.
     unsafe {
@@ -191,9 +188,9 @@ fn end(channel: Channel, failure: Failure) -> Error {
     failure.code()
 }
 
-/// Logs the details of a failed read; PCP 7 does so only under -Dpdu (WIRE-60).
+/// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
 pub(super) fn say_failure(channel: Channel, failure: Failure) {
-    if PCP7 && !log::debug(Debug::Pdu) {
+    if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
     }
     for line in failure.lines(channel.0, log::errstr) {

@@ -310,7 +310,7 @@ pub(crate) unsafe fn rehash(ext: *mut pmdaExt, first: *mut pmdaMetric, count: c_
         // SAFETY: `ext` is valid, its name is NULL or a C string.
         let name = unsafe { arg::bytes((*ext).e_name) };
         let name = String::from_utf8_lossy(name.unwrap_or_default()).into_owned();
-        journal.notify(Level::Debug, format!("pmdaRehash: PMDA {name}: successful rebuild"));
+        journal.debug(format!("pmdaRehash: PMDA {name}: successful rebuild"));
     }
     log::flush(&mut journal);
 }

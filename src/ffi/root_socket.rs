@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
 use crate::error::{Error, Result};
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{config, log};
 use crate::log::Level;
 
@@ -118,10 +119,8 @@ pub(super) unsafe fn receive_with<'a>(
     })
     .inspect_err(|error| {
         let errno = -error.code();
-        log::notify(
-            Level::Debug,
-            format!("recvmsg: {errno} {}", log::os_text(errno)).as_bytes(),
-        );
+        let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
+        log::notify(level, format!("recvmsg: {errno} {}", log::os_text(errno)).as_bytes());
     })?;
     // SAFETY: recvmsg has filled the header in, and `control` is alive.
     let descriptors = unsafe { descriptors(&header) };

@@ -208,7 +208,7 @@ fn set_owner(path: &CStr) {
         if log::debug(Debug::Libpmda) {
             let file = OsStr::from_bytes(path.to_bytes()).to_string_lossy();
             let text = format!("__pmdaOpenUnix: {what}({file}) failed: {}", reason(error));
-            log::notify(Level::Debug, text.as_bytes());
+            log::debug_line(text.as_bytes());
         }
     };
     // SAFETY: a C string and a plain number.

@@ -61,6 +61,27 @@ pub(crate) fn trace(text: &[u8]) {
     let _ = std::io::stderr().write_all(text);
 }
 
+/// Writes one line of debug output: a line of the log before PCP 6.0.5; since then to stderr, with the time to the
+/// microsecond and the name of the program.
+pub(crate) fn debug_line(text: &[u8]) {
+    if SINCE_6_0_5 {
+        // SAFETY: the name is a C string that lives until somebody gives the process another one.
+        let program = unsafe { CStr::from_ptr(pcp::pmGetProgname()) };
+        stamped(&[program.to_bytes(), b": ", text].concat());
+    } else {
+        notify(Level::Debug, text);
+    }
+}
+
+/// A number as `%#x` prints it.
+pub(crate) fn hex(number: u32) -> String {
+    if number == 0 {
+        "0".to_owned()
+    } else {
+        format!("{number:#x}")
+    }
+}
+
 /// Writes out and empties a journal; call it when nothing is locked.
 #[inline]
 pub(crate) fn flush(journal: &mut Journal) {
@@ -75,6 +96,7 @@ fn write_out(journal: &mut Journal) {
     for message in journal.drain() {
         match message {
             Message::Notify(level, text) => notify(level, &text),
+            Message::Debug(text) => debug_line(&text),
             Message::Trace(text) => trace(&text),
         }
     }
@@ -129,6 +151,11 @@ pub(crate) fn os_text(errno: i32) -> String {
 
 /// A warning as PCP writes it since 6.0.5 beside the log: time with microseconds, severity, text (MAIN-31).
 pub(crate) fn warning(text: &str) {
+    stamped(format!("Warning: {text}").as_bytes());
+}
+
+/// Writes a line to stderr behind the local time with microseconds.
+fn stamped(text: &[u8]) {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let seconds = libc::time_t::try_from(since.as_secs()).unwrap_or(0);
@@ -146,10 +173,6 @@ pub(crate) fn warning(text: &str) {
         );
         CStr::from_ptr(stamp.as_ptr())
     };
-    let line = format!(
-        "[{}.{:06}] Warning: {text}\n",
-        stamp.to_string_lossy(),
-        since.subsec_micros()
-    );
-    trace(line.as_bytes());
+    let head = format!("[{}.{:06}] ", stamp.to_string_lossy(), since.subsec_micros());
+    trace(&[head.as_bytes(), text, b"\n"].concat());
 }

@@ -319,7 +319,7 @@ pub fn error(pdu: &[u8]) -> Result<i32> {
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
-pub fn credentials(pdu: &[u8]) -> Result<impl Iterator<Item = (u8, u8)> + use<'_>> {
+pub fn credentials(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = (u8, u8)> + use<'_>> {
     let credentials = checked(count(pdu, 12))?;
     let list = checked(pdu.get(16..))?;
     if credentials > MAX_CREDENTIALS || list.len() != 4 * credentials {

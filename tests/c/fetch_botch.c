@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "generation.h"
 
 static int
 value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
@@ -50,7 +51,7 @@ main(void)
     static pmdaMetric metrics[1];
     pmdaInterface d, other;
     pmdaExt *ext;
-    pmResult *result;
+    pmdaResult *result;
     pmID id;
     int sts;
 
