@@ -8,7 +8,7 @@ DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench headers requirements compatibility hostile memcheck threads asan install install-built uninstall deb deb-test check-trixie check-sid clean
+.PHONY: all setup demo check bench headers requirements compatibility hostile memcheck threads fuzz asan install install-built uninstall deb deb-test check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -52,6 +52,11 @@ memcheck: setup
 
 threads: setup
 	tests/support/memcheck.sh helgrind hostile/threads
+
+# Each fuzz target for SECONDS. Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz).
+SECONDS ?= 600
+fuzz:
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=$(SECONDS) || exit 1; done
 
 # The C programs on a library with AddressSanitizer. Needs the nightly toolchain.
 asan: setup

@@ -1,0 +1,234 @@
+//! What is fuzzed: each function takes arbitrary bytes and panics when something is wrong.
+//!
+//! `fuzz_targets/*.rs` hand them to libFuzzer; `tests/fuzz.rs` replays the corpus and random bytes in `make check`.
+
+use std::fs;
+use std::path::Path;
+
+use pcp_pmda::cache::{Action, Cache, Place, Report, Write};
+use pcp_pmda::events::{Array, Form, Stamp, Value};
+use pcp_pmda::ident::{InDom, MetricId};
+use pcp_pmda::log::Journal;
+use pcp_pmda::wire::block::{self, Direction};
+use pcp_pmda::wire::receive::{Reach, Receiver};
+use pcp_pmda::wire::{decode, store};
+use pcp_pmda::{help, labels, root};
+
+/// A target and its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    ("stream", stream),
+    ("bodies", bodies),
+    ("cache_file", cache_file),
+    ("cache_operations", cache_operations),
+    ("help_database", help_database),
+    ("root_messages", root_messages),
+    ("label_json", label_json),
+    ("event_array", event_array),
+];
+
+/// The bytes are what pmcd sends: PDUs are cut out of them as in the main loop, and decoded.
+pub fn stream(data: &[u8]) {
+    for reach in [Reach::Exact, Reach::Ahead] {
+        let mut source = data;
+        let mut receiver = Receiver::new();
+        let mut taken = 0;
+        while let Ok(pdu) = receiver.next(&mut source, reach) {
+            assert_eq!(
+                pdu.bytes(),
+                &data[taken..taken + pdu.header.len],
+                "a PDU is what was sent"
+            );
+            taken += pdu.header.len;
+            bodies(pdu.bytes());
+            receiver.recycle(pdu);
+        }
+    }
+}
+
+/// The bytes are one PDU of whatever kind.
+pub fn bodies(data: &[u8]) {
+    if let Ok(profile) = decode::profile(data) {
+        assert_eq!(profile.iter().count(), profile.len());
+        let ids: usize = profile.iter().map(|selection| selection.instances().count()).sum();
+        assert!(ids <= data.len() / 4);
+    }
+    if let Ok(metrics) = decode::fetch(data) {
+        assert_eq!(metrics.count() * 4 + 28, data.len());
+    }
+    if let Ok(values) = store::store(data) {
+        for set in values.sets() {
+            for (_, value) in set.values() {
+                let mut out = vec![0; value.block_len()];
+                let _ = value.write(&mut out);
+            }
+        }
+    }
+    if let Ok(name) = decode::names_request(data) {
+        assert!(name.len() <= data.len());
+    }
+    if let Ok(credentials) = decode::credentials(data) {
+        assert_eq!(credentials.count() * 4 + 16, data.len());
+    }
+    let _ = decode::desc_request(data);
+    let _ = decode::instance_request(data);
+    let _ = decode::text_request(data);
+    let _ = decode::label_request(data);
+    let _ = decode::ids_request(data);
+    let _ = decode::names_below(data);
+    let _ = decode::attribute(data);
+    let _ = decode::error(data);
+}
+
+/// The bytes are a cache file. What was loaded is written and loaded again, and is the same.
+pub fn cache_file(data: &[u8]) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::create_dir(directory.path().join("config")).expect("ours");
+    let place = Place::below(directory.path());
+    let file = directory.path().join("config/pmda/1.2");
+    fs::write(&file, data).expect("ours");
+    let (mut first, mut second) = (cache(), cache());
+    let mut report = Report::default();
+    let _ = first.load(&place, &mut report);
+    first
+        .save(Write::Always, &place, 1, &mut report)
+        .expect("a file can be written");
+    second.load(&place, &mut report).expect("what was written can be read");
+    second.save(Write::Always, &place, 1, &mut report).expect("again");
+    let again = fs::read(&file).expect("ours");
+    first.save(Write::Always, &place, 1, &mut report).expect("again");
+    assert_eq!(fs::read(&file).expect("ours"), again);
+    only(&file);
+}
+
+/// No other file is left beside this one.
+fn only(file: &Path) {
+    let folder = file.parent().expect("a directory");
+    assert_eq!(fs::read_dir(folder).expect("ours").count(), 1);
+}
+
+fn cache() -> Cache<*const u8> {
+    Cache::new(InDom::new(1, 2))
+}
+
+/// The bytes are operations on a cache: after each, ids and names are unique and the counts are right.
+pub fn cache_operations(data: &[u8]) {
+    let mut cache = cache();
+    let mut report = Report::default();
+    for (time, step) in data.chunks(2).take(300).enumerate() {
+        let (what, which) = (step[0] % 8, step.get(1).copied().unwrap_or(0) % 32);
+        let name = format!("n{which}");
+        match what {
+            0..=3 => {
+                let action = [Action::Add, Action::Hide, Action::Cull, Action::Add][usize::from(what)];
+                let _ = cache.store(action, Some(name.as_bytes()), None, &mut report);
+            }
+            4 => {
+                let _ = cache.store_key(Action::Add, Some(name.as_bytes()), &[which], None, &mut report);
+            }
+            5 => cache.reorganize(),
+            6 => {
+                cache.purge(i64::try_from(time).unwrap_or(0));
+            }
+            _ => cache.reuse(),
+        }
+        let mut ids = Vec::new();
+        let mut names = Vec::new();
+        for (id, name) in cache.actives() {
+            ids.push(id);
+            names.push(name.to_vec());
+        }
+        assert!(ids.is_sorted_by(|a, b| a < b), "ids in order, none twice");
+        assert_eq!(ids.len(), cache.active());
+        names.sort();
+        assert!(names.is_sorted_by(|a, b| a < b), "no name twice");
+        for (id, name) in ids.iter().zip(&names) {
+            assert!(cache.lookup(*id).is_ok() && cache.lookup_name(name).is_ok());
+        }
+    }
+}
+
+/// The bytes are a help database: a length, the index of that length, the texts.
+pub fn help_database(data: &[u8]) {
+    let Some((length, rest)) = data.split_first_chunk::<2>() else {
+        return;
+    };
+    let cut = usize::from(u16::from_be_bytes(*length)).min(rest.len());
+    let (index, pages) = rest.split_at(cut);
+    let mut journal = Journal::default();
+    if let Ok(base) = help::Database::new(index.into(), pages.into(), b"fuzz", &mut journal) {
+        for entry in index.chunks_exact(4) {
+            let ident = u32::from_ne_bytes(entry.try_into().expect("four bytes"));
+            for kind in [help::Kind::OneLine, help::Kind::Long] {
+                for text in [base.metric(MetricId(ident), kind), base.indom(InDom(ident), kind)] {
+                    assert!(text.is_none_or(|text| text.len() <= pages.len()));
+                }
+            }
+        }
+    }
+}
+
+/// The bytes are a message from or to pmdaroot.
+pub fn root_messages(data: &[u8]) {
+    let _ = root::Info::receive(data);
+    let _ = root::Start::receive_request(data);
+    let _ = root::Start::receive_reply(data);
+    let _ = root::Start::decode(data);
+    let _ = root::Container::decode(data);
+    let _ = root::Stop::decode(data);
+    for kind in 0x9000..0x9010 {
+        let _ = root::Container::receive(data, kind);
+        let _ = root::Stop::receive(data, kind);
+    }
+}
+
+/// The bytes are a label text: what is plain can be laid over itself, and stays.
+pub fn label_json(data: &[u8]) {
+    for letter in [false, true] {
+        if let Ok(labels::Text::Plain(set)) = labels::parse(data, 2, letter) {
+            for place in &set.labels {
+                assert!(place.name(&set.json).is_some() && place.value(&set.json).is_some());
+            }
+            if let Ok(merged) = labels::merge(set.iter(), set.iter()) {
+                assert_eq!(merged.labels.len(), set.labels.len());
+            }
+        }
+    }
+}
+
+/// The bytes are calls on an event array: what comes out is a valid block.
+pub fn event_array(data: &[u8]) {
+    for form in [Form::Low, Form::High] {
+        let mut array = Array::new();
+        for step in data.chunks(5).take(2000) {
+            let number = step.get(1).copied().unwrap_or(0);
+            let stamp = match form {
+                Form::Low => Stamp::Low(i64::from(number) << 30, -1),
+                Form::High => Stamp::High(i64::MAX, i64::from(number)),
+            };
+            let _ = match step[0] % 6 {
+                0 => array.add_record(stamp, u32::from(number)),
+                1 => array.add_missed(stamp, i32::from(number)),
+                2 => array.add_parameter(7, 1, Value::Word(number.into())),
+                3 => array.add_parameter(8, 3, Value::Long(number.into())),
+                4 => array.add_parameter(9, 6, Value::Bytes(step)),
+                _ => {
+                    if number == 77 {
+                        array.reset();
+                    }
+                    Ok(())
+                }
+            };
+        }
+        let words = array.publish(form);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let size = block::length(words[0]);
+        assert!(size <= bytes.len());
+        let mut payload = bytes[4..size].to_vec();
+        block::exchange(form as u32, &mut payload, Direction::Encode).expect("a valid array");
+        block::exchange(form as u32, &mut payload, Direction::Decode).expect("and back");
+        assert_eq!(payload, &bytes[4..size]);
+    }
+}
