@@ -5,7 +5,6 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
-VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
 .PHONY: all setup demo check bench headers requirements compatibility hostile memcheck threads fuzz asan install install-built uninstall deb deb-test check-trixie check-sid clean
@@ -86,7 +85,7 @@ install-built:
 	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \
 	    $(BUILT)/libpcp_pmda.pc > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
 	packaging/man-links.sh $(DESTDIR)$(MANDIR)/man3
-	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE $(filter-out CONTRIBUTING.md,$(wildcard *.md)) docs/*.md
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md SECURITY.md docs/*.md
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc)

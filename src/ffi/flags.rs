@@ -78,7 +78,12 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: *mut pmdaInterface, flags: c
                 (*dispatch).comm = comm.with_flags(comm.flags() | (flags as c_uint & 0xffff));
             }
             if log::debug(Debug::Libpmda) {
-                show("pmdaSetCommFlags", flags as c_uint);
+                let shown = if SINCE_6_0_5 {
+                    log::hex(flags as c_uint)
+                } else {
+                    format!("{flags:x}")
+                };
+                log::debug_line(format!("pmdaSetCommFlags: flags={shown}").as_bytes());
             }
         }
     });
@@ -125,16 +130,6 @@ pub unsafe extern "C" fn pmdaExtGetData(pmda: *mut pmdaExt) -> *mut c_void {
     })
 }
 
-/// Says under `-Dlibpmda` which flags were added.
-fn show(function: &str, flags: c_uint) {
-    let flags = if SINCE_6_0_5 {
-        log::hex(flags)
-    } else {
-        format!("{flags:x}")
-    };
-    log::debug_line(format!("{function}: flags={flags}").as_bytes());
-}
-
 /// The body of [`pmdaSetFlags`] and [`pmdaExtSetFlags`].
 ///
 /// # Safety
@@ -143,7 +138,7 @@ unsafe fn add_flags(ext: *mut pmdaExt, flags: c_uint) {
     // SAFETY: valid by the contract above.
     unsafe { (*ext).e_flags |= flags };
     if log::debug(Debug::Libpmda) {
-        show("pmdaExtSetFlags", flags);
+        log::debug_line(format!("pmdaExtSetFlags: flags={flags:x}").as_bytes());
     }
 }
 
