@@ -25,8 +25,14 @@ ln -sf "$out/build/$triple/debug/libpcp_pmda.so" "$out/lib/libpcp_pmda.so.3"
 programs=("$@")
 [ ${#programs[@]} -gt 0 ] || mapfile -t programs < <(cd tests && ls c/*.c c/fixed/*.c hostile/{calls,leaks,pdus,reenter,saves,streams,threads}.c | sed 's/\.c$//')
 failed=0
+skipped=0
 for name in "${programs[@]}"; do
     source=tests/$name.c
+    # The sanitizer cannot live with a limit of its own memory; memcheck.sh runs these.
+    if [[ $name == c/* ]] && grep -q 'RLIMIT_AS' "$source"; then
+        skipped=$((skipped + 1))
+        continue
+    fi
     directory=$out/$name
     rm -rf "$directory"
     mkdir -p "$directory/var/config"
@@ -55,5 +61,5 @@ for name in "${programs[@]}"; do
         rm -rf "$directory"
     fi
 done
-printf '%d programs, %d failed\n' "${#programs[@]}" "$failed"
+printf '%d programs, %d failed\n' $((${#programs[@]} - skipped)) "$failed"
 [ "$failed" = 0 ]
