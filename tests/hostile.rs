@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use support::run::Outcome;
@@ -126,4 +126,18 @@ fn dso_opened_and_closed() {
     let agent = program("agent_dso");
     let agent = agent.to_str().expect("a path in UTF-8");
     expect_success(&hostile("dso", &[amount("200", "1000"), agent]));
+}
+
+/// Each allocation of a call in turn fails: an error code, and the next call works (FETCH-10, FETCH-53, INST-70). The
+/// small tables that the library keeps for itself end the process instead, as every Rust program; the program counts
+/// them apart, and nothing ends in another way.
+#[test]
+fn memory_runs_out() {
+    let (program, preload) = (program("memory"), program("fail_malloc"));
+    let preload = format!("LD_PRELOAD={}", preload.display());
+    let directory = profile_dir().join("test-run/hostile/memory");
+    let args = [preload.as_str(), program.to_str().expect("a path in UTF-8")];
+    let limit = Duration::from_secs(60);
+    let outcome = run::run(Path::new("/usr/bin/env"), &args, Library::Ours, &directory, limit);
+    println!("{}", expect_success(&outcome));
 }
