@@ -35,7 +35,7 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut TestRng) {
             1 => bytes.insert(at, random.next_u32() as u8),
             2 => bytes.extend_from_within(at..),
             _ if at < bytes.len() => {
-                bytes[at] = [0, 1, 0x7f, 0x80, 0xff, b'\n', b' ', b'['][random.next_u32() as usize % 8]
+                bytes[at] = [0, 1, 0x7f, 0x80, 0xff, b'\n', b' ', b'['][random.next_u32() as usize % 8];
             }
             _ => {}
         }
