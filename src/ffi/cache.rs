@@ -10,8 +10,8 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::lock::Mutex;
 use once_cell::sync::OnceCell;
-use parking_lot::Mutex;
 
 use super::arg;
 use super::guard::guard;

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::io::{self, Read};
 
-use parking_lot::Mutex;
+use super::lock::Mutex;
 
 use crate::error::{Error, Result};
 use crate::libpcp::config;

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use parking_lot::Mutex;
+use super::lock::Mutex;
 
 use super::arg;
 use super::guard::guard;

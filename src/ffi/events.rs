@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
+use super::lock::Mutex;
 use libc::{timespec, timeval};
-use parking_lot::Mutex;
 
 use super::arg;
 use super::guard::guard;

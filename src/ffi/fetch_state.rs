@@ -4,9 +4,9 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
+use super::lock::{Mutex, const_mutex};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::{Mutex, const_mutex};
 
 use super::private;
 use super::result_block::ResultBlock;

@@ -27,6 +27,7 @@ mod iterate;
 mod label_request;
 mod label_set;
 mod labels;
+mod lock;
 mod mainloop;
 mod memory;
 mod methods;

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use parking_lot::{Mutex, const_mutex};
+use super::lock::{Mutex, const_mutex};
 
 use super::arg;
 use super::guard::guard;

@@ -6,8 +6,8 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::lock::Mutex;
 use libc::timeval;
-use parking_lot::Mutex;
 
 use super::arg;
 use super::event_block::Block;

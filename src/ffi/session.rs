@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::lock::{Mutex, const_mutex};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use parking_lot::{Mutex, const_mutex};
 
 use super::channel::{Channel, Stream};
 use super::private;
