@@ -45,12 +45,13 @@ compatibility: setup
 hostile: setup
 	HOSTILE=full cargo test --test hostile -- --nocapture --test-threads=1
 
-# The C programs under valgrind: memory errors and leaks; data races of the threads' program.
+# The C programs under valgrind: memory errors and leaks.
 memcheck: setup
 	tests/support/memcheck.sh
 
+# Eight threads for a minute.
 threads: setup
-	tests/support/memcheck.sh helgrind hostile/threads
+	HOSTILE=full cargo test --test hostile eight_threads -- --nocapture
 
 # Each fuzz target for SECONDS. Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz).
 SECONDS ?= 600

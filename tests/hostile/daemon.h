@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -285,6 +286,7 @@ agent_start(int interface, void (*prepare)(void))
 	abort();
     agent.pid = fork();
     if (agent.pid == 0) {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(to[0], 0);
 	dup2(from[1], 1);
 	for (i = 0; i < 2; i++) {
