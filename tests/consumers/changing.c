@@ -4,6 +4,7 @@
  */
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "../c/generation.h"
 
 static int how, count;
 
@@ -21,7 +22,7 @@ fetched(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 }
 
 static int
-store(pmResult *result, pmdaExt *pmda)
+store(pmdaResult *result, pmdaExt *pmda)
 {
     how = result->vset[0]->vlist[0].value.lval;
     count++;

@@ -124,7 +124,13 @@ fn instrumented(environment: &Environment) -> Result<String, String> {
     let directory = pcp::agent("mmv");
     let names = environment.directory.join("names");
     fs::write(&names, "root { mmv 70:*:* }\n").expect("target is writable");
-    let line = format!("mmv 70 dso mmv_init {}\n", directory.join("pmda_mmv.so").display());
+    let (dso, daemon) = (directory.join("pmda_mmv.so"), directory.join("pmdammv"));
+    // PCP 7 has the daemon only.
+    let line = if dso.exists() {
+        format!("mmv 70 dso mmv_init {}\n", dso.display())
+    } else {
+        format!("mmv 70 pipe binary {} -d 70\n", daemon.display())
+    };
     let pmcd = environment.pmcd(&line, &names)?;
     let mut command = pmcd.client(program("instrumented", &["-lpcp_mmv"]));
     let mut child = command
@@ -289,7 +295,7 @@ fn merge(environment: &Environment, names: &Path, parts: &[&str]) -> Result<(), 
     command.arg("-f").arg(pcp::agent("sample").join("root"));
     for part in parts {
         let file = environment.directory.join(format!("root_{part}"));
-        let source = pcp::installed("var/lib/pcp/pmns").join(format!("root_{part}"));
+        let source = pcp::installed("usr/lib/pcp/pmns").join(format!("root_{part}"));
         fs::write(
             &file,
             format!("#include <stdpmid>\n#include \"{}\"\n", source.display()),
@@ -311,10 +317,14 @@ fn local_context() -> Result<(), String> {
     let picture = |library| {
         let environment = Environment::new("scenes-local_context", library);
         let names = environment.directory.join("names");
-        merge(&environment, &names, &["linux", "proc", "xfs", "jbd2"])?;
+        // PCP 7 has fewer agents in this form.
+        let mut agents = vec!["linux", "proc", "xfs", "jbd2"];
+        agents.retain(|name| pcp::agent(name).join(format!("pmda_{name}.so")).exists());
+        merge(&environment, &names, &agents)?;
+        agents.push("sample");
         // A local context loads the DSOs that pmcd.conf names.
         let line = |name: &&str| agents::line(name, agents::Form::Dso, &environment);
-        let configuration: String = ["sample", "linux", "proc", "xfs", "jbd2"].iter().map(line).collect();
+        let configuration: String = agents.iter().map(line).collect();
         fs::write(environment.directory.join("pmcd.conf"), configuration).expect("target is writable");
         let mut command = environment.command(survey::client());
         command.args(["-L", "-n"]).arg(&names);

@@ -8,6 +8,8 @@
  * -s also stores: each metric's own value back, and reports whether the agent accepts it.
  */
 #include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+#include "../c/generation.h"
 #include <stdarg.h>
 
 static int stores;
@@ -133,7 +135,7 @@ events(const char *name, pmValueSet *set, int i)
 	    pmFreeHighResEventResult(records);
     }
     else {
-	pmResult **records;
+	pmdaResult **records;
 	n = pmUnpackEventRecords(set, i, &records);
 	key("%s records %d", name, inst);
 	printf("%d\n", n);

@@ -96,6 +96,7 @@ agent_store(pmdaResult *result, pmdaExt *ext)
 		    sum += (unsigned char)set->vlist[j].value.pval->vbuf[k];
 	}
     }
+    (void)sum;
     return result->numpmid ? 0 : PM_ERR_VALUE;
 }
 
@@ -108,6 +109,7 @@ agent_profile(pmProfile *profile, pmdaExt *ext)
     for (i = 0; i < profile->profile_len; i++)
 	for (j = 0; j < profile->profile[i].instances_len; j++)
 	    sum += profile->profile[i].instances[j];
+    (void)sum;
     return pmdaProfile(profile, ext);
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "../c/generation.h"
 
 #define LIMIT	6144
 
@@ -67,7 +68,7 @@ use(const char *name)
     void (*init)(pmdaInterface *);
     pmdaInterface table;
     pmID pmid = pmID_build(253, 0, 0);
-    pmResult *result;
+    pmdaResult *result;
 
     if (agent == NULL)
 	fail(dlerror());

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <sys/wait.h>
 #include "../c/help_fixture.h"
+#include "../c/generation.h"
 #include "../c/pmns.h"
 
 #define DOMAIN	254
@@ -180,7 +181,7 @@ static void
 fetch(int expected)
 {
     pmID pmid = metrics[0].m_desc.pmid;
-    pmResult *result;
+    pmdaResult *result;
 
     if (table.version.any.fetch(1, &pmid, &result, table.version.any.ext) != 0)
 	fail("fetch");
@@ -196,7 +197,7 @@ leave(int from)
     pmLabelSet *labels = NULL;
     pmAtomValue value;
     pmID pmid = metrics[0].m_desc.pmid;
-    pmResult *result;
+    pmdaResult *result;
     struct timeval now = { 1, 2 };
 
     mode = from;
