@@ -12,6 +12,7 @@ extern void __pmSetInternalState(int);
 /* pmdaConnect: agents call libpcp's PDU functions on the same descriptors. */
 extern int __pmSetVersionIPC(int, int);
 extern int __pmSetSocketIPC(int);
+extern int __pmSocketIPC(int);
 /* The once-only memory of "SIGPIPE is ignored" is libpcp's. */
 extern int __pmIgnoreSignalPIPE(void);
 /* pmdaLabel: the default labels of a context and a domain. */

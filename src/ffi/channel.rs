@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use super::lock::Mutex;
 
 use crate::error::{Error, Result};
-use crate::libpcp::config;
 use crate::libpcp::log::{self, Debug};
+use crate::libpcp::{config, ipc};
 use crate::wire::trace::{self, Ring, Way};
 use crate::wire::{Kind, number};
 
@@ -73,6 +73,8 @@ impl Channel {
                 self.wait(libc::POLLOUT);
                 Ok(())
             }
+            // Of an inet socket it is only told that the peer has gone (WIRE-24).
+            Some(libc::EPIPE | libc::ECONNRESET) if ipc::is_socket(self.0) => Err(Error::IPC),
             code => Err(code.map_or(Error::GENERIC, Error::os)),
         }
     }

@@ -34,6 +34,23 @@ const WITH_LABELS: u32 = 7;
 /// `PM_LABEL_INSTANCES`: the only type with more than one set (MAIN-22).
 const INSTANCE_LABELS: c_int = 32;
 
+/// The requests that are shown under -Dlibpmda (MAIN-30).
+const SHOWN: [Kind; 13] = [
+    Kind::PROFILE,
+    Kind::ATTR,
+    Kind::RESULT,
+    Kind::CONTROL_REQ,
+    Kind::FETCH,
+    Kind::DESC_REQ,
+    Kind::INSTANCE_REQ,
+    Kind::TEXT_REQ,
+    Kind::PMNS_NAMES,
+    Kind::PMNS_IDS,
+    Kind::PMNS_CHILD,
+    Kind::PMNS_TRAVERSE,
+    Kind::LABEL_REQ,
+];
+
 /// An agent whose PDU is being served.
 #[derive(Clone, Copy)]
 pub(super) struct Agent {
@@ -115,7 +132,7 @@ impl Agent {
     }
 
     fn show_request(self, kind: Kind) {
-        if log::debug(Debug::Libpmda) && kind != Kind::ERROR && kind.name().is_some() {
+        if log::debug(Debug::Libpmda) && SHOWN.contains(&kind) {
             log::debug_line(format!("Received PDU_{kind}").as_bytes());
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::bindings::{__pmSetSocketIPC, __pmSetVersionIPC};
+use super::bindings::{__pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC};
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
@@ -14,4 +14,10 @@ pub(crate) fn set_version(fd: c_int, version: c_int) {
 pub(crate) fn set_socket(fd: c_int) {
     // SAFETY: as above.
     unsafe { __pmSetSocketIPC(fd) };
+}
+
+/// Whether a descriptor is an inet socket as far as libpcp knows: the agent may have told it so itself.
+pub(crate) fn is_socket(fd: c_int) -> bool {
+    // SAFETY: as above.
+    unsafe { __pmSocketIPC(fd) > 0 }
 }
