@@ -86,11 +86,15 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9).
+/// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9), except for the empty
+/// key in front of a name that begins with a bracket ([`write_record`]).
 fn key(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let text = text.strip_prefix(b"[")?;
     let end = text.iter().position(|byte| *byte == b']')?;
     let (digits, rest) = (&text[..end], &text[end + 1..]);
+    if digits.is_empty() && rest.first().is_some_and(|byte| is_space(*byte)) && skip_space(rest).starts_with(b"[") {
+        return Some((Vec::new(), rest));
+    }
     if digits.is_empty() || digits.len() % 2 != 0 || !rest.first().is_none_or(|byte| is_space(*byte)) {
         return None;
     }
@@ -116,7 +120,8 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
     out.push(b'\n');
 }
 
-/// Appends the line of an instance (CACHE-74).
+/// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key in front where it has
+/// none: it would be read as a key, or as no record at all, and the C library reads it correctly that way as well (DEF-9).
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: i64, key: &[u8], name: &[u8]) {
     number(out, i64::from(id));
     out.push(b' ');
@@ -125,6 +130,8 @@ pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: i64, key: &[u8], n
         out.extend_from_slice(b" [");
         out.extend_from_slice(super::hex(key).as_bytes());
         out.push(b']');
+    } else if name.starts_with(b"[") {
+        out.extend_from_slice(b" []");
     }
     out.push(b' ');
     out.extend_from_slice(name);
@@ -204,6 +211,9 @@ mod tests {
             ("[aa] one", 0, 0, "aa", "one"),
             ("7 5 [aa] [bb] x", 7, 5, "aa", "[bb] x"),
             ("7 5 [] x", 7, 5, "", "[] x"),
+            ("7 5 [] [aa] x", 7, 5, "", "[aa] x"),
+            ("7 5 [] [] x", 7, 5, "", "[] x"),
+            ("7 5 []", 7, 5, "", "[]"),
             ("7 5 [abc] x", 7, 5, "", "[abc] x"),
             ("7 5 [zz] x", 7, 5, "", "[zz] x"),
             ("7 5 [aa]x", 7, 5, "", "[aa]x"),
@@ -225,6 +235,22 @@ mod tests {
             "4294967296 5 x",
         ] {
             assert_eq!(parsed(bad), None, "{bad}");
+        }
+    }
+
+    /// DEF-9: names in brackets are read as what they were, with a key and without one.
+    #[test]
+    fn brackets() {
+        for name in ["[aa] x", "[] x", "[]", "[", "[zz", "[aa]x", "[] [] [aa]", "]x"] {
+            for key in [&[][..], &[0xbb, 1]] {
+                let mut out = Vec::new();
+                write_record(&mut out, 3, 4, key, name.as_bytes());
+                let read = record(out.strip_suffix(b"\n").expect("a line")).expect("a record");
+                assert_eq!(
+                    (read.id, read.stamp, &*read.key, read.name),
+                    (3, 4, key, name.as_bytes())
+                );
+            }
         }
     }
 
