@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "../c/generation.h"
 
 #define DOMAIN	249
 #define MOST	200
@@ -48,7 +49,7 @@ static int
 fetch(void)
 {
     pmID pmids[] = { pmID_build(DOMAIN, 0, 0), pmID_build(DOMAIN, 0, 1) };
-    pmResult *result;
+    pmdaResult *result;
     int status = pmdaFetch(2, pmids, &result, table.version.any.ext);
 
     if (status == 0)
