@@ -7,7 +7,7 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench headers requirements compatibility hostile memcheck threads fuzz asan install install-built uninstall deb deb-test check-trixie check-sid clean
+.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads fuzz asan install install-built uninstall deb deb-test check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -27,6 +27,14 @@ check: setup
 # This library against the C library, as ratios.
 bench: setup all
 	cargo bench
+
+# The same in instructions, which do not depend on what else the machine does. Needs valgrind.
+bench-instructions: setup all
+	cargo bench -- --instructions
+
+# Ours alone at growing sizes.
+bench-growth: setup all
+	cargo bench -- --growth
 
 # Writes include/pcp anew from src/ffi and capi; a test fails when it is stale.
 headers:
