@@ -26,15 +26,15 @@ check: setup
 
 # This library against the C library, as ratios.
 bench: setup all
-	cargo bench
+	cargo bench --bench compare
 
-# The same in instructions, which do not depend on what else the machine does. Needs valgrind.
+# The same in instructions, counted by callgrind.
 bench-instructions: setup all
-	cargo bench -- --instructions
+	cargo bench --bench compare -- --instructions
 
-# Ours alone at growing sizes.
+# This library alone at growing sizes.
 bench-growth: setup all
-	cargo bench -- --growth
+	cargo bench --bench compare -- --growth
 
 # Writes include/pcp anew from src/ffi and capi; a test fails when it is stale.
 headers:
