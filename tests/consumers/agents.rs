@@ -207,8 +207,8 @@ impl Agent {
         Ok(made)
     }
 
-    /// As `once`, with more attempts for an agent that started and was lost: some that wait for a service die of it at
-    /// times, on either library.
+    /// As `once`, with more attempts for an agent that started and was lost: on a busy machine an interpreter may be too
+    /// slow for pmcd, on either library.
     fn picture(&self, library: Library) -> Result<survey::Answers, String> {
         let mut picture = self.once(library);
         for _ in 0..4 {
@@ -291,8 +291,25 @@ impl Agent {
         text.replace(&environment.directory.display().to_string(), "DIR")
     }
 
+    /// What an agent talks to that is not here: without it the agent runs for a while or dies at once, as chance has it,
+    /// on either library, so there is nothing to compare.
+    fn missing_service(&self) -> Option<&'static str> {
+        match (self.name.as_str(), self.form) {
+            ("dbping", Form::Perl) => Some("a data base to ask; without one it dies at random"),
+            ("gpsd", Form::Perl) => Some("a running gpsd; without one it dies at random"),
+            _ => None,
+        }
+    }
+
     /// The same on both libraries.
     fn check(&self) -> Result<(), String> {
+        if let Some(service) = self.missing_service() {
+            table::note(
+                self,
+                &format!("cannot start here, on either library: it needs {service}"),
+            );
+            return Ok(());
+        }
         if let Err(reason) = self.picture(Library::C) {
             return match self.picture(Library::Ours) {
                 Err(_) => {
