@@ -371,7 +371,8 @@ pub unsafe extern "C" fn pmdaCachePurgeCallback(
 }
 
 fn purge(indom: pmInDom, recent: libc::time_t) -> Result<(usize, Vec<Private>)> {
-    with(indom, |cache, _| Ok(cache.purge(now().saturating_sub(recent))))
+    let limit = now().saturating_sub(recent);
+    with(indom, |cache, _| Ok(cache.purge(limit)))
 }
 
 /// Sets the greatest id that the cache may hand out.
