@@ -36,6 +36,8 @@ extern const struct scenario instance_scenarios[];
 extern const struct scenario text_scenarios[];
 extern const struct scenario event_scenarios[];
 extern const struct scenario daemon_scenarios[];
+extern const struct scenario process_scenarios[];
+extern const struct scenario thread_scenarios[];
 
 /*
  * Nanoseconds of processor time of this process. Called in pairs, around what is measured: the first call of

@@ -52,14 +52,21 @@ fn main() {
         names.peek().is_none() || names.any(|word| scenario.name.contains(word.as_str()))
     };
     let bench = Bench {
-        program: build(),
+        program: build("bench-c", "c", &["-lpcp_pmda", "-lpcp", "-lpthread"]),
+        host: build("bench-host", "dso/host.c", &["-ldl"]),
+        dso: build(
+            "bench-dso.so",
+            "dso/agent.c",
+            &["-shared", "-fPIC", "-lpcp_pmda", "-lpcp"],
+        ),
+        libraries: [Library::C, Library::Ours].map(install),
         instructions: has("--instructions"),
     };
     let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| wanted(scenario)).collect();
     let text = if has("--growth") {
-        report::growth(&bench.growth(&chosen))
+        report::growth(&bench.growth(&chosen), &bench.libraries)
     } else {
-        report::table(&bench.compare(&chosen), bench.instructions)
+        report::table(&bench.compare(&chosen), bench.instructions, &bench.libraries)
     };
     println!("{text}");
     let complete = !words.iter().any(|word| !word.starts_with("--"));
@@ -76,7 +83,13 @@ fn main() {
 }
 
 struct Bench {
+    /// All scenarios.
     program: PathBuf,
+    /// What opens an agent, and the agent that it opens.
+    host: PathBuf,
+    dso: PathBuf,
+    /// Directories with the C library and ours, as they are installed.
+    libraries: [PathBuf; 2],
     instructions: bool,
 }
 
@@ -84,7 +97,8 @@ impl Bench {
     fn compare(&self, chosen: &[&Scenario]) -> Vec<Row> {
         let mut rows = Vec::new();
         for scenario in chosen {
-            if self.instructions && scenario.kind == Kind::Daemon {
+            // What runs in another process is not counted.
+            if self.instructions && matches!(scenario.kind, Kind::Daemon | Kind::Process) {
                 continue;
             }
             for &size in scenario.sizes {
@@ -149,8 +163,10 @@ impl Bench {
         let output = command
             .arg(&self.program)
             .args([scenario.name, &size.to_string()])
-            .env("LD_LIBRARY_PATH", library.directory())
+            .env("LD_LIBRARY_PATH", &self.libraries[library as usize])
             .env("PCP_VAR_DIR", &directory)
+            .env("BENCH_HOST", &self.host)
+            .env("BENCH_DSO", &self.dso)
             .output()
             .expect("taskset is installed");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -186,30 +202,45 @@ fn instructions(file: &Path) -> f64 {
         .expect("callgrind prints totals")
 }
 
-/// Compiles the C program against the installed headers.
-fn build() -> PathBuf {
-    let program = profile_dir().join("bench-c");
-    let sources = fs::read_dir(root().join("benches/c"))
-        .expect("the sources")
-        .flatten()
-        .map(|entry| entry.path());
-    let sources = sources.filter(|path| path.extension().is_some_and(|kind| kind == "c"));
+/// A directory with a copy of a library, stripped as packages strip theirs.
+///
+/// A copy also because a file that a linker has written in pieces is slower to map than one written at once, by as much
+/// as 7 % of a small process.
+fn install(library: Library) -> PathBuf {
+    let directory = profile_dir().join("bench-lib").join(format!("{library:?}"));
+    fs::create_dir_all(&directory).expect("target is writable");
+    let stripped = Command::new("strip")
+        .args(["--strip-unneeded", "-o"])
+        .arg(directory.join("stripped"))
+        .arg(library.file())
+        .status()
+        .expect("binutils are installed");
+    assert!(stripped.success(), "{} is no library", library.file().display());
+    fs::copy(directory.join("stripped"), directory.join("libpcp_pmda.so.3")).expect("target is writable");
+    directory
+}
+
+/// Compiles a file of `benches`, or all of a directory there, against the installed headers.
+fn build(name: &str, source: &str, libraries: &[&str]) -> PathBuf {
+    let program = profile_dir().join(name);
+    let source = root().join("benches").join(source);
+    let sources: Vec<_> = if source.is_dir() {
+        let files = fs::read_dir(&source).expect("the sources").flatten();
+        let files = files.map(|entry| entry.path());
+        files
+            .filter(|path| path.extension().is_some_and(|kind| kind == "c"))
+            .collect()
+    } else {
+        vec![source]
+    };
     let status = Command::new("cc")
-        .args([
-            "-O2",
-            "-g",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-std=gnu11",
-            "-D_GNU_SOURCE",
-            "-o",
-        ])
+        .args(["-O2", "-g", "-Wall", "-Wextra", "-Werror"])
+        .args(["-std=gnu11", "-D_GNU_SOURCE", "-o"])
         .arg(&program)
         .args(sources)
-        .args(["-lpcp_pmda", "-lpcp"])
+        .args(libraries)
         .status()
         .expect("cc is installed");
-    assert!(status.success(), "benches/c does not compile");
+    assert!(status.success(), "benches/{name} does not compile");
     program
 }

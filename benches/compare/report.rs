@@ -1,10 +1,10 @@
 //! Turns measurements into Markdown.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Library, root};
+use crate::support::root;
 use crate::{Row, Sample};
 
 /// Median, smallest and largest of some numbers.
@@ -32,13 +32,13 @@ pub fn line(row: &Row) -> String {
 }
 
 /// The table of a comparison, with the facts that one needs to repeat it.
-pub fn table(rows: &[Row], instructions: bool) -> String {
+pub fn table(rows: &[Row], instructions: bool, libraries: &[PathBuf; 2]) -> String {
     let unit = if instructions {
         "instructions in all"
     } else {
         "ns an operation"
     };
-    let mut text = format!("{}\n\n", facts());
+    let mut text = format!("{}\n\n", facts(libraries));
     text += &format!(
         "| scenario | n | C library, {unit} | ours, {unit} | ours / C: median (min … max) | peak KiB, C / ours |\n"
     );
@@ -51,10 +51,10 @@ pub fn table(rows: &[Row], instructions: bool) -> String {
 }
 
 /// The table of growth: ours alone.
-pub fn growth(rows: &[(&'static str, Vec<(u64, Sample)>)]) -> String {
+pub fn growth(rows: &[(&'static str, Vec<(u64, Sample)>)], libraries: &[PathBuf; 2]) -> String {
     let mut text = format!(
         "{}\n\n| ns an operation, n = | 1,000 | 10,000 | 100,000 | 1,000,000 |\n",
-        facts()
+        facts(libraries)
     );
     text += "|---|---:|---:|---:|---:|\n";
     for (name, samples) in rows {
@@ -64,7 +64,7 @@ pub fn growth(rows: &[(&'static str, Vec<(u64, Sample)>)]) -> String {
     text
 }
 
-fn facts() -> String {
+fn facts(libraries: &[PathBuf; 2]) -> String {
     let said = |program: &str, args: &[&str]| {
         let output = Command::new(program)
             .args(args)
@@ -73,13 +73,12 @@ fn facts() -> String {
             .unwrap_or_default();
         String::from_utf8_lossy(&output).trim().to_owned()
     };
-    let size = |library: Library| {
-        fs::metadata(library.file())
-            .map(|file| file.len() / 1024)
-            .unwrap_or_default()
-    };
+    let [c, ours] = libraries.each_ref().map(|directory| {
+        let file = fs::metadata(directory.join("libpcp_pmda.so.3"));
+        file.map(|file| file.len() / 1024).unwrap_or_default()
+    });
     format!(
-        "Measured on {} ({}), commit {}, C library {} ({} KiB, ours {} KiB unstripped).",
+        "Measured on {} ({}), commit {}, C library {} (stripped {c} KiB, ours {ours} KiB).",
         said("date", &["+%Y-%m-%d"]),
         said("uname", &["-srm"]),
         said(
@@ -87,8 +86,6 @@ fn facts() -> String {
             &["-C", &root().display().to_string(), "rev-parse", "--short", "HEAD"]
         ),
         said("pkg-config", &["--modversion", "libpcp_pmda"]),
-        size(Library::C),
-        size(Library::Ours),
     )
 }
 

@@ -11,6 +11,8 @@ pub enum Kind {
     Memory,
     /// Time of a daemon in a process of its own.
     Daemon,
+    /// Time of whole processes, one after the other.
+    Process,
 }
 
 /// A scenario of `benches/c`.
@@ -36,11 +38,12 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("lookup by key", &[100, 1_000, 50_000], Kind::Grows),
     scenario("store new names", &[1_000, 100_000, 1_000_000], Kind::Grows),
     scenario("refresh: INACTIVE, store all", &[10, 1_000, 100_000], Kind::Grows),
-    scenario("store new names, REUSE", &[1_000, 20_000], Kind::Grows),
-    scenario("store new keys", &[1_000, 20_000], Kind::Grows),
+    scenario("store new names, REUSE", &[1_000, 50_000], Kind::Grows),
+    scenario("store new keys", &[1_000, 50_000], Kind::Grows),
     scenario("cull one, add one", &[1_000], Kind::Grows),
     scenario("SIZE_ACTIVE, SIZE_INACTIVE", &[100_000], Kind::Grows),
     scenario("lookups over many domains", &[1_000], Kind::Time),
+    scenario("lookup by id beside a second thread", &[10, 1_000, 100_000], Kind::Time),
     scenario("walk", &[10, 1_000, 100_000], Kind::Grows),
     scenario("save", &[1_000_000], Kind::Grows),
     scenario("load, plain", &[1_000_000], Kind::Grows),
@@ -76,5 +79,6 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("daemon, text, round trip", &[1], Kind::Daemon),
     scenario("daemon, instances, agent time", &[10_000], Kind::Daemon),
     scenario("daemon, labels, agent time", &[1_000], Kind::Daemon),
+    scenario("process: dlopen, init, one fetch", &[200], Kind::Process),
     scenario("bytes per instance", &[1_000, 100_000, 1_000_000], Kind::Memory),
 ];
