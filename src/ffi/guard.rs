@@ -7,6 +7,10 @@ use super::ret::CReturn;
 use crate::libpcp::log;
 use crate::log::Level;
 
+/// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests of this guard.
+#[cfg(debug_assertions)]
+const PROVOKE: &str = "PCP_PMDA_PANIC";
+
 /// Runs the body of an exported function and turns its result into what C gets.
 ///
 /// A panic must not cross the edge: pmcd loads this library into its own process. It is logged, and the caller
@@ -15,10 +19,32 @@ use crate::log::Level;
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     // Unwind safety: what a panic may leave half done is behind locks that are released while unwinding, and
     // every core module keeps its invariants at each point where it can panic.
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match catch_unwind(AssertUnwindSafe(|| run(body))) {
         Ok(value) => value.into_c(),
         Err(panic) => caught::<R>(&*panic),
     }
+}
+
+/// Runs the body.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+fn run<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
+
+/// Runs the body, or panics in its place when a test asks for it.
+#[cfg(debug_assertions)]
+fn run<R, F: FnOnce() -> R>(body: F) -> R {
+    static WANTED: once_cell::sync::Lazy<Option<String>> = once_cell::sync::Lazy::new(|| std::env::var(PROVOKE).ok());
+    if let Some(wanted) = &*WANTED {
+        // The type of the body is "…::FUNCTION::{{closure}}".
+        let function = std::any::type_name::<F>().rsplit("::").nth(1).unwrap_or_default();
+        assert!(
+            !wanted.split_whitespace().any(|name| name == function),
+            "{function} was asked to panic"
+        );
+    }
+    body()
 }
 
 /// The way out after a panic, kept out of line: it is never taken.

@@ -1,13 +1,12 @@
 //! Sockets on which an agent waits for pmcd (CONN-3, CONN-4, CONN-5).
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
-use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::{io, ptr};
 
 use super::channel::Channel;
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::PCP7;
 use crate::libpcp::{config, ipc};
 use crate::log::Level;
 
@@ -31,9 +30,11 @@ fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
     Ok(status)
 }
 
+/// A socket that the programs that an agent starts do not get.
 fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     // SAFETY: the call takes plain numbers, and a descriptor that it gives belongs to nobody else.
-    unsafe { checked(step, libc::socket(family, libc::SOCK_STREAM, 0)).map(|fd| OwnedFd::from_raw_fd(fd)) }
+    unsafe { checked(step, libc::socket(family, kind, 0)).map(|fd| OwnedFd::from_raw_fd(fd)) }
 }
 
 fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_int {
@@ -47,7 +48,14 @@ fn accept(step: &'static str, listener: &OwnedFd) -> Result<OwnedFd, Failure> {
     loop {
         Channel(listener.as_raw_fd()).wait(libc::POLLIN);
         // SAFETY: nobody asks for the address; a descriptor that the call gives belongs to nobody else.
-        let fd = unsafe { libc::accept(listener.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut()) };
+        let fd = unsafe {
+            libc::accept4(
+                listener.as_raw_fd(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                libc::SOCK_CLOEXEC,
+            )
+        };
         match checked(step, fd) {
             // SAFETY: as above.
             Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
@@ -82,7 +90,7 @@ pub(super) fn service_port(name: &CStr) -> Result<c_int, String> {
     // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
     unsafe {
         *libc::__errno_location() = 0;
-        let entry = libc::getservbyname(name.as_ptr(), std::ptr::null());
+        let entry = libc::getservbyname(name.as_ptr(), ptr::null());
         match entry.as_ref() {
             Some(entry) => Ok(entry.s_port),
             None => Err(log::os_text(io::Error::last_os_error().raw_os_error().unwrap_or(0))),
@@ -109,10 +117,6 @@ pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
         set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger),
         "SO_LINGER",
     );
-    if PCP7 {
-        // SAFETY: the call takes plain numbers; without the flag the descriptor works just as well.
-        unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
-    }
     warn_unless(
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &on),
         "TCP_NODELAY",
@@ -191,6 +195,9 @@ pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
     for (place, byte) in address.sun_path.iter_mut().zip(kept) {
         *place = *byte as c_char;
     }
+    // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
+    // SAFETY: the call takes plain numbers. If it fails, the mode is what the umask leaves, as in the C library.
+    unsafe { libc::fchmod(socket.as_raw_fd(), 0o600) };
     bind(
         "bind",
         &socket,
@@ -202,7 +209,9 @@ pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
     Ok(accept("accept", &socket)?.into_raw_fd())
 }
 
-/// Makes the user that PCP runs as the owner of the socket, and lets its group in; nothing here is fatal (CONN-5).
+/// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing here is fatal (CONN-5).
+///
+/// The path is not followed: whoever may write to the directory may have put a link there.
 fn set_owner(path: &CStr) {
     let show = |what: &str, error: &io::Error| {
         if log::debug(Debug::Libpmda) {
@@ -211,10 +220,21 @@ fn set_owner(path: &CStr) {
             log::debug_line(text.as_bytes());
         }
     };
-    // SAFETY: a C string and a plain number.
-    if unsafe { libc::chmod(path.as_ptr(), 0o660) } < 0 {
+    let link = libc::AT_SYMLINK_NOFOLLOW;
+    if let Some((user, group)) = owner() {
+        // SAFETY: a C string and plain numbers.
+        if unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), user, group, link) } < 0 {
+            show("chown", &io::Error::last_os_error());
+        }
+    }
+    // SAFETY: a C string and plain numbers.
+    if unsafe { libc::fchmodat(libc::AT_FDCWD, path.as_ptr(), 0o660, link) } < 0 {
         show("chmod", &io::Error::last_os_error());
     }
+}
+
+/// The user that PCP runs as, and its group; a warning when there is none.
+fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
     let name = config::optional(c"PCP_USER").and_then(|name| CString::new(name).ok());
     let name = name.unwrap_or_else(|| c"pcp".to_owned());
     // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
@@ -224,14 +244,10 @@ fn set_owner(path: &CStr) {
             .as_ref()
             .map(|entry| (entry.pw_uid, entry.pw_gid))
     };
-    let Some((user, group)) = owner else {
+    if owner.is_none() {
         let why = reason(&io::Error::last_os_error());
         let text = format!("__pmdaOpenUnix: getpwnam({}) failed: {why}", name.to_string_lossy());
         log::notify(Level::Warning, text.as_bytes());
-        return;
-    };
-    // SAFETY: a C string and plain numbers.
-    if unsafe { libc::chown(path.as_ptr(), user, group) } < 0 {
-        show("chown", &io::Error::last_os_error());
     }
+    owner
 }

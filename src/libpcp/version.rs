@@ -11,9 +11,6 @@ pub(crate) use super::bindings::__pmFreeResultValues_v2 as free_result_values;
 /// What `comm.pmapi_version` is set to: 2 with PCP 6, 4 with PCP 7 (INIT-10).
 pub(crate) const PMAPI: u32 = PMAPI_VERSION;
 
-/// PCP 7: the socket that pmcd connects to is closed when the agent starts another program.
-pub(crate) const PCP7: bool = cfg!(pcp7);
-
 /// PCP 6.0.5 revised the diagnostics: values of unknown instances are reported always, what could not be sent is a warning,
 /// failed reads are reported under `-Dpdu` only, and debug output has a head of its own. pmcd must name a version.
 pub(crate) const SINCE_6_0_5: bool = cfg!(since_6_0_5);

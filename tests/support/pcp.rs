@@ -42,6 +42,8 @@ pub struct Environment {
     pub directory: PathBuf,
     /// The library that they all use.
     pub library: Library,
+    /// More environment variables for its programs.
+    pub variables: Vec<(&'static str, String)>,
     /// Unix sockets have short names, so they live elsewhere.
     sockets: tempfile::TempDir,
 }
@@ -71,6 +73,7 @@ impl Environment {
         Environment {
             directory,
             library,
+            variables: Vec::new(),
             sockets,
         }
     }
@@ -122,6 +125,7 @@ impl Environment {
             .env("HOME", &self.directory)
             .env("TZ", "UTC")
             .env("LC_ALL", "C")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
     }

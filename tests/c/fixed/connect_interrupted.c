@@ -19,6 +19,8 @@ body(void)
 {
     struct sigaction action = { .sa_handler = caught };
 
+    /* a user that every system has */
+    setenv("PCP_USER", "root", 1);
     agent(7);
     sigaction(SIGUSR1, &action, NULL);
     extension.e_io = pmdaUnix;
