@@ -20,7 +20,7 @@ use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
 use crate::wire::encode::Reply;
 use crate::wire::receive::Pdu;
-use crate::wire::{HEADER, Kind, decode, store};
+use crate::wire::{HEADER, Kind, decode, show, store};
 
 /// The first interface version with names of its own.
 const WITH_NAMES: u32 = 4;
@@ -33,23 +33,6 @@ const WITH_LABELS: u32 = 7;
 
 /// `PM_LABEL_INSTANCES`: the only type with more than one set (MAIN-22).
 const INSTANCE_LABELS: c_int = 32;
-
-/// The requests that are shown under -Dlibpmda (MAIN-30).
-const SHOWN: [Kind; 13] = [
-    Kind::PROFILE,
-    Kind::ATTR,
-    Kind::RESULT,
-    Kind::CONTROL_REQ,
-    Kind::FETCH,
-    Kind::DESC_REQ,
-    Kind::INSTANCE_REQ,
-    Kind::TEXT_REQ,
-    Kind::PMNS_NAMES,
-    Kind::PMNS_IDS,
-    Kind::PMNS_CHILD,
-    Kind::PMNS_TRAVERSE,
-    Kind::LABEL_REQ,
-];
 
 /// An agent whose PDU is being served.
 #[derive(Clone, Copy)]
@@ -67,6 +50,16 @@ macro_rules! method {
     };
 }
 
+/// Shows a request under -Dlibpmda.
+fn show_request(pdu: &Pdu) {
+    if log::debug(Debug::Libpmda) {
+        let line = show::request(pdu.header.kind, pdu.bytes(), pdu.header.from, SINCE_6_0_5);
+        if let Some(line) = line {
+            log::debug_line(line.as_bytes());
+        }
+    }
+}
+
 /// How a request is named when its answer cannot be sent (MAIN-31).
 struct Names {
     request: &'static str,
@@ -80,7 +73,7 @@ impl Agent {
     /// The dispatch table and the extension are valid, and the methods of its interface version follow their contracts.
     pub(super) unsafe fn serve(self, pdu: &Pdu) {
         let bytes = pdu.bytes();
-        self.show_request(pdu.header.kind);
+        show_request(pdu);
         match pdu.header.kind {
             Kind::PROFILE => self.profile(bytes),
             Kind::ATTR => self.attribute(bytes, pdu.header.from),
@@ -129,12 +122,6 @@ impl Agent {
         // SAFETY: the extension is valid, and its name NULL or a C string.
         let name = unsafe { arg::bytes((*self.ext).e_name) };
         String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
-    }
-
-    fn show_request(self, kind: Kind) {
-        if log::debug(Debug::Libpmda) && SHOWN.contains(&kind) {
-            log::debug_line(format!("Received PDU_{kind}").as_bytes());
-        }
     }
 
     /// Sends what `fill` makes, or its error.

@@ -10,6 +10,7 @@ pub mod decode;
 pub mod encode;
 pub mod kind;
 pub mod receive;
+pub mod show;
 pub mod store;
 pub mod trace;
 
