@@ -8,11 +8,11 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use super::channel::Channel;
-use super::received::{self, OwnedProfile};
+use super::received;
 use super::reply::{self, OwnedInstances, OwnedNames};
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmInResult, pmLabelSet, pmdaExt, pmdaInterface, pmdaResult};
-use super::{arg, fetch_state, memory, selection};
+use super::{arg, memory};
 use crate::error::{Error, Result};
 use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
@@ -27,7 +27,7 @@ const WITH_NAMES: u32 = 4;
 /// The first interface version with client contexts.
 pub(super) const WITH_CONTEXT: u32 = 5;
 /// The first interface version with attributes.
-const WITH_ATTRIBUTES: u32 = 6;
+pub(super) const WITH_ATTRIBUTES: u32 = 6;
 /// The first interface version with labels.
 const WITH_LABELS: u32 = 7;
 
@@ -49,6 +49,8 @@ macro_rules! method {
         unsafe { (*$agent.dispatch).$name }.ok_or(Error::NYI)
     };
 }
+
+pub(super) use method;
 
 /// Shows a request under -Dlibpmda.
 fn show_request(pdu: &Pdu) {
@@ -118,7 +120,7 @@ impl Agent {
         Channel(unsafe { (*self.ext).e_outfd })
     }
 
-    fn name_text(self) -> String {
+    pub(super) fn name_text(self) -> String {
         // SAFETY: the extension is valid, and its name NULL or a C string.
         let name = unsafe { arg::bytes((*self.ext).e_name) };
         String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
@@ -162,20 +164,6 @@ impl Agent {
         if let Err(error) = send_error(self.session, channel, code) {
             let (fd, reason) = (channel.0, log::errstr(error));
             warn(&format!("__pmSendError({fd},...,{code}) ACK failed:{reason}"));
-        }
-    }
-
-    fn profile(self, pdu: &[u8]) {
-        let Ok(profile) = decode::profile(pdu).and_then(OwnedProfile::new) else {
-            return;
-        };
-        let Ok(method) = method!(self, profile) else { return };
-        // SAFETY: the profile is a valid structure of C; both pointers are valid during the call.
-        let status = unsafe { method(profile.as_ptr(), self.ext) };
-        // SAFETY: the extension is valid.
-        selection::forget(unsafe { fetch_state::of(self.ext) });
-        if status >= 0 {
-            self.session.keep_profile(profile);
         }
     }
 
@@ -320,57 +308,6 @@ impl Agent {
         // SAFETY: as above.
         unsafe { reply::labels(reply, request.ident, request.kind, sets.as_ptr(), sent) }
     }
-
-    fn attribute(self, pdu: &[u8], context: c_int) {
-        if self.interface() < WITH_ATTRIBUTES {
-            return;
-        }
-        let Ok(attribute) = decode::attribute(pdu) else { return };
-        let length = attribute.value.len();
-        let Ok(value) = memory::string(attribute.value) else {
-            return;
-        };
-        let text = if length == 0 {
-            ptr::null()
-        } else {
-            value.as_ptr().cast_const()
-        };
-        let Ok(method) = method!(self, attribute) else { return };
-        // SAFETY: NULL or a block of ours with a NUL behind the value; all pointers are valid during the call.
-        let status = unsafe { method(context, attribute.key, text, length as c_int, self.ext) };
-        if let Err(error) = Error::check(status) {
-            let reason = log::errstr(error);
-            if SINCE_6_0_5 {
-                warn(&format!("Failed to set attribute: {reason}"));
-            } else {
-                let text = format!("{}: Failed to set attribute: {reason}", self.name_text());
-                log::notify(Level::Err, text.as_bytes());
-            }
-        }
-    }
-
-    /// ERROR from pmcd: the end of a context, or something unexpected (MAIN-12, MAIN-23).
-    fn notice(self, pdu: &[u8], context: c_int) {
-        let Ok(code) = decode::error(pdu) else { return };
-        if code == Error::NOTCONN.code() {
-            if self.interface() < WITH_CONTEXT {
-                return;
-            }
-            if log::debug(Debug::Context) {
-                log::debug_line(format!("Received PDU_ERROR (end context {context})").as_bytes());
-            }
-            // SAFETY: the extension is valid; the callback takes any number.
-            unsafe {
-                if let Some(callback) = (*self.ext).e_endCallBack {
-                    callback(context);
-                }
-            }
-            return;
-        }
-        let reason = Error::check(code).map_or_else(log::errstr, |_| log::errstr_of(code));
-        let text = format!("{}: unexpected error pdu from pmcd: {reason}?", self.name_text());
-        log::notify(Level::Err, text.as_bytes());
-    }
 }
 
 /// Sends a status; the buffer of the session is used when it is free.
@@ -384,7 +321,7 @@ pub(super) fn send_error(session: &Session, channel: Channel, code: c_int) -> Re
 }
 
 /// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time stamp since (MAIN-31).
-fn warn(text: &str) {
+pub(super) fn warn(text: &str) {
     if SINCE_6_0_5 {
         log::warning(text);
     } else {
