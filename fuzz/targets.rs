@@ -128,9 +128,9 @@ pub fn cache_operations(data: &[u8]) {
             4 => {
                 let _ = cache.store_key(Action::Add, Some(name.as_bytes()), &[which], None, &mut report);
             }
-            5 => cache.reorganize(),
+            5 => cache.reorganize().expect("memory"),
             6 => {
-                cache.purge(i64::try_from(time).unwrap_or(0));
+                cache.purge(i64::try_from(time).unwrap_or(0)).expect("memory");
             }
             _ => cache.reuse(),
         }

@@ -46,17 +46,24 @@ impl Journal {
 
     /// Adds a line for the log. Text is bytes: names of instances need not be UTF-8.
     pub fn notify(&mut self, level: Level, text: impl Into<Vec<u8>>) {
-        self.messages.push(Message::Notify(level, text.into()));
+        self.push(Message::Notify(level, text.into()));
     }
 
     /// Adds a line of debug output, without a newline.
     pub fn debug(&mut self, text: impl Into<Vec<u8>>) {
-        self.messages.push(Message::Debug(text.into()));
+        self.push(Message::Debug(text.into()));
     }
 
     /// Adds debug output for stderr; `text` brings its own newline.
     pub fn trace(&mut self, text: impl Into<Vec<u8>>) {
-        self.messages.push(Message::Trace(text.into()));
+        self.push(Message::Trace(text.into()));
+    }
+
+    /// Without memory the message is lost, not the process.
+    fn push(&mut self, message: Message) {
+        if self.messages.try_reserve(1).is_ok() {
+            self.messages.push(message);
+        }
     }
 
     /// Whether nothing was said.

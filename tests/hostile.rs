@@ -141,3 +141,16 @@ fn memory_runs_out() {
     let outcome = run::run(Path::new("/usr/bin/env"), &args, Library::Ours, &directory, limit);
     println!("{}", expect_success(&outcome));
 }
+
+/// Each allocation of a call on a cache in turn fails: `-ENOMEM` and an unchanged cache, or the usual answer. Nothing
+/// else, and no end of the process (CACHE-21, CACHE-62, CACHE-71, CACHE-90).
+#[test]
+fn memory_runs_out_in_caches() {
+    let (program, preload) = (program("cache_memory"), program("fail_malloc"));
+    let preload = format!("LD_PRELOAD={}", preload.display());
+    let directory = profile_dir().join("test-run/hostile/cache_memory");
+    let args = [preload.as_str(), program.to_str().expect("a path in UTF-8")];
+    let limit = Duration::from_secs(60);
+    let outcome = run::run(Path::new("/usr/bin/env"), &args, Library::Ours, &directory, limit);
+    println!("{}", expect_success(&outcome));
+}

@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::entry::State;
-use super::{Cache, Mode};
+use super::entry::{Entry, State};
+use super::{Cache, Mode, room};
 use crate::error::{Error, Result};
 
 impl<T: Copy> Cache<T> {
@@ -24,40 +24,56 @@ impl<T: Copy> Cache<T> {
     }
 
     fn set_all(&mut self, from: State, to: State) {
-        for (_, entry) in self.slab.iter_mut().filter(|(_, entry)| entry.state == from) {
-            entry.state = to;
-            self.changes += 1;
-        }
+        let mut changed = 0;
+        self.slab.for_each(|entry| {
+            if entry.state == from {
+                entry.state = to;
+                changed += 1;
+            }
+        });
+        self.changes += changed;
     }
 
     /// Culls all instances; returns how many (CACHE-22).
     pub fn cull_all(&mut self) -> usize {
-        let live = self.slab.iter().filter(|(_, entry)| entry.is_live());
-        let slots: Vec<u32> = live.map(|(slot, _)| slot).collect();
-        for slot in &slots {
-            self.set_state(*slot, State::Empty);
+        let culled = self.active + self.inactive;
+        for slot in 0..self.slab.len() {
+            if self.slab.get(slot).is_live() {
+                self.set_state(slot, State::Empty);
+            }
         }
-        self.instances_dirty |= !slots.is_empty();
-        slots.len()
+        self.instances_dirty |= culled > 0;
+        culled
     }
 
     /// Culls what was written before `limit` and not stored since (CACHE-62). Returns how many, and what was attached
     /// to them, in ascending order of ids (CACHE-63).
-    pub fn purge(&mut self, limit: i64) -> (usize, Vec<T>) {
-        let slab = &self.slab;
-        let aged = |slot: &u32| {
-            let entry = slab.get(*slot);
-            entry.is_live() && entry.stamp != 0 && entry.stamp < limit
-        };
-        let places = self.order.places(slab).iter().map(|place| place.slot);
-        let slots: Vec<u32> = places.filter(aged).collect();
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing was culled.
+    pub fn purge(&mut self, limit: i64) -> Result<(usize, Vec<T>)> {
         let mut attached = Vec::new();
-        for slot in &slots {
-            self.set_state(*slot, State::Empty);
-            attached.extend(self.slab.get_mut(*slot).private.take());
+        // Agents purge much more often than there is something to purge.
+        if limit <= self.oldest {
+            return Ok((0, attached));
         }
-        self.instances_dirty |= !slots.is_empty();
-        (slots.len(), attached)
+        let aged = |entry: &Entry<T>| entry.is_live() && entry.stamp != 0 && entry.stamp < limit;
+        let count = self.slab.iter().filter(|(_, entry)| aged(entry)).count();
+        room(&mut attached, count)?;
+        let mut oldest = i64::MAX;
+        for at in 0..self.order.places(&self.slab).len() {
+            let slot = self.order.places(&self.slab)[at].slot;
+            let entry = self.slab.get_mut(slot);
+            if aged(entry) {
+                attached.extend(entry.private.take());
+                self.set_state(slot, State::Empty);
+            } else if entry.is_live() && entry.stamp != 0 {
+                oldest = oldest.min(entry.stamp);
+            }
+        }
+        self.oldest = oldest;
+        self.instances_dirty |= count > 0;
+        Ok((count, attached))
     }
 
     /// Lets ids be used again (CACHE-24).

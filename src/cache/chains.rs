@@ -8,38 +8,61 @@
 #![forbid(unsafe_code)]
 
 use super::entry::State;
-use super::{CULLED_KEPT, Cache};
+use super::{CULLED_KEPT, Cache, room};
+use crate::error::Result;
 
 const NONE: u32 = u32::MAX;
 
 impl<T: Copy> Cache<T> {
-    /// Grows the tables if the entry that was just counted is due to, and reclaims what was culled (CACHE-80).
-    pub(super) fn grow(&mut self) {
-        if u64::from(self.inserted) > 4 * u64::from(self.chains) {
+    /// Grows the tables if the entry that is counted next is due to, and reclaims what was culled (CACHE-80).
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing has changed.
+    pub(super) fn grow(&mut self) -> Result<()> {
+        if u64::from(self.inserted) >= 4 * u64::from(self.chains) {
+            self.reorder(true)?;
             self.chains *= 2;
-            self.reorder(true);
         } else if self.empty > CULLED_KEPT && self.empty > self.active + self.inactive {
-            self.reorder(false);
+            self.reorder(false)?;
         }
+        Ok(())
     }
 
     /// Frees all culled entries (CACHE-36).
-    pub fn reorganize(&mut self) {
-        self.reorder(false);
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing has changed.
+    pub fn reorganize(&mut self) -> Result<()> {
+        self.reorder(false)
     }
 
     /// Slots in the order of the chains, front first.
-    pub(super) fn chained(&self) -> Vec<u32> {
-        let mut slots = vec![NONE; self.sequence as usize];
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn chained(&self) -> Result<Vec<u32>> {
+        let mut slots = Vec::new();
+        let len = self.sequence as usize;
+        room(&mut slots, len)?;
+        slots.resize(len, NONE);
         for (slot, entry) in self.slab.iter() {
-            slots[entry.sequence as usize] = slot;
+            slots[len - 1 - entry.sequence as usize] = slot;
         }
-        slots.into_iter().rev().filter(|slot| *slot != NONE).collect()
+        slots.retain(|slot| *slot != NONE);
+        Ok(slots)
     }
 
     /// The C library's reorder step, after all chains were turned round or not.
-    fn reorder(&mut self, turn: bool) {
-        let mut slots = self.chained();
+    fn reorder(&mut self, turn: bool) -> Result<()> {
+        if self.active == self.sequence as usize {
+            // Nothing drops out or moves: the usual case while a domain is filled.
+            let last = self.sequence.wrapping_sub(1);
+            if turn {
+                self.slab.for_each(|entry| entry.sequence = last - entry.sequence);
+            }
+            return Ok(());
+        }
+        let mut slots = self.chained()?;
         if turn {
             slots.reverse();
         }
@@ -59,6 +82,7 @@ impl<T: Copy> Cache<T> {
                 break;
             }
         }
+        Ok(())
     }
 
     /// Unlists and frees the culled entries.
@@ -68,12 +92,13 @@ impl<T: Copy> Cache<T> {
         }
         let slab = &self.slab;
         self.order.retain(|place| slab.get(place.slot).state != State::Empty);
-        let culled = self.slab.iter().filter(|(_, entry)| entry.state == State::Empty);
-        let culled: Vec<(u32, u32)> = culled.map(|(slot, entry)| (slot, entry.id)).collect();
-        for (slot, id) in culled {
-            self.ids.remove(id, slot);
-            self.lowest = self.lowest.min(id);
-            self.slab.remove(slot);
+        for slot in 0..self.slab.len() {
+            let entry = self.slab.get(slot);
+            if entry.state == State::Empty {
+                self.ids.remove(entry.id, slot);
+                self.lowest = self.lowest.min(entry.id);
+                self.slab.remove(slot);
+            }
         }
         self.empty = 0;
     }

@@ -4,16 +4,21 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::report::Growing;
+
 /// A temporary file that was not written to for so long has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// Makes `content` the content of the file, and flushes it to the disk first if `durable`.
+/// What writes the content of a file; it is called once.
+type Content<'c> = &'c mut dyn FnMut(&mut File) -> io::Result<()>;
+
+/// Gives the file the content that `content` writes, and flushes it to the disk first if `durable`.
 ///
 /// An existing file keeps mode and owner, and is written in place where it cannot be replaced: when it has several
 /// names, is no regular file, belongs to somebody whom we cannot give a file to, or its directory is not ours to
@@ -21,26 +26,33 @@ const ABANDONED: Duration = Duration::from_secs(600);
 ///
 /// # Errors
 /// What the system says; the old file is as it was, unless it had to be written in place.
-pub(super) fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()> {
-    // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to open().
-    let target = fs::canonicalize(path);
-    let dangling = target.is_err() && path.symlink_metadata().is_ok();
-    let target = target.unwrap_or_else(|_| path.to_owned());
-    let old = match fs::metadata(&target) {
+pub(super) fn write(path: &Path, durable: bool, content: Content<'_>) -> io::Result<()> {
+    let old = match path.symlink_metadata() {
+        Ok(old) if old.is_symlink() => {
+            // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to open().
+            let target = fs::canonicalize(path);
+            let Ok(target) = target else {
+                return in_place(path, durable, content);
+            };
+            let old = fs::metadata(&target)?;
+            return replace(&target, Some(&old), durable, content);
+        }
         Ok(old) => Some(old),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    if let Some(old) = &old {
+    replace(path, old.as_ref(), durable, content)
+}
+
+/// [`write`] for a file that is no symbolic link.
+fn replace(target: &Path, old: Option<&Metadata>, durable: bool, content: Content<'_>) -> io::Result<()> {
+    if let Some(old) = old {
         if !old.is_file() || old.nlink() > 1 {
-            return in_place(&target, content, durable);
+            return in_place(target, durable, content);
         }
-        OpenOptions::new().write(true).open(&target)?;
+        OpenOptions::new().write(true).open(target)?;
     }
-    if dangling {
-        return in_place(&target, content, durable);
-    }
-    let (temporary, mut file) = match create_beside(&target, old.is_some()) {
+    let (temporary, mut file) = match create_beside(target, old.is_some()) {
         Ok(made) => made,
         // Only where the directory is closed to us: on a full disk this would lose the old file.
         Err(error)
@@ -49,17 +61,16 @@ pub(super) fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()
                 ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
             ) =>
         {
-            return in_place(&target, content, durable);
+            return in_place(target, durable, content);
         }
         Err(error) => return Err(error),
     };
-    let result = fill(&mut file, content, old.as_ref(), durable);
+    let result = fill(&mut file, old, durable, content);
     if let Ok(true) = result {
-        let renamed = fs::rename(&temporary, &target);
+        let renamed = fs::rename(&temporary, target);
         if renamed.is_ok() {
             if durable {
-                flush_directory(&target);
-                sweep(&target);
+                flush_directory(target);
             }
             return Ok(());
         }
@@ -69,16 +80,22 @@ pub(super) fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()
     let _ = fs::remove_file(&temporary);
     match result {
         Err(error) => Err(error),
-        Ok(_) => in_place(&target, content, durable),
+        Ok(_) => in_place(target, durable, content),
     }
 }
 
-/// How all temporary names for a file begin.
-fn temporary_prefix(target: &Path) -> OsString {
-    let mut prefix = OsString::from(".");
-    prefix.push(target.file_name().unwrap_or_default());
-    prefix.push(".tmp-");
-    prefix
+/// The name of a temporary file beside this one: what they all begin with, and `rest`.
+fn temporary(target: &Path, rest: std::fmt::Arguments<'_>) -> io::Result<PathBuf> {
+    let mut name = Growing::default();
+    if let Some(directory) = target.parent() {
+        name.push(directory.as_os_str().as_bytes());
+        name.push(b"/");
+    }
+    name.push(b".");
+    name.push(target.file_name().unwrap_or_default().as_bytes());
+    name.show(format_args!(".tmp-{rest}"));
+    let name = name.whole().ok_or_else(|| io::Error::from_raw_os_error(12))?;
+    Ok(OsString::from_vec(name).into())
 }
 
 /// A new file in the same directory. Until it has its owner, the successor of an old file is for us alone.
@@ -93,9 +110,8 @@ fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
-        let mut name = temporary_prefix(target);
-        name.push(format!("{}-{}", std::process::id(), now.as_nanos() + attempt));
-        let temporary = target.with_file_name(name);
+        let number = now.as_nanos() + attempt;
+        let temporary = temporary(target, format_args!("{}-{number}", std::process::id()))?;
         match options.open(&temporary) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
@@ -106,8 +122,12 @@ fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
 }
 
 /// Removes what agents that were killed while they wrote this file have left behind.
-fn sweep(target: &Path) {
-    let prefix = temporary_prefix(target);
+pub(super) fn sweep(path: &Path) {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let Ok(prefix) = temporary(&target, format_args!("")) else {
+        return;
+    };
+    let prefix = prefix.file_name().unwrap_or_default();
     let entries = target.parent().and_then(|directory| fs::read_dir(directory).ok());
     for entry in entries.into_iter().flatten().flatten() {
         if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
@@ -122,7 +142,7 @@ fn sweep(target: &Path) {
 }
 
 /// Writes the new file; `false` when it cannot have the owner of the old one.
-fn fill(file: &mut File, content: &[u8], old: Option<&Metadata>, durable: bool) -> io::Result<bool> {
+fn fill(file: &mut File, old: Option<&Metadata>, durable: bool, content: Content<'_>) -> io::Result<bool> {
     if let Some(old) = old {
         let new = file.metadata()?;
         let same = (old.uid(), old.gid()) == (new.uid(), new.gid());
@@ -132,7 +152,7 @@ fn fill(file: &mut File, content: &[u8], old: Option<&Metadata>, durable: bool) 
         // After the owner: changing that may clear bits of the mode.
         file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
     }
-    file.write_all(content)?;
+    content(file)?;
     if durable {
         file.sync_all()?;
     }
@@ -147,14 +167,14 @@ fn flush_directory(target: &Path) {
 }
 
 /// Writes over the file itself.
-fn in_place(target: &Path, content: &[u8], durable: bool) -> io::Result<()> {
+fn in_place(target: &Path, durable: bool, content: Content<'_>) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o666)
         .open(target)?;
-    file.write_all(content)?;
+    content(&mut file)?;
     if durable && file.metadata()?.is_file() {
         file.sync_all()?;
     }
@@ -164,7 +184,12 @@ fn in_place(target: &Path, content: &[u8], durable: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::unix::fs::symlink;
+
+    fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()> {
+        super::write(path, durable, &mut |file| file.write_all(content))
+    }
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).expect("a directory").flatten();
@@ -214,6 +239,7 @@ mod tests {
             }
         }
         write(&file, b"one", true).expect("new");
+        sweep(&file);
         assert_eq!(
             names(directory.path()),
             [".1.2.tmp-8-8", ".1.23.tmp-7-7", "1.2", "1.2.tmp-7-7"]

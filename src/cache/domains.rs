@@ -4,7 +4,8 @@
 
 use hashbrown::HashTable;
 
-use super::{Cache, spread};
+use super::hash::spread;
+use super::{Cache, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 
@@ -35,10 +36,14 @@ impl<T: Copy> Caches<T> {
         }
     }
 
+    /// Whether this is the cache that was used last.
+    #[inline]
+    fn is_last(&self, indom: InDom) -> bool {
+        self.list.get(self.last).is_some_and(|cache| cache.indom == indom)
+    }
+
+    #[inline(never)]
     fn find(&mut self, indom: InDom) -> Option<usize> {
-        if self.list.get(self.last).is_some_and(|cache| cache.indom == indom) {
-            return Some(self.last);
-        }
         let at = self.index.find(spread(indom.0), |item| item.0 == indom)?.1;
         self.last = at;
         Some(at)
@@ -47,28 +52,38 @@ impl<T: Copy> Caches<T> {
     /// The cache of a domain, if there is one (CACHE-34).
     #[inline]
     pub fn get(&mut self, indom: InDom) -> Option<&mut Cache<T>> {
-        let at = self.find(indom)?;
-        self.list.get_mut(at)
+        if !self.is_last(indom) {
+            self.find(indom)?;
+        }
+        self.list.get_mut(self.last)
     }
 
     /// The cache of a domain, made if there is none (CACHE-5).
     ///
     /// # Errors
-    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6).
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
     #[inline]
     pub fn open(&mut self, indom: InDom) -> Result<&mut Cache<T>> {
-        let at = match self.find(indom) {
-            Some(at) => at,
-            None if indom.is_null() => return Err(Error::INDOM),
-            None => {
-                let at = self.list.len();
-                self.list.push(Cache::new(indom));
-                self.index
-                    .insert_unique(spread(indom.0), (indom, at), |item| spread(item.0.0));
-                at
-            }
-        };
-        Ok(&mut self.list[at])
+        if !self.is_last(indom) && self.find(indom).is_none() {
+            self.make(indom)?;
+        }
+        Ok(&mut self.list[self.last])
+    }
+
+    /// Makes a cache.
+    #[cold]
+    fn make(&mut self, indom: InDom) -> Result<()> {
+        if indom.is_null() {
+            return Err(Error::INDOM);
+        }
+        // The first one has no room beside it: an agent that is unloaded leaves it behind.
+        room(&mut self.list, 1)?;
+        let rehash = |item: &(InDom, usize)| spread(item.0.0);
+        self.index.try_reserve(1, rehash).map_err(|_| Error::NOMEM)?;
+        self.last = self.list.len();
+        self.index.insert_unique(spread(indom.0), (indom, self.last), rehash);
+        self.list.push(Cache::new(indom));
+        Ok(())
     }
 
     /// All caches, the newest first.

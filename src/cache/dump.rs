@@ -3,85 +3,91 @@
 #![forbid(unsafe_code)]
 
 use std::fmt::Pointer;
-use std::io::Write;
 
 use super::entry::{Entry, State};
-use super::{Cache, jenkins, shown};
+use super::report::{Growing, Key};
+use super::{Cache, jenkins, room};
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// The dump, with the hash chains if they are wanted.
+    /// The dump, with the hash chains if they are wanted; it ends where there is no memory for more.
     pub fn dump(&mut self, chains: bool) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = Growing::default();
         let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);
-        self.order.places(&self.slab);
-        // Writing into memory cannot fail.
-        let _ = writeln!(
-            out,
-            "pmdaCacheDump: indom {}: nentry={} ins_mode={} hstate={dirty} hsize={}",
-            self.indom, self.inserted, self.mode as u8, self.chains
-        );
+        let (mode, hsize) = (self.mode as u8, self.chains);
+        out.show(format_args!(
+            "pmdaCacheDump: indom {}: nentry={} ins_mode={mode} hstate={dirty} hsize={hsize}\n",
+            self.indom, self.inserted
+        ));
         for place in self.order.places(&self.slab) {
             let entry = self.slab.get(place.slot);
             let state = match entry.state {
                 State::Active => "active",
                 State::Inactive => "inactive",
                 State::Empty | State::Free => {
-                    let _ = writeln!(out, "({:10}) {:>8}", entry.id, "empty");
+                    out.show(format_args!("({:10}) {:>8}\n", entry.id, "empty"));
                     continue;
                 }
             };
-            let private = entry
-                .private
-                .map_or_else(|| "(nil)".to_owned(), |private| format!("{private:p}"));
-            let _ = write!(out, " {:10}  {state:>8} {private} ", entry.id);
-            out.extend_from_slice(entry.name());
+            out.show(format_args!(" {:10}  {state:>8} ", entry.id));
+            match entry.private {
+                Some(private) => out.show(format_args!("{private:p} ")),
+                None => out.push(b"(nil) "),
+            }
+            out.push(entry.name());
             if entry.name().len() > entry.short as usize {
-                let _ = write!(out, " [match len={}]", entry.short);
+                out.show(format_args!(" [match len={}]", entry.short));
             }
-            if entry.key != 0 {
-                let _ = write!(out, " {}", shown(self.keys.get(entry.key)));
+            let key = self.keys.get(place.slot);
+            if !key.is_empty() {
+                out.show(format_args!(" {}", Key(key)));
             }
-            out.push(b'\n');
+            out.push(b"\n");
         }
         if chains {
             self.dump_chains(&mut out);
         }
-        out
+        out.so_far()
     }
 
-    fn dump_chains(&self, out: &mut Vec<u8>) {
+    fn dump_chains(&self, out: &mut Growing) {
         if self.attempts.iter().any(|count| *count != 0) {
-            out.extend_from_slice(b"pmdaCacheStoreKey hash stats ...\n");
+            out.push(b"pmdaCacheStoreKey hash stats ...\n");
         }
         for (attempt, count) in self.attempts.iter().enumerate().filter(|(_, count)| **count != 0) {
-            let _ = match attempt {
-                0 => writeln!(out, "hash once: {count} times"),
-                _ => writeln!(out, "{} hash attempts: {count} times", attempt + 1),
-            };
+            match attempt {
+                0 => out.show(format_args!("hash once: {count} times\n")),
+                _ => out.show(format_args!("{} hash attempts: {count} times\n", attempt + 1)),
+            }
         }
-        let slots = self.chained();
-        self.dump_table(out, "inst", &slots, |entry| entry.id);
-        self.dump_table(out, "name", &slots, |entry| jenkins::hash(entry.short_name(), 0));
+        if let Ok(slots) = self.chained() {
+            self.dump_table(out, "inst", &slots, |entry| entry.id);
+            self.dump_table(out, "name", &slots, |entry| jenkins::hash(entry.short_name(), 0));
+        }
     }
 
-    fn dump_table(&self, out: &mut Vec<u8>, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
-        let mut chains = vec![Vec::new(); self.chains as usize];
-        for slot in slots {
-            let entry = self.slab.get(*slot);
-            chains[(hash(entry) & (self.chains - 1)) as usize].push(entry);
+    fn dump_table(&self, out: &mut Growing, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
+        // Chain, place in the chain, slot.
+        let mut places = Vec::new();
+        if room(&mut places, slots.len()).is_err() {
+            return;
         }
-        let _ = writeln!(out, "{title} hash");
-        for (number, chain) in chains.iter().enumerate() {
-            let _ = write!(out, " [{number:03}]");
-            for entry in chain {
+        let chain = |slot: u32| hash(self.slab.get(slot)) & (self.chains - 1);
+        places.extend(slots.iter().enumerate().map(|(at, slot)| (chain(*slot), at, *slot)));
+        places.sort_unstable();
+        let mut places = places.into_iter().peekable();
+        out.show(format_args!("{title} hash\n"));
+        for number in 0..self.chains {
+            out.show(format_args!(" [{number:03}]"));
+            while let Some((_, _, slot)) = places.next_if(|place| place.0 == number) {
+                let entry = self.slab.get(slot);
                 let mark = match entry.state {
                     State::Empty => "E",
                     State::Inactive => "I",
                     State::Active | State::Free => "",
                 };
-                let _ = write!(out, " -> {}{mark}", entry.id);
+                out.show(format_args!(" -> {}{mark}", entry.id));
             }
-            out.push(b'\n');
+            out.push(b"\n");
         }
     }
 }

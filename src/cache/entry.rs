@@ -2,6 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::room;
+use super::text::Text;
+use crate::error::Result;
+
 /// What is known of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -16,48 +20,11 @@ pub enum State {
     Inactive = 9,
 }
 
-/// Names that are not longer are kept in the entry itself.
-const INLINE: usize = 21;
-
-/// A name with a NUL behind it, at one address for as long as the entry lives (CACHE-25).
-#[derive(Debug)]
-pub(super) enum Name {
-    Inline(u8, [u8; INLINE + 1]),
-    Heap(Box<[u8]>),
-}
-
-impl Name {
-    const NONE: Name = Name::Inline(0, [0; INLINE + 1]);
-
-    pub(super) fn new(text: &[u8]) -> Name {
-        match u8::try_from(text.len()) {
-            Ok(length) if text.len() <= INLINE => {
-                let mut bytes = [0; INLINE + 1];
-                bytes[..text.len()].copy_from_slice(text);
-                Name::Inline(length, bytes)
-            }
-            _ => {
-                let mut bytes = Vec::with_capacity(text.len() + 1);
-                bytes.extend_from_slice(text);
-                bytes.push(0);
-                Name::Heap(bytes.into_boxed_slice())
-            }
-        }
-    }
-
-    /// The name with its NUL.
-    pub(super) fn terminated(&self) -> &[u8] {
-        match self {
-            Name::Inline(length, bytes) => &bytes[..=usize::from(*length)],
-            Name::Heap(bytes) => bytes,
-        }
-    }
-}
-
 /// One instance (CACHE-2): 64 bytes when `T` is a pointer.
 #[derive(Debug)]
 pub(super) struct Entry<T> {
-    pub(super) name: Name,
+    /// At one address for as long as the entry lives (CACHE-25).
+    pub(super) name: Text,
     /// What the agent attached; never looked at here.
     pub(super) private: Option<T>,
     /// When the instance was written after it had been active, in seconds; 0 = not yet.
@@ -65,8 +32,8 @@ pub(super) struct Entry<T> {
     pub(super) id: u32,
     /// Length of the part of the name that identifies the instance (CACHE-4).
     pub(super) short: u32,
-    /// The place of the key in [`super::keys::Keys`], 0 for none.
-    pub(super) key: u32,
+    /// Hash of that part.
+    pub(super) hash: u32,
     /// Newer places in C's hash chains have greater numbers (see `chains`).
     pub(super) sequence: u32,
     pub(super) state: State,
@@ -74,7 +41,7 @@ pub(super) struct Entry<T> {
 
 impl<T> Entry<T> {
     pub(super) fn name(&self) -> &[u8] {
-        self.name.terminated().split_last().map_or(&[], |(_, name)| name)
+        self.name.bytes()
     }
 
     pub(super) fn short_name(&self) -> &[u8] {
@@ -86,14 +53,21 @@ impl<T> Entry<T> {
     }
 }
 
-/// Number of slots of the first chunk, as a power of two; each chunk is twice as long as the one before it.
+/// Number of slots of the first chunks, as a power of two.
 const FIRST: u32 = 3;
+
+/// Number of chunks of one length, as a power of two; those that follow are twice as long. So about an eighth of the
+/// slots is unused at most, and few chunks hold any number of slots.
+const SAME: u32 = 3;
+
+const NONE: u32 = u32::MAX;
 
 /// The entries, in chunks that are never moved: pointers to names stay valid.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     chunks: Vec<Vec<Entry<T>>>,
-    free: Vec<u32>,
+    /// The slot that was given back last; its id is the one that was given back before, and so on.
+    free: u32,
     /// Slots that were ever used.
     len: u32,
 }
@@ -102,39 +76,72 @@ impl<T> Slab<T> {
     pub(super) const fn new() -> Slab<T> {
         Slab {
             chunks: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
             len: 0,
         }
     }
 
     /// Chunk and place in it.
+    #[inline]
     fn place(slot: u32) -> (usize, usize) {
-        let place = slot + (1 << FIRST);
-        let top = place.ilog2();
-        ((top - FIRST) as usize, (place - (1 << top)) as usize)
+        let place = slot + (1 << (FIRST + SAME));
+        let size = place.ilog2() - SAME;
+        let chunk = ((size - FIRST) << SAME) + (place >> size) - (1 << SAME);
+        (chunk as usize, (place & ((1 << size) - 1)) as usize)
     }
 
+    #[inline]
     pub(super) fn get(&self, slot: u32) -> &Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
         &self.chunks[chunk][place]
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
         &mut self.chunks[chunk][place]
     }
 
-    /// Takes a slot for `entry`.
+    /// As [`Slab::get_mut`], for a slot that may not be there.
+    #[inline]
+    pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {
+        let (chunk, place) = Slab::<T>::place(slot);
+        self.chunks.get_mut(chunk)?.get_mut(place)
+    }
+
+    /// Number of slots, free ones among them.
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Makes sure that the next [`Slab::insert`] has a slot.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn reserve(&mut self) -> Result<()> {
+        let (chunk, _) = Slab::<T>::place(self.len);
+        if self.free != NONE || chunk < self.chunks.len() {
+            return Ok(());
+        }
+        room(&mut self.chunks, 1)?;
+        let mut new = Vec::new();
+        room(&mut new, 1 << (FIRST as usize + (chunk >> SAME)))?;
+        self.chunks.push(new);
+        Ok(())
+    }
+
+    /// Takes a slot for `entry`; there is one, see [`Slab::reserve`].
     pub(super) fn insert(&mut self, entry: Entry<T>) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            *self.get_mut(slot) = entry;
+        if self.free != NONE {
+            let slot = self.free;
+            let place = self.get_mut(slot);
+            let next = place.id;
+            *place = entry;
+            self.free = next;
             return slot;
         }
         let slot = self.len;
         let (chunk, _) = Slab::<T>::place(slot);
-        if chunk == self.chunks.len() {
-            self.chunks.push(Vec::with_capacity(1 << (FIRST as usize + chunk)));
-        }
         self.chunks[chunk].push(entry);
         self.len += 1;
         slot
@@ -142,11 +149,13 @@ impl<T> Slab<T> {
 
     /// Gives a slot back; the name is gone.
     pub(super) fn remove(&mut self, slot: u32) {
+        let next = self.free;
         let entry = self.get_mut(slot);
         entry.state = State::Free;
-        entry.name = Name::NONE;
+        entry.name = Text::EMPTY;
         entry.private = None;
-        self.free.push(slot);
+        entry.id = next;
+        self.free = slot;
     }
 
     /// All entries with their slots, in no order that means anything.
@@ -155,10 +164,13 @@ impl<T> Slab<T> {
         entries.filter(|(_, entry)| entry.state != State::Free)
     }
 
-    /// As [`Slab::iter`], to change them.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Entry<T>)> {
-        let entries = (0..self.len).zip(self.chunks.iter_mut().flatten());
-        entries.filter(|(_, entry)| entry.state != State::Free)
+    /// Works on all entries, in no order that means anything.
+    pub(super) fn for_each(&mut self, mut work: impl FnMut(&mut Entry<T>)) {
+        for chunk in &mut self.chunks {
+            for entry in chunk.iter_mut().filter(|entry| entry.state != State::Free) {
+                work(entry);
+            }
+        }
     }
 }
 
@@ -170,29 +182,53 @@ mod tests {
     #[test]
     fn entries_stay_where_they_are() {
         let entry = |name: &str| Entry::<usize> {
-            name: Name::new(name.as_bytes()),
+            name: Text::new(name.as_bytes()).expect("memory"),
             private: None,
             stamp: 0,
             id: 0,
             short: 0,
-            key: 0,
+            hash: 0,
             sequence: 0,
             state: State::Active,
         };
+        let insert = |slab: &mut Slab<usize>, name: &str| {
+            slab.reserve().expect("memory");
+            slab.insert(entry(name))
+        };
         let mut slab = Slab::new();
         let names: Vec<String> = (0..5000).map(|n| "x".repeat(n % 40)).collect();
-        let slots: Vec<u32> = names.iter().map(|name| slab.insert(entry(name))).collect();
+        let slots: Vec<u32> = names.iter().map(|name| insert(&mut slab, name)).collect();
         let first = slab.get(slots[3]).name().as_ptr();
         for name in &names {
-            slab.insert(entry(name));
+            insert(&mut slab, name);
         }
         assert_eq!(slab.get(slots[3]).name().as_ptr(), first);
         for (slot, name) in slots.iter().zip(&names) {
             assert_eq!(slab.get(*slot).name(), name.as_bytes());
             assert_eq!(slab.get(*slot).name.terminated().last(), Some(&0));
         }
-        slab.remove(slots[7]);
-        assert_eq!(slab.insert(entry("again")), slots[7]);
+        for slot in [slots[7], slots[9]] {
+            slab.remove(slot);
+        }
+        assert_eq!(insert(&mut slab, "again"), slots[9]);
+        assert_eq!(insert(&mut slab, "again"), slots[7]);
+        assert_eq!(insert(&mut slab, "new"), 10_000);
+        assert!(slab.guess(10_001).is_none() && slab.guess(1 << 31).is_none());
         assert!(size_of::<Entry<std::ptr::NonNull<u8>>>() <= 64);
+    }
+
+    /// DEF-14: the slots that are not used are few at any size.
+    #[test]
+    fn little_is_unused() {
+        let lengths = |chunk: usize| 1 << (FIRST as usize + (chunk >> SAME));
+        let (mut next, mut chunk) = (0, 0);
+        while next < 1 << 20 {
+            assert_eq!(Slab::<u8>::place(next), (chunk, 0));
+            let length: u32 = lengths(chunk);
+            assert_eq!(Slab::<u8>::place(next + length - 1), (chunk, length as usize - 1));
+            assert!(length <= 8 + next / 8);
+            next += length;
+            chunk += 1;
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::{MAXIMUM, Mode};
+use super::text::Text;
+use super::{MAXIMUM, Mode, room, scan};
+use crate::error::Result;
 
 /// The first line (CACHE-91).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,13 +14,35 @@ pub(super) struct Header {
 }
 
 /// One instance (CACHE-92).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record<'l> {
     pub(super) id: u32,
     pub(super) stamp: i64,
-    /// Empty for none.
-    pub(super) key: Vec<u8>,
+    /// Pairs of hexadecimal digits; empty for no key.
+    pub(super) key: &'l [u8],
     pub(super) name: &'l [u8],
+}
+
+impl Record<'_> {
+    /// Puts the bytes of the key into `bytes`.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn decode_key(&self, bytes: &mut Vec<u8>) -> Result<()> {
+        bytes.clear();
+        room(bytes, self.key.len() / 2)?;
+        let pairs = self.key.chunks_exact(2);
+        bytes.extend(pairs.map(|pair| digit(pair[0]) << 4 | digit(pair[1])));
+        Ok(())
+    }
+}
+
+/// The value of a hexadecimal digit.
+fn digit(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
 }
 
 fn is_space(byte: u8) -> bool {
@@ -77,7 +101,7 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     let rest = skip_space(rest);
     let (stamp, rest) = digits(rest, i64::MAX)?;
     let rest = skip_space(rest);
-    let (key, name) = key(rest).map_or((Vec::new(), rest), |(key, rest)| (key, skip_space(rest)));
+    let (key, name) = key(rest).map_or((&[][..], rest), |(key, rest)| (key, skip_space(rest)));
     Some(Record {
         id: u32::try_from(id).ok()?,
         stamp,
@@ -88,47 +112,43 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
 
 /// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9), except for the empty
 /// key in front of a name that begins with a bracket ([`write_record`]).
-fn key(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"[")?;
-    let end = text.iter().position(|byte| *byte == b']')?;
+    let end = scan::find(text, b']')?;
     let (digits, rest) = (&text[..end], &text[end + 1..]);
     if digits.is_empty() && rest.first().is_some_and(|byte| is_space(*byte)) && skip_space(rest).starts_with(b"[") {
-        return Some((Vec::new(), rest));
+        return Some((digits, rest));
     }
-    if digits.is_empty() || digits.len() % 2 != 0 || !rest.first().is_none_or(|byte| is_space(*byte)) {
-        return None;
-    }
-    let value = |digit: u8| char::from(digit).to_digit(16);
-    let pairs = digits.chunks_exact(2);
-    let bytes: Option<Vec<u8>> = pairs
-        .map(|pair| u8::try_from(value(pair[0])? * 16 + value(pair[1])?).ok())
-        .collect();
-    Some((bytes?, rest))
+    let is_key = !digits.is_empty() && digits.len() % 2 == 0 && digits.iter().all(u8::is_ascii_hexdigit);
+    (is_key && rest.first().is_none_or(|byte| is_space(*byte))).then_some((digits, rest))
 }
 
 /// Whether a name survives in a file: one line holds it, and there is something to hold (DEF-9).
-pub(super) fn is_savable(name: &[u8]) -> bool {
-    !name.is_empty() && !name.contains(&b'\n')
+#[inline]
+pub(super) fn is_savable(name: &Text) -> bool {
+    !name.bytes().is_empty() && !name.contains(b'\n')
 }
 
 /// Appends the first line.
 pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
     out.extend_from_slice(b"2 ");
-    number(out, header.mode as i64);
+    out.extend_from_slice(Decimal::new(header.mode as i64).digits());
     out.push(b' ');
-    number(out, i64::from(header.maximum));
+    out.extend_from_slice(Decimal::new(i64::from(header.maximum)).digits());
     out.push(b'\n');
 }
 
 /// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key in front where it has
 /// none: it would be read as a key, or as no record at all, and the C library reads it correctly that way as well (DEF-9).
-pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: i64, key: &[u8], name: &[u8]) {
-    number(out, i64::from(id));
+#[inline]
+pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) {
+    out.extend_from_slice(Decimal::new(i64::from(id)).digits());
     out.push(b' ');
-    number(out, stamp);
+    out.extend_from_slice(stamp.digits());
     if !key.is_empty() {
         out.extend_from_slice(b" [");
-        out.extend_from_slice(super::hex(key).as_bytes());
+        let digit = |value: u8| HEX[usize::from(value)];
+        out.extend(key.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
         out.push(b']');
     } else if name.starts_with(b"[") {
         out.extend_from_slice(b" []");
@@ -138,23 +158,39 @@ pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: i64, key: &[u8], n
     out.push(b'\n');
 }
 
-/// Appends a number; millions of them are written, so this goes around the formatting machinery.
-fn number(out: &mut Vec<u8>, value: i64) {
-    let mut buffer = [0; 20];
-    let mut at = buffer.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// A number and its digits; millions of them are written, so this goes around the formatting machinery.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decimal {
+    pub(super) value: i64,
+    text: [u8; 20],
+    start: usize,
+}
+
+impl Decimal {
+    pub(super) fn new(value: i64) -> Decimal {
+        let mut text = [0; 20];
+        let mut start = text.len();
+        let mut rest = value.unsigned_abs();
+        loop {
+            start -= 1;
+            text[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
         }
+        if value < 0 {
+            start -= 1;
+            text[start] = b'-';
+        }
+        Decimal { value, text, start }
     }
-    if value < 0 {
-        out.push(b'-');
+
+    pub(super) fn digits(&self) -> &[u8] {
+        &self.text[self.start..]
     }
-    out.extend_from_slice(&buffer[at..]);
 }
 
 #[cfg(test)]
@@ -194,7 +230,7 @@ mod tests {
                 (
                     r.id,
                     r.stamp,
-                    super::super::hex(&r.key),
+                    String::from_utf8_lossy(r.key).into_owned(),
                     String::from_utf8_lossy(r.name),
                 )
             })
@@ -206,7 +242,7 @@ mod tests {
             ("3 5name", 3, 5, "", "name"),
             ("-5 1 x", 0, 0, "", "-5 1 x"),
             ("01 02 \t x \r", 1, 2, "", "x \r"),
-            ("7 5 [aA0f] one", 7, 5, "aa0f", "one"),
+            ("7 5 [aA0f] one", 7, 5, "aA0f", "one"),
             ("7 5[aa] one", 7, 5, "aa", "one"),
             ("[aa] one", 0, 0, "aa", "one"),
             ("7 5 [aa] [bb] x", 7, 5, "aa", "[bb] x"),
@@ -244,12 +280,11 @@ mod tests {
         for name in ["[aa] x", "[] x", "[]", "[", "[zz", "[aa]x", "[] [] [aa]", "]x"] {
             for key in [&[][..], &[0xbb, 1]] {
                 let mut out = Vec::new();
-                write_record(&mut out, 3, 4, key, name.as_bytes());
+                write_record(&mut out, 3, &Decimal::new(4), key, name.as_bytes());
                 let read = record(out.strip_suffix(b"\n").expect("a line")).expect("a record");
-                assert_eq!(
-                    (read.id, read.stamp, &*read.key, read.name),
-                    (3, 4, key, name.as_bytes())
-                );
+                let mut bytes = Vec::new();
+                read.decode_key(&mut bytes).expect("memory");
+                assert_eq!((read.id, read.stamp, &*bytes, read.name), (3, 4, key, name.as_bytes()));
             }
         }
     }
@@ -258,12 +293,18 @@ mod tests {
     #[test]
     fn round_trip() {
         let mut out = Vec::new();
-        write_record(&mut out, 910_699_166, 1_795_229_386, &[0, 255, 128], b"k");
+        write_record(
+            &mut out,
+            910_699_166,
+            &Decimal::new(1_795_229_386),
+            &[0, 255, 128],
+            b"k",
+        );
         assert_eq!(out, b"910699166 1795229386 [00ff80] k\n");
         let read = record(&out[..out.len() - 1]).expect("a record");
         assert_eq!(
             (read.id, read.stamp, read.key, read.name),
-            (910_699_166, 1_795_229_386, vec![0, 255, 128], &b"k"[..])
+            (910_699_166, 1_795_229_386, &b"00ff80"[..], &b"k"[..])
         );
     }
 }

@@ -4,21 +4,19 @@
 
 use hashbrown::HashTable;
 
+use super::entry::Slab;
+use super::hash::spread;
+use crate::error::{Error, Result};
+
 const NONE: u32 = u32::MAX;
 
 /// Slots by id. Small ids, as automatic allocation makes them, are found with one access (DEF-14).
 #[derive(Debug)]
 pub(super) struct Ids {
     dense: Vec<u32>,
-    /// Id and slot of the ids beyond the array.
-    sparse: HashTable<(u32, u32)>,
+    /// Slots of the ids beyond the array.
+    sparse: HashTable<u32>,
     len: usize,
-}
-
-/// Spreads the bits of an id.
-fn mix(id: u32) -> u64 {
-    let product = u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    product ^ (product >> 32)
 }
 
 impl Ids {
@@ -30,33 +28,51 @@ impl Ids {
         }
     }
 
-    pub(super) fn get(&self, id: u32) -> Option<u32> {
+    #[inline]
+    pub(super) fn get<T>(&self, id: u32, slab: &Slab<T>) -> Option<u32> {
         match self.dense.get(id as usize) {
             Some(slot) => (*slot != NONE).then_some(*slot),
             None if self.sparse.is_empty() => None,
-            None => self
-                .sparse
-                .find(mix(id), |(other, _)| *other == id)
-                .map(|(_, slot)| *slot),
+            None => self.get_sparse(id, slab),
         }
     }
 
-    /// Sets the slot of an id, whether it had one or not.
-    pub(super) fn set(&mut self, id: u32, slot: u32) {
+    #[inline(never)]
+    fn get_sparse<T>(&self, id: u32, slab: &Slab<T>) -> Option<u32> {
+        let same = |slot: &u32| slab.get(*slot).id == id;
+        self.sparse.find(spread(id), same).copied()
+    }
+
+    /// Makes room for an id: the array grows where that pays.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn reserve<T>(&mut self, id: u32, slab: &Slab<T>) -> Result<()> {
         let place = id as usize;
-        if place >= self.dense.len() && place < 8.max(self.len * 2) {
-            self.extend((place + 1).max(self.dense.len() * 2));
+        if place < self.dense.len() {
+            return Ok(());
         }
-        if let Some(old) = self.dense.get_mut(place) {
+        if place < 8.max(self.len * 2) {
+            // A quarter more at least, and not a few places only beside a large table: so this is amortised.
+            return self.extend((place + 1).max(self.dense.len() * 5 / 4).max(self.len / 4), slab);
+        }
+        let rehash = |slot: &u32| spread(slab.get(*slot).id);
+        self.sparse.try_reserve(1, rehash).map_err(|_| Error::NOMEM)
+    }
+
+    /// Sets the slot of an id, whether it had one or not; see [`Ids::reserve`].
+    pub(super) fn set<T>(&mut self, id: u32, slot: u32, slab: &Slab<T>) {
+        if let Some(old) = self.dense.get_mut(id as usize) {
             self.len += usize::from(*old == NONE);
             *old = slot;
             return;
         }
-        let rehash = |(id, _): &(u32, u32)| mix(*id);
-        match self.sparse.entry(mix(id), |(other, _)| *other == id, rehash) {
-            hashbrown::hash_table::Entry::Occupied(mut entry) => entry.get_mut().1 = slot,
+        let same = |slot: &u32| slab.get(*slot).id == id;
+        let rehash = |slot: &u32| spread(slab.get(*slot).id);
+        match self.sparse.entry(spread(id), same, rehash) {
+            hashbrown::hash_table::Entry::Occupied(mut entry) => *entry.get_mut() = slot,
             hashbrown::hash_table::Entry::Vacant(entry) => {
-                entry.insert((id, slot));
+                entry.insert(slot);
                 self.len += 1;
             }
         }
@@ -69,27 +85,32 @@ impl Ids {
                 *old = NONE;
                 self.len -= 1;
             }
-        } else if let Ok(entry) = self.sparse.find_entry(mix(id), |found| *found == (id, slot)) {
+        } else if let Ok(entry) = self.sparse.find_entry(spread(id), |found| *found == slot) {
             entry.remove();
             self.len -= 1;
         }
     }
 
-    /// Makes the array longer, and moves into it what belongs there. It at least doubles, so this is amortised.
-    fn extend(&mut self, length: usize) {
+    /// Makes the array longer, and moves into it what belongs there.
+    fn extend<T>(&mut self, length: usize, slab: &Slab<T>) -> Result<()> {
+        let more = length - self.dense.len();
+        self.dense.try_reserve_exact(more).map_err(|_| Error::NOMEM)?;
         self.dense.resize(length, NONE);
-        if self.sparse.is_empty() {
-            return;
+        if !self.sparse.is_empty() {
+            let dense = &mut self.dense;
+            let id = |slot: u32| slab.get(slot).id as usize;
+            for slot in self.sparse.extract_if(|slot| id(*slot) < length) {
+                dense[id(slot)] = slot;
+            }
         }
-        let dense = &mut self.dense;
-        for (id, slot) in self.sparse.extract_if(|(id, _)| (*id as usize) < length) {
-            dense[id as usize] = slot;
-        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry::{Entry, State};
+    use super::super::text::Text;
     use super::*;
     use std::collections::BTreeMap;
 
@@ -97,18 +118,31 @@ mod tests {
     #[test]
     fn as_a_map() {
         let mut ids = Ids::new();
+        let mut slab = Slab::<u8>::new();
         let mut model = BTreeMap::new();
         let mut seed = 1u32;
-        for slot in 0..20_000 {
+        for number in 0..20_000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let id = match slot % 3 {
-                0 => slot,
+            let id = match number % 3 {
+                0 => number,
                 1 => seed >> 20,
                 _ => seed >> 1,
             };
-            ids.set(id, slot);
+            slab.reserve().expect("memory");
+            let slot = slab.insert(Entry {
+                name: Text::EMPTY,
+                private: None,
+                stamp: 0,
+                id,
+                short: 0,
+                hash: 0,
+                sequence: 0,
+                state: State::Active,
+            });
+            ids.reserve(id, &slab).expect("memory");
+            ids.set(id, slot, &slab);
             model.insert(id, slot);
-            if slot % 5 == 0 {
+            if number % 5 == 0 {
                 ids.remove(id, slot + 1);
                 ids.remove(id, slot);
                 model.remove(&id);
@@ -116,8 +150,8 @@ mod tests {
         }
         assert_eq!(ids.len, model.len());
         for (id, slot) in &model {
-            assert_eq!(ids.get(*id), Some(*slot));
+            assert_eq!(ids.get(*id, &slab), Some(*slot));
         }
-        assert!((0..30_000).all(|id| ids.get(id) == model.get(&id).copied()));
+        assert!((0..30_000).all(|id| ids.get(id, &slab) == model.get(&id).copied()));
     }
 }

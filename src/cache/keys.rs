@@ -1,48 +1,45 @@
-//! The keys of instances: few caches have any, so entries hold only a number (CACHE-56).
+//! The keys of instances, by slot: few caches have any, so they are no part of the entries (CACHE-56).
 
 #![forbid(unsafe_code)]
 
-/// Key bytes by number; 0 is "no key".
+use super::room;
+use super::text::Text;
+use crate::error::Result;
+
+/// Key bytes by slot; without keys it owns no memory.
 #[derive(Debug)]
 pub(super) struct Keys {
-    bytes: Vec<Box<[u8]>>,
-    free: Vec<u32>,
+    cells: Vec<Text>,
 }
 
 impl Keys {
     pub(super) const fn new() -> Keys {
-        Keys {
-            bytes: Vec::new(),
-            free: Vec::new(),
-        }
+        Keys { cells: Vec::new() }
     }
 
-    /// The key with a number; empty for none.
-    pub(super) fn get(&self, number: u32) -> &[u8] {
-        match number.checked_sub(1) {
-            Some(at) => &self.bytes[at as usize],
-            None => &[],
-        }
+    /// The key of the entry in a slot; empty for none.
+    #[inline]
+    pub(super) fn get(&self, slot: u32) -> &[u8] {
+        self.cells.get(slot as usize).map_or(&[], Text::bytes)
     }
 
-    /// Keeps a copy of `key`; an empty one is no key.
-    pub(super) fn insert(&mut self, key: &[u8]) -> u32 {
-        if key.is_empty() {
-            return 0;
-        }
-        if let Some(number) = self.free.pop() {
-            self.bytes[number as usize - 1] = key.into();
-            return number;
-        }
-        self.bytes.push(key.into());
-        u32::try_from(self.bytes.len()).expect("no more keys than instances")
+    /// Makes room for keys in the slots below `end`.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn reserve(&mut self, end: u32) -> Result<()> {
+        let missing = (end as usize).saturating_sub(self.cells.len());
+        room(&mut self.cells, missing)
     }
 
-    /// Frees a key.
-    pub(super) fn remove(&mut self, number: u32) {
-        if number != 0 {
-            self.bytes[number as usize - 1] = Box::default();
-            self.free.push(number);
+    /// Gives a slot a key, or takes it with [`Text::EMPTY`]. There must be room for one that is not empty.
+    pub(super) fn set(&mut self, slot: u32, key: Text) {
+        let slot = slot as usize;
+        while self.cells.len() <= slot && !key.bytes().is_empty() {
+            self.cells.push(Text::EMPTY);
+        }
+        if let Some(cell) = self.cells.get_mut(slot) {
+            *cell = key;
         }
     }
 }

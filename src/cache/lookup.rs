@@ -3,21 +3,48 @@
 #![forbid(unsafe_code)]
 
 use super::entry::{Entry, State};
+use super::hash::{Short, of_key, spread};
 use super::order::Place;
-use super::{Cache, Cursor, Report, hash, join, shown, spread};
+use super::report::{Key, Part};
+use super::{Cache, Cursor, Report};
 use crate::error::{Error, Result};
 
 /// An instance that was found.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit<'c, T> {
+    entry: &'c Entry<T>,
+}
+
+impl<'c, T: Copy> Hit<'c, T> {
     /// Its id.
-    pub id: i32,
+    #[must_use]
+    pub fn id(self) -> i32 {
+        signed(self.entry.id)
+    }
+
     /// Active or inactive.
-    pub state: State,
+    #[must_use]
+    pub fn state(self) -> State {
+        self.entry.state
+    }
+
+    /// The whole name.
+    #[must_use]
+    pub fn name(self) -> &'c [u8] {
+        self.entry.name()
+    }
+
     /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed (CACHE-25).
-    pub name: &'c [u8],
+    #[must_use]
+    pub fn terminated(self) -> &'c [u8] {
+        self.entry.name.terminated()
+    }
+
     /// What the agent attached.
-    pub private: Option<T>,
+    #[must_use]
+    pub fn private(self) -> Option<T> {
+        self.entry.private
+    }
 }
 
 /// How a text fits the name of the entry that has the same short name (CACHE-10).
@@ -43,18 +70,28 @@ pub(super) fn signed(id: u32) -> i32 {
 
 impl<T: Copy> Cache<T> {
     /// The live entry with a short name, and whether the rest fits (CACHE-10).
+    #[inline]
     pub(super) fn find(&self, name: &[u8]) -> Option<Match> {
-        let short = self.short(name);
-        let hash = hash(short);
-        let same = |item: &(u32, u32)| item.0 == hash && self.slab.get(item.1).short_name() == short;
-        let slot = self.names.find(spread(hash), same)?.1;
-        let good = short.len() == name.len() || self.slab.get(slot).name() == name;
+        self.find_short(name, self.short(name))
+    }
+
+    /// [`Cache::find`] where the short name is known.
+    #[inline]
+    pub(super) fn find_short(&self, name: &[u8], short: Short) -> Option<Match> {
+        let text = &name[..short.len];
+        let same = |slot: &u32| {
+            let entry = self.slab.get(*slot);
+            entry.hash == short.hash && entry.short_name() == text
+        };
+        let slot = *self.names.find(spread(short.hash), same)?;
+        let good = short.len == name.len() || self.slab.get(slot).name() == name;
         Some(if good { Match::Good(slot) } else { Match::Bad(slot) })
     }
 
     /// The live entry with an id.
     pub(super) fn find_id(&self, id: u32) -> Option<u32> {
-        self.ids.get(id).filter(|slot| self.slab.get(*slot).is_live())
+        let slot = self.ids.get(id, &self.slab);
+        slot.filter(|slot| self.slab.get(*slot).is_live())
     }
 
     /// The live entry with a key that has the lowest id (CACHE-31); there are several only after a load.
@@ -62,22 +99,11 @@ impl<T: Copy> Cache<T> {
         if key.is_empty() {
             let slab = &self.slab;
             let mut places = self.order.places(slab).iter().map(|place| place.slot);
-            return places.find(|slot| slab.get(*slot).is_live() && slab.get(*slot).key == 0);
+            return places.find(|slot| slab.get(*slot).is_live() && self.keys.get(*slot).is_empty());
         }
-        let hash = hash(key);
-        let same = self.keyed.iter_hash(spread(hash)).filter(|item| item.0 == hash);
-        let entries = same.map(|item| (item.1, self.slab.get(item.1)));
-        let equal = entries.filter(|(_, entry)| self.key(entry) == key);
-        equal.min_by_key(|(_, entry)| entry.id).map(|(slot, _)| slot)
-    }
-
-    fn hit(entry: &Entry<T>) -> Hit<'_, T> {
-        Hit {
-            id: signed(entry.id),
-            state: entry.state,
-            name: entry.name.terminated(),
-            private: entry.private,
-        }
+        let same = self.keyed.iter_hash(spread(of_key(key)));
+        let equal = same.filter(|slot| self.keys.get(**slot) == key);
+        equal.min_by_key(|slot| self.slab.get(**slot).id).copied()
     }
 
     /// The instance with an id (CACHE-30).
@@ -86,21 +112,22 @@ impl<T: Copy> Cache<T> {
     /// `PM_ERR_INST` when there is none.
     #[inline]
     pub fn lookup(&self, id: i32) -> Result<Hit<'_, T>> {
-        let slot = u32::try_from(id).ok().and_then(|id| self.ids.get(id));
+        let slot = u32::try_from(id).ok().and_then(|id| self.ids.get(id, &self.slab));
         let entry = self.slab.get(slot.ok_or(Error::INST)?);
         if !entry.is_live() {
             return Err(Error::INST);
         }
-        Ok(Cache::hit(entry))
+        Ok(Hit { entry })
     }
 
     /// The instance with a name, or a short name (CACHE-10, CACHE-30).
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none; `-EINVAL` when only the short name fits.
+    #[inline]
     pub fn lookup_name(&self, name: &[u8]) -> Result<Hit<'_, T>> {
         match self.find(name) {
-            Some(Match::Good(slot)) => Ok(Cache::hit(self.slab.get(slot))),
+            Some(Match::Good(slot)) => Ok(self.hit(slot)),
             Some(Match::Bad(_)) => Err(Error::INVAL),
             None => Err(Error::INST),
         }
@@ -113,18 +140,23 @@ impl<T: Copy> Cache<T> {
     pub fn lookup_key(&mut self, name: Option<&[u8]>, key: &[u8], report: &mut Report) -> Result<Hit<'_, T>> {
         let effective = if key.is_empty() { name } else { Some(key) };
         if let Some(slot) = effective.and_then(|key| self.find_key(key)) {
-            return Ok(Cache::hit(self.slab.get(slot)));
+            return Ok(self.hit(slot));
         }
-        if report.debug {
-            let text = format!("pmdaCacheLookupKey: indom {}: ", self.indom);
-            let key = shown(effective.unwrap_or(&[]));
-            report.journal.trace(join(&[
-                text.as_bytes(),
-                key.as_bytes(),
-                b": no matching key in cache\n",
-            ]));
-        }
+        report.trace(&[
+            Part::Raw(b"pmdaCacheLookupKey: indom "),
+            Part::Show(&self.indom),
+            Part::Raw(b": "),
+            Part::Show(&Key(effective.unwrap_or_default())),
+            Part::Raw(b": no matching key in cache\n"),
+        ]);
         Err(Error::INST)
+    }
+
+    #[inline]
+    fn hit(&self, slot: u32) -> Hit<'_, T> {
+        Hit {
+            entry: self.slab.get(slot),
+        }
     }
 
     /// Begins a walk (CACHE-35).
@@ -134,10 +166,24 @@ impl<T: Copy> Cache<T> {
     }
 
     /// The next active instance of the walk; `None` at its end (CACHE-35).
+    #[inline]
     pub fn walk(&mut self) -> Option<i32> {
         let Cursor::At(noted, at) = self.cursor else {
             return None;
         };
+        // The usual case: all are active, so that no entry needs to be looked at.
+        if let Some(places) = self.order.ready() {
+            if places.len() == self.active && places.get(at) == Some(&noted) {
+                let next = places.get(at + 1);
+                self.cursor = next.map_or(Cursor::End, |place| Cursor::At(*place, at + 1));
+                return Some(signed(noted.id));
+            }
+        }
+        self.walk_on(noted, at)
+    }
+
+    #[inline(never)]
+    fn walk_on(&mut self, noted: Place, at: usize) -> Option<i32> {
         let places = self.order.places(&self.slab);
         let from = if places.get(at) == Some(&noted) {
             at

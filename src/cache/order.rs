@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::entry::Slab;
+use super::room;
+use crate::error::Result;
 
 /// One listed entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +18,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Order {
     sorted: Vec<Place>,
+    /// There is room for all of these behind the sorted ones.
     pending: Vec<Place>,
     /// Where the last search ended; the next one is mostly for the place behind it.
     hint: usize,
@@ -30,10 +33,29 @@ impl Order {
         }
     }
 
+    /// Makes sure that an entry with this id can be listed, and that putting all in order needs no memory.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn reserve(&mut self, id: u32) -> Result<()> {
+        room(&mut self.sorted, self.pending.len() + 1)?;
+        if self.follows(id) {
+            return Ok(());
+        }
+        room(&mut self.pending, 1)
+    }
+
+    /// Whether all listed entries that are in order have lower ids.
+    fn follows(&self, id: u32) -> bool {
+        self.sorted.last().is_none_or(|last| last.id < id)
+    }
+
+    /// Lists an entry; see [`Order::reserve`].
     pub(super) fn push(&mut self, place: Place) {
-        match self.sorted.last() {
-            Some(last) if last.id >= place.id => self.pending.push(place),
-            _ => self.sorted.push(place),
+        if self.follows(place.id) {
+            self.sorted.push(place);
+        } else {
+            self.pending.push(place);
         }
     }
 
@@ -44,15 +66,44 @@ impl Order {
     }
 
     /// All places in order. Entries with the same id, all but one of them culled, come newest first (CACHE-44).
+    #[inline]
     pub(super) fn places<T>(&mut self, slab: &Slab<T>) -> &[Place] {
         if !self.pending.is_empty() {
-            self.sorted.append(&mut self.pending);
-            let age = |place: &Place| u32::MAX - slab.get(place.slot).sequence;
-            // A stable merge sort finds the long run that is sorted already.
-            self.sorted
-                .sort_by(|a, b| a.id.cmp(&b.id).then_with(|| age(a).cmp(&age(b))));
+            self.merge(slab);
         }
         &self.sorted
+    }
+
+    /// The places if they are in order already.
+    #[inline]
+    pub(super) fn ready(&self) -> Option<&[Place]> {
+        self.pending.is_empty().then_some(&self.sorted)
+    }
+
+    /// Puts the pending places where they belong, from the end, in the room that is kept for them.
+    #[cold]
+    fn merge<T>(&mut self, slab: &Slab<T>) {
+        let rank = |place: &Place| (place.id, u32::MAX - slab.get(place.slot).sequence);
+        self.pending.sort_unstable_by_key(rank);
+        let mut left = self.sorted.len();
+        let mut at = left + self.pending.len();
+        self.sorted.resize(at, Place { id: 0, slot: 0 });
+        while let Some(last) = self.pending.last() {
+            at -= 1;
+            match left.checked_sub(1).map(|before| self.sorted[before]) {
+                Some(before) if rank(&before) > rank(last) => {
+                    self.sorted[at] = before;
+                    left -= 1;
+                }
+                _ => {
+                    self.sorted[at] = *last;
+                    self.pending.pop();
+                }
+            }
+        }
+        if self.pending.capacity() > 256 {
+            self.pending = Vec::new();
+        }
     }
 
     /// Index in [`Order::places`] of the first place whose id is not below `id`; O(1) for one walk in order.

@@ -2,16 +2,20 @@
 
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::fmt::Pointer;
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use super::entry::State;
 use super::file::{self, Header, Record};
 use super::lookup::Match;
-use super::{Cache, Report, disk, join};
+use super::report::{Growing, Part};
+use super::stream::{Lines, Sink};
+use super::text::Text;
+use super::{Cache, Report, disk};
 use crate::error::{Error, Result};
 use crate::log::Level;
 
@@ -33,7 +37,7 @@ pub struct Place(PathBuf);
 impl Place {
     /// The directory of all cache files below PCP's variable directory; it is made if it is missing (CACHE-73).
     #[must_use]
-    pub fn below(variable: &std::path::Path) -> Place {
+    pub fn below(variable: &Path) -> Place {
         let place = Place(variable.join("config/pmda"));
         place.make();
         place
@@ -47,8 +51,11 @@ impl Place {
 }
 
 impl<T: Copy + Pointer> Cache<T> {
-    fn path(&self, place: &Place) -> PathBuf {
-        place.0.join(self.indom.to_string())
+    fn path(&self, place: &Place) -> Result<PathBuf> {
+        let mut path = Growing::default();
+        path.push(place.0.as_os_str().as_bytes());
+        path.show(format_args!("/{}", self.indom));
+        Ok(OsString::from_vec(path.whole().ok_or(Error::NOMEM)?).into())
     }
 
     /// Whether the file is to be written (CACHE-70).
@@ -66,159 +73,225 @@ impl<T: Copy + Pointer> Cache<T> {
     /// # Errors
     /// `-errno` of what failed; then the old file and the marks of what changed are still there (DEF-1).
     pub fn save(&mut self, when: Write, place: &Place, now: i64, report: &mut Report) -> Result<usize> {
-        let path = self.path(place);
         if !self.is_due(when) {
             return Ok(0);
         }
-        let (content, count, skipped) = self.content(now);
-        disk::write(&path, &content, self.instances_dirty)?;
-        for (_, entry) in self.slab.iter_mut() {
+        let path = self.path(place)?;
+        self.order.places(&self.slab);
+        let durable = self.instances_dirty;
+        let mut written = (0, 0);
+        disk::write(&path, durable, &mut |file| {
+            written = self.write(file, now)?;
+            Ok(())
+        })?;
+        if durable && !std::mem::replace(&mut self.swept, true) {
+            disk::sweep(&path);
+        }
+        self.slab.for_each(|entry| {
             if entry.is_live() && entry.stamp == 0 {
                 entry.stamp = now;
             }
-        }
+        });
+        self.oldest = self.oldest.min(now);
         self.instances_dirty = false;
         self.stamps_dirty = false;
+        let (count, skipped) = written;
         if skipped > 0 {
-            let end = format!(": {skipped} instances without a name of one line are not saved");
-            let text = join(&[b"pmdaCacheOp: ", path.as_os_str().as_bytes(), end.as_bytes()]);
-            report.journal.notify(Level::Warning, text);
+            let parts = [
+                Part::Raw(b"pmdaCacheOp: "),
+                Part::Raw(path.as_os_str().as_bytes()),
+                Part::Raw(b": "),
+                Part::Show(&skipped),
+                Part::Raw(b" instances without a name of one line are not saved"),
+            ];
+            report.notify(Level::Warning, &parts);
         }
-        if report.debug {
-            let label = match when {
-                Write::Save => "DIRTY_INSTANCE",
-                Write::Sync => "DIRTY_INSTANCEDIRTY_STAMP",
-                Write::Always => "",
-            };
-            report.journal.trace(format!("After cache_save hstate={{{label}}}\n"));
-            let dump = self.dump(false);
-            report.journal.trace(dump);
-        }
+        let label = match when {
+            Write::Save => "DIRTY_INSTANCE",
+            Write::Sync => "DIRTY_INSTANCEDIRTY_STAMP",
+            Write::Always => "",
+        };
+        self.trace_after(format_args!("cache_save hstate={{{label}}}"), report);
         Ok(count)
     }
 
-    /// The bytes of the file, the number of instances in it, and of those that a file cannot hold (CACHE-74, DEF-9).
-    fn content(&mut self, now: i64) -> (Vec<u8>, usize, usize) {
+    /// Writes the bytes of the file; gives the number of instances in it, and of those that a file cannot hold
+    /// (CACHE-74, DEF-9). All entries are in order.
+    fn write(&self, file: &mut File, now: i64) -> io::Result<(usize, usize)> {
         let (mut count, mut skipped) = (0, 0);
-        let mut out = Vec::with_capacity(32 * (self.active + self.inactive) + 32);
+        let mut sink = Sink::new(file)?;
         let (mode, maximum) = (self.mode, self.maximum);
-        file::write_header(&mut out, Header { mode, maximum });
-        for place in self.order.places(&self.slab) {
+        sink.header(Header { mode, maximum })?;
+        for place in self.order.ready().unwrap_or_default() {
             let entry = self.slab.get(place.slot);
             if !entry.is_live() {
                 continue;
             }
-            if !file::is_savable(entry.name()) {
+            if !file::is_savable(&entry.name) {
                 skipped += 1;
                 continue;
             }
             let stamp = if entry.stamp == 0 { now } else { entry.stamp };
-            file::write_record(&mut out, entry.id, stamp, self.keys.get(entry.key), entry.name());
+            sink.record(entry.id, stamp, self.keys.get(place.slot), entry.name())?;
             count += 1;
         }
-        (out, count, skipped)
+        sink.flush()?;
+        Ok((count, skipped))
     }
 
     /// Reads the file; returns the number of records in it (CACHE-90).
     ///
     /// # Errors
     /// `-errno` when it cannot be opened; `PM_ERR_GENERIC` for a bad header, which changes nothing, or a bad record,
-    /// which ends the load: what came before it is loaded (CACHE-94).
+    /// which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM` ends it in the same way.
     pub fn load(&mut self, place: &Place, report: &mut Report) -> Result<usize> {
-        let path = self.path(place);
-        let name = path.as_os_str().as_bytes();
-        let mut content = Vec::new();
-        let read = File::open(&path)?.read_to_end(&mut content);
-        if read.is_err() || content.is_empty() {
-            let text = join(&[b"pmdaCacheOp: ", name, b": empty file?"]);
-            report.journal.notify(Level::Err, text);
-            return Ok(0);
-        }
-        let (first, rest) = match content.iter().position(|byte| *byte == b'\n') {
-            Some(end) => content.split_at(end + 1),
-            None => (&content[..], &[][..]),
+        let path = self.path(place)?;
+        let mut lines = Lines::new(File::open(&path)?);
+        let path = path.as_os_str().as_bytes();
+        let first = match lines.next() {
+            Ok(Some(first)) => first,
+            Err(error) if error.raw_os_error() == Some(12) => return Err(Error::NOMEM),
+            Ok(None) | Err(_) => {
+                let parts = [
+                    Part::Raw(b"pmdaCacheOp: "),
+                    Part::Raw(path),
+                    Part::Raw(b": empty file?"),
+                ];
+                report.notify(Level::Err, &parts);
+                return Ok(0);
+            }
         };
         let Some(header) = file::header(first) else {
-            let text = join(&[b"pmdaCacheOp: ", name, b": illegal cache header record: ", first]);
-            report.journal.notify(Level::Err, text);
+            let parts = [
+                Part::Raw(b"pmdaCacheOp: "),
+                Part::Raw(path),
+                Part::Raw(b": illegal cache header record: "),
+                Part::Raw(first),
+            ];
+            report.notify(Level::Err, &parts);
             return Err(Error::GENERIC);
         };
         self.mode = header.mode;
         self.maximum = header.maximum;
         let mut count = 0;
         let mut too_big = false;
-        for line in rest.split_inclusive(|byte| *byte == b'\n') {
+        let mut key = Vec::new();
+        while let Some(line) = lines.next()? {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             let Some(record) = file::record(line) else {
-                let text = join(&[b"pmdaCacheOp: ", name, b": illegal record: ", line]);
-                report.journal.notify(Level::Err, text);
+                let parts = [
+                    Part::Raw(b"pmdaCacheOp: "),
+                    Part::Raw(path),
+                    Part::Raw(b": illegal record: "),
+                    Part::Raw(line),
+                ];
+                report.notify(Level::Err, &parts);
                 return Err(Error::GENERIC);
             };
             count += 1;
             if record.id <= self.maximum {
-                self.take(&record, name, report);
+                record.decode_key(&mut key)?;
+                self.take(&record, &key, path, report)?;
             } else if !std::mem::replace(&mut too_big, true) {
-                let start = format!(": instance {} (\"", record.id);
-                let end = format!("\") and all others above the limit of {} ignored", self.maximum);
-                let text = join(&[b"pmdaCacheOp: ", name, start.as_bytes(), record.name, end.as_bytes()]);
-                report.journal.notify(Level::Warning, text);
+                let parts = [
+                    Part::Raw(b"pmdaCacheOp: "),
+                    Part::Raw(path),
+                    Part::Raw(b": instance "),
+                    Part::Show(&record.id),
+                    Part::Raw(b" (\""),
+                    Part::Raw(record.name),
+                    Part::Raw(b"\") and all others above the limit of "),
+                    Part::Show(&self.maximum),
+                    Part::Raw(b" ignored"),
+                ];
+                report.notify(Level::Warning, &parts);
             }
         }
-        if report.debug {
-            report.journal.trace("After PMDA_CACHE_LOAD\n");
-            let dump = self.dump(false);
-            report.journal.trace(dump);
-        }
+        self.trace_after(format_args!("PMDA_CACHE_LOAD"), report);
         Ok(count)
     }
 
+    /// The dump that follows a transfer when debugging is on.
+    fn trace_after(&mut self, what: std::fmt::Arguments<'_>, report: &mut Report) {
+        report.trace(&[Part::Raw(b"After "), Part::Show(&what), Part::Raw(b"\n")]);
+        if report.debug {
+            let dump = self.dump(false);
+            report.journal.trace(dump);
+        }
+    }
+
     /// Adds what a record says, unless it contradicts what is known (CACHE-93).
-    fn take(&mut self, record: &Record<'_>, path: &[u8], report: &mut Report) {
+    fn take(&mut self, record: &Record<'_>, key: &[u8], path: &[u8], report: &mut Report) -> Result<()> {
+        let short = self.short(record.name);
         let known = self.find_id(record.id);
-        let named = self.find(record.name);
+        let named = self.find_short(record.name, short);
         let slot = match (known, named) {
-            (Some(slot), Some(Match::Good(same))) if slot == same => slot,
-            (None, None) => self.insert(record.id, record.name, State::Inactive),
-            (Some(slot), _) => return self.conflict(record, slot, true, path, report),
-            (None, Some(found)) => return self.conflict(record, found.slot(), false, path, report),
+            (Some(slot), Some(Match::Good(same))) if slot == same => {
+                let key = Text::new(key)?;
+                self.reserve_key(&key)?;
+                self.set_key(slot, key);
+                slot
+            }
+            (None, None) => self.insert(record.id, record.name, short, key, State::Inactive)?,
+            (Some(slot), _) => {
+                self.conflict(record, slot, true, path, report);
+                return Ok(());
+            }
+            (None, Some(found)) => {
+                self.conflict(record, found.slot(), false, path, report);
+                return Ok(());
+            }
         };
-        self.set_key(slot, &record.key);
         self.slab.get_mut(slot).stamp = record.stamp;
+        if record.stamp != 0 {
+            self.oldest = self.oldest.min(record.stamp);
+        }
+        Ok(())
     }
 
     /// Reports a record that is ignored.
     fn conflict(&self, record: &Record<'_>, slot: u32, same_id: bool, path: &[u8], report: &mut Report) {
         let entry = self.slab.get(slot);
-        let (indom, id, new) = (self.indom, entry.id, record.id);
-        if report.debug && same_id {
-            let start = format!("pmdaCache: store: indom {indom}: instance {id}  in cache, name \"");
-            report.journal.trace(join(&[
-                start.as_bytes(),
-                entry.name(),
-                b"\" does not match new entry \"",
-                record.name,
-                b"\"\n",
-            ]));
-        } else if report.debug {
-            let start = format!("pmdaCacheStoreKey: indom {indom}: instance \"");
-            let end = format!("\" in cache, id {id} does not match new entry {new}\n");
-            report
-                .journal
-                .trace(join(&[start.as_bytes(), entry.name(), end.as_bytes()]));
+        let (indom, old, new) = (Part::Show(&self.indom), Part::Show(&entry.id), Part::Show(&record.id));
+        let (old_name, new_name) = (Part::Raw(entry.name()), Part::Raw(record.name));
+        if same_id {
+            report.trace(&[
+                Part::Raw(b"pmdaCache: store: indom "),
+                indom,
+                Part::Raw(b": instance "),
+                old,
+                Part::Raw(b"  in cache, name \""),
+                old_name,
+                Part::Raw(b"\" does not match new entry \""),
+                new_name,
+                Part::Raw(b"\"\n"),
+            ]);
+        } else {
+            report.trace(&[
+                Part::Raw(b"pmdaCacheStoreKey: indom "),
+                indom,
+                Part::Raw(b": instance \""),
+                old_name,
+                Part::Raw(b"\" in cache, id "),
+                old,
+                Part::Raw(b" does not match new entry "),
+                new,
+                Part::Raw(b"\n"),
+            ]);
         }
-        let start = format!(": loading instance {new} (\"");
-        let middle = format!("\") ignored, already in cache as {id} (\"");
-        report.journal.notify(
-            Level::Warning,
-            join(&[
-                b"pmdaCacheOp: ",
-                path,
-                start.as_bytes(),
-                record.name,
-                middle.as_bytes(),
-                entry.name(),
-                b"\")",
-            ]),
-        );
+        let parts = [
+            Part::Raw(b"pmdaCacheOp: "),
+            Part::Raw(path),
+            Part::Raw(b": loading instance "),
+            new,
+            Part::Raw(b" (\""),
+            new_name,
+            Part::Raw(b"\") ignored, already in cache as "),
+            old,
+            Part::Raw(b" (\""),
+            old_name,
+            Part::Raw(b"\")"),
+        ];
+        report.notify(Level::Warning, &parts);
     }
 }

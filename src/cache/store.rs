@@ -2,10 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use super::entry::{Entry, Name, State};
+use super::entry::{Entry, State};
+use super::hash::{self, Short, spread};
 use super::lookup::{Match, signed};
 use super::order::Place;
-use super::{Cache, MAXIMUM, Mode, Report, hash, jenkins, join, lossless, shown, spread};
+use super::report::{Key, Part, named};
+use super::text::Text;
+use super::{Cache, MAXIMUM, Mode, Report, jenkins};
 use crate::error::{Error, Result};
 use crate::log::Level;
 
@@ -52,7 +55,9 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `PM_ERR_INST` when it is not there and is not to be added; `-EINVAL` when only the short name fits, and for an
-    /// unknown action; `PM_ERR_GENERIC` for a missing or empty name, and when there is no id left.
+    /// unknown action; `PM_ERR_GENERIC` for a missing or empty name, and when there is no id left; `-ENOMEM`, and
+    /// nothing has changed.
+    #[inline]
     pub fn store(
         &mut self,
         action: Action,
@@ -60,11 +65,42 @@ impl<T: Copy> Cache<T> {
         private: Option<T>,
         report: &mut Report,
     ) -> Result<i32> {
-        let found = name.and_then(|name| self.find(name));
+        if let (Action::Add, Some(name)) = (action, name) {
+            if let Some(id) = self.store_next(name, private) {
+                return Ok(id);
+            }
+        }
+        self.store_found(action, name, private, report)
+    }
+
+    /// [`Cache::store`] for the instance behind the one that was stored last, if it has this name: agents go through
+    /// their instances in the same order each time, and then nothing needs to be hashed.
+    fn store_next(&mut self, name: &[u8], private: Option<T>) -> Option<i32> {
+        let slot = self.next;
+        let entry = self.slab.guess(slot)?;
+        if entry.name() != name || !entry.is_live() {
+            return None;
+        }
+        let id = signed(entry.id);
+        self.set_key(slot, Text::EMPTY);
+        self.activate(slot, private);
+        Some(id)
+    }
+
+    #[inline(never)]
+    fn store_found(
+        &mut self,
+        action: Action,
+        name: Option<&[u8]>,
+        private: Option<T>,
+        report: &mut Report,
+    ) -> Result<i32> {
+        let short = self.short(name.unwrap_or_default());
+        let found = name.and_then(|name| self.find_short(name, short));
         match (found, action) {
             (Some(Match::Bad(_)), _) | (Some(_), Action::Unknown(_)) => return Err(Error::INVAL),
             (Some(Match::Good(slot)), Action::Add) => {
-                self.set_key(slot, &[]);
+                self.set_key(slot, Text::EMPTY);
                 self.activate(slot, private);
             }
             (Some(Match::Good(slot)), Action::Hide) => self.set_state(slot, State::Inactive),
@@ -72,15 +108,17 @@ impl<T: Copy> Cache<T> {
                 self.set_state(slot, State::Empty);
                 self.instances_dirty = true;
             }
-            (None, Action::Add) => return self.add(None, name, &[], private, report),
+            (None, Action::Add) => return self.add(None, name, short, &[], private, report),
             (None, _) => {
-                if report.debug {
-                    let text = format!("pmdaCache store: indom {}: instance \"", self.indom);
-                    let end = format!("\" not in cache: flags={} not allowed\n", action.number());
-                    report
-                        .journal
-                        .trace(join(&[text.as_bytes(), lossless(name), end.as_bytes()]));
-                }
+                report.trace(&[
+                    Part::Raw(b"pmdaCache store: indom "),
+                    Part::Show(&self.indom),
+                    Part::Raw(b": instance \""),
+                    named(name),
+                    Part::Raw(b"\" not in cache: flags="),
+                    Part::Show(&action.number()),
+                    Part::Raw(b" not allowed\n"),
+                ]);
                 return Err(Error::INST);
             }
         }
@@ -106,12 +144,13 @@ impl<T: Copy> Cache<T> {
             return self.store(action, name, private, report);
         }
         let given = key.len();
+        let short = self.short(name.unwrap_or_default());
         let key = match name {
             Some(name) if key.is_empty() => name,
-            None if key.is_empty() => return self.add(None, None, &[], private, report),
+            None if key.is_empty() => return self.add(None, None, short, &[], private, report),
             _ => key,
         };
-        if let Some(found) = name.and_then(|name| self.find(name)) {
+        if let Some(found) = name.and_then(|name| self.find_short(name, short)) {
             return self.store_known(found, key, private, report);
         }
         if !key.is_empty() {
@@ -119,25 +158,36 @@ impl<T: Copy> Cache<T> {
                 return Err(self.key_taken(slot, name, report));
             }
         }
+        let before = (self.mode, self.attempts);
         let id = self.key_id(name, key, given, report)?;
-        // For good, even when the insertion fails (CACHE-54).
+        // For good, even when the insertion fails (CACHE-54), but for want of memory.
         self.mode = Mode::Reuse;
-        self.add(Some(id), name, key, private, report)
+        let result = self.add(Some(id), name, short, key, private, report);
+        if result == Err(Error::NOMEM) {
+            (self.mode, self.attempts) = before;
+        }
+        result
     }
 
     /// [`Cache::store_key`] for an instance whose name is known (CACHE-51).
     fn store_known(&mut self, found: Match, key: &[u8], private: Option<T>, report: &mut Report) -> Result<i32> {
         let entry = self.slab.get(found.slot());
         let id = signed(entry.id);
-        if self.key(entry) != key {
-            if report.debug {
-                let start = format!("pmdaCacheStoreKey: indom {}: instance \"", self.indom);
-                let (old, new) = (shown(self.key(entry)), shown(key));
-                let end = format!("\" ({id}) in cache {old} does not match new entry {new}\n");
-                report
-                    .journal
-                    .trace(join(&[start.as_bytes(), entry.name(), end.as_bytes()]));
-            }
+        let old = self.keys.get(found.slot());
+        if old != key {
+            report.trace(&[
+                Part::Raw(b"pmdaCacheStoreKey: indom "),
+                Part::Show(&self.indom),
+                Part::Raw(b": instance \""),
+                Part::Raw(entry.name()),
+                Part::Raw(b"\" ("),
+                Part::Show(&id),
+                Part::Raw(b") in cache "),
+                Part::Show(&Key(old)),
+                Part::Raw(b" does not match new entry "),
+                Part::Show(&Key(key)),
+                Part::Raw(b"\n"),
+            ]);
             return Err(Error::INST);
         }
         match found {
@@ -151,21 +201,20 @@ impl<T: Copy> Cache<T> {
 
     /// Another instance has the key (CACHE-52, CACHE-58).
     fn key_taken(&self, slot: u32, name: Option<&[u8]>, report: &mut Report) -> Error {
-        if report.debug {
-            let entry = self.slab.get(slot);
-            let key = shown(self.key(entry));
-            let start = format!(
-                "pmdaCacheStoreKey: indom {}: instance {} {key} in cache, name \"",
-                self.indom, entry.id
-            );
-            report.journal.trace(join(&[
-                start.as_bytes(),
-                entry.name(),
-                b"\" does not match new entry \"",
-                lossless(name),
-                b"\"\n",
-            ]));
-        }
+        let entry = self.slab.get(slot);
+        report.trace(&[
+            Part::Raw(b"pmdaCacheStoreKey: indom "),
+            Part::Show(&self.indom),
+            Part::Raw(b": instance "),
+            Part::Show(&entry.id),
+            Part::Raw(b" "),
+            Part::Show(&Key(self.keys.get(slot))),
+            Part::Raw(b" in cache, name \""),
+            Part::Raw(entry.name()),
+            Part::Raw(b"\" does not match new entry \""),
+            named(name),
+            Part::Raw(b"\"\n"),
+        ]);
         Error::INST
     }
 
@@ -181,28 +230,37 @@ impl<T: Copy> Cache<T> {
                     self.attempts[attempt] += 1;
                     return Ok(id);
                 }
-                Some(slot) if self.key(self.slab.get(slot)) == key => return Err(self.key_taken(slot, name, report)),
+                Some(slot) if self.keys.get(slot) == key => return Err(self.key_taken(slot, name, report)),
                 Some(_) => {}
             }
         }
-        let start = format!(
-            "pmdaCacheStoreKey: indom {}: unable allocate a new id for instance \"",
-            self.indom
-        );
-        let end = format!("\" based on a key of {given} bytes");
-        report
-            .journal
-            .notify(Level::Err, join(&[start.as_bytes(), lossless(name), end.as_bytes()]));
+        let parts = [
+            Part::Raw(b"pmdaCacheStoreKey: indom "),
+            Part::Show(&self.indom),
+            Part::Raw(b": unable allocate a new id for instance \""),
+            named(name),
+            Part::Raw(b"\" based on a key of "),
+            Part::Show(&given),
+            Part::Raw(b" bytes"),
+        ];
+        report.notify(Level::Err, &parts);
         Err(Error::GENERIC)
     }
 
-    /// What every ADD does to an entry (CACHE-21).
+    /// What every ADD does to an entry that is live (CACHE-21).
+    #[inline]
     fn activate(&mut self, slot: u32, private: Option<T>) {
-        self.set_state(slot, State::Active);
         let entry = self.slab.get_mut(slot);
         entry.private = private;
         entry.stamp = 0;
+        if entry.state == State::Inactive {
+            entry.state = State::Active;
+            self.inactive -= 1;
+            self.active += 1;
+            self.changes += 1;
+        }
         self.stamps_dirty = true;
+        self.next = if slot + 1 < self.slab.len() { slot + 1 } else { 0 };
     }
 
     /// A new active instance; without an id it gets one (CACHE-40).
@@ -210,28 +268,33 @@ impl<T: Copy> Cache<T> {
         &mut self,
         id: Option<u32>,
         name: Option<&[u8]>,
+        short: Short,
         key: &[u8],
         private: Option<T>,
         report: &mut Report,
     ) -> Result<i32> {
-        let asked = id.map_or(-1, signed);
         let complaint = match name {
             None => Some("NULL"),
             Some(b"") if !self.strings => Some("zero length"),
             Some(_) => None,
         };
         if let Some(complaint) = complaint {
-            let indom = self.indom;
-            let text = format!("insert_cache: indom {indom}: {complaint} instance name for inst {asked}");
-            report.journal.notify(Level::Err, text);
+            let parts = [
+                Part::Raw(b"insert_cache: indom "),
+                Part::Show(&self.indom),
+                Part::Raw(b": "),
+                Part::Show(&complaint),
+                Part::Raw(b" instance name for inst "),
+                Part::Show(&id.map_or(-1, signed)),
+            ];
+            report.notify(Level::Err, &parts);
             return Err(Error::GENERIC);
         }
         let id = match id {
             Some(id) => id,
             None => self.free_id(report)?,
         };
-        let slot = self.insert(id, name.unwrap_or_default(), State::Active);
-        self.set_key(slot, key);
+        let slot = self.insert(id, name.unwrap_or_default(), short, key, State::Active)?;
         self.activate(slot, private);
         self.instances_dirty = true;
         Ok(signed(id))
@@ -245,43 +308,69 @@ impl<T: Copy> Cache<T> {
             }
             self.mode = Mode::Reuse;
         }
-        while self.lowest <= MAXIMUM && self.ids.get(self.lowest).is_some() {
+        while self.lowest <= MAXIMUM && self.ids.get(self.lowest, &self.slab).is_some() {
             self.lowest += 1;
         }
         if self.lowest > self.maximum {
-            let text = format!("insert_cache: indom {}: too many instances", self.indom);
-            report.journal.notify(Level::Err, text);
+            let parts = [
+                Part::Raw(b"insert_cache: indom "),
+                Part::Show(&self.indom),
+                Part::Raw(b": too many instances"),
+            ];
+            report.notify(Level::Err, &parts);
             return Err(Error::GENERIC);
         }
         Ok(self.lowest)
     }
 
-    /// Lists a new entry without private data, key and stamp. No live entry has this id or this name.
-    pub(super) fn insert(&mut self, id: u32, name: &[u8], state: State) -> u32 {
+    /// Lists a new entry without private data and stamp. No live entry has this id or this name.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing has changed.
+    pub(super) fn insert(&mut self, id: u32, name: &[u8], short: Short, key: &[u8], state: State) -> Result<u32> {
+        let (text, key) = (Text::new(name)?, Text::new(key)?);
+        self.reserve(id, &key)?;
+        self.grow()?;
         self.inserted = self.inserted.saturating_add(1);
-        self.grow();
-        let short = self.short(name);
-        let hash = hash(short);
         let slot = self.slab.insert(Entry {
-            name: Name::new(name),
+            name: text,
             private: None,
             stamp: 0,
             id,
-            short: u32::try_from(short.len()).expect("names fit into memory"),
-            key: 0,
+            short: u32::try_from(short.len).expect("names fit into memory"),
+            hash: short.hash,
             sequence: self.sequence,
             state,
         });
         self.sequence += 1;
-        self.names
-            .insert_unique(spread(hash), (hash, slot), |item| spread(item.0));
-        self.ids.set(id, slot);
+        let slab = &self.slab;
+        let rehash = |slot: &u32| spread(slab.get(*slot).hash);
+        self.names.insert_unique(spread(short.hash), slot, rehash);
+        self.ids.set(id, slot, slab);
         self.order.push(Place { id, slot });
+        self.set_key(slot, key);
         self.above = self.above.max(id + 1);
         self.changes += u64::from(state == State::Active);
         if let Some(count) = self.counter(state) {
             *count += 1;
         }
-        slot
+        Ok(slot)
+    }
+
+    /// Gets all the memory that one more entry needs. What is reclaimed afterwards only adds to it.
+    fn reserve(&mut self, id: u32, key: &Text) -> Result<()> {
+        self.slab.reserve()?;
+        let slab = &self.slab;
+        let rehash = |slot: &u32| spread(slab.get(*slot).hash);
+        self.names.try_reserve(1, rehash).map_err(|_| Error::NOMEM)?;
+        self.ids.reserve(id, slab)?;
+        self.order.reserve(id)?;
+        self.reserve_key(key)
+    }
+
+    /// The part of a name that identifies an instance (CACHE-4).
+    #[inline]
+    pub(super) fn short(&self, name: &[u8]) -> Short {
+        hash::short(name, self.strings)
     }
 }

@@ -3,23 +3,18 @@
 //! One lock guards all caches of the process. It is never held while C runs: what there is to log is written out, and
 //! purge callbacks are called, after it was released (CACHE-7).
 
-use std::ffi::{OsStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::lock::Mutex;
-use once_cell::sync::OnceCell;
-
 use super::arg;
 use super::guard::guard;
+use super::lock::Mutex;
 use super::types::pmInDom;
-use crate::cache::{Action, Cache, Caches, Hit, Place, Report, Write};
+use crate::cache::{Action, Cache, Caches, Hit, Report};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
-use crate::libpcp::config;
 use crate::libpcp::log::{self, Debug};
 
 /// What the agent attaches to an instance. It is the agent's, and is never looked into.
@@ -41,7 +36,7 @@ impl Private {
     }
 }
 
-static CACHES: Mutex<Caches<Private>> = Mutex::new(Caches::new());
+pub(super) static CACHES: Mutex<Caches<Private>> = Mutex::new(Caches::new());
 
 /// Counts the calls that made an instance of any domain active, or ended that.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
@@ -57,7 +52,8 @@ pub(super) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R)
 }
 
 /// Works on the cache of a domain, made if need be, and then writes out what there is to say.
-fn with<R>(indom: pmInDom, work: impl FnOnce(&mut Cache<Private>, &mut Report) -> Result<R>) -> Result<R> {
+#[inline]
+pub(super) fn with<R>(indom: pmInDom, work: impl FnOnce(&mut Cache<Private>, &mut Report) -> Result<R>) -> Result<R> {
     let mut report = Report {
         debug: log::debug(Debug::Indom),
         ..Report::default()
@@ -66,7 +62,8 @@ fn with<R>(indom: pmInDom, work: impl FnOnce(&mut Cache<Private>, &mut Report) -
         let before = cache.changes();
         let result = work(cache, &mut report);
         if cache.changes() != before {
-            CHANGES.fetch_add(1, Ordering::Relaxed);
+            // Only written while the caches are locked, so this needs no atomic addition.
+            CHANGES.store(changes() + 1, Ordering::Relaxed);
         }
         result
     });
@@ -74,41 +71,32 @@ fn with<R>(indom: pmInDom, work: impl FnOnce(&mut Cache<Private>, &mut Report) -
     result
 }
 
-/// What a lookup gives to C, taken out of the cache.
-struct Found {
-    state: c_int,
-    id: c_int,
-    name: *mut c_char,
-    private: *mut c_void,
-}
-
-impl From<Hit<'_, Private>> for Found {
-    fn from(hit: Hit<'_, Private>) -> Found {
-        Found {
-            state: hit.state as c_int,
-            id: hit.id,
-            name: hit.name.as_ptr().cast::<c_char>().cast_mut(),
-            private: hit.private.map_or(ptr::null_mut(), |private| private.0.as_ptr()),
+/// Gives to C what a lookup found.
+///
+/// # Safety
+/// `name`, `inst` and `private` are each NULL or valid for one write.
+#[inline]
+unsafe fn give(hit: Hit<'_, Private>, name: *mut *mut c_char, inst: *mut c_int, private: *mut *mut c_void) -> c_int {
+    // SAFETY: NULL or valid for one write each, as the contract above says.
+    unsafe {
+        if !name.is_null() {
+            name.write(hit.terminated().as_ptr().cast::<c_char>().cast_mut());
         }
+        arg::store(inst, hit.id());
+        arg::store(
+            private,
+            hit.private().map_or(ptr::null_mut(), |private| private.0.as_ptr()),
+        );
     }
+    hit.state() as c_int
 }
 
-fn count(number: usize) -> c_int {
+pub(super) fn count(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-/// The place of the cache files, found at its first use (CACHE-72).
-fn place() -> Result<&'static Place> {
-    static PLACE: OnceCell<Option<Place>> = OnceCell::new();
-    let find = || {
-        let variable = config::optional(c"PCP_VAR_DIR")?;
-        Some(Place::below(Path::new(OsStr::from_bytes(&variable))))
-    };
-    PLACE.get_or_init(find).as_ref().ok_or(Error::GENERIC)
-}
-
 /// Seconds since 1970.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     // SAFETY: time() accepts NULL.
     unsafe { libc::time(ptr::null_mut()) }
 }
@@ -178,13 +166,10 @@ pub unsafe extern "C" fn pmdaCacheLookup(
     private_: *mut *mut c_void,
 ) -> c_int {
     guard(|| {
-        let found = CACHES.lock().open(InDom(indom))?.lookup(inst).map(Found::from)?;
-        // SAFETY: NULL or valid for one write, as the contract above says.
-        unsafe {
-            arg::store(name, found.name);
-            arg::store(private_, found.private);
-        }
-        Ok(found.state)
+        let mut caches = CACHES.lock();
+        let hit = caches.open(InDom(indom))?.lookup(inst)?;
+        // SAFETY: as the contract above says.
+        Ok(unsafe { give(hit, name, ptr::null_mut(), private_) })
     })
 }
 
@@ -205,17 +190,11 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     guard(|| {
         // SAFETY: as the contract above says; the string is only used during this call.
         let name = unsafe { arg::bytes(name) };
-        let found = {
-            let mut caches = CACHES.lock();
-            let cache = caches.open(InDom(indom))?;
-            cache.lookup_name(name.ok_or(Error::INST)?).map(Found::from)?
-        };
-        // SAFETY: NULL or valid for one write, as the contract above says.
-        unsafe {
-            arg::store(inst, found.id);
-            arg::store(private_, found.private);
-        }
-        Ok(found.state)
+        let mut caches = CACHES.lock();
+        let cache = caches.open(InDom(indom))?;
+        let hit = cache.lookup_name(name.ok_or(Error::INST)?)?;
+        // SAFETY: as the contract above says.
+        Ok(unsafe { give(hit, ptr::null_mut(), inst, private_) })
     })
 }
 
@@ -240,96 +219,11 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     guard(|| {
         // SAFETY: as the contract above says; both are only used during this call.
         let (name, key) = unsafe { (arg::bytes(name), arg::slice(key.cast::<u8>(), keylen)) };
-        let found = with(indom, |cache, report| {
-            cache.lookup_key(name, key, report).map(Found::from)
-        })?;
-        // SAFETY: NULL or valid for one write, as the contract above says.
-        unsafe {
-            arg::store(oname, found.name);
-            arg::store(inst, found.id);
-            arg::store(private_, found.private);
-        }
-        Ok(found.state)
-    })
-}
-
-/// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on.
-///
-/// # Returns
-/// What the operation counts or finds; -1 at the end of a walk; `-EINVAL` for an unknown operation, `PM_ERR_INDOM`
-/// for `PM_INDOM_NULL`, `-errno` or `PM_ERR_GENERIC` when a file cannot be read or written.
-///
-/// # Safety
-/// None of its own; it writes to stderr and to libpcp's log.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
-    guard(|| operate(indom, op))
-}
-
-/// The operations by their numbers.
-fn operate(indom: pmInDom, op: c_int) -> Result<c_int> {
-    if InDom(indom).is_null() {
-        return Err(Error::INDOM);
-    }
-    match op {
-        16 => return Ok(c_int::from(CACHES.lock().get(InDom(indom)).is_some())),
-        1 | 6 | 18 | 21 => return transfer(indom, op),
-        _ => {}
-    }
-    if op == 15 {
-        // Walking changes nothing and has nothing to say.
-        return Ok(CACHES.lock().open(InDom(indom))?.walk().unwrap_or(-1));
-    }
-    with(indom, |cache, report| match op {
-        4 => Ok(count(cache.cull_all())),
-        7 => cache.use_strings().map(|()| 0),
-        8 => Ok(count(cache.activate_all())),
-        9 => Ok(count(cache.deactivate_all())),
-        10 => Ok(count(cache.inserted() as usize)),
-        11 => Ok(count(cache.active())),
-        12 => Ok(count(cache.inactive())),
-        13 => {
-            cache.reuse();
-            Ok(0)
-        }
-        14 => {
-            cache.rewind();
-            Ok(0)
-        }
-        17 => {
-            cache.reorganize();
-            Ok(0)
-        }
-        19 | 20 => {
-            report.journal.trace(cache.dump(op == 20));
-            Ok(0)
-        }
-        _ => Err(Error::INVAL),
-    })
-}
-
-/// LOAD, SAVE, SYNC and WRITE.
-fn transfer(indom: pmInDom, op: c_int) -> Result<c_int> {
-    let when = match op {
-        6 => Some(Write::Save),
-        18 => Some(Write::Sync),
-        21 => Some(Write::Always),
-        _ => None,
-    };
-    // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
-    if let Some(when) = when
-        && !with(indom, |cache, _| Ok(cache.is_due(when)))?
-    {
-        return Ok(0);
-    }
-    // Both ask C, so before the caches are locked again.
-    let (place, now) = (place()?, now());
-    with(indom, |cache, report| {
-        let number = match when {
-            Some(when) => cache.save(when, place, now, report)?,
-            None => cache.load(place, report)?,
-        };
-        Ok(count(number))
+        with(indom, |cache, report| {
+            let hit = cache.lookup_key(name, key, report)?;
+            // SAFETY: as the contract above says.
+            Ok(unsafe { give(hit, oname, inst, private_) })
+        })
     })
 }
 
@@ -372,7 +266,7 @@ pub unsafe extern "C" fn pmdaCachePurgeCallback(
 
 fn purge(indom: pmInDom, recent: libc::time_t) -> Result<(usize, Vec<Private>)> {
     let limit = now().saturating_sub(recent);
-    with(indom, |cache, _| Ok(cache.purge(limit)))
+    with(indom, |cache, _| cache.purge(limit))
 }
 
 /// Sets the greatest id that the cache may hand out.

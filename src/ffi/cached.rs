@@ -76,15 +76,18 @@ impl Ahead {
 
 /// Whether an instance is active.
 pub(super) fn is_active(indom: InDom, inst: i32) -> bool {
-    let active = |hit: Hit<'_, _>| hit.state == State::Active;
+    let active = |hit: Hit<'_, _>| hit.state() == State::Active;
     peek(indom, |cache| cache.lookup(inst).is_ok_and(active)).unwrap_or(false)
 }
 
 /// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).
 pub(super) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
     peek(indom, |cache| {
-        let hit = cache.lookup_name(name).ok().filter(|hit| hit.state == State::Active)?;
-        Some(hit.id)
+        let hit = cache
+            .lookup_name(name)
+            .ok()
+            .filter(|hit| hit.state() == State::Active)?;
+        Some(hit.id())
     })?
 }
 
@@ -92,8 +95,8 @@ pub(super) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
 pub(super) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
     let found = peek(indom, |cache| {
         let hit = cache.lookup(inst)?;
-        match hit.state {
-            State::Active => use_it(hit.name.split_last().map_or(&[], |(_, name)| name)),
+        match hit.state() {
+            State::Active => use_it(hit.name()),
             _ => Err(Error::INST),
         }
     });

@@ -6,6 +6,7 @@
 
 mod arg;
 mod cache;
+mod cache_op;
 mod cached;
 mod callbacks;
 mod channel;

@@ -50,7 +50,12 @@ pub(crate) fn notify(level: Level, text: &[u8]) {
         Level::Info => libc::LOG_INFO,
         Level::Debug => libc::LOG_DEBUG,
     };
-    let mut line = text.to_vec();
+    let mut line = Vec::new();
+    // Without memory the line is lost, not the process.
+    if line.try_reserve_exact(text.len() + 1).is_err() {
+        return;
+    }
+    line.extend_from_slice(text);
     line.push(0);
     // SAFETY: the format asks for one C string, and `line` is NUL terminated and outlives the call.
     unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), line.as_ptr().cast::<c_char>()) };

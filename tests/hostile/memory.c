@@ -115,7 +115,7 @@ static const struct {
     { "pmdaTreeChildren", children, 0 },
     { "pmdaTreeName", name, 0 },
     { "pmdaAddLabels", labels, 0 },
-    { "pmdaCacheStore", cache_store, 0 },
+    { "pmdaCacheStore", cache_store, 1 },
     { "pmdaEventAddRecord", event, 0 },
 };
 
