@@ -1088,18 +1088,6 @@ PMDA_CALL extern int pmdaCacheLookupKey(pmInDom indom, const char *name, int key
         char **oname, int *inst, void **private_);
 
 /*
- * Does an operation on the whole cache: one of the PMDA_CACHE_* macros from LOAD on.
- *
- * Returns:
- * What the operation counts or finds; -1 at the end of a walk; -EINVAL for an unknown operation, PM_ERR_INDOM
- * for PM_INDOM_NULL, -errno or PM_ERR_GENERIC when a file cannot be read or written.
- *
- * Pointers:
- * None of its own; it writes to stderr and to libpcp's log.
- */
-PMDA_CALL extern int pmdaCacheOp(pmInDom indom, int op);
-
-/*
  * Culls the instances that were saved more than recent seconds ago and not stored since.
  *
  * Returns:
@@ -1147,6 +1135,18 @@ PMDA_CALL extern void __pmdaCacheDump(FILE *stream, pmInDom indom, int do_hash);
  * stream is an open stdio stream or NULL, for which nothing is printed.
  */
 PMDA_CALL extern void __pmdaCacheDumpAll(FILE *stream, int do_hash);
+
+/*
+ * Does an operation on the whole cache: one of the PMDA_CACHE_* macros from LOAD on.
+ *
+ * Returns:
+ * What the operation counts or finds; -1 at the end of a walk; -EINVAL for an unknown operation, PM_ERR_INDOM
+ * for PM_INDOM_NULL, -errno or PM_ERR_GENERIC when a file cannot be read or written.
+ *
+ * Pointers:
+ * None of its own; it writes to stderr and to libpcp's log.
+ */
+PMDA_CALL extern int pmdaCacheOp(pmInDom indom, int op);
 
 /* Operations of pmdaCacheOp */
 #define PMDA_CACHE_LOAD			1
