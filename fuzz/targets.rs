@@ -201,7 +201,7 @@ pub fn label_json(data: &[u8]) {
 /// The bytes are calls on an event array: what comes out is a valid block.
 pub fn event_array(data: &[u8]) {
     for form in [Form::Low, Form::High] {
-        let mut array = Array::new();
+        let mut array = Array::new().expect("memory");
         for step in data.chunks(5).take(2000) {
             let number = step.get(1).copied().unwrap_or(0);
             let stamp = match form {

@@ -4,10 +4,11 @@
 
 use std::fmt;
 use std::io;
+use std::num::NonZeroI32;
 
 /// A failure, as the negative number that crosses the C edge: a `PM_ERR_*` code or `-errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Error(i32);
+pub struct Error(NonZeroI32);
 
 /// The result of everything that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -15,7 +16,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
         impl Error {
-            $($(#[$doc])* pub const $name: Error = Error($code);)*
+            $($(#[$doc])* pub const $name: Error = Error::of($code);)*
 
             /// The symbolic name of the code where it has one.
             #[must_use]
@@ -70,29 +71,39 @@ codes! {
 }
 
 impl Error {
+    /// Never 0, so that a result without a value is as small as the code that C gets. Whoever reports a failure as 0
+    /// gets the code that says nothing more.
+    const fn of(code: i32) -> Error {
+        const UNKNOWN: NonZeroI32 = NonZeroI32::new(-12345).unwrap();
+        match NonZeroI32::new(code) {
+            Some(code) => Error(code),
+            None => Error(UNKNOWN),
+        }
+    }
+
     /// The error of a failed system call: `-errno`.
     #[must_use]
     pub const fn os(errno: i32) -> Error {
-        Error(if errno > 0 { -errno } else { errno })
+        Error::of(if errno > 0 { -errno } else { errno })
     }
 
     /// The invalid-argument error, `-EINVAL`.
-    pub const INVAL: Error = Error(-22);
+    pub const INVAL: Error = Error::of(-22);
     /// Out of memory, `-ENOMEM`.
-    pub const NOMEM: Error = Error(-12);
+    pub const NOMEM: Error = Error::of(-12);
 
     /// Takes over a code that C returned; `Ok` holds what is not negative.
     ///
     /// # Errors
     /// The code itself when it is negative.
     pub const fn check(code: i32) -> Result<i32> {
-        if code < 0 { Err(Error(code)) } else { Ok(code) }
+        if code < 0 { Err(Error::of(code)) } else { Ok(code) }
     }
 
     /// The negative number that C callers see.
     #[must_use]
     pub const fn code(self) -> i32 {
-        self.0
+        self.0.get()
     }
 }
 
@@ -128,6 +139,8 @@ mod tests {
         assert_eq!(Error::os(2).code(), -2);
         assert_eq!(Error::os(-2).code(), -2);
         assert_eq!(Error::check(-12345), Err(Error::GENERIC));
+        assert_eq!(Error::os(0), Error::GENERIC);
+        assert_eq!(size_of::<Result<()>>(), size_of::<i32>());
         assert_eq!(Error::check(7), Ok(7));
         assert_eq!(format!("{:?}", Error::PMID), "PMID(-12358)");
     }

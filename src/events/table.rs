@@ -22,14 +22,18 @@ impl Arrays {
     /// Makes a new array and gives the lowest free handle (EVENT-12).
     ///
     /// # Errors
-    /// `-ENOMEM` when the handles run out.
+    /// `-ENOMEM` when handles or memory run out; nothing has changed then.
     pub fn create(&mut self) -> Result<i32> {
         let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let handle = i32::try_from(slot).map_err(|_| Error::NOMEM)?;
-        if slot == self.slots.len() {
-            self.slots.push(None);
+        let array = Some(Array::new()?);
+        match self.slots.get_mut(slot) {
+            Some(place) => *place = array,
+            None => {
+                self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                self.slots.push(array);
+            }
         }
-        self.slots[slot] = Some(Array::new());
         Ok(handle)
     }
 

@@ -67,45 +67,43 @@ unsafe fn high(when: *const timespec) -> Result<Stamp> {
     Ok(Stamp::High(when.tv_sec, when.tv_nsec))
 }
 
-/// The value of a parameter and its type as the format has it.
+/// The value of a parameter and its type as the format has it. The type is judged before the atom is looked at, as
+/// in the C library (EVENT-22).
 ///
 /// # Safety
 /// `atom` is NULL or a valid atom of the type; a string is terminated, a value block as long as it says.
+#[inline]
 unsafe fn value<'a>(kind: c_int, atom: *const pmAtomValue) -> Result<(u8, Value<'a>)> {
-    let code = kind as u32;
-    let known = u8::try_from(kind).map_err(|_| Error::TYPE)?;
-    // The type is judged first, as in the C library; only then is the atom looked at (EVENT-22).
-    let read: unsafe fn(&pmAtomValue) -> Result<Value<'a>> = match code {
-        pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => |atom| {
+    // SAFETY: NULL or a valid atom of this type by the contract above.
+    let atom = || unsafe { atom.as_ref() }.ok_or(Error::INVAL);
+    let value = match kind as u32 {
+        pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
             // SAFETY: every bit pattern is a u32, and the atom is one of a four-byte type.
-            Ok(Value::Word(unsafe { atom.ul }))
-        },
-        pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => |atom| {
+            Value::Word(unsafe { atom()?.ul })
+        }
+        pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
             // SAFETY: every bit pattern is a u64, and the atom is one of an eight-byte type.
-            Ok(Value::Long(unsafe { atom.ull }))
-        },
-        pcp::PM_TYPE_STRING => |atom| {
-            // SAFETY: the atom holds NULL or a terminated string by the contract of the caller.
-            let text = unsafe { arg::bytes(atom.cp) };
-            text.map(Value::Bytes).ok_or(Error::INVAL)
-        },
-        pcp::PM_TYPE_AGGREGATE => |atom| {
-            // SAFETY: the atom holds NULL or a value block by the contract of the caller.
-            unsafe { aggregate(atom.vbp) }
-        },
+            Value::Long(unsafe { atom()?.ull })
+        }
+        pcp::PM_TYPE_STRING => {
+            // SAFETY: the atom holds NULL or a terminated string by the contract above.
+            Value::Bytes(unsafe { arg::bytes(atom()?.cp) }.ok_or(Error::INVAL)?)
+        }
+        pcp::PM_TYPE_AGGREGATE => {
+            // SAFETY: the atom holds NULL or a value block by the contract above.
+            Value::Bytes(unsafe { aggregate(atom()?.vbp) }?)
+        }
         _ => return Err(Error::TYPE),
     };
-    // SAFETY: NULL or a valid atom of this type by the contract above.
-    let atom = unsafe { atom.as_ref() }.ok_or(Error::INVAL)?;
-    // SAFETY: the reader belongs to the type of the atom.
-    Ok((known, unsafe { read(atom) }?))
+    // The known codes are small numbers.
+    Ok((kind as u8, value))
 }
 
 /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
 ///
 /// # Safety
 /// `block` is NULL or a value block that is as long as it says.
-unsafe fn aggregate<'a>(block: *const pcp::pmValueBlock) -> Result<Value<'a>> {
+unsafe fn aggregate<'a>(block: *const pcp::pmValueBlock) -> Result<&'a [u8]> {
     if block.is_null() {
         return Err(Error::INVAL);
     }
@@ -113,7 +111,7 @@ unsafe fn aggregate<'a>(block: *const pcp::pmValueBlock) -> Result<Value<'a>> {
     let (length, start) = unsafe { ((*block).vlen(), (&raw const (*block).vbuf).cast::<u8>()) };
     let length = (length as usize).checked_sub(4).ok_or(Error::INVAL)?;
     // SAFETY: the block is as long as it says.
-    Ok(Value::Bytes(unsafe { std::slice::from_raw_parts(start, length) }))
+    Ok(unsafe { std::slice::from_raw_parts(start, length) })
 }
 
 /// Makes an event array.
@@ -128,7 +126,7 @@ pub extern "C" fn pmdaEventNewArray() -> c_int {
 /// The same as `pmdaEventNewArray`: the records decide the form (EVENT-11).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
-    guard(create)
+    pmdaEventNewArray()
 }
 
 /// Empties an array; its memory stays in place (EVENT-14).
@@ -143,7 +141,7 @@ pub extern "C" fn pmdaEventResetArray(idx: c_int) -> c_int {
 /// The same as `pmdaEventResetArray`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventResetHighResArray(idx: c_int) -> c_int {
-    guard(|| reset(idx))
+    pmdaEventResetArray(idx)
 }
 
 /// Frees an array; addresses obtained from it are invalid from then on (EVENT-15).
@@ -158,7 +156,7 @@ pub extern "C" fn pmdaEventReleaseArray(idx: c_int) -> c_int {
 /// The same as `pmdaEventReleaseArray`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
-    guard(|| release(idx))
+    pmdaEventReleaseArray(idx)
 }
 
 /// Starts a record (EVENT-20).
