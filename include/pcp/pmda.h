@@ -1328,6 +1328,21 @@ PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
 PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *msg, int msgsize);
 
 /*
+ * Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). decoder is called for each
+ * and adds records to the array whose handle it gets.
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC with the array in avp->vbp, which the next call for the queue overwrites;
+ * PMDA_FETCH_NOVALUES with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
+ * events before it gave; -EINVAL for an unknown client or queue, with avp as it was.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write; decoder and filters may be called with data and stored events.
+ */
+PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int context,
+        pmdaEventDecodeCallBack decoder, void *data);
+
+/*
  * Makes a queue that keeps at most maxmemory bytes of events (QUEUE-1). The name is copied.
  *
  * Returns:
@@ -1423,21 +1438,6 @@ PMDA_CALL extern int pmdaEventQueueBytes(int handle, pmAtomValue *avp);
  * avp is NULL or valid for one write.
  */
 PMDA_CALL extern int pmdaEventQueueMemory(int handle, pmAtomValue *avp);
-
-/*
- * Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). decoder is called for each
- * and adds records to the array whose handle it gets.
- *
- * Returns:
- * PMDA_FETCH_STATIC with the array in avp->vbp, which the next call for the queue overwrites;
- * PMDA_FETCH_NOVALUES with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
- * events before it gave; -EINVAL for an unknown client or queue, with avp as it was.
- *
- * Pointers:
- * avp is NULL or valid for one write; decoder and filters may be called with data and stored events.
- */
-PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int context,
-        pmdaEventDecodeCallBack decoder, void *data);
 
 /*
  * Registers a client; a known one keeps its place (QUEUE-20).

@@ -36,6 +36,7 @@ mod metric;
 mod notices;
 mod options;
 mod private;
+mod queue_fetch;
 mod queues;
 mod received;
 mod reply;

@@ -3,8 +3,6 @@
 #![allow(non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::ptr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::lock::Mutex;
 use libc::timeval;
@@ -15,10 +13,9 @@ use super::events;
 use super::guard::guard;
 use super::types::pmAtomValue;
 use crate::error::{Error, Result};
-use crate::events::{Form, Stamp};
 use crate::libpcp::log;
-use crate::log::Journal;
-use crate::queue::{Counters, End, Event, Leftovers, Queues, Visit};
+use crate::log::Level;
+use crate::queue::{Counters, Leftovers, Queues};
 
 /// Makes records of an event: array, data, size, time, cookie.
 pub type pmdaEventDecodeCallBack =
@@ -29,13 +26,10 @@ pub type pmdaEventApplyFilterCallBack = Option<unsafe extern "C" fn(*mut c_void,
 pub type pmdaEventReleaseFilterCallBack = Option<unsafe extern "C" fn(*mut c_void)>;
 
 /// `PMDA_FETCH_STATIC`: the atom is filled, and the library keeps what it points to.
-const FETCH_STATIC: c_int = 1;
-/// `PMDA_FETCH_NOVALUES`.
-const FETCH_NOVALUES: c_int = 0;
-
+pub(super) const FETCH_STATIC: c_int = 1;
 /// A filter as the agent gave it.
 #[derive(Clone, Copy)]
-struct Filter {
+pub(super) struct Filter {
     data: *mut c_void,
     apply: pmdaEventApplyFilterCallBack,
     release: pmdaEventReleaseFilterCallBack,
@@ -45,6 +39,16 @@ struct Filter {
 unsafe impl Send for Filter {}
 
 impl Filter {
+    /// Whether the filter drops an event.
+    ///
+    /// # Safety
+    /// `data` points to `size` bytes of an event that stays alive, and nothing is locked.
+    pub(super) unsafe fn drops(self, data: *mut c_void, size: usize) -> bool {
+        // SAFETY: the agent gave function and argument together, and the caller's contract.
+        self.apply
+            .is_some_and(|apply| unsafe { apply(self.data, data, size) } != 0)
+    }
+
     /// Calls the agent's release function if it has one, with NULL if there is no filter (E-12, E-13).
     fn release(self) {
         if let Some(release) = self.release {
@@ -56,14 +60,12 @@ impl Filter {
 
 /// All queues and clients of the process. Nothing of C is called while it is locked; the lock of the event arrays
 /// may be taken inside of it, never the other way round.
-static QUEUES: Mutex<Queues<Block, Filter>> = Mutex::new(Queues::new());
+pub(super) static QUEUES: Mutex<Queues<Block, Filter>> = Mutex::new(Queues::new());
 
-/// Cleans up behind clients and queues that have gone; call it when nothing is locked.
+/// Cleans up behind a queue that has gone; call it when nothing is locked.
 fn dispose(leftovers: Leftovers<Filter>) {
-    for array in leftovers.arrays {
-        // Somebody may have released it through its handle, which is a small number and no secret.
-        let _ = events::release(array);
-    }
+    // Somebody may have released it through its handle, which is a small number and no secret.
+    let _ = events::release(leftovers.array);
     for filter in leftovers.filters {
         filter.release();
     }
@@ -121,7 +123,9 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: *const c_char, maxmemory:
 pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
     guard(|| {
         let leftovers = QUEUES.lock().shutdown(handle)?;
-        dispose(leftovers);
+        if let Some(leftovers) = leftovers {
+            dispose(leftovers);
+        }
         Ok(())
     })
 }
@@ -158,13 +162,38 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
     tv: *mut timeval,
 ) -> c_int {
     guard(|| {
-        let mut journal = Journal::new();
         // SAFETY: the caller's contract.
-        let store = || unsafe { Block::copy(data, bytes, tv) };
-        let done = QUEUES.lock().append(handle, bytes, &mut journal, store);
-        log::flush(&mut journal);
-        done
+        let store = |old| unsafe { Block::copy(old, data, bytes, tv) };
+        let done = QUEUES.lock().append(handle, bytes, store);
+        match done {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                warn_too_large(handle, bytes);
+                Ok(())
+            }
+            Err(error) => Err(not_appended(error, bytes)),
+        }
     })
+}
+
+/// Says that an event did not fit; without memory for the words there are none.
+#[cold]
+fn warn_too_large(handle: c_int, size: usize) {
+    let named = QUEUES.lock().name(handle);
+    let Ok((name, limit)) = named else { return };
+    let text = format!(" ({size} > {limit})");
+    let text = [b"Event too large for queue ", name.as_slice(), text.as_bytes()].concat();
+    log::notify(Level::Warning, &text);
+}
+
+/// Says that there was no memory for an event.
+#[cold]
+fn not_appended(error: Error, size: usize) -> Error {
+    if error == Error::NOMEM {
+        let text = format!("event allocation failure: {} bytes", size.saturating_add(1));
+        log::notify(Level::Err, text.as_bytes());
+    }
+    error
 }
 
 /// Stores the number of clients that a queue keeps events for in `avp->ul` (QUEUE-5).
@@ -219,132 +248,6 @@ pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: *mut pmAtomVal
     guard(|| unsafe { counter(handle, avp, |counters| counters.memory) })
 }
 
-/// Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). `decoder` is called for each
-/// and adds records to the array whose handle it gets.
-///
-/// # Returns
-/// `PMDA_FETCH_STATIC` with the array in `avp->vbp`, which the next call for the queue overwrites;
-/// `PMDA_FETCH_NOVALUES` with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
-/// events before it gave; `-EINVAL` for an unknown client or queue, with `avp` as it was.
-///
-/// # Safety
-/// `avp` is NULL or valid for one write; `decoder` and filters may be called with `data` and stored events.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueRecords(
-    handle: c_int,
-    avp: *mut pmAtomValue,
-    context: c_int,
-    decoder: pmdaEventDecodeCallBack,
-    data: *mut c_void,
-) -> c_int {
-    guard(|| {
-        if avp.is_null() {
-            return Err(Error::INVAL);
-        }
-        let visit = QUEUES.lock().begin(handle, context)?;
-        // SAFETY: the caller's contract.
-        let (records, status) = unsafe { fetch(&visit, decoder, data) };
-        // SAFETY: not NULL, hence valid for one write by the caller's contract.
-        unsafe { arg::store(avp, pmAtomValue { vbp: records.cast() }) };
-        status?;
-        Ok(if records.is_null() {
-            FETCH_NOVALUES
-        } else {
-            FETCH_STATIC
-        })
-    })
-}
-
-/// Walks through the events that a client has not seen. Gives the address of the array, NULL when no decoder has
-/// found anything worth a record, and how it ended.
-///
-/// # Safety
-/// The decoder may be called with `cookie`.
-unsafe fn fetch(visit: &Visit, decoder: pmdaEventDecodeCallBack, cookie: *mut c_void) -> (*mut c_void, Result<()>) {
-    let mut found = false;
-    let mut status = events::reset(visit.array);
-    let mut seen = None;
-    // A decoder may have released the array through its handle; then there is nothing to fill.
-    while status.is_ok() {
-        let Some(event) = next(visit, seen) else { break };
-        if !passes(&event) {
-            seen = Some(event.sequence);
-            continue;
-        }
-        if event.filter.is_some() && !QUEUES.lock().alive(visit) {
-            break;
-        }
-        // SAFETY: the caller's contract.
-        match unsafe { decode(visit, &event, decoder, cookie) } {
-            Ok(records) => {
-                found |= records != 0;
-                seen = Some(event.sequence);
-            }
-            Err(error) => status = Err(error),
-        }
-    }
-    let end = if status.is_ok() {
-        QUEUES.lock().finish(visit)
-    } else if QUEUES.lock().alive(visit) {
-        End::Missed(0)
-    } else {
-        End::Gone
-    };
-    match end {
-        End::Gone => return (ptr::null_mut(), status),
-        End::Missed(0) => {}
-        End::Missed(count) => {
-            let count = c_int::try_from(count).unwrap_or(c_int::MAX);
-            status = events::add_missed(visit.array, now(), count);
-            found |= status.is_ok();
-        }
-    }
-    let records = if found {
-        events::address(visit.array, Form::Low)
-    } else {
-        ptr::null_mut()
-    };
-    (records, status)
-}
-
-/// The next event, taken under the lock, which is free again when this returns.
-fn next(visit: &Visit, seen: Option<u64>) -> Option<Event<Block, Filter>> {
-    QUEUES.lock().advance(visit, seen)
-}
-
-/// Whether the client's filter lets the event pass.
-fn passes(event: &Event<Block, Filter>) -> bool {
-    let Some(filter) = event.filter else { return true };
-    // SAFETY: the agent gave function and argument together; the event is alive and nothing is locked.
-    let culled = filter
-        .apply
-        .is_some_and(|apply| unsafe { apply(filter.data, event.payload.data(), event.size) } != 0);
-    !culled
-}
-
-/// Has an event decoded.
-///
-/// # Safety
-/// The decoder may be called with `cookie`.
-unsafe fn decode(
-    visit: &Visit,
-    event: &Event<Block, Filter>,
-    decoder: pmdaEventDecodeCallBack,
-    cookie: *mut c_void,
-) -> Result<c_int> {
-    let decoder = decoder.ok_or(Error::INVAL)?;
-    let (data, when) = (event.payload.data(), event.payload.when());
-    // SAFETY: the event is alive, nothing is locked, and the caller's contract allows the call.
-    Error::check(unsafe { decoder(visit.array, data, event.size, when, cookie) })
-}
-
-/// The time for a record of missed events (QUEUE-35).
-fn now() -> Stamp {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-    Stamp::Low(seconds, i64::from(now.subsec_micros()))
-}
-
 /// Registers a client; a known one keeps its place (QUEUE-20).
 ///
 /// # Returns
@@ -361,9 +264,15 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventEndClient(context: c_int) -> c_int {
     guard(|| {
-        let leftovers = QUEUES.lock().end(context);
-        dispose(leftovers);
-        Ok(())
+        let filters = QUEUES.lock().end(context);
+        filters.for_each(Filter::release);
+        loop {
+            let leftovers = QUEUES.lock().reap();
+            match leftovers {
+                Some(leftovers) => dispose(leftovers),
+                None => return Ok(()),
+            }
+        }
     })
 }
 

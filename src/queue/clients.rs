@@ -9,11 +9,16 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::error::{Error, Result};
+
+/// The cursor of a client that has not fetched.
+pub(super) const IDLE: u64 = u64::MAX;
+
 /// What is known about one client and one queue (QUEUE-22).
 #[derive(Debug)]
 pub(super) struct Pair<F> {
-    /// The sequence number of the next event that the client has not seen; `None` until its first fetch.
-    pub(super) cursor: Option<u64>,
+    /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first fetch.
+    pub(super) cursor: u64,
     /// Events that were evicted before the client saw them, and are not reported yet.
     pub(super) missed: u64,
     /// Sequence numbers from the cursor on that had no event when the client became active.
@@ -28,7 +33,7 @@ pub(super) struct Pair<F> {
 impl<F> Default for Pair<F> {
     fn default() -> Pair<F> {
         Pair {
-            cursor: None,
+            cursor: IDLE,
             missed: 0,
             absent: Vec::new(),
             allowed: false,
@@ -49,11 +54,22 @@ pub(super) struct Client<F> {
 
 impl<F> Client<F> {
     /// What is known about the client and the queue in a slot; nothing at first.
-    pub(super) fn pair(&mut self, queue: usize) -> &mut Pair<F> {
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn pair(&mut self, queue: usize) -> Result<&mut Pair<F>> {
         if self.pairs.len() <= queue {
+            let more = queue + 1 - self.pairs.len();
+            self.pairs.try_reserve(more).map_err(|_| Error::NOMEM)?;
             self.pairs.resize_with(queue + 1, || None);
         }
-        self.pairs[queue].get_or_insert_with(Pair::default)
+        Ok(self.pairs[queue].get_or_insert_with(Pair::default))
+    }
+
+    /// What is known about the client and the queue in a slot, if anything is.
+    #[inline]
+    pub(super) fn known(&mut self, queue: usize) -> Option<&mut Pair<F>> {
+        self.pairs.get_mut(queue)?.as_mut()
     }
 
     /// Forgets the client's part in a queue.
@@ -62,9 +78,14 @@ impl<F> Client<F> {
     }
 
     /// Everything that is known about the client, by slot of the queue.
-    pub(super) fn into_pairs(self) -> impl Iterator<Item = (usize, Pair<F>)> {
-        let pairs = self.pairs.into_iter().enumerate();
-        pairs.filter_map(|(queue, pair)| Some((queue, pair?)))
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, &Pair<F>)> {
+        let pairs = self.pairs.iter().enumerate();
+        pairs.filter_map(|(queue, pair)| Some((queue, pair.as_ref()?)))
+    }
+
+    /// The client's filters, by slot of the queue.
+    pub(super) fn into_filters(self) -> impl Iterator<Item = F> {
+        self.pairs.into_iter().filter_map(|pair| pair?.filter)
     }
 }
 
@@ -92,9 +113,18 @@ impl<F> Clients<F> {
     }
 
     /// The slot of a client, new ones in the lowest free slot (QUEUE-20).
-    pub(super) fn register(&mut self, context: i32) -> usize {
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn register(&mut self, context: i32) -> Result<usize> {
         if let Some(slot) = self.by_context.get(&context) {
-            return *slot;
+            return Ok(*slot);
+        }
+        self.by_context.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        if self.free.is_empty() {
+            self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+            // So that every client can give its slot back.
+            self.free.try_reserve(self.slots.len() + 1).map_err(|_| Error::NOMEM)?;
         }
         let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot);
         if slot == self.slots.len() {
@@ -106,7 +136,7 @@ impl<F> Clients<F> {
             pairs: Vec::new(),
         });
         self.by_context.insert(context, slot);
-        slot
+        Ok(slot)
     }
 
     /// The slot of a registered client.
@@ -115,6 +145,7 @@ impl<F> Clients<F> {
     }
 
     /// The client in a slot.
+    #[inline]
     pub(super) fn at(&mut self, slot: usize) -> Option<&mut Client<F>> {
         self.slots.get_mut(slot)?.as_mut()
     }
@@ -146,11 +177,11 @@ mod tests {
     #[test]
     fn slots() {
         let mut clients = Clients::<()>::new();
-        let slots = [7, -1, i32::MIN, 7].map(|context| clients.register(context));
+        let slots = [7, -1, i32::MIN, 7].map(|context| clients.register(context).expect("memory"));
         assert_eq!(slots, [0, 1, 2, 0]);
         assert!(clients.remove(7).is_some() && clients.remove(-1).is_some() && clients.remove(7).is_none());
         assert_eq!(
-            [clients.register(5), clients.register(6), clients.register(8)],
+            [5, 6, 8].map(|context| clients.register(context).expect("memory")),
             [0, 1, 3]
         );
         assert_eq!(clients.count(), 4);

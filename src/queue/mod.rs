@@ -8,27 +8,42 @@
 //!
 //! The queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to the caller, who
 //! also calls decoders and filters: nothing here runs foreign code, so a caller can keep all queues behind one lock
-//! and release it around each callback. A [`Visit`] survives whatever a callback does to queue or client (E-14).
+//! and release it around each callback. A [`Visit`] survives whatever a callback does to queue or client, and what a
+//! callback looks at stays where it is (E-14).
+//!
+//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17); what gives something back needs
+//! none.
 
 #![forbid(unsafe_code)]
 
 mod clients;
 #[cfg(test)]
 mod model;
+mod pins;
 mod ring;
 mod visit;
 
-use clients::Clients;
-use ring::Ring;
+use clients::{Client, Clients, IDLE};
+use pins::Pins;
+use ring::{New, Ring};
 
 use crate::error::{Error, Result};
-use crate::log::{Journal, Level};
 
 pub use visit::{End, Event, Visit};
 
+/// What a queue stores of an event.
+pub trait Payload {
+    /// How a callback sees it while nothing is locked. A fetch may use a view until it says that it is done with the
+    /// event: so long the payload is neither moved nor dropped.
+    type View: Copy;
+
+    /// The view.
+    fn view(&self) -> Self::View;
+}
+
 /// One queue.
 #[derive(Debug)]
-struct Queue<P> {
+struct Queue<P, F> {
     name: Vec<u8>,
     /// Most bytes of payload that are stored at a time.
     limit: usize,
@@ -47,9 +62,12 @@ struct Queue<P> {
     /// Bytes that came.
     bytes: u64,
     ring: Ring<P>,
+    /// Empty, with room for the filters of all clients: they are released with the queue.
+    filters: Vec<F>,
 }
 
-impl<P> Queue<P> {
+impl<P, F> Queue<P, F> {
+    #[inline]
     fn clients(&self) -> u32 {
         self.active.saturating_add(self.places)
     }
@@ -68,46 +86,42 @@ pub struct Counters {
     pub memory: u64,
 }
 
-/// What is left to do for the caller when clients or queues have gone.
+/// What is left to do for the caller when a queue has gone.
 #[derive(Debug)]
 pub struct Leftovers<F> {
     /// Filters to release, in this order.
     pub filters: Vec<F>,
-    /// Event arrays to free.
-    pub arrays: Vec<i32>,
-}
-
-impl<F> Default for Leftovers<F> {
-    fn default() -> Leftovers<F> {
-        Leftovers {
-            filters: Vec::new(),
-            arrays: Vec::new(),
-        }
-    }
+    /// The event array to free.
+    pub array: i32,
 }
 
 /// All queues and their clients.
 #[derive(Debug)]
 pub struct Queues<P, F> {
-    slots: Vec<Option<Queue<P>>>,
+    slots: Vec<Option<Queue<P, F>>>,
     clients: Clients<F>,
+    pins: Pins<P>,
     born: u64,
+    /// Queues that wait for their last client to end.
+    closing: usize,
 }
 
-impl<P: Clone, F: Copy> Default for Queues<P, F> {
+impl<P: Payload, F: Copy> Default for Queues<P, F> {
     fn default() -> Queues<P, F> {
         Queues::new()
     }
 }
 
-impl<P: Clone, F: Copy> Queues<P, F> {
+impl<P: Payload, F: Copy> Queues<P, F> {
     /// No queues, no clients.
     #[must_use]
     pub const fn new() -> Queues<P, F> {
         Queues {
             slots: Vec::new(),
             clients: Clients::new(),
+            pins: Pins::new(),
             born: 0,
+            closing: 0,
         }
     }
 
@@ -115,7 +129,7 @@ impl<P: Clone, F: Copy> Queues<P, F> {
     /// that its fetches fill. Gives the lowest free handle (QUEUE-1). Other queues keep their events (E-9).
     ///
     /// # Errors
-    /// `-EINVAL` for a limit of 0, `-EEXIST` when a queue of this name is in use, what `array` fails with.
+    /// `-EINVAL` for a limit of 0, `-EEXIST` when a queue of this name is in use, `-ENOMEM`, what `array` fails with.
     pub fn create(
         &mut self,
         name: &[u8],
@@ -132,13 +146,17 @@ impl<P: Clone, F: Copy> Queues<P, F> {
         }
         let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let handle = i32::try_from(slot).map_err(|_| Error::NOMEM)?;
+        let name = copy(name)?;
+        if slot == self.slots.len() {
+            self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        }
         let array = array()?;
         if slot == self.slots.len() {
             self.slots.push(None);
         }
         self.born += 1;
         self.slots[slot] = Some(Queue {
-            name: name.to_vec(),
+            name,
             limit,
             array,
             born: self.born,
@@ -147,7 +165,8 @@ impl<P: Clone, F: Copy> Queues<P, F> {
             places,
             count: 0,
             bytes: 0,
-            ring: Ring::new(),
+            ring: Ring::new(self.born),
+            filters: Vec::new(),
         });
         Ok(handle)
     }
@@ -176,13 +195,6 @@ impl<P: Clone, F: Copy> Queues<P, F> {
         }
     }
 
-    fn queue(&mut self, handle: i32) -> Result<&mut Queue<P>> {
-        usize::try_from(handle)
-            .ok()
-            .and_then(|slot| self.slots.get_mut(slot)?.as_mut())
-            .ok_or(Error::INVAL)
-    }
-
     /// What the queue can tell about itself.
     ///
     /// # Errors
@@ -198,74 +210,87 @@ impl<P: Clone, F: Copy> Queues<P, F> {
         })
     }
 
-    /// An event of `size` bytes has come; `store` makes its payload if it is to be kept (QUEUE-10).
+    /// An event of `size` bytes has come; `store` makes its payload if it is to be kept (QUEUE-10), from one that is not
+    /// needed any more if there is one.
     ///
-    /// An event larger than the limit is dropped with a warning, one that nobody listens to without; both count.
+    /// An event larger than the limit is dropped, and so is one that nobody listens to; both count. Gives whether the
+    /// event was too large.
     ///
     /// # Errors
-    /// `-EINVAL` for a handle that is not in use; what `store` fails with, and then nothing has changed.
-    pub fn append(
-        &mut self,
-        handle: i32,
-        size: usize,
-        journal: &mut Journal,
-        store: impl FnOnce() -> Result<P>,
-    ) -> Result<()> {
-        let queue = self.queue(handle)?;
-        if size > queue.limit {
-            let mut text = b"Event too large for queue ".to_vec();
-            text.extend_from_slice(&queue.name);
-            text.extend_from_slice(format!(" ({size} > {})", queue.limit).as_bytes());
-            journal.notify(Level::Warning, text);
+    /// `-EINVAL` for a handle that is not in use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
+    #[inline]
+    pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<bool> {
+        let slot = usize::try_from(handle).map_err(|_| Error::INVAL)?;
+        let queue = self.slots.get_mut(slot).and_then(Option::as_mut).ok_or(Error::INVAL)?;
+        let too_large = size > queue.limit;
+        if too_large {
+            // Counted, and that is all.
         } else if queue.clients() == 0 {
-            queue.ring.make_room(size, queue.limit);
+            queue.ring.make_room(size, queue.limit, &mut self.pins);
         } else {
-            let payload = store().inspect_err(|error| {
-                if *error == Error::NOMEM {
-                    let text = format!("event allocation failure: {} bytes", size.saturating_add(1));
-                    journal.notify(Level::Err, text);
-                }
-            })?;
-            queue.ring.make_room(size, queue.limit);
-            queue.ring.push(size, queue.active, queue.places, payload);
+            let event = New {
+                size,
+                limit: queue.limit,
+                owed: queue.active,
+                spare: queue.places,
+            };
+            queue.ring.push(event, &mut self.pins, store)?;
         }
         queue.count = queue.count.wrapping_add(1);
         queue.bytes = queue.bytes.wrapping_add(size as u64);
-        Ok(())
+        Ok(too_large)
+    }
+
+    /// Name and limit of a queue, for a message.
+    ///
+    /// # Errors
+    /// `-EINVAL` for a handle that is not in use, `-ENOMEM`.
+    pub fn name(&self, handle: i32) -> Result<(Vec<u8>, usize)> {
+        let queue = self.slots[self.slot(handle)?].as_ref().ok_or(Error::INVAL)?;
+        Ok((copy(&queue.name)?, queue.limit))
     }
 
     /// Lets the queue go: now if it has no clients, else with the last of them (QUEUE-40).
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
-    pub fn shutdown(&mut self, handle: i32) -> Result<Leftovers<F>> {
+    pub fn shutdown(&mut self, handle: i32) -> Result<Option<Leftovers<F>>> {
         let slot = self.slot(handle)?;
-        let queue = self.queue(handle)?;
-        let mut leftovers = Leftovers::default();
-        if queue.clients() > 0 {
-            queue.closing = true;
-        } else {
-            self.release(slot, &mut leftovers);
-        }
-        Ok(leftovers)
+        let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
+        self.closing += usize::from(!queue.closing);
+        queue.closing = true;
+        Ok(self.release(slot))
     }
 
-    /// Frees a queue with its events, and forgets what clients had to do with it: a new queue in the same slot
-    /// starts afresh (QUEUE-41, E-10, E-11).
-    fn release(&mut self, slot: usize, leftovers: &mut Leftovers<F>) {
-        if let Some(queue) = self.slots[slot].take() {
-            leftovers.arrays.push(queue.array);
+    /// Takes out one of the queues that were shut down and have no clients any more; to be called until there is none.
+    pub fn reap(&mut self) -> Option<Leftovers<F>> {
+        if self.closing == 0 {
+            return None;
         }
+        (0..self.slots.len()).find_map(|slot| self.release(slot))
+    }
+
+    /// Frees a queue with its events if it was shut down and has no clients, and forgets what clients had to do with
+    /// it: a new queue in the same slot starts afresh (QUEUE-41, E-10, E-11).
+    fn release(&mut self, slot: usize) -> Option<Leftovers<F>> {
+        let done = |queue: &mut Queue<P, F>| queue.closing && queue.clients() == 0;
+        let mut queue = self.slots[slot].take_if(done)?;
+        self.closing -= 1;
+        queue.ring.close(&mut self.pins);
         let pairs = self.clients.iter_mut().filter_map(|client| client.take_pair(slot));
-        leftovers.filters.extend(pairs.filter_map(|pair| pair.filter));
+        queue.filters.extend(pairs.filter_map(|pair| pair.filter));
+        Some(Leftovers {
+            filters: queue.filters,
+            array: queue.array,
+        })
     }
 
     /// Registers a client and gives its slot (QUEUE-20).
     ///
     /// # Errors
-    /// `-ENOMEM` when the slots run out.
+    /// `-ENOMEM` when slots or memory run out.
     pub fn register(&mut self, context: i32) -> Result<i32> {
-        i32::try_from(self.clients.register(context)).map_err(|_| Error::NOMEM)
+        i32::try_from(self.clients.register(context)?).map_err(|_| Error::NOMEM)
     }
 
     /// The number of registered clients (QUEUE-21).
@@ -274,38 +299,30 @@ impl<P: Clone, F: Copy> Queues<P, F> {
         u32::try_from(self.clients.count()).unwrap_or(u32::MAX)
     }
 
-    /// Ends a client; an unknown one is none of our business (QUEUE-26). A queue that waits for its last client to
-    /// end goes with it.
-    pub fn end(&mut self, context: i32) -> Leftovers<F> {
-        let mut leftovers = Leftovers::default();
-        let Some(client) = self.clients.remove(context) else {
-            return leftovers;
-        };
-        let mut closed = Vec::new();
-        for (slot, pair) in client.into_pairs() {
-            leftovers.filters.extend(pair.filter);
-            let (Some(Some(queue)), Some(cursor)) = (self.slots.get_mut(slot), pair.cursor) else {
-                continue;
-            };
-            queue.ring.abandon(cursor);
-            queue.active = queue.active.saturating_sub(1);
-            if queue.closing && queue.clients() == 0 {
-                closed.push(slot);
+    /// Ends a client and gives its filters, by slot of the queue; an unknown client is none of our business
+    /// (QUEUE-26). They are to be released, and then the queues that have lost their last client: see
+    /// [`Queues::reap`].
+    pub fn end(&mut self, context: i32) -> impl Iterator<Item = F> + use<P, F> {
+        let client = self.clients.remove(context);
+        for (slot, pair) in client.iter().flat_map(Client::pairs) {
+            match self.slots.get_mut(slot) {
+                Some(Some(queue)) if pair.cursor != IDLE => {
+                    queue.ring.abandon(pair.cursor);
+                    queue.active = queue.active.saturating_sub(1);
+                }
+                _ => {}
             }
         }
-        for slot in closed {
-            self.release(slot, &mut leftovers);
-        }
-        leftovers
+        client.into_iter().flat_map(Client::into_filters)
     }
 
     /// Grants or denies a client the events of a queue (QUEUE-24).
     ///
     /// # Errors
-    /// `-EINVAL` for an unknown client or queue.
+    /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_access(&mut self, context: i32, handle: i32, allowed: bool) -> Result<()> {
         let slot = self.slot(handle)?;
-        self.clients.get(context).ok_or(Error::INVAL)?.pair(slot).allowed = allowed;
+        self.clients.get(context).ok_or(Error::INVAL)?.pair(slot)?.allowed = allowed;
         Ok(())
     }
 
@@ -313,13 +330,25 @@ impl<P: Clone, F: Copy> Queues<P, F> {
     /// before. Gives the filter that it replaces if that one was filtering: it is to be released.
     ///
     /// # Errors
-    /// `-EINVAL` for an unknown client or queue.
+    /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_filter(&mut self, context: i32, handle: i32, filter: F, filtering: bool) -> Result<Option<F>> {
         let slot = self.slot(handle)?;
-        let pair = self.clients.get(context).ok_or(Error::INVAL)?.pair(slot);
+        let clients = self.clients.count();
+        let client = self.clients.get(context).ok_or(Error::INVAL)?;
+        let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
+        // A client may have a filter here; see `release`.
+        queue.filters.try_reserve(clients).map_err(|_| Error::NOMEM)?;
+        let pair = client.pair(slot)?;
         let old = pair.filter.replace(filter).filter(|_| pair.filtering);
         pair.filtering = filtering;
         pair.allowed = true;
         Ok(old)
     }
+}
+
+fn copy(name: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(name.len()).map_err(|_| Error::NOMEM)?;
+    copy.extend_from_slice(name);
+    Ok(copy)
 }

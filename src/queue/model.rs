@@ -6,10 +6,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{End, Queues};
-use crate::log::Journal;
+use super::{End, Payload, Queues};
 
 const LIMIT: usize = 40;
+
+impl Payload for u64 {
+    type View = u64;
+
+    fn view(&self) -> u64 {
+        *self
+    }
+}
+
+impl Payload for u32 {
+    type View = u32;
+
+    fn view(&self) -> u32 {
+        *self
+    }
+}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -107,12 +122,13 @@ fn fetch(queues: &mut Queues<u64, ()>, queue: i32, client: i32, stop: usize) -> 
     let (mut shown, mut seen) = (Vec::new(), None);
     while let Some(event) = queues.advance(&visit, seen) {
         if shown.len() == stop {
+            assert_eq!(queues.finish(&visit, Some(event.sequence), true), End::Missed(0));
             return (shown, None);
         }
         shown.push(event.payload);
         seen = Some(event.sequence);
     }
-    match queues.finish(&visit) {
+    match queues.finish(&visit, None, false) {
         End::Missed(count) => (shown, Some(count)),
         End::Gone => panic!("nobody shut the queue down"),
     }
@@ -128,12 +144,11 @@ proptest! {
         let mut queues = Queues::new();
         let queue = queues.create(b"q", LIMIT, places, || Ok(0)).expect("a new name");
         let mut model = Model { places: places as usize, ..Model::default() };
-        let mut journal = Journal::new();
         for step in steps {
             match step {
                 Step::Append(size) => {
                     let sequence = model.next;
-                    queues.append(queue, size, &mut journal, || Ok(sequence)).expect("a queue");
+                    queues.append(queue, size, |_| Ok(sequence)).expect("a queue");
                     model.append(size);
                 }
                 Step::Fetch(client, stop) => {
@@ -142,7 +157,7 @@ proptest! {
                     prop_assert_eq!(fetch(&mut queues, queue, client, stop), model.fetch(client, stop));
                 }
                 Step::End(client) => {
-                    queues.end(client);
+                    queues.end(client).for_each(drop);
                     model.end(client);
                 }
             }

@@ -5,22 +5,54 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::Payload;
+use super::pins::Pins;
+use crate::error::{Error, Result};
+
 /// Fewer gaps than this are not worth closing.
 const FEW: usize = 32;
+/// So many payloads of events that have gone are kept for new ones, ...
+const SPARES: usize = 1024;
+/// ... when they were not larger than this: copying larger ones takes longer than asking for memory.
+const SMALL: usize = 128;
 
 /// One stored event.
 #[derive(Debug)]
-struct Event<P> {
+pub(super) struct Event<P> {
     /// Number in the order of arrival, from 0; events that were never stored have none.
-    sequence: u64,
-    size: usize,
+    pub(super) sequence: u64,
+    pub(super) size: usize,
     /// How many active clients have not seen it.
     owed: u32,
     /// How many consumptions it waits for beyond those: by clients that were announced but have not fetched yet,
     /// and in place of clients that have ended (QUEUE-27).
     spare: u32,
+    /// How many fetches show it at this moment.
+    pins: u32,
     /// The data; `None` when everybody has seen it and only its place is left.
     payload: Option<P>,
+}
+
+impl<P: Payload> Event<P> {
+    /// Shows the event to a fetch, which takes it back with [`Ring::unpin`].
+    #[inline]
+    pub(super) fn pin(&mut self) -> Option<P::View> {
+        let view = self.payload.as_ref()?.view();
+        self.pins += 1;
+        Some(view)
+    }
+}
+
+/// An event that arrives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct New {
+    pub(super) size: usize,
+    /// Most bytes that the queue may store.
+    pub(super) limit: usize,
+    /// As in [`Event`].
+    pub(super) owed: u32,
+    /// As in [`Event`].
+    pub(super) spare: u32,
 }
 
 /// Stored events by sequence number.
@@ -30,22 +62,28 @@ struct Event<P> {
 /// eviction does no work per client.
 #[derive(Debug)]
 pub(super) struct Ring<P> {
+    /// Birth of the queue, which [`Pins`] know it by.
+    queue: u64,
     events: VecDeque<Event<P>>,
     /// Events without payload among them.
     gaps: usize,
     next: u64,
     evicted: u64,
     memory: u64,
+    /// Payloads for events to come.
+    spares: Vec<P>,
 }
 
-impl<P: Clone> Ring<P> {
-    pub(super) const fn new() -> Ring<P> {
+impl<P: Payload> Ring<P> {
+    pub(super) const fn new(queue: u64) -> Ring<P> {
         Ring {
+            queue,
             events: VecDeque::new(),
             gaps: 0,
             next: 0,
             evicted: 0,
             memory: 0,
+            spares: Vec::new(),
         }
     }
 
@@ -65,13 +103,22 @@ impl<P: Clone> Ring<P> {
     }
 
     /// Evicts the oldest events until `size` more bytes stay within `limit` (QUEUE-10).
-    pub(super) fn make_room(&mut self, size: usize, limit: usize) {
+    #[inline]
+    pub(super) fn make_room(&mut self, size: usize, limit: usize, pins: &mut Pins<P>) {
         let wanted = (limit - size.min(limit)) as u64;
+        if self.memory > wanted {
+            self.evict(wanted, pins);
+        }
+    }
+
+    fn evict(&mut self, wanted: u64, pins: &mut Pins<P>) {
         while self.memory > wanted {
-            let Some(event) = self.events.pop_front() else { return };
-            if event.payload.is_some() {
-                self.memory -= event.size as u64;
+            let Some(mut event) = self.events.pop_front() else {
+                return;
+            };
+            if let Some(payload) = event.payload.take() {
                 self.evicted = event.sequence + 1;
+                self.expire(event.sequence, event.size, event.pins, payload, pins);
             } else {
                 self.gaps -= 1;
             }
@@ -79,25 +126,55 @@ impl<P: Clone> Ring<P> {
         self.trim();
     }
 
-    /// Stores an event behind all others.
-    pub(super) fn push(&mut self, size: usize, owed: u32, spare: u32, payload: P) {
+    /// Stores an event behind all others, and evicts the oldest ones as [`Ring::make_room`] does. `store` makes the
+    /// payload, from one that is not needed any more if there is one.
+    ///
+    /// # Errors
+    /// What `store` fails with, and `-ENOMEM`; then nothing has changed.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        event: New,
+        pins: &mut Pins<P>,
+        store: impl FnOnce(Option<P>) -> Result<P>,
+    ) -> Result<()> {
+        if self.events.len() == self.events.capacity() {
+            self.more_events()?;
+        }
+        let payload = store(self.spares.pop())?;
+        self.make_room(event.size, event.limit, pins);
         self.events.push_back(Event {
             sequence: self.next,
-            size,
-            owed,
-            spare,
+            size: event.size,
+            owed: event.owed,
+            spare: event.spare,
+            pins: 0,
             payload: Some(payload),
         });
         self.next += 1;
-        self.memory += size as u64;
+        self.memory += event.size as u64;
+        Ok(())
     }
 
-    /// The first stored event whose sequence number is not below `from`.
-    pub(super) fn seek(&self, from: u64) -> Option<(u64, usize, &P)> {
-        self.events.range(self.position(from)..).find_map(|event| {
-            let payload = event.payload.as_ref()?;
-            Some((event.sequence, event.size, payload))
-        })
+    #[cold]
+    fn more_events(&mut self) -> Result<()> {
+        self.events.try_reserve(1).map_err(|_| Error::NOMEM)
+    }
+
+    /// The first stored event whose sequence number is not below `from`. In the usual case it is the oldest one,
+    /// which always has a payload.
+    #[inline]
+    pub(super) fn seek(&mut self, from: u64) -> Option<&mut Event<P>> {
+        if self.oldest() < from {
+            return self.seek_behind(from);
+        }
+        self.events.front_mut()
+    }
+
+    #[inline(never)]
+    fn seek_behind(&mut self, from: u64) -> Option<&mut Event<P>> {
+        let position = self.position(from);
+        self.events.range_mut(position..).find(|event| event.payload.is_some())
     }
 
     /// The index of the first event whose sequence number is not below `from`.
@@ -110,44 +187,132 @@ impl<P: Clone> Ring<P> {
         self.events.partition_point(|event| event.sequence < from)
     }
 
-    /// A client has seen an event that it was owed.
-    pub(super) fn consume(&mut self, sequence: u64) {
+    /// A client is done with an event that it was owed, without having been shown it.
+    pub(super) fn consume(&mut self, sequence: u64, pins: &mut Pins<P>) {
         let position = self.position(sequence);
-        let Some(event) = self.events.get_mut(position) else {
+        if let Some(event) = self.stored(position, sequence) {
+            event.owed -= 1;
+            self.settle(position, pins);
+        }
+    }
+
+    /// A fetch does not look at an event any more that it was shown; `consumed` when its client was owed the event
+    /// and has now seen it. In the usual case it is the oldest one.
+    #[inline]
+    pub(super) fn unpin(&mut self, sequence: u64, consumed: bool, pins: &mut Pins<P>) {
+        match self.events.front_mut() {
+            Some(front) if front.sequence == sequence => {
+                front.pins -= 1;
+                front.owed -= u32::from(consumed);
+                if front.owed | front.spare == 0 {
+                    self.drop_front(pins);
+                }
+            }
+            _ => self.unpin_behind(sequence, consumed, pins),
+        }
+    }
+
+    #[inline(never)]
+    fn unpin_behind(&mut self, sequence: u64, consumed: bool, pins: &mut Pins<P>) {
+        let position = self.position(sequence);
+        let Some(event) = self.stored(position, sequence) else {
+            pins.release(self.queue, sequence);
             return;
         };
-        if event.sequence != sequence || event.payload.is_none() {
-            return;
+        event.pins -= 1;
+        event.owed -= u32::from(consumed);
+        self.settle(position, pins);
+    }
+
+    /// Frees the oldest event.
+    #[inline]
+    fn drop_front(&mut self, pins: &mut Pins<P>) {
+        if let Some(event) = self.events.pop_front() {
+            if let Some(payload) = event.payload {
+                self.expire(event.sequence, event.size, event.pins, payload, pins);
+            }
         }
-        event.owed = event.owed.saturating_sub(1);
-        if event.owed == 0 && event.spare == 0 {
-            event.payload = None;
-            self.memory -= event.size as u64;
-            self.gaps += 1;
+        if self.gaps > 0 {
             self.trim();
         }
     }
 
-    /// A client has become active: it is owed what is stored. Where a place or an ended client left a consumption
-    /// open, the client takes that over.
+    /// The event at an index if it is the one with this sequence number, and has not gone.
+    fn stored(&mut self, position: usize, sequence: u64) -> Option<&mut Event<P>> {
+        let event = self.events.get_mut(position);
+        event.filter(|event| event.sequence == sequence && event.payload.is_some())
+    }
+
+    /// Frees the event at an index if nobody is owed it.
+    fn settle(&mut self, position: usize, pins: &mut Pins<P>) {
+        let Some(event) = self.events.get_mut(position) else {
+            return;
+        };
+        if event.owed != 0 || event.spare != 0 {
+            return;
+        }
+        let (sequence, size, shown) = (event.sequence, event.size, event.pins);
+        if let Some(payload) = event.payload.take() {
+            self.expire(sequence, size, shown, payload, pins);
+        }
+        self.gaps += 1;
+        self.trim();
+    }
+
+    /// What becomes of the payload of an event that has gone.
+    #[inline]
+    fn expire(&mut self, sequence: u64, size: usize, shown: u32, payload: P, pins: &mut Pins<P>) {
+        self.memory -= size as u64;
+        if shown > 0 {
+            pins.keep(self.queue, sequence, shown, payload);
+        } else if size <= SMALL && (self.spares.len() < self.spares.capacity() || self.more_spares()) {
+            self.spares.push(payload);
+        }
+    }
+
+    /// Whether there is room for one more spare payload.
+    #[cold]
+    fn more_spares(&mut self) -> bool {
+        let room = self.spares.len();
+        room < SPARES && self.spares.try_reserve_exact(room.clamp(4, SPARES - room)).is_ok()
+    }
+
+    /// The queue goes: keeps what is shown at this moment.
+    pub(super) fn close(self, pins: &mut Pins<P>) {
+        for event in self.events.into_iter().filter(|event| event.pins > 0) {
+            if let Some(payload) = event.payload {
+                pins.keep(self.queue, event.sequence, event.pins, payload);
+            }
+        }
+    }
+
+    /// The sequence numbers among the stored ones that no event has any more: for a client that becomes active now,
+    /// they are nothing that it misses if the rest is evicted. Behind them everything is owed to the client.
     ///
-    /// Gives the sequence numbers among the stored ones that no event has any more: if the rest is evicted, these
-    /// are nothing that the client has missed. Behind them everything is owed to the client.
-    pub(super) fn claim(&mut self) -> Vec<Range<u64>> {
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn absent(&self) -> Result<Vec<Range<u64>>> {
         let mut absent = Vec::new();
         let mut expected = self.oldest();
+        let stored = self.events.iter().filter(|event| event.payload.is_some());
+        // Behind the last event is the next one to come.
+        for sequence in stored.map(|event| event.sequence).chain([self.next]) {
+            if sequence > expected {
+                absent.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                absent.push(expected..sequence);
+            }
+            expected = sequence + 1;
+        }
+        Ok(absent)
+    }
+
+    /// A client has become active: it is owed what is stored. Where a place or an ended client left a consumption
+    /// open, the client takes that over.
+    pub(super) fn claim(&mut self) {
         for event in self.events.iter_mut().filter(|event| event.payload.is_some()) {
             event.spare = event.spare.saturating_sub(1);
             event.owed = event.owed.saturating_add(1);
-            if event.sequence > expected {
-                absent.push(expected..event.sequence);
-            }
-            expected = event.sequence + 1;
         }
-        if self.next > expected {
-            absent.push(expected..self.next);
-        }
-        absent
     }
 
     /// A client that has seen everything below `from` has ended: what it was owed waits for somebody else.
@@ -174,60 +339,4 @@ impl<P: Clone> Ring<P> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stored(ring: &Ring<u32>) -> Vec<u32> {
-        let mut found = Vec::new();
-        let mut from = 0;
-        while let Some((sequence, _, payload)) = ring.seek(from) {
-            found.push(*payload);
-            from = sequence + 1;
-        }
-        found
-    }
-
-    /// QUEUE-10: oldest first, and only as many as necessary. QUEUE-11: an empty event takes no memory.
-    #[test]
-    fn eviction() {
-        let mut ring = Ring::new();
-        for number in 0..4 {
-            ring.push(10, 1, 0, number);
-        }
-        ring.make_room(10, 45);
-        assert_eq!((stored(&ring), ring.memory(), ring.evicted()), (vec![1, 2, 3], 30, 1));
-        ring.push(0, 1, 0, 9);
-        ring.make_room(45, 45);
-        assert_eq!((stored(&ring), ring.memory(), ring.evicted()), (vec![9], 0, 4));
-    }
-
-    /// An old event that nobody fetches does not make the ring grow with what others have consumed.
-    #[test]
-    fn gaps_are_closed() {
-        let mut ring = Ring::new();
-        ring.push(1, 0, 1, 0);
-        for number in 1..10_000 {
-            ring.push(1, 1, 0, number);
-            ring.consume(u64::from(number));
-        }
-        assert_eq!((stored(&ring), ring.memory()), (vec![0], 1));
-        assert!(ring.events.len() < 100);
-        ring.push(1, 1, 0, 77);
-        assert_eq!(ring.seek(1).map(|found| *found.2), Some(77));
-        assert_eq!(ring.claim(), vec![Range { start: 1, end: 10_000 }]);
-        ring.consume(0);
-        assert_eq!(stored(&ring), [77]);
-    }
-
-    /// QUEUE-27: what an ended client has not seen stays.
-    #[test]
-    fn abandoned_events_wait_for_the_next_client() {
-        let mut ring = Ring::new();
-        ring.push(1, 1, 0, 5);
-        ring.abandon(0);
-        assert_eq!((stored(&ring), ring.memory()), (vec![5], 1));
-        assert_eq!(ring.claim(), []);
-        ring.consume(0);
-        assert_eq!((stored(&ring), ring.memory()), (vec![], 0));
-    }
-}
+mod tests;

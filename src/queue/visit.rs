@@ -2,8 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::clients::Pair;
-use super::{Queue, Queues};
+use super::clients::{IDLE, Pair};
+use super::pins::Pins;
+use super::{Payload, Queue, Queues};
 use crate::error::{Error, Result};
 
 /// A fetch under way. It names queue and client by slot and birth, so it outlives both (E-14).
@@ -17,18 +18,26 @@ pub struct Visit {
     pub array: i32,
 }
 
-/// An event that the client has not seen yet. The payload stays alive as long as this does, whatever happens to
-/// the queue.
+/// An event that the client has not seen yet. Its payload stays alive until the fetch is done with it, whatever
+/// happens to the queue.
 #[derive(Debug)]
-pub struct Event<P, F> {
-    /// What [`Queues::advance`] wants to hear when the event was shown or filtered out.
+pub struct Event<V, F> {
+    /// Which event it is, for [`Queues::advance`] and [`Queues::finish`].
     pub sequence: u64,
     /// Bytes of payload.
     pub size: usize,
     /// The payload.
-    pub payload: P,
+    pub payload: V,
     /// A filter that has to let the event pass first.
     pub filter: Option<F>,
+}
+
+/// Those who take part in a visit, as far as they still are those that it began with.
+struct Parties<'a, P, F> {
+    queue: &'a mut Queue<P, F>,
+    /// `None` when the client has ended.
+    pair: Option<&'a mut Pair<F>>,
+    pins: &'a mut Pins<P>,
 }
 
 /// How a fetch ended.
@@ -40,25 +49,26 @@ pub enum End {
     Gone,
 }
 
-impl<P: Clone, F: Copy> Queues<P, F> {
+impl<P: Payload, F: Copy> Queues<P, F> {
     /// Begins a fetch. The first one of a client makes it active, in a place that was kept for a client or in
     /// addition to the others (QUEUE-23, E-8); it begins with the oldest event.
     ///
     /// # Errors
-    /// `-EINVAL` for an unknown client or queue (QUEUE-30).
+    /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
     pub fn begin(&mut self, handle: i32, context: i32) -> Result<Visit> {
         let slot = self.slot(handle)?;
         let client_slot = self.clients.slot(context).ok_or(Error::INVAL)?;
         let client = self.clients.at(client_slot).ok_or(Error::INVAL)?;
         let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
         let client_born = client.born;
-        let pair = client.pair(slot);
-        if pair.cursor.is_none() {
+        let pair = client.pair(slot)?;
+        if pair.cursor == IDLE {
+            pair.absent = queue.ring.absent()?;
             // A place has been waiting since the queue was made, so all that was evicted since then was missed.
-            pair.cursor = Some(if queue.places > 0 { 0 } else { queue.ring.oldest() });
+            pair.cursor = if queue.places > 0 { 0 } else { queue.ring.oldest() };
             queue.places = queue.places.saturating_sub(1);
             queue.active = queue.active.saturating_add(1);
-            pair.absent = queue.ring.claim();
+            queue.ring.claim();
         }
         Ok(Visit {
             queue: slot,
@@ -69,60 +79,89 @@ impl<P: Clone, F: Copy> Queues<P, F> {
         })
     }
 
-    /// Queue and pair of a visit, as far as they still are those that it began with.
-    fn parties(&mut self, visit: &Visit) -> (Option<&mut Queue<P>>, Option<&mut Pair<F>>) {
-        let queue = self.slots.get_mut(visit.queue).and_then(Option::as_mut);
-        let queue = queue.filter(|queue| queue.born == visit.queue_born);
+    /// Those who take part in a visit; `None` when the queue has gone.
+    #[inline]
+    fn parties(&mut self, visit: &Visit) -> Option<Parties<'_, P, F>> {
+        let queue = self.slots.get_mut(visit.queue)?.as_mut()?;
+        if queue.born != visit.queue_born {
+            return None;
+        }
         let client = self.clients.at(visit.client);
         let client = client.filter(|client| client.born == visit.client_born);
-        (queue, client.map(|client| client.pair(visit.queue)))
+        Some(Parties {
+            queue,
+            pair: client.and_then(|client| client.known(visit.queue)),
+            pins: &mut self.pins,
+        })
     }
 
     /// Whether queue and client of the visit are still there.
     pub fn alive(&mut self, visit: &Visit) -> bool {
-        matches!(self.parties(visit), (Some(_), Some(_)))
+        self.parties(visit).is_some_and(|parties| parties.pair.is_some())
     }
 
-    /// Takes note that the client is done with event `seen`, and gives the next one. Events that the client has no
-    /// access to count as seen (E-18). `None` at the end, and when queue or client have gone.
+    /// Takes note that the client is done with the event `seen`, which it was shown, and shows the next one. Events
+    /// that the client has no access to count as seen (E-18). `None` at the end, and when queue or client have gone.
     ///
     /// Events that arrive during the fetch take part in it.
-    pub fn advance(&mut self, visit: &Visit, seen: Option<u64>) -> Option<Event<P, F>> {
-        let (Some(queue), Some(pair)) = self.parties(visit) else {
+    #[inline]
+    pub fn advance(&mut self, visit: &Visit, seen: Option<u64>) -> Option<Event<P::View, F>> {
+        let parties = self.parties(visit);
+        let Some(Parties {
+            queue,
+            pair: Some(pair),
+            pins,
+        }) = parties
+        else {
+            self.let_go(visit, seen);
             return None;
         };
-        // A fetch inside of a callback of this one may have been faster.
-        if let Some(seen) = seen.filter(|seen| pair.cursor.is_some_and(|cursor| cursor <= *seen)) {
-            catch_up(queue, pair, seen);
-            queue.ring.consume(seen);
-            pair.cursor = Some(seen + 1);
+        if let Some(seen) = seen {
+            // A fetch inside of a callback of this one may have been faster.
+            let due = pair.cursor <= seen;
+            if due {
+                catch_up(queue, pair, seen);
+                pair.cursor = seen + 1;
+            }
+            queue.ring.unpin(seen, due, pins);
         }
         loop {
             catch_up(queue, pair, u64::MAX);
-            let (sequence, size, payload) = queue.ring.seek(pair.cursor?)?;
+            let event = queue.ring.seek(pair.cursor)?;
+            let sequence = event.sequence;
             if pair.filtering || pair.allowed {
                 return Some(Event {
                     sequence,
-                    size,
-                    payload: payload.clone(),
+                    size: event.size,
+                    payload: event.pin()?,
                     filter: pair.filter.filter(|_| pair.filtering),
                 });
             }
-            queue.ring.consume(sequence);
-            pair.cursor = Some(sequence + 1);
+            queue.ring.consume(sequence, pins);
+            pair.cursor = sequence + 1;
         }
     }
 
-    /// Ends a fetch that was not broken off, and takes the number of missed events to report (QUEUE-35). A client
-    /// without access has missed nothing: it would not have seen the events.
-    pub fn finish(&mut self, visit: &Visit) -> End {
+    /// The fetch does not look at event `shown` any more, which its client has not seen to the end.
+    fn let_go(&mut self, visit: &Visit, shown: Option<u64>) {
+        let Some(shown) = shown else { return };
         match self.parties(visit) {
-            (None, _) => End::Gone,
-            (Some(_), None) => End::Missed(0),
-            (Some(_), Some(pair)) => {
+            Some(Parties { queue, pins, .. }) => queue.ring.unpin(shown, false, pins),
+            None => self.pins.release(visit.queue_born, shown),
+        }
+    }
+
+    /// Ends a fetch, which may still be shown an event. One that was not broken off takes the number of missed events
+    /// to report (QUEUE-35); a client without access has missed nothing: it would not have seen the events.
+    pub fn finish(&mut self, visit: &Visit, shown: Option<u64>, broken_off: bool) -> End {
+        self.let_go(visit, shown);
+        match self.parties(visit) {
+            None => End::Gone,
+            Some(Parties { pair: Some(pair), .. }) if !broken_off => {
                 let missed = std::mem::take(&mut pair.missed);
                 End::Missed(if pair.filtering || pair.allowed { missed } else { 0 })
             }
+            Some(_) => End::Missed(0),
         }
     }
 }
@@ -130,15 +169,23 @@ impl<P: Clone, F: Copy> Queues<P, F> {
 /// Counts what was evicted ahead of the client, up to the event `limit`, and moves its cursor behind that.
 ///
 /// The event in hand may itself be evicted while it is shown (E-14): the client has seen it, so it is not missed.
-fn catch_up<P: Clone, F>(queue: &Queue<P>, pair: &mut Pair<F>, limit: u64) {
+#[inline]
+fn catch_up<P: Payload, F>(queue: &Queue<P, F>, pair: &mut Pair<F>, limit: u64) {
     let end = queue.ring.evicted().min(limit);
-    if let Some(cursor) = pair.cursor.filter(|cursor| *cursor < end) {
-        let absent = pair.absent.iter();
-        let absent: u64 = absent
-            .map(|gap| gap.end.min(end).saturating_sub(gap.start.max(cursor)))
-            .sum();
-        pair.missed += end - cursor - absent;
-        pair.absent.retain(|gap| gap.end > end);
-        pair.cursor = Some(end);
+    if pair.cursor < end {
+        miss(pair, end);
     }
+}
+
+/// What lies between the client's cursor and `end` was evicted.
+#[cold]
+fn miss<F>(pair: &mut Pair<F>, end: u64) {
+    let cursor = pair.cursor;
+    let absent = pair.absent.iter();
+    let absent: u64 = absent
+        .map(|gap| gap.end.min(end).saturating_sub(gap.start.max(cursor)))
+        .sum();
+    pair.missed += end - cursor - absent;
+    pair.absent.retain(|gap| gap.end > end);
+    pair.cursor = end;
 }

@@ -1,0 +1,85 @@
+//! Events that have left their queue while a callback still looks at them (E-14).
+
+#![forbid(unsafe_code)]
+
+/// An event that the queue has no use for any more.
+#[derive(Debug)]
+struct Kept<P> {
+    /// Birth of the queue.
+    queue: u64,
+    sequence: u64,
+    /// How many fetches show it at this moment.
+    pins: u32,
+    /// Only kept alive.
+    _payload: P,
+}
+
+/// Stored events count the fetches that show them. One that leaves its queue before that count is 0 is kept here.
+///
+/// A callback that leaves with `longjmp` never takes its count back: the event is kept for ever, which harms nothing
+/// else.
+#[derive(Debug)]
+pub(super) struct Pins<P> {
+    kept: Vec<Kept<P>>,
+}
+
+impl<P> Pins<P> {
+    pub(super) const fn new() -> Pins<P> {
+        Pins { kept: Vec::new() }
+    }
+
+    /// Keeps an event of a queue until `pins` fetches are done with it.
+    #[cold]
+    pub(super) fn keep(&mut self, queue: u64, sequence: u64, pins: u32, payload: P) {
+        if self.kept.try_reserve(1).is_err() {
+            // Without the note nobody knows when it may go, and it must not go under a callback's eyes.
+            std::mem::forget(payload);
+            return;
+        }
+        self.kept.push(Kept {
+            queue,
+            sequence,
+            pins,
+            _payload: payload,
+        });
+    }
+
+    /// A fetch is done with an event that is not in its queue any more.
+    #[cold]
+    pub(super) fn release(&mut self, queue: u64, sequence: u64) {
+        // From the end: what was lost by `longjmp` lies in front.
+        let found = self
+            .kept
+            .iter()
+            .rposition(|kept| kept.queue == queue && kept.sequence == sequence);
+        let Some(place) = found else { return };
+        self.kept[place].pins -= 1;
+        if self.kept[place].pins == 0 {
+            self.kept.remove(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// E-14: the last fetch that shows an event frees it, and no other event with it.
+    #[test]
+    fn kept_until_the_last_fetch_is_done() {
+        let mut pins = Pins::new();
+        let events = [Rc::new(()), Rc::new(())];
+        pins.keep(1, 7, 2, Rc::clone(&events[0]));
+        pins.keep(2, 7, 1, Rc::clone(&events[1]));
+        pins.release(1, 8);
+        pins.release(1, 7);
+        assert_eq!(events.each_ref().map(Rc::strong_count), [2, 2]);
+        pins.release(1, 7);
+        assert_eq!(events.each_ref().map(Rc::strong_count), [1, 2]);
+        pins.release(1, 7);
+        pins.release(2, 7);
+        assert_eq!(events.each_ref().map(Rc::strong_count), [1, 1]);
+    }
+}
