@@ -2,6 +2,9 @@
 //!
 //! `fuzz_targets/*.rs` hand them to libFuzzer; `tests/fuzz.rs` replays the corpus and random bytes in `make check`.
 
+mod event_calls;
+mod live_agent;
+
 use std::fs;
 use std::path::Path;
 
@@ -13,6 +16,9 @@ use pcp_pmda::wire::block::{self, Direction};
 use pcp_pmda::wire::receive::{Reach, Receiver};
 use pcp_pmda::wire::{decode, store};
 use pcp_pmda::{help, labels, root};
+
+pub use event_calls::event_calls;
+pub use live_agent::live_agent;
 
 /// A target and its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -27,6 +33,8 @@ pub const TARGETS: &[Target] = &[
     ("root_messages", root_messages),
     ("label_json", label_json),
     ("event_array", event_array),
+    ("event_calls", event_calls),
+    ("live_agent", live_agent),
 ];
 
 /// The bytes are what pmcd sends: PDUs are cut out of them as in the main loop, and decoded.

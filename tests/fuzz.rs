@@ -1,10 +1,14 @@
-//! The fuzz targets without a fuzzer: the corpus (with every input that has ever failed) and mutations of it.
+//! The fuzz targets without a fuzzer: the corpus (with every input that has ever failed) and mutations of it, the same
+//! ones in each run.
 
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::panic;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::RngCore;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -43,8 +47,42 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut TestRng) {
     }
 }
 
+/// Sends what the library logs to /dev/null, thousands of lines about bad input, until it is dropped.
+struct Quiet(File);
+
+impl Quiet {
+    fn new() -> Quiet {
+        let null = File::options().write(true).open("/dev/null").expect("/dev/null");
+        // SAFETY: no memory is touched; the new descriptor belongs to nobody else.
+        let before = unsafe { File::from_raw_fd(libc::dup(2)) };
+        // SAFETY: no memory is touched.
+        unsafe { libc::dup2(null.as_raw_fd(), 2) };
+        Quiet(before)
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        // SAFETY: no memory is touched.
+        unsafe { libc::dup2(self.0.as_raw_fd(), 2) };
+    }
+}
+
+/// Counts panics: the library's guard would turn them into error codes.
+fn count_panics() -> &'static AtomicU32 {
+    static PANICS: AtomicU32 = AtomicU32::new(0);
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        before(info);
+    }));
+    &PANICS
+}
+
 #[test]
 fn corpus_and_mutations() {
+    let panics = count_panics();
+    let quiet = Quiet::new();
     for (name, target) in targets::TARGETS {
         let inputs = corpus(name);
         assert!(!inputs.is_empty(), "{name} has no corpus");
@@ -57,5 +95,11 @@ fn corpus_and_mutations() {
             mutate(&mut input, &mut random);
             target(&input);
         }
+        assert_eq!(
+            panics.load(Ordering::Relaxed),
+            0,
+            "{name}: a panic inside of the library"
+        );
     }
+    drop(quiet);
 }
