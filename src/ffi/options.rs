@@ -178,10 +178,10 @@ unsafe fn next(
             if found == END {
                 return END;
             }
-            if let Some(override_) = (*opts).r#override
-                && override_(found, opts) != 0
-            {
-                return found;
+            if let Some(override_) = (*opts).r#override {
+                if override_(found, opts) != 0 {
+                    return found;
+                }
             }
             let argument = Argument {
                 opts,
