@@ -2,10 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::borrow::Cow;
-use std::fmt::Display;
-
-use super::{Kind, decode, store};
+use super::{HEADER, Kind, decode, number, store};
 use crate::error::Result;
 use crate::ident::{InDom, MetricId};
 
@@ -46,28 +43,34 @@ const ATTRIBUTES: [&str; 16] = [
     "exclusive",
 ];
 
-/// The line about a request, `None` for what is not shown; `context` is the client that it comes from.
+/// The line about a request, `None` for what is not shown; `context` is the client that it comes from. Names and values are
+/// shown as they came: they need not be UTF-8.
 #[must_use]
-pub fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Option<String> {
+pub fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Option<Vec<u8>> {
     if !SHOWN.contains(&kind) {
         return None;
     }
     if !with_details {
-        return Some(format!("Received PDU_{kind}"));
+        return Some(format!("Received PDU_{kind}").into_bytes());
     }
     if kind == Kind::CONTROL_REQ {
-        return Some("Error: received PDU_CONTROL_REQ, not expected".to_owned());
+        return Some(b"Error: received PDU_CONTROL_REQ, not expected".to_vec());
     }
-    let details = details(kind, pdu, context).unwrap_or_else(|_| "???".to_owned());
-    Some(format!("Received PDU_{kind} {details}"))
+    let mut line = format!("Received PDU_{kind} ").into_bytes();
+    line.append(&mut details(kind, pdu, context).unwrap_or_else(|_| b"???".to_vec()));
+    Some(line)
 }
 
 /// What is asked for.
-fn details(kind: Kind, pdu: &[u8], context: i32) -> Result<String> {
-    Ok(match kind {
+fn details(kind: Kind, pdu: &[u8], context: i32) -> Result<Vec<u8>> {
+    let text = match kind {
         Kind::PROFILE => {
             let profile = decode::profile(pdu)?;
-            let state = if profile.state == 0 { "INCLUDE" } else { "EXCLUDE" };
+            let state = match profile.state {
+                0 => "INCLUDE".to_owned(),
+                1 => "EXCLUDE".to_owned(),
+                other => format!("{other} ???"),
+            };
             format!("state {state}, len {}", profile.len())
         }
         Kind::FETCH => {
@@ -82,8 +85,11 @@ fn details(kind: Kind, pdu: &[u8], context: i32) -> Result<String> {
         Kind::DESC_REQ => format!("pmid {}", decode::desc_request(pdu)?),
         Kind::INSTANCE_REQ => {
             let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
-            let name = name.map_or_else(|| "NULL".to_owned(), |name| format!("\"{}\"", text(name)));
-            format!("indom {indom}, inst {inst}, iname {name}")
+            let head = format!("indom {indom}, inst {inst}, iname ").into_bytes();
+            return Ok(match name {
+                Some(name) => [&head, &b"\""[..], name, b"\""].concat(),
+                None => [&head, &b"NULL"[..]].concat(),
+            });
         }
         Kind::TEXT_REQ => {
             let decode::About { ident, kind } = decode::text_request(pdu)?;
@@ -97,31 +103,35 @@ fn details(kind: Kind, pdu: &[u8], context: i32) -> Result<String> {
             let decode::About { ident, kind } = decode::label_request(pdu)?;
             format!("ident {}, type {kind}", ident as i32)
         }
-        Kind::PMNS_NAMES => list(1, Some(text(decode::names_request(pdu)?)), None),
+        Kind::PMNS_NAMES => return Ok([b"npmids 1, [0] ", decode::names_request(pdu)?].concat()),
         Kind::PMNS_IDS => format!("pmid {}", decode::ids_request(pdu)?),
         Kind::PMNS_CHILD => {
-            let request = decode::names_below(pdu)?;
-            let subtype = i32::from(request.with_states);
-            format!("name {}, subtype {subtype}", text(request.name))
+            let subtype = number(pdu, HEADER).unwrap_or(0);
+            let tail = format!(", subtype {subtype}");
+            return Ok([b"name ", decode::names_below(pdu)?.name, tail.as_bytes()].concat());
         }
-        Kind::PMNS_TRAVERSE => format!("name {}", text(decode::names_below(pdu)?.name)),
+        Kind::PMNS_TRAVERSE => return Ok([b"name ", decode::names_below(pdu)?.name].concat()),
         // All others are not shown.
-        _ => {
-            let decode::Attribute { key, value } = decode::attribute(pdu)?;
-            let name = usize::try_from(key)
-                .ok()
-                .and_then(|key| ATTRIBUTES.get(key.checked_sub(1)?));
-            let (name, length) = (name.unwrap_or(&"???"), value.len());
-            format!(
-                "key {name} ({key}), value \"{}\" (len {length}), ctxnum {context}",
-                text(value)
-            )
-        }
-    })
+        _ => return Ok(attribute(decode::attribute(pdu)?, context)),
+    };
+    Ok(text.into_bytes())
 }
 
-/// A number of things, the first of them and the last.
-fn list<T: Display>(count: usize, first: Option<T>, last: Option<T>) -> String {
+/// An attribute of a client; NUL bytes are left out of its value.
+fn attribute(attribute: decode::Attribute, context: i32) -> Vec<u8> {
+    let decode::Attribute { key, value } = attribute;
+    let name = usize::try_from(key)
+        .ok()
+        .and_then(|key| ATTRIBUTES.get(key.checked_sub(1)?))
+        .unwrap_or(&"???");
+    let mut line = format!("key {name} ({key}), value \"").into_bytes();
+    line.extend(value.iter().filter(|byte| **byte != 0));
+    line.extend(format!("\" (len {}), ctxnum {context}", value.len()).bytes());
+    line
+}
+
+/// A number of metrics, the first of them and the last.
+fn list(count: usize, first: Option<MetricId>, last: Option<MetricId>) -> String {
     let mut text = format!("npmids {count}");
     if let Some(first) = first {
         text += &format!(", [0] {first}");
@@ -130,12 +140,6 @@ fn list<T: Display>(count: usize, first: Option<T>, last: Option<T>) -> String {
         text += &format!(" ... [{}] {last}", count.saturating_sub(1));
     }
     text
-}
-
-/// A text up to its NUL.
-fn text(bytes: &[u8]) -> Cow<'_, str> {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end])
 }
 
 #[cfg(test)]
@@ -209,11 +213,12 @@ mod tests {
                 .map(|word| if word == "0" { "00000000" } else { word })
                 .collect();
             let pdu = hex(&words.join(" "));
-            let kind = Kind(super::super::number(&pdu, 4).expect("a header"));
+            let kind = Kind(number(&pdu, 4).expect("a header"));
             let line = request(kind, &pdu, 3, true);
-            assert_eq!(line, Some(format!("Received PDU_{expected}")));
+            assert_eq!(line, Some(format!("Received PDU_{expected}").into_bytes()));
             let head = expected.split(' ').next().expect("a word");
-            assert_eq!(request(kind, &pdu, 3, false), Some(format!("Received PDU_{head}")));
+            let short = format!("Received PDU_{head}").into_bytes();
+            assert_eq!(request(kind, &pdu, 3, false), Some(short));
         }
     }
 
@@ -221,7 +226,7 @@ mod tests {
     #[test]
     fn others() {
         assert_eq!(request(Kind::ERROR, &[], 0, true), None);
-        let text = "Error: received PDU_CONTROL_REQ, not expected";
-        assert_eq!(request(Kind::CONTROL_REQ, &[], 0, true).as_deref(), Some(text));
+        let text = b"Error: received PDU_CONTROL_REQ, not expected";
+        assert_eq!(request(Kind::CONTROL_REQ, &[], 0, true).as_deref(), Some(&text[..]));
     }
 }
