@@ -500,8 +500,8 @@ get(unsigned char *bytes, int n)
     return have;
 }
 
-/* Prints the next reply. */
-static inline void
+/* Prints the next reply; whether there was one. */
+static inline int
 reply(void)
 {
     static unsigned char bytes[1 << 20];
@@ -517,6 +517,7 @@ reply(void)
 	printf("%s%02x", i % 4 ? "" : " ", bytes[i]);
     printf("%s\n", n == 0 ? " nothing" : n > 400 ? " ..." : "");
     fflush(stdout);
+    return n > 0;
 }
 
 /* A request and its reply. */
