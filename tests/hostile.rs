@@ -128,29 +128,34 @@ fn dso_opened_and_closed() {
     expect_success(&hostile("dso", &[amount("200", "1000"), agent]));
 }
 
-/// Each allocation of a call in turn fails: an error code, and the next call works (FETCH-10, FETCH-53, INST-70). The
-/// small tables that the library keeps for itself end the process instead, as every Rust program; the program counts
-/// them apart, and nothing ends in another way.
-#[test]
-fn memory_runs_out() {
-    let (program, preload) = (program("memory"), program("fail_malloc"));
+/// Runs a program of tests/hostile that chooses which of its allocations fail.
+fn without_memory(name: &str) {
+    let (program, preload) = (program(name), program("fail_malloc"));
     let preload = format!("LD_PRELOAD={}", preload.display());
-    let directory = profile_dir().join("test-run/hostile/memory");
+    let directory = profile_dir().join("test-run/hostile").join(name);
     let args = [preload.as_str(), program.to_str().expect("a path in UTF-8")];
     let limit = Duration::from_secs(60);
     let outcome = run::run(Path::new("/usr/bin/env"), &args, Library::Ours, &directory, limit);
     println!("{}", expect_success(&outcome));
 }
 
+/// Each allocation of a call in turn fails: an error code, and the next call works (FETCH-10, FETCH-53, INST-70). The
+/// small tables that the library keeps for itself end the process instead, as every Rust program; the program counts
+/// them apart, and nothing ends in another way.
+#[test]
+fn memory_runs_out() {
+    without_memory("memory");
+}
+
 /// Each allocation of a call on a cache in turn fails: `-ENOMEM` and an unchanged cache, or the usual answer. Nothing
 /// else, and no end of the process (CACHE-21, CACHE-62, CACHE-71, CACHE-90).
 #[test]
 fn memory_runs_out_in_caches() {
-    let (program, preload) = (program("cache_memory"), program("fail_malloc"));
-    let preload = format!("LD_PRELOAD={}", preload.display());
-    let directory = profile_dir().join("test-run/hostile/cache_memory");
-    let args = [preload.as_str(), program.to_str().expect("a path in UTF-8")];
-    let limit = Duration::from_secs(60);
-    let outcome = run::run(Path::new("/usr/bin/env"), &args, Library::Ours, &directory, limit);
-    println!("{}", expect_success(&outcome));
+    without_memory("cache_memory");
+}
+
+/// The same in event arrays and queues (EVENT-12, EVENT-24, QUEUE-10, E-17).
+#[test]
+fn memory_runs_out_in_queues() {
+    without_memory("event_memory");
 }

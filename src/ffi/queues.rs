@@ -3,6 +3,7 @@
 #![allow(non_camel_case_types)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::io::Write;
 
 use super::lock::Mutex;
 use libc::timeval;
@@ -179,19 +180,21 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
 /// Says that an event did not fit; without memory for the words there are none.
 #[cold]
 fn warn_too_large(handle: c_int, size: usize) {
-    let named = QUEUES.lock().name(handle);
-    let Ok((name, limit)) = named else { return };
-    let text = format!(" ({size} > {limit})");
-    let text = [b"Event too large for queue ", name.as_slice(), text.as_bytes()].concat();
-    log::notify(Level::Warning, &text);
+    let text = QUEUES.lock().too_large(handle, size);
+    if let Ok(text) = text {
+        log::notify(Level::Warning, &text);
+    }
 }
 
-/// Says that there was no memory for an event.
+/// Says that there was no memory for an event, without asking for memory.
 #[cold]
 fn not_appended(error: Error, size: usize) -> Error {
     if error == Error::NOMEM {
-        let text = format!("event allocation failure: {} bytes", size.saturating_add(1));
-        log::notify(Level::Err, text.as_bytes());
+        let mut text = [0; 64];
+        let mut rest = &mut text[..];
+        let _ = write!(rest, "event allocation failure: {} bytes", size.saturating_add(1));
+        let free = rest.len();
+        log::notify(Level::Err, &text[..text.len() - free]);
     }
     error
 }

@@ -23,6 +23,8 @@ mod pins;
 mod ring;
 mod visit;
 
+use std::io::Write;
+
 use clients::{Client, Clients, IDLE};
 use pins::Pins;
 use ring::{New, Ring};
@@ -146,7 +148,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
         let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         let handle = i32::try_from(slot).map_err(|_| Error::NOMEM)?;
-        let name = copy(name)?;
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(name.len()).map_err(|_| Error::NOMEM)?;
+        copy.extend_from_slice(name);
         if slot == self.slots.len() {
             self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
         }
@@ -156,7 +160,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
         self.born += 1;
         self.slots[slot] = Some(Queue {
-            name,
+            name: copy,
             limit,
             array,
             born: self.born,
@@ -241,13 +245,22 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(too_large)
     }
 
-    /// Name and limit of a queue, for a message.
+    /// The words for an event that was too large.
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use, `-ENOMEM`.
-    pub fn name(&self, handle: i32) -> Result<(Vec<u8>, usize)> {
+    pub fn too_large(&self, handle: i32, size: usize) -> Result<Vec<u8>> {
+        const HEAD: &[u8] = b"Event too large for queue ";
+        /// Two numbers of twenty digits, and what is around them.
+        const TAIL: usize = 48;
         let queue = self.slots[self.slot(handle)?].as_ref().ok_or(Error::INVAL)?;
-        Ok((copy(&queue.name)?, queue.limit))
+        let mut text = Vec::new();
+        text.try_reserve_exact(HEAD.len() + queue.name.len() + TAIL)
+            .map_err(|_| Error::NOMEM)?;
+        text.extend_from_slice(HEAD);
+        text.extend_from_slice(&queue.name);
+        write!(text, " ({size} > {})", queue.limit)?;
+        Ok(text)
     }
 
     /// Lets the queue go: now if it has no clients, else with the last of them (QUEUE-40).
@@ -344,11 +357,4 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         pair.allowed = true;
         Ok(old)
     }
-}
-
-fn copy(name: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(name.len()).map_err(|_| Error::NOMEM)?;
-    copy.extend_from_slice(name);
-    Ok(copy)
 }
