@@ -7,7 +7,7 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads fuzz asan install install-built uninstall deb deb-test check-trixie check-sid clean
+.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads fuzz asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -77,6 +77,14 @@ deb:
 # Installs and removes the packages in a fresh Debian 12 system. Needs root.
 deb-test: deb
 	packaging/deb-test.sh
+
+# RPM packages from the last commit, in target/rpm. Needs rpmbuild.
+rpm:
+	packaging/rpm.sh
+
+# A build with the oldest Rust that Cargo.toml allows, Debian trixie's own. Needs root.
+check-rust:
+	RUST=debian packaging/check-suite.sh trixie cargo build --release --locked
 
 # All tests against PCP 6.3 (Debian trixie) and PCP 7.2 (Debian sid), each in a system of its own. Needs root.
 check-trixie check-sid: check-%:
