@@ -4,71 +4,13 @@
 
 mod support;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use support::{profile_dir, root};
-
-const HEADERS: [&str; 2] = ["pmda.h", "pmdaroot.h"];
-
-/// What comes before and what is tested.
-const PMAPI: &str = "#include <pcp/pmapi.h>\n";
-const INCLUDES: &str = "#include <pcp/pmapi.h>\n#include <pcp/pmda.h>\n#include <pcp/pmdaroot.h>\n";
-
-/// Whose headers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Headers {
-    Installed,
-    Ours,
-}
-
-impl Headers {
-    fn arguments(self) -> Vec<String> {
-        match self {
-            Headers::Installed => vec![],
-            Headers::Ours => vec![format!("-I{}", root().join("include").display())],
-        }
-    }
-}
-
-/// A private file of one test.
-fn file(name: &str) -> PathBuf {
-    let folder = profile_dir().join("test-header");
-    fs::create_dir_all(&folder).expect("target is writable");
-    folder.join(name)
-}
-
-fn compile(compiler: &str, headers: Headers, name: &str, text: &str, arguments: &[&str]) -> Output {
-    let source = file(&format!("{headers:?}-{name}"));
-    fs::write(&source, text).expect("target is writable");
-    Command::new(compiler)
-        .args(headers.arguments())
-        .args(arguments)
-        .arg(&source)
-        .output()
-        .expect("a compiler is installed")
-}
-
-fn succeeds(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Compiles and runs a program; gives what it prints.
-fn run(headers: Headers, name: &str, text: &str) -> String {
-    let program = file(&format!("{headers:?}-{name}.run"));
-    let place = program.display().to_string();
-    succeeds(&compile(
-        "gcc",
-        headers,
-        name,
-        text,
-        &["-std=c11", "-Wall", "-Wextra", "-Werror", "-o", &place],
-    ));
-    succeeds(&Command::new(program).output().expect("a program that was just made"))
-}
+use support::headers::{HEADERS, Headers, INCLUDES, PMAPI, compile, file, macros, prototypes, run, succeeds};
+use support::root;
 
 #[test]
 fn the_checked_in_headers_are_current() {
@@ -82,34 +24,6 @@ fn the_checked_in_headers_are_current() {
         let current = fs::read_to_string(&kept).unwrap_or_default() == fresh;
         assert!(current, "include/pcp/{header} is stale: run make headers");
     }
-}
-
-/// The functions that the headers declare, with gcc's own view of their prototypes.
-fn prototypes(headers: Headers) -> BTreeMap<String, String> {
-    let list = file(&format!("{headers:?}.aux"));
-    let place = list.display().to_string();
-    succeeds(&compile(
-        "gcc",
-        headers,
-        "aux.c",
-        INCLUDES,
-        &["-fsyntax-only", "-aux-info", &place],
-    ));
-    let text = fs::read_to_string(list).expect("gcc has written it");
-    let lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("/* ")?.split_once(" */ "));
-    let ours = lines.filter(|(place, _)| HEADERS.iter().any(|header| place.contains(&format!("/pcp/{header}:"))));
-    ours.map(|(_, prototype)| {
-        let name = prototype
-            .split(" (")
-            .next()
-            .expect("a function")
-            .rsplit([' ', '*'])
-            .next();
-        (name.expect("a name").to_owned(), prototype.to_owned())
-    })
-    .collect()
 }
 
 #[test]
@@ -184,25 +98,6 @@ fn formats_are_checked() {
         succeeds(&call("\"{\\\"a\\\":%d}\", 1"));
         assert!(!call("\"{\\\"a\\\":%d}\", \"text\"").status.success(), "{function}");
     }
-}
-
-/// The macros that the headers define beyond pmapi.h, with their parameters, and what they stand for.
-fn macros(headers: Headers) -> BTreeMap<String, String> {
-    let list = |name: &str, text: &str| {
-        let output = succeeds(&compile("gcc", headers, name, text, &["-E", "-dM"]));
-        output.lines().map(str::to_owned).collect::<BTreeSet<_>>()
-    };
-    let before = list("before.c", &format!("{PMAPI}#include <stdarg.h>\n"));
-    let all = list("macros.c", INCLUDES);
-    let fresh = all.difference(&before).filter_map(|line| line.strip_prefix("#define "));
-    fresh
-        .map(|line| {
-            // A function-like macro has its parameters, without a space, behind its name.
-            let end = line.find(' ').unwrap_or(line.len());
-            let (name, body) = line.split_at(end);
-            (name.to_owned(), body.split_whitespace().collect::<Vec<_>>().join(" "))
-        })
-        .collect()
 }
 
 /// What our headers define for PCP 6 as well: its own have it from PCP 7 on.

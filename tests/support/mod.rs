@@ -4,6 +4,8 @@
 
 pub mod compare;
 pub mod elf;
+pub mod example;
+pub mod headers;
 pub mod installation;
 pub mod pcp;
 pub mod run;
