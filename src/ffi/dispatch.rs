@@ -63,7 +63,7 @@ fn show_request(pdu: &Pdu) {
 }
 
 /// How a request is named when its answer cannot be sent (MAIN-31).
-struct Names {
+pub(super) struct Names {
     request: &'static str,
     reply: &'static str,
 }
@@ -136,7 +136,7 @@ impl Agent {
     }
 
     /// Sends the reply that is in the buffer, or the error; a failure is said and forgotten (MAIN-6, WIRE-22).
-    fn send(self, buffer: &mut Reply, outcome: Result<()>, names: &Names) {
+    pub(super) fn send(self, buffer: &mut Reply, outcome: Result<()>, names: &Names) {
         let code = outcome.err().map(Error::code);
         if let Some(code) = code {
             buffer.error(code);
@@ -168,6 +168,10 @@ impl Agent {
     }
 
     fn fetch(self, pdu: &[u8]) {
+        if self.has_stock_fetch() {
+            let (request, reply) = ("FETCH", "__pmSendResult");
+            return self.stock_fetch(pdu, &Names { request, reply });
+        }
         let mut values = ptr::null_mut();
         self.answer("FETCH", "__pmSendResult", |buffer| {
             values = self.fetch_values(pdu)?;
@@ -218,6 +222,9 @@ impl Agent {
 
     fn instance(self, pdu: &[u8], reply: &mut Reply) -> Result<()> {
         let request = decode::instance_request(pdu)?;
+        if self.has_stock_instance() {
+            return self.stock_instance(request, reply);
+        }
         let name = request.name.map(memory::string).transpose()?;
         let name = name.as_ref().map_or(ptr::null_mut(), memory::Block::as_ptr);
         let mut list: *mut pmInResult = ptr::null_mut();

@@ -12,9 +12,10 @@ use super::fetch_state::{self, FetchState};
 use super::guard::guard;
 use super::iterate::{self, Ordinal, Steps};
 use super::metric::Ahead;
+use super::output::{Drafted, Output, Set};
 use super::result_block::Taken;
-use super::types::{pmAtomValue, pmID, pmValueSet, pmdaExt, pmdaMetric, pmdaResult};
-use super::value_set::{Set, free_set};
+use super::types::{pmAtomValue, pmID, pmdaExt, pmdaMetric, pmdaResult};
+use super::value_set::{Blocks, free_set};
 use super::{private, value};
 use crate::error::{Error, Result};
 use crate::fetch::report::{self, Style};
@@ -23,6 +24,7 @@ use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Journal;
+use crate::wire;
 
 /// Fetches the values of metrics through the agent's fetch callback.
 ///
@@ -50,11 +52,29 @@ pub unsafe extern "C" fn pmdaFetch(
             if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
                 trace_call(pmidlist, count);
             }
-            let result = Fetch::begin(pmda).all(pmidlist, count, numpmid)?;
+            let result = Fetch::begin(pmda).to_result(pmidlist, count, numpmid)?;
             resp.write(result);
         }
         Ok(())
     })
+}
+
+/// Fetches for an agent with stock methods, into a reply instead of a result: nobody would see the result (MAIN-20).
+///
+/// # Errors
+/// As `pmdaFetch`, and as the encoder of results.
+///
+/// # Safety
+/// As `pmdaFetch`, with the metrics in the order of the wire; the draft is nobody else's.
+pub(super) unsafe fn fetch_into(pmids: &[u8], draft: Drafted, ext: *mut pmdaExt) -> Result<()> {
+    // SAFETY: the contract is passed on.
+    unsafe {
+        if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
+            let mut words: Vec<pmID> = pmids.chunks_exact(4).map(|id| wire::word(id, 0).unwrap_or(0)).collect();
+            trace_call(words.as_mut_ptr(), words.len());
+        }
+        Fetch::begin(ext).to_reply(pmids, draft)
+    }
 }
 
 /// One fetch in progress. It is copied around, and has nothing to drop.
@@ -85,24 +105,19 @@ impl Fetch {
     ///
     /// # Safety
     /// `pmids` is valid for reads of `count` elements, and the agent's tables and callback are valid.
-    unsafe fn all(self, pmids: *const pmID, count: usize, numpmid: c_int) -> Result<*mut pmdaResult> {
+    unsafe fn to_result(self, pmids: *const pmID, count: usize, numpmid: c_int) -> Result<*mut pmdaResult> {
         let block = Taken::new(&self.state.result, count)?;
         let result = block.result();
         // SAFETY: the block has room for `count` value sets; the rest is the contract above.
         unsafe {
-            let report = fetch::change_report(self.interface, (*self.ext).e_flags);
             ptr::write_bytes(&raw mut (*result).timestamp, 0, 1);
-            (*result).timestamp.tv_sec = report;
+            (*result).timestamp.tv_sec = self.change_report();
             (*result).numpmid = numpmid;
-            if report != 0 && log::debug(Debug::Libpmda) {
-                let flags = (*self.ext).e_flags;
-                log::trace(format!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n").as_bytes());
-            }
             let mut ahead = Ahead::new();
             for index in 0..count {
-                let wanted = MetricId(pmids.add(index).read());
-                let found = ahead.find(self.state, self.ext, wanted, pmids.add(index), count - index);
-                match self.metric(wanted, found) {
+                let wanted = |next| MetricId(pmids.add(index + next).read());
+                let found = ahead.find(self.state, self.ext, wanted(0), wanted, count - index);
+                match self.metric(Blocks, wanted(0), found) {
                     Ok(set) => block.set(index).write(set),
                     Err(error) => {
                         (*result).numpmid = index as c_int;
@@ -120,11 +135,45 @@ impl Fetch {
         Ok(result)
     }
 
+    /// Fetches all metrics into a reply.
+    ///
+    /// # Safety
+    /// The agent's tables and callback are valid, and the draft is nobody else's.
+    unsafe fn to_reply(self, pmids: &[u8], draft: Drafted) -> Result<()> {
+        let count = pmids.len() / 4;
+        // SAFETY: the contract above.
+        unsafe {
+            draft.begin(self.change_report(), count)?;
+            let mut ahead = Ahead::new();
+            for index in 0..count {
+                let wanted = |next| MetricId(wire::word(pmids, (index + next) * 4).unwrap_or(0));
+                let found = ahead.find(self.state, self.ext, wanted(0), wanted, count - index);
+                self.metric(draft, wanted(0), found)?;
+            }
+            (*self.ext).e_flags &= !CHANGE_FLAGS;
+            draft.finish()
+        }
+    }
+
+    /// What the result tells about changes of names and labels.
+    ///
+    /// # Safety
+    /// The agent's record is valid.
+    unsafe fn change_report(self) -> i64 {
+        // SAFETY: valid by the contract above.
+        let flags = unsafe { (*self.ext).e_flags };
+        let report = fetch::change_report(self.interface, flags);
+        if report != 0 && log::debug(Debug::Libpmda) {
+            log::trace(format!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n").as_bytes());
+        }
+        report
+    }
+
     /// Fetches one metric: finds its description (FETCH-21) unless it is in the table, then its values.
     ///
     /// # Safety
     /// As [`Fetch::all`]; `found` is the metric's entry in the table, or NULL.
-    unsafe fn metric(self, wanted: MetricId, found: *mut pmdaMetric) -> Result<*mut pmValueSet> {
+    unsafe fn metric<O: Output>(self, output: O, wanted: MetricId, found: *mut pmdaMetric) -> Result<O::Done> {
         // SAFETY: the agent's tables are valid; a metric is copied out before any C code runs, and the callback gets
         // the pointer that it expects (FETCH-22, F-14).
         unsafe {
@@ -142,7 +191,7 @@ impl Fetch {
                 if self.interface < QUIET_SINCE {
                     undefined(wanted);
                 }
-                return Set::new(wanted, 0).map(|set| set.finish(Error::PMID.code()));
+                return Ok(output.open(wanted, 0)?.close(Error::PMID.code()));
             }
             let kind = (*metric).m_desc.type_;
             let encoding = Encoding::of(kind);
@@ -153,8 +202,8 @@ impl Fetch {
                 encoding,
             };
             match InDom((*metric).m_desc.indom) {
-                indom if indom.is_null() => self.single(wanted, one),
-                indom => self.instances(wanted, one, indom),
+                indom if indom.is_null() => self.single(output, wanted, one),
+                indom => self.instances(output, wanted, one, indom),
             }
         }
     }
@@ -163,20 +212,21 @@ impl Fetch {
     ///
     /// # Safety
     /// `one` describes a metric of the agent.
-    unsafe fn single(self, wanted: MetricId, one: One) -> Result<*mut pmValueSet> {
-        let mut set = Set::new(wanted, 1)?;
+    unsafe fn single<O: Output>(self, output: O, wanted: MetricId, one: One) -> Result<O::Done> {
         let mut tally = Tally::default();
         // SAFETY: the contract above; the set has room for one value.
-        unsafe { self.value(one, -1, &mut set, &mut tally)? };
-        // SAFETY: the set is ours.
-        Ok(unsafe { set.finish(tally.numval()) })
+        unsafe {
+            let mut set = output.open(wanted, 1)?;
+            self.value(one, -1, &mut set, &mut tally)?;
+            Ok(set.close(tally.numval()))
+        }
     }
 
     /// A metric with instances (FETCH-31). One pass over the instances does: the room is estimated, and grows.
     ///
     /// # Safety
     /// `one` describes a metric of the agent.
-    unsafe fn instances(self, wanted: MetricId, one: One, indom: InDom) -> Result<*mut pmValueSet> {
+    unsafe fn instances<O: Output>(self, output: O, wanted: MetricId, one: One, indom: InDom) -> Result<O::Done> {
         let (state, ext) = (self.state, self.ext);
         // SAFETY: the agent's tables and profile are valid at each of these calls.
         unsafe {
@@ -189,16 +239,14 @@ impl Fetch {
                 while iterate::next(state, ext, &mut steps).is_some() {}
             }
             iterate::start(state, indom, ext);
-            let mut set = Set::new(wanted, iterate::estimate(state, ext))?;
+            let mut set = output.open(wanted, iterate::estimate(state, ext))?;
             let mut tally = Tally::default();
             let mut steps = Steps::new(ordinal);
             while let Some(inst) = iterate::next(state, ext, &mut steps) {
-                if tally.count() == set.capacity {
-                    set.grow(tally.count())?;
-                }
+                set.make_room(tally.count())?;
                 self.value(one, inst, &mut set, &mut tally)?;
             }
-            Ok(set.finish(tally.numval()))
+            Ok(set.close(tally.numval()))
         }
     }
 
@@ -207,7 +255,7 @@ impl Fetch {
     /// # Safety
     /// `one` describes a metric of the agent, and the set has room for one more value.
     #[inline]
-    unsafe fn value(self, one: One, inst: i32, set: &mut Set, tally: &mut Tally) -> Result<()> {
+    unsafe fn value<S: Set>(self, one: One, inst: i32, set: &mut S, tally: &mut Tally) -> Result<()> {
         // SAFETY: the callback is the agent's own and gets what it expects; the atom is ours, and zero before each
         // call (F-9).
         unsafe {
@@ -221,8 +269,7 @@ impl Fetch {
             let status = match Answer::of(self.interface, returned) {
                 Ok(Answer::NoValue) => Ok(()),
                 Ok(answer) => {
-                    let slot = set.slot(tally.count());
-                    let stored = value::store(one.kind, one.encoding, &atom, slot);
+                    let stored = set.add(tally.count(), one.kind, one.encoding, inst, &atom);
                     if let Err(error) = stored {
                         value_failed(one, inst, error);
                     }
@@ -230,9 +277,7 @@ impl Fetch {
                         not_freed(one);
                     }
                     match stored {
-                        Ok(format) => {
-                            (*slot).inst = inst;
-                            (*set.start).valfmt = format;
+                        Ok(()) => {
                             tally.stored();
                             return Ok(());
                         }

@@ -32,22 +32,14 @@ pub unsafe extern "C" fn pmdaInstance(
     pmda: *mut pmdaExt,
 ) -> c_int {
     guard(|| {
-        let indom = InDom(indom);
         // SAFETY: NULL or a C string by the contract above; it is used only during the call.
-        let request = Request::new(inst, unsafe { arg::bytes(name) });
-        if indom.is_null() {
-            return Err(null_domain(request));
-        }
-        let answer = if cached::exists(indom) {
-            from_cache(indom, request?)?
-        } else {
-            // SAFETY: the contract above.
-            unsafe {
-                let idp = (!pmda.is_null())
-                    .then(|| find_indom(fetch_state::of(pmda), pmda, indom))
-                    .flatten();
-                from_table(pmda, idp.ok_or(Error::INDOM)?, request?)?
-            }
+        let name = unsafe { arg::bytes(name) };
+        let indom = InDom(indom);
+        // SAFETY: the contract above.
+        let answer = unsafe {
+            list(indom, inst, name, pmda, |room, ids, names| {
+                Answer::new(indom, room, ids, names)
+            })?
         };
         if !result.is_null() {
             // SAFETY: not NULL, hence valid for one write by the contract above.
@@ -55,6 +47,60 @@ pub unsafe extern "C" fn pmdaInstance(
         }
         Ok(())
     })
+}
+
+/// The body of `pmdaInstance`: what it finds goes into a list that `make` makes, given how many instances there will be,
+/// and whether ids and names are asked for. No C code runs while the list is filled.
+///
+/// # Errors
+/// As `pmdaInstance`.
+///
+/// # Safety
+/// As `pmdaInstance`.
+pub(super) unsafe fn list<L: List>(
+    indom: InDom,
+    inst: c_int,
+    name: Option<&[u8]>,
+    ext: *mut pmdaExt,
+    make: impl FnOnce(usize, bool, bool) -> Result<L>,
+) -> Result<L> {
+    let request = Request::new(inst, name);
+    if indom.is_null() {
+        return Err(null_domain(request));
+    }
+    if cached::exists(indom) {
+        return from_cache(indom, request?, make);
+    }
+    // SAFETY: the contract above.
+    unsafe {
+        let idp = (!ext.is_null())
+            .then(|| find_indom(fetch_state::of(ext), ext, indom))
+            .flatten();
+        from_table(ext, idp.ok_or(Error::INDOM)?, request?, make)
+    }
+}
+
+/// A list of instances under construction.
+pub(super) trait List {
+    /// Adds an instance; what was not asked for is left out. Callers add no more than they have announced.
+    ///
+    /// # Errors
+    /// `-ENOMEM` and whatever else the list may say.
+    fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()>;
+}
+
+/// A list with one name.
+fn one_name<L: List>(make: impl FnOnce(usize, bool, bool) -> Result<L>, name: &[u8]) -> Result<L> {
+    let mut list = make(1, false, true)?;
+    list.push(0, Some(name))?;
+    Ok(list)
+}
+
+/// A list with one id.
+fn one_id<L: List>(make: impl FnOnce(usize, bool, bool) -> Result<L>, inst: c_int) -> Result<L> {
+    let mut list = make(1, true, false)?;
+    list.push(inst, None)?;
+    Ok(list)
 }
 
 /// There is no domain to list; single requests keep the answer that they have always had (INST-69).
@@ -66,15 +112,19 @@ fn null_domain(request: Result<Request<'_>>) -> Error {
 }
 
 /// Answers from a cache.
-fn from_cache(indom: InDom, request: Request<'_>) -> Result<Answer> {
+fn from_cache<L: List>(
+    indom: InDom,
+    request: Request<'_>,
+    make: impl FnOnce(usize, bool, bool) -> Result<L>,
+) -> Result<L> {
     match request {
         Request::All => cached::for_all(
             indom,
-            |count| Answer::new(indom, count, true, true),
-            |answer, inst, name| answer.push(inst, Some(name)),
+            |count| make(count, true, true),
+            |list, inst, name| list.push(inst, Some(name)),
         ),
-        Request::NameOf(inst) => cached::with_name(indom, inst, |name| Answer::name(indom, name)),
-        Request::IdOf(name) => Answer::id(indom, cached::find_name(indom, name).ok_or(Error::INST)?),
+        Request::NameOf(inst) => cached::with_name(indom, inst, |name| one_name(make, name)),
+        Request::IdOf(name) => one_id(make, cached::find_name(indom, name).ok_or(Error::INST)?),
     }
 }
 
@@ -82,7 +132,12 @@ fn from_cache(indom: InDom, request: Request<'_>) -> Result<Answer> {
 ///
 /// # Safety
 /// `ext` and `idp` are valid, the latter with its instances, whose names are NULL or C strings.
-unsafe fn from_table(ext: *mut pmdaExt, idp: *const pmdaIndom, request: Request<'_>) -> Result<Answer> {
+unsafe fn from_table<L: List>(
+    ext: *mut pmdaExt,
+    idp: *const pmdaIndom,
+    request: Request<'_>,
+    make: impl FnOnce(usize, bool, bool) -> Result<L>,
+) -> Result<L> {
     // SAFETY: valid by the contract above.
     let (indom, set, count) = unsafe { (InDom((*idp).it_indom), (*idp).it_set, (*idp).it_numinst) };
     let table = table(set, count);
@@ -118,20 +173,20 @@ unsafe fn from_table(ext: *mut pmdaExt, idp: *const pmdaIndom, request: Request<
     match request {
         Request::All if count < 0 => Err(Error::os(count)),
         Request::All => {
-            let mut answer = Answer::new(indom, table.len, true, true)?;
+            let mut list = make(table.len, true, true)?;
             for place in 0..table.len {
-                answer.push(inst_at(place), Some(name_at(place).unwrap_or_default()))?;
+                list.push(inst_at(place), Some(name_at(place).unwrap_or_default()))?;
             }
-            Ok(answer)
+            Ok(list)
         }
         Request::NameOf(inst) => {
             let place = place_of(inst).ok_or(Error::INST)?;
-            Answer::name(indom, name_at(place).ok_or(Error::INST)?)
+            one_name(make, name_at(place).ok_or(Error::INST)?)
         }
         Request::IdOf(name) => {
             let place = place_named(name).ok_or(Error::INST)?;
             trace_match(name, inst_at(place), name_at(place).unwrap_or_default());
-            Answer::id(indom, inst_at(place))
+            one_id(make, inst_at(place))
         }
     }
 }
@@ -180,21 +235,14 @@ impl Answer {
         Ok(answer)
     }
 
-    /// The id of a name.
-    fn id(indom: InDom, inst: c_int) -> Result<Answer> {
-        let mut answer = Answer::new(indom, 1, true, false)?;
-        answer.push(inst, None)?;
-        Ok(answer)
+    /// Hands the structure over.
+    fn into_raw(self) -> *mut pmInResult {
+        ManuallyDrop::new(self).start
     }
+}
 
-    /// The name of an id.
-    fn name(indom: InDom, name: &[u8]) -> Result<Answer> {
-        let mut answer = Answer::new(indom, 1, false, true)?;
-        answer.push(0, Some(name))?;
-        Ok(answer)
-    }
-
-    /// Adds an instance to the lists that there are. Callers add no more than they have asked room for.
+impl List for Answer {
+    #[inline]
     fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
         // SAFETY: the structure and its lists are ours, and the lists have room for one more.
         unsafe {
@@ -211,11 +259,6 @@ impl Answer {
             (*self.start).numinst += 1;
         }
         Ok(())
-    }
-
-    /// Hands the structure over.
-    fn into_raw(self) -> *mut pmInResult {
-        ManuallyDrop::new(self).start
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::arg;
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
-use super::types::{pmID, pmdaExt, pmdaIndom, pmdaMetric};
+use super::types::{pmdaExt, pmdaIndom, pmdaMetric};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::{Journal, Level};
@@ -151,16 +151,18 @@ impl Ahead {
         }
     }
 
-    /// The entry of `wanted`, NULL for none. The `len` identifiers at `pmids` are those that will be asked for in turn.
+    /// The entry of `wanted`, NULL for none. The `len` identifiers that `next` gives, of which it is the first, are those
+    /// that will be asked for in turn.
     ///
     /// # Safety
-    /// As [`find`]; `pmids` is valid for reads of `len` elements.
+    /// As [`find`].
+    #[inline]
     pub(super) unsafe fn find(
         &mut self,
         state: &FetchState,
         ext: *const pmdaExt,
         wanted: MetricId,
-        pmids: *const pmID,
+        next: impl Fn(usize) -> MetricId,
         len: usize,
     ) -> *mut pmdaMetric {
         // SAFETY: the contract above.
@@ -176,7 +178,7 @@ impl Ahead {
                 }
             }
             if self.next >= self.end || view != self.view {
-                self.look(state, view, pmids, len);
+                self.look(state, view, next, len);
             }
             let (pmid, metric) = self
                 .found
@@ -203,12 +205,11 @@ impl Ahead {
     ///
     /// # Safety
     /// As [`Ahead::find`].
-    unsafe fn look(&mut self, state: &FetchState, view: View, pmids: *const pmID, len: usize) {
+    unsafe fn look(&mut self, state: &FetchState, view: View, wanted: impl Fn(usize) -> MetricId, len: usize) {
         (self.view, self.next, self.end) = (view, 0, len.min(AHEAD));
         self.generation = state.rehashed.load(Ordering::Acquire);
         // SAFETY: the contract of `find`.
         unsafe {
-            let wanted = |index| MetricId(pmids.add(index).read());
             if view.hashed {
                 let hash = state.hash.lock();
                 for (index, found) in self.found.iter_mut().enumerate().take(self.end) {

@@ -74,7 +74,7 @@ pub(super) unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Res
 ///
 /// # Safety
 /// `block` is NULL or a valid value block that stays unchanged for `'a`.
-unsafe fn block_bytes<'a>(block: *const pmValueBlock) -> Option<&'a [u8]> {
+pub(super) unsafe fn block_bytes<'a>(block: *const pmValueBlock) -> Option<&'a [u8]> {
     if block.is_null() {
         return None;
     }

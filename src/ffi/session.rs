@@ -7,10 +7,11 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::channel::{Channel, Stream};
+use super::output::Drafted;
 use super::private;
 use super::received::OwnedProfile;
 use super::types::pmdaExt;
-use crate::wire::encode::Reply;
+use crate::wire::encode::{Draft, Reply};
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
 /// The connection of one agent. The locks are held only while nothing of C runs.
@@ -24,6 +25,7 @@ pub(super) struct Session {
     /// another descriptor meanwhile, and back (MAIN-53).
     ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
     reply: Mutex<Reply>,
+    draft: Mutex<Option<Box<Draft>>>,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
@@ -56,6 +58,7 @@ impl Session {
             idle: Mutex::new(Receiver::new()),
             ahead: Mutex::new(Vec::new()),
             reply: Mutex::new(Reply::new()),
+            draft: Mutex::new(None),
             profile: Mutex::new(None),
         }
     }
@@ -111,6 +114,21 @@ impl Session {
     /// Gives the buffer for replies back.
     pub(super) fn give_reply(&self, reply: Reply) {
         *self.reply.lock() = reply;
+    }
+
+    /// Takes the draft of a reply to a fetch; a second one is made when the first is in use.
+    pub(super) fn take_draft(&self) -> Drafted {
+        Drafted::take(self.draft.lock().take())
+    }
+
+    /// Gives the draft back.
+    ///
+    /// # Safety
+    /// Nothing uses it any more.
+    pub(super) unsafe fn give_draft(&self, draft: Drafted) {
+        // SAFETY: the contract is the same.
+        let before = self.draft.lock().replace(unsafe { draft.give_back() });
+        drop(before);
     }
 
     /// Keeps a profile that the agent has accepted; the one before it is freed now.

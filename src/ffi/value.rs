@@ -83,7 +83,7 @@ pub(super) unsafe fn free(encoding: Result<Encoding>, atom: &pmAtomValue) -> boo
 ///
 /// # Safety
 /// `block` is NULL or valid for reads of its header.
-unsafe fn data_length(block: *const pmValueBlock) -> Result<usize> {
+pub(super) unsafe fn data_length(block: *const pmValueBlock) -> Result<usize> {
     if block.is_null() {
         return Err(Error::VALUE);
     }

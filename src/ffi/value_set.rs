@@ -1,11 +1,13 @@
-//! A value set under construction: one block from malloc that the caller of the fetch frees.
+//! Value sets as the caller of `pmdaFetch` gets them: one block from malloc each, which the caller frees.
 
 use std::ffi::c_int;
 use std::ptr;
 
-use super::types::{pmValue, pmValueSet};
+use super::output::{Output, Set};
+use super::types::{pmAtomValue, pmValue, pmValueSet};
 use super::value;
 use crate::error::{Error, Result};
+use crate::fetch::Encoding;
 use crate::ident::MetricId;
 
 /// Bytes of a value set in front of its values (FETCH-2).
@@ -14,17 +16,18 @@ const SET_HEADER: usize = 16;
 /// A metric set without knowing how many values it will get starts with room for so many.
 const FIRST_VALUES: usize = 16;
 
-/// A value set under construction, in one block from malloc that the caller of the fetch frees (FETCH-71). No
-/// destructor: a callback may leave by `longjmp`.
-pub(super) struct Set {
-    pub(super) start: *mut pmValueSet,
-    pub(super) capacity: usize,
-}
+/// Makes value sets of their own, and gives them out as pointers.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks;
 
-impl Set {
+impl Output for Blocks {
+    type Done = *mut pmValueSet;
+    type Set = OwnSet;
+
     /// An empty set with room for values (FETCH-33).
-    pub(super) fn new(pmid: MetricId, values: usize) -> Result<Set> {
-        let size = Set::size(values)?;
+    #[inline]
+    unsafe fn open(self, pmid: MetricId, values: usize) -> Result<OwnSet> {
+        let size = OwnSet::size(values)?;
         // SAFETY: malloc has no preconditions.
         let start = unsafe { libc::malloc(size) }.cast::<pmValueSet>();
         if start.is_null() {
@@ -36,31 +39,77 @@ impl Set {
             (*start).valfmt = value::INSITU;
         }
         let capacity = values;
-        Ok(Set { start, capacity })
+        Ok(OwnSet { start, capacity })
+    }
+}
+
+/// A value set under construction, in one block from malloc that the caller of the fetch frees (FETCH-71). No
+/// destructor: a callback may leave by `longjmp`.
+pub(super) struct OwnSet {
+    start: *mut pmValueSet,
+    capacity: usize,
+}
+
+impl Set for OwnSet {
+    type Done = *mut pmValueSet;
+
+    #[inline]
+    unsafe fn make_room(&mut self, stored: usize) -> Result<()> {
+        if stored < self.capacity {
+            return Ok(());
+        }
+        // SAFETY: the contract is the same.
+        unsafe { self.grow(stored) }
     }
 
+    #[inline]
+    unsafe fn add(
+        &mut self,
+        stored: usize,
+        kind: c_int,
+        encoding: Result<Encoding>,
+        inst: c_int,
+        atom: &pmAtomValue,
+    ) -> Result<()> {
+        // SAFETY: there is room for the value by the contract.
+        unsafe {
+            let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
+            (*self.start).valfmt = value::store(kind, encoding, atom, slot)?;
+            (*slot).inst = inst;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    unsafe fn close(self, numval: c_int) -> *mut pmValueSet {
+        // SAFETY: the block is ours.
+        unsafe { (*self.start).numval = numval };
+        self.start
+    }
+
+    unsafe fn discard(&mut self, stored: usize) {
+        // SAFETY: the contract is the same.
+        unsafe {
+            (*self.start).numval = c_int::try_from(stored).unwrap_or(c_int::MAX);
+            free_set(self.start);
+        }
+    }
+}
+
+impl OwnSet {
     fn size(values: usize) -> Result<usize> {
         let size = values.checked_mul(size_of::<pmValue>());
         size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::NOMEM)
-    }
-
-    /// Where a value goes.
-    ///
-    /// # Safety
-    /// `index` is less than the capacity.
-    pub(super) unsafe fn slot(&self, index: usize) -> *mut pmValue {
-        // SAFETY: inside of the block by the contract above.
-        unsafe { (&raw mut (*self.start).vlist).cast::<pmValue>().add(index) }
     }
 
     /// Makes room for more values; when that fails the set is freed with the values that it has (F-6).
     ///
     /// # Safety
     /// The set has `stored` values.
-    pub(super) unsafe fn grow(&mut self, stored: usize) -> Result<()> {
+    unsafe fn grow(&mut self, stored: usize) -> Result<()> {
         let values = self.capacity.saturating_mul(2).max(FIRST_VALUES);
         // SAFETY: the block is ours, from malloc; it stays as it is when realloc fails.
-        let larger = Set::size(values).map_or(ptr::null_mut(), |size| unsafe {
+        let larger = OwnSet::size(values).map_or(ptr::null_mut(), |size| unsafe {
             libc::realloc(self.start.cast(), size)
         });
         if larger.is_null() {
@@ -70,28 +119,6 @@ impl Set {
         }
         (self.start, self.capacity) = (larger.cast(), values);
         Ok(())
-    }
-
-    /// Hands the set over with its `numval`.
-    ///
-    /// # Safety
-    /// The set is valid, and has `numval` values when that is positive.
-    pub(super) unsafe fn finish(self, numval: c_int) -> *mut pmValueSet {
-        // SAFETY: the block is ours.
-        unsafe { (*self.start).numval = numval };
-        self.start
-    }
-
-    /// Frees the set.
-    ///
-    /// # Safety
-    /// The set has `stored` values, and is not used any more.
-    pub(super) unsafe fn discard(&mut self, stored: usize) {
-        // SAFETY: the contract above.
-        unsafe {
-            (*self.start).numval = c_int::try_from(stored).unwrap_or(c_int::MAX);
-            free_set(self.start);
-        }
     }
 }
 

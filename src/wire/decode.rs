@@ -113,12 +113,21 @@ pub fn profile(pdu: &[u8]) -> Result<Profile<'_>> {
 /// # Errors
 /// `PM_ERR_IPC`.
 pub fn fetch(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = MetricId> + use<'_>> {
+    let ids = fetch_ids(pdu)?;
+    Ok(ids.chunks_exact(4).map(|id| MetricId(word(id, 0).unwrap_or(0))))
+}
+
+/// FETCH: the metrics as they stand in the PDU, four bytes each.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn fetch_ids(pdu: &[u8]) -> Result<&[u8]> {
     let metrics = checked(count(pdu, 24))?;
     let ids = checked(pdu.get(28..))?;
     if metrics == 0 || metrics.checked_mul(4) != Some(ids.len()) {
         return Err(Error::IPC);
     }
-    Ok(ids.chunks_exact(4).map(|id| MetricId(word(id, 0).unwrap_or(0))))
+    Ok(ids)
 }
 
 /// DESC_REQ: the metric.

@@ -2,12 +2,15 @@
 
 #![forbid(unsafe_code)]
 
-use super::{HEADER, Kind, PADDING};
+use super::block::{self, Direction};
+use super::{HEADER, Kind, PADDING, padded};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 
+mod draft;
 mod values;
 
+pub use draft::Draft;
 pub use values::{Values, entry_size};
 
 /// A buffer that has grown beyond this is given back after its PDU.
@@ -107,15 +110,44 @@ impl Reply {
         indom: InDom,
         entries: impl ExactSizeIterator<Item = (Option<i32>, Option<&'a [u8]>)>,
     ) -> Result<()> {
+        self.begin_instances(indom);
+        let count = entries.len();
+        for (inst, name) in entries {
+            self.instance(inst, name)?;
+        }
+        self.end_instances(count)
+    }
+
+    /// Starts an INSTANCE whose entries follow one by one, with [`Reply::instance`].
+    pub fn begin_instances(&mut self, indom: InDom) {
         self.begin(Kind::INSTANCE, 0);
         self.word(indom.0);
-        self.length(entries.len())?;
-        for (inst, name) in entries {
-            self.number(inst.unwrap_or(-1));
-            let name = name.unwrap_or_default();
-            self.length(name.len())?;
-            self.padded(name);
-        }
+        self.word(0);
+    }
+
+    /// Adds an entry; an id or a name that was not asked for is missing.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
+    pub fn instance(&mut self, inst: Option<i32>, name: Option<&[u8]>) -> Result<()> {
+        let name = name.unwrap_or_default();
+        self.bytes
+            .try_reserve(name.len().saturating_add(12))
+            .map_err(|_| Error::NOMEM)?;
+        self.number(inst.unwrap_or(-1));
+        self.length(name.len())?;
+        self.padded(name);
+        Ok(())
+    }
+
+    /// Ends an INSTANCE that has got so many entries.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`.
+    pub fn end_instances(&mut self, entries: usize) -> Result<()> {
+        let entries = i32::try_from(entries).map_err(|_| Error::TOOBIG)?;
+        let place = self.bytes.get_mut(16..).and_then(|rest| rest.first_chunk_mut::<4>());
+        *place.ok_or(Error::GENERIC)? = entries.to_be_bytes();
         self.finish()
     }
 
@@ -237,6 +269,23 @@ pub struct LabelSet<'a> {
     pub json: &'a [u8],
     /// Where names and values are in the text.
     pub labels: Vec<crate::labels::Place>,
+}
+
+/// Puts a block in the order of the host, header included, behind what is there.
+fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    let (header, _) = bytes.split_first_chunk::<4>().ok_or(Error::GENERIC)?;
+    let header = u32::from_ne_bytes(*header);
+    let start = out.len();
+    let size = padded(bytes.len()).ok_or(Error::TOOBIG)?;
+    if start.checked_add(size).is_none_or(|end| i32::try_from(end).is_err()) {
+        return Err(Error::TOOBIG);
+    }
+    out.extend_from_slice(bytes);
+    out.resize(start + size, PADDING);
+    let copy = out.get_mut(start..start + bytes.len()).ok_or(Error::GENERIC)?;
+    let (head, payload) = copy.split_at_mut(block::HEADER);
+    head.copy_from_slice(&header.to_be_bytes());
+    block::exchange(block::kind(header), payload, Direction::Encode).map_err(|_| Error::GENERIC)
 }
 
 /// Whether `bytes` are a PDU with a header whose length is right; used to check what is about to be sent.

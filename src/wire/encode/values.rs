@@ -2,11 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::Reply;
+use super::{Reply, put_block};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
-use crate::wire::block::{self, Direction};
-use crate::wire::padded;
 
 /// The size of a value set's entry in a RESULT, in bytes; the blocks come on top.
 #[must_use]
@@ -92,7 +90,7 @@ impl Values<'_> {
         self.head(metric, values.len(), format)?;
         for (inst, block) in values {
             let word = u32::try_from(self.reply.bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
-            self.block(block.ok_or(Error::GENERIC)?)?;
+            put_block(&mut self.reply.bytes, block.ok_or(Error::GENERIC)?)?;
             let pair = self
                 .reply
                 .bytes
@@ -103,25 +101,6 @@ impl Values<'_> {
             place += 8;
         }
         Ok(())
-    }
-
-    fn block(&mut self, bytes: &[u8]) -> Result<()> {
-        let (header, _) = bytes.split_first_chunk::<4>().ok_or(Error::GENERIC)?;
-        let header = u32::from_ne_bytes(*header);
-        let size = padded(bytes.len()).ok_or(Error::TOOBIG)?;
-        let start = self.reply.bytes.len();
-        if start.checked_add(size).is_none_or(|end| i32::try_from(end).is_err()) {
-            return Err(Error::TOOBIG);
-        }
-        self.reply.padded(bytes);
-        let copy = self
-            .reply
-            .bytes
-            .get_mut(start..start + bytes.len())
-            .ok_or(Error::GENERIC)?;
-        let (head, payload) = copy.split_at_mut(block::HEADER);
-        head.copy_from_slice(&header.to_be_bytes());
-        block::exchange(block::kind(header), payload, Direction::Encode).map_err(|_| Error::GENERIC)
     }
 
     /// The RESULT is complete.

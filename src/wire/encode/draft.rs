@@ -1,0 +1,328 @@
+//! A RESULT that is written while its values are being asked for: their number is known only at its end.
+
+#![forbid(unsafe_code)]
+
+use super::{KEPT, Reply, put_block};
+use crate::error::{Error, Result};
+use crate::ident::MetricId;
+use crate::wire::{HEADER, Kind, PADDING, number, padded};
+
+/// `valfmt` of values in place, of blocks that are copied at once, and of blocks that are copied in the end.
+const IN_PLACE: i32 = 0;
+const COPIED: i32 = 1;
+const LATER: i32 = 2;
+
+/// Bytes in front of the first entry: the header, the two words of the time stamp, and the number of metrics.
+const FIRST: usize = HEADER + 12;
+
+/// Bytes of an entry in front of its values.
+const HEAD: usize = 12;
+
+/// A RESULT under construction. Entries go to the reply, blocks to a buffer of their own that is put behind the entries
+/// in the end; until then a value holds the place of its block in that buffer. Nothing is allocated once the buffers have
+/// grown to the size of the agent's largest reply.
+#[derive(Default, Debug)]
+pub struct Draft {
+    reply: Reply,
+    blocks: Vec<u8>,
+    /// Blocks that belong to the agent: how many bytes of blocks are in front, and what the caller calls them.
+    later: Vec<(usize, usize)>,
+    /// Where the entry starts that is being written.
+    entry: usize,
+    format: i32,
+}
+
+impl Draft {
+    /// Starts a RESULT of `metrics` value sets.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`.
+    pub fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
+        self.blocks.clear();
+        self.blocks.shrink_to(KEPT);
+        self.later.clear();
+        self.reply.begin(Kind::RESULT, 0);
+        self.reply.word(flags);
+        self.reply.word(0);
+        self.reply.length(metrics)
+    }
+
+    /// Starts the set of a metric, with about so many values.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub fn open(&mut self, metric: MetricId, values: usize) -> Result<()> {
+        let room = values.checked_mul(8).and_then(|room| room.checked_add(HEAD));
+        reserve(&mut self.reply.bytes, room.ok_or(Error::NOMEM)?)?;
+        self.entry = self.reply.bytes.len();
+        self.format = IN_PLACE;
+        self.reply.word(metric.0);
+        self.reply.word(0);
+        self.reply.word(0);
+        Ok(())
+    }
+
+    /// Adds an instance with the second word of its value.
+    fn pair(&mut self, inst: i32, word: u32) -> Result<()> {
+        let pair = u64::from(inst as u32) << 32 | u64::from(word);
+        append(&mut self.reply.bytes, &pair.to_be_bytes())
+    }
+
+    /// Adds a value in place.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing is added then, here as in the functions that follow.
+    #[inline]
+    pub fn word(&mut self, inst: i32, word: u32) -> Result<()> {
+        self.format = IN_PLACE;
+        self.pair(inst, word)
+    }
+
+    /// Adds a block with a number of 64 bits, as its `header` tells.
+    ///
+    /// # Errors
+    /// As [`Draft::word`].
+    #[inline]
+    pub fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
+        let mut block = [0; 12];
+        block[..4].copy_from_slice(&header.to_be_bytes());
+        block[4..].copy_from_slice(&value.to_be_bytes());
+        self.copied(inst, |blocks| append(blocks, &block))
+    }
+
+    /// Adds a block with data in the order of the wire, as its `header` tells.
+    ///
+    /// # Errors
+    /// As [`Draft::word`].
+    pub fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
+        self.copied(inst, |blocks| {
+            let size = padded(data.len()).and_then(|size| size.checked_add(4));
+            reserve(blocks, size.ok_or(Error::NOMEM)?)?;
+            blocks.extend_from_slice(&header.to_be_bytes());
+            blocks.extend_from_slice(data);
+            blocks.resize(blocks.len().next_multiple_of(4), PADDING);
+            Ok(())
+        })
+    }
+
+    /// Adds a value with a block that `add` puts behind the others.
+    #[inline]
+    fn copied(&mut self, inst: i32, add: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let place = u32::try_from(self.blocks.len() / 4).map_err(|_| Error::TOOBIG)?;
+        reserve(&mut self.reply.bytes, 8)?;
+        add(&mut self.blocks)?;
+        self.format = COPIED;
+        self.pair(inst, place)
+    }
+
+    /// Adds a block that is copied in the end: the agent may fill it until then.
+    ///
+    /// # Errors
+    /// As [`Draft::word`].
+    pub fn later(&mut self, inst: i32, block: usize) -> Result<()> {
+        self.later.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.pair(inst, 0)?;
+        self.later.push((self.blocks.len(), block));
+        self.format = LATER;
+        Ok(())
+    }
+
+    /// Ends the set with its `numval`: the number of values that were added, or what it is without any.
+    pub fn close(&mut self, numval: i32) {
+        let bytes = &mut self.reply.bytes;
+        if numval <= 0 {
+            bytes.truncate(self.entry + 8);
+        }
+        let words = bytes.get_mut(self.entry + 4..).unwrap_or_default();
+        for (place, word) in words.chunks_exact_mut(4).zip([numval, self.format]) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
+    }
+
+    /// Puts the blocks behind the entries. `find` gives the bytes of a block that was to be copied later.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` for a block that is missing or shorter than its type or than what it says (WIRE-74 to WIRE-76);
+    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
+    pub fn finish<'b>(&mut self, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
+        let end = self.reply.bytes.len();
+        let blocks = std::mem::take(&mut self.blocks);
+        let outcome = self.place_blocks(&blocks, end, find);
+        self.blocks = blocks;
+        outcome?;
+        self.reply.finish()
+    }
+
+    fn place_blocks<'b>(&mut self, blocks: &[u8], end: usize, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
+        let total = end.checked_add(blocks.len());
+        if total.is_none_or(|total| i32::try_from(total).is_err()) {
+            return Err(Error::TOOBIG);
+        }
+        let bytes = &mut self.reply.bytes;
+        reserve(bytes, blocks.len())?;
+        let mut later = self.later.iter();
+        let mut copied = 0;
+        let mut entry = FIRST;
+        while entry < end {
+            let values = usize::try_from(number(bytes, entry + 4).unwrap_or(0)).unwrap_or(0);
+            if values == 0 {
+                entry += 8;
+                continue;
+            }
+            let format = number(bytes, entry + 8).unwrap_or(IN_PLACE);
+            let pairs = entry + HEAD..entry + HEAD + values * 8;
+            entry = pairs.end;
+            if format == COPIED {
+                // What was copied later so far pushes these blocks back.
+                let shift = bytes.len() - copied;
+                add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, shift)?;
+            } else if format == LATER {
+                for pair in pairs.step_by(8) {
+                    let (before, block) = later.next().ok_or(Error::GENERIC)?;
+                    bytes.extend_from_slice(blocks.get(copied..*before).ok_or(Error::GENERIC)?);
+                    copied = *before;
+                    let place = u32::try_from(bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
+                    put_block(bytes, find(*block).ok_or(Error::GENERIC)?)?;
+                    let word = bytes.get_mut(pair + 4..).and_then(|rest| rest.first_chunk_mut::<4>());
+                    *word.ok_or(Error::GENERIC)? = place.to_be_bytes();
+                }
+            }
+        }
+        bytes.extend_from_slice(blocks.get(copied..).ok_or(Error::GENERIC)?);
+        Ok(())
+    }
+
+    /// The finished reply.
+    pub fn reply(&mut self) -> &mut Reply {
+        &mut self.reply
+    }
+}
+
+/// Adds `bytes` to the places of the blocks of one set.
+fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
+    let words = u32::try_from(bytes / 4).map_err(|_| Error::TOOBIG)?;
+    for pair in pairs.chunks_exact_mut(8) {
+        if let Some(place) = pair.last_chunk_mut::<4>() {
+            *place = u32::from_be_bytes(*place).wrapping_add(words).to_be_bytes();
+        }
+    }
+    Ok(())
+}
+
+/// Makes room for more bytes.
+#[inline]
+fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
+    if bytes.capacity() - bytes.len() < more {
+        return bytes.try_reserve(more).map_err(|_| Error::NOMEM);
+    }
+    Ok(())
+}
+
+/// Adds a few bytes.
+#[inline]
+fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
+    reserve(bytes, more.len())?;
+    bytes.extend_from_slice(more);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::encode::tests::hex;
+
+    fn check(fill: impl FnOnce(&mut Draft) -> Result<()>, blocks: &[&[u8]], expected: &str) {
+        let mut draft = Draft::default();
+        // What was in the buffers before does not show.
+        draft.begin(9, 3).expect("small");
+        draft.open(MetricId(3), 1).expect("memory");
+        draft.later(0, 1).expect("memory");
+        fill(&mut draft).expect("memory");
+        draft.finish(|name| blocks.get(name).copied()).expect("well formed");
+        assert_eq!(draft.reply().bytes(), hex(expected));
+    }
+
+    /// WIRE-50, WIRE-44, WIRE-45: the mixed example, as the encoder of finished results makes it.
+    #[test]
+    fn mixed() {
+        let fill = |draft: &mut Draft| {
+            draft.begin(0, 5)?;
+            draft.open(MetricId(0x3f40_0000), 1)?;
+            draft.word(-1, 0x0102_0304)?;
+            draft.close(1);
+            draft.open(MetricId(0x3f40_0001), 0)?;
+            for inst in 0..3 {
+                draft.word(inst, !(inst as u32))?;
+            }
+            draft.close(3);
+            draft.open(MetricId(0x3f40_0002), 1)?;
+            draft.wide(-1, 0x0300_000c, 0x0102_0304_0506_0708)?;
+            draft.close(1);
+            draft.open(MetricId(0x3f40_0003), 1)?;
+            draft.block(-1, 0x0400_0008, &1.5_f32.to_be_bytes())?;
+            draft.close(1);
+            draft.open(MetricId(0x3f40_0004), 1)?;
+            draft.wide(-1, 0x0500_000c, 2.5_f64.to_bits())?;
+            draft.close(1);
+            Ok(())
+        };
+        check(
+            fill,
+            &[],
+            "000000ac 00007001 00000000 00000000 00000000 00000005 3f400000 00000001 00000000 ffffffff 01020304 \
+             3f400001 00000003 00000000 00000000 ffffffff 00000001 fffffffe 00000002 fffffffd \
+             3f400002 00000001 00000001 ffffffff 00000023 3f400003 00000001 00000001 ffffffff 00000026 \
+             3f400004 00000001 00000001 ffffffff 00000028 \
+             0300000c 01020304 05060708 04000008 3fc00000 0500000c 40040000 00000000",
+        );
+    }
+
+    /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set whose values have
+    /// all failed is an error.
+    #[test]
+    fn in_order() {
+        let text = |kind: u32, text: &[u8]| {
+            let header = kind << 24 | u32::try_from(text.len() + 4).expect("short");
+            [&header.to_ne_bytes(), text].concat()
+        };
+        let (first, second) = (text(8, b"abc"), text(8, b"defgh"));
+        let fill = |draft: &mut Draft| {
+            draft.begin(0x18, 4)?;
+            draft.open(MetricId(1), 2)?;
+            draft.block(7, 0x0600_0006, b"x\0")?;
+            draft.close(1);
+            draft.open(MetricId(2), 2)?;
+            draft.later(8, 0)?;
+            draft.later(9, 1)?;
+            draft.close(2);
+            draft.open(MetricId(3), 2)?;
+            draft.close(-12358);
+            draft.open(MetricId(4), 2)?;
+            draft.block(7, 0x0600_0005, b"\0")?;
+            draft.close(1);
+            Ok(())
+        };
+        check(
+            fill,
+            &[&first, &second],
+            "00000088 00007001 00000000 00000018 00000000 00000004 \
+             00000001 00000001 00000001 00000007 00000019 \
+             00000002 00000002 00000002 00000008 0000001b 00000009 0000001d \
+             00000003 ffffcfba 00000004 00000001 00000001 00000007 00000020 \
+             06000006 78007e7e 08000007 6162637e 08000009 64656667 687e7e7e 06000005 007e7e7e",
+        );
+    }
+
+    /// WIRE-74, WIRE-76: a block that is gone, or shorter than its type, is refused.
+    #[test]
+    fn refused() {
+        for block in [None, Some(&[0_u8, 0][..]), Some(&[4, 0, 0, 9])] {
+            let mut draft = Draft::default();
+            draft.begin(0, 1).expect("small");
+            draft.open(MetricId(1), 1).expect("memory");
+            draft.later(0, 5).expect("memory");
+            draft.close(1);
+            assert_eq!(draft.finish(|_| block), Err(Error::GENERIC));
+        }
+    }
+}
