@@ -9,6 +9,7 @@ mod support;
 
 mod agents;
 mod scenes;
+mod sockets;
 mod sources;
 mod survey;
 mod table;
@@ -21,6 +22,7 @@ fn main() {
     arguments.test_threads.get_or_insert(8);
     let mut trials: Vec<Trial> = agents::trials();
     trials.extend(scenes::trials());
+    trials.extend(sockets::trials());
     trials.extend(sources::trials());
     // The table shows the agents of PCP 6.0; later packages hold others.
     if cfg!(not(since_6_0_5)) {

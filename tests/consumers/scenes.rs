@@ -24,11 +24,11 @@ pub fn trials() -> Vec<Trial> {
         ("killed_agent_is_restarted", killed),
         ("hanging_agent_times_out", hanging),
         ("agent_that_is_not_ready", not_ready),
+        ("stores_reach_agents", stores),
         ("changes_reach_clients", changes),
         ("instrumented_program", instrumented),
         ("help_files_of_all_agents", help_files),
         ("pminfo_in_a_local_context", local_pminfo),
-        ("dbpmda_sockets", over_sockets),
     ];
     let trial = |(name, scene): (&'static str, Scene)| {
         Trial::test(format!("scenes::{name}"), move || {
@@ -103,6 +103,51 @@ fn not_ready(environment: &Environment) -> Result<String, String> {
     let mut told = text(&pmcd.tool("pmstore", &["sample.not_ready_msec", "700"]));
     told += &text(&pmcd.tool("pminfo", &["-f", "sample.long.ten"]));
     told += &pmcd.tool_until("pminfo", &["-f", "sample.long.ten"], |answer| answer.contains("value"))?;
+    Ok(told)
+}
+
+/// `pmstore` into a daemon and into pmcd's own DSO: what they take, what they refuse, and what is read back.
+fn stores(environment: &Environment) -> Result<String, String> {
+    let mut configuration = agents::line("sample", agents::Form::Daemon, environment);
+    configuration += &agents::line("pmcd", agents::Form::Dso, environment);
+    let names = environment.directory.join("names");
+    merge(environment, &names, &["pmcd"])?;
+    let pmcd = environment.pmcd(&configuration, &names)?;
+    let mut told = String::new();
+    for (metric, value) in [
+        ("sample.long.write_me", "-17"),
+        ("sample.ulong.write_me", "4000000000"),
+        ("sample.longlong.write_me", "-5000000000"),
+        ("sample.ulonglong.write_me", "5000000000"),
+        ("sample.float.write_me", "0.5"),
+        ("sample.double.write_me", "-1e100"),
+        ("sample.string.write_me", "some words"),
+        ("sample.aggregate.write_me", "word"),
+        ("sample.write_me", "3"),
+        ("sample.write_me", "a word"),
+        ("sample.long.ten", "11"),
+        ("sample.no_such_metric", "1"),
+        ("pmcd.control.timeout", "17"),
+        ("pmcd.control.timeout", "-1"),
+        ("pmcd.numagents", "1"),
+    ] {
+        let _ = writeln!(told, "pmstore {metric} {value}:");
+        told += &text(&pmcd.tool("pmstore", &["-f", metric, value]));
+        told += &text(&pmcd.tool("pminfo", &["-f", metric]));
+    }
+    // One instance of several.
+    told += &text(&pmcd.tool("pmstore", &["-i", "bin-300", "sample.bin", "1"]));
+    told += &text(&pmcd.tool("pmstore", &["-i", "no such", "sample.bin", "1"]));
+    for expected in [
+        "value -17\n",
+        "value \"some words\"\n",
+        "value 17\n",
+        "value -5000000000\n",
+    ] {
+        if !told.contains(expected) {
+            return Err(format!("no store was read back as {expected}:\n{told}"));
+        }
+    }
     Ok(told)
 }
 
@@ -230,41 +275,6 @@ fn local_pminfo(environment: &Environment) -> Result<String, String> {
         return Err(format!("the sample agent was not loaded:\n{told}"));
     }
     Ok(told)
-}
-
-/// dbpmda starts the agent itself and talks to it over each kind of socket.
-fn over_sockets(environment: &Environment) -> Result<String, String> {
-    let agent = pcp::agent("sample");
-    let socket = environment.socket("sample");
-    let mut told = String::new();
-    let mut command = environment.command(agent.join("pmdasample"));
-    command.args(["-d", "29", "-l", "sample.log", "-u"]).arg(&socket);
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    for _ in 0..400 {
-        if socket.exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let script = format!(
-        "open socket unix {}\ngetdesc on\nfetch sample.long.ten\ninstance 29.2\ntext sample.long.ten\nclose\nquit\n",
-        socket.display()
-    );
-    told += &environment.dbpmda(&agent.join("root"), &script);
-    // The agent ends when its connection does.
-    let outcome = (0..400).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        child.try_wait().expect("our own child")
-    });
-    if outcome.is_none() {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-    let _ = writeln!(told, "the agent ended: {outcome:?}");
-    let addresses = regex::Regex::new("dump from 0x[0-9a-f]+|from 0x[0-9a-f]+").expect("a valid pattern");
-    Ok(addresses
-        .replace_all(&told, "ADDRESS")
-        .replace(&socket.display().to_string(), "SOCKET"))
 }
 
 /// The agents that pmcd.conf of a Debian system has, and some more, at once.
