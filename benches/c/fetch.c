@@ -180,6 +180,35 @@ init(long n, struct outcome *out)
     out->ns = spent / turns / n;
 }
 
+/* A hundred metrics, and domains whose serials have gaps. */
+static void
+init_few(long n, struct outcome *out)
+{
+    long i, turn, turns = rounds(2000);
+    pmdaIndom *sets = calloc(n, sizeof(*sets));
+    pmdaMetric *table = metric_table(100, PM_TYPE_U64, 0, 3);
+    pmdaInterface dispatch;
+    double start, spent = 0;
+
+    for (turn = 0; turn < turns; turn++) {
+	for (i = 0; i < n; i++)
+	    sets[i].it_indom = i * 3;
+	for (i = 0; i < 100; i++)
+	    table[i].m_desc.indom = i * 7919 % n * 3;
+	memset(&dispatch, 0, sizeof(dispatch));
+	dispatch.domain = DOMAIN;
+	pmdaDSO(&dispatch, PMDA_INTERFACE_7, "bench", NULL);
+	dispatch.version.any.text = NULL;
+	pmdaSetFetchCallBack(&dispatch, value);
+	start = now();
+	pmdaInit(&dispatch, sets, n, table, 100);
+	spent += now() - start;
+	add(out, dispatch.status);
+    }
+    add_bytes(out, &table[99].m_desc, sizeof(pmDesc));
+    out->ns = spent / turns / 100;
+}
+
 static void
 rehash(long n, struct outcome *out)
 {
@@ -206,6 +235,7 @@ const struct scenario fetch_scenarios[] = {
     { "fetch, selected of 10,000, cache", cache_selected },
     { "fetch, many domains", many_domains },
     { "pmdaInit", init },
+    { "pmdaInit, 100 metrics, many domains", init_few },
     { "pmdaRehash", rehash },
     { NULL, NULL },
 };

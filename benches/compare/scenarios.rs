@@ -64,6 +64,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("pmdaInstance, all, table", &[1_000, 100_000], Kind::Grows),
     scenario("pmdaInstance, all, cache", &[1_000, 100_000], Kind::Grows),
     scenario("pmdaInit", &[10_000], Kind::Grows),
+    scenario("pmdaInit, 100 metrics, many domains", &[10, 5_000], Kind::Time),
     scenario("pmdaRehash", &[10_000], Kind::Grows),
     scenario("pmdaText, last", &[10_000], Kind::Grows),
     scenario("pmdaText, miss", &[10_000], Kind::Grows),

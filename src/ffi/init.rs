@@ -165,8 +165,12 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
             arg::slice_mut(tables.metrics, tables.nmetrics),
         )
     };
+    let (mut ascending, mut next) = (true, 0);
     for indom in indoms.iter_mut() {
-        indom.it_indom = InDom::new(domain, InDom(indom.it_indom).serial()).0;
+        let serial = InDom(indom.it_indom).serial();
+        indom.it_indom = InDom::new(domain, serial).0;
+        ascending &= serial >= next;
+        next = serial + 1;
     }
     for metric in metrics.iter_mut() {
         let desc = &mut metric.m_desc;
@@ -176,7 +180,7 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
     if indoms.is_empty() {
         return Ok(());
     }
-    let serials = Serials::new(indoms.iter().map(|indom| InDom(indom.it_indom)));
+    let mut serials = Serials::new(indoms.len(), ascending, |place| InDom(indoms[place].it_indom).serial());
     let trace = log::debug(Debug::Libpmda);
     for (place, metric) in metrics.iter().enumerate() {
         let (pmid, indom) = (MetricId(metric.m_desc.pmid), InDom(metric.m_desc.indom));

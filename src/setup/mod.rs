@@ -36,26 +36,64 @@ pub const fn stamp_indom_of_metric(indom: InDom, domain: u32) -> InDom {
 }
 
 /// The instance domains of an agent by serial number, so that checking n metrics takes n steps (INIT-42).
+///
+/// Nearly all tables are in ascending order, and nearly all metrics name the domain of the metric before, the one behind
+/// it, or the one whose serial is its place. An index would cost more than all the rest when a few metrics meet thousands
+/// of domains, so only tables in another order get one.
 #[derive(Debug)]
-pub struct Serials {
-    places: HashMap<u32, usize, FixedState>,
+pub struct Serials<F> {
+    serial_at: F,
+    len: usize,
+    /// Where the last metric's domain was.
+    last: usize,
+    index: Option<HashMap<u32, usize, FixedState>>,
 }
 
-impl Serials {
-    /// Takes in the identifiers of a table; the first of several equal ones counts.
+impl<F: Fn(usize) -> u32> Serials<F> {
+    /// Takes in a table of `len` domains with these serials, each higher than the one before if it is `ascending`; of
+    /// several equal ones the first counts.
     #[must_use]
-    pub fn new(indoms: impl ExactSizeIterator<Item = InDom>) -> Serials {
-        let mut places = HashMap::with_capacity_and_hasher(indoms.len(), FixedState::with_seed(0));
-        for (place, indom) in indoms.enumerate() {
-            places.entry(indom.serial()).or_insert(place);
+    pub fn new(len: usize, ascending: bool, serial_at: F) -> Serials<F> {
+        let index = (!ascending).then(|| {
+            let mut places = HashMap::with_capacity_and_hasher(len, FixedState::with_seed(0));
+            for place in 0..len {
+                places.entry(serial_at(place)).or_insert(place);
+            }
+            places
+        });
+        Serials {
+            serial_at,
+            len,
+            last: 0,
+            index,
         }
-        Serials { places }
     }
 
     /// The place in the table of the domain that a metric names; `None` when there is none.
-    #[must_use]
-    pub fn place(&self, indom: InDom) -> Option<usize> {
-        self.places.get(&indom.serial()).copied()
+    pub fn place(&mut self, indom: InDom) -> Option<usize> {
+        let serial = indom.serial();
+        if let Some(index) = &self.index {
+            return index.get(&serial).copied();
+        }
+        let is_it = |place: &usize| *place < self.len && (self.serial_at)(*place) == serial;
+        let guesses = [self.last, self.last.wrapping_add(1), serial as usize];
+        let found = guesses.into_iter().find(is_it).or_else(|| self.search(serial))?;
+        self.last = found;
+        Some(found)
+    }
+
+    /// The place of a serial in a table in ascending order.
+    fn search(&self, serial: u32) -> Option<usize> {
+        let (mut from, mut to) = (0, self.len);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if (self.serial_at)(middle) < serial {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        (from < self.len && (self.serial_at)(from) == serial).then_some(from)
     }
 }
 
@@ -99,13 +137,31 @@ mod tests {
         assert_eq!(stamp_indom(InDom::NULL, 250), InDom::new(250, 0x3f_ffff));
     }
 
-    /// INIT-42: serials match whatever domain is in the table already.
+    /// INIT-42: serials are found wherever they are, in any order; of several equal ones the first.
     #[test]
     fn serials() {
-        let serials = Serials::new([InDom::new(250, 3), InDom(1), InDom(3)].into_iter());
-        assert_eq!(serials.place(InDom(3)), Some(0));
-        assert_eq!(serials.place(InDom::new(9, 1)), Some(1));
-        assert_eq!(serials.place(InDom(2)), None);
+        for table in [
+            vec![],
+            vec![3],
+            vec![3, 1, 3],
+            vec![1, 1, 2],
+            (0..100).collect(),
+            (0..100).map(|place| place * 7 + 2).collect(),
+            (0..100).rev().collect(),
+        ] {
+            let mut serials = Serials::new(table.len(), table.is_sorted_by(|one, next| one < next), |place| {
+                table[place]
+            });
+            let asked = table.iter().copied().chain([0, 0x3f_ffff]);
+            for serial in asked.flat_map(|serial| [serial, serial + 1, serial, serial.saturating_sub(1)]) {
+                let first = table.iter().position(|other| *other == serial & 0x3f_ffff);
+                assert_eq!(
+                    serials.place(InDom::new(9, serial & 0x3f_ffff)),
+                    first,
+                    "{serial} in {table:?}"
+                );
+            }
+        }
     }
 
     /// INIT-44: an empty table is direct, several clusters may be if the items run on.
