@@ -8,6 +8,7 @@
 mod support;
 
 mod agents;
+mod bindings;
 mod scenes;
 mod sockets;
 mod sources;
@@ -22,6 +23,7 @@ fn main() {
     arguments.test_threads.get_or_insert(8);
     let mut trials: Vec<Trial> = agents::trials();
     trials.extend(scenes::trials());
+    trials.extend(bindings::trials());
     trials.extend(sockets::trials());
     trials.extend(sources::trials());
     // The table shows the agents of PCP 6.0; later packages hold others.
