@@ -7,7 +7,7 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads fuzz asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
+.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads fuzz fuzz-corpus asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -53,7 +53,7 @@ compatibility: setup
 hostile: setup
 	HOSTILE=full cargo test --test hostile -- --nocapture --test-threads=1
 
-# The C programs under valgrind: memory errors and leaks.
+# The C programs and three agents under valgrind: memory errors and leaks.
 memcheck: setup
 	tests/support/memcheck.sh
 
@@ -61,12 +61,17 @@ memcheck: setup
 threads: setup
 	HOSTILE=full cargo test --test hostile eight_threads -- --nocapture
 
-# Each fuzz target for SECONDS. Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz).
+# Each fuzz target for SECONDS, JOBS at a time. Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz --locked).
 SECONDS ?= 600
+JOBS ?= 1
 fuzz:
-	cd fuzz && for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=$(SECONDS) || exit 1; done
+	FUZZ_SECONDS=$(SECONDS) FUZZ_JOBS=$(JOBS) fuzz/run.sh
 
-# The C programs on a library with AddressSanitizer. Needs the nightly toolchain.
+# Takes over into fuzz/corpus what make fuzz has found, as few and as small files as cover the same.
+fuzz-corpus:
+	fuzz/run.sh --corpus
+
+# The C programs and three agents on a library with AddressSanitizer. Needs the nightly toolchain.
 asan: setup
 	tests/support/asan.sh
 

@@ -19,15 +19,23 @@ fn runs() -> u32 {
     wanted.map_or(1000, |wanted| wanted.parse().expect("FUZZ_RUNS is a number"))
 }
 
+/// The corpus of a target, and the inputs that have failed once.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
-    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    let mut files = Vec::new();
+    for folder in ["fuzz/corpus", "fuzz/regressions"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name);
+        // Few targets have ever failed.
+        files.extend(
+            fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path()),
+        );
+    }
     files.sort();
-    files
-        .iter()
-        .map(|file| fs::read(file).expect("a file of the corpus"))
-        .collect()
+    let read = |file| fs::read(file).expect("a file of the corpus");
+    files.iter().map(read).collect()
 }
 
 /// Changes some bytes, cuts, repeats.

@@ -4,6 +4,7 @@
  */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <pcp/pmapi.h>
@@ -73,15 +74,18 @@ main(void)
     sts = pmdaFetch(1, &id, &result, ext);
     show("the right extension");
     printf("%d numval %d\n", sts, result->vset[0]->numval);
+    free(result->vset[0]);
     d.version.any.ext = other.version.any.ext;
     sts = pmdaFetch(1, &id, &result, ext);
     show("another extension");
     printf("%d numval %d\n", sts, result->vset[0]->numval);
+    free(result->vset[0]);
     d.version.any.ext = ext;
     pmdaInterfaceMoved(&d);
     sts = pmdaFetch(1, &id, &result, ext);
     show("cured");
     printf("%d numval %d\n", sts, result->vset[0]->numval);
+    free(result->vset[0]);
     unlink("stderr.txt");
     return 0;
 }

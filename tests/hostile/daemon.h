@@ -54,6 +54,7 @@ fail(const char *what)
 /* ---- the agent's side ---- */
 
 static pmdaNameSpace *names;
+static int agent_interface;
 
 static inline int
 agent_fetch(pmdaMetric *metric, unsigned int inst, pmAtomValue *value)
@@ -66,6 +67,10 @@ agent_fetch(pmdaMetric *metric, unsigned int inst, pmAtomValue *value)
 	value->cp = "text";
 	return PMDA_FETCH_STATIC;
     case 2:
+	if (agent_interface < PMDA_INTERFACE_5) {	/* nobody would free it */
+	    value->cp = "static";
+	    return PMDA_FETCH_STATIC;
+	}
 	value->cp = strdup("dynamic");
 	return PMDA_FETCH_DYNAMIC;
     case BIG:
@@ -174,6 +179,7 @@ agent_tables(pmdaInterface *table, int interface)
     static pmdaMetric metrics[4];
     int i;
 
+    agent_interface = interface;
     for (i = 0; i < 4; i++) {
 	metrics[i].m_desc.pmid = PMDA_PMID(0, i);
 	metrics[i].m_desc.type = i == 0 ? PM_TYPE_U32 : PM_TYPE_STRING;
