@@ -4,6 +4,7 @@
 #   - build packages (PCP's headers and C library, libclang, a C compiler), by apt;
 #   - PCP's daemons, tools and agents: the package pcp, unpacked and not installed (its post-install script wants
 #     systemd, and would start a pmcd of the system), and the libraries that it depends on, by apt;
+#   - PCP's own test programs and test agents (of the package pcp-testsuite: its src and pmdas, never its scripts);
 #   - PCP's generated files, and a pcp.conf whose paths lead into the unpacked tree.
 #
 # Everything of our own is below target/pcp. Without root or apt it says exactly which packages are missing and
@@ -65,8 +66,13 @@ unpack() {
     rm -rf "$home/deb" "$fresh"
     mkdir -p "$home/deb" "$fresh"
     chmod 777 "$home/deb"
-    (cd "$home/deb" && { apt-get download -q "pcp=$version" || { refresh && apt-get download -q "pcp=$version"; }; }) \
-        >"$home/apt.log" 2>&1 || { cat "$home/apt.log" >&2; fail "apt-get could not download pcp $version"; }
+    local packages=("pcp=$version" "pcp-testsuite=$version")
+    (cd "$home/deb" && { apt-get download -q "${packages[@]}" || { refresh && apt-get download -q "${packages[@]}"; }; }) \
+        >"$home/apt.log" 2>&1 || { cat "$home/apt.log" >&2; fail "apt-get could not download ${packages[*]}"; }
+    rm -rf "$home/testsuite"
+    mkdir "$home/testsuite"
+    dpkg-deb --fsys-tarfile "$home"/deb/pcp-testsuite_*.deb |
+        tar -x -C "$home/testsuite" --strip-components=5 ./var/lib/pcp/testsuite/src ./var/lib/pcp/testsuite/pmdas
     dpkg-deb -x "$home"/deb/pcp_*.deb "$fresh"
     dpkg-deb -f "$home"/deb/pcp_*.deb Depends >"$home/depends"
     rebase_links "$fresh"
