@@ -279,13 +279,14 @@ impl<T: Copy> Cache<T> {
             Some(_) => None,
         };
         if let Some(complaint) = complaint {
+            let inst = id.map_or(-1, signed);
             let parts = [
                 Part::Raw(b"insert_cache: indom "),
                 Part::Show(&self.indom),
                 Part::Raw(b": "),
                 Part::Show(&complaint),
                 Part::Raw(b" instance name for inst "),
-                Part::Show(&id.map_or(-1, signed)),
+                Part::Show(&inst),
             ];
             report.notify(Level::Err, &parts);
             return Err(Error::GENERIC);
