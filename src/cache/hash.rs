@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;
 
-use super::scan::marks;
+use super::scan::{last, marks};
 
 /// The hash of a key.
 pub(super) fn of_key(bytes: &[u8]) -> u32 {
@@ -33,7 +33,7 @@ pub(super) struct Short {
 
 /// Finds where the short name ends, and its hash, in one pass over eight bytes at a time: two passes byte by byte were
 /// a third of the time of a lookup by name. With `strings` the whole name counts.
-#[inline]
+#[inline(always)]
 pub(super) fn short(name: &[u8], strings: bool) -> Short {
     let mut state = 0x243f_6a88_85a3_08d3;
     let mut rest = name;
@@ -65,16 +65,6 @@ fn end(state: u64, word: u64, blanks: u64, before: usize) -> Short {
         len: before + (bits / 8) as usize,
         hash: fold(mix(state, word & ((1 << bits) - 1))),
     }
-}
-
-/// Up to seven bytes as a number, the first one lowest.
-fn last(bytes: &[u8]) -> u64 {
-    if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        // They overlap in bytes that are the same in both.
-        let (low, high) = (u32::from_le_bytes(*low), u32::from_le_bytes(*high));
-        return u64::from(low) | u64::from(high) << (8 * (bytes.len() - 4));
-    }
-    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 fn mix(state: u64, word: u64) -> u64 {

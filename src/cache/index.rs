@@ -6,6 +6,7 @@ use hashbrown::HashTable;
 
 use super::entry::Slab;
 use super::hash::spread;
+use super::{growth, reserve};
 use crate::error::{Error, Result};
 
 const NONE: u32 = u32::MAX;
@@ -43,21 +44,22 @@ impl Ids {
         self.sparse.find(spread(id), same).copied()
     }
 
-    /// Makes room for an id: the array grows where that pays.
+    /// Makes room for an id, and for those that are expected to follow: the array grows where that pays.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn reserve<T>(&mut self, id: u32, slab: &Slab<T>) -> Result<()> {
+    pub(super) fn reserve<T>(&mut self, id: u32, expected: usize, slab: &Slab<T>) -> Result<()> {
         let place = id as usize;
         if place < self.dense.len() {
             return Ok(());
         }
         if place < 8.max(self.len * 2) {
-            // A quarter more at least, and not a few places only beside a large table: so this is amortised.
-            return self.extend((place + 1).max(self.dense.len() * 5 / 4).max(self.len / 4), slab);
+            // Not a few places only beside a large table: so this is amortised.
+            let grown = self.dense.len() + growth::<u32>(self.dense.len());
+            return self.extend(grown.max(place + 1).max(self.len / 4), slab);
         }
         let rehash = |slot: &u32| spread(slab.get(*slot).id);
-        self.sparse.try_reserve(1, rehash).map_err(|_| Error::NOMEM)
+        reserve(&mut self.sparse, expected, rehash)
     }
 
     /// Sets the slot of an id, whether it had one or not; see [`Ids::reserve`].
@@ -139,7 +141,7 @@ mod tests {
                 sequence: 0,
                 state: State::Active,
             });
-            ids.reserve(id, &slab).expect("memory");
+            ids.reserve(id, 0, &slab).expect("memory");
             ids.set(id, slot, &slab);
             model.insert(id, slot);
             if number % 5 == 0 {

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::room;
-use super::text::Text;
+use super::text::{Draft, Text};
 use crate::error::Result;
 
 /// Key bytes by slot; without keys it owns no memory.
@@ -32,14 +32,14 @@ impl Keys {
         room(&mut self.cells, missing)
     }
 
-    /// Gives a slot a key, or takes it with [`Text::EMPTY`]. There must be room for one that is not empty.
-    pub(super) fn set(&mut self, slot: u32, key: Text) {
+    /// Gives a slot a key, or takes it with [`Draft::EMPTY`]. There must be room for one that is not empty.
+    pub(super) fn set(&mut self, slot: u32, key: Draft<'_>) {
         let slot = slot as usize;
         while self.cells.len() <= slot && !key.bytes().is_empty() {
             self.cells.push(Text::EMPTY);
         }
         if let Some(cell) = self.cells.get_mut(slot) {
-            *cell = key;
+            cell.assign(key);
         }
     }
 }

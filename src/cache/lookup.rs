@@ -6,7 +6,7 @@ use super::entry::{Entry, State};
 use super::hash::{Short, of_key, spread};
 use super::order::Place;
 use super::report::{Key, Part};
-use super::{Cache, Cursor, Report};
+use super::{Cache, Cursor, Report, scan};
 use crate::error::{Error, Result};
 
 /// An instance that was found.
@@ -76,12 +76,12 @@ impl<T: Copy> Cache<T> {
     }
 
     /// [`Cache::find`] where the short name is known.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find_short(&self, name: &[u8], short: Short) -> Option<Match> {
         let text = &name[..short.len];
         let same = |slot: &u32| {
             let entry = self.slab.get(*slot);
-            entry.hash == short.hash && entry.short_name() == text
+            entry.hash == short.hash && scan::equal(entry.short_name(), text)
         };
         let slot = *self.names.find(spread(short.hash), same)?;
         let good = short.len == name.len() || self.slab.get(slot).name() == name;

@@ -44,7 +44,7 @@ use hash::{of_key, spread};
 use index::Ids;
 use keys::Keys;
 use order::Order;
-use text::Text;
+use text::Draft;
 
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
@@ -108,6 +108,8 @@ pub struct Cache<T> {
     oldest: i64,
     /// Where the next one to be stored is looked for first.
     next: u32,
+    /// How many insertions follow this one, for all that is known; so far as there is memory, the tables grow for all.
+    expected: usize,
     /// Counts what makes an instance active, or ends that.
     changes: u64,
     /// Whether the leftovers of killed agents were removed.
@@ -116,7 +118,7 @@ pub struct Cache<T> {
     attempts: [u32; store::ATTEMPTS],
 }
 
-/// Makes room for more elements, and a quarter more than that, so that little memory is unused at any size (DEF-14).
+/// Makes room for more elements, and some beside them.
 ///
 /// # Errors
 /// `-ENOMEM`; the list is as it was.
@@ -124,8 +126,29 @@ fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
     if list.capacity() - list.len() >= more {
         return Ok(());
     }
-    let more = more.max(list.len() / 4);
+    let more = more.max(growth::<E>(list.len()));
     list.try_reserve_exact(more).map_err(|_| Error::NOMEM)
+}
+
+/// By how many elements a list grows: small ones double, others get a quarter more, so that little memory is unused at
+/// any size (DEF-14).
+fn growth<E>(len: usize) -> usize {
+    if len * size_of::<E>() < 1024 { len } else { len / 4 }
+}
+
+/// Makes room in a table for one more slot, and for those that are expected if there is memory for them.
+///
+/// # Errors
+/// `-ENOMEM`; the table is as it was.
+#[inline]
+fn reserve(table: &mut HashTable<u32>, expected: usize, hash: impl Fn(&u32) -> u64) -> Result<()> {
+    let more = table.try_reserve(expected.saturating_add(1), &hash);
+    let more = if more.is_err() && expected > 0 {
+        table.try_reserve(1, hash)
+    } else {
+        more
+    };
+    more.map_err(|_| Error::NOMEM)
 }
 
 impl<T: Copy> Cache<T> {
@@ -156,6 +179,7 @@ impl<T: Copy> Cache<T> {
             sequence: 0,
             oldest: i64::MAX,
             next: 0,
+            expected: 0,
             changes: 0,
             swept: false,
             attempts: [0; store::ATTEMPTS],
@@ -191,24 +215,24 @@ impl<T: Copy> Cache<T> {
             if let Ok(found) = self.names.find_entry(name, |item| *item == slot) {
                 found.remove();
             }
-            self.set_key(slot, Text::EMPTY);
+            self.set_key(slot, Draft::EMPTY);
         }
     }
 
     /// Makes room for a key of any entry; none is needed for an empty one.
-    fn reserve_key(&mut self, key: &Text) -> Result<()> {
+    fn reserve_key(&mut self, key: &Draft<'_>) -> Result<()> {
         if key.bytes().is_empty() {
             return Ok(());
         }
         let keys = &self.keys;
         let rehash = |slot: &u32| spread(of_key(keys.get(*slot)));
-        self.keyed.try_reserve(1, rehash).map_err(|_| Error::NOMEM)?;
+        reserve(&mut self.keyed, self.expected, rehash)?;
         self.keys.reserve(self.slab.len() + 1)
     }
 
     /// Gives an entry another key, for which there is room; an empty one is none.
     #[inline]
-    fn set_key(&mut self, slot: u32, key: Text) {
+    fn set_key(&mut self, slot: u32, key: Draft<'_>) {
         let old = self.keys.get(slot);
         // Comparing two empty slices takes 70 ns on some processors: memcmp looks at what a dangling pointer leads to.
         if !(old.is_empty() && key.bytes().is_empty()) && old != key.bytes() {
@@ -217,7 +241,7 @@ impl<T: Copy> Cache<T> {
     }
 
     #[cold]
-    fn exchange_key(&mut self, slot: u32, key: Text) {
+    fn exchange_key(&mut self, slot: u32, key: Draft<'_>) {
         let old = self.keys.get(slot);
         if !old.is_empty() {
             if let Ok(found) = self.keyed.find_entry(spread(of_key(old)), |item| *item == slot) {

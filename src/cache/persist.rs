@@ -13,8 +13,8 @@ use super::entry::State;
 use super::file::{self, Header, Record};
 use super::lookup::Match;
 use super::report::{Growing, Part};
-use super::stream::{Lines, Sink};
-use super::text::Text;
+use super::stream::{Lines, Sink, count_lines};
+use super::text::Draft;
 use super::{Cache, Report, disk};
 use crate::error::{Error, Result};
 use crate::log::Level;
@@ -146,8 +146,14 @@ impl<T: Copy + Pointer> Cache<T> {
     /// which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM` ends it in the same way.
     pub fn load(&mut self, place: &Place, report: &mut Report) -> Result<usize> {
         let path = self.path(place)?;
-        let mut lines = Lines::new(File::open(&path)?);
-        let path = path.as_os_str().as_bytes();
+        let file = File::open(&path)?;
+        self.expected = count_lines(&file).saturating_sub(self.names.len());
+        let result = self.load_lines(Lines::new(file), path.as_os_str().as_bytes(), report);
+        self.expected = 0;
+        result
+    }
+
+    fn load_lines(&mut self, mut lines: Lines<File>, path: &[u8], report: &mut Report) -> Result<usize> {
         let first = match lines.next() {
             Ok(Some(first)) => first,
             Err(error) if error.raw_os_error() == Some(12) => return Err(Error::NOMEM),
@@ -189,6 +195,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 return Err(Error::GENERIC);
             };
             count += 1;
+            self.expected = self.expected.saturating_sub(1);
             if record.id <= self.maximum {
                 record.decode_key(&mut key)?;
                 self.take(&record, &key, path, report)?;
@@ -227,7 +234,7 @@ impl<T: Copy + Pointer> Cache<T> {
         let named = self.find_short(record.name, short);
         let slot = match (known, named) {
             (Some(slot), Some(Match::Good(same))) if slot == same => {
-                let key = Text::new(key)?;
+                let key = Draft::new(key)?;
                 self.reserve_key(&key)?;
                 self.set_key(slot, key);
                 slot

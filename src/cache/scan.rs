@@ -1,4 +1,4 @@
-//! Looking for a byte, eight at a time.
+//! Looking at short texts eight bytes at a time.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,42 @@ pub(super) fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     Some(bytes.len() - rest.len() + at)
 }
 
+/// Up to seven bytes as a number, the first one lowest.
+#[inline]
+pub(super) fn last(bytes: &[u8]) -> u64 {
+    if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        // They overlap in bytes that are the same in both.
+        let (low, high) = (u32::from_le_bytes(*low), u32::from_le_bytes(*high));
+        return u64::from(low) | u64::from(high) << (8 * (bytes.len() - 4));
+    }
+    match *bytes {
+        [] => 0,
+        [first] => first.into(),
+        [first, second, ..] => {
+            let third = bytes.get(2).copied().unwrap_or_default();
+            u32::from_le_bytes([first, second, third, 0]).into()
+        }
+    }
+}
+
+/// Whether two texts are equal; they are short, so a call of memcmp would cost more than what it does.
+#[inline]
+pub(super) fn equal(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let (mut one, mut other) = (one, other);
+    while let (Some((first, one_rest)), Some((second, other_rest))) =
+        (one.split_first_chunk::<8>(), other.split_first_chunk::<8>())
+    {
+        if first != second {
+            return false;
+        }
+        (one, other) = (one_rest, other_rest);
+    }
+    last(one) == last(other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +75,21 @@ mod tests {
                     bytes[at..].fill(b' ');
                     assert_eq!(find(&bytes, b' '), (at < length).then_some(at));
                 }
+            }
+        }
+    }
+
+    /// CACHE-10: each byte counts, and the length.
+    #[test]
+    fn equals() {
+        let text: Vec<u8> = (0..40).collect();
+        for length in 0..39 {
+            assert!(equal(&text[..length], &text[..length]));
+            assert!(!equal(&text[..length], &text[..length + 1]));
+            for at in 0..length {
+                let mut changed = text[..length].to_vec();
+                changed[at] ^= 0x80;
+                assert!(!equal(&text[..length], &changed));
             }
         }
     }

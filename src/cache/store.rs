@@ -7,8 +7,8 @@ use super::hash::{self, Short, spread};
 use super::lookup::{Match, signed};
 use super::order::Place;
 use super::report::{Key, Part, named};
-use super::text::Text;
-use super::{Cache, MAXIMUM, Mode, Report, jenkins};
+use super::text::{Draft, Text};
+use super::{Cache, MAXIMUM, Mode, Report, jenkins, reserve, scan};
 use crate::error::{Error, Result};
 use crate::log::Level;
 
@@ -78,11 +78,11 @@ impl<T: Copy> Cache<T> {
     fn store_next(&mut self, name: &[u8], private: Option<T>) -> Option<i32> {
         let slot = self.next;
         let entry = self.slab.guess(slot)?;
-        if entry.name() != name || !entry.is_live() {
+        if !scan::equal(entry.name(), name) || !entry.is_live() {
             return None;
         }
         let id = signed(entry.id);
-        self.set_key(slot, Text::EMPTY);
+        self.set_key(slot, Draft::EMPTY);
         self.activate(slot, private);
         Some(id)
     }
@@ -100,7 +100,7 @@ impl<T: Copy> Cache<T> {
         match (found, action) {
             (Some(Match::Bad(_)), _) | (Some(_), Action::Unknown(_)) => return Err(Error::INVAL),
             (Some(Match::Good(slot)), Action::Add) => {
-                self.set_key(slot, Text::EMPTY);
+                self.set_key(slot, Draft::EMPTY);
                 self.activate(slot, private);
             }
             (Some(Match::Good(slot)), Action::Hide) => self.set_state(slot, State::Inactive),
@@ -329,12 +329,12 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
     pub(super) fn insert(&mut self, id: u32, name: &[u8], short: Short, key: &[u8], state: State) -> Result<u32> {
-        let (text, key) = (Text::new(name)?, Text::new(key)?);
+        let (name, key) = (Draft::new(name)?, Draft::new(key)?);
         self.reserve(id, &key)?;
         self.grow()?;
         self.inserted = self.inserted.saturating_add(1);
         let slot = self.slab.insert(Entry {
-            name: text,
+            name: Text::EMPTY,
             private: None,
             stamp: 0,
             id,
@@ -343,6 +343,7 @@ impl<T: Copy> Cache<T> {
             sequence: self.sequence,
             state,
         });
+        self.slab.get_mut(slot).name.assign(name);
         self.sequence += 1;
         let slab = &self.slab;
         let rehash = |slot: &u32| spread(slab.get(*slot).hash);
@@ -359,12 +360,12 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Gets all the memory that one more entry needs. What is reclaimed afterwards only adds to it.
-    fn reserve(&mut self, id: u32, key: &Text) -> Result<()> {
+    fn reserve(&mut self, id: u32, key: &Draft<'_>) -> Result<()> {
         self.slab.reserve()?;
         let slab = &self.slab;
         let rehash = |slot: &u32| spread(slab.get(*slot).hash);
-        self.names.try_reserve(1, rehash).map_err(|_| Error::NOMEM)?;
-        self.ids.reserve(id, slab)?;
+        reserve(&mut self.names, self.expected, rehash)?;
+        self.ids.reserve(id, self.expected, slab)?;
         self.order.reserve(id)?;
         self.reserve_key(key)
     }

@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, Write};
 
 use super::file::{self, Decimal};
 use super::{room, scan};
@@ -69,6 +70,23 @@ impl<W: Write> Sink<W> {
         self.buffer.clear();
         Ok(())
     }
+}
+
+/// Number of lines of a long file, if it can be read twice; 0 if not. It is used to make tables large enough at once.
+pub(super) fn count_lines(mut file: &File) -> usize {
+    let long = file
+        .metadata()
+        .is_ok_and(|found| found.is_file() && found.len() > PIECE as u64);
+    let mut buffer = Vec::new();
+    if !long || room(&mut buffer, PIECE).is_err() {
+        return 0;
+    }
+    buffer.resize(PIECE, 0);
+    let mut count = 0;
+    while let Ok(length @ 1..) = file.read(&mut buffer) {
+        count += buffer[..length].iter().filter(|byte| **byte == b'\n').count();
+    }
+    if file.rewind().is_ok() { count } else { 0 }
 }
 
 /// The lines of a file.

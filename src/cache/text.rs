@@ -15,27 +15,57 @@ pub(super) enum Text {
     Heap(Box<[u8]>),
 }
 
-impl Text {
-    pub(super) const EMPTY: Text = Text::Inline(0, [0; INLINE + 1]);
+/// Bytes to be kept, and the memory for them: what can fail is done before anything is changed.
+#[derive(Debug)]
+pub(super) struct Draft<'t> {
+    text: &'t [u8],
+    /// For a long text.
+    heap: Option<Box<[u8]>>,
+}
 
-    /// A copy of `text`.
+impl<'t> Draft<'t> {
+    /// No bytes.
+    pub(super) const EMPTY: Draft<'static> = Draft { text: &[], heap: None };
+
+    /// A copy of `text` in the making.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn new(text: &[u8]) -> Result<Text> {
-        match u8::try_from(text.len()) {
-            Ok(length) if text.len() <= INLINE => {
-                let mut bytes = [0; INLINE + 1];
-                bytes[..text.len()].copy_from_slice(text);
-                Ok(Text::Inline(length, bytes))
-            }
-            _ => {
-                let mut bytes = Vec::new();
-                room(&mut bytes, text.len() + 1)?;
-                bytes.extend_from_slice(text);
-                bytes.push(0);
-                Ok(Text::Heap(bytes.into_boxed_slice()))
-            }
+    #[inline]
+    pub(super) fn new(text: &'t [u8]) -> Result<Draft<'t>> {
+        let heap = if text.len() > INLINE { Some(copy(text)?) } else { None };
+        Ok(Draft { text, heap })
+    }
+
+    pub(super) fn bytes(&self) -> &'t [u8] {
+        self.text
+    }
+}
+
+#[cold]
+fn copy(text: &[u8]) -> Result<Box<[u8]>> {
+    let mut bytes = Vec::new();
+    room(&mut bytes, text.len() + 1)?;
+    bytes.extend_from_slice(text);
+    bytes.push(0);
+    Ok(bytes.into_boxed_slice())
+}
+
+impl Text {
+    pub(super) const EMPTY: Text = Text::Inline(0, [0; INLINE + 1]);
+
+    /// Takes over new bytes. They are written to where they stay: moving a text that was just put together byte by byte
+    /// costs more than the rest of an insertion.
+    #[inline]
+    pub(super) fn assign(&mut self, draft: Draft<'_>) {
+        if let Some(heap) = draft.heap {
+            *self = Text::Heap(heap);
+            return;
+        }
+        *self = Text::EMPTY;
+        if let (Text::Inline(length, bytes), Ok(new)) = (self, u8::try_from(draft.text.len())) {
+            *length = new;
+            bytes[..draft.text.len()].copy_from_slice(draft.text);
         }
     }
 

@@ -1,6 +1,7 @@
 /*
- * Random sequences of operations, with the whole dump after each few: CACHE-36, CACHE-41, CACHE-44, CACHE-80, CACHE-81, CACHE-82. What the C
- * library gets wrong (culling the entry with the greatest id and reclaiming it, DEF-2, DEF-3) is avoided: an anchor stays.
+ * Random sequences of operations, with the whole dump after each few: CACHE-22, CACHE-23, CACHE-31, CACHE-35, CACHE-36, CACHE-41, CACHE-44,
+ * CACHE-50, CACHE-51, CACHE-52, CACHE-80, CACHE-81, CACHE-82. What the C library gets wrong (culling the entry with the greatest id and
+ * reclaiming it, DEF-2, DEF-3; a second instance with the same key, DEF-13) is avoided: an anchor stays, and what has a key is not culled.
  */
 #include <stdio.h>
 #include <pcp/pmapi.h>
@@ -51,6 +52,89 @@ sequence(pmInDom d, int reuse)
     }
 }
 
+/* An entry that nothing has a greater id than, which stays: the C library must never reclaim the last one of its list. */
+static void
+anchor(pmInDom d)
+{
+    int i;
+    char name[32];
+
+    /* Of a key that hashes to an id near the limit; found by trying. */
+    for (i = 0; ; i++) {
+	snprintf(name, sizeof(name), "anchor%d", i);
+	if (pmdaCacheStoreKey(d, PMDA_CACHE_ADD, name, 0, NULL, NULL) > 0x7ff00000)
+	    return;
+	pmdaCacheStore(d, PMDA_CACHE_HIDE, name, NULL);
+    }
+}
+
+/*
+ * Keys and names mixed, in the mode that keys bring about: free ids are used again once they were reclaimed. Instances with keys are
+ * numbered from 1000, so that no name is stored both ways, but for a few that lose their key.
+ */
+static void
+keyed(pmInDom d)
+{
+    int i, sts, inst;
+    char name[64];
+
+    anchor(d);
+    for (i = 0; i < 500; i++) {
+	unsigned int what = pick(100), which = pick(120);
+	char *found = "none";
+	unsigned int key[3] = { which, which * 7, 1 };
+
+	if (what < 30) {
+	    snprintf(name, sizeof(name), pick(2) ? "k%u" : "k%u tail", 1000 + which);
+	    sts = pmdaCacheStoreKey(d, PMDA_CACHE_ADD, name, 4 + 4 * (which % 3), key, (void *)(long)which);
+	} else if (what < 35) {
+	    /* Another key, or the key of another instance. */
+	    snprintf(name, sizeof(name), "k%u", 1000 + pick(120));
+	    sts = pmdaCacheStoreKey(d, PMDA_CACHE_ADD, name, 4 + 4 * (which % 3), key, NULL);
+	} else if (what < 40) {
+	    snprintf(name, sizeof(name), "k%u", 1000 + which);
+	    sts = pmdaCacheStore(d, PMDA_CACHE_HIDE, name, NULL);
+	} else if (what < 60) {
+	    snprintf(name, sizeof(name), "n%u", which);
+	    sts = pmdaCacheStore(d, PMDA_CACHE_ADD, name, (void *)(long)which);
+	} else if (what < 75) {
+	    snprintf(name, sizeof(name), "n%u", which);
+	    sts = pmdaCacheStore(d, PMDA_CACHE_CULL, name, NULL);
+	} else if (what < 85) {
+	    snprintf(name, sizeof(name), "key %u", which);
+	    inst = -1;
+	    sts = pmdaCacheLookupKey(d, "no such name", 4 + 4 * (which % 3), key, &found, &inst, NULL);
+	    printf("%s %d ", found, inst);
+	} else if (what < 88) {
+	    snprintf(name, sizeof(name), "reorg");
+	    sts = pmdaCacheOp(d, PMDA_CACHE_REORG);
+	} else if (what < 91) {
+	    snprintf(name, sizeof(name), "inactive");
+	    sts = pmdaCacheOp(d, PMDA_CACHE_INACTIVE);
+	} else if (what < 94) {
+	    snprintf(name, sizeof(name), "active");
+	    sts = pmdaCacheOp(d, PMDA_CACHE_ACTIVE);
+	} else if (what < 96) {
+	    snprintf(name, sizeof(name), "sizes");
+	    sts = pmdaCacheOp(d, PMDA_CACHE_SIZE) * 1000000 + pmdaCacheOp(d, PMDA_CACHE_SIZE_ACTIVE) * 1000 + pmdaCacheOp(d, PMDA_CACHE_SIZE_INACTIVE);
+	} else {
+	    /* A walk that is interrupted by changes. */
+	    snprintf(name, sizeof(name), "walk");
+	    pmdaCacheOp(d, PMDA_CACHE_WALK_REWIND);
+	    for (sts = 0; (inst = pmdaCacheOp(d, PMDA_CACHE_WALK_NEXT)) >= 0; ) {
+		sts = (int)(sts * 31u + inst);
+		if (pick(10) == 0) {
+		    snprintf(name, sizeof(name), "n%u", pick(120));
+		    pmdaCacheStore(d, PMDA_CACHE_HIDE, name, NULL);
+		}
+	    }
+	}
+	printf("%u %s %d\n", what, name, sts);
+	if (i % 100 == 99)
+	    __pmdaCacheDump(stdout, d, 1);
+    }
+}
+
 int
 main(void)
 {
@@ -59,6 +143,10 @@ main(void)
     for (i = 0; i < 12; i++) {
 	seed = i + 1;
 	sequence(0x3e800100 + i, 0);
+    }
+    for (i = 0; i < 12; i++) {
+	seed = 100 + i;
+	keyed(0x3e800200 + i);
     }
     __pmdaCacheDumpAll(stdout, 1);
     return 0;
