@@ -126,7 +126,7 @@ impl Array {
     /// # Errors
     /// `-EINVAL` when there is no record that it could belong to, `PM_ERR_TOOBIG` when a length field would not
     /// hold the length, `-ENOMEM`. The array is then as it was.
-    #[inline]
+    #[inline(always)] // The kind of value is known to each caller.
     pub fn add_parameter(&mut self, metric: u32, kind: u8, value: Value<'_>) -> Result<()> {
         if self.parameters == NOWHERE {
             return Err(Error::INVAL);

@@ -67,36 +67,38 @@ unsafe fn high(when: *const timespec) -> Result<Stamp> {
     Ok(Stamp::High(when.tv_sec, when.tv_nsec))
 }
 
-/// The value of a parameter and its type as the format has it. The type is judged before the atom is looked at, as
-/// in the C library (EVENT-22).
+/// Adds a parameter whose value C has put into an atom. The type is judged before the atom is looked at, as in the C
+/// library (EVENT-22).
 ///
 /// # Safety
 /// `atom` is NULL or a valid atom of the type; a string is terminated, a value block as long as it says.
 #[inline]
-unsafe fn value<'a>(kind: c_int, atom: *const pmAtomValue) -> Result<(u8, Value<'a>)> {
+unsafe fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: *const pmAtomValue) -> Result<()> {
     // SAFETY: NULL or a valid atom of this type by the contract above.
     let atom = || unsafe { atom.as_ref() }.ok_or(Error::INVAL);
-    let value = match kind as u32 {
+    // The types that are known are small numbers.
+    let code = kind as u8;
+    match kind as u32 {
         pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
             // SAFETY: every bit pattern is a u32, and the atom is one of a four-byte type.
-            Value::Word(unsafe { atom()?.ul })
+            array.add_parameter(metric, code, Value::Word(unsafe { atom()?.ul }))
         }
         pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
             // SAFETY: every bit pattern is a u64, and the atom is one of an eight-byte type.
-            Value::Long(unsafe { atom()?.ull })
+            array.add_parameter(metric, code, Value::Long(unsafe { atom()?.ull }))
         }
         pcp::PM_TYPE_STRING => {
             // SAFETY: the atom holds NULL or a terminated string by the contract above.
-            Value::Bytes(unsafe { arg::bytes(atom()?.cp) }.ok_or(Error::INVAL)?)
+            let text = unsafe { arg::bytes(atom()?.cp) };
+            array.add_parameter(metric, code, Value::Bytes(text.ok_or(Error::INVAL)?))
         }
         pcp::PM_TYPE_AGGREGATE => {
             // SAFETY: the atom holds NULL or a value block by the contract above.
-            Value::Bytes(unsafe { aggregate(atom()?.vbp) }?)
+            let payload = unsafe { aggregate(atom()?.vbp) };
+            array.add_parameter(metric, code, Value::Bytes(payload?))
         }
-        _ => return Err(Error::TYPE),
-    };
-    // The known codes are small numbers.
-    Ok((kind as u8, value))
+        _ => Err(Error::TYPE),
+    }
 }
 
 /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
@@ -242,8 +244,7 @@ pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int
     guard(|| {
         with(idx, |array| {
             // SAFETY: the caller's contract.
-            let (kind, value) = unsafe { value(r#type, avp) }?;
-            array.add_parameter(pmid, kind, value)
+            unsafe { add_parameter(array, pmid, r#type, avp) }
         })
     })
 }

@@ -166,29 +166,20 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
         // SAFETY: the caller's contract.
         let store = |old| unsafe { Block::copy(old, data, bytes, tv) };
         let done = QUEUES.lock().append(handle, bytes, store);
-        match done {
-            Ok(false) => Ok(()),
-            Ok(true) => {
-                warn_too_large(handle, bytes);
-                Ok(())
-            }
-            Err(error) => Err(not_appended(error, bytes)),
-        }
+        done.or_else(|error| refused(handle, bytes, error))
     })
 }
 
-/// Says that an event did not fit; without memory for the words there are none.
+/// Says why an event was not stored; one that is too large is no error (E-19). Asks for no memory that it needs.
 #[cold]
-fn warn_too_large(handle: c_int, size: usize) {
-    let text = QUEUES.lock().too_large(handle, size);
-    if let Ok(text) = text {
-        log::notify(Level::Warning, &text);
+fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
+    if error == Error::TOOBIG {
+        let text = QUEUES.lock().too_large(handle, size);
+        if let Ok(text) = text {
+            log::notify(Level::Warning, &text);
+        }
+        return Ok(());
     }
-}
-
-/// Says that there was no memory for an event, without asking for memory.
-#[cold]
-fn not_appended(error: Error, size: usize) -> Error {
     if error == Error::NOMEM {
         let mut text = [0; 64];
         let mut rest = &mut text[..];
@@ -196,7 +187,7 @@ fn not_appended(error: Error, size: usize) -> Error {
         let free = rest.len();
         log::notify(Level::Err, &text[..text.len() - free]);
     }
-    error
+    Err(error)
 }
 
 /// Stores the number of clients that a queue keeps events for in `avp->ul` (QUEUE-5).

@@ -16,18 +16,18 @@
 
 #![forbid(unsafe_code)]
 
+mod backlog;
 mod clients;
 #[cfg(test)]
 mod model;
 mod pins;
-mod ring;
 mod visit;
 
 use std::io::Write;
 
+use backlog::{Backlog, New};
 use clients::{Client, Clients, IDLE};
 use pins::Pins;
-use ring::{New, Ring};
 
 use crate::error::{Error, Result};
 
@@ -63,7 +63,7 @@ struct Queue<P, F> {
     count: u32,
     /// Bytes that came.
     bytes: u64,
-    ring: Ring<P>,
+    backlog: Backlog<P>,
     /// Empty, with room for the filters of all clients: they are released with the queue.
     filters: Vec<F>,
 }
@@ -72,6 +72,13 @@ impl<P, F> Queue<P, F> {
     #[inline]
     fn clients(&self) -> u32 {
         self.active.saturating_add(self.places)
+    }
+
+    /// An event has come.
+    #[inline]
+    fn count(&mut self, size: usize) {
+        self.count = self.count.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(size as u64);
     }
 }
 
@@ -169,7 +176,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             places,
             count: 0,
             bytes: 0,
-            ring: Ring::new(self.born),
+            backlog: Backlog::new(self.born),
             filters: Vec::new(),
         });
         Ok(handle)
@@ -210,39 +217,39 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             clients: queue.clients(),
             count: queue.count,
             bytes: queue.bytes,
-            memory: queue.ring.memory(),
+            memory: queue.backlog.memory(),
         })
     }
 
     /// An event of `size` bytes has come; `store` makes its payload if it is to be kept (QUEUE-10), from one that is not
     /// needed any more if there is one.
     ///
-    /// An event larger than the limit is dropped, and so is one that nobody listens to; both count. Gives whether the
-    /// event was too large.
+    /// One that nobody listens to is dropped, and so is one that is larger than the limit; both count.
     ///
     /// # Errors
-    /// `-EINVAL` for a handle that is not in use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
+    /// `PM_ERR_TOOBIG` for an event larger than the limit. `-EINVAL` for a handle that is not in use; what `store` fails
+    /// with, and `-ENOMEM`: then nothing has changed.
     #[inline]
-    pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<bool> {
+    pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
         let slot = usize::try_from(handle).map_err(|_| Error::INVAL)?;
         let queue = self.slots.get_mut(slot).and_then(Option::as_mut).ok_or(Error::INVAL)?;
-        let too_large = size > queue.limit;
-        if too_large {
-            // Counted, and that is all.
-        } else if queue.clients() == 0 {
-            queue.ring.make_room(size, queue.limit, &mut self.pins);
+        let Some(room) = queue.limit.checked_sub(size) else {
+            queue.count(size);
+            return Err(Error::TOOBIG);
+        };
+        if queue.clients() == 0 {
+            queue.backlog.make_room(room, &mut self.pins);
         } else {
             let event = New {
                 size,
-                limit: queue.limit,
+                room,
                 owed: queue.active,
                 spare: queue.places,
             };
-            queue.ring.push(event, &mut self.pins, store)?;
+            queue.backlog.push(event, &mut self.pins, store)?;
         }
-        queue.count = queue.count.wrapping_add(1);
-        queue.bytes = queue.bytes.wrapping_add(size as u64);
-        Ok(too_large)
+        queue.count(size);
+        Ok(())
     }
 
     /// The words for an event that was too large.
@@ -289,7 +296,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let done = |queue: &mut Queue<P, F>| queue.closing && queue.clients() == 0;
         let mut queue = self.slots[slot].take_if(done)?;
         self.closing -= 1;
-        queue.ring.close(&mut self.pins);
+        queue.backlog.close(&mut self.pins);
         let pairs = self.clients.iter_mut().filter_map(|client| client.take_pair(slot));
         queue.filters.extend(pairs.filter_map(|pair| pair.filter));
         Some(Leftovers {
@@ -320,7 +327,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         for (slot, pair) in client.iter().flat_map(Client::pairs) {
             match self.slots.get_mut(slot) {
                 Some(Some(queue)) if pair.cursor != IDLE => {
-                    queue.ring.abandon(pair.cursor);
+                    queue.backlog.abandon(pair.cursor);
                     queue.active = queue.active.saturating_sub(1);
                 }
                 _ => {}

@@ -63,12 +63,12 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let client_born = client.born;
         let pair = client.pair(slot)?;
         if pair.cursor == IDLE {
-            pair.absent = queue.ring.absent()?;
+            pair.absent = queue.backlog.absent()?;
             // A place has been waiting since the queue was made, so all that was evicted since then was missed.
-            pair.cursor = if queue.places > 0 { 0 } else { queue.ring.oldest() };
+            pair.cursor = if queue.places > 0 { 0 } else { queue.backlog.oldest() };
             queue.places = queue.places.saturating_sub(1);
             queue.active = queue.active.saturating_add(1);
-            queue.ring.claim();
+            queue.backlog.claim();
         }
         Ok(Visit {
             queue: slot,
@@ -123,11 +123,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 catch_up(queue, pair, seen);
                 pair.cursor = seen + 1;
             }
-            queue.ring.unpin(seen, due, pins);
+            queue.backlog.unpin(seen, due, pins);
         }
         loop {
             catch_up(queue, pair, u64::MAX);
-            let event = queue.ring.seek(pair.cursor)?;
+            let event = queue.backlog.seek(pair.cursor)?;
             let sequence = event.sequence;
             if pair.filtering || pair.allowed {
                 return Some(Event {
@@ -137,7 +137,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                     filter: pair.filter.filter(|_| pair.filtering),
                 });
             }
-            queue.ring.consume(sequence, pins);
+            queue.backlog.consume(sequence, pins);
             pair.cursor = sequence + 1;
         }
     }
@@ -146,7 +146,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     fn let_go(&mut self, visit: &Visit, shown: Option<u64>) {
         let Some(shown) = shown else { return };
         match self.parties(visit) {
-            Some(Parties { queue, pins, .. }) => queue.ring.unpin(shown, false, pins),
+            Some(Parties { queue, pins, .. }) => queue.backlog.unpin_any(shown, false, pins),
             None => self.pins.release(visit.queue_born, shown),
         }
     }
@@ -171,7 +171,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
 /// The event in hand may itself be evicted while it is shown (E-14): the client has seen it, so it is not missed.
 #[inline]
 fn catch_up<P: Payload, F>(queue: &Queue<P, F>, pair: &mut Pair<F>, limit: u64) {
-    let end = queue.ring.evicted().min(limit);
+    let end = queue.backlog.evicted().min(limit);
     if pair.cursor < end {
         miss(pair, end);
     }
