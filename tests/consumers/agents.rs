@@ -14,7 +14,7 @@ use libtest_mimic::Trial;
 
 use crate::support::pcp::{self, Environment};
 use crate::support::{Library, run::bounded};
-use crate::{survey, table};
+use crate::{surroundings, survey, table};
 
 /// How an agent is loaded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -104,11 +104,7 @@ impl Agent {
 
     /// What the agent's Install script would ask for: arguments, and the files that they name.
     fn arguments(&self, environment: &Environment) -> String {
-        let file = |name: &str, text: &str| {
-            let path = environment.directory.join(name);
-            fs::write(&path, text).expect("target is writable");
-            path.display().to_string()
-        };
+        let file = |name: &str, text: &str| surroundings::file(environment, name, text).display().to_string();
         let port = || {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
             listener.local_addr().expect("an address").port()
@@ -139,15 +135,39 @@ impl Agent {
                 "{} -h unix:{} -x -t 1 {}",
                 pcp::installed("usr/bin/pmie").display(),
                 environment.socket("pmcd").display(),
-                file("expr.pmie", "summary.test = 1 + 1;\n")
+                file("expr.pmie", "summary.cpu.util = pmcd.numagents;\n")
             ),
             ("mailq", _) => environment.directory.join("run").display().to_string(),
             ("trace", _) => format!("-I {}", port()),
             ("cisco", _) => "-r 120 127.0.0.1:s0".to_owned(),
+            ("openmetrics", _) => {
+                let page = file(
+                    "page.txt",
+                    "# TYPE requests counter\nrequests{code=\"200\"} 7\nload 0.5\n",
+                );
+                file("openmetrics.d/page.url", &format!("file://{page}\n"));
+                format!("-c {} -u pcp", environment.directory.join("openmetrics.d").display())
+            }
             ("denki" | "systemd", _) => "-U root".to_owned(),
-            ("overhead", _) => format!("-R 60 -c {}", file("overhead.conf", "init { comm == \"init\" }\n")),
+            ("overhead", _) => format!(
+                "-R 60 -c {}",
+                file(
+                    "overhead.conf",
+                    "version 1\ngroup none {\n\tid: 1\n\tpattern: ^no-such-program$\n}\n"
+                )
+            ),
             _ => String::new(),
         }
+    }
+
+    /// Whether the agent reads its configuration first and then says that it is ready, as its Install script announces it.
+    fn tells_when_ready(&self) -> bool {
+        ["netcheck", "openmetrics"].contains(&self.name.as_str())
+    }
+
+    /// Whether the agent asks the pmcd that starts it, which has to run for that.
+    fn joins_later(&self) -> bool {
+        self.name == "summary"
     }
 
     /// The program and its arguments, as a daemon.
@@ -155,7 +175,7 @@ impl Agent {
         let file = self.file.display();
         match self.form {
             Form::Perl => format!("/usr/bin/perl {file}"),
-            Form::Python => format!("/usr/bin/python3 {file}"),
+            Form::Python => format!("/usr/bin/python3 {file} {}", self.arguments(environment)),
             _ => format!("{file} -d {} {}", self.domain, self.arguments(environment)),
         }
     }
@@ -165,6 +185,10 @@ impl Agent {
         let Agent { name, domain, file, .. } = self;
         match self.form {
             Form::Dso => format!("{name} {domain} dso {name}_init {}\n", file.display()),
+            // As their Install scripts say: they tell when they have read their configuration.
+            _ if self.tells_when_ready() => {
+                format!("{name} {domain} pipe binary notready {}\n", self.command(environment))
+            }
             _ => format!("{name} {domain} pipe binary {}\n", self.command(environment)),
         }
     }
@@ -179,7 +203,11 @@ impl Agent {
         };
         if let Some((interpreter, variable)) = printed {
             let mut command = environment.command(interpreter);
-            command.arg(&self.file).env(variable, "root");
+            let arguments = self.arguments(environment);
+            command
+                .arg(&self.file)
+                .args(arguments.split_whitespace())
+                .env(variable, "root");
             let outcome = bounded(command, Duration::from_secs(30));
             if outcome.end != "exit 0" || outcome.stdout.is_empty() {
                 let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
@@ -189,6 +217,17 @@ impl Agent {
             return Ok(made);
         }
         let directory = self.file.parent().expect("an agent's directory");
+        if self.joins_later() {
+            // Plain, as it is a local name space for what the agent starts, too; and that asks about another agent's.
+            let text = format!(
+                "root {{\n\t{name}\n\tpmcd\n}}\n{name} {{\n\tcpu\n}}\n{name}.cpu {{\n\tutil {domain}:0:1\n\tbusy {domain}:0:2\n}}\n\
+                 pmcd {{\n\tnumagents 2:0:2\n}}\n",
+                name = self.name,
+                domain = self.domain
+            );
+            fs::write(&made, text).expect("target is writable");
+            return Ok(made);
+        }
         let own = directory.join("root");
         if own.exists() {
             return Ok(own);
@@ -222,13 +261,34 @@ impl Agent {
 
     /// Runs the agent under pmcd and under dbpmda and takes down what they show; `Err` when it cannot start.
     fn once(&self, library: Library) -> Result<survey::Answers, String> {
-        let environment = Environment::new(&self.title().replace("::", "-"), library);
+        let mut environment = Environment::new(&self.title().replace("::", "-"), library);
+        surroundings::lay_out(&self.name, &mut environment);
         let name_space = self.name_space(&environment)?;
+        if self.joins_later() {
+            environment
+                .variables
+                .push(("PMNS_DEFAULT", name_space.display().to_string()));
+        }
         let configuration = self.configuration(&environment);
         let mut answers;
         {
             // Interpreters start slowly on a busy machine.
-            let pmcd = environment.pmcd_with(&configuration, &name_space, &["-q", "30", "-t", "10"])?;
+            let slowly = ["-q", "30", "-t", "10"];
+            let pmcd = if self.joins_later() {
+                let alone = line("pmcd", Form::Dso, &environment);
+                let pmcd = environment.pmcd_with(&alone, &name_space, &slowly)?;
+                environment.configure(&(alone + &configuration));
+                pmcd.signal(libc::SIGHUP);
+                pmcd
+            } else {
+                environment.pmcd_with(&configuration, &name_space, &slowly)?
+            };
+            if self.tells_when_ready() || self.joins_later() {
+                let described = |answer: &str| answer.contains("Data Type");
+                if pmcd.tool_until("pminfo", &["-d", &self.name], described).is_err() {
+                    return Err(self.reason(&environment, &pmcd.log()));
+                }
+            }
             let started = |line: &str| {
                 let mut words = line.split_whitespace();
                 words.next() == Some(&self.name) && words.next() == Some(&self.domain.to_string())
@@ -291,29 +351,29 @@ impl Agent {
         text.replace(&environment.directory.display().to_string(), "DIR")
     }
 
-    /// What an agent talks to that is not here: without it the agent runs for a while or dies at once, as chance has it,
-    /// on either library, so there is nothing to compare.
-    fn missing_service(&self) -> Option<&'static str> {
-        match (self.name.as_str(), self.form) {
-            ("dbping", Form::Perl) => Some("a data base to ask; without one it dies at random"),
-            ("gpsd", Form::Perl) => Some("a running gpsd; without one it dies at random"),
-            _ => None,
-        }
+    /// What is known of an agent that cannot start here, in better words than its last log line.
+    fn obstacle(&self) -> Option<&'static str> {
+        Some(match (self.name.as_str(), self.form) {
+            ("bcc", _) => "its default module, netproc, compiles a program for the running kernel",
+            ("docker", Form::Dso) => "it waits for a docker daemon, and pmcd with it",
+            ("kvm" | "sendmail", Form::Dso) => {
+                "its initialisation does not set the interface version when pmcd loads it; kvm's then ends pmcd"
+            }
+            ("lmsensors", _) => "it needs the sensors of real hardware",
+            ("mic", _) => "it needs the management module of Xeon Phi cards",
+            ("roomtemp", _) => "it needs a thermometer at a serial line",
+            ("slurm", _) => "it needs a Slurm cluster's library and configuration",
+            _ => return None,
+        })
     }
 
     /// The same on both libraries.
     fn check(&self) -> Result<(), String> {
-        if let Some(service) = self.missing_service() {
-            table::note(
-                self,
-                &format!("cannot start here, on either library: it needs {service}"),
-            );
-            return Ok(());
-        }
         if let Err(reason) = self.picture(Library::C) {
             return match self.picture(Library::Ours) {
                 Err(_) => {
-                    let reason = reason.lines().next().unwrap_or_default();
+                    let said = reason.lines().next().unwrap_or_default();
+                    let reason = self.obstacle().unwrap_or(said);
                     table::note(self, &format!("cannot start here, on either library: {reason}"));
                     Ok(())
                 }

@@ -12,6 +12,7 @@ mod bindings;
 mod scenes;
 mod sockets;
 mod sources;
+mod surroundings;
 mod survey;
 mod table;
 

@@ -105,7 +105,8 @@ impl Environment {
             .env(
                 "PATH",
                 format!(
-                    "{}:{}:{path}",
+                    "{}:{}:{}:{path}",
+                    at("bin").display(),
                     installed("usr/bin").display(),
                     installed("usr/lib/pcp/bin").display()
                 ),
@@ -152,9 +153,14 @@ impl Environment {
         self.pmcd_with(configuration, namespace, &[])
     }
 
+    /// Writes pmcd's configuration; a running one reads it when it gets SIGHUP.
+    pub fn configure(&self, configuration: &str) {
+        fs::write(self.directory.join("pmcd.conf"), configuration).expect("target is writable");
+    }
+
     /// Starts a pmcd with more arguments.
     pub fn pmcd_with(&self, configuration: &str, namespace: &Path, args: &[&str]) -> Result<Pmcd<'_>, String> {
-        fs::write(self.directory.join("pmcd.conf"), configuration).expect("target is writable");
+        self.configure(configuration);
         for _ in 0..5 {
             let mut pmcd = self.start(namespace, args)?;
             if pmcd.wait_until_ready()? {

@@ -22,8 +22,12 @@ readonly build_packages=(
     binutils clang g++ gcc libc6-dev libclang-dev libnss-wrapper libpcp-mmv1-dev libpcp-pmda3-dev libpcp-trace2-dev libpcp3-dev
     make man-db pkg-config procps valgrind
 )
-# Interpreters' bindings: agents written in Perl and Python are users of the library too.
-readonly binding_packages=(libpcp-pmda-perl python3-pcp python3-requests)
+# Interpreters' bindings, and what the agents of the package import: agents written in Perl and Python are users of the
+# library too.
+readonly binding_packages=(
+    libdate-manip-perl libdbd-mysql-perl libdbi-perl libjson-perl libnet-ldap-perl libnet-snmp-perl libpcp-pmda-perl libwww-perl
+    python3-json-pointer python3-pcp python3-requests
+)
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$@" >&2; exit 1; }
@@ -112,10 +116,16 @@ help() {
     cd "$1" && sed "$symbols" help | PCP_CONF=$home/pcp.conf "$root/usr/lib/pcp/bin/newhelp" -n root -o help
 }
 
-# users: an /etc/passwd and /etc/group in which pcp, the user that scripts change to, is whoever runs the tests.
+# users: an /etc/passwd and /etc/group in which the users that agents change to are whoever runs the tests.
 users() {
-    { grep -v '^pcp:' /etc/passwd; echo "pcp:x:$(id -u):$(id -g):PCP:/:/bin/sh"; } >"$home/passwd"
-    { grep -v '^pcp:' /etc/group; echo "pcp:x:$(id -g):"; } >"$home/group"
+    local name
+    cp /etc/passwd "$home/passwd"
+    cp /etc/group "$home/group"
+    for name in pcp dirsrv oracle postgres; do
+        sed -i "/^$name:/d" "$home/passwd" "$home/group"
+        echo "$name:x:$(id -u):$(id -g)::/:/bin/sh" >>"$home/passwd"
+        echo "$name:x:$(id -g):" >>"$home/group"
+    done
 }
 
 # generate: files that the package's post-install script and the agents' Install scripts would make.
