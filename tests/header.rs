@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use support::headers::{HEADERS, Headers, INCLUDES, PMAPI, compile, file, macros, prototypes, run, succeeds};
+use support::headers::{self, HEADERS, Headers, INCLUDES, compile, macros, prototypes, run, succeeds};
 use support::root;
 
 #[test]
@@ -303,7 +303,7 @@ fn compiles_with_both_pmapi_versions() {
 #[test]
 fn the_other_generation() {
     let text = format!(
-        "{PMAPI}#undef PM_VERSION_CURRENT
+        "{}#undef PM_VERSION_CURRENT
 #define PM_VERSION_CURRENT PM_VERSION(7,2,0)
 typedef struct {{ struct timeval timestamp; }} pmResult_v2;
 #include <pcp/pmda.h>
@@ -319,10 +319,11 @@ int main(void)
     printf(\"%d %d %d %d\\n\", extra.dimSpace, extra.scaleCount, extra.extraUnit, extra.extraScale);
     return callback != NULL;
 }}
-"
+",
+        headers::PMAPI
     );
     for (compiler, name) in [("gcc", "generation.c"), ("g++", "generation.cc")] {
-        let program = file(&format!("{name}.run"));
+        let program = headers::file(&format!("{name}.run"));
         let place = program.display().to_string();
         let strict = ["-Wall", "-Werror", "-o", &place];
         succeeds(&compile(compiler, Headers::Ours, name, &text, &strict));
