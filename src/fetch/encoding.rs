@@ -15,31 +15,33 @@ pub const MAX_BLOCK: usize = 0xff_ffff;
 pub enum Encoding {
     /// The 32 bits stand in the value itself.
     InSitu,
-    /// A block with the first so many bytes of the atom.
-    Scalar(usize),
+    /// A block with the 64 bits of a number.
+    Wide,
+    /// A block with the 32 bits of a number.
+    Narrow,
     /// A block with a copy of a C string and its NUL.
     Text,
     /// A block with a copy of the agent's block.
     Copy,
     /// The agent's own block.
     Borrowed,
+    /// None: it is no type.
+    Unknown,
 }
 
 impl Encoding {
     /// The encoding of a metric type.
-    ///
-    /// # Errors
-    /// `PM_ERR_TYPE` for what is no type.
-    pub fn of(kind: i32) -> Result<Encoding> {
-        Ok(match kind {
+    #[must_use]
+    pub fn of(kind: i32) -> Encoding {
+        match kind {
             0 | 1 => Encoding::InSitu,
-            2 | 3 | 5 => Encoding::Scalar(8),
-            4 => Encoding::Scalar(4),
+            2 | 3 | 5 => Encoding::Wide,
+            4 => Encoding::Narrow,
             6 => Encoding::Text,
             7 => Encoding::Copy,
             8..=10 => Encoding::Borrowed,
-            _ => return Err(Error::TYPE),
-        })
+            _ => Encoding::Unknown,
+        }
     }
 
     /// Whether a value that the agent hands over can be freed: copies are made of these alone (FETCH-42).
@@ -53,6 +55,7 @@ impl Encoding {
 ///
 /// # Errors
 /// `PM_ERR_TOOBIG` when the length does not fit into 24 bits (F-4).
+#[inline]
 pub fn header(kind: i32, data: usize) -> Result<u32> {
     let length = data.checked_add(HEADER).filter(|length| *length <= MAX_BLOCK);
     let length = length
@@ -99,23 +102,23 @@ mod tests {
         for (kind, encoding, name) in [
             (0, Encoding::InSitu, "32"),
             (1, Encoding::InSitu, "U32"),
-            (2, Encoding::Scalar(8), "64"),
-            (3, Encoding::Scalar(8), "U64"),
-            (4, Encoding::Scalar(4), "FLOAT"),
-            (5, Encoding::Scalar(8), "DOUBLE"),
+            (2, Encoding::Wide, "64"),
+            (3, Encoding::Wide, "U64"),
+            (4, Encoding::Narrow, "FLOAT"),
+            (5, Encoding::Wide, "DOUBLE"),
             (6, Encoding::Text, "STRING"),
             (7, Encoding::Copy, "AGGREGATE"),
             (8, Encoding::Borrowed, "AGGREGATE_STATIC"),
             (9, Encoding::Borrowed, "EVENT"),
             (10, Encoding::Borrowed, "HIGHRES_EVENT"),
         ] {
-            assert_eq!((Encoding::of(kind), type_name(kind)), (Ok(encoding), name));
+            assert_eq!((Encoding::of(kind), type_name(kind)), (encoding, name));
         }
         for (kind, name) in [(-1, "NO_SUPPORT"), (11, "???"), (255, "UNKNOWN"), (-2, "???")] {
-            assert_eq!((Encoding::of(kind), type_name(kind)), (Err(Error::TYPE), name));
+            assert_eq!((Encoding::of(kind), type_name(kind)), (Encoding::Unknown, name));
         }
         assert!(Encoding::Text.can_free() && Encoding::Copy.can_free(), "FETCH-42");
-        assert!(!Encoding::Borrowed.can_free() && !Encoding::InSitu.can_free() && !Encoding::Scalar(8).can_free());
+        assert!(!Encoding::Borrowed.can_free() && !Encoding::InSitu.can_free() && !Encoding::Wide.can_free());
     }
 
     /// FETCH-3, F-3, F-4: the ends of what a header can say.

@@ -16,6 +16,9 @@ const DYNAMIC: i32 = 2;
 /// `PMDA_EXT_LABEL_CHANGE` and `PMDA_EXT_NAMES_CHANGE` of `e_flags`.
 pub const CHANGE_FLAGS: u32 = 1 << 5 | 1 << 6;
 
+/// `PMDA_FETCH_STATIC`: a value, to an agent of any interface version.
+pub const STATIC: i32 = 1;
+
 /// What a fetch callback has answered (FETCH-40).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
@@ -44,14 +47,14 @@ impl Answer {
 /// What has become of the instances of a metric so far: gives `numval` (FETCH-36).
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
-    stored: i32,
+    stored: usize,
     last: i32,
 }
 
 impl Tally {
     /// One more value was stored.
     pub fn stored(&mut self) {
-        self.stored = self.stored.saturating_add(1);
+        self.stored += 1;
     }
 
     /// An instance had no value, or failed.
@@ -62,13 +65,16 @@ impl Tally {
     /// Number of values stored.
     #[must_use]
     pub fn count(self) -> usize {
-        usize::try_from(self.stored).unwrap_or(0)
+        self.stored
     }
 
     /// The number of values, or the status of the last instance when there are none.
     #[must_use]
     pub fn numval(self) -> i32 {
-        if self.stored > 0 { self.stored } else { self.last }
+        match self.stored {
+            0 => self.last,
+            stored => i32::try_from(stored).unwrap_or(i32::MAX),
+        }
     }
 }
 

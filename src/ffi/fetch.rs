@@ -254,7 +254,7 @@ impl Fetch {
     ///
     /// # Safety
     /// `one` describes a metric of the agent, and the set has room for one more value.
-    #[inline]
+    #[inline(always)]
     unsafe fn value<S: Set>(self, one: One, inst: i32, set: &mut S, tally: &mut Tally) -> Result<()> {
         // SAFETY: the callback is the agent's own and gets what it expects; the atom is ours, and zero before each
         // call (F-9).
@@ -266,32 +266,61 @@ impl Fetch {
             };
             let mut atom: pmAtomValue = std::mem::zeroed();
             let returned = callback(one.metric, inst as c_uint, &raw mut atom);
-            let status = match Answer::of(self.interface, returned) {
-                Ok(Answer::NoValue) => Ok(()),
-                Ok(answer) => {
-                    let stored = set.add(tally.count(), one.kind, one.encoding, inst, &atom);
+            if returned != fetch::STATIC {
+                self.answered(one, inst, returned, &atom, set, tally);
+                return Ok(());
+            }
+            match set.add(tally.count(), one.kind, one.encoding, inst, &atom) {
+                Ok(()) => tally.stored(),
+                Err(error) => {
+                    value_failed(one, inst, error);
+                    tally.failed(Err(error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the callback has answered, other than that there is a value that stays its own.
+    ///
+    /// # Safety
+    /// As [`Fetch::value`]; the atom is as the callback has left it.
+    #[inline(never)]
+    unsafe fn answered<S: Set>(
+        self,
+        one: One,
+        inst: i32,
+        returned: c_int,
+        atom: &pmAtomValue,
+        set: &mut S,
+        tally: &mut Tally,
+    ) {
+        let status = match Answer::of(self.interface, returned) {
+            Ok(Answer::NoValue) => Ok(()),
+            Ok(answer) => {
+                // SAFETY: the set has room for the value by the contract; the agent hands memory over with it only when
+                // it says so, and nobody uses that any more.
+                unsafe {
+                    let stored = set.add(tally.count(), one.kind, one.encoding, inst, atom);
                     if let Err(error) = stored {
                         value_failed(one, inst, error);
                     }
-                    if answer == Answer::ValueToFree && !value::free(one.encoding, &atom) {
+                    if answer == Answer::ValueToFree && !value::free(one.encoding, atom) {
                         not_freed(one);
                     }
-                    match stored {
-                        Ok(()) => {
-                            tally.stored();
-                            return Ok(());
-                        }
-                        Err(error) => Err(error),
+                    if stored.is_ok() {
+                        tally.stored();
+                        return;
                     }
+                    stored
                 }
-                Err(error) => {
-                    callback_failed(one, inst, error);
-                    Err(error)
-                }
-            };
-            tally.failed(status);
-            Ok(())
-        }
+            }
+            Err(error) => {
+                callback_failed(one, inst, error);
+                Err(error)
+            }
+        };
+        tally.failed(status);
     }
 }
 
@@ -302,7 +331,7 @@ struct One {
     metric: *mut pmdaMetric,
     pmid: MetricId,
     kind: c_int,
-    encoding: Result<Encoding>,
+    encoding: Encoding,
 }
 
 /// Debug output for a call (FETCH-110).

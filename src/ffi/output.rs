@@ -46,7 +46,7 @@ pub(super) trait Set {
         &mut self,
         stored: usize,
         kind: c_int,
-        encoding: Result<Encoding>,
+        encoding: Encoding,
         inst: c_int,
         atom: &pmAtomValue,
     ) -> Result<()>;
@@ -138,7 +138,7 @@ impl Set for Drafted {
         &mut self,
         _stored: usize,
         kind: c_int,
-        encoding: Result<Encoding>,
+        encoding: Encoding,
         inst: c_int,
         atom: &pmAtomValue,
     ) -> Result<()> {
@@ -146,10 +146,10 @@ impl Set for Drafted {
         // that the agent has filled in; all bytes of the atom were zero before, so any member may be read.
         unsafe {
             let draft = &mut *self.0;
-            match encoding? {
+            match encoding {
                 Encoding::InSitu => draft.word(inst, atom.ul),
-                Encoding::Scalar(8) => draft.wide(inst, fetch::header(kind, 8)?, atom.ull),
-                Encoding::Scalar(_) => draft.block(inst, fetch::header(kind, 4)?, &atom.ul.to_be_bytes()),
+                Encoding::Wide => draft.wide(inst, fetch::header(kind, 8)?, atom.ull),
+                Encoding::Narrow => draft.block(inst, fetch::header(kind, 4)?, &atom.ul.to_be_bytes()),
                 Encoding::Text => {
                     let text = atom.cp;
                     if text.is_null() {
@@ -169,6 +169,7 @@ impl Set for Drafted {
                     value::data_length(atom.vbp)?;
                     draft.later(inst, atom.vbp as usize)
                 }
+                Encoding::Unknown => Err(Error::TYPE),
             }
         }
     }

@@ -60,6 +60,16 @@ pub(super) unsafe fn current(state: &FetchState, ext: *const pmdaExt, indom: InD
     unsafe { of_profile(state, profile, indom) }
 }
 
+/// Whether a profile selects all instances of all domains.
+///
+/// # Safety
+/// The profile is NULL or valid.
+#[inline(always)]
+pub(super) unsafe fn is_all(profile: *const pmProfile) -> bool {
+    // SAFETY: valid by the contract above, when it is not NULL.
+    profile.is_null() || unsafe { (*profile).profile_len <= 0 && (*profile).state == INCLUDE }
+}
+
 /// What a profile says about `indom`.
 ///
 /// # Safety

@@ -12,7 +12,17 @@ pub(super) const INSITU: i32 = 0;
 pub(super) const DPTR: i32 = 1;
 pub(super) const SPTR: i32 = 2;
 
-/// Stores the value of an atom of type `kind` in `slot`, and gives its `valfmt`.
+/// The `valfmt` of values of an encoding.
+#[inline]
+pub(super) fn format(encoding: Encoding) -> i32 {
+    match encoding {
+        Encoding::InSitu | Encoding::Unknown => INSITU,
+        Encoding::Borrowed => SPTR,
+        _ => DPTR,
+    }
+}
+
+/// Stores the value of an atom of type `kind` in `slot`.
 ///
 /// # Errors
 /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible length, `PM_ERR_TOOBIG`,
@@ -20,28 +30,21 @@ pub(super) const SPTR: i32 = 2;
 ///
 /// # Safety
 /// `slot` is valid for writes. `atom` is valid, and a pointer in it is NULL or valid for its type.
-pub(super) unsafe fn store(
-    kind: i32,
-    encoding: Result<Encoding>,
-    atom: &pmAtomValue,
-    slot: *mut pmValue,
-) -> Result<i32> {
+#[inline(always)]
+pub(super) unsafe fn store(kind: i32, encoding: Encoding, atom: &pmAtomValue, slot: *mut pmValue) -> Result<()> {
     // SAFETY: for each type the member of the union is the one that the agent has filled in; all bytes of the atom
     // were zero before, so any member may be read.
     unsafe {
-        match encoding? {
+        match encoding {
             Encoding::InSitu => {
                 (*slot).value.lval = atom.l;
-                Ok(INSITU)
             }
             // Each size by itself: a copy of a constant size is one instruction.
-            Encoding::Scalar(8) => {
+            Encoding::Wide => {
                 (*slot).value.pval = block(kind, (&raw const *atom).cast(), 8)?;
-                Ok(DPTR)
             }
-            Encoding::Scalar(size) => {
-                (*slot).value.pval = block(kind, (&raw const *atom).cast(), size)?;
-                Ok(DPTR)
+            Encoding::Narrow => {
+                (*slot).value.pval = block(kind, (&raw const *atom).cast(), 4)?;
             }
             Encoding::Text => {
                 let text = atom.cp;
@@ -49,19 +52,18 @@ pub(super) unsafe fn store(
                     return Err(Error::VALUE);
                 }
                 (*slot).value.pval = block(kind, text.cast(), libc::strlen(text) + 1)?;
-                Ok(DPTR)
             }
             Encoding::Copy => {
                 let data = data_length(atom.vbp)?;
                 (*slot).value.pval = block(kind, (&raw const (*atom.vbp).vbuf).cast(), data)?;
-                Ok(DPTR)
             }
             Encoding::Borrowed => {
                 data_length(atom.vbp)?;
                 (*slot).value.pval = atom.vbp;
-                Ok(SPTR)
             }
+            Encoding::Unknown => return Err(Error::TYPE),
         }
+        Ok(())
     }
 }
 
@@ -70,8 +72,8 @@ pub(super) unsafe fn store(
 ///
 /// # Safety
 /// The pointer in the atom is NULL or a block from malloc that nobody uses any more.
-pub(super) unsafe fn free(encoding: Result<Encoding>, atom: &pmAtomValue) -> bool {
-    if !encoding.is_ok_and(Encoding::can_free) {
+pub(super) unsafe fn free(encoding: Encoding, atom: &pmAtomValue) -> bool {
+    if !encoding.can_free() {
         return false;
     }
     // SAFETY: both members of the union that can be freed are pointers at the same place; the rest is the contract.

@@ -62,20 +62,21 @@ impl Set for OwnSet {
         unsafe { self.grow(stored) }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn add(
         &mut self,
         stored: usize,
         kind: c_int,
-        encoding: Result<Encoding>,
+        encoding: Encoding,
         inst: c_int,
         atom: &pmAtomValue,
     ) -> Result<()> {
         // SAFETY: there is room for the value by the contract.
         unsafe {
             let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
-            (*self.start).valfmt = value::store(kind, encoding, atom, slot)?;
+            value::store(kind, encoding, atom, slot)?;
             (*slot).inst = inst;
+            (*self.start).valfmt = value::format(encoding);
         }
         Ok(())
     }
