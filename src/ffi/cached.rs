@@ -39,6 +39,8 @@ pub(super) struct Ahead {
     next: usize,
     len: usize,
     room: usize,
+    /// The id behind the instance that was given last.
+    after: i64,
     indom: InDom,
     changes: u64,
 }
@@ -51,25 +53,36 @@ impl Ahead {
             next: 0,
             len: 0,
             room: 1,
+            after: -1,
             indom: InDom::NULL,
             changes: 0,
         }
     }
 
     /// The active instance with the lowest id that is not below `from`.
+    #[inline]
     pub(super) fn next(&mut self, indom: InDom, from: i64) -> Option<i32> {
-        let in_step = self.next < self.len
-            && i64::from(self.ids[self.next]) >= from
-            && (self.next == 0 || i64::from(self.ids[self.next - 1]) < from);
-        if !in_step || self.indom != indom || self.changes != changes() {
-            self.changes = changes();
-            self.indom = indom;
-            self.next = 0;
-            self.len = active_from(indom, from, &mut self.ids[..self.room]);
-            self.room = (self.room * 4).min(AHEAD);
+        // Between the instance that was given last and the next one that was read there is none.
+        if from == self.after && self.indom == indom && self.changes == changes() {
+            if let Some(inst) = self.ids[..self.len].get(self.next) {
+                self.next += 1;
+                self.after = i64::from(*inst) + 1;
+                return Some(*inst);
+            }
         }
-        let inst = *self.ids[..self.len].get(self.next)?;
-        self.next += 1;
+        self.read(indom, from)
+    }
+
+    /// Reads ahead from an id on, and gives the first instance.
+    #[inline(never)]
+    fn read(&mut self, indom: InDom, from: i64) -> Option<i32> {
+        self.changes = changes();
+        self.indom = indom;
+        self.len = active_from(indom, from, &mut self.ids[..self.room]);
+        self.room = (self.room * 4).min(AHEAD);
+        self.next = 1;
+        let inst = *self.ids[..self.len].first()?;
+        self.after = i64::from(inst) + 1;
         Some(inst)
     }
 }

@@ -176,24 +176,31 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: *mut c_int, pmda: *mut pmdaExt) ->
 /// `ext` is valid, with its profile and the domain that `e_idp` points to, and `state` is its state.
 #[inline(always)]
 pub(crate) unsafe fn next(state: &FetchState, ext: *mut pmdaExt, steps: &mut Steps) -> Option<i32> {
-    // A table of which everything is selected, by far the most frequent case, is gone through without a call. All that
-    // the agent may have changed since the last step is looked at all the same.
+    // The steps of a domain of which everything is selected, by far the most frequent case, are taken without a call. All
+    // that the agent may have changed since the last step is looked at all the same.
     // SAFETY: valid by the contract above.
     unsafe {
         let (idp, place) = ((*ext).e_idp, (*ext).e_ordinal);
-        if (*ext).e_singular != 0
-            && place >= 0
-            && !idp.is_null()
-            && place < (*idp).it_numinst
-            && !(*idp).it_set.is_null()
-            && selection::is_all((*ext).e_prof)
-            && !state.walk.is_at(idp)
-            && !log::debug(Debug::Indom)
+        if (*ext).e_singular == 0
+            || place < 0
+            || idp.is_null()
+            || !selection::is_all((*ext).e_prof)
+            || log::debug(Debug::Indom)
         {
+            return step(state, ext, steps);
+        }
+        if state.walk.is_at(idp) {
+            if let Some(inst) = steps.ahead.next(InDom((*idp).it_indom), state.walk.from()) {
+                state.walk.passed(inst);
+                (*ext).e_ordinal = place.saturating_add(1);
+                return Some(inst);
+            }
+        } else if place < (*idp).it_numinst && !(*idp).it_set.is_null() {
             (*ext).e_ordinal = place + 1;
             return Some((*(*idp).it_set.offset(place as isize)).i_inst);
         }
-        step(state, ext, steps)
+        (*ext).e_ordinal = -1;
+        None
     }
 }
 
