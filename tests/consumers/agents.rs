@@ -102,64 +102,6 @@ impl Agent {
         format!("agents::{}_{}", self.name, self.form.to_string().to_lowercase())
     }
 
-    /// What the agent's Install script would ask for: arguments, and the files that they name.
-    fn arguments(&self, environment: &Environment) -> String {
-        let file = |name: &str, text: &str| surroundings::file(environment, name, text).display().to_string();
-        let port = || {
-            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
-            listener.local_addr().expect("an address").port()
-        };
-        match (self.name.as_str(), self.form) {
-            ("shping", _) => file("shping.conf", "hello\techo hello\nno\tfalse\n"),
-            ("roomtemp", _) => "/dev/null".to_owned(),
-            ("weblog", _) => {
-                let log = file(
-                    "access",
-                    "host - - [01/Jan/2020:00:00:00 +0000] \"GET / HTTP/1.0\" 200 10\n",
-                );
-                let errors = file("errors", "");
-                let config = format!(
-                    "regex_posix CERN method,size ][ \\\\]+\"([A-Za-z][-A-Za-z]+) [^\"]*\" [-0-9]+ ([-0-9]+)\n\
-                     regex_posix CERN_err - .\n\nserver here on CERN {log} CERN_err {errors}\n"
-                );
-                format!("-p -U root {}", file("weblog.conf", &config))
-            }
-            ("logger", _) => {
-                let log = file("messages", "one\ntwo\n");
-                file("logger.conf", &format!("messages\tn\t{log}\n"))
-            }
-            ("pipe", _) => {
-                format!("-c {}", file("pipe.conf", "echo\troot\techo one\n"))
-            }
-            ("summary", _) => format!(
-                "{} -h unix:{} -x -t 1 {}",
-                pcp::installed("usr/bin/pmie").display(),
-                environment.socket("pmcd").display(),
-                file("expr.pmie", "summary.cpu.util = pmcd.numagents;\n")
-            ),
-            ("mailq", _) => environment.directory.join("run").display().to_string(),
-            ("trace", _) => format!("-I {}", port()),
-            ("cisco", _) => "-r 120 127.0.0.1:s0".to_owned(),
-            ("openmetrics", _) => {
-                let page = file(
-                    "page.txt",
-                    "# TYPE requests counter\nrequests{code=\"200\"} 7\nload 0.5\n",
-                );
-                file("openmetrics.d/page.url", &format!("file://{page}\n"));
-                format!("-c {} -u pcp", environment.directory.join("openmetrics.d").display())
-            }
-            ("denki" | "systemd", _) => "-U root".to_owned(),
-            ("overhead", _) => format!(
-                "-R 60 -c {}",
-                file(
-                    "overhead.conf",
-                    "version 1\ngroup none {\n\tid: 1\n\tpattern: ^no-such-program$\n}\n"
-                )
-            ),
-            _ => String::new(),
-        }
-    }
-
     /// Whether the agent reads its configuration first and then says that it is ready, as its Install script announces it.
     fn tells_when_ready(&self) -> bool {
         ["netcheck", "openmetrics"].contains(&self.name.as_str())
@@ -175,8 +117,15 @@ impl Agent {
         let file = self.file.display();
         match self.form {
             Form::Perl => format!("/usr/bin/perl {file}"),
-            Form::Python => format!("/usr/bin/python3 {file} {}", self.arguments(environment)),
-            _ => format!("{file} -d {} {}", self.domain, self.arguments(environment)),
+            Form::Python => format!(
+                "/usr/bin/python3 {file} {}",
+                surroundings::arguments(&self.name, environment)
+            ),
+            _ => format!(
+                "{file} -d {} {}",
+                self.domain,
+                surroundings::arguments(&self.name, environment)
+            ),
         }
     }
 
@@ -203,7 +152,7 @@ impl Agent {
         };
         if let Some((interpreter, variable)) = printed {
             let mut command = environment.command(interpreter);
-            let arguments = self.arguments(environment);
+            let arguments = surroundings::arguments(&self.name, environment);
             command
                 .arg(&self.file)
                 .args(arguments.split_whitespace())
@@ -356,9 +305,8 @@ impl Agent {
         Some(match (self.name.as_str(), self.form) {
             ("bcc", _) => "its default module, netproc, compiles a program for the running kernel",
             ("docker", Form::Dso) => "it waits for a docker daemon, and pmcd with it",
-            ("kvm" | "sendmail", Form::Dso) => {
-                "its initialisation does not set the interface version when pmcd loads it; kvm's then ends pmcd"
-            }
+            ("kvm", Form::Dso) => "it sets no interface version when pmcd loads it, and then crashes, and pmcd with it",
+            ("sendmail", Form::Dso) => "it sets no interface version when pmcd loads it, so that pmdaInit refuses it",
             ("lmsensors", _) => "it needs the sensors of real hardware",
             ("mic", _) => "it needs the management module of Xeon Phi cards",
             ("roomtemp", _) => "it needs a thermometer at a serial line",

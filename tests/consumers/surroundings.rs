@@ -32,6 +32,64 @@ pub fn lay_out(name: &str, environment: &mut Environment) {
     }
 }
 
+/// What the agent's Install script would ask for: arguments, and the files that they name.
+pub fn arguments(agent: &str, environment: &Environment) -> String {
+    let made = |name: &str, text: &str| file(environment, name, text).display().to_string();
+    let port = || {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        listener.local_addr().expect("an address").port()
+    };
+    match agent {
+        "shping" => made("shping.conf", "hello\techo hello\nno\tfalse\n"),
+        "roomtemp" => "/dev/null".to_owned(),
+        "weblog" => {
+            let log = made(
+                "access",
+                "host - - [01/Jan/2020:00:00:00 +0000] \"GET / HTTP/1.0\" 200 10\n",
+            );
+            let errors = made("errors", "");
+            let config = format!(
+                "regex_posix CERN method,size ][ \\\\]+\"([A-Za-z][-A-Za-z]+) [^\"]*\" [-0-9]+ ([-0-9]+)\n\
+                 regex_posix CERN_err - .\n\nserver here on CERN {log} CERN_err {errors}\n"
+            );
+            format!("-p -U root {}", made("weblog.conf", &config))
+        }
+        "logger" => {
+            let log = made("messages", "one\ntwo\n");
+            made("logger.conf", &format!("messages\tn\t{log}\n"))
+        }
+        "pipe" => {
+            format!("-c {}", made("pipe.conf", "echo\troot\techo one\n"))
+        }
+        "summary" => format!(
+            "{} -h unix:{} -x -t 1 {}",
+            pcp::installed("usr/bin/pmie").display(),
+            environment.socket("pmcd").display(),
+            made("expr.pmie", "summary.cpu.util = pmcd.numagents;\n")
+        ),
+        "mailq" => environment.directory.join("run").display().to_string(),
+        "trace" => format!("-I {}", port()),
+        "cisco" => "-r 120 127.0.0.1:s0".to_owned(),
+        "openmetrics" => {
+            let page = made(
+                "page.txt",
+                "# TYPE requests counter\nrequests{code=\"200\"} 7\nload 0.5\n",
+            );
+            made("openmetrics.d/page.url", &format!("file://{page}\n"));
+            format!("-c {} -u pcp", environment.directory.join("openmetrics.d").display())
+        }
+        "denki" | "systemd" => "-U root".to_owned(),
+        "overhead" => format!(
+            "-R 60 -c {}",
+            made(
+                "overhead.conf",
+                "version 1\ngroup none {\n\tid: 1\n\tpattern: ^no-such-program$\n}\n"
+            )
+        ),
+        _ => String::new(),
+    }
+}
+
 /// A file in the private directory.
 pub fn file(environment: &Environment, name: &str, text: &str) -> PathBuf {
     let path = environment.directory.join(name);
