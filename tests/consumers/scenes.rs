@@ -277,7 +277,8 @@ fn local_pminfo(environment: &Environment) -> Result<String, String> {
     Ok(told)
 }
 
-/// The agents that pmcd.conf of a Debian system has, and some more, at once.
+/// The agents that pmcd.conf of a Debian system has, and some more, at once: all that `pminfo -dfmtTlx` shows of them, and
+/// the survey.
 fn whole_system() -> Result<(), String> {
     let picture = |library| {
         let environment = Environment::new("scenes-whole_system", library);
@@ -293,9 +294,35 @@ fn whole_system() -> Result<(), String> {
         if outcome.end != "exit 0" && outcome.end != "exit 1" {
             return Err(format!("pminfo of everything: {}", text(&outcome)));
         }
-        survey::of(&pmcd)
+        let mut answers = shown(&String::from_utf8_lossy(&outcome.stdout));
+        if answers.len() < 5000 {
+            return Err(format!("pminfo shows {} lines only:\n{}", answers.len(), pmcd.log()));
+        }
+        answers.extend(survey::of(&pmcd)?);
+        Ok(answers)
     };
     survey::compare(|| picture(Library::C), || picture(Library::Ours)).map(drop)
+}
+
+/// The lines of `pminfo`, each as the answer to a question: those of an instance under its name, the others under their
+/// number below the metric.
+fn shown(told: &str) -> survey::Answers {
+    let (mut lines, mut metric, mut number) = (String::new(), "", 0);
+    for line in told.lines() {
+        if let Some((name, _)) = line.split_once(" PMID: ") {
+            (metric, number) = (name, 0);
+        }
+        match line.split_once("] ") {
+            Some((instance, value)) if instance.starts_with("    inst [") => {
+                let _ = writeln!(lines, "{metric} pminfo {}]\t{value}", instance.trim());
+            }
+            _ => {
+                number += 1;
+                let _ = writeln!(lines, "{metric} pminfo line {number}\t{line}");
+            }
+        }
+    }
+    survey::parse(&lines)
 }
 
 /// One name space of the standard parts and that of the sample agent.

@@ -134,7 +134,10 @@ fn differences(before: &Answers, ours: &Answers, after: &Answers) -> BTreeMap<St
 
 /// Whether a metric tells how much memory the agent's process has: the library is a part of that.
 fn measures_itself(question: &str) -> bool {
-    question.starts_with("pmcd.datasize fetch ") || question.starts_with("sample.datasize fetch ")
+    let asked = ["pmcd.datasize ", "sample.datasize "]
+        .iter()
+        .find_map(|metric| question.strip_prefix(metric));
+    asked.is_some_and(|how| how.starts_with("fetch ") || how.starts_with("pminfo "))
 }
 
 /// A text with its numbers and the contents of its quotes left aside.
