@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::report::Growing;
+use super::room;
 
 /// A temporary file that was not written to for so long has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
@@ -123,6 +124,10 @@ fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
 
 /// Removes what agents that were killed while they wrote this file have left behind.
 pub(super) fn sweep(path: &Path) {
+    // The standard library's directory functions may not run out of memory, so there must be plenty.
+    if room(&mut Vec::<u8>::new(), 256 * 1024).is_err() {
+        return;
+    }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let Ok(prefix) = temporary(&target, format_args!("")) else {
         return;

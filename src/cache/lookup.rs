@@ -69,23 +69,29 @@ pub(super) fn signed(id: u32) -> i32 {
 }
 
 impl<T: Copy> Cache<T> {
-    /// The live entry with a short name, and whether the rest fits (CACHE-10).
+    /// How a name fits the live entry that has its short name (CACHE-10).
     #[inline]
-    pub(super) fn find(&self, name: &[u8]) -> Option<Match> {
-        self.find_short(name, self.short(name))
+    pub(super) fn find_short(&self, name: &[u8], short: Short) -> Option<Match> {
+        let (slot, _, good) = self.find_entry(name, short)?;
+        Some(if good { Match::Good(slot) } else { Match::Bad(slot) })
     }
 
-    /// [`Cache::find`] where the short name is known.
+    /// The live entry with a short name, its slot, and whether the rest fits.
     #[inline(always)]
-    pub(super) fn find_short(&self, name: &[u8], short: Short) -> Option<Match> {
+    fn find_entry(&self, name: &[u8], short: Short) -> Option<(u32, &Entry<T>, bool)> {
         let text = &name[..short.len];
+        let mut found = None;
         let same = |slot: &u32| {
             let entry = self.slab.get(*slot);
-            entry.hash == short.hash && scan::equal(entry.short_name(), text)
+            let same = entry.hash == short.hash && scan::equal(entry.short_name(), text);
+            if same {
+                found = Some(entry);
+            }
+            same
         };
         let slot = *self.names.find(spread(short.hash), same)?;
-        let good = short.len == name.len() || self.slab.get(slot).name() == name;
-        Some(if good { Match::Good(slot) } else { Match::Bad(slot) })
+        let entry = found?;
+        Some((slot, entry, short.len == name.len() || entry.name() == name))
     }
 
     /// The live entry with an id.
@@ -126,9 +132,9 @@ impl<T: Copy> Cache<T> {
     /// `PM_ERR_INST` when there is none; `-EINVAL` when only the short name fits.
     #[inline]
     pub fn lookup_name(&self, name: &[u8]) -> Result<Hit<'_, T>> {
-        match self.find(name) {
-            Some(Match::Good(slot)) => Ok(self.hit(slot)),
-            Some(Match::Bad(_)) => Err(Error::INVAL),
+        match self.find_entry(name, self.short(name)) {
+            Some((_, entry, true)) => Ok(Hit { entry }),
+            Some(_) => Err(Error::INVAL),
             None => Err(Error::INST),
         }
     }
