@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use support::headers::{self, HEADERS, Headers, INCLUDES, compile, macros, prototypes, run, succeeds};
+use support::headers::{HEADERS, Headers, INCLUDES, compile, macros, prototypes, run, succeeds};
 use support::root;
 
 #[test]
@@ -320,10 +320,10 @@ int main(void)
     return callback != NULL;
 }}
 ",
-        headers::PMAPI
+        support::headers::PMAPI
     );
     for (compiler, name) in [("gcc", "generation.c"), ("g++", "generation.cc")] {
-        let program = headers::file(&format!("{name}.run"));
+        let program = support::headers::file(&format!("{name}.run"));
         let place = program.display().to_string();
         let strict = ["-Wall", "-Werror", "-o", &place];
         succeeds(&compile(compiler, Headers::Ours, name, &text, &strict));
