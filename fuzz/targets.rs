@@ -2,13 +2,14 @@
 //!
 //! `fuzz_targets/*.rs` hand them to libFuzzer; `tests/fuzz.rs` replays the corpus and random bytes in `make check`.
 
+mod cache_operations;
 mod event_calls;
 mod live_agent;
 
 use std::fs;
 use std::path::Path;
 
-use pcp_pmda::cache::{Action, Cache, Place, Report, Write};
+use pcp_pmda::cache::{Cache, Place, Report, Write};
 use pcp_pmda::events::{Array, Form, Stamp, Value};
 use pcp_pmda::ident::{InDom, MetricId};
 use pcp_pmda::log::Journal;
@@ -17,6 +18,7 @@ use pcp_pmda::wire::receive::{Reach, Receiver};
 use pcp_pmda::wire::{decode, store};
 use pcp_pmda::{help, labels, root};
 
+pub use cache_operations::cache_operations;
 pub use event_calls::event_calls;
 pub use live_agent::live_agent;
 
@@ -119,75 +121,6 @@ fn only(file: &Path) {
 
 fn cache() -> Cache<*const u8> {
     Cache::new(InDom::new(1, 2))
-}
-
-/// The bytes are operations on a cache: after each, ids, names and keys are unique and the counts are right.
-pub fn cache_operations(data: &[u8]) {
-    let mut cache = cache();
-    let mut report = Report::default();
-    for (time, step) in data.chunks(2).take(300).enumerate() {
-        let (what, which) = (step[0] % 16, step.get(1).copied().unwrap_or(0) % 64);
-        // With and without a tail, kept in the entry and outside of it.
-        let tail = ["", " tail", " a tail that is longer than what is kept in the entry"][usize::from(step[0] / 86)];
-        let name = format!("n{}{tail}", which % 32);
-        match what {
-            0..=3 | 8 => {
-                let action = [Action::Add, Action::Hide, Action::Cull, Action::Add][usize::from(what % 4)];
-                let _ = cache.store(action, Some(name.as_bytes()), None, &mut report);
-            }
-            4 | 9 => {
-                let key = [which; 40];
-                let key = &key[..1 + usize::from(which / 16) * 12];
-                let _ = cache.store_key(Action::Add, Some(name.as_bytes()), key, None, &mut report);
-                if let Ok(hit) = cache.lookup_key(None, key, &mut report) {
-                    let found = hit.id();
-                    assert_eq!(cache.lookup(found).expect("it was found").id(), found);
-                }
-            }
-            5 => cache.reorganize().expect("memory"),
-            6 => {
-                cache.purge(i64::try_from(time).unwrap_or(0)).expect("memory");
-            }
-            7 => cache.reuse(),
-            10 => {
-                let _ = cache.resize(i32::from(which) * 8);
-            }
-            11 => {
-                cache.deactivate_all();
-            }
-            12 => {
-                cache.activate_all();
-            }
-            13 => cache.rewind(),
-            14 => {
-                cache.walk();
-            }
-            _ => {
-                assert!(!cache.dump(true).is_empty());
-            }
-        }
-        check(&mut cache);
-    }
-}
-
-/// What holds for every cache.
-fn check(cache: &mut Cache<*const u8>) {
-    let mut ids = Vec::new();
-    let mut names = Vec::new();
-    for (id, name) in cache.actives() {
-        ids.push(id);
-        names.push(name.to_vec());
-    }
-    assert!(ids.is_sorted_by(|a, b| a < b), "ids in order, none twice");
-    assert_eq!(ids.len(), cache.active());
-    assert_eq!(cache.active_from(0).collect::<Vec<_>>(), ids);
-    for (id, name) in ids.iter().zip(&names) {
-        let by_id = cache.lookup(*id).expect("an active instance").name();
-        let by_name = cache.lookup_name(name).expect("an active instance").id();
-        assert_eq!((by_id, by_name), (&**name, *id));
-    }
-    names.sort();
-    assert!(names.is_sorted_by(|a, b| a < b), "no name twice");
 }
 
 /// The bytes are a help database: a length, the index of that length, the texts.

@@ -4,14 +4,20 @@
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
+mod support;
+
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::panic;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use proptest::prelude::RngCore;
 use proptest::test_runner::{RngAlgorithm, TestRng};
+
+use support::{Library, compile_c, profile_dir, root, run};
 
 /// Mutations for each target: `FUZZ_RUNS`, or so many that `make check` stays short.
 fn runs() -> u32 {
@@ -76,12 +82,12 @@ impl Drop for Quiet {
     }
 }
 
-/// Counts panics: the library's guard would turn them into error codes.
+/// Counts the panics of this thread: the library's guard would turn them into error codes.
 fn count_panics() -> &'static AtomicU32 {
     static PANICS: AtomicU32 = AtomicU32::new(0);
-    let before = panic::take_hook();
+    let (before, here) = (panic::take_hook(), thread::current().id());
     panic::set_hook(Box::new(move |info| {
-        PANICS.fetch_add(1, Ordering::Relaxed);
+        PANICS.fetch_add(u32::from(thread::current().id() == here), Ordering::Relaxed);
         before(info);
     }));
     &PANICS
@@ -110,4 +116,48 @@ fn corpus_and_mutations() {
         );
     }
     drop(quiet);
+}
+
+/// The corpus of `cache_operations` and mutations of it, as far as the C library is well defined: both libraries agree.
+#[test]
+fn cache_operations_as_in_the_c_library() {
+    let directory = profile_dir().join("test-fuzz");
+    fs::create_dir_all(&directory).expect("target is writable");
+    let mut inputs = corpus("cache_operations");
+    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    for run in 0..runs() as usize {
+        let mut input = inputs[run % inputs.len()].clone();
+        mutate(&mut input, &mut random);
+        inputs.push(input);
+    }
+    let length = |input: &Vec<u8>| u16::try_from(input.len()).expect("a short input").to_be_bytes();
+    let all: Vec<u8> = inputs
+        .iter()
+        .flat_map(|input| [&length(input)[..], input].concat())
+        .collect();
+    let (file, program) = (
+        directory.join("cache_operations.input"),
+        directory.join("cache_operations"),
+    );
+    fs::write(&file, all).expect("target is writable");
+    compile_c(&root().join("fuzz/cache_operations.c"), &program, &[]);
+    let told = [Library::C, Library::Ours].map(|library| {
+        let place = directory.join(format!("{library:?}"));
+        let file = file.to_str().expect("a path in UTF-8");
+        run::run(&program, &[file], library, &place, Duration::from_secs(120))
+    });
+    assert_eq!([&told[0].end, &told[1].end], ["exit 0"; 2]);
+    let lines = told
+        .each_ref()
+        .map(|outcome| outcome.stdout.split(|byte| *byte == b'\n'));
+    let [theirs, ours] = lines;
+    for (number, (theirs, ours)) in theirs.zip(ours).enumerate() {
+        assert_eq!(
+            theirs.escape_ascii().to_string(),
+            ours.escape_ascii().to_string(),
+            "line {number}"
+        );
+    }
+    assert!(told[0].stdout == told[1].stdout, "one tells more than the other");
+    assert!(told[0].stdout.len() > inputs.len(), "something is told");
 }
