@@ -1,6 +1,10 @@
 //! What the core has to say, collected while it works and handed to libpcp when no lock is held any more.
+//!
+//! When there is no memory for a message, it stays unsaid: the call itself goes on.
 
 #![forbid(unsafe_code)]
+
+use std::fmt::{self, Display, Write};
 
 /// How bad it is; the names that `pmNotifyErr` prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +30,75 @@ pub enum Message {
     Debug(Vec<u8>),
     /// Text for stderr as it is: debug output.
     Trace(Vec<u8>),
+}
+
+/// A piece of a message: names need not be UTF-8.
+#[derive(Clone, Copy)]
+pub enum Part<'t> {
+    /// Bytes as they are.
+    Raw(&'t [u8]),
+    /// A value as it prints.
+    Show(&'t dyn Display),
+}
+
+/// The pieces put together; `None` when there is no memory for that.
+#[must_use]
+pub fn line(parts: &[Part<'_>]) -> Option<Vec<u8>> {
+    let mut text = Growing::default();
+    text.add(parts);
+    text.whole()
+}
+
+/// Text that grows while there is memory for it, and ends where that ran out.
+#[derive(Default, Debug)]
+pub struct Growing {
+    bytes: Vec<u8>,
+    cut: bool,
+}
+
+impl Growing {
+    /// Adds bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.cut |= self.bytes.try_reserve(bytes.len()).is_err();
+        if !self.cut {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// Adds text.
+    pub fn show(&mut self, text: fmt::Arguments<'_>) {
+        // What did not fit is marked.
+        let _ = self.write_fmt(text);
+    }
+
+    /// Adds the pieces of a message.
+    pub fn add(&mut self, parts: &[Part<'_>]) {
+        for part in parts {
+            match part {
+                Part::Raw(bytes) => self.push(bytes),
+                Part::Show(value) => self.show(format_args!("{value}")),
+            }
+        }
+    }
+
+    /// The text, unless a part of it is missing.
+    #[must_use]
+    pub fn whole(self) -> Option<Vec<u8>> {
+        (!self.cut).then_some(self.bytes)
+    }
+
+    /// As much of the text as there was memory for.
+    #[must_use]
+    pub fn so_far(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl Write for Growing {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
+        if self.cut { Err(fmt::Error) } else { Ok(()) }
+    }
 }
 
 /// Messages in the order in which they arose.

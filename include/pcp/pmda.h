@@ -975,7 +975,8 @@ PMDA_CALL extern void pmdaTreeRebuildHash(pmdaNameSpace *tree, int numpmid);
  * Counts the names of a tree.
  *
  * Returns:
- * The number; 0 for NULL. A node with an identifier counts once and hides what is below it.
+ * The number; 0 for NULL; a negative code when there is no memory. A node with an identifier counts once and hides what
+ * is below it.
  *
  * Pointers:
  * tree is NULL or a tree.

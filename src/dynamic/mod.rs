@@ -2,30 +2,60 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::error::{Error, Result};
+
 /// A registration: names with a common prefix, and what the caller attaches to them.
 #[derive(Debug)]
-pub struct Registration<C> {
+pub struct Registration<C: 'static> {
     prefix: Option<Vec<u8>>,
     /// Meant for identifiers of copied metrics; recorded, and of no effect (DYN-30).
     mask: AtomicU32,
     /// The caller's part.
     pub calls: C,
+    next: OnceLock<&'static Registration<C>>,
+}
+
+/// Registrations in the order in which they came. None ever goes (DYN-2), so each lives as long as the process.
+///
+/// A walk takes no lock and goes as far as the [`Snapshot`] that it works on: callbacks may register more while it runs
+/// (N-9).
+#[derive(Debug)]
+pub struct List<C: 'static> {
+    first: OnceLock<&'static Registration<C>>,
+    len: AtomicUsize,
+    adding: Mutex<()>,
 }
 
 /// What a [`List`] held at one moment.
-pub type Snapshot<C> = Arc<Vec<Arc<Registration<C>>>>;
-
-/// Registrations in the order in which they came. None ever goes (DYN-2).
-///
-/// A walk works on a [`Snapshot`]: callbacks may register more while it runs, and nothing is locked meanwhile (N-9).
 #[derive(Debug)]
-pub struct List<C> {
-    entries: Mutex<Option<Snapshot<C>>>,
+pub struct Snapshot<'l, C: 'static> {
+    list: &'l List<C>,
+    len: usize,
+}
+
+impl<C> Snapshot<'_, C> {
+    /// The registrations.
+    pub fn iter(&self) -> impl Iterator<Item = &'static Registration<C>> {
+        let first = self.list.first.get().copied();
+        std::iter::successors(first, |entry| entry.next.get().copied()).take(self.len)
+    }
+
+    /// The number of registrations.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 }
 
 impl<C> Default for List<C> {
@@ -34,40 +64,75 @@ impl<C> Default for List<C> {
     }
 }
 
+impl<C: Sync + Send> List<C> {
+    /// Appends a registration (DYN-1).
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing was registered.
+    pub fn add(&self, prefix: Option<&[u8]>, calls: C) -> Result<()> {
+        let entry = forever(Registration {
+            prefix: prefix.map(copy).transpose()?,
+            mask: AtomicU32::new(0),
+            calls,
+            next: OnceLock::new(),
+        })?;
+        let _one_by_one = self.adding.lock();
+        let mut end = &self.first;
+        while let Some(entry) = end.get() {
+            end = &entry.next;
+        }
+        // Nobody else adds now, so the end is free.
+        if end.set(entry).is_ok() {
+            self.len.fetch_add(1, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
 impl<C> List<C> {
     /// An empty list.
     #[must_use]
     pub const fn new() -> List<C> {
         List {
-            entries: Mutex::new(None),
+            first: OnceLock::new(),
+            len: AtomicUsize::new(0),
+            adding: Mutex::new(()),
         }
     }
 
-    /// Appends a registration (DYN-1).
-    pub fn add(&self, prefix: Option<&[u8]>, calls: C) {
-        let entry = Registration {
-            prefix: prefix.map(<[u8]>::to_vec),
-            mask: AtomicU32::new(0),
-            calls,
-        };
-        let mut entries = self.entries.lock();
-        Arc::make_mut(entries.get_or_insert_default()).push(Arc::new(entry));
-    }
-
-    /// What is registered now; `None` for nothing.
+    /// What is registered now.
     #[must_use]
-    pub fn snapshot(&self) -> Option<Snapshot<C>> {
-        self.entries.lock().clone()
+    pub fn snapshot(&self) -> Snapshot<'_, C> {
+        Snapshot {
+            list: self,
+            len: self.len.load(Ordering::Acquire),
+        }
     }
 
     /// Records a mask with the first registration of this prefix (DYN-30, N-1). Tells whether there is one.
     pub fn set_mask(&self, prefix: &[u8], mask: u32) -> bool {
-        let entries = self.snapshot().unwrap_or_default();
-        let entry = entries.iter().find(|entry| entry.prefix.as_deref() == Some(prefix));
+        let snapshot = self.snapshot();
+        let entry = snapshot.iter().find(|entry| entry.prefix.as_deref() == Some(prefix));
         entry
             .inspect(|entry| entry.mask.store(mask, Ordering::Relaxed))
             .is_some()
     }
+}
+
+/// Puts a value where it stays until the process ends.
+fn forever<T: 'static>(value: T) -> Result<&'static T> {
+    let mut place = Vec::new();
+    place.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+    place.push(value);
+    let place: &'static [T] = place.leak();
+    place.first().ok_or(Error::NOMEM)
+}
+
+fn copy(text: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
+    copy.extend_from_slice(text);
+    Ok(copy)
 }
 
 /// What one registration wants to add to the metric table: so many metrics, each so many times.
@@ -101,16 +166,16 @@ mod tests {
     #[test]
     fn registering_while_walking() {
         let list = List::new();
-        assert!(list.snapshot().is_none());
-        list.add(Some(b"a"), 1);
-        list.add(Some(b"a"), 2);
-        let walk = list.snapshot().unwrap();
+        assert!(list.snapshot().is_empty());
+        list.add(Some(b"a"), 1).unwrap();
+        list.add(Some(b"a"), 2).unwrap();
+        let walk = list.snapshot();
         for entry in walk.iter() {
-            list.add(None, entry.calls + 10);
+            list.add(None, entry.calls + 10).unwrap();
         }
-        let calls = |snapshot: Snapshot<i32>| snapshot.iter().map(|entry| entry.calls).collect::<Vec<_>>();
-        assert_eq!(calls(walk), [1, 2]);
-        assert_eq!(calls(list.snapshot().unwrap()), [1, 2, 11, 12]);
+        let calls = |snapshot: &Snapshot<'_, i32>| snapshot.iter().map(|entry| entry.calls).collect::<Vec<_>>();
+        assert_eq!((calls(&walk), walk.len()), (vec![1, 2], 2));
+        assert_eq!(calls(&list.snapshot()), [1, 2, 11, 12]);
     }
 
     /// DYN-30, DYN-31, N-1: the mask goes to the first registration of exactly this prefix.
@@ -118,13 +183,12 @@ mod tests {
     fn masks() {
         let list = List::new();
         assert!(!list.set_mask(b"x", 1));
-        list.add(None, ());
-        list.add(Some(b"x"), ());
-        list.add(Some(b"x"), ());
+        list.add(None, ()).unwrap();
+        list.add(Some(b"x"), ()).unwrap();
+        list.add(Some(b"x"), ()).unwrap();
         assert!(list.set_mask(b"x", 7) && !list.set_mask(b"y", 7) && !list.set_mask(b"", 7));
         let masks: Vec<_> = list
             .snapshot()
-            .unwrap()
             .iter()
             .map(|entry| entry.mask.load(Ordering::Relaxed))
             .collect();

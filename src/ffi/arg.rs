@@ -1,6 +1,7 @@
 //! The one place where raw pointers become safe types.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt::{self, Display};
 
 /// Stores `value` where `out` points, or nowhere when `out` is NULL.
 ///
@@ -49,10 +50,15 @@ pub(crate) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T
     }
 }
 
-/// An address as C's `%p` prints it.
-pub(crate) fn pointer<T>(address: *const T) -> String {
-    if address.is_null() {
-        return "(nil)".to_owned();
+/// An address that prints as C's `%p` does it.
+#[derive(Clone, Copy)]
+pub(crate) struct Pointer<T>(pub(crate) *const T);
+
+impl<T> Display for Pointer<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_null() {
+            return out.write_str("(nil)");
+        }
+        fmt::Pointer::fmt(&self.0, out)
     }
-    format!("{address:p}")
 }

@@ -375,7 +375,8 @@ fn callback_failed(one: One, inst: i32, error: Error) {
         revised: SINCE_6_0_5,
         debug: log::debug(Debug::Libpmda),
     };
-    said(|journal| report::callback_failed(journal, style, one.pmid, inst, error, log::errstr));
+    let text = |error| log::errstr(error).to_string();
+    said(|journal| report::callback_failed(journal, style, one.pmid, inst, error, text));
 }
 
 #[cold]

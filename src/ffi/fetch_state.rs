@@ -1,7 +1,6 @@
 //! What the fetch family keeps for an agent: its part of the private record behind `pmdaExt.e_ext`.
 
 use std::cell::UnsafeCell;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
 use super::lock::{Mutex, const_mutex};
@@ -47,11 +46,7 @@ pub(super) struct TablePlaces {
 /// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not examined yet. Since it is
 /// a number, and not a place in a list, the cache may change in any way between two steps.
 pub(super) struct Walk {
-    node: NonNull<Node>,
-}
-
-/// What `e_idp` points to while a cached domain is walked: it holds the domain and nothing else (INST-30).
-struct Node {
+    /// What `e_idp` points to while a cached domain is walked: it holds the domain and nothing else (INST-30).
     indom: UnsafeCell<pmdaIndom>,
     from: AtomicI64,
 }
@@ -63,16 +58,16 @@ impl Default for Walk {
             it_numinst: 0,
             it_set: std::ptr::null_mut(),
         };
-        let node = Box::leak(Box::new(Node {
+        Walk {
             indom: UnsafeCell::new(indom),
             from: AtomicI64::new(0),
-        }));
-        Walk { node: node.into() }
+        }
     }
 }
 
-// SAFETY: the node is never freed, since C may keep `e_idp`; its position is atomic, and the domain in it is written by
-// `begin` and read by whoever iterates over the same `pmdaExt`, which C does from one thread at a time.
+// SAFETY: the state of an agent stays where it is and is never freed, since C may keep `e_idp`. The position is atomic;
+// the domain is written by `begin` and read by whoever iterates over the same `pmdaExt`, which C does from one thread at
+// a time.
 unsafe impl Send for Walk {}
 // SAFETY: as above.
 unsafe impl Sync for Walk {}
@@ -80,31 +75,25 @@ unsafe impl Sync for Walk {}
 impl Walk {
     /// Starts at the lowest id of `indom`, and gives what `e_idp` is to point to.
     pub(super) fn begin(&self, indom: InDom) -> *mut pmdaIndom {
-        // SAFETY: the node lives for ever, and no reference to its domain exists.
-        let node = unsafe { self.node.as_ref() };
-        node.from.store(0, Ordering::Relaxed);
-        // SAFETY: as above; the write is to our own memory.
-        unsafe { (*node.indom.get()).it_indom = indom.0 };
-        node.indom.get()
+        self.from.store(0, Ordering::Relaxed);
+        // SAFETY: the write is to our own memory, and no reference to the domain exists.
+        unsafe { (*self.indom.get()).it_indom = indom.0 };
+        self.indom.get()
     }
 
     /// Whether `e_idp` says that a cached domain is being walked.
     pub(super) fn is_at(&self, idp: *const pmdaIndom) -> bool {
-        // SAFETY: the node lives for ever.
-        std::ptr::eq(unsafe { self.node.as_ref() }.indom.get(), idp)
+        std::ptr::eq(self.indom.get(), idp)
     }
 
     /// The lowest id that was not examined yet.
     pub(super) fn from(&self) -> i64 {
-        // SAFETY: the node lives for ever.
-        unsafe { self.node.as_ref() }.from.load(Ordering::Relaxed)
+        self.from.load(Ordering::Relaxed)
     }
 
     /// Everything up to `inst` was examined.
     pub(super) fn passed(&self, inst: i32) {
-        // SAFETY: the node lives for ever.
-        let node = unsafe { self.node.as_ref() };
-        node.from.store(i64::from(inst) + 1, Ordering::Relaxed);
+        self.from.store(i64::from(inst) + 1, Ordering::Relaxed);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
+use crate::log::Part::{Raw, Show};
 use crate::setup;
 
 /// The `pmdaExt` of an agent whose interface version exists; else says so in the name of `function` (INIT-47).
@@ -78,12 +79,12 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: *mut pmdaInterface, flags: c
                 (*dispatch).comm = comm.with_flags(comm.flags() | (flags as c_uint & 0xffff));
             }
             if log::debug(Debug::Libpmda) {
-                let shown = if SINCE_6_0_5 {
-                    log::hex(flags as c_uint)
+                let before = Raw(b"pmdaSetCommFlags: flags=");
+                if SINCE_6_0_5 {
+                    log::debug_parts(&[before, Show(&log::hex(flags as c_uint))]);
                 } else {
-                    format!("{flags:x}")
-                };
-                log::debug_line(format!("pmdaSetCommFlags: flags={shown}").as_bytes());
+                    log::debug_parts(&[before, Show(&format_args!("{flags:x}"))]);
+                }
             }
         }
     });
@@ -138,7 +139,7 @@ unsafe fn add_flags(ext: *mut pmdaExt, flags: c_uint) {
     // SAFETY: valid by the contract above.
     unsafe { (*ext).e_flags |= flags };
     if log::debug(Debug::Libpmda) {
-        log::debug_line(format!("pmdaExtSetFlags: flags={flags:x}").as_bytes());
+        log::debug_parts(&[Show(&format_args!("pmdaExtSetFlags: flags={flags:x}"))]);
     }
 }
 
@@ -151,8 +152,7 @@ unsafe fn attach(ext: *mut pmdaExt, data: *mut c_void) {
     if let Some(record) = unsafe { private::of(ext) } {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
-            let data = arg::pointer(data);
-            log::debug_line(format!("pmdaExtSetData: data={data}").as_bytes());
+            log::debug_parts(&[Raw(b"pmdaExtSetData: data="), Show(&arg::Pointer(data))]);
         }
     }
 }

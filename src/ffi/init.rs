@@ -1,8 +1,9 @@
 //! `pmdaInit`: the agent's tables are checked and stamped, its help opened, its metric lookup chosen.
 
 use std::ffi::{c_int, c_void};
+use std::fmt::Display;
 
-use super::arg;
+use super::arg::{self, Pointer};
 use super::describe::pmdaText;
 use super::fetch::pmdaFetch;
 use super::guard::guard;
@@ -12,7 +13,8 @@ use crate::error::Error;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::{Journal, Level};
+use crate::log::Part::{Raw, Show};
+use crate::log::{Growing, Level, Part};
 use crate::setup::{self, Mapping, Serials};
 
 /// `PMDA_EXT_FLAG_DIRECT`, `PMDA_EXT_FLAG_HASHED`.
@@ -47,8 +49,7 @@ pub unsafe extern "C" fn pmdaInit(
                 metrics,
                 nmetrics,
             };
-            if let Err(problem) = init(dispatch, &tables) {
-                log::notify(Level::Crit, &problem);
+            if let Err(Said) = init(dispatch, &tables) {
                 (*dispatch).status = Error::GENERIC.code();
             }
         }
@@ -63,9 +64,12 @@ struct Tables {
     nmetrics: c_int,
 }
 
+/// A failure that the log tells.
+struct Said;
+
 /// # Safety
 /// As `pmdaInit`; `dispatch` is not NULL.
-unsafe fn init(dispatch: *mut pmdaInterface, tables: &Tables) -> Result<(), Vec<u8>> {
+unsafe fn init(dispatch: *mut pmdaInterface, tables: &Tables) -> Result<(), Said> {
     // SAFETY: the contract above.
     unsafe {
         let ext = (*dispatch).ext;
@@ -89,51 +93,51 @@ unsafe fn init(dispatch: *mut pmdaInterface, tables: &Tables) -> Result<(), Vec<
 /// The name of the agent.
 ///
 /// # Safety
-/// `ext` is valid, and its name is NULL or a C string.
-unsafe fn name(ext: *const pmdaExt) -> Vec<u8> {
+/// `ext` is valid, and its name is NULL or a C string that stays unchanged for `'a`.
+unsafe fn name<'a>(ext: *const pmdaExt) -> &'a [u8] {
     // SAFETY: the contract above.
-    unsafe { arg::bytes((*ext).e_name) }.unwrap_or_default().to_vec()
+    unsafe { arg::bytes((*ext).e_name) }.unwrap_or_default()
 }
 
-/// `pmdaInit: PMDA NAME: TEXT`.
+/// Logs `pmdaInit: PMDA NAME: TEXT`: the set-up has failed.
 ///
 /// # Safety
 /// As [`name`].
-unsafe fn line(ext: *const pmdaExt, text: &str) -> Vec<u8> {
+unsafe fn failed(ext: *const pmdaExt, text: &dyn Display) -> Said {
     // SAFETY: the contract is the same.
-    [
-        b"pmdaInit: PMDA ",
-        unsafe { name(ext) }.as_slice(),
-        b": ",
-        text.as_bytes(),
-    ]
-    .concat()
+    let name = unsafe { name(ext) };
+    let parts = [Raw(b"pmdaInit: PMDA "), Raw(name), Raw(b": "), Show(text)];
+    log::notify_parts(Level::Crit, &parts);
+    Said
 }
 
 /// The checks in the C library's order (INIT-40).
 ///
 /// # Safety
 /// As `pmdaInit`; `dispatch` is not NULL.
-unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Tables) -> Result<(), Vec<u8>> {
+unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Tables) -> Result<(), Said> {
     // SAFETY: the contract above.
     unsafe {
         let (interface, domain) = ((*dispatch).comm.interface(), (*dispatch).domain);
         if !setup::supported(interface) {
-            let text = format!("pmdaInit: PMDA interface version {interface} not supported (domain={domain})");
-            return Err(text.into_bytes());
+            let text = format_args!("pmdaInit: PMDA interface version {interface} not supported (domain={domain})");
+            log::notify_parts(Level::Crit, &[Show(&text)]);
+            return Err(Said);
         }
         if ext.is_null() {
-            return Err(b"pmdaInit: need to call pmdaDaemon() or pmdaDSO() first".to_vec());
+            log::notify(Level::Crit, b"pmdaInit: need to call pmdaDaemon() or pmdaDSO() first");
+            return Err(Said);
         }
         let stock = (*dispatch)
             .fetch
             .is_some_and(|method| method as usize == pmdaFetch as *const () as usize);
         if stock && (*ext).e_fetchCallBack.is_none() {
-            return Err(line(ext, "using pmdaFetch() but fetch call back not set"));
+            return Err(failed(ext, &"using pmdaFetch() but fetch call back not set"));
         }
         for (what, count) in [("nmetrics", tables.nmetrics), ("nindoms", tables.nindoms)] {
             if count < 0 {
-                return Err(line(ext, &format!("{what} ({count}) should be non-negative")));
+                let text = format_args!("{what} ({count}) should be non-negative");
+                return Err(failed(ext, &text));
             }
         }
         let pairs: [(&str, *const c_void, c_int); 2] = [
@@ -142,11 +146,9 @@ unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Ta
         ];
         for (what, first, count) in pairs {
             if first.is_null() != (count == 0) {
-                let first = arg::pointer(first);
-                return Err(line(
-                    ext,
-                    &format!("{what} ({first}) not consistent with n{what} ({count})"),
-                ));
+                let first = Pointer(first);
+                let text = format_args!("{what} ({first}) not consistent with n{what} ({count})");
+                return Err(failed(ext, &text));
             }
         }
         Ok(())
@@ -157,7 +159,7 @@ unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Ta
 ///
 /// # Safety
 /// As `pmdaInit`, after [`check`].
-unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(), Vec<u8>> {
+unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(), Said> {
     // SAFETY: the tables are valid for reads and writes, and nobody else uses them during set-up: no C code runs here.
     let (indoms, metrics) = unsafe {
         (
@@ -189,18 +191,20 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
         }
         let Some(found) = serials.place(indom) else {
             let serial = indom.serial();
-            let text =
-                format!("Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{place}])");
+            let text = format_args!(
+                "Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{place}])"
+            );
             // SAFETY: the extension is valid.
-            return Err(unsafe { line(ext, &text) });
+            return Err(unsafe { failed(ext, &text) });
         };
         if trace {
-            let text = format!("{pmid}({place}) matched to indom {indom}({found})");
+            let text = format_args!("{pmid}({place}) matched to indom {indom}({found})");
             if SINCE_6_0_5 {
-                log::debug_line(format!("pmid {text}").as_bytes());
+                log::debug_parts(&[Raw(b"pmid "), Show(&text)]);
             } else {
                 // SAFETY: the extension is valid.
-                log::debug_line(&unsafe { line(ext, &format!("Metric {text}")) });
+                let name = unsafe { name(ext) };
+                log::debug_parts(&[Raw(b"pmdaInit: PMDA "), Raw(name), Raw(b": Metric "), Show(&text)]);
             }
         }
     }
@@ -214,22 +218,34 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
 unsafe fn open_help(dispatch: *const pmdaInterface, ext: *mut pmdaExt) {
     // SAFETY: the contract above; the path is NULL or a C string.
     unsafe {
+        let name = name(ext);
+        let warn = |text: &[Part<'_>]| {
+            let mut line = Growing::default();
+            line.add(&[Raw(b"pmdaInit: PMDA "), Raw(name), Raw(b": ")]);
+            line.add(text);
+            if let Some(line) = line.whole() {
+                log::notify(Level::Warning, &line);
+            }
+        };
         if let Some(path) = arg::bytes((*ext).e_helptext) {
             match help::open(path) {
                 Ok(handle) => (*ext).e_help = handle,
                 Err(error) => {
                     (*ext).e_help = error.code();
-                    let mut text = line(ext, "Unable to open help text file(s) from \"");
-                    text.extend_from_slice(path);
-                    text.extend_from_slice(format!("\": {}", log::errstr(error)).as_bytes());
-                    log::notify(Level::Warning, &text);
+                    let reason = log::errstr(error);
+                    warn(&[
+                        Raw(b"Unable to open help text file(s) from \""),
+                        Raw(path),
+                        Raw(b"\": "),
+                        Show(&reason),
+                    ]);
                 }
             }
         } else if (*dispatch)
             .text
             .is_some_and(|method| method as usize == pmdaText as *const () as usize)
         {
-            log::notify(Level::Warning, &line(ext, "No help text file specified for pmdaText"));
+            warn(&[Raw(b"No help text file specified for pmdaText")]);
         }
     }
 }
@@ -252,9 +268,9 @@ unsafe fn choose_lookup(ext: *mut pmdaExt, tables: &Tables) {
                 (*ext).e_direct = 0;
                 if (*ext).e_flags & DIRECT != 0 || log::debug(Debug::Libpmda) {
                     let pmid = MetricId(metrics[place].m_desc.pmid);
-                    let text = format!("Direct mapping for metrics disabled @ metrics[{place}] {pmid}");
-                    let text = [b"pmdaDirect: PMDA ", name(ext).as_slice(), b": ", text.as_bytes()].concat();
-                    log::notify(Level::Warning, &text);
+                    let text = format_args!("Direct mapping for metrics disabled @ metrics[{place}] {pmid}");
+                    let parts = [Raw(b"pmdaDirect: PMDA "), Raw(name(ext)), Raw(b": "), Show(&text)];
+                    log::notify_parts(Level::Warning, &parts);
                 }
             }
         }
@@ -285,29 +301,27 @@ unsafe fn summary(dispatch: *const pmdaInterface, ext: *const pmdaExt) {
     } else {
         "linear"
     };
-    let mut journal = Journal::new();
-    let mut say = |before: &str, since: &str, value: &[u8]| {
+    let say = |before: &str, since: &str, value: Part<'_>| {
         if SINCE_6_0_5 {
-            journal.debug([b"pmdaInit: ", since.as_bytes(), b" ", value].concat());
+            log::debug_parts(&[Raw(b"pmdaInit: "), Show(&since), Raw(b" "), value]);
         } else {
-            journal.notify(Level::Info, [before.as_bytes(), b"= ", value].concat());
+            log::notify_parts(Level::Info, &[Show(&before), Raw(b"= "), value]);
         }
     };
-    let hex = |flags: u32| {
+    let hex = |before: &str, since: &str, flags: u32| {
         if SINCE_6_0_5 {
-            log::hex(flags)
+            say(before, since, Show(&log::hex(flags)));
         } else {
-            format!("{flags:x}")
+            say(before, since, Show(&format_args!("{flags:x}")));
         }
     };
-    say("name        ", "name", &name);
-    say("domain      ", "domain", domain.to_string().as_bytes());
+    say("name        ", "name", Raw(name));
+    say("domain      ", "domain", Show(&domain));
     if comm != 0 {
-        say("comm flags  ", "comm flags", hex(comm).as_bytes());
+        hex("comm flags  ", "comm flags", comm);
     }
-    say("ext flags  ", "ext flags", hex(flags).as_bytes());
-    say("num metrics ", "num metrics", metrics.to_string().as_bytes());
-    say("num indom   ", "num indom", indoms.to_string().as_bytes());
-    say("metric map  ", "metric map", map.as_bytes());
-    log::flush(&mut journal);
+    hex("ext flags  ", "ext flags", flags);
+    say("num metrics ", "num metrics", Show(&metrics));
+    say("num indom   ", "num indom", Show(&indoms));
+    say("metric map  ", "metric map", Show(&map));
 }

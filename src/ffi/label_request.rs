@@ -14,7 +14,8 @@ use crate::ident::{InDom, MetricId};
 use crate::libpcp::labels as libpcp;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::Level;
+use crate::log::Part::{Raw, Show};
+use crate::log::{Growing, Level, Part};
 
 /// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`: not part of what is asked for.
 const MODIFIERS: c_int = 0xc0;
@@ -110,26 +111,35 @@ unsafe fn trace(kind: Kind, ident: u32, ext: *const pmdaExt) {
     }
     // SAFETY: as the contract above says.
     let (context, domain, name) = unsafe { ((*ext).e_context, (*ext).e_domain, (*ext).e_name) };
-    let what = match kind {
-        Kind::Context => format!("context {context}"),
+    let (metric, indom) = (MetricId(ident), InDom(ident));
+    let say = |what: &[Part<'_>]| {
+        let mut text = Growing::default();
+        text.push(b"pmdaLabel: ");
+        text.add(what);
+        text.push(b" labels request\n");
+        if let Some(text) = text.whole() {
+            log::trace(&text);
+        }
+    };
+    match kind {
+        Kind::Context => say(&[Raw(b"context "), Show(&context)]),
         Kind::Domain => {
             // SAFETY: NULL or a C string, as the contract above says.
             let name = unsafe { super::arg::bytes(name) }.unwrap_or(b"(null)");
-            format!("domain {domain} ({})", String::from_utf8_lossy(name))
+            say(&[Raw(b"domain "), Show(&domain), Raw(b" ("), Raw(name), Raw(b")")]);
         }
-        Kind::InDom => format!("InDom {}", InDom(ident)),
-        Kind::Cluster => {
-            let text = MetricId(ident).to_string();
-            // The text of PM_ID_NULL has no dot (L-1).
-            format!(
-                "cluster {}",
-                text.rsplit_once('.').map_or(text.as_str(), |(cluster, _)| cluster)
-            )
-        }
-        Kind::Item => format!("item {}", MetricId(ident)),
-        Kind::Instances => return,
-    };
-    log::trace(format!("pmdaLabel: {what} labels request\n").as_bytes());
+        Kind::InDom => say(&[Raw(b"InDom "), Show(&indom)]),
+        // The text of PM_ID_NULL has no dot (L-1).
+        Kind::Cluster if metric == MetricId::NULL => say(&[Raw(b"cluster "), Show(&metric)]),
+        Kind::Cluster => say(&[
+            Raw(b"cluster "),
+            Show(&metric.domain()),
+            Raw(b"."),
+            Show(&metric.cluster()),
+        ]),
+        Kind::Item => say(&[Raw(b"item "), Show(&metric)]),
+        Kind::Instances => {}
+    }
 }
 
 /// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19).
@@ -142,7 +152,8 @@ unsafe fn instances(indom: InDom, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt)
     // SAFETY: a valid extension, as the contract above says.
     let count = unsafe { iterate::__pmdaCntInst(indom.0, ext) };
     if log::debug(Debug::Labels) {
-        log::trace(format!("pmdaLabel: InDom {indom} {count} instance labels request\n").as_bytes());
+        let text = format_args!("pmdaLabel: InDom {indom} {count} instance labels request\n");
+        log::trace_parts(&[Show(&text)]);
     }
     let room = match usize::try_from(count) {
         Ok(room) if room > 0 => room,
@@ -224,7 +235,10 @@ impl Slots {
         if status < 0 {
             let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
             let reason = log::errstr(Error::os(status));
-            log::notify(level, format!("pmdaLabel: InDom {indom}[{inst}]: {reason}").as_bytes());
+            log::notify_parts(
+                level,
+                &[Show(&format_args!("pmdaLabel: InDom {indom}[{inst}]: {reason}"))],
+            );
         }
         // SAFETY: the slot is ours.
         unsafe {

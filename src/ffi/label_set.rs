@@ -1,6 +1,6 @@
 //! Label sets in C's memory: made, changed and freed in the blocks that libpcp expects (LABEL-3).
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
 use super::memory::{self, Block};
@@ -38,9 +38,11 @@ pub(super) unsafe fn add(slot: *mut *mut pmLabelSet, text: &[u8], flags: u8) -> 
         Text::Plain(set) if set.is_merged() && unsafe { is_empty(target) } => unsafe { replace(target, &set) },
         // SAFETY: the target is valid, as the contract above says.
         Text::Plain(set) => unsafe { merge(target, set.iter()) },
-        Text::Other(text) => {
-            let text = CString::new(text).map_err(|_| Error::INVAL)?;
-            let sets = libpcp::labels::parse(&text, flags)?;
+        Text::Other(mut text) => {
+            text.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+            text.push(0);
+            let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::INVAL)?;
+            let sets = libpcp::labels::parse(text, flags)?;
             // SAFETY: libpcp's set is NULL or valid and ours, and the target is valid as the contract above says.
             unsafe { take(slot, sets) }
         }
@@ -61,7 +63,7 @@ unsafe fn take(slot: *mut *mut pmLabelSet, sets: Sets) -> Result<c_int> {
             *slot = sets.into_raw();
             return Ok((**slot).nlabels);
         }
-        merge(*slot, libpcp::labels::list(sets.as_ptr()).into_iter())
+        merge(*slot, libpcp::labels::list(sets.as_ptr()))
     }
 }
 
@@ -71,7 +73,7 @@ unsafe fn take(slot: *mut *mut pmLabelSet, sets: Sets) -> Result<c_int> {
 /// `target` is a valid set whose blocks come from malloc.
 unsafe fn merge<'a>(target: *mut pmLabelSet, new: impl Iterator<Item = labels::Label<'a>>) -> Result<c_int> {
     // SAFETY: a valid set; the old labels are used only until it is changed.
-    let merged = labels::merge(unsafe { libpcp::labels::list(target) }.into_iter(), new)?;
+    let merged = labels::merge(unsafe { libpcp::labels::list(target) }, new)?;
     // SAFETY: a valid set, as the contract above says.
     unsafe { replace(target, &merged) }
 }

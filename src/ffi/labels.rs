@@ -8,6 +8,7 @@ use super::{label_request, label_set};
 use crate::error::Result;
 use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
+use crate::log::Part::{Raw, Show};
 
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
 const OPTIONAL: u8 = 0x80;
@@ -48,16 +49,21 @@ unsafe fn add(
     // SAFETY: as the contract above says; the text is used only during the call.
     let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     if log::debug(Debug::Labels) {
-        log::trace(&[caller.as_bytes(), b": ", text, b"\n"].concat());
+        log::trace_parts(&[Show(&caller), Raw(b": "), Raw(text), Raw(b"\n")]);
     }
     // SAFETY: as the contract above says.
     let added = unsafe { label_set::add(sets, text, flags) };
     if let Err(error) = added {
-        let reason = format!(" ({})", log::errstr(error));
-        log::notify(
-            Level::Err,
-            &[caller.as_bytes(), b": ", text, reason.as_bytes()].concat(),
-        );
+        let reason = log::errstr(error);
+        let parts = [
+            Show(&caller),
+            Raw(b": "),
+            Raw(text),
+            Raw(b" ("),
+            Show(&reason),
+            Raw(b")"),
+        ];
+        log::notify_parts(Level::Err, &parts);
     }
     added
 }

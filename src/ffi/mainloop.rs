@@ -193,7 +193,7 @@ pub(super) fn say_failure(channel: Channel, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
     }
-    for line in failure.lines(channel.0, log::errstr) {
+    for line in failure.lines(channel.0, |error| log::errstr(error).to_string()) {
         log::notify(Level::Err, line.as_bytes());
     }
 }

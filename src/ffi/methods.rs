@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::libpcp::attribute;
 use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
+use crate::log::Part::{Raw, Show};
 
 /// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive (FETCH-100).
 ///
@@ -93,14 +94,18 @@ pub unsafe extern "C" fn pmdaAttribute(
 ) -> c_int {
     guard(|| {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
+            let say = |text: Option<&[u8]>| match text {
+                Some(text) => {
+                    let head = format_args!("Attribute: ctx={ctx} ");
+                    log::notify_parts(Level::Info, &[Show(&head), Raw(text)]);
+                }
+                None => {
+                    let text = format_args!("Bad attr: ctx={ctx}, attr={attr}");
+                    log::notify_parts(Level::Err, &[Show(&text)]);
+                }
+            };
             // SAFETY: the contract is the same.
-            match unsafe { attribute::text(attr, value) } {
-                Some(text) => log::notify(
-                    Level::Info,
-                    &[format!("Attribute: ctx={ctx} ").as_bytes(), &text].concat(),
-                ),
-                None => log::notify(Level::Err, format!("Bad attr: ctx={ctx}, attr={attr}").as_bytes()),
-            }
+            unsafe { attribute::text(attr, value, say) };
         }
         Ok(())
     })

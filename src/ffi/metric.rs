@@ -10,7 +10,8 @@ use super::guard::guard;
 use super::types::{pmdaExt, pmdaIndom, pmdaMetric};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
-use crate::log::{Journal, Level};
+use crate::log::Level;
+use crate::log::Part::{Raw, Show};
 use crate::metrics::{self, Hashed, Method, Places, Table};
 
 /// `PMDA_EXT_FLAG_HASHED`.
@@ -300,18 +301,16 @@ pub(crate) unsafe fn rehash(ext: *mut pmdaExt, first: *mut pmdaMetric, count: c_
     let old = std::mem::replace(&mut *state.hash.lock(), built.unwrap_or_default());
     state.rehashed.fetch_add(1, Ordering::Release);
     drop(old);
-    let mut journal = Journal::new();
     if failed {
         // SAFETY: `ext` is valid, its name is NULL or a C string, and a table that was too large has a first entry.
         let (name, pmid) = unsafe { (arg::bytes((*ext).e_name), MetricId((*first).m_desc.pmid)) };
-        let name = String::from_utf8_lossy(name.unwrap_or_default()).into_owned();
-        let text = format!("pmdaRehash: PMDA {name}: Hashed mapping for metrics disabled @ metric[0] {pmid}");
-        journal.notify(Level::Warning, text);
+        let text = format_args!(": Hashed mapping for metrics disabled @ metric[0] {pmid}");
+        let parts = [Raw(b"pmdaRehash: PMDA "), Raw(name.unwrap_or_default()), Show(&text)];
+        log::notify_parts(Level::Warning, &parts);
     } else if log::debug(Debug::Libpmda) {
         // SAFETY: `ext` is valid, its name is NULL or a C string.
         let name = unsafe { arg::bytes((*ext).e_name) };
-        let name = String::from_utf8_lossy(name.unwrap_or_default()).into_owned();
-        journal.debug(format!("pmdaRehash: PMDA {name}: successful rebuild"));
+        let name = Raw(name.unwrap_or_default());
+        log::debug_parts(&[Raw(b"pmdaRehash: PMDA "), name, Raw(b": successful rebuild")]);
     }
-    log::flush(&mut journal);
 }

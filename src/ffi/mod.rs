@@ -15,6 +15,7 @@ mod context;
 mod describe;
 mod dispatch;
 mod dynamic;
+mod dynamic_table;
 mod event_block;
 mod events;
 mod fetch;

@@ -12,6 +12,7 @@ use super::fetch_state::FetchState;
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmdaExt, pmdaInterface};
 use crate::libpcp::log;
+use crate::log::Part::Show;
 
 /// Tells our records from whatever else `e_ext` might point to.
 const MAGIC: u32 = 0x706d_6461;
@@ -130,12 +131,12 @@ pub(crate) unsafe fn check_botch(ext: *const pmdaExt) {
         if !record.daemon || back.is_null() || ptr::eq((*back).ext, ext) {
             return;
         }
-        let text = format!(
+        let text = format_args!(
             "Botch: pmdaFetch: PMDA domain={} pmda={ext:p} extp={record:p} backpointer={back:p} \
              pmda-via-backpointer {:p} NOT EQUAL to pmda\n",
             (*ext).e_domain,
             (*back).ext
         );
-        log::trace(text.as_bytes());
+        log::trace_parts(&[Show(&text)]);
     }
 }

@@ -1,10 +1,12 @@
 //! What agents and pmcd ask pmdaroot for: the `pmdaRoot…` functions.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::fmt::Display;
 use std::os::fd::{AsRawFd, IntoRawFd};
 
 use super::arg;
 use super::guard::guard;
+use super::memory::Block;
 use super::root_pdu::{
     __pmdaDecodeRootPDUContainer, __pmdaDecodeRootPDUStart, __pmdaDecodeRootPDUStop, __pmdaRecvRootPDUContainer,
     __pmdaRecvRootPDUStart, __pmdaRecvRootPDUStop, __pmdaSendRootPDUContainer, __pmdaSendRootPDUStartReq,
@@ -16,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::libpcp::log::Debug;
 use crate::libpcp::{config, log};
 use crate::log::Level;
+use crate::log::Part::{Raw, Show};
 use crate::root::kind;
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 … ROOT-33). `path` NULL means the usual place.
@@ -33,8 +36,8 @@ pub unsafe extern "C" fn pmdaRootConnect(path: *const c_char) -> c_int {
         match unsafe { arg::bytes(path) } {
             Some(path) => connect(path),
             None => {
-                let mut path = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
-                path.extend_from_slice(b"/pmcd/root.socket");
+                let path = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
+                let path = crate::log::line(&[Raw(&path), Raw(b"/pmcd/root.socket")]).ok_or(Error::NOMEM)?;
                 connect(&path)
             }
         }
@@ -43,40 +46,35 @@ pub unsafe extern "C" fn pmdaRootConnect(path: *const c_char) -> c_int {
 
 fn connect(path: &[u8]) -> Result<c_int> {
     let debug = log::debug(Debug::Libpmda);
-    let say = |level, before: &str, after: &str| {
-        log::notify(
-            level,
-            &[b"pmdaRootConnect: ", before.as_bytes(), path, after.as_bytes()].concat(),
-        );
+    let say = |level, before: &[u8], after: &dyn Display| {
+        log::notify_parts(level, &[Raw(b"pmdaRootConnect: "), Raw(before), Raw(path), Show(after)]);
     };
+    let reason = |error: Error| log::os_text(-error.code());
     let server = socket::connect(path).map_err(|refused| match refused {
         Refused::Socket(error) => {
-            say(Level::Err, "cannot create socket ", &reason(error));
+            let why = reason(error);
+            say(Level::Err, b"cannot create socket ", &format_args!(": {why}"));
             error
         }
         Refused::Connect(error) => {
             if debug {
-                say(Level::Info, "cannot connect to ", &reason(error));
+                let why = reason(error);
+                say(Level::Info, b"cannot connect to ", &format_args!(": {why}"));
             }
             Error::os(1)
         }
     })?;
-    let info = receive_info(server.as_raw_fd())
-        .inspect_err(|error| say(Level::Err, "cannot verify ", &format!(" server{}", reason(*error))))?;
+    let info = receive_info(server.as_raw_fd()).inspect_err(|error| {
+        let why = reason(*error);
+        say(Level::Err, b"cannot verify ", &format_args!(" server: {why}"));
+    })?;
     let fd = server.into_raw_fd();
     if debug {
-        let text = format!(
-            " server fd={fd} version={} features=0x{:x}",
-            info.version, info.features
-        );
-        say(Level::Info, "", &text);
+        let (version, features) = (info.version, info.features);
+        let text = format_args!(" server fd={fd} version={version} features=0x{features:x}");
+        say(Level::Info, b"", &text);
     }
     Ok(fd)
-}
-
-/// What the operating system calls an error, as the end of a log line.
-fn reason(error: Error) -> String {
-    format!(": {}", log::os_text(-error.code()))
 }
 
 /// Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34).
@@ -92,28 +90,21 @@ pub extern "C" fn pmdaRootShutdown(fd: c_int) {
 
 /// An answer about a container: the structure of `pcp/pmdaroot.h`, and the bytes of it that arrived.
 struct Answer {
-    message: Box<__pmdaRootPDUContainer>,
+    message: Block<__pmdaRootPDUContainer>,
     length: c_int,
-}
-
-/// A buffer for a message.
-fn blank<T: Copy>() -> Box<T> {
-    const { assert!(!std::mem::needs_drop::<T>()) };
-    // SAFETY: the message types, which are all that this is used for, consist of numbers only.
-    Box::new(unsafe { std::mem::zeroed::<T>() })
 }
 
 /// Asks about a container (ROOT-35). Without a name the length is a process id, and no name is sent (ROOT-36, R-3).
 ///
 /// # Safety
 /// `name` is NULL or readable for `length` bytes or up to a NUL.
-unsafe fn ask(fd: c_int, request: c_int, reply: c_int, name: *const c_char, length: c_int) -> Result<Answer> {
+unsafe fn ask(fd: c_int, (request, reply): (c_int, c_int), name: *const c_char, length: c_int) -> Result<Answer> {
     if fd < 0 {
         return Err(Error::os(libc::ENOTCONN));
     }
     let (pid, length) = if name.is_null() { (length, 0) } else { (0, length) };
-    let mut message = blank::<__pmdaRootPDUContainer>();
-    let buffer = (&raw mut *message).cast::<c_void>();
+    let message = Block::<__pmdaRootPDUContainer>::zeroed(1)?;
+    let buffer = message.as_ptr().cast::<c_void>();
     // SAFETY: the caller's contract for the name; the buffer is ours and has this size.
     let length = unsafe {
         Error::check(__pmdaSendRootPDUContainer(fd, request, pid, name, length, 0))?;
@@ -130,11 +121,27 @@ unsafe fn ask(fd: c_int, request: c_int, reply: c_int, name: *const c_char, leng
 impl Answer {
     /// # Safety
     /// As `__pmdaDecodeRootPDUContainer` has it for its outputs.
-    unsafe fn decode(&mut self, pid: *mut c_int, name: *mut c_char, size: c_int) -> Result<c_int> {
-        let buffer = (&raw mut *self.message).cast::<c_void>();
+    unsafe fn decode(&self, pid: *mut c_int, name: *mut c_char, size: c_int) -> Result<c_int> {
+        let buffer = self.message.as_ptr().cast::<c_void>();
         // SAFETY: so many bytes of the buffer were received; the caller's contract for the rest.
         Error::check(unsafe { __pmdaDecodeRootPDUContainer(buffer, self.length, pid, name, size) })
     }
+}
+
+/// Asks for a text about a container (ROOT-35).
+///
+/// # Safety
+/// As `pmdaRootContainerHostName`.
+unsafe fn ask_text(
+    fd: c_int,
+    kinds: (c_int, c_int),
+    name: *const c_char,
+    namelen: c_int,
+    buffer: *mut c_char,
+    buflen: c_int,
+) -> Result<c_int> {
+    // SAFETY: the contract is the same.
+    unsafe { ask(fd, kinds, name, namelen)?.decode(std::ptr::null_mut(), buffer, buflen) }
 }
 
 /// Asks for the host name of a container (ROOT-35).
@@ -153,12 +160,9 @@ pub unsafe extern "C" fn pmdaRootContainerHostName(
     buffer: *mut c_char,
     buflen: c_int,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's contract.
-        unsafe {
-            ask(fd, kind::HOSTNAME_REQ, kind::HOSTNAME, name, namelen)?.decode(std::ptr::null_mut(), buffer, buflen)
-        }
-    })
+    let kinds = (kind::HOSTNAME_REQ, kind::HOSTNAME);
+    // SAFETY: the contract is the same.
+    guard(|| unsafe { ask_text(fd, kinds, name, namelen, buffer, buflen) })
 }
 
 /// Asks for the first process of a container (ROOT-35).
@@ -174,11 +178,8 @@ pub unsafe extern "C" fn pmdaRootContainerProcessID(fd: c_int, name: *const c_ch
         let mut pid = 0;
         // SAFETY: the caller's contract; the number is ours.
         unsafe {
-            ask(fd, kind::PROCESSID_REQ, kind::PROCESSID, name, namelen)?.decode(
-                &raw mut pid,
-                std::ptr::null_mut(),
-                0,
-            )?;
+            let kinds = (kind::PROCESSID_REQ, kind::PROCESSID);
+            ask(fd, kinds, name, namelen)?.decode(&raw mut pid, std::ptr::null_mut(), 0)?;
         }
         Ok(pid)
     })
@@ -199,12 +200,9 @@ pub unsafe extern "C" fn pmdaRootContainerCGroupName(
     buffer: *mut c_char,
     buflen: c_int,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's contract.
-        unsafe {
-            ask(fd, kind::CGROUPNAME_REQ, kind::CGROUPNAME, name, namelen)?.decode(std::ptr::null_mut(), buffer, buflen)
-        }
-    })
+    let kinds = (kind::CGROUPNAME_REQ, kind::CGROUPNAME);
+    // SAFETY: the contract is the same.
+    guard(|| unsafe { ask_text(fd, kinds, name, namelen, buffer, buflen) })
 }
 
 /// Has an agent started (ROOT-37). `args` is its command line.
@@ -229,8 +227,8 @@ pub unsafe extern "C" fn pmdaRootProcessStart(
     outfd: *mut c_int,
 ) -> c_int {
     guard(|| {
-        let mut message = blank::<__pmdaRootPDUStart>();
-        let buffer = (&raw mut *message).cast::<c_void>();
+        let message = Block::<__pmdaRootPDUStart>::zeroed(1)?;
+        let buffer = message.as_ptr().cast::<c_void>();
         let (mut process, mut descriptors) = (0, [-1; 2]);
         // SAFETY: the caller's contract for the texts; the buffer and the numbers are ours.
         unsafe {
@@ -254,8 +252,8 @@ pub unsafe extern "C" fn pmdaRootProcessStart(
                 0,
             ))
             .inspect_err(|_| {
-                close(message.infd);
-                close(message.outfd);
+                close((*message.as_ptr()).infd);
+                close((*message.as_ptr()).outfd);
             })?;
         }
         // SAFETY: the caller's contract.
@@ -281,8 +279,8 @@ fn close(descriptor: c_int) {
 
 /// Asks about the end of an agent and takes the answer apart: process and code.
 fn end(fd: c_int, pid: c_int, force: c_int) -> Result<(c_int, c_int)> {
-    let mut message = blank::<__pmdaRootPDUStop>();
-    let buffer = (&raw mut *message).cast::<c_void>();
+    let message = Block::<__pmdaRootPDUStop>::zeroed(1)?;
+    let buffer = message.as_ptr().cast::<c_void>();
     let (mut process, mut code) = (0, 0);
     // SAFETY: the buffer and the numbers are ours, and the buffer has this size.
     unsafe {

@@ -64,7 +64,7 @@ unsafe fn message<'a>(buffer: *const c_void, length: c_int) -> &'a [u8] {
 /// Sends the introduction of a server (ROOT-20).
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
-    guard(|| socket::send(fd, &root::info(features, status)))
+    guard(|| socket::send(fd, &root::info(features, status)?))
 }
 
 /// Receives the introduction of a server (ROOT-12).
@@ -301,7 +301,7 @@ pub extern "C" fn __pmdaSendRootPDUStop(
     force: c_int,
     status: c_int,
 ) -> c_int {
-    guard(|| socket::send(fd, &root::stop(r#type, pid, code, force, status)))
+    guard(|| socket::send(fd, &root::stop(r#type, pid, code, force, status)?))
 }
 
 /// Receives a message about the end of an agent into `buf` (ROOT-12).

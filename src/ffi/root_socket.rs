@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{config, log};
 use crate::log::Level;
+use crate::log::Part::Show;
 
 /// What a failed send gives: plain -1, and errno says why (ROOT-10, R-9).
 const FAILED: Error = Error::os(1);
@@ -120,23 +121,24 @@ pub(super) unsafe fn receive_with<'a>(
     .inspect_err(|error| {
         let errno = -error.code();
         let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
-        log::notify(level, format!("recvmsg: {errno} {}", log::os_text(errno)).as_bytes());
+        let reason = log::os_text(errno);
+        log::notify_parts(level, &[Show(&format_args!("recvmsg: {errno} {reason}"))]);
     })?;
     // SAFETY: recvmsg has filled the header in, and `control` is alive.
     let descriptors = unsafe { descriptors(&header) };
     let whole = header.msg_flags & libc::MSG_CTRUNC == 0;
-    let pair = descriptors.try_into().ok().filter(|_| whole);
+    let pair = descriptors.filter(|_| whole);
     // SAFETY: the kernel has filled so many bytes, which are not more than `size`.
     let message = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), received) };
     Ok((message, pair))
 }
 
-/// The descriptors that came with a message.
+/// The two descriptors that came with a message; others, and two of more, are closed.
 ///
 /// # Safety
 /// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the descriptors yet.
-unsafe fn descriptors(header: &libc::msghdr) -> Vec<OwnedFd> {
-    let mut found = Vec::new();
+unsafe fn descriptors(header: &libc::msghdr) -> Option<[OwnedFd; 2]> {
+    let (mut found, mut count) = ([None, None], 0);
     // SAFETY: the header is as recvmsg left it, so the macros walk within what the kernel has written.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
@@ -148,17 +150,24 @@ unsafe fn descriptors(header: &libc::msghdr) -> Vec<OwnedFd> {
             for place in 0..bytes / size_of::<RawFd>() {
                 let mut descriptor: RawFd = -1;
                 // SAFETY: the data of this header holds so many descriptors; each is new and owned by nobody yet.
-                found.push(unsafe {
+                let descriptor = unsafe {
                     let from = libc::CMSG_DATA(next).add(place * size_of::<RawFd>());
                     ptr::copy_nonoverlapping(from, (&raw mut descriptor).cast::<u8>(), size_of::<RawFd>());
                     OwnedFd::from_raw_fd(descriptor)
-                });
+                };
+                if let Some(free) = found.get_mut(count) {
+                    *free = Some(descriptor);
+                }
+                count += 1;
             }
         }
         // SAFETY: as above.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
-    found
+    match found {
+        [Some(from), Some(to)] if count == 2 => Some([from, to]),
+        _ => None,
+    }
 }
 
 /// The size of a buffer that there is.

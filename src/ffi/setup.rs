@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::libpcp::version::{PMAPI, free_result_values};
 use crate::libpcp::{config, log};
 use crate::log::Level;
+use crate::log::Part::{Raw, Show};
 use crate::setup;
 
 /// `PMDA_EXT_SETUPDONE`.
@@ -49,20 +50,19 @@ pub unsafe extern "C" fn pmdaDaemon(
     logfile: *const c_char,
     helptext: *const c_char,
 ) {
+    let request = Request {
+        interface,
+        name,
+        logfile,
+        helptext,
+        daemon: true,
+    };
     guard(|| {
-        if dispatch.is_null() {
-            return;
-        }
-        let request = Request {
-            interface,
-            name,
-            logfile,
-            helptext,
-            daemon: true,
-        };
-        // SAFETY: not NULL; the rest is the contract above.
+        // SAFETY: the contract above.
         unsafe {
-            (*dispatch).domain = domain;
+            if !dispatch.is_null() {
+                (*dispatch).domain = domain;
+            }
             if set_up(dispatch, &request) {
                 config::below_pmapi();
             }
@@ -83,18 +83,15 @@ pub unsafe extern "C" fn pmdaDSO(
     name: *mut c_char,
     helptext: *mut c_char,
 ) {
+    let request = Request {
+        interface,
+        name,
+        logfile: ptr::null(),
+        helptext,
+        daemon: false,
+    };
     guard(|| {
-        if dispatch.is_null() {
-            return;
-        }
-        let request = Request {
-            interface,
-            name,
-            logfile: ptr::null(),
-            helptext,
-            daemon: false,
-        };
-        // SAFETY: not NULL; the rest is the contract above.
+        // SAFETY: the contract above.
         unsafe { set_up(dispatch, &request) };
     });
 }
@@ -102,21 +99,20 @@ pub unsafe extern "C" fn pmdaDSO(
 /// Whether the agent was set up (INIT-10 … INIT-13).
 ///
 /// # Safety
-/// `dispatch` is valid for writes of what the interface version defines; strings as for `pmdaDaemon`.
+/// As for `pmdaDaemon`.
 unsafe fn set_up(dispatch: *mut pmdaInterface, request: &Request) -> bool {
+    if dispatch.is_null() {
+        return false;
+    }
     // SAFETY: the contract above; methods beyond the interface version are not touched (INIT-1).
     unsafe {
         let name = arg::bytes(request.name).unwrap_or_default();
         let version = u32::try_from(request.interface).unwrap_or(u32::MAX);
         if !setup::supported(version) {
             let domain = (*dispatch).domain;
-            let mut text = b"__pmdaSetup: ".to_vec();
-            text.extend_from_slice(name);
             let version = request.interface;
-            text.extend_from_slice(
-                format!(" PMDA: interface version {version} not supported (domain={domain})").as_bytes(),
-            );
-            log::notify(Level::Crit, &text);
+            let rest = format_args!(" PMDA: interface version {version} not supported (domain={domain})");
+            log::notify_parts(Level::Crit, &[Raw(b"__pmdaSetup: "), Raw(name), Show(&rest)]);
             (*dispatch).status = Error::GENERIC.code();
             return false;
         }
@@ -130,8 +126,8 @@ unsafe fn set_up(dispatch: *mut pmdaInterface, request: &Request) -> bool {
                 true
             }
             Err(_) => {
-                let text = [name, b": Unable to allocate memory for pmdaExt"].concat();
-                log::notify(Level::Err, &text);
+                let parts = [Raw(name), Raw(b": Unable to allocate memory for pmdaExt")];
+                log::notify_parts(Level::Err, &parts);
                 (*dispatch).status = Error::GENERIC.code();
                 false
             }
@@ -144,12 +140,18 @@ unsafe fn set_up(dispatch: *mut pmdaInterface, request: &Request) -> bool {
 /// # Safety
 /// `dispatch` is valid; strings as for `pmdaDaemon`.
 unsafe fn extension(dispatch: *mut pmdaInterface, request: &Request) -> Result<*mut pmdaExt> {
+    const { assert!(align_of::<Private>() <= 2 * align_of::<usize>()) };
+    // SAFETY: the contract above.
+    let (logfile, helptext) = unsafe { (copy(request.logfile)?, copy(request.helptext)?) };
+    let record = Block::<Private>::zeroed(1)?;
+    let private = Private::new(dispatch, request.daemon);
     let block = Block::<pmdaExt>::zeroed(1)?;
     let ext = block.as_ptr();
-    // SAFETY: the block is new, zeroed and of the right size; zero is a valid value of each field.
+    // SAFETY: the blocks are new, of the right size and alignment; zero is a valid value of each field of a `pmdaExt`.
     unsafe {
-        (*ext).e_logfile = copy(request.logfile)?;
-        (*ext).e_helptext = copy(request.helptext)?;
+        record.as_ptr().write(private);
+        (*ext).e_logfile = logfile.map_or(ptr::null(), |text| text.into_raw().cast_const());
+        (*ext).e_helptext = helptext.map_or(ptr::null(), |text| text.into_raw().cast_const());
         (*ext).e_name = request.name;
         (*ext).e_infd = -1;
         (*ext).e_outfd = -1;
@@ -161,21 +163,18 @@ unsafe fn extension(dispatch: *mut pmdaInterface, request: &Request) -> Result<*
         (*ext).e_io = IO_UNKNOWN;
         (*ext).e_flags = SETUP_DONE;
         (*ext).e_resultCallBack = Some(free_result_values);
-        (*ext).e_ext = Box::into_raw(Box::new(Private::new(dispatch, request.daemon))).cast();
+        (*ext).e_ext = record.into_raw().cast();
     }
     Ok(block.into_raw())
 }
 
-/// A copy of a string from malloc; NULL stays NULL.
+/// A copy of a string from malloc; `None` for NULL.
 ///
 /// # Safety
 /// `text` is NULL or a C string.
-unsafe fn copy(text: *const c_char) -> Result<*const c_char> {
+unsafe fn copy(text: *const c_char) -> Result<Option<Block<c_char>>> {
     // SAFETY: the contract is the same.
-    match unsafe { arg::bytes(text) } {
-        Some(text) => Ok(memory::string(text)?.into_raw()),
-        None => Ok(ptr::null()),
-    }
+    unsafe { arg::bytes(text) }.map(memory::string).transpose()
 }
 
 /// Puts the stock methods of the interface version into the table, and touches nothing beyond them (INIT-1).

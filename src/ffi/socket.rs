@@ -18,7 +18,7 @@ pub(super) struct Failure {
 
 /// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end with.
 fn reason(error: &io::Error) -> String {
-    log::errstr_of(-error.raw_os_error().unwrap_or(0))
+    log::errstr_of(-error.raw_os_error().unwrap_or(0)).to_string()
 }
 
 /// The result of a system call that gives -1 on failure.
@@ -93,7 +93,7 @@ pub(super) fn service_port(name: &CStr) -> Result<c_int, String> {
         let entry = libc::getservbyname(name.as_ptr(), ptr::null());
         match entry.as_ref() {
             Some(entry) => Ok(entry.s_port),
-            None => Err(log::os_text(io::Error::last_os_error().raw_os_error().unwrap_or(0))),
+            None => Err(log::os_text(io::Error::last_os_error().raw_os_error().unwrap_or(0)).to_string()),
         }
     }
 }

@@ -197,7 +197,8 @@ unsafe fn places<'t>(table: *mut *mut __pmnsNode, size: c_int) -> &'t mut [Optio
 /// Counts the names of a tree.
 ///
 /// # Returns
-/// The number; 0 for NULL. A node with an identifier counts once and hides what is below it.
+/// The number; 0 for NULL; a negative code when there is no memory. A node with an identifier counts once and hides what
+/// is below it.
 ///
 /// # Safety
 /// `tree` is NULL or a tree.
@@ -205,8 +206,8 @@ unsafe fn places<'t>(table: *mut *mut __pmnsNode, size: c_int) -> &'t mut [Optio
 pub unsafe extern "C" fn pmdaTreeSize(tree: *mut pmdaNameSpace) -> c_int {
     guard(|| {
         // SAFETY: a tree, as the contract above says.
-        let names = unsafe { root(tree) }.map_or(0, namespace::size);
-        c_int::try_from(names).unwrap_or(c_int::MAX)
+        let names = unsafe { root(tree) }.map_or(Ok(0), namespace::size)?;
+        Ok(c_int::try_from(names).unwrap_or(c_int::MAX))
     })
 }
 

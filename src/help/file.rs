@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::{Database, RECORD, entry_count, size_of_index};
 use crate::error::{Error, Result};
-use crate::log::Journal;
+use crate::log::{self, Journal, Part};
 
 /// No such device, `-ENODEV`: what mapping a directory gives, hence the code for a directory in the place of NAME.pag.
 const NO_DEVICE: Error = Error::os(19);
@@ -19,7 +19,7 @@ impl Database {
     /// Opens NAME.dir and NAME.pag; the suffixes are appended to `name` as it is. The files are closed again.
     ///
     /// # Errors
-    /// `-errno` of opening or reading, and what [`Database::new`] gives; NAME.dir is judged first (HELP-20).
+    /// `-errno` of opening or reading, `-ENOMEM`, and what [`Database::new`] gives; NAME.dir is judged first (HELP-20).
     pub fn open(name: &[u8], journal: &mut Journal) -> Result<Database> {
         let index = read_index(name)?;
         let pages = read_pages(name)?;
@@ -28,7 +28,7 @@ impl Database {
 }
 
 fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
-    let path = [name, suffix].concat();
+    let path = log::line(&[Part::Raw(name), Part::Raw(suffix)]).ok_or(Error::NOMEM)?;
     Ok(File::open(Path::new(OsStr::from_bytes(&path)))?)
 }
 

@@ -9,11 +9,13 @@
 mod file;
 mod slots;
 
+use std::fmt::Display;
+
 use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
-use crate::log::{Journal, Level};
+use crate::log::{Growing, Journal, Level};
 
 pub use slots::Slots;
 
@@ -95,8 +97,8 @@ impl Database {
                 last: texts,
             });
         }
-        if let Some((number, key)) = bad {
-            journal.notify(Level::Warning, bad_entry(name, number, key));
+        if let Some(text) = bad.and_then(|(number, key)| bad_entry(name, number, key)) {
+            journal.notify(Level::Warning, text);
         }
         Ok(Database { index, pages, hits })
     }
@@ -181,16 +183,20 @@ fn page_size(image: &[u8]) -> Result<u32> {
     }
 }
 
-fn bad_entry(name: &[u8], number: u32, key: u32) -> Vec<u8> {
-    let what = if key & INDOM_FLAG == 0 {
-        format!("metric {}", MetricId(key))
+fn bad_entry(name: &[u8], number: u32, key: u32) -> Option<Vec<u8>> {
+    let (metric, indom) = (MetricId(key), InDom(key & !INDOM_FLAG));
+    let (what, which): (_, &dyn Display) = if key & INDOM_FLAG == 0 {
+        ("metric", &metric)
     } else {
-        format!("instance domain {}", InDom(key & !INDOM_FLAG))
+        ("instance domain", &indom)
     };
-    let mut text = b"pmdaOpenHelp: ".to_vec();
-    text.extend_from_slice(name);
-    text.extend_from_slice(format!(".dir: entry {number} ({what}) points outside the help text").as_bytes());
-    text
+    let mut text = Growing::default();
+    text.push(b"pmdaOpenHelp: ");
+    text.push(name);
+    text.show(format_args!(
+        ".dir: entry {number} ({what} {which}) points outside the help text"
+    ));
+    text.whole()
 }
 
 #[cfg(test)]

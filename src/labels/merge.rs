@@ -10,14 +10,16 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `-E2BIG` when there would be more than 255 labels (L-5) or more than 65531 bytes of text (LABEL-31); `-EINVAL`
-/// when a name does not fit its field.
+/// when a name does not fit its field; `-ENOMEM`.
 pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<Set> {
-    let mut labels: Vec<Label<'a>> = Vec::with_capacity(4);
-    labels.extend(new);
-    labels.extend(old);
-    // A stable sort: new ones stay in front of old ones of the same name.
-    labels.sort_by(|left, right| left.name.cmp(right.name));
-    labels.dedup_by(|later, earlier| later.name == earlier.name);
+    let mut labels = Vec::new();
+    for (rank, label) in new.chain(old).enumerate() {
+        labels.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        labels.push((rank, label));
+    }
+    // By rank new ones stay in front of old ones of the same name. A stable sort would need memory.
+    labels.sort_unstable_by(|left, right| (left.1.name, left.0).cmp(&(right.1.name, right.0)));
+    labels.dedup_by(|later, earlier| later.1.name == earlier.1.name);
     if labels.len() > MAX_LABELS {
         return Err(TOO_BIG);
     }
@@ -25,15 +27,16 @@ pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item =
 }
 
 /// Writes the JSON text and notes where everything stands.
-fn write(labels: &[Label<'_>]) -> Result<Set> {
+fn write(labels: &[(usize, Label<'_>)]) -> Result<Set> {
     let size = 2 + labels
         .iter()
-        .map(|label| label.name.len() + label.value.len() + 4)
+        .map(|(_, label)| label.name.len() + label.value.len() + 4)
         .sum::<usize>();
-    let mut json = Vec::with_capacity(size);
-    let mut places = Vec::with_capacity(labels.len());
+    let (mut json, mut places) = (Vec::new(), Vec::new());
+    json.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
+    places.try_reserve_exact(labels.len()).map_err(|_| Error::NOMEM)?;
     json.push(b'{');
-    for label in labels {
+    for (_, label) in labels {
         if json.len() > 1 {
             json.push(b',');
         }

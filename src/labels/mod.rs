@@ -8,6 +8,7 @@
 
 mod merge;
 mod parse;
+mod plain;
 
 pub use merge::merge;
 pub use parse::{Text, parse};
@@ -24,6 +25,8 @@ pub const MAX_TEXT: usize = 65534;
 pub const MAX_MERGED: usize = 65531;
 /// The longest name of a label.
 pub const MAX_NAME: usize = 254;
+/// Deeper texts are refused: libpcp loses tokens of them without a word (L-8).
+const MAX_DEPTH: usize = 60;
 
 /// Where the name and the value of a label stand in the JSON text of its set (LABEL-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,11 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{MAX_LABELS, MAX_NAME, MAX_TEXT, Place, Set, TOO_BIG};
+use super::{MAX_DEPTH, MAX_TEXT, Set, TOO_BIG, plain};
 use crate::error::{Error, Result};
-
-/// Deeper texts are refused: libpcp loses tokens of them without a word (L-8).
-const MAX_DEPTH: u32 = 60;
 
 /// A text as the parser sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,202 +22,28 @@ pub enum Text {
 ///
 /// # Errors
 /// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond repair: more than 60 levels
-/// (L-8), and lists in lists in a text that is not plain (L-7).
+/// (L-8), and lists in lists in a text that is not plain (L-7); `-ENOMEM`.
 pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
     if text.len() >= MAX_TEXT {
         return Err(TOO_BIG);
     }
-    let mut reader = Reader {
-        text,
-        at: 0,
-        json: Vec::with_capacity(text.len()),
-    };
-    match reader.object(flags, leading_letter) {
-        Some(labels) => Ok(Text::Plain(Set {
-            json: reader.json,
-            labels,
-        })),
+    match plain::read(text, flags, leading_letter)? {
+        Some(set) => Ok(Text::Plain(set)),
         None => other(text).map(Text::Other),
     }
 }
 
-/// A strict reader of plain texts: `None` means "not plain", whatever the reason. What it has read is in `json`.
-struct Reader<'a> {
-    text: &'a [u8],
-    at: usize,
-    json: Vec<u8>,
-}
-
-impl Reader<'_> {
-    fn object(&mut self, flags: u8, leading_letter: bool) -> Option<Vec<Place>> {
-        let mut labels = Vec::new();
-        self.token(b'{')?;
-        if self.peek() != Some(b'}') {
-            loop {
-                labels.push(self.member(flags, leading_letter)?);
-                if self.peek() != Some(b',') {
-                    break;
-                }
-                self.token(b',')?;
-            }
-        }
-        self.token(b'}')?;
-        if self.peek().is_some() || labels.len() > MAX_LABELS {
-            return None;
-        }
-        self.sort(&mut labels)?;
-        if labels.is_empty() {
-            self.json.clear();
-        }
-        Some(labels)
-    }
-
-    /// Sorts by name; equal names are not plain.
-    fn sort(&self, labels: &mut [Place]) -> Option<()> {
-        labels.sort_unstable_by(|left, right| left.name(&self.json).cmp(&right.name(&self.json)));
-        let mut pairs = labels.windows(2);
-        let different = pairs.all(|pair| pair[0].name(&self.json) != pair[1].name(&self.json));
-        different.then_some(())
-    }
-
-    fn member(&mut self, flags: u8, leading_letter: bool) -> Option<Place> {
-        self.peek();
-        let name = self.json.len() + 1;
-        self.string()?;
-        let name_len = self.json.len() - 1 - name;
-        if !legal(&self.json[name..name + name_len], leading_letter) {
-            return None;
-        }
-        self.token(b':')?;
-        self.peek();
-        let value = self.json.len();
-        self.value(0)?;
-        Some(Place {
-            name: u16::try_from(name).ok()?,
-            name_len: u8::try_from(name_len).ok()?,
-            flags,
-            value: u16::try_from(value).ok()?,
-            value_len: u16::try_from(self.json.len() - value).ok()?,
-        })
-    }
-
-    fn value(&mut self, depth: u32) -> Option<()> {
-        match self.peek()? {
-            b'"' => self.string(),
-            b'-' | b'0'..=b'9' => self.number(),
-            b't' => self.word(b"true"),
-            b'f' => self.word(b"false"),
-            b'n' => self.word(b"null"),
-            b'[' => self.list(depth + 1),
-            _ => None,
-        }
-    }
-
-    fn list(&mut self, depth: u32) -> Option<()> {
-        if depth >= MAX_DEPTH {
-            return None;
-        }
-        self.token(b'[')?;
-        if self.peek() != Some(b']') {
-            loop {
-                self.value(depth)?;
-                if self.peek() != Some(b',') {
-                    break;
-                }
-                self.token(b',')?;
-            }
-        }
-        self.token(b']')
-    }
-
-    /// The next byte that is not white space.
-    fn peek(&mut self) -> Option<u8> {
-        loop {
-            let byte = *self.text.get(self.at)?;
-            if !is_space(byte) {
-                return Some(byte);
-            }
-            self.at += 1;
-        }
-    }
-
-    fn token(&mut self, byte: u8) -> Option<()> {
-        (self.peek() == Some(byte)).then(|| self.take(1))
-    }
-
-    /// Takes over `count` bytes as they are.
-    fn take(&mut self, count: usize) {
-        let end = self.at + count;
-        self.json.extend_from_slice(&self.text[self.at..end]);
-        self.at = end;
-    }
-
-    fn word(&mut self, word: &[u8]) -> Option<()> {
-        self.text[self.at..].starts_with(word).then(|| self.take(word.len()))
-    }
-
-    /// A string, escapes left as they are; bytes beyond ASCII pass (LABEL-33).
-    fn string(&mut self) -> Option<()> {
-        let rest = self.text[self.at..].strip_prefix(b"\"")?;
-        let mut length = 0;
-        loop {
-            match *rest.get(length)? {
-                b'"' => break,
-                b'\\' if b"\"\\/bfnrtu".contains(rest.get(length + 1)?) => length += 2,
-                b'\\' | ..=0x1f => return None,
-                _ => length += 1,
-            }
-        }
-        self.take(length + 2);
-        Some(())
-    }
-
-    fn number(&mut self) -> Option<()> {
-        let rest = &self.text[self.at..];
-        let digits = |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let mut length = usize::from(rest.first() == Some(&b'-'));
-        let whole = digits(length);
-        if whole == 0 || (whole > 1 && rest[length] == b'0') {
-            return None;
-        }
-        length += whole;
-        if rest.get(length) == Some(&b'.') {
-            let part = digits(length + 1);
-            if part == 0 {
-                return None;
-            }
-            length += 1 + part;
-        }
-        if matches!(rest.get(length), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(rest.get(length + 1), Some(b'+' | b'-')));
-            let power = digits((length + 1 + sign).min(rest.len()));
-            if power == 0 {
-                return None;
-            }
-            length += 1 + sign + power;
-        }
-        self.take(length);
-        Some(())
-    }
-}
-
-const fn is_space(byte: u8) -> bool {
+pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// Whether a label may have this name (LABEL-32).
-fn legal(name: &[u8], leading_letter: bool) -> bool {
-    let Some(first) = name.first() else { return false };
-    name.len() <= MAX_NAME
-        && (first.is_ascii_alphabetic() || !leading_letter)
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 /// Prepares a text for libpcp: takes out white space where it separates nothing, so that a wrong text stays as
 /// wrong as it is, and refuses what libpcp would get wrong without saying so.
 fn other(text: &[u8]) -> Result<Vec<u8>> {
-    let mut short: Vec<u8> = Vec::with_capacity(text.len());
-    let mut open: Vec<u8> = Vec::new();
+    // It never gets longer.
+    let mut short: Vec<u8> = Vec::new();
+    short.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
+    let (mut open, mut depth) = ([0; MAX_DEPTH], 0);
     let mut bytes = text.iter().copied().peekable();
     let mut space = false;
     while let Some(byte) = bytes.next() {
@@ -245,16 +68,13 @@ fn other(text: &[u8]) -> Result<Vec<u8>> {
                     }
                 }
             }
-            b'[' if open.last() == Some(&b'[') => return Err(Error::INVAL),
+            b'[' if depth > 0 && open[depth - 1] == b'[' => return Err(Error::INVAL),
+            b'[' | b'{' if depth == MAX_DEPTH => return Err(Error::INVAL),
             b'[' | b'{' => {
-                open.push(byte);
-                if open.len() > MAX_DEPTH as usize {
-                    return Err(Error::INVAL);
-                }
+                open[depth] = byte;
+                depth += 1;
             }
-            b']' | b'}' => {
-                open.pop();
-            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }

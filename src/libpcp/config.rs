@@ -3,8 +3,10 @@
 use std::ffi::CStr;
 
 use super::bindings as pcp;
+use crate::log;
 
-/// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none.
+/// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none, or there is no memory
+/// for it.
 pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
     // SAFETY: the name is a C string; libpcp returns NULL or a string that lives as long as the process.
     let value = unsafe { pcp::pmGetOptionalConfig(name.as_ptr()) };
@@ -12,7 +14,8 @@ pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
         return None;
     }
     // SAFETY: not NULL, hence a C string; it is copied before anybody can change the environment.
-    Some(unsafe { CStr::from_ptr(value) }.to_bytes().to_vec())
+    let value = unsafe { CStr::from_ptr(value) };
+    log::line(&[log::Part::Raw(value.to_bytes())])
 }
 
 /// Tells libpcp that this process is below the PMAPI: an agent, not a client (INIT-11).

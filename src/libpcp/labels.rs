@@ -56,7 +56,34 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
         (status, Sets::own(set, 1))
     };
     Error::check(status)?;
+    // SAFETY: NULL or a valid set, which is ours.
+    if unsafe { sets.first.as_ref().is_some_and(|set| !is_complete(set)) } {
+        return Err(Error::NOMEM);
+    }
     Ok(sets)
+}
+
+/// Whether all nested labels have their names: without memory libpcp leaves them out, and calls it a success.
+///
+/// # Safety
+/// The set is valid.
+unsafe fn is_complete(set: &pmLabelSet) -> bool {
+    if set.labels.is_null() || set.json.is_null() {
+        return true;
+    }
+    // SAFETY: the text has `jsonlen` bytes, the array `nlabels` elements, and the hash belongs to the set.
+    unsafe {
+        let json = std::slice::from_raw_parts(set.json.cast::<u8>(), set.jsonlen() as usize);
+        let labels = std::slice::from_raw_parts(set.labels, usize::try_from(set.nlabels).unwrap_or(0));
+        let hash = if set.compound() == 1 { set.hash } else { ptr::null_mut() };
+        labels.iter().all(|raw| {
+            let place = place(raw);
+            // An empty object counts as nested, and has no other name than its own.
+            let empty = place.value(json).is_some_and(|value| value.starts_with(b"{"));
+            let nested = u32::from(place.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
+            !nested || full_name(hash, place).is_some()
+        })
+    }
 }
 
 /// Adds the labels that are configured for the host (LABEL-26); returns 0 or 1, which says little (LABEL-27).
@@ -82,21 +109,22 @@ pub(crate) unsafe fn domain(domain: c_int, name: &CStr, set: *mut *mut pmLabelSe
 ///
 /// # Safety
 /// `set` is a valid label set that nobody changes during `'a`.
-pub(crate) unsafe fn list<'a>(set: *const pmLabelSet) -> Vec<Label<'a>> {
+pub(crate) unsafe fn list<'a>(set: *const pmLabelSet) -> impl Iterator<Item = Label<'a>> {
     // SAFETY: a valid set: the text has `jsonlen` bytes, the array `nlabels` elements.
     let (json, places, hash) = unsafe {
         let set = &*set;
         let count = usize::try_from(set.nlabels).unwrap_or(0);
         if count == 0 || set.json.is_null() || set.labels.is_null() {
-            return Vec::new();
+            (&[][..], &[][..], ptr::null_mut())
+        } else {
+            (
+                std::slice::from_raw_parts(set.json.cast::<u8>(), set.jsonlen() as usize),
+                std::slice::from_raw_parts(set.labels, count),
+                if set.compound() == 1 { set.hash } else { ptr::null_mut() },
+            )
         }
-        (
-            std::slice::from_raw_parts(set.json.cast::<u8>(), set.jsonlen() as usize),
-            std::slice::from_raw_parts(set.labels, count),
-            if set.compound() == 1 { set.hash } else { ptr::null_mut() },
-        )
     };
-    let label = |raw: &pcp::pmLabel| {
+    let label = move |raw: &'a pcp::pmLabel| {
         let place = place(raw);
         Some(Label {
             // SAFETY: the hash belongs to the set.
@@ -105,7 +133,7 @@ pub(crate) unsafe fn list<'a>(set: *const pmLabelSet) -> Vec<Label<'a>> {
             flags: place.flags,
         })
     };
-    places.iter().filter_map(label).collect()
+    places.iter().filter_map(label)
 }
 
 /// The dotted name of a nested label.

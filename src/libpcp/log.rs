@@ -1,12 +1,14 @@
 //! The way to libpcp's log, to stderr, and to the debug options.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt::{self, Display};
 use std::io::Write;
 
 use super::bindings as pcp;
 use super::version::SINCE_6_0_5;
 use crate::error::Error;
-use crate::log::{Journal, Level, Message};
+use crate::log::Part::{Raw, Show};
+use crate::log::{self, Growing, Journal, Level, Message, Part};
 
 /// A debug option of `-D`, read afresh each time: agents and `pmStore` change them while we run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +63,27 @@ pub(crate) fn notify(level: Level, text: &[u8]) {
     unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), line.as_ptr().cast::<c_char>()) };
 }
 
+/// [`notify`] of a text in pieces.
+pub(crate) fn notify_parts(level: Level, parts: &[Part<'_>]) {
+    if let Some(text) = log::line(parts) {
+        notify(level, &text);
+    }
+}
+
+/// [`trace`] of a text in pieces.
+pub(crate) fn trace_parts(parts: &[Part<'_>]) {
+    if let Some(text) = log::line(parts) {
+        trace(&text);
+    }
+}
+
+/// [`debug_line`] of a text in pieces.
+pub(crate) fn debug_parts(parts: &[Part<'_>]) {
+    if let Some(text) = log::line(parts) {
+        debug_line(&text);
+    }
+}
+
 /// Writes debug output to stderr as it is. It has no better place to report a failure to, so it ignores one.
 pub(crate) fn trace(text: &[u8]) {
     let _ = std::io::stderr().write_all(text);
@@ -72,18 +95,26 @@ pub(crate) fn debug_line(text: &[u8]) {
     if SINCE_6_0_5 {
         // SAFETY: the name is a C string that lives until somebody gives the process another one.
         let program = unsafe { CStr::from_ptr(pcp::pmGetProgname()) };
-        stamped(&[program.to_bytes(), b": ", text].concat());
+        stamped(&[Raw(program.to_bytes()), Raw(b": "), Raw(text)]);
     } else {
         notify(Level::Debug, text);
     }
 }
 
-/// A number as `%#x` prints it.
-pub(crate) fn hex(number: u32) -> String {
-    if number == 0 {
-        "0".to_owned()
-    } else {
-        format!("{number:#x}")
+/// A number that prints as `%#x` does it.
+pub(crate) fn hex(number: u32) -> Hex {
+    Hex(number)
+}
+
+/// See [`hex`].
+pub(crate) struct Hex(u32);
+
+impl Display for Hex {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => out.write_str("0"),
+            number => write!(out, "{number:#x}"),
+        }
     }
 }
 
@@ -107,20 +138,40 @@ fn write_out(journal: &mut Journal) {
     }
 }
 
+/// A short text that C has written, in no memory but its own.
+pub(crate) struct Brief([c_char; pcp::PM_MAXERRMSGLEN as usize]);
+
+impl Brief {
+    const fn new() -> Brief {
+        Brief([0; pcp::PM_MAXERRMSGLEN as usize])
+    }
+}
+
+impl Display for Brief {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.map(|byte| byte as u8);
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        for chunk in text.utf8_chunks() {
+            out.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                out.write_str("\u{fffd}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The text of an error code, as `pmErrStr` gives it.
-pub(crate) fn errstr(error: Error) -> String {
+pub(crate) fn errstr(error: Error) -> Brief {
     errstr_of(error.code())
 }
 
 /// The text of any code, also of those that are not errors.
-pub(crate) fn errstr_of(code: c_int) -> String {
-    let mut buffer = [0 as c_char; pcp::PM_MAXERRMSGLEN as usize];
-    // SAFETY: the buffer has the length that is passed along, and pmErrStr_r terminates what it writes.
-    let text = unsafe {
-        pcp::pmErrStr_r(code, buffer.as_mut_ptr(), buffer.len() as c_int);
-        CStr::from_ptr(buffer.as_ptr())
-    };
-    text.to_string_lossy().into_owned()
+pub(crate) fn errstr_of(code: c_int) -> Brief {
+    let mut text = Brief::new();
+    // SAFETY: the buffer has the length that is passed along.
+    unsafe { pcp::pmErrStr_r(code, text.0.as_mut_ptr(), text.0.len() as c_int) };
+    text
 }
 
 /// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written line by line under
@@ -144,23 +195,20 @@ pub(crate) unsafe fn open(program: *const c_char, file: *const c_char) {
 }
 
 /// What the operating system calls an error number, as `strerror` gives it.
-pub(crate) fn os_text(errno: i32) -> String {
-    let mut buffer = [0 as c_char; 256];
-    // SAFETY: the buffer has the length that is passed along, and strerror_r terminates what it writes.
-    let text = unsafe {
-        libc::strerror_r(errno, buffer.as_mut_ptr(), buffer.len());
-        CStr::from_ptr(buffer.as_ptr())
-    };
-    text.to_string_lossy().into_owned()
+pub(crate) fn os_text(errno: i32) -> Brief {
+    let mut text = Brief::new();
+    // SAFETY: the buffer has the length that is passed along.
+    unsafe { libc::strerror_r(errno, text.0.as_mut_ptr(), text.0.len()) };
+    text
 }
 
 /// A warning as PCP writes it since 6.0.5 beside the log: time with microseconds, severity, text (MAIN-31).
 pub(crate) fn warning(text: &str) {
-    stamped(format!("Warning: {text}").as_bytes());
+    stamped(&[Show(&format_args!("Warning: {text}"))]);
 }
 
 /// Writes a line to stderr behind the local time with microseconds.
-fn stamped(text: &[u8]) {
+fn stamped(text: &[Part<'_>]) {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let seconds = libc::time_t::try_from(since.as_secs()).unwrap_or(0);
@@ -178,6 +226,13 @@ fn stamped(text: &[u8]) {
         );
         CStr::from_ptr(stamp.as_ptr())
     };
-    let head = format!("[{}.{:06}] ", stamp.to_string_lossy(), since.subsec_micros());
-    trace(&[head.as_bytes(), text, b"\n"].concat());
+    let mut line = Growing::default();
+    line.push(b"[");
+    line.push(stamp.to_bytes());
+    line.show(format_args!(".{:06}] ", since.subsec_micros()));
+    line.add(text);
+    line.push(b"\n");
+    if let Some(line) = line.whole() {
+        trace(&line);
+    }
 }

@@ -127,20 +127,29 @@ pub fn leaves<'t, N: Node<'t>>(node: N, name: &[u8]) -> Result<Children> {
         return Ok(found);
     }
     // What stands before the names of the level being listed, and how much of it belongs to each level above.
-    let mut path = [name, b"."].concat();
-    let mut levels = vec![path.len()];
+    let (mut path, mut levels) = (Vec::new(), Vec::new());
+    extend(&mut path, &mut levels, name)?;
     for step in Walk::new(node.first(), |node: N| node.is_branch()) {
+        let step = step?;
         levels.truncate(step.depth + 1);
         path.truncate(levels.last().copied().unwrap_or(0));
         if step.node.is_branch() {
-            path.extend_from_slice(step.node.name());
-            path.push(b'.');
-            levels.push(path.len());
+            extend(&mut path, &mut levels, step.node.name())?;
         } else {
             found.push(&[&path, step.node.name()], false)?;
         }
     }
     Ok(found)
+}
+
+/// Adds a level to a path.
+fn extend(path: &mut Vec<u8>, levels: &mut Vec<usize>, name: &[u8]) -> Result<()> {
+    path.try_reserve(name.len() + 1).map_err(|_| Error::NOMEM)?;
+    levels.try_reserve(1).map_err(|_| Error::NOMEM)?;
+    path.extend_from_slice(name);
+    path.push(b'.');
+    levels.push(path.len());
+    Ok(())
 }
 
 /// The full names of `pmid` among the nodes chained to `head`, in the order of the chain (TREE-32).

@@ -11,6 +11,7 @@ mod model;
 
 pub use list::{Children, Names, children, leaves, names_of};
 
+use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
 /// The domain number whose item 0 marks the root of a dynamic subtree; the cluster then tells whose it is.
@@ -67,11 +68,16 @@ pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8]) -> Option<N> {
 }
 
 /// The number of names below `root`: a node with an identifier counts and hides what is below it (TREE-23).
-pub fn size<'t, N: Node<'t>>(root: N) -> usize {
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
     let named = |node: N| node.pmid() != MetricId::NULL;
-    Walk::new(Some(root), |node| !named(node))
-        .filter(|step| named(step.node))
-        .count()
+    let mut count = 0;
+    for step in Walk::new(Some(root), |node| !named(node)) {
+        count += usize::from(named(step?.node));
+    }
+    Ok(count)
 }
 
 /// The number of chains of a table for about `hint` names (TREE-20). Negative when the hint asks for a table that
@@ -99,17 +105,24 @@ pub fn chain(pmid: MetricId, chains: usize) -> Option<usize> {
 
 /// Fills the table from identifiers to names and sets the parents of all nodes (TREE-20). Later nodes go to the
 /// front of a chain; nodes without an identifier keep their link (N-2).
+///
+/// It needs no memory: the way back leads over the parents that were set on the way down.
 pub fn rebuild<'t, N: Link<'t>>(root: N, table: &mut [Option<N>]) {
     let chains = table.len();
-    for Step { node, parent, .. } in Walk::new(Some(root), |_| true) {
+    let mut at = Some((root, None));
+    while let Some((node, parent)) = at {
         node.set_parent(parent);
-        if node.pmid() == MetricId::NULL {
-            continue;
+        if node.pmid() != MetricId::NULL {
+            if let Some(head) = chain(node.pmid(), chains).and_then(|chain| table.get_mut(chain)) {
+                node.set_chained(*head);
+                *head = Some(node);
+            }
         }
-        if let Some(head) = chain(node.pmid(), chains).and_then(|chain| table.get_mut(chain)) {
-            node.set_chained(*head);
-            *head = Some(node);
-        }
+        at = match node.first() {
+            Some(below) => Some((below, Some(node))),
+            None => std::iter::successors(Some(node), |node| node.parent())
+                .find_map(|node| node.next().map(|next| (next, node.parent()))),
+        };
     }
 }
 
@@ -118,14 +131,12 @@ pub fn rebuild<'t, N: Link<'t>>(root: N, table: &mut [Option<N>]) {
 pub(crate) struct Step<N> {
     /// The node.
     pub(crate) node: N,
-    /// Where the walk came from; `None` at its start.
-    pub(crate) parent: Option<N>,
     /// Number of levels below the start.
     pub(crate) depth: usize,
 }
 
 /// Visits a node, its following siblings and what is below them: parents first, siblings in the order of the list.
-/// Its memory grows with the depth of the tree only.
+/// Its memory grows with the depth of the tree only; when there is none, the walk ends with `-ENOMEM`.
 pub(crate) struct Walk<N, D> {
     at: Option<Step<N>>,
     above: Vec<Step<N>>,
@@ -135,11 +146,7 @@ pub(crate) struct Walk<N, D> {
 impl<N: Copy, D: Fn(N) -> bool> Walk<N, D> {
     /// A walk that starts at `start` and goes below the nodes that `descend` allows.
     pub(crate) fn new(start: Option<N>, descend: D) -> Walk<N, D> {
-        let at = start.map(|node| Step {
-            node,
-            parent: None,
-            depth: 0,
-        });
+        let at = start.map(|node| Step { node, depth: 0 });
         Walk {
             at,
             above: Vec::new(),
@@ -162,10 +169,10 @@ impl<'t, N: Node<'t>, D: Fn(N) -> bool> Walk<N, D> {
 }
 
 impl<'t, N: Node<'t>, D: Fn(N) -> bool> Iterator for Walk<N, D> {
-    type Item = Step<N>;
+    type Item = Result<Step<N>>;
 
-    fn next(&mut self) -> Option<Step<N>> {
-        let step = self.at?;
+    fn next(&mut self) -> Option<Result<Step<N>>> {
+        let step = self.at.take()?;
         let below = if (self.descend)(step.node) {
             step.node.first()
         } else {
@@ -173,16 +180,18 @@ impl<'t, N: Node<'t>, D: Fn(N) -> bool> Iterator for Walk<N, D> {
         };
         self.at = match below {
             Some(node) => {
+                if self.above.try_reserve(1).is_err() {
+                    return Some(Err(Error::NOMEM));
+                }
                 self.above.push(step);
                 Some(Step {
                     node,
-                    parent: Some(step.node),
                     depth: step.depth + 1,
                 })
             }
             None => self.after(step),
         };
-        Some(step)
+        Some(Ok(step))
     }
 }
 
@@ -233,7 +242,7 @@ mod tests {
         assert_eq!(found("x.below"), None);
         assert_eq!(found("dyn.hidden"), Some(7));
         assert_eq!(found("derived.below"), None);
-        assert_eq!(size(tree.root()), 3);
+        assert_eq!(size(tree.root()), Ok(3));
     }
 
     /// N-14: neither deep nor broad trees need stack.
@@ -241,7 +250,7 @@ mod tests {
     fn deep_trees() {
         let name = vec!["n"; 200_000].join(".");
         let tree = Tree::of(&[(&name, 1)]);
-        assert_eq!(size(tree.root()), 1);
+        assert_eq!(size(tree.root()), Ok(1));
         assert!(lookup(tree.top(), name.as_bytes()).is_some());
         let mut table = [None; 1];
         rebuild(tree.root(), &mut table);
@@ -264,7 +273,7 @@ mod tests {
                 .iter()
                 .filter(|(name, _)| !listed.iter().any(|(above, _)| name.starts_with(&format!("{above}."))))
                 .collect();
-            prop_assert_eq!(size(tree.root()), visible.len());
+            prop_assert_eq!(size(tree.root()), Ok(visible.len()));
             for (name, pmid) in &visible {
                 prop_assert_eq!(lookup(tree.top(), name.as_bytes()).map(Node::pmid), Some(MetricId(*pmid)));
             }

@@ -214,7 +214,7 @@ mod tests {
     /// ROOT-12, ROOT-13, R-8: type before version before status before length.
     #[test]
     fn order_of_checks() {
-        let all = with(with(with(info(7, -9), 12, 3), 0, 1), 4, 25);
+        let all = with(with(with(info(7, -9).unwrap(), 12, 3), 0, 1), 4, 25);
         assert_eq!(Info::receive(&all[..23]), Err(Error::INVAL));
         assert_eq!(Info::receive(&all), Err(ESRCH));
         let all = with(all, 0, kind::INFO);
@@ -274,7 +274,7 @@ mod tests {
     /// ROOT-27: what is sent arrives.
     #[test]
     fn stop_round_trip() {
-        let message = stop(kind::STOP, 7, 256, 1, 0);
+        let message = stop(kind::STOP, 7, 256, 1, 0).unwrap();
         let expected = Stop {
             pid: 7,
             code: 256,

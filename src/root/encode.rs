@@ -8,13 +8,15 @@ use crate::error::{Error, Result};
 const E2BIG: Error = Error::os(7);
 
 /// A message of `size` zero bytes with a header. Sizes are far below 2^31.
-fn message(size: usize, kind: i32, status: i32) -> Vec<u8> {
-    let mut message = vec![0; size];
+fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
+    let mut message = Vec::new();
+    message.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
+    message.resize(size, 0);
     put(&mut message, at::KIND, kind);
     put(&mut message, at::LENGTH, i32::try_from(size).unwrap_or(i32::MAX));
     put(&mut message, at::STATUS, status);
     put(&mut message, at::VERSION, VERSION);
-    message
+    Ok(message)
 }
 
 fn put(message: &mut [u8], offset: usize, value: i32) {
@@ -26,23 +28,25 @@ fn put_text(message: &mut [u8], offset: usize, text: &[u8]) {
 }
 
 /// The server's introduction (ROOT-20).
-#[must_use]
-pub fn info(features: i32, status: i32) -> Vec<u8> {
-    let mut message = message(INFO_SIZE, kind::INFO, status);
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
+    let mut message = message(INFO_SIZE, kind::INFO, status)?;
     put(&mut message, at::FEATURES, features);
-    message
+    Ok(message)
 }
 
 /// A question or an answer about a container (ROOT-21). The field has `length` bytes: `name` and zeros.
 ///
 /// # Errors
-/// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field.
+/// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`.
 pub fn container(kind: i32, pid: i32, name: &[u8], length: i32, status: i32) -> Result<Vec<u8>> {
     let room = usize::try_from(length).map_err(|_| Error::INVAL)?;
     if room >= TEXT_ROOM {
         return Err(E2BIG);
     }
-    let mut message = message(CONTAINER_SIZE + room, kind, status);
+    let mut message = message(CONTAINER_SIZE + room, kind, status)?;
     put(&mut message, at::PID, pid);
     put(&mut message, at::CONTAINER_NAMELEN, length);
     put_text(&mut message, CONTAINER_SIZE, &name[..name.len().min(room)]);
@@ -61,14 +65,14 @@ fn positive(length: i32, room: usize) -> Result<usize> {
 /// Asks for an agent to be started (ROOT-23). `name` and `arguments` come with the lengths that are announced.
 ///
 /// # Errors
-/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field.
+/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field, `-ENOMEM`.
 pub fn start_request(ipc: i32, name: (&[u8], i32), arguments: (&[u8], i32)) -> Result<Vec<u8>> {
     if name.1 <= 0 || arguments.1 <= 0 {
         return Err(Error::INVAL);
     }
     let name_room = positive(name.1, AGENT_ROOM)?;
     let room = positive(arguments.1, TEXT_ROOM)?;
-    let mut message = message(START_SIZE + room, kind::START_REQ, 0);
+    let mut message = message(START_SIZE + room, kind::START_REQ, 0)?;
     put(&mut message, at::IPCTYPE, ipc);
     put(&mut message, at::NAMELEN, name.1);
     put(&mut message, at::ARGSLEN, arguments.1);
@@ -80,10 +84,10 @@ pub fn start_request(ipc: i32, name: (&[u8], i32), arguments: (&[u8], i32)) -> R
 /// An agent was started (ROOT-24); its descriptors travel beside the message.
 ///
 /// # Errors
-/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field.
+/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field, `-ENOMEM`.
 pub fn start_reply(pid: i32, name: &[u8], length: i32, status: i32) -> Result<Vec<u8>> {
     let room = positive(length, AGENT_ROOM)?;
-    let mut message = message(START_SIZE, kind::START, status);
+    let mut message = message(START_SIZE, kind::START, status)?;
     put(&mut message, at::PID, pid);
     put(&mut message, at::NAMELEN, length);
     put_text(&mut message, at::NAME, &name[..name.len().min(room)]);
@@ -91,13 +95,15 @@ pub fn start_reply(pid: i32, name: &[u8], length: i32, status: i32) -> Result<Ve
 }
 
 /// A question or an answer about the end of an agent (ROOT-27).
-#[must_use]
-pub fn stop(kind: i32, pid: i32, code: i32, force: i32, status: i32) -> Vec<u8> {
-    let mut message = message(STOP_SIZE, kind, status);
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn stop(kind: i32, pid: i32, code: i32, force: i32, status: i32) -> Result<Vec<u8>> {
+    let mut message = message(STOP_SIZE, kind, status)?;
     put(&mut message, at::PID, pid);
     put(&mut message, at::CODE, code);
     put(&mut message, at::FORCE, force);
-    message
+    Ok(message)
 }
 
 #[cfg(test)]
@@ -114,9 +120,9 @@ mod tests {
     /// ROOT-2, ROOT-4, ROOT-6, R-13: headers, lengths, zeros.
     #[test]
     fn layouts() {
-        assert_eq!(numbers(&info(7, -5)), [0x9000, 24, -5, 2, 7, 0]);
+        assert_eq!(numbers(&info(7, -5).unwrap()), [0x9000, 24, -5, 2, 7, 0]);
         assert_eq!(
-            numbers(&stop(kind::STOP_REQ, -1, 3, 1, 0)),
+            numbers(&stop(kind::STOP_REQ, -1, 3, 1, 0).unwrap()),
             [0x9009, 32, 0, 2, -1, 3, 1, 0]
         );
         let message = container(kind::HOSTNAME, 9, b"abcdefgh", 4, 0).expect("short");

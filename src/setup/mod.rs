@@ -39,11 +39,13 @@ pub const fn stamp_indom_of_metric(indom: InDom, domain: u32) -> InDom {
 ///
 /// Nearly all tables are in ascending order, and nearly all metrics name the domain of the metric before, the one behind
 /// it, or the one whose serial is its place. An index would cost more than all the rest when a few metrics meet thousands
-/// of domains, so only tables in another order get one.
+/// of domains, so only tables in another order get one,
+/// if there is memory for it.
 #[derive(Debug)]
 pub struct Serials<F> {
     serial_at: F,
     len: usize,
+    ascending: bool,
     /// Where the last metric's domain was.
     last: usize,
     index: Option<HashMap<u32, usize, FixedState>>,
@@ -54,16 +56,20 @@ impl<F: Fn(usize) -> u32> Serials<F> {
     /// several equal ones the first counts.
     #[must_use]
     pub fn new(len: usize, ascending: bool, serial_at: F) -> Serials<F> {
-        let index = (!ascending).then(|| {
-            let mut places = HashMap::with_capacity_and_hasher(len, FixedState::with_seed(0));
-            for place in 0..len {
-                places.entry(serial_at(place)).or_insert(place);
+        let mut index = None;
+        if !ascending {
+            let mut places = HashMap::with_hasher(FixedState::with_seed(0));
+            if places.try_reserve(len).is_ok() {
+                for place in 0..len {
+                    places.entry(serial_at(place)).or_insert(place);
+                }
+                index = Some(places);
             }
-            places
-        });
+        }
         Serials {
             serial_at,
             len,
+            ascending,
             last: 0,
             index,
         }
@@ -76,6 +82,10 @@ impl<F: Fn(usize) -> u32> Serials<F> {
             return index.get(&serial).copied();
         }
         let is_it = |place: &usize| *place < self.len && (self.serial_at)(*place) == serial;
+        if !self.ascending {
+            // There was no memory for an index.
+            return (0..self.len).find(is_it);
+        }
         let guesses = [self.last, self.last.wrapping_add(1), serial as usize];
         let found = guesses.into_iter().find(is_it).or_else(|| self.search(serial))?;
         self.last = found;

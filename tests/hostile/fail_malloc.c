@@ -1,6 +1,5 @@
 /*
- * Preloaded: the allocation number FAIL_AT of the process, counted from fail_malloc_arm(), fails; large ones alone are
- * counted when FAIL_ABOVE is set.
+ * Preloaded: one allocation of the process, counted from fail_malloc_arm(), fails, or all from that one on.
  * cc: -shared -fPIC
  */
 #include <dlfcn.h>
@@ -13,8 +12,10 @@ extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 void fail_malloc_arm(long, size_t);
 long fail_malloc_seen(void);
+void fail_malloc_onwards(int);
 
 static atomic_long left = -1, seen;
+static atomic_int onwards;
 static size_t above;
 
 /* The n-th allocation of more than `size` bytes from now on fails; -1 for none. */
@@ -24,6 +25,13 @@ fail_malloc_arm(long n, size_t size)
     above = size;
     seen = 0;
     left = n;
+}
+
+/* Whether those after the n-th fail as well. */
+void
+fail_malloc_onwards(int all)
+{
+    onwards = all;
 }
 
 /* How many were counted. */
@@ -39,7 +47,11 @@ fails(size_t size)
     if (left < 0 || size < above)
 	return 0;
     seen++;
-    if (atomic_fetch_sub(&left, 1) == 0) {
+    if (left > 0)
+	left--;
+    else {
+	if (!onwards)
+	    left = -1;
 	errno = ENOMEM;
 	return 1;
     }

@@ -1,0 +1,204 @@
+//! Reads texts that can mean only one thing.
+
+#![forbid(unsafe_code)]
+
+use super::parse::is_space;
+use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Place, Set};
+use crate::error::{Error, Result};
+
+/// The labels of a plain text (see [`super::parse`]), with `flags`, and the text without white space; `None` when it is
+/// not plain, whatever the reason.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(super) fn read(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<Set>> {
+    let commas = text.iter().filter(|byte| **byte == b',').count();
+    let mut reader = Reader {
+        text,
+        at: 0,
+        json: Vec::new(),
+        labels: Vec::new(),
+    };
+    // What is read is never longer than the text, and there is a comma between two labels: nothing grows later.
+    reader.json.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
+    let labels = (commas + 1).min(MAX_LABELS);
+    reader.labels.try_reserve_exact(labels).map_err(|_| Error::NOMEM)?;
+    Ok(reader.object(flags, leading_letter).map(|()| Set {
+        json: reader.json,
+        labels: reader.labels,
+    }))
+}
+
+/// A strict reader: `None` means "not plain". What it has read is in `json` and `labels`.
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    json: Vec<u8>,
+    labels: Vec<Place>,
+}
+
+impl Reader<'_> {
+    fn object(&mut self, flags: u8, leading_letter: bool) -> Option<()> {
+        self.token(b'{')?;
+        if self.peek() != Some(b'}') {
+            loop {
+                let label = self.member(flags, leading_letter)?;
+                if self.labels.len() == MAX_LABELS {
+                    return None;
+                }
+                self.labels.push(label);
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.token(b',')?;
+            }
+        }
+        self.token(b'}')?;
+        if self.peek().is_some() {
+            return None;
+        }
+        self.sort()?;
+        if self.labels.is_empty() {
+            self.json.clear();
+        }
+        Some(())
+    }
+
+    /// Sorts by name; equal names are not plain.
+    fn sort(&mut self) -> Option<()> {
+        let json = &self.json;
+        self.labels
+            .sort_unstable_by(|left, right| left.name(json).cmp(&right.name(json)));
+        let mut pairs = self.labels.windows(2);
+        let different = pairs.all(|pair| pair[0].name(json) != pair[1].name(json));
+        different.then_some(())
+    }
+
+    fn member(&mut self, flags: u8, leading_letter: bool) -> Option<Place> {
+        self.peek();
+        let name = self.json.len() + 1;
+        self.string()?;
+        let name_len = self.json.len() - 1 - name;
+        if !legal(&self.json[name..name + name_len], leading_letter) {
+            return None;
+        }
+        self.token(b':')?;
+        self.peek();
+        let value = self.json.len();
+        self.value(0)?;
+        Some(Place {
+            name: u16::try_from(name).ok()?,
+            name_len: u8::try_from(name_len).ok()?,
+            flags,
+            value: u16::try_from(value).ok()?,
+            value_len: u16::try_from(self.json.len() - value).ok()?,
+        })
+    }
+
+    fn value(&mut self, depth: usize) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'n' => self.word(b"null"),
+            b'[' => self.list(depth + 1),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Option<()> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        self.token(b'[')?;
+        if self.peek() != Some(b']') {
+            loop {
+                self.value(depth)?;
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.token(b',')?;
+            }
+        }
+        self.token(b']')
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.text.get(self.at)?;
+            if !is_space(byte) {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    fn token(&mut self, byte: u8) -> Option<()> {
+        (self.peek() == Some(byte)).then(|| self.take(1))
+    }
+
+    /// Takes over `count` bytes as they are.
+    fn take(&mut self, count: usize) {
+        let end = self.at + count;
+        self.json.extend_from_slice(&self.text[self.at..end]);
+        self.at = end;
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.text[self.at..].starts_with(word).then(|| self.take(word.len()))
+    }
+
+    /// A string, escapes left as they are; bytes beyond ASCII pass (LABEL-33).
+    fn string(&mut self) -> Option<()> {
+        let rest = self.text[self.at..].strip_prefix(b"\"")?;
+        let mut length = 0;
+        loop {
+            match *rest.get(length)? {
+                b'"' => break,
+                b'\\' if b"\"\\/bfnrtu".contains(rest.get(length + 1)?) => length += 2,
+                b'\\' | ..=0x1f => return None,
+                _ => length += 1,
+            }
+        }
+        self.take(length + 2);
+        Some(())
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let rest = &self.text[self.at..];
+        let digits = |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let mut length = usize::from(rest.first() == Some(&b'-'));
+        let whole = digits(length);
+        if whole == 0 || (whole > 1 && rest[length] == b'0') {
+            return None;
+        }
+        length += whole;
+        if rest.get(length) == Some(&b'.') {
+            let part = digits(length + 1);
+            if part == 0 {
+                return None;
+            }
+            length += 1 + part;
+        }
+        if matches!(rest.get(length), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(rest.get(length + 1), Some(b'+' | b'-')));
+            let power = digits((length + 1 + sign).min(rest.len()));
+            if power == 0 {
+                return None;
+            }
+            length += 1 + sign + power;
+        }
+        self.take(length);
+        Some(())
+    }
+}
+
+/// Whether a label may have this name (LABEL-32).
+fn legal(name: &[u8], leading_letter: bool) -> bool {
+    let Some(first) = name.first() else { return false };
+    name.len() <= MAX_NAME
+        && (first.is_ascii_alphabetic() || !leading_letter)
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
