@@ -28,6 +28,14 @@ fn hello_counts_its_fetches() {
 }
 
 #[test]
+fn the_guide_leads_to_a_metric() {
+    let guide = Example::of_the_guide();
+    let mut session = guide.session("pipe ./hello", &["fetch hello.count", "fetch hello.count"]);
+    session.expect("fetch hello.count", &["value 1"]);
+    session.expect("fetch hello.count", &["value 2"]);
+}
+
+#[test]
 fn instances_follow_the_file_and_keep_their_numbers() {
     let instances = Example::build("instances");
     instances.write("names", "alpha\nbeta\n");

@@ -47,6 +47,24 @@ impl Example {
         Example { environment, namespace }
     }
 
+    /// Puts the program of the guide together from its pieces and compiles it as the guide says, with warnings as errors.
+    pub fn of_the_guide() -> Example {
+        let guide = fs::read_to_string(root().join("docs/WRITING-AGENTS.md")).expect("part of the sources");
+        let pieces = guide.split("```c\n").skip(1);
+        let pieces: Vec<_> = pieces.map(|rest| rest.split("```").next().unwrap_or(rest)).collect();
+        let installation = Installation::new("example-guide");
+        let environment = Environment::new("example-guide", Library::Ours);
+        fs::write(environment.directory.join("hello.c"), pieces.join("\n")).expect("target is writable");
+        let mut cc = installation.command("cc");
+        cc.args(["-Wall", "-Werror", "-o", "hello", "hello.c"])
+            .args(installation.pkg_config(&["--cflags", "--libs"]))
+            .current_dir(&environment.directory);
+        expect_success(cc, "the program of docs/WRITING-AGENTS.md");
+        let namespace = environment.directory.join("root.pmns");
+        fs::write(&namespace, NAMESPACE).expect("target is writable");
+        Example { environment, namespace }
+    }
+
     /// Writes a file beside the agent.
     pub fn write(&self, name: &str, text: &str) {
         fs::write(self.environment.directory.join(name), text).expect("target is writable");
