@@ -51,8 +51,13 @@ single(long n, struct outcome *out, int by_name)
     double start;
 
     /* Both implementations may warm up what they remember. */
-    for (i = 0; i < 2; i++)
-	must(pmdaInstance(set.it_indom, PM_IN_NULL, set.it_set[n - 1].i_name, &result, ext) == 0, "instance"), take(result, out);
+    for (i = 0; i < 2; i++) {
+	pmdaInstid *last = &set.it_set[n - 1];
+
+	must(pmdaInstance(set.it_indom, by_name ? (int)PM_IN_NULL : last->i_inst, by_name ? last->i_name : NULL, &result, ext) == 0,
+	     "instance");
+	take(result, out);
+    }
     start = now();
     for (i = 0; i < count; i++) {
 	pmdaInstid *one = &set.it_set[next_random(&state) % n];

@@ -226,10 +226,10 @@ impl Answer {
         unsafe {
             (*answer.start).indom = indom.0;
             if ids {
-                (*answer.start).instlist = Block::zeroed(room)?.into_raw();
+                (*answer.start).instlist = Block::room(room)?.into_raw();
             }
             if names {
-                (*answer.start).namelist = Block::zeroed(room)?.into_raw();
+                (*answer.start).namelist = Block::room(room)?.into_raw();
             }
         }
         Ok(answer)

@@ -24,6 +24,19 @@ impl<T> Block<T> {
             .ok_or(Error::NOMEM)
     }
 
+    /// Room for `count` elements that are still to be written.
+    ///
+    /// # Errors
+    /// As [`Block::zeroed`].
+    pub(crate) fn room(count: usize) -> Result<Block<T>> {
+        let size = count.max(1).checked_mul(size_of::<T>().max(1)).ok_or(Error::NOMEM)?;
+        // SAFETY: malloc has no preconditions.
+        let start = unsafe { libc::malloc(size) };
+        NonNull::new(start.cast::<T>())
+            .map(|start| Block { start })
+            .ok_or(Error::NOMEM)
+    }
+
     /// The first element.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.start.as_ptr()

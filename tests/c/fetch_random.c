@@ -21,6 +21,11 @@ static pmdaIndom indoms[2][DOMAINS];
 static pmdaInstid sets[DOMAINS][INSTANCES];
 static pmdaExt *ext;
 static int inside;
+static pmInDomProfile elements[DOMAINS];
+static pmProfile profile = { PM_PROFILE_INCLUDE, DOMAINS, elements };
+/* What clients without a profile of their own send, and the opposite. */
+static pmProfile everything = { PM_PROFILE_INCLUDE, 0, NULL }, nothing = { PM_PROFILE_EXCLUDE, 0, NULL };
+static pmProfile *const profiles[] = { NULL, &profile, &everything, &nothing };
 
 static void
 change(void)
@@ -29,7 +34,10 @@ change(void)
     pmdaMetric metric, *table = ext->e_metrics;
     pmdaIndom indom, *domains = ext->e_indoms;
 
-    switch (any(10)) {
+    switch (any(11)) {
+    case 10:
+	ext->e_prof = profiles[any(4)];
+	break;
     case 0:
 	metric = table[i], table[i] = table[j], table[j] = metric;
 	break;
@@ -83,8 +91,6 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 int
 main(void)
 {
-    static pmInDomProfile elements[DOMAINS];
-    static pmProfile profile = { PM_PROFILE_INCLUDE, DOMAINS, elements };
     static int lists[DOMAINS][20];
     pmdaInterface dispatch;
     pmID pmids[50];
@@ -120,7 +126,7 @@ main(void)
 	for (i = 0; i < 20; i++)
 	    lists[d][i] = (int)any(60);
 	lists[any(DOMAINS)][any(20)] = (int)any(60);
-	ext->e_prof = any(4) ? &profile : NULL;
+	ext->e_prof = any(4) ? &profile : profiles[any(4)];
 	n = (int)any(50) + 1;
 	for (j = 0; j < n; j++)
 	    pmids[j] = any(5) ? pmID_build(DOMAIN, 1, any(METRICS)) : pmID_build(DOMAIN, 5, any(METRICS));
