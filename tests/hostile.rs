@@ -8,6 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use support::run::Outcome;
@@ -130,8 +131,9 @@ fn dso_opened_and_closed() {
 
 /// Runs a program of tests/hostile that chooses which of its allocations fail.
 fn without_memory(name: &str) {
-    let (program, preload) = (program(name), program("fail_malloc"));
-    let preload = format!("LD_PRELOAD={}", preload.display());
+    /// Built once: a test must not write the file while the programs of another one have it mapped.
+    static PRELOAD: LazyLock<PathBuf> = LazyLock::new(|| program("fail_malloc"));
+    let (program, preload) = (program(name), format!("LD_PRELOAD={}", PRELOAD.display()));
     let directory = profile_dir().join("test-run/hostile").join(name);
     let args = [preload.as_str(), program.to_str().expect("a path in UTF-8")];
     let limit = Duration::from_secs(120);
