@@ -7,7 +7,7 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads fuzz fuzz-corpus asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
+.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -60,6 +60,10 @@ memcheck: setup
 # Eight threads for a minute.
 threads: setup
 	HOSTILE=full cargo test --test hostile eight_threads -- --nocapture
+
+# Eight threads for ten seconds under ThreadSanitizer: no data race. Needs the nightly toolchain.
+races: setup
+	tests/support/races.sh
 
 # Each fuzz target for SECONDS, JOBS at a time. Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz --locked).
 SECONDS ?= 600

@@ -1,4 +1,5 @@
-//! What is linked into the library is what docs/DEPENDENCIES.md lists, each with its licence and its reason.
+//! What is linked into the library is what docs/DEPENDENCIES.md lists, each with its licence and its reason; what builds and
+//! tests it has licences that fit, and all of it comes from one registry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +19,10 @@ fn listed(text: &str) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// Crate and licence of all that cargo links on this platform.
-fn linked(root: &Path) -> BTreeMap<String, String> {
+/// Crate and licence of all that cargo uses on this platform by dependencies of this kind.
+fn used(root: &Path, edges: &str) -> BTreeMap<String, String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--edges", "normal", "--prefix", "none", "--locked", "--offline"])
+        .args(["tree", "--edges", edges, "--prefix", "none", "--locked", "--offline"])
         .args(["--format", "{p}|{l}"])
         .current_dir(root)
         .output()
@@ -40,5 +41,60 @@ fn linked(root: &Path) -> BTreeMap<String, String> {
 fn every_dependency_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("docs/DEPENDENCIES.md")).expect("docs/DEPENDENCIES.md");
-    assert_eq!(listed(&text), linked(root));
+    assert_eq!(listed(&text), used(root, "normal"));
+}
+
+/// One licence of each crate is permissive, or, for what is never part of the library, leaves files under their own terms.
+#[test]
+fn licences_fit() {
+    const PERMISSIVE: [&str; 7] = [
+        "MIT",
+        "Apache-2.0",
+        "ISC",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "Zlib",
+        "Unlicense",
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let linked = used(root, "normal");
+    for (name, licence) in used(root, "all") {
+        // All of "A AND B", one of "A OR B", which older crates write "A/B".
+        let fits = |one: &str| {
+            let build_only = matches!(one, "MPL-2.0" | "Unicode-3.0") && !linked.contains_key(&name);
+            PERMISSIVE.contains(&one) || build_only
+        };
+        let choices = |text: &str| {
+            let text = text.replace(['(', ')'], "").replace('/', " OR ");
+            text.split(" OR ").any(|one| fits(one.trim()))
+        };
+        assert!(licence.split(" AND ").all(choices), "{name}: {licence}");
+    }
+}
+
+/// Everything that is not our own comes from crates.io, with a checksum; nothing from a repository or a directory.
+#[test]
+fn sources_are_known() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+        let Ok(text) = fs::read_to_string(root.join(lock)) else {
+            continue;
+        };
+        for package in text.split("[[package]]").skip(1) {
+            let field = |name: &str| {
+                package
+                    .lines()
+                    .find_map(|line| line.strip_prefix(&format!("{name} = ")))
+            };
+            if field("name").is_some_and(|name| name.starts_with("\"pcp-pmda")) {
+                continue;
+            }
+            let source = field("source").expect("not a part of this repository");
+            assert_eq!(
+                source, "\"registry+https://github.com/rust-lang/crates.io-index\"",
+                "{package}"
+            );
+            assert!(field("checksum").is_some(), "{package}");
+        }
+    }
 }

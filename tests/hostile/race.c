@@ -1,0 +1,36 @@
+/*
+ * A race on purpose: two threads change the flags of one agent, which belongs to one thread at a time.  races.sh runs it
+ * to see that the tool sees it.
+ */
+
+#include <pthread.h>
+#include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+
+static pmdaInterface table;
+
+static void *
+work(void *argument)
+{
+    int i;
+
+    (void)argument;
+    for (i = 0; i < 10000; i++)
+	pmdaSetFlags(&table, PMDA_EXT_FLAG_DIRECT);
+    return NULL;
+}
+
+int
+main(void)
+{
+    pthread_t threads[2];
+    int i;
+
+    pmdaDSO(&table, PMDA_INTERFACE_7, "race", NULL);
+    for (i = 0; i < 2; i++)
+	if (pthread_create(&threads[i], NULL, work, NULL) != 0)
+	    return 1;
+    for (i = 0; i < 2; i++)
+	pthread_join(threads[i], NULL);
+    return 0;
+}
