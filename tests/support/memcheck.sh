@@ -21,8 +21,9 @@ setting() { sed -n "s|^[ */]*$1:\(.*\)|\1|p" "$2" | head -n 1 | sed 's|\*/||'; }
 cargo build --quiet || exit 1
 mkdir -p "$out/lib"
 ln -sf "$target/debug/libpcp_pmda.so" "$out/lib/libpcp_pmda.so.3"
-# Left out are hostile/dso, whose agent is unloaded with all that its variables point to, hostile/memory, which replaces
-# malloc as the tool does, and hostile/saves, which kills agents sooner than they save anything here.
+# Left out are hostile/dso, whose agent is unloaded with all that its variables point to, hostile/memory and
+# hostile/cache_memory, which replace malloc as the tool does, and hostile/saves, which kills agents sooner than they save
+# anything here.
 programs=("$@")
 [ ${#programs[@]} -gt 0 ] || mapfile -t programs < <(cd tests && ls c/*.c c/fixed/*.c hostile/{calls,leaks,pdus,reenter,streams,threads}.c | sed 's/\.c$//')
 
