@@ -64,8 +64,8 @@ fn show_request(pdu: &Pdu) {
 
 /// How a request is named when its answer cannot be sent (MAIN-31).
 pub(super) struct Names {
-    request: &'static str,
-    reply: &'static str,
+    pub(super) request: &'static str,
+    pub(super) reply: &'static str,
 }
 
 impl Agent {
@@ -127,7 +127,12 @@ impl Agent {
     }
 
     /// Sends what `fill` makes, or its error.
-    fn answer(self, request: &'static str, reply: &'static str, fill: impl FnOnce(&mut Reply) -> Result<()>) {
+    pub(super) fn answer(
+        self,
+        request: &'static str,
+        reply: &'static str,
+        fill: impl FnOnce(&mut Reply) -> Result<()>,
+    ) {
         let names = Names { request, reply };
         let mut buffer = self.session.take_reply();
         let outcome = fill(&mut buffer);

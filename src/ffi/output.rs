@@ -1,7 +1,10 @@
 //! Where the values of a fetch go: into value sets for whoever has called `pmdaFetch`, or straight into a reply.
 
 use std::ffi::c_int;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::memory::Block;
 use super::reply::block_bytes;
 use super::types::{pmAtomValue, pmValueBlock};
 use super::value;
@@ -71,18 +74,35 @@ pub(super) trait Set {
 pub(super) struct Drafted(*mut Draft);
 
 impl Drafted {
-    /// Takes a draft, or makes one.
-    pub(super) fn take(home: Option<Box<Draft>>) -> Drafted {
-        Drafted(Box::into_raw(home.unwrap_or_default()))
+    /// Takes the draft out of its place, or makes one.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn take(home: &AtomicPtr<Draft>) -> Result<Drafted> {
+        let draft = home.swap(ptr::null_mut(), Ordering::AcqRel);
+        if !draft.is_null() {
+            return Ok(Drafted(draft));
+        }
+        let draft = Draft::new()?;
+        let block = Block::<Draft>::room(1)?;
+        // SAFETY: the block has room for a draft, at an address that malloc has aligned for anything.
+        unsafe { block.as_ptr().write(draft) };
+        Ok(Drafted(block.into_raw()))
     }
 
-    /// The draft, to be kept for the next fetch.
+    /// Puts the draft back; one that a fetch inside of this one has left there is freed.
     ///
     /// # Safety
     /// Nothing uses the draft any more.
-    pub(super) unsafe fn give_back(self) -> Box<Draft> {
-        // SAFETY: it came out of a box, and goes back once by the contract above.
-        unsafe { Box::from_raw(self.0) }
+    pub(super) unsafe fn give_back(self, home: &AtomicPtr<Draft>) {
+        let other = home.swap(self.0, Ordering::AcqRel);
+        if !other.is_null() {
+            // SAFETY: it was swapped out of its place, so it is ours alone; it came from `take`.
+            unsafe {
+                ptr::drop_in_place(other);
+                libc::free(other.cast());
+            }
+        }
     }
 
     /// Starts the reply.

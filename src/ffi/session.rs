@@ -1,13 +1,12 @@
 //! What the main loop keeps for one agent: the buffers, and the profile that was accepted last.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::lock::{Mutex, const_mutex};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::channel::{Channel, Stream};
-use super::output::Drafted;
 use super::private;
 use super::received::OwnedProfile;
 use super::types::pmdaExt;
@@ -25,7 +24,8 @@ pub(super) struct Session {
     /// another descriptor meanwhile, and back (MAIN-53).
     ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
     reply: Mutex<Reply>,
-    draft: Mutex<Option<Box<Draft>>>,
+    /// The draft of a reply to a fetch, or NULL while a fetch works on it.
+    pub(super) draft: AtomicPtr<Draft>,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
@@ -58,7 +58,7 @@ impl Session {
             idle: Mutex::new(Receiver::new()),
             ahead: Mutex::new(Vec::new()),
             reply: Mutex::new(Reply::new()),
-            draft: Mutex::new(None),
+            draft: AtomicPtr::new(std::ptr::null_mut()),
             profile: Mutex::new(None),
         }
     }
@@ -114,21 +114,6 @@ impl Session {
     /// Gives the buffer for replies back.
     pub(super) fn give_reply(&self, reply: Reply) {
         *self.reply.lock() = reply;
-    }
-
-    /// Takes the draft of a reply to a fetch; a second one is made when the first is in use.
-    pub(super) fn take_draft(&self) -> Drafted {
-        Drafted::take(self.draft.lock().take())
-    }
-
-    /// Gives the draft back.
-    ///
-    /// # Safety
-    /// Nothing uses it any more.
-    pub(super) unsafe fn give_draft(&self, draft: Drafted) {
-        // SAFETY: the contract is the same.
-        let before = self.draft.lock().replace(unsafe { draft.give_back() });
-        drop(before);
     }
 
     /// Keeps a profile that the agent has accepted; the one before it is freed now.

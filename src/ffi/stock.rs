@@ -11,6 +11,7 @@ use super::dispatch::{Agent, Names};
 use super::fetch::{fetch_into, pmdaFetch};
 use super::guard::guard;
 use super::instances::{self, List, pmdaInstance};
+use super::output::Drafted;
 use crate::error::{Error, Result};
 use crate::libpcp::version::free_result_values;
 use crate::wire::decode::{self, InstanceRequest};
@@ -27,7 +28,9 @@ impl Agent {
 
     /// FETCH, for an agent with [`Agent::has_stock_fetch`].
     pub(super) fn stock_fetch(self, pdu: &[u8], names: &Names) {
-        let draft = self.session.take_draft();
+        let Ok(draft) = Drafted::take(&self.session.draft) else {
+            return self.answer(names.request, names.reply, |_| Err(Error::NOMEM));
+        };
         let outcome = decode::fetch_ids(pdu).and_then(|ids| {
             // SAFETY: the extension is valid while its PDU is served; the draft is ours.
             checked(guard(|| unsafe { fetch_into(ids, draft, self.ext) }))
@@ -35,7 +38,7 @@ impl Agent {
         // SAFETY: the draft is ours, and nothing else uses it until it is given back.
         unsafe {
             self.send(draft.reply(), outcome, names);
-            self.session.give_draft(draft);
+            draft.give_back(&self.session.draft);
         }
     }
 

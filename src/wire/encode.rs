@@ -280,6 +280,7 @@ fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     if start.checked_add(size).is_none_or(|end| i32::try_from(end).is_err()) {
         return Err(Error::TOOBIG);
     }
+    out.try_reserve(size).map_err(|_| Error::NOMEM)?;
     out.extend_from_slice(bytes);
     out.resize(start + size, PADDING);
     let copy = out.get_mut(start..start + bytes.len()).ok_or(Error::GENERIC)?;

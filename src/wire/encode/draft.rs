@@ -33,6 +33,16 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// A draft with room for the head of a RESULT, or an error in its place.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub fn new() -> Result<Draft> {
+        let mut draft = Draft::default();
+        reserve(&mut draft.reply.bytes, FIRST)?;
+        Ok(draft)
+    }
+
     /// Starts a RESULT of `metrics` value sets.
     ///
     /// # Errors
@@ -179,7 +189,7 @@ impl Draft {
             } else if format == LATER {
                 for pair in pairs.step_by(8) {
                     let (before, block) = later.next().ok_or(Error::GENERIC)?;
-                    bytes.extend_from_slice(blocks.get(copied..*before).ok_or(Error::GENERIC)?);
+                    append(bytes, blocks.get(copied..*before).ok_or(Error::GENERIC)?)?;
                     copied = *before;
                     let place = u32::try_from(bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
                     put_block(bytes, find(*block).ok_or(Error::GENERIC)?)?;
@@ -188,8 +198,7 @@ impl Draft {
                 }
             }
         }
-        bytes.extend_from_slice(blocks.get(copied..).ok_or(Error::GENERIC)?);
-        Ok(())
+        append(bytes, blocks.get(copied..).ok_or(Error::GENERIC)?)
     }
 
     /// The finished reply.
@@ -232,7 +241,7 @@ mod tests {
     use crate::wire::encode::tests::hex;
 
     fn check(fill: impl FnOnce(&mut Draft) -> Result<()>, blocks: &[&[u8]], expected: &str) {
-        let mut draft = Draft::default();
+        let mut draft = Draft::new().expect("memory");
         // What was in the buffers before does not show.
         draft.begin(9, 3).expect("small");
         draft.open(MetricId(3), 1).expect("memory");
