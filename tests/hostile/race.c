@@ -7,7 +7,10 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 
+#define CALLS	300000	/* much longer than a thread waits for its turn */
+
 static pmdaInterface table;
+static pthread_barrier_t start;
 
 static void *
 work(void *argument)
@@ -15,7 +18,8 @@ work(void *argument)
     int i;
 
     (void)argument;
-    for (i = 0; i < 10000; i++)
+    pthread_barrier_wait(&start);
+    for (i = 0; i < CALLS; i++)
 	pmdaSetFlags(&table, PMDA_EXT_FLAG_DIRECT);
     return NULL;
 }
@@ -27,6 +31,7 @@ main(void)
     int i;
 
     pmdaDSO(&table, PMDA_INTERFACE_7, "race", NULL);
+    pthread_barrier_init(&start, NULL, 2);
     for (i = 0; i < 2; i++)
 	if (pthread_create(&threads[i], NULL, work, NULL) != 0)
 	    return 1;
