@@ -8,23 +8,16 @@
  * cache_memory
  */
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "starve.h"
 
 #define DOMAIN	249
 #define MOST	300
 
-static void (*arm)(long, size_t);
-static long (*seen)(void);
 static pmInDom indom;
 static const char long_text[] = "a name that is much too long to be kept in the entry itself";
 
@@ -197,21 +190,17 @@ dump(void)
     return text;
 }
 
-enum end { FINE, FAILED, DONE, WRONG, DIED, ENDS };
-
 /* One run: the allocation with this number fails. */
 static enum end
 run(int which, int n)
 {
-    int status;
-    pid_t child = fork();
+    pid_t child = quiet_child();
 
     if (child == 0) {
-	int null = open("/dev/null", O_WRONLY), result, again;
+	int result, again;
 	char *before, *after;
 	long count;
 
-	dup2(null, 2);
 	indom = pmInDom_build(DOMAIN, 9);
 	calls[which].prepare();
 	before = dump();
@@ -229,8 +218,7 @@ run(int which, int n)
 	    _exit(WRONG);
 	_exit(result < 0 ? FAILED : count > n ? FINE : DONE);
     }
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) < DIED ? (enum end)WEXITSTATUS(status) : DIED;
+    return end_of(child);
 }
 
 int
@@ -239,12 +227,8 @@ main(void)
     size_t i;
     int n, wrong = 0;
 
-    *(void **)&arm = dlsym(RTLD_DEFAULT, "fail_malloc_arm");
-    *(void **)&seen = dlsym(RTLD_DEFAULT, "fail_malloc_seen");
-    if (arm == NULL || seen == NULL) {
-	fprintf(stderr, "FAILED: fail_malloc.so is not preloaded\n");
+    if (find_fail_malloc() < 0)
 	return 1;
-    }
     mkdir("config", 0755);
     setenv("PCP_VAR_DIR", ".", 1);
     /* The place of the files is looked up once in a process. */
@@ -254,13 +238,7 @@ main(void)
 
 	for (n = 0; n < MOST && count[DONE] == 0; n++)
 	    count[run(i, n)]++;
-	printf("%s: %d allocations; %d errors, %d not needed; %d wrong, %d died\n", calls[i].name, n - 1, count[FAILED],
-	    count[FINE], count[WRONG], count[DIED]);
-	wrong += count[WRONG] + count[DIED] + (count[DONE] == 0);
-	if (calls[i].allocates != (count[FAILED] > 0)) {
-	    printf("FAILED: %s\n", calls[i].allocates ? "there is nothing that can fail" : "it must not need memory");
-	    wrong++;
-	}
+	wrong += verdict(calls[i].name, "", n, count, calls[i].allocates, 0);
     }
     return wrong != 0;
 }

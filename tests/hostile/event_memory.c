@@ -9,25 +9,18 @@
  * event_memory
  */
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "starve.h"
 
 #define MOST	2000
 #define QUEUES	8
 
-static void (*arm)(long, size_t);
-static long (*seen)(void);
 static struct timeval when = { 1, 2 };
 static struct timespec precisely = { 1, 2 };
 static pmAtomValue atom;
@@ -363,8 +356,6 @@ static const struct {
     { "shutdown", with_filter, shut_down, 0, 0 },
 };
 
-enum end { FINE, FAILED, DONE, WRONG, DIED, ENDS };
-
 /* What remains after a run without a failure; the child leaves it here. */
 static char *usual;
 
@@ -372,15 +363,13 @@ static char *usual;
 static enum end
 run(int which, int n)
 {
-    int status;
-    pid_t child = fork();
+    pid_t child = quiet_child();
 
     if (child == 0) {
 	static char before[sizeof(picture)];
-	int null = open("/dev/null", O_WRONLY), result;
+	int result;
 	long count;
 
-	dup2(null, 2);
 	calls[which].prepare();
 	state();
 	strcpy(before, picture);
@@ -404,8 +393,7 @@ run(int which, int n)
 	    _exit(WRONG);
 	_exit(result < 0 ? FAILED : count > n ? FINE : DONE);
     }
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) < DIED ? (enum end)WEXITSTATUS(status) : DIED;
+    return end_of(child);
 }
 
 int
@@ -414,12 +402,8 @@ main(void)
     size_t i;
     int n, wrong = 0;
 
-    *(void **)&arm = dlsym(RTLD_DEFAULT, "fail_malloc_arm");
-    *(void **)&seen = dlsym(RTLD_DEFAULT, "fail_malloc_seen");
-    if (arm == NULL || seen == NULL) {
-	fprintf(stderr, "FAILED: fail_malloc.so is not preloaded\n");
+    if (find_fail_malloc() < 0)
 	return 1;
-    }
     usual = mmap(NULL, sizeof(picture), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     memset(text, 'x', sizeof(text) - 1);
     for (n = 0; n < QUEUES; n++)
@@ -432,13 +416,7 @@ main(void)
 	    count[WRONG]++;
 	for (n = 0; n < MOST && count[DONE] == 0; n++)
 	    count[run(i, n)]++;
-	printf("%s: %d allocations; %d errors, %d not needed; %d wrong, %d died\n", calls[i].name, n - 1, count[FAILED],
-	    count[FINE], count[WRONG], count[DIED]);
-	wrong += count[WRONG] + count[DIED] + (count[DONE] == 0);
-	if (calls[i].allocates != (count[FAILED] > 0)) {
-	    printf("FAILED: %s\n", calls[i].allocates ? "there is nothing that can fail" : "it must not need memory");
-	    wrong++;
-	}
+	wrong += verdict(calls[i].name, "", n, count, calls[i].allocates, 0);
     }
     return wrong != 0;
 }

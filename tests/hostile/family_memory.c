@@ -9,22 +9,16 @@
  * family_memory
  */
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <syslog.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include "../c/help_fixture.h"
 #include <pcp/pmdaroot.h>
+#include "starve.h"
 
 #define DOMAIN	249
 #define MOST	300
 #define MANY	40	/* more than what is searched without an index */
-
-static void (*arm)(long, size_t);
-static long (*seen)(void);
-static void (*onwards)(int);
 
 static pmdaInterface table;
 static pmdaIndom indoms[MANY];
@@ -500,22 +494,17 @@ state(char *buffer, size_t size)
     buffer[end] = '\0';
 }
 
-enum end { FINE, FAILED, DONE, WRONG, DIED, ENDS };
-
 /* One run: the allocation with this number fails, or all from that one on. */
 static enum end
 run(int which, int n, int all)
 {
-    int status;
-    pid_t child = fork();
+    pid_t child = quiet_child();
 
     if (child == 0) {
 	static char before[8192], after[8192];
-	int null = open("/dev/null", O_WRONLY), result;
+	int result;
 	long count;
 
-	if (getenv("LOUD") == NULL)
-	    dup2(null, 2);
 	calls[which].prepare();
 	state(before, sizeof(before));
 	onwards(all);
@@ -535,8 +524,7 @@ run(int which, int n, int all)
 	    _exit(WRONG);
 	_exit(result < 0 ? FAILED : count > n ? FINE : DONE);
     }
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) < DIED ? (enum end)WEXITSTATUS(status) : DIED;
+    return end_of(child);
 }
 
 int
@@ -546,13 +534,8 @@ main(void)
     size_t i;
     int n, all, wrong = 0;
 
-    *(void **)&arm = dlsym(RTLD_DEFAULT, "fail_malloc_arm");
-    *(void **)&seen = dlsym(RTLD_DEFAULT, "fail_malloc_seen");
-    *(void **)&onwards = dlsym(RTLD_DEFAULT, "fail_malloc_onwards");
-    if (arm == NULL || seen == NULL || onwards == NULL) {
-	fprintf(stderr, "FAILED: fail_malloc.so is not preloaded\n");
+    if (find_fail_malloc() < 0)
 	return 1;
-    }
     /* The first line of a log loads the time zone, with some 170 allocations of the C library. */
     pmNotifyErr(LOG_INFO, "each allocation fails in turn");
     help_write_good("good");
@@ -564,14 +547,7 @@ main(void)
 	all = i % 2;
 	for (n = 0; n < MOST && count[DONE] == 0; n++)
 	    count[run(which, n, all)]++;
-	printf("%s, %s: %d allocations; %d errors, %d not needed; %d wrong, %d died\n", calls[which].name,
-	    all ? "all from one on" : "one", n - 1, count[FAILED], count[FINE], count[WRONG], count[DIED]);
-	if (count[WRONG] + count[DIED] > calls[which].of_libpcp || count[DONE] == 0)
-	    wrong++;
-	if (calls[which].allocates != (count[FAILED] > 0)) {
-	    printf("FAILED: %s\n", calls[which].allocates ? "there is nothing that can fail" : "it must not need memory");
-	    wrong++;
-	}
+	wrong += verdict(calls[which].name, all ? ", all from one on" : "", n, count, calls[which].allocates, calls[which].of_libpcp);
     }
     help_remove("good");
     help_remove("bad");
