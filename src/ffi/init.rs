@@ -120,8 +120,12 @@ unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Ta
     unsafe {
         let (interface, domain) = ((*dispatch).comm.interface(), (*dispatch).domain);
         if !setup::supported(interface) {
-            let text = format_args!("pmdaInit: PMDA interface version {interface} not supported (domain={domain})");
-            log::notify_parts(Level::Crit, &[Show(&text)]);
+            log::notify_parts(
+                Level::Crit,
+                &[Show(&format_args!(
+                    "pmdaInit: PMDA interface version {interface} not supported (domain={domain})"
+                ))],
+            );
             return Err(Said);
         }
         if ext.is_null() {
@@ -136,8 +140,7 @@ unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Ta
         }
         for (what, count) in [("nmetrics", tables.nmetrics), ("nindoms", tables.nindoms)] {
             if count < 0 {
-                let text = format_args!("{what} ({count}) should be non-negative");
-                return Err(failed(ext, &text));
+                return Err(failed(ext, &format_args!("{what} ({count}) should be non-negative")));
             }
         }
         let pairs: [(&str, *const c_void, c_int); 2] = [
@@ -147,8 +150,10 @@ unsafe fn check(dispatch: *const pmdaInterface, ext: *const pmdaExt, tables: &Ta
         for (what, first, count) in pairs {
             if first.is_null() != (count == 0) {
                 let first = Pointer(first);
-                let text = format_args!("{what} ({first}) not consistent with n{what} ({count})");
-                return Err(failed(ext, &text));
+                return Err(failed(
+                    ext,
+                    &format_args!("{what} ({first}) not consistent with n{what} ({count})"),
+                ));
             }
         }
         Ok(())
@@ -191,20 +196,31 @@ unsafe fn stamp(ext: *const pmdaExt, domain: u32, tables: &Tables) -> Result<(),
         }
         let Some(found) = serials.place(indom) else {
             let serial = indom.serial();
-            let text = format_args!(
-                "Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{place}])"
-            );
             // SAFETY: the extension is valid.
-            return Err(unsafe { failed(ext, &text) });
+            return Err(unsafe {
+                failed(
+                    ext,
+                    &format_args!(
+                        "Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{place}])"
+                    ),
+                )
+            });
         };
         if trace {
-            let text = format_args!("{pmid}({place}) matched to indom {indom}({found})");
             if SINCE_6_0_5 {
-                log::debug_parts(&[Raw(b"pmid "), Show(&text)]);
+                log::debug_parts(&[
+                    Raw(b"pmid "),
+                    Show(&format_args!("{pmid}({place}) matched to indom {indom}({found})")),
+                ]);
             } else {
                 // SAFETY: the extension is valid.
                 let name = unsafe { name(ext) };
-                log::debug_parts(&[Raw(b"pmdaInit: PMDA "), Raw(name), Raw(b": Metric "), Show(&text)]);
+                log::debug_parts(&[
+                    Raw(b"pmdaInit: PMDA "),
+                    Raw(name),
+                    Raw(b": Metric "),
+                    Show(&format_args!("{pmid}({place}) matched to indom {indom}({found})")),
+                ]);
             }
         }
     }
@@ -268,9 +284,17 @@ unsafe fn choose_lookup(ext: *mut pmdaExt, tables: &Tables) {
                 (*ext).e_direct = 0;
                 if (*ext).e_flags & DIRECT != 0 || log::debug(Debug::Libpmda) {
                     let pmid = MetricId(metrics[place].m_desc.pmid);
-                    let text = format_args!("Direct mapping for metrics disabled @ metrics[{place}] {pmid}");
-                    let parts = [Raw(b"pmdaDirect: PMDA "), Raw(name(ext)), Raw(b": "), Show(&text)];
-                    log::notify_parts(Level::Warning, &parts);
+                    log::notify_parts(
+                        Level::Warning,
+                        &[
+                            Raw(b"pmdaDirect: PMDA "),
+                            Raw(name(ext)),
+                            Raw(b": "),
+                            Show(&format_args!(
+                                "Direct mapping for metrics disabled @ metrics[{place}] {pmid}"
+                            )),
+                        ],
+                    );
                 }
             }
         }

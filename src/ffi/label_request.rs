@@ -152,8 +152,9 @@ unsafe fn instances(indom: InDom, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt)
     // SAFETY: a valid extension, as the contract above says.
     let count = unsafe { iterate::__pmdaCntInst(indom.0, ext) };
     if log::debug(Debug::Labels) {
-        let text = format_args!("pmdaLabel: InDom {indom} {count} instance labels request\n");
-        log::trace_parts(&[Show(&text)]);
+        log::trace_parts(&[Show(&format_args!(
+            "pmdaLabel: InDom {indom} {count} instance labels request\n"
+        ))]);
     }
     let room = match usize::try_from(count) {
         Ok(room) if room > 0 => room,

@@ -96,12 +96,10 @@ pub unsafe extern "C" fn pmdaAttribute(
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
             let say = |text: Option<&[u8]>| match text {
                 Some(text) => {
-                    let head = format_args!("Attribute: ctx={ctx} ");
-                    log::notify_parts(Level::Info, &[Show(&head), Raw(text)]);
+                    log::notify_parts(Level::Info, &[Show(&format_args!("Attribute: ctx={ctx} ")), Raw(text)]);
                 }
                 None => {
-                    let text = format_args!("Bad attr: ctx={ctx}, attr={attr}");
-                    log::notify_parts(Level::Err, &[Show(&text)]);
+                    log::notify_parts(Level::Err, &[Show(&format_args!("Bad attr: ctx={ctx}, attr={attr}"))]);
                 }
             };
             // SAFETY: the contract is the same.

@@ -304,9 +304,16 @@ pub(crate) unsafe fn rehash(ext: *mut pmdaExt, first: *mut pmdaMetric, count: c_
     if failed {
         // SAFETY: `ext` is valid, its name is NULL or a C string, and a table that was too large has a first entry.
         let (name, pmid) = unsafe { (arg::bytes((*ext).e_name), MetricId((*first).m_desc.pmid)) };
-        let text = format_args!(": Hashed mapping for metrics disabled @ metric[0] {pmid}");
-        let parts = [Raw(b"pmdaRehash: PMDA "), Raw(name.unwrap_or_default()), Show(&text)];
-        log::notify_parts(Level::Warning, &parts);
+        log::notify_parts(
+            Level::Warning,
+            &[
+                Raw(b"pmdaRehash: PMDA "),
+                Raw(name.unwrap_or_default()),
+                Show(&format_args!(
+                    ": Hashed mapping for metrics disabled @ metric[0] {pmid}"
+                )),
+            ],
+        );
     } else if log::debug(Debug::Libpmda) {
         // SAFETY: `ext` is valid, its name is NULL or a C string.
         let name = unsafe { arg::bytes((*ext).e_name) };

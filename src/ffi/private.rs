@@ -131,12 +131,11 @@ pub(crate) unsafe fn check_botch(ext: *const pmdaExt) {
         if !record.daemon || back.is_null() || ptr::eq((*back).ext, ext) {
             return;
         }
-        let text = format_args!(
+        log::trace_parts(&[Show(&format_args!(
             "Botch: pmdaFetch: PMDA domain={} pmda={ext:p} extp={record:p} backpointer={back:p} \
              pmda-via-backpointer {:p} NOT EQUAL to pmda\n",
             (*ext).e_domain,
             (*back).ext
-        );
-        log::trace_parts(&[Show(&text)]);
+        ))]);
     }
 }

@@ -71,8 +71,11 @@ fn connect(path: &[u8]) -> Result<c_int> {
     let fd = server.into_raw_fd();
     if debug {
         let (version, features) = (info.version, info.features);
-        let text = format_args!(" server fd={fd} version={version} features=0x{features:x}");
-        say(Level::Info, b"", &text);
+        say(
+            Level::Info,
+            b"",
+            &format_args!(" server fd={fd} version={version} features=0x{features:x}"),
+        );
     }
     Ok(fd)
 }

@@ -111,8 +111,16 @@ unsafe fn set_up(dispatch: *mut pmdaInterface, request: &Request) -> bool {
         if !setup::supported(version) {
             let domain = (*dispatch).domain;
             let version = request.interface;
-            let rest = format_args!(" PMDA: interface version {version} not supported (domain={domain})");
-            log::notify_parts(Level::Crit, &[Raw(b"__pmdaSetup: "), Raw(name), Show(&rest)]);
+            log::notify_parts(
+                Level::Crit,
+                &[
+                    Raw(b"__pmdaSetup: "),
+                    Raw(name),
+                    Show(&format_args!(
+                        " PMDA: interface version {version} not supported (domain={domain})"
+                    )),
+                ],
+            );
             (*dispatch).status = Error::GENERIC.code();
             return false;
         }
