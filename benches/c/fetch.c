@@ -129,6 +129,9 @@ static void cache_all(long n, struct outcome *out) { domain(n, out, 1, 0); }
 static void table_selected(long n, struct outcome *out) { domain(10000, out, 0, n); }
 static void cache_selected(long n, struct outcome *out) { domain(10000, out, 1, n); }
 
+static void table_ten(long n, struct outcome *out) { domain(n, out, 0, 10); }
+static void cache_ten(long n, struct outcome *out) { domain(n, out, 1, 10); }
+
 static void
 many_domains(long n, struct outcome *out)
 {
@@ -233,6 +236,8 @@ const struct scenario fetch_scenarios[] = {
     { "fetch, cache with lookup", cache_all },
     { "fetch, selected of 10,000, table", table_selected },
     { "fetch, selected of 10,000, cache", cache_selected },
+    { "fetch, ten selected, table", table_ten },
+    { "fetch, ten selected, cache", cache_ten },
     { "fetch, many domains", many_domains },
     { "pmdaInit", init },
     { "pmdaInit, 100 metrics, many domains", init_few },

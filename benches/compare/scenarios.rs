@@ -58,6 +58,9 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("fetch, cache with lookup", &[10, 1_000, 100_000], Kind::Grows),
     scenario("fetch, selected of 10,000, table", &[1, 10, 100], Kind::Time),
     scenario("fetch, selected of 10,000, cache", &[1, 10, 100], Kind::Time),
+    // For the table of growth: the tables of both libraries are compared above.
+    scenario("fetch, ten selected, table", &[], Kind::Grows),
+    scenario("fetch, ten selected, cache", &[], Kind::Grows),
     scenario("fetch, many domains", &[1_000], Kind::Time),
     scenario("pmdaInstance by id", &[1_000, 100_000], Kind::Grows),
     scenario("pmdaInstance by name", &[1_000, 100_000], Kind::Grows),
