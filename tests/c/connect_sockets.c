@@ -4,10 +4,9 @@
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include "loop.h"
+#include "loop_socket.h"
 
 static int io, port;
 static char *name;
@@ -55,23 +54,12 @@ static void
 meet(struct sockaddr *address, socklen_t size)
 {
     unsigned char bytes[20];
-    int i, fd = -1;
 
-    for (i = 0; i < 5000; i++) {
-	fd = socket(address->sa_family, SOCK_STREAM, 0);
-	if (connect(fd, address, size) == 0)
-	    break;
-	close(fd);
-	usleep(1000);
-    }
-    close(to_agent);
-    close(from_agent);
-    to_agent = fd;
-    from_agent = dup(fd);
+    reach(address, size);
     printf("credentials: %d bytes\n", get(bytes, 20));
     post("00000014 0000700c 0000469a 00000001 01020000");
     ask("00000010 00007004 00000000 3f400000");
-    shutdown(fd, SHUT_WR);
+    shutdown(to_agent, SHUT_WR);
     finish();
 }
 

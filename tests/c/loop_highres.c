@@ -4,8 +4,7 @@
  * travel in the results of ordinary requests. WIRE-46 WIRE-50 MAIN-2 EVENT-2 EVENT-25
  */
 #include "loop.h"
-
-static int handle;
+#include "loop_array.h"
 
 /* Each fetch gets one more record than the one before; the array grows and is emptied again. */
 static int
@@ -14,7 +13,6 @@ event_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
     static struct timespec when = { 0x1122334455LL, 0 };
     static int records;
     pmAtomValue atom = { .cp = "text" };
-    int i, status = own_fetch(n, pmids, result, ext);
 
     if (++records == 25) {
 	say("reset %d", pmdaEventResetHighResArray(handle));
@@ -23,33 +21,13 @@ event_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
     when.tv_nsec++;
     say("record %d", pmdaEventAddHighResRecord(handle, &when, PM_EVENT_FLAG_POINT));
     say("parameter %d", pmdaEventAddHighResParam(handle, pmids[0], PM_TYPE_STRING, &atom));
-    for (i = 0; status >= 0 && i < n; i++) {
-	pmValueSet *set = (*result)->vset[i];
-
-	set->numval = 1;
-	set->valfmt = PM_VAL_DPTR;
-	set->vlist[0].inst = PM_IN_NULL;
-	set->vlist[0].value.pval = (pmValueBlock *)pmdaEventGetHighResAddr(handle);
-    }
-    return status;
-}
-
-static void
-event_result(pmdaResult *result)
-{
-    int i;
-
-    for (i = 0; i < result->numpmid; i++)
-	free(result->vset[i]);
+    return array_fetch(n, pmids, result, ext);
 }
 
 static void
 body(void)
 {
-    agent(7);
-    dispatch.version.seven.fetch = event_fetch;
-    extension.e_resultCallBack = event_result;
-    handle = pmdaEventNewHighResArray();
+    array_agent(event_fetch);
     run_loop();
 }
 

@@ -5,10 +5,9 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include "loop.h"
+#include "loop_socket.h"
 
 static int
 closes_on_exec(int fd)
@@ -63,20 +62,9 @@ main(void)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "agent.socket" };
     unsigned char credentials[20];
-    int i, fd = -1;
 
     start(body);
-    for (i = 0; i < 5000; i++) {
-	fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
-	    break;
-	close(fd);
-	usleep(1000);
-    }
-    close(to_agent);
-    close(from_agent);
-    to_agent = fd;
-    from_agent = dup(fd);
+    reach((struct sockaddr *)&address, sizeof address);
     printf("credentials: %d bytes\n", get(credentials, 20));
     post("00000014 0000700c 0000469a 00000001 01020000");
     finish();

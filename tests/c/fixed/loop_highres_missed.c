@@ -4,33 +4,7 @@
  * WIRE-46 WIRE-47 MAIN-52 EVENT-21
  */
 #include "../loop.h"
-
-static int handle;
-
-static int
-event_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
-{
-    int i, status = own_fetch(n, pmids, result, ext);
-
-    for (i = 0; status >= 0 && i < n; i++) {
-	pmValueSet *set = (*result)->vset[i];
-
-	set->numval = 1;
-	set->valfmt = PM_VAL_DPTR;
-	set->vlist[0].inst = PM_IN_NULL;
-	set->vlist[0].value.pval = (pmValueBlock *)pmdaEventGetHighResAddr(handle);
-    }
-    return status;
-}
-
-static void
-event_result(pmdaResult *result)
-{
-    int i;
-
-    for (i = 0; i < result->numpmid; i++)
-	free(result->vset[i]);
-}
+#include "../loop_array.h"
 
 static void
 body(void)
@@ -38,10 +12,7 @@ body(void)
     struct timespec when = { 0x11223344, 123456789 };
     pmAtomValue atom = { .ul = 0x01020304 };
 
-    agent(7);
-    dispatch.version.seven.fetch = event_fetch;
-    extension.e_resultCallBack = event_result;
-    handle = pmdaEventNewHighResArray();
+    array_agent(array_fetch);
     pmdaEventAddHighResMissedRecord(handle, &when, 1);
     pmdaEventAddHighResRecord(handle, &when, PM_EVENT_FLAG_POINT);
     pmdaEventAddHighResParam(handle, 0x3f400010, PM_TYPE_U32, &atom);
