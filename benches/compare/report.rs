@@ -80,7 +80,7 @@ fn facts(libraries: &[PathBuf; 2]) -> String {
     format!(
         "Measured on {} ({}), commit {}, C library {} (stripped {c} KiB, ours {ours} KiB).",
         said("date", &["+%Y-%m-%d"]),
-        said("uname", &["-srm"]),
+        said("uname", &["-sm"]),
         said(
             "git",
             &["-C", &root().display().to_string(), "rev-parse", "--short", "HEAD"]
