@@ -35,7 +35,8 @@ struct AtomicFlag(std::cell::UnsafeCell<c_char>);
 // SAFETY: it is only read, by one volatile load.
 unsafe impl Sync for AtomicFlag {}
 
-fn single_threaded() -> bool {
+/// Whether there is no other thread in this process.
+pub(super) fn single_threaded() -> bool {
     // SAFETY: the C library's variable lives as long as the process. Only threads change it; as long as it is not 0
     // there is none but this one, so nobody writes it now.
     unsafe { __libc_single_threaded.0.get().read_volatile() != 0 }

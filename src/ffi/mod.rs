@@ -55,5 +55,6 @@ mod stock;
 mod tree;
 pub mod types;
 pub mod types_root;
+mod unload;
 mod value;
 mod value_set;
