@@ -199,14 +199,8 @@ mod tests {
     #[test]
     fn entries_stay_where_they_are() {
         let entry = || Entry::<usize> {
-            name: Text::EMPTY,
-            private: None,
-            stamp: 0,
-            id: 0,
-            short: 0,
-            hash: 0,
-            sequence: 0,
             state: State::Active,
+            ..Entry::free()
         };
         let insert = |slab: &mut Slab<usize>, name: &str| {
             slab.reserve().expect("memory");

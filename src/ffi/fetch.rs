@@ -172,7 +172,7 @@ impl Fetch {
     /// Fetches one metric: finds its description (FETCH-21) unless it is in the table, then its values.
     ///
     /// # Safety
-    /// As [`Fetch::all`]; `found` is the metric's entry in the table, or NULL.
+    /// As [`Fetch::to_result`]; `found` is the metric's entry in the table, or NULL.
     unsafe fn metric<O: Output>(self, output: O, wanted: MetricId, found: *mut pmdaMetric) -> Result<O::Done> {
         // SAFETY: the agent's tables are valid; a metric is copied out before any C code runs, and the callback gets
         // the pointer that it expects (FETCH-22, F-14).
