@@ -97,6 +97,7 @@ fn shims(libpcp: &pkg_config::Library) {
 /// Generates the C headers; `tests/header.rs` compares them with the ones that are checked in.
 fn header(out: &Path) {
     println!("cargo::rerun-if-changed=src/ffi");
+    println!("cargo::rerun-if-changed=src/abi");
     header::generate(Path::new("src/ffi"), Path::new("capi"), out);
 }
 

@@ -41,7 +41,8 @@ fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
     // cbindgen follows the modules from there.
     let builder = cbindgen::Builder::new()
         .with_config(config)
-        .with_src(ffi.join("mod.rs"));
+        .with_src(ffi.join("mod.rs"))
+        .with_src(ffi.join("../abi/mod.rs"));
     let mut text = Vec::new();
     builder.generate().expect("cbindgen reads src/ffi").write(&mut text);
     let text = String::from_utf8(text).expect("cbindgen writes UTF-8");

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-use pcp_pmda::ffi::types::pmAtomValue;
+use pcp_pmda::abi::types::pmAtomValue;
 use pcp_pmda::wire::block::{self, Direction};
 
 use arrays::{

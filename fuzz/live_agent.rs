@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::OnceLock;
 use std::{mem, ptr, thread};
 
-use pcp_pmda::ffi::types::{
+use pcp_pmda::abi::types::{
     pmAtomValue, pmInDom, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaExt, pmdaFetchCallBack, pmdaIndom,
     pmdaInstid, pmdaInterface, pmdaLabelCallBack, pmdaMetric, pmdaNameSpace, pmdaResult,
 };

@@ -4,6 +4,7 @@
 //! of C, and go back out at [`ffi`]. `docs/ARCHITECTURE.md` shows the house; the requirement numbers in the
 //! documentation (CACHE-12, WIRE-51 …) are those of the specification that the tests cite.
 
+pub mod abi;
 pub mod cache;
 pub mod context;
 pub mod dynamic;

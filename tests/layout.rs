@@ -5,8 +5,8 @@ mod support;
 use std::fs;
 use std::process::Command;
 
-use pcp_pmda::ffi::types::*;
-use pcp_pmda::ffi::types_root::*;
+use pcp_pmda::abi::types::*;
+use pcp_pmda::abi::types_root::*;
 use support::{profile_dir, root};
 
 /// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place of each field.

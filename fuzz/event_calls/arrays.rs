@@ -5,7 +5,7 @@ use std::ffi::{CString, c_int, c_uint};
 use std::ptr;
 
 use libc::{timespec, timeval};
-use pcp_pmda::ffi::types::{pmAtomValue, pmEventArray, pmHighResEventArray};
+use pcp_pmda::abi::types::{pmAtomValue, pmEventArray, pmHighResEventArray};
 
 use super::{Array, INVALID, World};
 

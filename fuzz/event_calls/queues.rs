@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use libc::timeval;
-use pcp_pmda::ffi::types::{
+use pcp_pmda::abi::types::{
     pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack,
 };
 

@@ -4,7 +4,8 @@
 //! ([`ret`]), all under one panic guard ([`guard`]); it holds no logic. Together with `libpcp` this is the only
 //! place for `unsafe`, and no lock or borrow is held while C code runs.
 
-mod arg;
+use crate::abi::{arg, event_block, memory, ret, types, types_root, value};
+
 mod cache;
 mod cache_op;
 mod cached;
@@ -16,7 +17,6 @@ mod describe;
 mod dispatch;
 mod dynamic;
 mod dynamic_table;
-mod event_block;
 mod events;
 mod fetch;
 mod fetch_state;
@@ -31,7 +31,6 @@ mod label_set;
 mod labels;
 mod lock;
 mod mainloop;
-mod memory;
 mod methods;
 mod metric;
 mod notices;
@@ -43,7 +42,6 @@ mod queues;
 mod received;
 mod reply;
 mod result_block;
-mod ret;
 mod root;
 mod root_pdu;
 mod root_socket;
@@ -53,8 +51,5 @@ mod setup;
 mod socket;
 mod stock;
 mod tree;
-pub mod types;
-pub mod types_root;
 mod unload;
-mod value;
 mod value_set;

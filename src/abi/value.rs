@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::fetch::{self, Encoding};
 
 /// `PM_VAL_INSITU`, `PM_VAL_DPTR` and `PM_VAL_SPTR`: where the value is, and who owns it (FETCH-4).
-pub(super) const INSITU: i32 = 0;
-pub(super) const DPTR: i32 = 1;
-pub(super) const SPTR: i32 = 2;
+pub(crate) const INSITU: i32 = 0;
+pub(crate) const DPTR: i32 = 1;
+pub(crate) const SPTR: i32 = 2;
 
 /// The `valfmt` of values of an encoding.
 #[inline]
-pub(super) fn format(encoding: Encoding) -> i32 {
+pub(crate) fn format(encoding: Encoding) -> i32 {
     match encoding {
         Encoding::InSitu | Encoding::Unknown => INSITU,
         Encoding::Borrowed => SPTR,
@@ -31,7 +31,7 @@ pub(super) fn format(encoding: Encoding) -> i32 {
 /// # Safety
 /// `slot` is valid for writes. `atom` is valid, and a pointer in it is NULL or valid for its type.
 #[inline(always)]
-pub(super) unsafe fn store(kind: i32, encoding: Encoding, atom: &pmAtomValue, slot: *mut pmValue) -> Result<()> {
+pub(crate) unsafe fn store(kind: i32, encoding: Encoding, atom: &pmAtomValue, slot: *mut pmValue) -> Result<()> {
     // SAFETY: for each type the member of the union is the one that the agent has filled in; all bytes of the atom
     // were zero before, so any member may be read.
     unsafe {
@@ -72,7 +72,7 @@ pub(super) unsafe fn store(kind: i32, encoding: Encoding, atom: &pmAtomValue, sl
 ///
 /// # Safety
 /// The pointer in the atom is NULL or a block from malloc that nobody uses any more.
-pub(super) unsafe fn free(encoding: Encoding, atom: &pmAtomValue) -> bool {
+pub(crate) unsafe fn free(encoding: Encoding, atom: &pmAtomValue) -> bool {
     if !encoding.can_free() {
         return false;
     }
@@ -85,7 +85,7 @@ pub(super) unsafe fn free(encoding: Encoding, atom: &pmAtomValue) -> bool {
 ///
 /// # Safety
 /// `block` is NULL or valid for reads of its header.
-pub(super) unsafe fn data_length(block: *const pmValueBlock) -> Result<usize> {
+pub(crate) unsafe fn data_length(block: *const pmValueBlock) -> Result<usize> {
     if block.is_null() {
         return Err(Error::VALUE);
     }

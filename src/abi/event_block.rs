@@ -24,7 +24,7 @@ const STEP: usize = 32;
 ///
 /// Decoders and filters may write to both (QUEUE-31), so Rust never makes references to them.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     start: NonNull<Header>,
 }
 
@@ -40,7 +40,7 @@ impl Block {
     /// # Safety
     /// `data` is NULL or readable for `size` bytes; `when` is NULL or points to a `struct timeval`.
     #[inline]
-    pub(super) unsafe fn copy(
+    pub(crate) unsafe fn copy(
         old: Option<Block>,
         data: *const c_void,
         size: usize,
@@ -103,21 +103,21 @@ impl Drop for Block {
 
 /// Where time and data of an event stand that is kept alive by the fetch that shows it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
+pub(crate) struct View {
     start: NonNull<Header>,
 }
 
 impl View {
     /// The data.
     #[inline]
-    pub(super) fn data(self) -> *mut c_void {
+    pub(crate) fn data(self) -> *mut c_void {
         // SAFETY: the data follows the header in the same block, which is alive as long as its view is used.
         unsafe { self.start.add(1) }.as_ptr().cast()
     }
 
     /// The time of the event.
     #[inline]
-    pub(super) fn when(self) -> *mut timeval {
+    pub(crate) fn when(self) -> *mut timeval {
         // SAFETY: the block has a header, and is alive as long as its view is used.
         unsafe { &raw mut (*self.start.as_ptr()).when }
     }

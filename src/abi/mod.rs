@@ -1,0 +1,16 @@
+//! What C's structures, arguments and memory are, said once: typed views, out-pointers, blocks from
+//! malloc, and what a result looks like to C.
+//!
+//! Each view has one unsafe constructor, whose contract is that of C, and safe functions that copy
+//! fields out. No reference to memory that C owns ever leaves this room: agents rewrite their
+//! structures at any time.
+
+#![allow(unsafe_code)]
+
+pub(crate) mod arg;
+pub(crate) mod event_block;
+pub(crate) mod memory;
+pub(crate) mod ret;
+pub mod types;
+pub mod types_root;
+pub(crate) mod value;
