@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::ffi::CStr;
 use std::fmt::{self, Display, Write};
 
 /// How bad it is; the names that `pmNotifyErr` prints.
@@ -101,6 +102,148 @@ impl Write for Growing {
     }
 }
 
+/// What a line has room for before it asks for memory.
+const ROOM: usize = 512;
+
+/// One message while it is put together: in the line itself, in memory when it grows longer. Without that memory it ends
+/// where the room ends: a shorter message, never the end of the process.
+///
+/// Text comes by `write!`; what is no `str` comes through [`Bytes`].
+#[derive(Debug)]
+pub struct Line {
+    room: [u8; ROOM],
+    used: usize,
+    /// All of the text, once the room was too small.
+    long: Vec<u8>,
+    cut: bool,
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        Line {
+            room: [0; ROOM],
+            used: 0,
+            long: Vec::new(),
+            cut: false,
+        }
+    }
+}
+
+impl Line {
+    /// A line with this text: `Line::new(format_args!("{function}: no such metric"))`.
+    #[must_use]
+    pub fn new(text: fmt::Arguments<'_>) -> Line {
+        let mut line = Line::default();
+        // What does not fit is left out.
+        let _ = line.write_fmt(text);
+        line
+    }
+
+    /// Adds bytes as they are.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.cut {
+            return;
+        }
+        if self.long.is_empty() {
+            // One byte is left for the NUL of C.
+            if bytes.len() < ROOM - self.used {
+                self.room[self.used..self.used + bytes.len()].copy_from_slice(bytes);
+                self.used += bytes.len();
+                return;
+            }
+            if self.long.try_reserve(self.used + bytes.len() + 1).is_err() {
+                let fitting = ROOM - 1 - self.used;
+                self.room[self.used..ROOM - 1].copy_from_slice(&bytes[..fitting]);
+                (self.used, self.cut) = (ROOM - 1, true);
+                return;
+            }
+            self.long.extend_from_slice(&self.room[..self.used]);
+        }
+        if self.long.try_reserve(bytes.len() + 1).is_err() {
+            self.cut = true;
+        } else {
+            self.long.extend_from_slice(bytes);
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        if self.long.is_empty() {
+            &self.room[..self.used]
+        } else {
+            &self.long
+        }
+    }
+
+    /// The text as a C string: it ends at the first NUL.
+    pub fn c_str(&mut self) -> &CStr {
+        let text = if self.long.is_empty() {
+            self.room[self.used] = 0;
+            &self.room[..=self.used]
+        } else {
+            // There is room for it: each growth has reserved one byte more.
+            self.long.push(0);
+            &self.long[..]
+        };
+        CStr::from_bytes_until_nul(text).unwrap_or_default()
+    }
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text.as_bytes();
+        while let Some(place) = rest.iter().position(|byte| *byte == 0xf4) {
+            let (before, from) = rest.split_at(place);
+            self.push(before);
+            rest = match *from {
+                [0xf4, 0x8f, high @ (0xba | 0xbb), low, ref after @ ..] => {
+                    self.push(&[0x80 | (high & 1) << 6 | (low & 0x3f)]);
+                    after
+                }
+                _ => {
+                    self.push(&from[..1]);
+                    &from[1..]
+                }
+            };
+        }
+        self.push(rest);
+        Ok(())
+    }
+}
+
+/// Bytes that print as they are in a [`Line`]: names and texts that need not be UTF-8.
+///
+/// `fmt` carries nothing but `str`, so a byte that belongs to no character travels as one of 128 characters for private
+/// use, U+10FE80 to U+10FEFF, and the line turns it back. Those characters themselves travel byte by byte.
+#[derive(Clone, Copy)]
+pub struct Bytes<'t>(pub &'t [u8]);
+
+impl Display for Bytes<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const FIRST: char = '\u{10fe80}';
+        const LAST: char = '\u{10feff}';
+        let hidden = |out: &mut fmt::Formatter<'_>, bytes: &[u8]| {
+            bytes.iter().try_for_each(|byte| {
+                out.write_char(char::from_u32(FIRST as u32 + u32::from(byte & 0x7f)).unwrap_or_default())
+            })
+        };
+        for chunk in self.0.utf8_chunks() {
+            let mut rest = chunk.valid();
+            while let Some(place) = rest.find(|character| (FIRST..=LAST).contains(&character)) {
+                let (before, from) = rest.split_at(place);
+                out.write_str(before)?;
+                let (character, after) = from.split_at(FIRST.len_utf8());
+                hidden(out, character.as_bytes())?;
+                rest = after;
+            }
+            out.write_str(rest)?;
+            hidden(out, chunk.invalid())?;
+        }
+        Ok(())
+    }
+}
+
 /// Messages in the order in which they arose.
 ///
 /// The core never calls C, and nothing may be locked while C is called (`docs/ARCHITECTURE.md`), so whoever
@@ -148,5 +291,43 @@ impl Journal {
     /// Takes the messages out, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = Message> + '_ {
         self.messages.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any bytes come out as they went in, also those that `Bytes` hides others behind.
+    #[test]
+    fn bytes_pass() {
+        for text in [
+            &b"plain"[..],
+            b"",
+            b"a\xffb\x80",
+            b"\xf4\x8f\xba\x80\xf4\x8f\xbb\xbf",
+            b"\xf4\x8f\xba",
+            b"\xf4",
+            b"\xc3\xa9",
+        ] {
+            let line = Line::new(format_args!("<{}>", Bytes(text)));
+            assert_eq!(line.bytes(), [b"<", text, b">"].concat());
+        }
+        assert_eq!(
+            Line::new(format_args!("\u{10ffff}\u{f4}")).bytes(),
+            "\u{10ffff}\u{f4}".as_bytes()
+        );
+    }
+
+    /// A line may be longer than the room, and is NUL terminated in any case.
+    #[test]
+    fn lines_grow() {
+        for length in [0, 1, ROOM - 2, ROOM - 1, ROOM, ROOM + 1, 5000] {
+            let text = "x".repeat(length);
+            let mut line = Line::new(format_args!("{text}"));
+            assert_eq!(line.bytes(), text.as_bytes());
+            assert_eq!(line.c_str().to_bytes(), text.as_bytes());
+        }
+        assert_eq!(Line::new(format_args!("a\0b")).c_str(), c"a");
     }
 }

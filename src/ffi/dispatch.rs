@@ -5,6 +5,7 @@
 //! locked while a method runs (MAIN-53).
 
 use std::ffi::{c_char, c_int};
+use std::fmt;
 use std::ptr;
 
 use super::channel::Channel;
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::Level;
+use crate::log::{Bytes, Level};
 use crate::wire::encode::Reply;
 use crate::wire::receive::Pdu;
 use crate::wire::{HEADER, Kind, decode, show, store};
@@ -102,8 +103,7 @@ impl Agent {
             }
             Kind::LABEL_REQ => self.answer("LABEL_REQ", "__pmSendLabel", |reply| self.label(bytes, reply)),
             other => {
-                let text = format!("{}: Unrecognised pdu type: {other}?", self.name_text());
-                log::notify(Level::Err, text.as_bytes());
+                log::notify!(Level::Err, "{}: Unrecognised pdu type: {other}?", self.name_text());
             }
         }
     }
@@ -120,10 +120,10 @@ impl Agent {
         Channel(unsafe { (*self.ext).e_outfd })
     }
 
-    pub(super) fn name_text(self) -> String {
+    /// The agent's name as it prints.
+    pub(super) fn name_text(&self) -> Bytes<'_> {
         // SAFETY: the extension is valid, and its name NULL or a C string.
-        let name = unsafe { arg::bytes((*self.ext).e_name) };
-        String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+        Bytes(unsafe { arg::bytes((*self.ext).e_name) }.unwrap_or_default())
     }
 
     /// Sends what `fill` makes, or its error.
@@ -152,11 +152,15 @@ impl Agent {
         };
         let (fd, reason) = (channel.0, log::errstr(error));
         let Names { request, reply } = names;
-        warn(&match code {
-            Some(code) => format!("__pmSendError({fd},...,{code}) {request} failed: {reason}"),
-            None if *reply == "__pmSendNameList" => format!("{reply}({fd},...) {request} failed: {reason}"),
-            None => format!("{reply}({fd},...) failed: {reason}"),
-        });
+        match code {
+            Some(code) => warn(format_args!(
+                "__pmSendError({fd},...,{code}) {request} failed: {reason}"
+            )),
+            None if *reply == "__pmSendNameList" => {
+                warn(format_args!("{reply}({fd},...) {request} failed: {reason}"));
+            }
+            None => warn(format_args!("{reply}({fd},...) failed: {reason}")),
+        }
     }
 
     /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no answer, as pmcd would take
@@ -168,7 +172,7 @@ impl Agent {
         let channel = self.out();
         if let Err(error) = send_error(self.session, channel, code) {
             let (fd, reason) = (channel.0, log::errstr(error));
-            warn(&format!("__pmSendError({fd},...,{code}) ACK failed:{reason}"));
+            warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"));
         }
     }
 
@@ -333,10 +337,10 @@ pub(super) fn send_error(session: &Session, channel: Channel, code: c_int) -> Re
 }
 
 /// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time stamp since (MAIN-31).
-pub(super) fn warn(text: &str) {
+fn warn(text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
-        log::warning(text);
+        log::warning!("{text}");
     } else {
-        log::notify(Level::Debug, text.as_bytes());
+        log::notify!(Level::Debug, "{text}");
     }
 }

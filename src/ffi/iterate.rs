@@ -71,14 +71,11 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: *mut pmdaExt) -> c_
         // SAFETY: the contract above.
         let count = unsafe { count(indom, pmda) };
         if count.is_none() {
-            log::notify(
-                Level::Warning,
-                format!("__pmdaCntInst: unknown indom {indom}").as_bytes(),
-            );
+            log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
         }
         let count = count.unwrap_or(0);
         if log::debug(Debug::Indom) {
-            log::trace(format!("__pmdaCntInst(indom={indom}) -> {count}\n").as_bytes());
+            log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
         }
         count
     })
@@ -141,7 +138,7 @@ pub(crate) unsafe fn start(state: &FetchState, indom: InDom, ext: *mut pmdaExt) 
     if log::debug(Debug::Indom) {
         // SAFETY: as above.
         let ordinal = unsafe { (*ext).e_ordinal };
-        log::trace(format!("__pmdaStartInst(indom={indom}) e_ordinal={ordinal}\n").as_bytes());
+        log::trace!("__pmdaStartInst(indom={indom}) e_ordinal={ordinal}\n");
     }
 }
 
@@ -239,7 +236,7 @@ unsafe fn step(state: &FetchState, ext: *mut pmdaExt, steps: &mut Steps) -> Opti
         // SAFETY: as above.
         let position = unsafe { (*ext).e_ordinal };
         let kind = if is_cached { " (cache)" } else { "" };
-        log::trace(format!("__pmdaNextInst(indom={indom}) -> {inst} e_ordinal={position}{kind}\n").as_bytes());
+        log::trace!("__pmdaNextInst(indom={indom}) -> {inst} e_ordinal={position}{kind}\n");
     }
     found
 }

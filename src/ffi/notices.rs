@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::dispatch::{Agent, WITH_ATTRIBUTES, WITH_CONTEXT, method, warn};
+use super::dispatch::{Agent, WITH_ATTRIBUTES, WITH_CONTEXT, method};
 use super::received::OwnedProfile;
 use super::{fetch_state, memory, selection};
 use crate::error::Error;
@@ -47,10 +47,9 @@ impl Agent {
         if let Err(error) = Error::check(status) {
             let reason = log::errstr(error);
             if SINCE_6_0_5 {
-                warn(&format!("Failed to set attribute: {reason}"));
+                log::warning!("Failed to set attribute: {reason}");
             } else {
-                let text = format!("{}: Failed to set attribute: {reason}", self.name_text());
-                log::notify(Level::Err, text.as_bytes());
+                log::notify!(Level::Err, "{}: Failed to set attribute: {reason}", self.name_text());
             }
         }
     }
@@ -63,7 +62,7 @@ impl Agent {
                 return;
             }
             if log::debug(Debug::Context) {
-                log::debug_line(format!("Received PDU_ERROR (end context {context})").as_bytes());
+                log::debug_line!("Received PDU_ERROR (end context {context})");
             }
             // SAFETY: the extension is valid; the callback takes any number.
             unsafe {
@@ -74,7 +73,10 @@ impl Agent {
             return;
         }
         let reason = Error::check(code).map_or_else(log::errstr, |_| log::errstr_of(code));
-        let text = format!("{}: unexpected error pdu from pmcd: {reason}?", self.name_text());
-        log::notify(Level::Err, text.as_bytes());
+        log::notify!(
+            Level::Err,
+            "{}: unexpected error pdu from pmcd: {reason}?",
+            self.name_text()
+        );
     }
 }

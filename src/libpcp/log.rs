@@ -2,13 +2,11 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
-use std::io::Write;
 
 use super::bindings as pcp;
 use super::version::SINCE_6_0_5;
 use crate::error::Error;
-use crate::log::Part::{Raw, Show};
-use crate::log::{self, Growing, Journal, Level, Message, Part};
+use crate::log::{self, Bytes, Journal, Level, Line, Message, Part};
 
 /// A debug option of `-D`, read afresh each time: agents and `pmStore` change them while we run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,8 +41,63 @@ pub(crate) fn debug(option: Debug) -> bool {
     value != 0
 }
 
-/// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
-pub(crate) fn notify(level: Level, text: &[u8]) {
+/// Writes a line to the log through `pmNotifyErr`: `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
+///
+/// This and its three sisters are how the library speaks. The text is put together without memory, or in memory that may
+/// be refused: then the line is shorter. `format!`, `to_string` and the like end the process when memory runs out.
+macro_rules! notify_macro {
+    ($level:expr, $($text:tt)+) => {
+        $crate::libpcp::log::notify_line($level, format_args!($($text)+))
+    };
+}
+
+/// Writes a line of debug output, with the head that it has in the release of PCP (see [`debug_line`]).
+macro_rules! debug_macro {
+    ($($text:tt)+) => {
+        $crate::libpcp::log::debug_args(format_args!($($text)+))
+    };
+}
+
+/// Writes text to stderr as it is; it brings its own newline.
+macro_rules! trace_macro {
+    ($($text:tt)+) => {
+        $crate::libpcp::log::trace($crate::log::Line::new(format_args!($($text)+)).bytes())
+    };
+}
+
+/// Writes a warning as PCP does it since 6.0.5 beside the log: time with microseconds, severity, text (MAIN-31).
+macro_rules! warning_macro {
+    ($($text:tt)+) => {
+        $crate::libpcp::log::warning_args(format_args!($($text)+))
+    };
+}
+
+#[allow(unused_imports, reason = "a release of PCP may have no use for one of them")]
+pub(crate) use {debug_macro as debug_line, notify_macro as notify, trace_macro as trace, warning_macro as warning};
+
+/// See [`notify!`].
+pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
+    notify_terminated(level, Line::new(text).c_str());
+}
+
+/// See [`debug_line!`].
+pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
+    if SINCE_6_0_5 {
+        // SAFETY: the name is a C string that lives until somebody gives the process another one.
+        let program = unsafe { CStr::from_ptr(pcp::pmGetProgname()) };
+        stamped(format_args!("{}: {text}", Bytes(program.to_bytes())));
+    } else {
+        notify_line(Level::Debug, text);
+    }
+}
+
+/// See [`warning!`].
+pub(crate) fn warning_args(text: fmt::Arguments<'_>) {
+    stamped(format_args!("Warning: {text}"));
+}
+
+/// Writes one line to the log through `pmNotifyErr`.
+fn notify_terminated(level: Level, text: &CStr) {
     let priority = match level {
         Level::Crit => libc::LOG_CRIT,
         Level::Err => libc::LOG_ERR,
@@ -52,15 +105,13 @@ pub(crate) fn notify(level: Level, text: &[u8]) {
         Level::Info => libc::LOG_INFO,
         Level::Debug => libc::LOG_DEBUG,
     };
-    let mut line = Vec::new();
-    // Without memory the line is lost, not the process.
-    if line.try_reserve_exact(text.len() + 1).is_err() {
-        return;
-    }
-    line.extend_from_slice(text);
-    line.push(0);
-    // SAFETY: the format asks for one C string, and `line` is NUL terminated and outlives the call.
-    unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), line.as_ptr().cast::<c_char>()) };
+    // SAFETY: the format asks for one C string, which is valid during the call.
+    unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) };
+}
+
+/// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
+pub(crate) fn notify(level: Level, text: &[u8]) {
+    notify_line(level, format_args!("{}", Bytes(text)));
 }
 
 /// [`notify`] of a text in pieces.
@@ -85,20 +136,26 @@ pub(crate) fn debug_parts(parts: &[Part<'_>]) {
 }
 
 /// Writes debug output to stderr as it is. It has no better place to report a failure to, so it ignores one.
-pub(crate) fn trace(text: &[u8]) {
-    let _ = std::io::stderr().write_all(text);
+///
+/// Not by `std::io::stderr`: in the child of a threaded process its lock may be held by a thread that is not there.
+pub(crate) fn trace(mut text: &[u8]) {
+    while !text.is_empty() {
+        // SAFETY: the buffer has the length that is passed along.
+        let written = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        match usize::try_from(written) {
+            Ok(0) => return,
+            Ok(written) => text = text.get(written..).unwrap_or_default(),
+            // SAFETY: the error number of this thread.
+            Err(_) if unsafe { *libc::__errno_location() } == libc::EINTR => {}
+            Err(_) => return,
+        }
+    }
 }
 
 /// Writes one line of debug output: a line of the log before PCP 6.0.5; since then to stderr, with the time to the
 /// microsecond and the name of the program.
 pub(crate) fn debug_line(text: &[u8]) {
-    if SINCE_6_0_5 {
-        // SAFETY: the name is a C string that lives until somebody gives the process another one.
-        let program = unsafe { CStr::from_ptr(pcp::pmGetProgname()) };
-        stamped(&[Raw(program.to_bytes()), Raw(b": "), Raw(text)]);
-    } else {
-        notify(Level::Debug, text);
-    }
+    debug_args(format_args!("{}", Bytes(text)));
 }
 
 /// A number that prints as `%#x` does it.
@@ -202,13 +259,8 @@ pub(crate) fn os_text(errno: i32) -> Brief {
     text
 }
 
-/// A warning as PCP writes it since 6.0.5 beside the log: time with microseconds, severity, text (MAIN-31).
-pub(crate) fn warning(text: &str) {
-    stamped(&[Show(&format_args!("Warning: {text}"))]);
-}
-
 /// Writes a line to stderr behind the local time with microseconds.
-fn stamped(text: &[Part<'_>]) {
+fn stamped(text: fmt::Arguments<'_>) {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let seconds = libc::time_t::try_from(since.as_secs()).unwrap_or(0);
@@ -226,13 +278,6 @@ fn stamped(text: &[Part<'_>]) {
         );
         CStr::from_ptr(stamp.as_ptr())
     };
-    let mut line = Growing::default();
-    line.push(b"[");
-    line.push(stamp.to_bytes());
-    line.show(format_args!(".{:06}] ", since.subsec_micros()));
-    line.add(text);
-    line.push(b"\n");
-    if let Some(line) = line.whole() {
-        trace(&line);
-    }
+    let micros = since.subsec_micros();
+    trace(Line::new(format_args!("[{}.{micros:06}] {text}\n", Bytes(stamp.to_bytes()))).bytes());
 }
