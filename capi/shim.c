@@ -8,8 +8,32 @@
 #include <stdlib.h>
 #include <pcp/pmapi.h>
 
+/*
+ * What src/ffi/mark.rs keeps for each thread: whether it is in a step of the library, and which locks its fork holds.  The
+ * memory is there from the start of the thread, unlike that of other models, which is allocated at the first use: that may
+ * be in a signal handler on top of malloc.
+ */
+struct pcp_pmda_thread {
+    unsigned char inside;
+    unsigned int taken;
+};
+
+static __thread struct pcp_pmda_thread here __attribute__((tls_model("initial-exec")));
+
+extern const struct pcp_pmda_thread *pcp_pmda_thread(void);
+
+const struct pcp_pmda_thread *
+pcp_pmda_thread(void)
+{
+    return &here;
+}
+
 /* Longer texts are cut; they are refused anyway (LABEL-31). */
 #define LONGEST	65534
+
+/* In src/ffi/mark.rs: 0, or -EBUSY for a signal handler on top of another call. */
+extern int pcp_pmda_enter(void);
+extern void pcp_pmda_leave(void);
 
 /* In src/ffi/labels.rs. */
 extern int pcp_pmda_add_labels(pmLabelSet **, const char *, size_t);
@@ -27,6 +51,8 @@ format_and_add(adder add, pmLabelSet **sets, const char *format, va_list argumen
 
     if (sets == NULL || format == NULL)
 	return -EINVAL;
+    if ((status = pcp_pmda_enter()) < 0)
+	return status;
     va_copy(again, arguments);
     length = vsnprintf(usual, sizeof(usual), format, arguments);
     if (length < (int)sizeof(usual)) {
@@ -41,6 +67,7 @@ format_and_add(adder add, pmLabelSet **sets, const char *format, va_list argumen
 	free(large);
     }
     va_end(again);
+    pcp_pmda_leave();
     return status;
 }
 

@@ -121,6 +121,20 @@ fn callbacks_that_come_back() {
     expect_success(&hostile("reenter", &[]));
 }
 
+/// A timer interrupts calls, and its handler calls the library, forks, and calls again: on top of another call -EBUSY at
+/// once, anywhere else the usual answer; with one thread and with several.
+#[test]
+fn signals_on_top_of_calls() {
+    expect_success(&hostile("interrupts", &[amount("10000", "100000"), "1"]));
+    expect_success(&hostile("interrupts", &[amount("10000", "100000"), "4"]));
+}
+
+/// The child of a threaded process can go on using the library, also when it was forked in a callback.
+#[test]
+fn children_of_threads() {
+    expect_success(&hostile("forks", &[amount("100", "2000")]));
+}
+
 /// A DSO agent is opened and closed again and again (MAIN-41).
 #[test]
 fn dso_opened_and_closed() {

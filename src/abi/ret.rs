@@ -5,6 +5,9 @@ use std::ptr;
 
 use crate::error::{Error, Result};
 
+/// The answer to a call on top of another one.
+const BUSY: c_int = -libc::EBUSY;
+
 /// What an exported function's body may return, and how C sees it.
 pub(crate) trait CReturn {
     /// The C type.
@@ -15,6 +18,9 @@ pub(crate) trait CReturn {
 
     /// What C sees after a panic.
     fn failed() -> Self::C;
+
+    /// What C sees of a call in a signal handler on top of another one: not `-EAGAIN`, which asks to be tried again.
+    fn busy() -> Self::C;
 }
 
 /// A status or a count; an error is its negative code.
@@ -27,6 +33,10 @@ impl CReturn for Result<c_int> {
 
     fn failed() -> c_int {
         Error::GENERIC.code()
+    }
+
+    fn busy() -> c_int {
+        BUSY
     }
 }
 
@@ -41,6 +51,10 @@ impl CReturn for Result<()> {
     fn failed() -> c_int {
         Error::GENERIC.code()
     }
+
+    fn busy() -> c_int {
+        BUSY
+    }
 }
 
 /// A number that is not a status, as it is.
@@ -54,6 +68,29 @@ impl CReturn for c_int {
     fn failed() -> c_int {
         Error::GENERIC.code()
     }
+
+    fn busy() -> c_int {
+        BUSY
+    }
+}
+
+/// A number that callers take for a count, a flag or the end of a list: `NONE` says "no more", whatever went wrong.
+pub(crate) struct Plain<const NONE: c_int>(pub(crate) c_int);
+
+impl<const NONE: c_int> CReturn for Plain<NONE> {
+    type C = c_int;
+
+    fn into_c(self) -> c_int {
+        self.0
+    }
+
+    fn failed() -> c_int {
+        NONE
+    }
+
+    fn busy() -> c_int {
+        NONE
+    }
 }
 
 impl CReturn for () {
@@ -62,6 +99,8 @@ impl CReturn for () {
     fn into_c(self) {}
 
     fn failed() {}
+
+    fn busy() {}
 }
 
 /// A pointer; "none" and a panic are NULL.
@@ -73,6 +112,10 @@ impl<T> CReturn for *mut T {
     }
 
     fn failed() -> *mut T {
+        ptr::null_mut()
+    }
+
+    fn busy() -> *mut T {
         ptr::null_mut()
     }
 }

@@ -2,10 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use once_cell::race::OnceRef;
 
 use crate::error::{Error, Result};
 
@@ -17,7 +16,7 @@ pub struct Registration<C: 'static> {
     mask: AtomicU32,
     /// The caller's part.
     pub calls: C,
-    next: OnceLock<&'static Registration<C>>,
+    next: OnceRef<'static, Registration<C>>,
 }
 
 /// Registrations in the order in which they came. None ever goes (DYN-2), so each lives as long as the process.
@@ -26,9 +25,8 @@ pub struct Registration<C: 'static> {
 /// (N-9).
 #[derive(Debug)]
 pub struct List<C: 'static> {
-    first: OnceLock<&'static Registration<C>>,
+    first: OnceRef<'static, Registration<C>>,
     len: AtomicUsize,
-    adding: Mutex<()>,
 }
 
 /// What a [`List`] held at one moment.
@@ -41,8 +39,8 @@ pub struct Snapshot<'l, C: 'static> {
 impl<C> Snapshot<'_, C> {
     /// The registrations.
     pub fn iter(&self) -> impl Iterator<Item = &'static Registration<C>> {
-        let first = self.list.first.get().copied();
-        std::iter::successors(first, |entry| entry.next.get().copied()).take(self.len)
+        let first = self.list.first.get();
+        std::iter::successors(first, |entry| entry.next.get()).take(self.len)
     }
 
     /// The number of registrations.
@@ -74,17 +72,17 @@ impl<C: Sync + Send> List<C> {
             prefix: prefix.map(copy).transpose()?,
             mask: AtomicU32::new(0),
             calls,
-            next: OnceLock::new(),
+            next: OnceRef::new(),
         })?;
-        let _one_by_one = self.adding.lock();
         let mut end = &self.first;
-        while let Some(entry) = end.get() {
-            end = &entry.next;
+        // Another thread may have added at the same time; then the end is further on. No lock: a fork would have to
+        // know of it.
+        while end.set(entry).is_err() {
+            if let Some(taken) = end.get() {
+                end = &taken.next;
+            }
         }
-        // Nobody else adds now, so the end is free.
-        if end.set(entry).is_ok() {
-            self.len.fetch_add(1, Ordering::Release);
-        }
+        self.len.fetch_add(1, Ordering::Release);
         Ok(())
     }
 }
@@ -94,9 +92,8 @@ impl<C> List<C> {
     #[must_use]
     pub const fn new() -> List<C> {
         List {
-            first: OnceLock::new(),
+            first: OnceRef::new(),
             len: AtomicUsize::new(0),
-            adding: Mutex::new(()),
         }
     }
 

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::arg;
 use super::guard::guard;
-use super::lock::Mutex;
+use super::lock::{Mutex, room};
+use super::mark::outside;
 use super::types::pmInDom;
 use crate::cache::{Action, Cache, Caches, Hit, Report};
 use crate::error::{Error, Result};
@@ -36,7 +37,7 @@ impl Private {
     }
 }
 
-pub(super) static CACHES: Mutex<Caches<Private>> = Mutex::new(Caches::new());
+pub(super) static CACHES: Mutex<Caches<Private>, { room::CACHES }> = Mutex::new(Caches::new());
 
 /// Counts the calls that made an instance of any domain active, or ended that.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
@@ -257,7 +258,7 @@ pub unsafe extern "C" fn pmdaCachePurgeCallback(
         if let Some(callback) = callback {
             for private in attached {
                 // SAFETY: as the contract above says; no lock is held.
-                unsafe { callback(private.0.as_ptr()) };
+                outside(|| unsafe { callback(private.0.as_ptr()) });
             }
         }
         Ok(count(number))

@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 use std::io::{self, Read};
 
-use super::lock::Mutex;
+use super::lock::{Mutex, room};
+use super::mark::outside;
 
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
@@ -12,7 +13,7 @@ use crate::wire::trace::{self, Ring, Way};
 use crate::wire::{Kind, number};
 
 /// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
-static RECENT: Mutex<Ring> = Mutex::new(Ring::new());
+static RECENT: Mutex<Ring, { room::RECENT }> = Mutex::new(Ring::new());
 
 /// A descriptor that belongs to the agent; it is never closed here (CONN-9).
 #[derive(Clone, Copy)]
@@ -29,7 +30,7 @@ pub(super) struct Stream {
 impl Read for Channel {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an error.
-        let count = unsafe { libc::read(self.0, out.as_mut_ptr().cast(), out.len()) };
+        let count = outside(|| unsafe { libc::read(self.0, out.as_mut_ptr().cast(), out.len()) });
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 }
@@ -87,7 +88,7 @@ impl Channel {
             revents: 0,
         };
         // SAFETY: one entry, valid for reads and writes during the call.
-        unsafe { libc::poll(&raw mut entry, 1, -1) };
+        outside(|| unsafe { libc::poll(&raw mut entry, 1, -1) });
     }
 
     /// Takes note of a PDU that was received.

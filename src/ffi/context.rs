@@ -2,17 +2,17 @@
 
 use std::ffi::c_int;
 
-use super::guard::guard;
+use super::guard::inner;
 use crate::context;
 
 /// Returns the client context that the current request belongs to, -1 before the first one (MAIN-25).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetContext() -> c_int {
-    guard(context::current)
+    inner(context::current)
 }
 
 /// Sets what `pmdaGetContext` returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaSetContext(context: c_int) {
-    guard(|| context::set_current(context));
+    inner(|| context::set_current(context));
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::ptr;
 
 use super::channel::Channel;
+use super::mark::outside;
 use super::received;
 use super::reply::{self, OwnedInstances, OwnedNames};
 use super::session::Session;
@@ -191,7 +192,7 @@ impl Agent {
         let callback = unsafe { (*self.ext).e_resultCallBack };
         if let Some(callback) = callback.filter(|_| !values.is_null()) {
             // SAFETY: the result of the method, as the contract of the callback asks for (MAIN-20).
-            unsafe { callback(values) };
+            outside(|| unsafe { callback(values) });
         }
     }
 
@@ -202,7 +203,9 @@ impl Agent {
         let mut values = ptr::null_mut();
         let method = method!(self, fetch)?;
         // SAFETY: the block holds `count` metrics; all pointers are valid during the call.
-        Error::check(unsafe { method(count, metrics.as_ptr(), &raw mut values, self.ext) })?;
+        Error::check(outside(|| unsafe {
+            method(count, metrics.as_ptr(), &raw mut values, self.ext)
+        }))?;
         Ok(values)
     }
 
@@ -216,7 +219,7 @@ impl Agent {
         let block = received::result(store::store(pdu)?)?;
         let method = method!(self, store)?;
         // SAFETY: the block holds a complete result; both pointers are valid during the call.
-        Error::check(unsafe { method(block.as_ptr().cast(), self.ext) })
+        Error::check(outside(|| unsafe { method(block.as_ptr().cast(), self.ext) }))
     }
 
     fn desc(self, pdu: &[u8], reply: &mut Reply) -> Result<()> {
@@ -225,7 +228,7 @@ impl Agent {
         let mut desc: pmDesc = unsafe { std::mem::zeroed() };
         let method = method!(self, desc)?;
         // SAFETY: both pointers are valid during the call.
-        Error::check(unsafe { method(metric.0, &raw mut desc, self.ext) })?;
+        Error::check(outside(|| unsafe { method(metric.0, &raw mut desc, self.ext) }))?;
         reply::desc(reply, &desc)
     }
 
@@ -239,7 +242,7 @@ impl Agent {
         let mut list: *mut pmInResult = ptr::null_mut();
         let method = method!(self, instance)?;
         // SAFETY: the name is NULL or a C string of ours; all pointers are valid during the call.
-        let status = unsafe { method(request.indom.0, request.inst, name, &raw mut list, self.ext) };
+        let status = outside(|| unsafe { method(request.indom.0, request.inst, name, &raw mut list, self.ext) });
         Error::check(status)?;
         let list = OwnedInstances(list);
         // SAFETY: the method has succeeded, so the list is NULL or valid.
@@ -251,7 +254,7 @@ impl Agent {
         let mut text: *mut c_char = ptr::null_mut();
         let method = method!(self, text)?;
         // SAFETY: both pointers are valid during the call.
-        let status = unsafe { method(request.ident as i32, request.kind, &raw mut text, self.ext) };
+        let status = outside(|| unsafe { method(request.ident as i32, request.kind, &raw mut text, self.ext) });
         Error::check(status)?;
         // SAFETY: the method has succeeded, so the text is NULL or a C string that is valid until the reply is sent.
         unsafe { reply::text(reply, request.ident, text) }
@@ -265,7 +268,7 @@ impl Agent {
         let mut metric: pmID = 0;
         let method = method!(self, pmid)?;
         // SAFETY: a C string of ours; all pointers are valid during the call.
-        let status = Error::check(unsafe { method(name.as_ptr(), &raw mut metric, self.ext) })?;
+        let status = Error::check(outside(|| unsafe { method(name.as_ptr(), &raw mut metric, self.ext) }))?;
         reply::id(reply, status, metric)
     }
 
@@ -280,7 +283,7 @@ impl Agent {
         };
         let method = method!(self, name)?;
         // SAFETY: all pointers are valid during the call.
-        let count = Error::check(unsafe { method(metric.0, &raw mut list.names, self.ext) })?;
+        let count = Error::check(outside(|| unsafe { method(metric.0, &raw mut list.names, self.ext) }))?;
         // SAFETY: the method has succeeded with so many names.
         unsafe { list.encode(reply, count, false) }
     }
@@ -298,7 +301,9 @@ impl Agent {
         let method = method!(self, children)?;
         let (names, states) = (&raw mut list.names, &raw mut list.states);
         // SAFETY: a C string of ours; all pointers are valid during the call.
-        let count = Error::check(unsafe { method(name.as_ptr(), c_int::from(all), names, states, self.ext) })?;
+        let count = Error::check(outside(|| unsafe {
+            method(name.as_ptr(), c_int::from(all), names, states, self.ext)
+        }))?;
         // SAFETY: the method has succeeded with so many names, and as many states if any.
         unsafe { list.encode(reply, count, request.with_states && !all) }
     }
@@ -310,7 +315,7 @@ impl Agent {
         if self.interface() >= WITH_LABELS {
             let method = method!(self, label)?;
             // SAFETY: all pointers are valid during the call.
-            let status = unsafe { method(request.ident as i32, request.kind, &raw mut first, self.ext) };
+            let status = outside(|| unsafe { method(request.ident as i32, request.kind, &raw mut first, self.ext) });
             count = Error::check(status)?;
         }
         // SAFETY: the method has succeeded and handed over so many sets; freed after the reply is made, all of them, not

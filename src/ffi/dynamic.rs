@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::arg;
 use super::dynamic_table::metric_table;
 use super::guard::guard;
+use super::mark::outside;
 use super::private;
 use super::tree;
 use super::types::{
@@ -43,14 +44,14 @@ impl Calls {
     pub(super) unsafe fn update(&self, ext: *mut pmdaExt) -> bool {
         // SAFETY: the callback has this type and gets the place of its own tree, which never moves.
         self.update
-            .is_some_and(|update| unsafe { update(ext, self.tree.as_ptr()) } != 0)
+            .is_some_and(|update| outside(|| unsafe { update(ext, self.tree.as_ptr()) }) != 0)
     }
 
     pub(super) fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         if let Some(ask) = self.counts {
             // SAFETY: the callback has this type; both places are valid for writes.
-            unsafe { ask(&raw mut counts.metrics, &raw mut counts.trees) };
+            outside(|| unsafe { ask(&raw mut counts.metrics, &raw mut counts.trees) });
         }
         counts
     }
@@ -282,7 +283,7 @@ pub unsafe extern "C" fn pmdaDynamicLookupText(
         let found = all.iter().find(|entry| unsafe { entry.calls.knows(MetricId(pmid)) });
         let text = found.and_then(|entry| entry.calls.text).ok_or(NOENT)?;
         // SAFETY: the callback has this type, and the arguments that it was registered for.
-        Ok(unsafe { text(pmda, pmid, r#type, buf) })
+        Ok(outside(|| unsafe { text(pmda, pmid, r#type, buf) }))
     })
 }
 

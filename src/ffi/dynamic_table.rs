@@ -5,7 +5,8 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use super::dynamic::{Calls, registrations};
-use super::lock::{Mutex, const_mutex};
+use super::lock::{Mutex, const_mutex, room};
+use super::mark::outside;
 use super::memory::Block;
 use super::types::{pmdaExt, pmdaMetric};
 use super::{arg, metric};
@@ -15,7 +16,7 @@ use crate::ident::MetricId;
 
 /// The addresses of the tables that [`pmdaDynamicMetricTable`] has made and not freed yet. A table that an agent has
 /// put into `e_metrics` itself is not ours to free (N-7).
-static TABLES: Mutex<Vec<usize>> = const_mutex(Vec::new());
+static TABLES: Mutex<Vec<usize>, { room::DYNAMIC_TABLES }> = const_mutex(Vec::new());
 
 /// A metric table that grows: agents have been seen to count less than they fill in (N-6).
 struct Table {
@@ -72,7 +73,8 @@ impl Table {
                     continue;
                 }
                 for id in 1..=copies {
-                    copy(source, self.slot()?, id);
+                    let slot = self.slot()?;
+                    outside(|| copy(source, slot, id));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use super::lock::Mutex;
+use super::lock::{Mutex, room};
 use libc::{timespec, timeval};
 
 use super::arg;
@@ -14,7 +14,7 @@ use crate::events::{self, Array, Arrays, Form, Stamp, Value};
 use crate::libpcp::bindings as pcp;
 
 /// All event arrays of the process. Nothing of C is called while it is locked.
-static ARRAYS: Mutex<Arrays> = Mutex::new(Arrays::new());
+static ARRAYS: Mutex<Arrays, { room::ARRAYS }> = Mutex::new(Arrays::new());
 
 /// Works on the array of a handle.
 fn with<T>(handle: c_int, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {

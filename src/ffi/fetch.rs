@@ -11,6 +11,7 @@ use super::describe::{QUIET_SINCE, enter_context};
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
 use super::iterate::{self, Ordinal, Steps};
+use super::mark::outside;
 use super::metric::Ahead;
 use super::output::{Drafted, Output, Set};
 use super::result_block::Taken;
@@ -183,7 +184,7 @@ impl Fetch {
                 metric = &raw mut temporary;
                 if let Some(describe) = private::desc_method(self.ext) {
                     // The code that it returns is of no interest: a PMID in the description is (F-13).
-                    describe(wanted.0, &raw mut (*metric).m_desc, self.ext);
+                    outside(|| describe(wanted.0, &raw mut (*metric).m_desc, self.ext));
                 }
             }
             let pmid = MetricId((*metric).m_desc.pmid);
@@ -265,7 +266,7 @@ impl Fetch {
                 return Err(Error::GENERIC);
             };
             let mut atom: pmAtomValue = std::mem::zeroed();
-            let returned = callback(one.metric, inst as c_uint, &raw mut atom);
+            let returned = outside(|| callback(one.metric, inst as c_uint, &raw mut atom));
             if returned != fetch::STATIC {
                 self.answered(one, inst, returned, &atom, set, tally);
                 return Ok(());

@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
-use super::lock::{Mutex, const_mutex};
+use super::lock::{Mutex, const_mutex, room};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
@@ -21,17 +21,17 @@ pub(crate) struct FetchState {
     /// The result that the last fetch has given out, or NULL while a fetch works on it (FETCH-12).
     pub(super) result: AtomicPtr<ResultBlock>,
     /// What `pmdaRehash` has built.
-    pub(super) hash: Mutex<Hashed>,
+    pub(super) hash: Mutex<Hashed, { room::HASH }>,
     /// How often `pmdaRehash` was called.
     pub(super) rehashed: AtomicU32,
     /// Where metrics were found in a table that is searched.
-    pub(super) metrics: Mutex<Places<u32>>,
+    pub(super) metrics: Mutex<Places<u32>, { room::METRICS }>,
     /// Where instance domains were found in `e_indoms`.
-    pub(super) indoms: Mutex<Places<u32>>,
+    pub(super) indoms: Mutex<Places<u32>, { room::INDOMS }>,
     /// Where instances were found in the tables of domains.
-    pub(super) instances: Mutex<HashMap<InDom, TablePlaces, FixedState>>,
+    pub(super) instances: Mutex<HashMap<InDom, TablePlaces, FixedState>, { room::INSTANCES }>,
     /// The compiled profile.
-    pub(super) selections: Mutex<Selections>,
+    pub(super) selections: Mutex<Selections, { room::SELECTIONS }>,
     /// The position in a cached domain.
     pub(super) walk: Walk,
 }
@@ -110,7 +110,7 @@ pub(crate) unsafe fn of(ext: *mut pmdaExt) -> &'static FetchState {
 /// The state for a `pmdaExt` that this library has not made.
 #[cold]
 fn foreign(address: usize) -> &'static FetchState {
-    static FOREIGN: Mutex<HashMap<usize, &'static FetchState, FixedState>> =
+    static FOREIGN: Mutex<HashMap<usize, &'static FetchState, FixedState>, { room::FOREIGN_STATES }> =
         const_mutex(HashMap::with_hasher(FixedState::with_seed(0)));
     FOREIGN
         .lock()

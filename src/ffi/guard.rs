@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::mark;
 use super::ret::CReturn;
 use crate::libpcp::log;
 use crate::log::Level;
@@ -15,8 +16,22 @@ const PROVOKE: &str = "PCP_PMDA_PANIC";
 ///
 /// A panic must not cross the edge: pmcd loads this library into its own process. It is logged, and the caller
 /// sees the failure value of the type, `PM_ERR_GENERIC` or NULL (MAIN-54).
+///
+/// A signal handler may call us on top of a call of the same thread. It gets `-EBUSY` (or NULL, or nothing) at once:
+/// nothing is allocated, locked, waited for or said.
 #[inline]
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
+    if !mark::enter() {
+        return R::busy();
+    }
+    let outcome = inner(body);
+    mark::leave();
+    outcome
+}
+
+/// [`guard`] for what is already inside of the library: catches panics, no more.
+#[inline]
+pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     // Unwind safety: what a panic may leave half done is behind locks that are released while unwinding, and
     // every core module keeps its invariants at each point where it can panic.
     match catch_unwind(AssertUnwindSafe(|| run(body))) {

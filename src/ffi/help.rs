@@ -3,10 +3,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use parking_lot::RwLock;
-
 use super::arg;
 use super::guard::guard;
+use super::lock::{Mutex, const_mutex, room};
 use super::types::{pmID, pmInDom};
 use crate::error::{Error, Result};
 use crate::help::{Database, Kind, Slots};
@@ -74,7 +73,7 @@ unsafe impl Send for Tables {}
 // SAFETY: as above: sharing a table gives access to nothing that another thread could be writing.
 unsafe impl Sync for Tables {}
 
-static TABLES: RwLock<Tables> = RwLock::new(Tables {
+static TABLES: Mutex<Tables, { room::HELP }> = const_mutex(Tables {
     slots: Slots::new(),
     rows: Vec::new(),
 });
@@ -112,23 +111,23 @@ impl Tables {
 /// As [`Database::open`] and [`Tables::reserve`].
 pub(crate) fn open(name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
-    TABLES.write().reserve()?;
+    TABLES.lock().reserve()?;
     let mut journal = Journal::new();
     let base = Database::open(name, &mut journal);
     log::flush(&mut journal);
-    TABLES.write().insert(base?)
+    TABLES.lock().insert(base?)
 }
 
 /// The text of a metric, NULL when there is none; it stays until the database is closed (HELP-29).
 pub(crate) fn metric_text(handle: c_int, metric: MetricId, kind: c_int) -> *mut c_char {
-    let tables = TABLES.read();
+    let tables = TABLES.lock();
     let base = tables.slots.get(handle);
     pointer(base.and_then(|base| base.metric(metric, text_kind(kind))))
 }
 
 /// The text of an instance domain, NULL when there is none; it stays until the database is closed (HELP-29).
 pub(crate) fn indom_text(handle: c_int, indom: InDom, kind: c_int) -> *mut c_char {
-    let tables = TABLES.read();
+    let tables = TABLES.lock();
     let base = tables.slots.get(handle);
     pointer(base.and_then(|base| base.indom(indom, text_kind(kind))))
 }
@@ -168,7 +167,7 @@ pub unsafe extern "C" fn pmdaOpenHelp(fname: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaCloseHelp(handle: c_int) {
     guard(|| {
-        let base = TABLES.write().remove(handle);
+        let base = TABLES.lock().remove(handle);
         // Released here, when the lock is no longer held.
         drop(base);
     });
@@ -199,7 +198,7 @@ pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaHelpTab() -> *mut c_void {
     guard(|| {
-        let tables = TABLES.read();
+        let tables = TABLES.lock();
         if tables.rows.is_empty() {
             return ptr::null_mut();
         }

@@ -9,6 +9,7 @@ use super::cached::{self, Ahead};
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
 use super::metric::find_indom;
+use super::ret::Plain;
 use super::selection::{self, Selection};
 use super::types::{pmInDom, pmInDomProfile, pmdaExt, pmdaIndom};
 use crate::ident::InDom;
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: *mut pmdaExt) -> c_
     guard(|| {
         let indom = InDom(indom);
         if indom.is_null() {
-            return 1;
+            return Plain::<0>(1);
         }
         // SAFETY: the contract above.
         let count = unsafe { count(indom, pmda) };
@@ -77,7 +78,7 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: *mut pmdaExt) -> c_
         if log::debug(Debug::Indom) {
             log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
         }
-        count
+        Plain(count)
     })
 }
 
@@ -154,16 +155,16 @@ pub(crate) unsafe fn start(state: &FetchState, indom: InDom, ext: *mut pmdaExt) 
 pub unsafe extern "C" fn __pmdaNextInst(inst: *mut c_int, pmda: *mut pmdaExt) -> c_int {
     guard(|| {
         if pmda.is_null() {
-            return 0;
+            return Plain::<0>(0);
         }
         // SAFETY: the contract above.
         unsafe {
             let Some(next) = next(fetch_state::of(pmda), pmda, &mut Steps::new(Ordinal::Examined)) else {
-                return 0;
+                return Plain::<0>(0);
             };
             super::arg::store(inst, next);
         }
-        1
+        Plain(1)
     })
 }
 

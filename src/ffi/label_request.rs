@@ -5,6 +5,7 @@ use std::mem;
 use std::ptr;
 
 use super::label_set::{add_flags, clear};
+use super::mark::outside;
 use super::memory::Block;
 use super::types::{pmInDom, pmLabel, pmLabelSet, pmdaExt, pmdaLabelCallBack};
 use super::{fetch_state, iterate, private};
@@ -150,7 +151,7 @@ unsafe fn trace(kind: Kind, ident: u32, ext: *const pmdaExt) {
 /// `sets` is valid for one write, `ext` is a valid extension.
 unsafe fn instances(indom: InDom, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt) -> Result<c_int> {
     // SAFETY: a valid extension, as the contract above says.
-    let count = unsafe { iterate::__pmdaCntInst(indom.0, ext) };
+    let count = outside(|| unsafe { iterate::__pmdaCntInst(indom.0, ext) });
     if log::debug(Debug::Labels) {
         log::trace_parts(&[Show(&format_args!(
             "pmdaLabel: InDom {indom} {count} instance labels request\n"
@@ -271,7 +272,7 @@ unsafe fn fill(
     let mut place = slot;
     // SAFETY: as the contract above says; what the callback stores is NULL or a set from the heap that is ours now.
     unsafe {
-        let status = callback(indom, inst, &raw mut place);
+        let status = outside(|| callback(indom, inst, &raw mut place));
         if !place.is_null() && place != slot {
             clear(slot);
             ptr::copy_nonoverlapping(place, slot, 1);

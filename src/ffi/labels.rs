@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::guard::guard;
+use super::guard::{guard, inner};
 use super::types::{pmLabelSet, pmdaExt};
 use super::{label_request, label_set};
 use crate::error::Result;
@@ -13,7 +13,7 @@ use crate::log::Part::{Raw, Show};
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
 const OPTIONAL: u8 = 0x80;
 
-/// `pmdaAddLabels` after formatting: adds the labels of `text` (LABEL-31).
+/// `pmdaAddLabels` after formatting: adds the labels of `text` (LABEL-31). The shim has marked the thread as inside.
 ///
 /// # Safety
 /// As [`add`].
@@ -21,7 +21,7 @@ const OPTIONAL: u8 = 0x80;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pcp_pmda_add_labels(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
     // SAFETY: as the contract above says.
-    guard(|| unsafe { add("pmdaAddLabels", sets, text, length, 0) })
+    inner(|| unsafe { add("pmdaAddLabels", sets, text, length, 0) })
 }
 
 /// `pmdaAddNotes` after formatting: adds the labels of `text` as optional ones (LABEL-31).
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn pcp_pmda_add_labels(sets: *mut *mut pmLabelSet, text: *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pcp_pmda_add_notes(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
     // SAFETY: as the contract above says.
-    guard(|| unsafe { add("pmdaAddNotes", sets, text, length, OPTIONAL) })
+    inner(|| unsafe { add("pmdaAddNotes", sets, text, length, OPTIONAL) })
 }
 
 /// Adds labels and says what went wrong (LABEL-39).

@@ -6,6 +6,7 @@ use std::ptr;
 use super::channel::Channel;
 use super::dispatch::{self, Agent};
 use super::guard::guard;
+use super::mark::outside;
 use super::types::pmdaInterface;
 use super::{private, session};
 use crate::error::{Error, Result};
@@ -129,13 +130,15 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
         if agent.interface() >= dispatch::WITH_CONTEXT {
             (*agent.ext).e_context = from;
         }
-        let verdict = (*agent.ext).e_checkCallBack.map_or(0, |callback| callback());
+        let verdict = (*agent.ext)
+            .e_checkCallBack
+            .map_or(0, |callback| outside(|| callback()));
         if verdict < 0 {
             agent.refuse(kind, verdict);
         } else {
             agent.serve(&pdu);
             if let Some(callback) = (*agent.ext).e_doneCallBack {
-                callback();
+                outside(|| callback());
             }
         }
     }

@@ -31,6 +31,7 @@ mod label_set;
 mod labels;
 mod lock;
 mod mainloop;
+mod mark;
 mod methods;
 mod metric;
 mod notices;

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use super::dispatch::{Agent, WITH_ATTRIBUTES, WITH_CONTEXT, method};
+use super::mark::outside;
 use super::received::OwnedProfile;
 use super::{fetch_state, memory, selection};
 use crate::error::Error;
@@ -19,7 +20,7 @@ impl Agent {
         };
         let Ok(method) = method!(self, profile) else { return };
         // SAFETY: the profile is a valid structure of C; both pointers are valid during the call.
-        let status = unsafe { method(profile.as_ptr(), self.ext) };
+        let status = outside(|| unsafe { method(profile.as_ptr(), self.ext) });
         // SAFETY: the extension is valid.
         selection::forget(unsafe { fetch_state::of(self.ext) });
         if status >= 0 {
@@ -43,7 +44,7 @@ impl Agent {
         };
         let Ok(method) = method!(self, attribute) else { return };
         // SAFETY: NULL or a block of ours with a NUL behind the value; all pointers are valid during the call.
-        let status = unsafe { method(context, attribute.key, text, length as c_int, self.ext) };
+        let status = outside(|| unsafe { method(context, attribute.key, text, length as c_int, self.ext) });
         if let Err(error) = Error::check(status) {
             let reason = log::errstr(error);
             if SINCE_6_0_5 {
@@ -67,7 +68,7 @@ impl Agent {
             // SAFETY: the extension is valid; the callback takes any number.
             unsafe {
                 if let Some(callback) = (*self.ext).e_endCallBack {
-                    callback(context);
+                    outside(|| callback(context));
                 }
             }
             return;

@@ -3,11 +3,13 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use super::lock::{Mutex, const_mutex};
+use super::lock::{Mutex, const_mutex, room};
 
 use super::arg;
 use super::guard::guard;
+use super::mark::outside;
 use super::memory;
+use super::ret::Plain;
 use super::types::{pmdaExt, pmdaInterface, pmdaOptions};
 use crate::error::Error;
 use crate::libpcp::{getopt, log};
@@ -42,10 +44,10 @@ pub unsafe extern "C" fn pmdaGetOptions(
 ) -> c_int {
     guard(|| {
         if opts.is_null() || dispatch.is_null() || argv.is_null() {
-            return END;
+            return Plain::<END>(END);
         }
         // SAFETY: not NULL; the rest is the contract above.
-        unsafe { next(argc, argv, opts, dispatch, true) }
+        Plain(unsafe { next(argc, argv, opts, dispatch, true) })
     })
 }
 
@@ -67,7 +69,7 @@ pub unsafe extern "C" fn pmdaGetOpt(
 ) -> c_int {
     guard(|| {
         if dispatch.is_null() || argv.is_null() {
-            return END;
+            return Plain::<END>(END);
         }
         // A copy, since the lock is not held while libpcp works; the last of several threads wins.
         let mut state = CLASSIC.lock().0;
@@ -88,7 +90,7 @@ pub unsafe extern "C" fn pmdaGetOpt(
             found
         };
         CLASSIC.lock().0 = state;
-        found
+        Plain(found)
     })
 }
 
@@ -119,7 +121,7 @@ mod libc_getopt {
 }
 
 /// The state of [`pmdaGetOpt`]: one for the process, as getopt's own (INIT-24).
-static CLASSIC: Mutex<Classic> = const_mutex(Classic(NO_OPTIONS));
+static CLASSIC: Mutex<Classic, { room::OPTIONS }> = const_mutex(Classic(NO_OPTIONS));
 
 struct Classic(pmdaOptions);
 
@@ -179,7 +181,7 @@ unsafe fn next(
                 return END;
             }
             if let Some(override_) = (*opts).r#override {
-                if override_(found, opts) != 0 {
+                if outside(|| override_(found, opts)) != 0 {
                     return found;
                 }
             }

@@ -8,6 +8,7 @@ use super::arg;
 use super::event_block::View;
 use super::events;
 use super::guard::guard;
+use super::mark::outside;
 use super::queues::{FETCH_STATIC, Filter, QUEUES, pmdaEventDecodeCallBack};
 use super::types::pmAtomValue;
 use crate::error::{Error, Result};
@@ -120,7 +121,9 @@ unsafe fn decode(
     let decoder = decoder.ok_or(Error::INVAL)?;
     let (data, when) = (event.payload.data(), event.payload.when());
     // SAFETY: the event is alive, nothing is locked, and the caller's contract allows the call.
-    Error::check(unsafe { decoder(visit.array, data, event.size, when, cookie) })
+    Error::check(outside(|| unsafe {
+        decoder(visit.array, data, event.size, when, cookie)
+    }))
 }
 
 /// The time for a record of missed events (QUEUE-35).

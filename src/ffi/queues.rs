@@ -5,7 +5,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::io::Write;
 
-use super::lock::Mutex;
+use super::lock::{Mutex, room};
+use super::mark::outside;
 use libc::timeval;
 
 use super::arg;
@@ -47,21 +48,21 @@ impl Filter {
     pub(super) unsafe fn drops(self, data: *mut c_void, size: usize) -> bool {
         // SAFETY: the agent gave function and argument together, and the caller's contract.
         self.apply
-            .is_some_and(|apply| unsafe { apply(self.data, data, size) } != 0)
+            .is_some_and(|apply| outside(|| unsafe { apply(self.data, data, size) }) != 0)
     }
 
     /// Calls the agent's release function if it has one, with NULL if there is no filter (E-12, E-13).
     fn release(self) {
         if let Some(release) = self.release {
             // SAFETY: the agent gave function and argument together, and nothing is locked.
-            unsafe { release(self.data) };
+            outside(|| unsafe { release(self.data) });
         }
     }
 }
 
 /// All queues and clients of the process. Nothing of C is called while it is locked; the lock of the event arrays
 /// may be taken inside of it, never the other way round.
-pub(super) static QUEUES: Mutex<Queues<Block, Filter>> = Mutex::new(Queues::new());
+pub(super) static QUEUES: Mutex<Queues<Block, Filter>, { room::QUEUES }> = Mutex::new(Queues::new());
 
 /// Cleans up behind a queue that has gone; call it when nothing is locked.
 fn dispose(leftovers: Leftovers<Filter>) {

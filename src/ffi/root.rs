@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 
 use super::arg;
 use super::guard::guard;
+use super::mark::outside;
 use super::memory::Block;
 use super::root_pdu::{
     __pmdaDecodeRootPDUContainer, __pmdaDecodeRootPDUStart, __pmdaDecodeRootPDUStop, __pmdaRecvRootPDUContainer,
@@ -110,13 +111,12 @@ unsafe fn ask(fd: c_int, (request, reply): (c_int, c_int), name: *const c_char, 
     let buffer = message.as_ptr().cast::<c_void>();
     // SAFETY: the caller's contract for the name; the buffer is ours and has this size.
     let length = unsafe {
-        Error::check(__pmdaSendRootPDUContainer(fd, request, pid, name, length, 0))?;
-        Error::check(__pmdaRecvRootPDUContainer(
-            fd,
-            reply,
-            buffer,
-            size_of::<__pmdaRootPDUContainer>() as c_int,
-        ))?
+        Error::check(outside(|| {
+            __pmdaSendRootPDUContainer(fd, request, pid, name, length, 0)
+        }))?;
+        Error::check(outside(|| {
+            __pmdaRecvRootPDUContainer(fd, reply, buffer, size_of::<__pmdaRootPDUContainer>() as c_int)
+        }))?
     };
     Ok(Answer { message, length })
 }
@@ -127,7 +127,9 @@ impl Answer {
     unsafe fn decode(&self, pid: *mut c_int, name: *mut c_char, size: c_int) -> Result<c_int> {
         let buffer = self.message.as_ptr().cast::<c_void>();
         // SAFETY: so many bytes of the buffer were received; the caller's contract for the rest.
-        Error::check(unsafe { __pmdaDecodeRootPDUContainer(buffer, self.length, pid, name, size) })
+        Error::check(outside(|| unsafe {
+            __pmdaDecodeRootPDUContainer(buffer, self.length, pid, name, size)
+        }))
     }
 }
 
@@ -235,25 +237,19 @@ pub unsafe extern "C" fn pmdaRootProcessStart(
         let (mut process, mut descriptors) = (0, [-1; 2]);
         // SAFETY: the caller's contract for the texts; the buffer and the numbers are ours.
         unsafe {
-            Error::check(__pmdaSendRootPDUStartReq(fd, ipctype, name, namelen, args, argslen))?;
-            let length = __pmdaRecvRootPDUStart(fd, buffer, size_of::<__pmdaRootPDUStart>() as c_int);
+            Error::check(outside(|| {
+                __pmdaSendRootPDUStartReq(fd, ipctype, name, namelen, args, argslen)
+            }))?;
+            let size = size_of::<__pmdaRootPDUStart>() as c_int;
+            let length = outside(|| __pmdaRecvRootPDUStart(fd, buffer, size));
             let length = Error::check(length)?;
             let [from, to] = &mut descriptors;
             let none = std::ptr::null_mut();
             let ipc = std::ptr::null_mut();
             let text = std::ptr::null_mut();
-            Error::check(__pmdaDecodeRootPDUStart(
-                buffer,
-                length,
-                &raw mut process,
-                from,
-                to,
-                ipc,
-                text,
-                0,
-                none,
-                0,
-            ))
+            Error::check(outside(|| {
+                __pmdaDecodeRootPDUStart(buffer, length, &raw mut process, from, to, ipc, text, 0, none, 0)
+            }))
             .inspect_err(|_| {
                 close((*message.as_ptr()).infd);
                 close((*message.as_ptr()).outfd);
@@ -287,17 +283,13 @@ fn end(fd: c_int, pid: c_int, force: c_int) -> Result<(c_int, c_int)> {
     let (mut process, mut code) = (0, 0);
     // SAFETY: the buffer and the numbers are ours, and the buffer has this size.
     unsafe {
-        Error::check(__pmdaSendRootPDUStop(fd, kind::STOP_REQ, pid, 0, force, 0))?;
+        Error::check(outside(|| __pmdaSendRootPDUStop(fd, kind::STOP_REQ, pid, 0, force, 0)))?;
         let size = size_of::<__pmdaRootPDUStop>() as c_int;
-        let length = Error::check(__pmdaRecvRootPDUStop(fd, kind::STOP, buffer, size))?;
+        let length = Error::check(outside(|| __pmdaRecvRootPDUStop(fd, kind::STOP, buffer, size)))?;
         let none = std::ptr::null_mut();
-        Error::check(__pmdaDecodeRootPDUStop(
-            buffer,
-            length,
-            &raw mut process,
-            &raw mut code,
-            none,
-        ))?;
+        Error::check(outside(|| {
+            __pmdaDecodeRootPDUStop(buffer, length, &raw mut process, &raw mut code, none)
+        }))?;
     }
     Ok((process, code))
 }

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
+use super::mark::outside;
 use crate::error::{Error, Result};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{config, log};
@@ -181,7 +182,7 @@ fn room(buffer: *mut c_void, size: c_int) -> Result<usize> {
 /// Repeats a system call that a signal has interrupted: the answer would be read by the next request.
 fn retry(mut call: impl FnMut() -> isize) -> Result<usize> {
     loop {
-        if let Ok(done) = usize::try_from(call()) {
+        if let Ok(done) = usize::try_from(outside(&mut call)) {
             return Ok(done);
         }
         let error = io::Error::last_os_error();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::lock::{Mutex, const_mutex};
+use super::lock::{Mutex, const_mutex, room};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
@@ -19,14 +19,14 @@ pub(super) struct Session {
     /// The first PDU has been waited for (MAIN-3).
     begun: AtomicBool,
     /// Holds no bytes: it is kept for its buffer.
-    idle: Mutex<Receiver>,
+    idle: Mutex<Receiver, { room::IDLE }>,
     /// What was read ahead of the PDU that is being served, by the stream that it came from: the agent may turn to
     /// another descriptor meanwhile, and back (MAIN-53).
-    ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
-    reply: Mutex<Reply>,
+    ahead: Mutex<Vec<(Option<Stream>, Receiver)>, { room::AHEAD }>,
+    reply: Mutex<Reply, { room::REPLY }>,
     /// The draft of a reply to a fetch, or NULL while a fetch works on it.
     pub(super) draft: AtomicPtr<Draft>,
-    profile: Mutex<Option<OwnedProfile>>,
+    profile: Mutex<Option<OwnedProfile>, { room::PROFILE }>,
 }
 
 /// The session of an agent. An agent whose `pmdaExt` was made by hand has no record of ours: its session is found by the
@@ -42,7 +42,7 @@ pub(super) unsafe fn of(ext: *const pmdaExt) -> &'static Session {
 /// The session of a `pmdaExt` that this library has not made.
 #[cold]
 fn foreign(address: usize) -> &'static Session {
-    static FOREIGN: Mutex<HashMap<usize, &'static Session, FixedState>> =
+    static FOREIGN: Mutex<HashMap<usize, &'static Session, FixedState>, { room::FOREIGN_SESSIONS }> =
         const_mutex(HashMap::with_hasher(FixedState::with_seed(0)));
     FOREIGN
         .lock()

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::{io, ptr};
 
 use super::channel::Channel;
+use super::mark::outside;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{config, ipc};
 use crate::log::Level;
@@ -48,14 +49,14 @@ fn accept(step: &'static str, listener: &OwnedFd) -> Result<OwnedFd, Failure> {
     loop {
         Channel(listener.as_raw_fd()).wait(libc::POLLIN);
         // SAFETY: nobody asks for the address; a descriptor that the call gives belongs to nobody else.
-        let fd = unsafe {
+        let fd = outside(|| unsafe {
             libc::accept4(
                 listener.as_raw_fd(),
                 ptr::null_mut(),
                 ptr::null_mut(),
                 libc::SOCK_CLOEXEC,
             )
-        };
+        });
         match checked(step, fd) {
             // SAFETY: as above.
             Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),

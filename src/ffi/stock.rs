@@ -9,7 +9,7 @@ use std::ptr;
 
 use super::dispatch::{Agent, Names};
 use super::fetch::{fetch_into, pmdaFetch};
-use super::guard::guard;
+use super::guard::inner;
 use super::instances::{self, List, pmdaInstance};
 use super::output::Drafted;
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ impl Agent {
         };
         let outcome = decode::fetch_ids(pdu).and_then(|ids| {
             // SAFETY: the extension is valid while its PDU is served; the draft is ours.
-            checked(guard(|| unsafe { fetch_into(ids, draft, self.ext) }))
+            checked(inner(|| unsafe { fetch_into(ids, draft, self.ext) }))
         });
         // SAFETY: the draft is ours, and nothing else uses it until it is given back.
         unsafe {
@@ -54,7 +54,7 @@ impl Agent {
         let InstanceRequest { indom, inst, name } = request;
         // As the method would see it: up to the first NUL.
         let name = name.and_then(|name| name.split(|byte| *byte == 0).next());
-        checked(guard(|| {
+        checked(inner(|| {
             // SAFETY: the extension and its tables are valid while its PDU is served.
             let list = unsafe {
                 instances::list(indom, inst, name, self.ext, move |_, ids, names| {
@@ -73,7 +73,7 @@ impl Agent {
     }
 }
 
-/// The code behind the guard as a result again: a panic ends in an error reply, as that of a method does.
+/// The code behind the inner guard as a result again: a panic ends in an error reply, as that of a method does.
 fn checked(code: c_int) -> Result<()> {
     Error::check(code).map(|_| ())
 }

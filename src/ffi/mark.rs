@@ -1,0 +1,97 @@
+//! Where each thread is: in a step of the library, or outside of it.
+//!
+//! A signal handler may call the library while the same thread is in the middle of a call: inside of malloc, or with a
+//! half-changed table. Such a call is refused at once by [`super::guard::guard`], which asks here and touches nothing
+//! else. C code of the agent that the library calls (methods, callbacks, hooks), and waiting for a descriptor, count as
+//! outside: calls from there are as good as any other, and however the code is left (also by `longjmp`), the mark is off.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+
+use super::lock;
+
+/// The mark of the only thread.
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// What `capi/shim.c` keeps for each thread: Rust cannot ask for memory that is there from the thread's start, without
+/// an allocation at the first use in a signal handler.
+#[repr(C)]
+pub(super) struct Thread {
+    inside: AtomicBool,
+    /// The locks that a fork of this thread has taken, one bit each.
+    pub(super) taken: AtomicU32,
+}
+
+unsafe extern "C" {
+    safe fn pcp_pmda_thread() -> *const Thread;
+}
+
+/// What is kept for this thread.
+pub(super) fn thread() -> &'static Thread {
+    // SAFETY: the address of a thread-local variable of the two types above, valid while the thread lives; the reference
+    // never leaves it, and nothing of ours outlives it.
+    unsafe { &*pcp_pmda_thread() }
+}
+
+/// The mark of this thread. No thread starts while one is inside, so it is the same one until it is out again.
+#[inline(always)]
+fn mark() -> &'static AtomicBool {
+    if lock::single_threaded() { &ALONE } else { several() }
+}
+
+#[cold]
+#[inline(never)]
+fn several() -> &'static AtomicBool {
+    &thread().inside
+}
+
+/// Whether this thread is in a step of the library.
+pub(super) fn is_inside() -> bool {
+    mark().load(Ordering::Relaxed)
+}
+
+/// Marks this thread as inside; `false` when it is already.
+#[inline(always)]
+pub(super) fn enter() -> bool {
+    let mark = mark();
+    if mark.load(Ordering::Relaxed) {
+        return false;
+    }
+    mark.store(true, Ordering::Relaxed);
+    // For the signal handlers of this thread: first the mark, then the work.
+    compiler_fence(Ordering::SeqCst);
+    true
+}
+
+/// Marks this thread as outside.
+#[inline(always)]
+pub(super) fn leave() {
+    compiler_fence(Ordering::SeqCst);
+    mark().store(false, Ordering::Relaxed);
+}
+
+/// Runs what is not ours: every call into the agent, and every wait for it or for pmcd, goes through here.
+///
+/// Nothing is locked or borrowed meanwhile (`docs/ARCHITECTURE.md`). `call` is to do nothing else: what it leaves to drop
+/// would be dropped outside.
+#[inline(always)]
+pub(super) fn outside<R>(call: impl FnOnce() -> R) -> R {
+    leave();
+    let result = call();
+    enter();
+    result
+}
+
+/// [`enter`] for `capi/shim.c`: 0, or `-EBUSY`.
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub extern "C" fn pcp_pmda_enter() -> c_int {
+    if enter() { 0 } else { -libc::EBUSY }
+}
+
+/// [`leave`] for `capi/shim.c`.
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub extern "C" fn pcp_pmda_leave() {
+    leave();
+}
