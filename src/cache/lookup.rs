@@ -47,6 +47,19 @@ impl<'c, T: Copy> Hit<'c, T> {
     }
 }
 
+/// So many instances that are stored between the ids of others in the middle of an iteration are given by it.
+const STRANGERS: usize = 1024;
+
+/// How far an iteration goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// One more than the greatest id that is listed.
+    pub end: i64,
+    /// How many instances it gives at most: all that are listed, and as many that are stored in gaps between their
+    /// ids meanwhile, or [`STRANGERS`]. The gaps of a domain with hashed ids would take years to fill.
+    pub steps: usize,
+}
+
 /// How a text fits the name of the entry that has the same short name (CACHE-10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Match {
@@ -126,17 +139,15 @@ impl<T: Copy> Cache<T> {
         Ok(Hit { entry })
     }
 
-    /// The instance with a name, or a short name (CACHE-10, CACHE-30).
+    /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30): agents rely on
+    /// being told who that is, although no store would take the whole name.
     ///
     /// # Errors
-    /// `PM_ERR_INST` when there is none; `-EINVAL` when only the short name fits.
+    /// `PM_ERR_INST` when there is none.
     #[inline]
     pub fn lookup_name(&self, name: &[u8]) -> Result<Hit<'_, T>> {
-        match self.find_entry(name, self.short(name)) {
-            Some((_, entry, true)) => Ok(Hit { entry }),
-            Some(_) => Err(Error::INVAL),
-            None => Err(Error::INST),
-        }
+        let (_, entry, _) = self.find_entry(name, self.short(name)).ok_or(Error::INST)?;
+        Ok(Hit { entry })
     }
 
     /// The instance with a key, or with the name as its key (CACHE-31).
@@ -220,6 +231,15 @@ impl<T: Copy> Cache<T> {
         let rest = &self.order.places(slab)[at..];
         let active = rest.iter().filter(|place| slab.get(place.slot).state == State::Active);
         active.map(|place| signed(place.id))
+    }
+
+    /// What bounds an iteration that starts now, whatever is stored on the way.
+    pub fn extent(&mut self) -> Extent {
+        let places = self.order.places(&self.slab);
+        Extent {
+            end: places.last().map_or(0, |last| i64::from(last.id) + 1),
+            steps: places.len() + places.len().max(STRANGERS),
+        }
     }
 
     /// A number that changes whenever an instance becomes active or ceases to be.

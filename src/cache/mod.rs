@@ -32,7 +32,7 @@ use hashbrown::HashTable;
 
 pub use domains::Caches;
 pub use entry::State;
-pub use lookup::Hit;
+pub use lookup::{Extent, Hit};
 pub use persist::{Place, Write};
 pub use report::Report;
 pub use store::Action;

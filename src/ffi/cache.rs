@@ -177,7 +177,7 @@ pub unsafe extern "C" fn pmdaCacheLookup(
 /// Looks up the instance `name`.
 ///
 /// # Returns
-/// As [`pmdaCacheLookup`]; `-EINVAL` when only the short name fits.
+/// As [`pmdaCacheLookup`], for the instance that has the same short name (up to the first blank), whatever follows.
 ///
 /// # Safety
 /// `name` is NULL or a C string; `inst` and `private_` are each NULL or valid for one write.

@@ -3,13 +3,18 @@
 use std::ffi::c_int;
 
 use super::cache::{changes, peek};
-use crate::cache::{Cache, Hit, State};
+use crate::cache::{Cache, Extent, Hit, State};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
 pub(super) fn exists(indom: InDom) -> bool {
     peek(indom, |_| ()).is_some()
+}
+
+/// How far an iteration over the domain goes that starts now; `None` without a cache.
+pub(super) fn extent(indom: InDom) -> Option<Extent> {
+    peek(indom, Cache::extent)
 }
 
 /// Number of active instances, `None` without a cache.

@@ -1,7 +1,7 @@
 //! What the fetch family keeps for an agent: its part of the private record behind `pmdaExt.e_ext`.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::lock::{Mutex, const_mutex, room};
 use foldhash::fast::FixedState;
@@ -11,6 +11,7 @@ use super::private;
 use super::result_block::ResultBlock;
 use super::selection::Selections;
 use super::types::{pmdaExt, pmdaIndom};
+use crate::cache::Extent;
 use crate::ident::InDom;
 use crate::metrics::{Hashed, Places};
 
@@ -44,11 +45,16 @@ pub(super) struct TablePlaces {
 }
 
 /// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not examined yet. Since it is
-/// a number, and not a place in a list, the cache may change in any way between two steps.
+/// a number, and not a place in a list, the cache may change in any way between two steps. Callbacks that store new
+/// instances at each step do not prolong the walk: it is bounded by what was there when it began.
 pub(super) struct Walk {
     /// What `e_idp` points to while a cached domain is walked: it holds the domain and nothing else (INST-30).
     indom: UnsafeCell<pmdaIndom>,
     from: AtomicI64,
+    /// One more than the last id of the walk.
+    end: AtomicI64,
+    /// How many instances may still be given.
+    left: AtomicUsize,
 }
 
 impl Default for Walk {
@@ -61,6 +67,8 @@ impl Default for Walk {
         Walk {
             indom: UnsafeCell::new(indom),
             from: AtomicI64::new(0),
+            end: AtomicI64::new(0),
+            left: AtomicUsize::new(0),
         }
     }
 }
@@ -74,8 +82,10 @@ unsafe impl Sync for Walk {}
 
 impl Walk {
     /// Starts at the lowest id of `indom`, and gives what `e_idp` is to point to.
-    pub(super) fn begin(&self, indom: InDom) -> *mut pmdaIndom {
+    pub(super) fn begin(&self, indom: InDom, extent: Extent) -> *mut pmdaIndom {
         self.from.store(0, Ordering::Relaxed);
+        self.end.store(extent.end, Ordering::Relaxed);
+        self.left.store(extent.steps, Ordering::Relaxed);
         // SAFETY: the write is to our own memory, and no reference to the domain exists.
         unsafe { (*self.indom.get()).it_indom = indom.0 };
         self.indom.get()
@@ -91,9 +101,18 @@ impl Walk {
         self.from.load(Ordering::Relaxed)
     }
 
-    /// Everything up to `inst` was examined.
+    /// The instance if it belongs to this walk; none does once there were as many as there may be.
+    #[inline]
+    pub(super) fn within(&self, inst: i32) -> Option<i32> {
+        (i64::from(inst) < self.end.load(Ordering::Relaxed) && self.left.load(Ordering::Relaxed) > 0).then_some(inst)
+    }
+
+    /// Everything up to `inst`, which is given, was examined.
+    #[inline]
     pub(super) fn passed(&self, inst: i32) {
         self.from.store(i64::from(inst) + 1, Ordering::Relaxed);
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
     }
 }
 

@@ -125,8 +125,8 @@ pub(crate) unsafe fn start(state: &FetchState, indom: InDom, ext: *mut pmdaExt) 
         (*ext).e_singular = -1;
         if indom.is_null() {
             (*ext).e_singular = 0;
-        } else if cached::exists(indom) {
-            (*ext).e_idp = state.walk.begin(indom);
+        } else if let Some(extent) = cached::extent(indom) {
+            (*ext).e_idp = state.walk.begin(indom, extent);
             (*ext).e_ordinal = 0;
         } else if let Some(idp) = find_indom(state, ext, indom) {
             (*ext).e_idp = idp;
@@ -188,7 +188,8 @@ pub(crate) unsafe fn next(state: &FetchState, ext: *mut pmdaExt, steps: &mut Ste
             return step(state, ext, steps);
         }
         if state.walk.is_at(idp) {
-            if let Some(inst) = steps.ahead.next(InDom((*idp).it_indom), state.walk.from()) {
+            let next = steps.ahead.next(InDom((*idp).it_indom), state.walk.from());
+            if let Some(inst) = next.and_then(|inst| state.walk.within(inst)) {
                 state.walk.passed(inst);
                 (*ext).e_ordinal = place.saturating_add(1);
                 return Some(inst);
@@ -304,6 +305,7 @@ unsafe fn next_cached(
         // SAFETY: the element was read just now.
         Selection::Listed(element) => unsafe { next_listed(state, ext, indom, &element, from, steps) },
     };
+    let found = found.and_then(|inst| state.walk.within(inst));
     if let Some(inst) = found {
         state.walk.passed(inst);
         // SAFETY: valid by the contract above.

@@ -21,11 +21,9 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
     atom->ll = (long)private;
     calls++;
     switch (what) {
-    case 1:	/* one more at the end, for some time */
-	if (calls < 15) {
-	    snprintf(more, sizeof(more), "more%d", calls);
-	    pmdaCacheStore(indom, PMDA_CACHE_ADD, more, (void *)(long)calls);
-	}
+    case 1:	/* what was given and what will be, with something else attached */
+	snprintf(more, sizeof(more), "i%d", calls * 5 % 8);
+	pmdaCacheStore(indom, PMDA_CACHE_ADD, more, (void *)(long)calls);
 	break;
     case 2:
 	pmdaCacheStore(indom, PMDA_CACHE_HIDE, "i5", NULL);

@@ -66,8 +66,6 @@ main(void)
 	if (i == 3)
 	    pmdaCacheStore(D, PMDA_CACHE_ADD, "i3", NULL);
 	if (i == 4)
-	    pmdaCacheStore(D, PMDA_CACHE_ADD, "late", NULL);
-	if (i == 4)
 	    ext.e_prof = &but9;
     }
     printf("\n");
