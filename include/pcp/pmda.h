@@ -1068,7 +1068,7 @@ PMDA_CALL extern int pmdaCacheLookup(pmInDom indom, int inst, char **name, void 
  * Looks up the instance name.
  *
  * Returns:
- * As pmdaCacheLookup; -EINVAL when only the short name fits.
+ * As pmdaCacheLookup, for the instance that has the same short name (up to the first blank), whatever follows.
  *
  * Pointers:
  * name is NULL or a C string; inst and private_ are each NULL or valid for one write.
