@@ -1,9 +1,6 @@
 //! Builds what Rust alone cannot express: the bindings to libpcp, the C shims, the version nodes of the
 //! shared library, and the pkg-config file.
 
-#[path = "build/header.rs"]
-mod header;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +27,6 @@ fn main() {
     let libpcp = libpcp();
     bindings(&libpcp, &out);
     shims(&libpcp);
-    header(&out);
     versioned_link(&out);
     pkgconfig(&libpcp, &out);
 }
@@ -92,13 +88,6 @@ fn shims(libpcp: &pkg_config::Library) {
         .warnings_into_errors(true)
         .link_lib_modifier("+whole-archive")
         .compile("pcp_pmda_shim");
-}
-
-/// Generates the C headers; `tests/header.rs` compares them with the ones that are checked in.
-fn header(out: &Path) {
-    println!("cargo::rerun-if-changed=src/ffi");
-    println!("cargo::rerun-if-changed=src/abi");
-    header::generate(Path::new("src/ffi"), Path::new("capi"), out);
 }
 
 /// Gives the shared library its SONAME and the version nodes of `capi/exports.map`.

@@ -2,7 +2,7 @@
 //!
 //! C pointers come in at [`ffi`], become safe Rust values once, are served by safe modules that know nothing
 //! of C, and go back out at [`ffi`]. `docs/ARCHITECTURE.md` shows the house; the requirement numbers in the
-//! documentation (CACHE-12, WIRE-51 …) are those of the specification that the tests cite.
+//! documentation (CACHE-10, WIRE-51 …) are those of `docs/spec`, which the tests cite.
 
 pub mod abi;
 pub mod cache;

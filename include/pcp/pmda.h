@@ -97,7 +97,7 @@ typedef void (*pmdaEndContextCallBack)(int);
 typedef int (*pmdaLabelCallBack)(pmInDom, unsigned int, pmLabelSet**);
 
 /*
- * What belongs to an agent beside its dispatch table (INIT-2). Its fields are the live state: agents read and
+ * What belongs to an agent beside its dispatch table. Its fields are the live state: agents read and
  * write them directly.
  */
 typedef struct pmdaExt {
@@ -121,9 +121,9 @@ typedef struct pmdaExt {
     int e_outfd;
     /* Port number. */
     int e_port;
-    /* 0 while a singular value is due, else -1 (INST-4). */
+    /* 0 while a singular value is due, else -1. */
     int e_singular;
-    /* Position in an instance domain, -1 at its end (INST-4). */
+    /* Position in an instance domain, -1 at its end. */
     int e_ordinal;
     /* 1 when the item field of a metric is its index in the table. */
     int e_direct;
@@ -339,7 +339,7 @@ struct pmdaOptions;
 /* Sees each option before the library does; a result other than 0 means that the agent has handled it. */
 typedef int (*pmdaOptionOverride)(int, struct pmdaOptions*);
 
-/* Options of an agent's command line (INIT-3). The fields up to __last_nonopt are libpcp's pmOptions. */
+/* Options of an agent's command line. The fields up to __last_nonopt are libpcp's pmOptions. */
 typedef struct pmdaOptions {
     /* 0: set by the library. */
     int version;
@@ -397,7 +397,7 @@ typedef struct pmdaOptions {
 PMDA_CALL extern int pmdaGetOptions(int argc, char *const *argv, pmdaOptions *opts, pmdaInterface *dispatch);
 
 /*
- * As pmdaGetOptions for short options alone, with getopt's global variables as its results (INIT-24).
+ * As pmdaGetOptions for short options alone, with getopt's global variables as its results.
  *
  * Returns:
  * The option's character, or -1 at the end. Errors are added to *err.
@@ -440,7 +440,7 @@ PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const c
 PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name, char *helptext);
 
 /*
- * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev (INIT-30).
+ * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
@@ -448,7 +448,7 @@ PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name
 PMDA_CALL extern void pmdaOpenLog(pmdaInterface *dispatch);
 
 /*
- * Adds PMDA_EXT_* flags to an agent; there is no way to take one away (INIT-47).
+ * Adds PMDA_EXT_* flags to an agent; there is no way to take one away.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
@@ -464,7 +464,7 @@ PMDA_CALL extern void pmdaSetFlags(pmdaInterface *dispatch, int flags);
 PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *pmda, int flags);
 
 /*
- * Adds PMDA_FLAG_* flags to what the agent tells pmcd when it connects; call it before pmdaConnect (INIT-48).
+ * Adds PMDA_FLAG_* flags to what the agent tells pmcd when it connects; call it before pmdaConnect.
  *
  * Pointers:
  * dispatch is NULL or valid.
@@ -472,7 +472,7 @@ PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *pmda, int flags);
 PMDA_CALL extern void pmdaSetCommFlags(pmdaInterface *dispatch, int flags);
 
 /*
- * Attaches a pointer of the agent's own, which replaces the one before; the library never looks at it (INIT-49).
+ * Attaches a pointer of the agent's own, which replaces the one before; the library never looks at it.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
@@ -520,7 +520,7 @@ PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int n
         int nmetrics);
 
 /*
- * Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
+ * Serves PDUs until the stream ends or cannot be read any more.
  *
  * Pointers:
  * As __pmdaMainPDU.
@@ -528,7 +528,7 @@ PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int n
 PMDA_CALL extern void pmdaMain(pmdaInterface *dispatch);
 
 /*
- * Sends a status to pmcd that is no reply, or instead of one (CONN-10). The outcome is ignored.
+ * Sends a status to pmcd that is no reply, or instead of one. The outcome is ignored.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table with a valid extension.
@@ -536,7 +536,7 @@ PMDA_CALL extern void pmdaMain(pmdaInterface *dispatch);
 PMDA_CALL extern void pmdaSendError(pmdaInterface *dispatch, int error);
 
 /*
- * Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
+ * Tells the library that the dispatch table of an agent is somewhere else now.
  *
  * Pointers:
  * dispatch is NULL or valid; its ext is NULL or valid.
@@ -598,7 +598,7 @@ PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *dispatch, pmdaLabelCal
  *
  * Returns:
  * 0 for a PDU that was served, whatever came of it; PM_ERR_EOF at the end of the stream; another negative number
- * when the stream cannot be read, or the agent was not set up (MAIN-2, MAIN-3).
+ * when the stream cannot be read, or the agent was not set up.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table with a valid extension, whose methods follow their contracts.
@@ -657,16 +657,16 @@ PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda)
 PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, pmdaExt *pmda);
 
 /*
- * Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
+ * Lists all instances of a domain, or gives the name of an instance, or the instance of a name.
  *
  * Returns:
  * 0 with *result set to a structure that the caller frees (each name, both lists, and the structure are blocks of
- * their own, INST-5); PM_ERR_INDOM for an unknown domain, PM_ERR_INST for an unknown instance, -ENOMEM. On failure
+ * their own); PM_ERR_INDOM for an unknown domain, PM_ERR_INST for an unknown instance, -ENOMEM. On failure
  * *result is untouched.
  *
  * Pointers:
  * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid, with its instance
- * domains; a cached domain does not need it (INST-12).
+ * domains; a cached domain does not need it.
  */
 PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result, pmdaExt *pmda);
 
@@ -676,7 +676,7 @@ PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResul
  *
  * Returns:
  * The number of sets in *lpp; PM_ERR_TYPE for what is no type; -EINVAL when lpp or pmda is NULL; other
- * negative codes (LABEL-10 to LABEL-20).
+ * negative codes.
  *
  * Pointers:
  * lpp is NULL or valid for reads and writes; *lpp is NULL or a valid label set, or anything for a request for
@@ -685,7 +685,7 @@ PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResul
 PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, pmdaExt *pmda);
 
 /*
- * Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive (FETCH-100).
+ * Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive.
  *
  * Pointers:
  * pmda is NULL or valid.
@@ -693,7 +693,7 @@ PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, pmdaExt *p
 PMDA_CALL extern int pmdaProfile(pmProfile *prof, pmdaExt *pmda);
 
 /*
- * Refuses to store anything: PM_ERR_PERMISSION (FETCH-101).
+ * Refuses to store anything: PM_ERR_PERMISSION.
  *
  * Pointers:
  * pmda is NULL or valid.
@@ -701,7 +701,7 @@ PMDA_CALL extern int pmdaProfile(pmProfile *prof, pmdaExt *pmda);
 PMDA_CALL extern int pmdaStore(pmdaResult *result, pmdaExt *pmda);
 
 /*
- * Knows no name: PM_ERR_NAME (FETCH-102).
+ * Knows no name: PM_ERR_NAME.
  *
  * Pointers:
  * Nothing is read or written.
@@ -709,7 +709,7 @@ PMDA_CALL extern int pmdaStore(pmdaResult *result, pmdaExt *pmda);
 PMDA_CALL extern int pmdaPMID(const char *name, pmID *pmid, pmdaExt *pmda);
 
 /*
- * Knows no metric: PM_ERR_PMID (FETCH-102).
+ * Knows no metric: PM_ERR_PMID.
  *
  * Pointers:
  * Nothing is read or written.
@@ -717,7 +717,7 @@ PMDA_CALL extern int pmdaPMID(const char *name, pmID *pmid, pmdaExt *pmda);
 PMDA_CALL extern int pmdaName(pmID pmid, char ***nameset, pmdaExt *pmda);
 
 /*
- * Knows no name: PM_ERR_NAME (FETCH-102).
+ * Knows no name: PM_ERR_NAME.
  *
  * Pointers:
  * Nothing is read or written.
@@ -726,7 +726,7 @@ PMDA_CALL extern int pmdaChildren(const char *name, int traverse, char ***offspr
         pmdaExt *pmda);
 
 /*
- * Takes an attribute of a client and ignores it, apart from a line under -Dattr or -Dauth (FETCH-103).
+ * Takes an attribute of a client and ignores it, apart from a line under -Dattr or -Dauth.
  *
  * Pointers:
  * value is NULL or a C string.
@@ -778,21 +778,21 @@ PMDA_CALL extern int __pmdaNextInst(int *inst, pmdaExt *pmda);
  *
  * Returns:
  * A handle, 0 or more; -errno when a file cannot be read, -EINVAL when it is no help database of version 2, is
- * damaged, or fname is NULL (HELP-10, HELP-20, HELP-30).
+ * damaged, or fname is NULL.
  *
  * Pointers:
  * fname is NULL or a C string.
  */
 PMDA_CALL extern int pmdaOpenHelp(const char *fname);
 
-/* Closes a help database and releases its texts; other handles do nothing (HELP-12). */
+/* Closes a help database and releases its texts; other handles do nothing. */
 PMDA_CALL extern void pmdaCloseHelp(int handle);
 
 /*
  * Looks up a text of a metric: the one-line text when bit PM_TEXT_ONELINE is set in kind, else the long one.
  *
  * Returns:
- * A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-25, HELP-28, HELP-29).
+ * A text that stays until the handle is closed and must not be changed or freed, or NULL.
  */
 PMDA_CALL extern char *pmdaGetHelp(int handle, pmID pmid, int kind);
 
@@ -800,7 +800,7 @@ PMDA_CALL extern char *pmdaGetHelp(int handle, pmID pmid, int kind);
  * Looks up a text of an instance domain: the one-line text when bit PM_TEXT_ONELINE is set in kind, else the long one.
  *
  * Returns:
- * A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-26, HELP-28, HELP-29).
+ * A text that stays until the handle is closed and must not be changed or freed, or NULL.
  */
 PMDA_CALL extern char *pmdaGetInDomHelp(int handle, pmInDom indom, int kind);
 
@@ -816,7 +816,7 @@ PMDA_CALL extern int pmdaAddNotes(pmLabelSet **, const char *, ...) __PM_PRINTFL
  * Sets flags in every label of a set.
  *
  * Returns:
- * 1, or 0 when set is NULL (LABEL-45).
+ * 1, or 0 when set is NULL.
  *
  * Pointers:
  * set is NULL or a valid label set.
@@ -827,16 +827,16 @@ PMDA_CALL extern int pmdaAddLabelFlags(pmLabelSet *set, int flags);
  * Metrics that come and go
  */
 
-/* Brings a tree of dynamic names up to date; a result other than 0 means that metrics have changed (DYN-5). */
+/* Brings a tree of dynamic names up to date; a result other than 0 means that metrics have changed. */
 typedef int (*pmdaUpdatePMNS)(struct pmdaExt*, pmdaNameSpace**);
 
 /* Gives the help text of a dynamic metric. */
 typedef int (*pmdaUpdateText)(struct pmdaExt*, pmID, int, char**);
 
-/* Fills in the second metric, a copy of the first one with the given number (DYN-21). */
+/* Fills in the second metric, a copy of the first one with the given number. */
 typedef void (*pmdaUpdateMetric)(struct pmdaMetric*, struct pmdaMetric*, int);
 
-/* Tells how many metrics there are to copy, and how many copies of each (DYN-20). */
+/* Tells how many metrics there are to copy, and how many copies of each. */
 typedef void (*pmdaCountMetrics)(int*, int*);
 
 /*
@@ -918,7 +918,7 @@ PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, pmda
 PMDA_CALL extern void pmdaDynamicMetricTable(pmdaExt *pmda);
 
 /*
- * Takes a metric table into use, and builds the hash over it (INIT-46).
+ * Takes a metric table into use, and builds the hash over it.
  *
  * Pointers:
  * pmda is NULL or valid; metrics is NULL or valid with nmetrics entries, for as long as it is in use.
@@ -1176,7 +1176,7 @@ PMDA_CALL extern int pmdaCacheOp(pmInDom indom, int op);
  * The client context of a request
  */
 
-/* Returns the client context that the current request belongs to, -1 before the first one (MAIN-25). */
+/* Returns the client context that the current request belongs to, -1 before the first one. */
 PMDA_CALL extern int pmdaGetContext(void);
 
 /* Sets what pmdaGetContext returns. */
@@ -1199,15 +1199,15 @@ typedef void (*pmdaEventReleaseFilterCallBack)(void*);
  * Makes an event array.
  *
  * Returns:
- * Its handle, the lowest that is free (EVENT-10).
+ * Its handle, the lowest that is free.
  */
 PMDA_CALL extern int pmdaEventNewArray(void);
 
-/* The same as pmdaEventNewArray: the records decide the form (EVENT-11). */
+/* The same as pmdaEventNewArray: the records decide the form. */
 PMDA_CALL extern int pmdaEventNewHighResArray(void);
 
 /*
- * Empties an array; its memory stays in place (EVENT-14).
+ * Empties an array; its memory stays in place.
  *
  * Returns:
  * 0, or PM_ERR_NOCONTEXT.
@@ -1218,7 +1218,7 @@ PMDA_CALL extern int pmdaEventResetArray(int idx);
 PMDA_CALL extern int pmdaEventResetHighResArray(int idx);
 
 /*
- * Frees an array; addresses obtained from it are invalid from then on (EVENT-15).
+ * Frees an array; addresses obtained from it are invalid from then on.
  *
  * Returns:
  * 0, or PM_ERR_NOCONTEXT.
@@ -1229,7 +1229,7 @@ PMDA_CALL extern int pmdaEventReleaseArray(int idx);
 PMDA_CALL extern int pmdaEventReleaseHighResArray(int idx);
 
 /*
- * Starts a record (EVENT-20).
+ * Starts a record.
  *
  * Returns:
  * 0; PM_ERR_NOCONTEXT, PM_ERR_CONV when the flags claim a missed record, -EINVAL without a time,
@@ -1241,7 +1241,7 @@ PMDA_CALL extern int pmdaEventReleaseHighResArray(int idx);
 PMDA_CALL extern int pmdaEventAddRecord(int idx, struct timeval *tp, int flags);
 
 /*
- * Starts a record with a time stamp in nanoseconds (EVENT-20).
+ * Starts a record with a time stamp in nanoseconds.
  *
  * Returns:
  * As pmdaEventAddRecord.
@@ -1252,7 +1252,7 @@ PMDA_CALL extern int pmdaEventAddRecord(int idx, struct timeval *tp, int flags);
 PMDA_CALL extern int pmdaEventAddHighResRecord(int idx, struct timespec *ts, int flags);
 
 /*
- * Adds a record that says that nmissed events were missed (EVENT-21).
+ * Adds a record that says that nmissed events were missed.
  *
  * Returns:
  * 0; PM_ERR_NOCONTEXT, -EINVAL without a time, PM_ERR_TOOBIG when the array is full.
@@ -1263,7 +1263,7 @@ PMDA_CALL extern int pmdaEventAddHighResRecord(int idx, struct timespec *ts, int
 PMDA_CALL extern int pmdaEventAddMissedRecord(int idx, struct timeval *tp, int nmissed);
 
 /*
- * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp (EVENT-21, E-6).
+ * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp.
  *
  * Returns:
  * As pmdaEventAddMissedRecord.
@@ -1274,7 +1274,7 @@ PMDA_CALL extern int pmdaEventAddMissedRecord(int idx, struct timeval *tp, int n
 PMDA_CALL extern int pmdaEventAddHighResMissedRecord(int idx, struct timespec *ts, int nmissed);
 
 /*
- * Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
+ * Adds a parameter to the newest record, of either form. The value is copied.
  *
  * Returns:
  * 0; PM_ERR_NOCONTEXT, PM_ERR_TYPE for a type that no parameter has, -EINVAL without a record or a value,
@@ -1294,7 +1294,7 @@ PMDA_CALL extern int pmdaEventAddParam(int idx, pmID pmid, int type, pmAtomValue
 PMDA_CALL extern int pmdaEventAddHighResParam(int idx, pmID pmid, int type, pmAtomValue *avp);
 
 /*
- * An older name of pmdaEventAddHighResParam (EVENT-23).
+ * An older name of pmdaEventAddHighResParam.
  *
  * Pointers:
  * As pmdaEventAddParam.
@@ -1305,7 +1305,7 @@ PMDA_CALL extern int pmdaEventHighResAddParam(int idx, pmID pmid, int type, pmAt
  * Writes length and type into the array's header and gives its address.
  *
  * Returns:
- * The array, which the library keeps; valid until something is added or the array is released (EVENT-25). NULL
+ * The array, which the library keeps; valid until something is added or the array is released. NULL
  * for an unknown handle.
  */
 PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int idx);
@@ -1313,11 +1313,11 @@ PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int idx);
 /* The same as pmdaEventGetAddr, of the type PM_TYPE_HIGHRES_EVENT. */
 PMDA_CALL extern pmHighResEventArray *pmdaEventGetHighResAddr(int idx);
 
-/* An older name of pmdaEventGetHighResAddr (EVENT-23). */
+/* An older name of pmdaEventGetHighResAddr. */
 PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
 
 /*
- * Writes the data of an event as text into msg, which has room for msgsize bytes (QUEUE-50).
+ * Writes the data of an event as text into msg, which has room for msgsize bytes.
  *
  * Returns:
  * msg; NULL when msgsize is less than 4 or there is no msg.
@@ -1329,7 +1329,7 @@ PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
 PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *msg, int msgsize);
 
 /*
- * Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). decoder is called for each
+ * Gives a client the events of a queue that it has not seen. decoder is called for each
  * and adds records to the array whose handle it gets.
  *
  * Returns:
@@ -1344,7 +1344,7 @@ PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int con
         pmdaEventDecodeCallBack decoder, void *data);
 
 /*
- * Makes a queue that keeps at most maxmemory bytes of events (QUEUE-1). The name is copied.
+ * Makes a queue that keeps at most maxmemory bytes of events. The name is copied.
  *
  * Returns:
  * A handle; -EINVAL without a name or memory, -EEXIST when the name is in use.
@@ -1355,7 +1355,7 @@ PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int con
 PMDA_CALL extern int pmdaEventNewQueue(const char *name, size_t maxmemory);
 
 /*
- * Makes a queue that keeps events for nclients clients that will fetch later (QUEUE-1, E-8).
+ * Makes a queue that keeps events for nclients clients that will fetch later.
  *
  * Returns:
  * As pmdaEventNewQueue.
@@ -1366,7 +1366,7 @@ PMDA_CALL extern int pmdaEventNewQueue(const char *name, size_t maxmemory);
 PMDA_CALL extern int pmdaEventNewActiveQueue(const char *name, size_t maxmemory, unsigned int nclients);
 
 /*
- * Lets a queue go as soon as it has no clients (QUEUE-40).
+ * Lets a queue go as soon as it has no clients.
  *
  * Returns:
  * 0, or -EINVAL for a handle that is not in use.
@@ -1374,7 +1374,7 @@ PMDA_CALL extern int pmdaEventNewActiveQueue(const char *name, size_t maxmemory,
 PMDA_CALL extern int pmdaEventQueueShutdown(int handle);
 
 /*
- * Looks a queue up by name (QUEUE-3).
+ * Looks a queue up by name.
  *
  * Returns:
  * Its handle, or -ESRCH.
@@ -1385,8 +1385,8 @@ PMDA_CALL extern int pmdaEventQueueShutdown(int handle);
 PMDA_CALL extern int pmdaEventQueueHandle(const char *name);
 
 /*
- * Appends a copy of an event to a queue (QUEUE-10). Events that are too large, or that nobody listens to, are
- * dropped; they count nevertheless (E-19).
+ * Appends a copy of an event to a queue. Events that are too large, or that nobody listens to, are
+ * dropped; they count nevertheless.
  *
  * Returns:
  * 0; -EINVAL for a handle that is not in use, or NULL for what is to be copied; -ENOMEM.
@@ -1397,7 +1397,7 @@ PMDA_CALL extern int pmdaEventQueueHandle(const char *name);
 PMDA_CALL extern int pmdaEventQueueAppend(int handle, void *data, size_t bytes, struct timeval *tv);
 
 /*
- * Stores the number of clients that a queue keeps events for in avp->ul (QUEUE-5).
+ * Stores the number of clients that a queue keeps events for in avp->ul.
  *
  * Returns:
  * PMDA_FETCH_STATIC, or -EINVAL.
@@ -1408,7 +1408,7 @@ PMDA_CALL extern int pmdaEventQueueAppend(int handle, void *data, size_t bytes, 
 PMDA_CALL extern int pmdaEventQueueClients(int handle, pmAtomValue *avp);
 
 /*
- * Stores the number of events that came to a queue in avp->ul (QUEUE-5).
+ * Stores the number of events that came to a queue in avp->ul.
  *
  * Returns:
  * PMDA_FETCH_STATIC, or -EINVAL.
@@ -1419,7 +1419,7 @@ PMDA_CALL extern int pmdaEventQueueClients(int handle, pmAtomValue *avp);
 PMDA_CALL extern int pmdaEventQueueCounter(int handle, pmAtomValue *avp);
 
 /*
- * Stores the number of bytes that came to a queue in avp->ull (QUEUE-5).
+ * Stores the number of bytes that came to a queue in avp->ull.
  *
  * Returns:
  * PMDA_FETCH_STATIC, or -EINVAL.
@@ -1430,7 +1430,7 @@ PMDA_CALL extern int pmdaEventQueueCounter(int handle, pmAtomValue *avp);
 PMDA_CALL extern int pmdaEventQueueBytes(int handle, pmAtomValue *avp);
 
 /*
- * Stores the number of bytes that a queue keeps in avp->ull (QUEUE-5).
+ * Stores the number of bytes that a queue keeps in avp->ull.
  *
  * Returns:
  * PMDA_FETCH_STATIC, or -EINVAL.
@@ -1441,7 +1441,7 @@ PMDA_CALL extern int pmdaEventQueueBytes(int handle, pmAtomValue *avp);
 PMDA_CALL extern int pmdaEventQueueMemory(int handle, pmAtomValue *avp);
 
 /*
- * Registers a client; a known one keeps its place (QUEUE-20).
+ * Registers a client; a known one keeps its place.
  *
  * Returns:
  * The client's slot.
@@ -1449,7 +1449,7 @@ PMDA_CALL extern int pmdaEventQueueMemory(int handle, pmAtomValue *avp);
 PMDA_CALL extern int pmdaEventNewClient(int context);
 
 /*
- * Ends a client: its filters are released, and queues that were shut down go with their last client (QUEUE-26).
+ * Ends a client: its filters are released, and queues that were shut down go with their last client.
  *
  * Returns:
  * 0, for unknown clients too.
@@ -1457,7 +1457,7 @@ PMDA_CALL extern int pmdaEventNewClient(int context);
 PMDA_CALL extern int pmdaEventEndClient(int context);
 
 /*
- * Stores the number of registered clients in avp->ul (QUEUE-21).
+ * Stores the number of registered clients in avp->ul.
  *
  * Returns:
  * PMDA_FETCH_STATIC, or -EINVAL for NULL.
@@ -1468,11 +1468,11 @@ PMDA_CALL extern int pmdaEventEndClient(int context);
 PMDA_CALL extern int pmdaEventClients(pmAtomValue *avp);
 
 /*
- * Installs a filter for a client and a queue, and grants access; the filter before it is released (QUEUE-25). A
+ * Installs a filter for a client and a queue, and grants access; the filter before it is released. A
  * NULL filter clears it.
  *
  * Returns:
- * 0; -EINVAL for an unknown client or queue, or a filter without apply (E-12).
+ * 0; -EINVAL for an unknown client or queue, or a filter without apply.
  *
  * Pointers:
  * apply and release may be called with filter until it is replaced or the client or queue has gone.
@@ -1481,7 +1481,7 @@ PMDA_CALL extern int pmdaEventSetFilter(int context, int handle, void *filter,
         pmdaEventApplyFilterCallBack apply, pmdaEventReleaseFilterCallBack release);
 
 /*
- * Grants (non-zero) or denies a client the events of a queue; at first they are denied (QUEUE-24).
+ * Grants (non-zero) or denies a client the events of a queue; at first they are denied.
  *
  * Returns:
  * 0, or -EINVAL for an unknown client or queue.
@@ -1493,10 +1493,10 @@ PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
  */
 
 /*
- * Connects to pmdaroot and waits for its introduction (ROOT-30 … ROOT-33). path NULL means the usual place.
+ * Connects to pmdaroot and waits for its introduction. path NULL means the usual place.
  *
  * Returns:
- * A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up (R-9);
+ * A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up;
  * PM_ERR_GENERIC when PCP does not say where the usual place is; another negative code.
  *
  * Pointers:
@@ -1504,11 +1504,11 @@ PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
  */
 PMDA_CALL extern int pmdaRootConnect(const char *path);
 
-/* Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34). */
+/* Ends the conversation with pmdaroot; the descriptor stays open. */
 PMDA_CALL extern void pmdaRootShutdown(int fd);
 
 /*
- * Asks for the host name of a container (ROOT-35).
+ * Asks for the host name of a container.
  *
  * Returns:
  * Its length; a NUL is added in buffer, which may be NULL if only the length is wanted. -ENOTCONN without a
@@ -1521,7 +1521,7 @@ PMDA_CALL extern int pmdaRootContainerHostName(int fd, const char *name, int nam
         int buflen);
 
 /*
- * Asks for the first process of a container (ROOT-35).
+ * Asks for the first process of a container.
  *
  * Returns:
  * Its process id as the server sent it, or a negative code as pmdaRootContainerHostName.
@@ -1532,7 +1532,7 @@ PMDA_CALL extern int pmdaRootContainerHostName(int fd, const char *name, int nam
 PMDA_CALL extern int pmdaRootContainerProcessID(int fd, const char *name, int namelen);
 
 /*
- * Asks for the control group of a container (ROOT-35).
+ * Asks for the control group of a container.
  *
  * Returns:
  * As pmdaRootContainerHostName.
@@ -1544,11 +1544,11 @@ PMDA_CALL extern int pmdaRootContainerCGroupName(int fd, const char *name, int n
         int buflen);
 
 /*
- * Has an agent started (ROOT-37). args is its command line.
+ * Has an agent started. args is its command line.
  *
  * Returns:
  * 0 with process and descriptors stored, -1 for descriptors that the server did not pass on; else a negative code.
- * A descriptor that nobody wants is closed (R-7).
+ * A descriptor that nobody wants is closed.
  *
  * Pointers:
  * name and args are each NULL or readable for their lengths or up to a NUL; the other pointers are each NULL or
@@ -1558,7 +1558,7 @@ PMDA_CALL extern int pmdaRootProcessStart(int fd, int ipctype, const char *name,
         const char *args, int argslen, int *pid, int *infd, int *outfd);
 
 /*
- * Asks whether an agent has ended (ROOT-38).
+ * Asks whether an agent has ended.
  *
  * Returns:
  * The process that has ended with its status as waitpid gives it in status; 0 when none has, or a negative
@@ -1570,7 +1570,7 @@ PMDA_CALL extern int pmdaRootProcessStart(int fd, int ipctype, const char *name,
 PMDA_CALL extern int pmdaRootProcessWait(int fd, int pid, int *status);
 
 /*
- * Has an agent terminated (ROOT-39).
+ * Has an agent terminated.
  *
  * Returns:
  * 0, or a negative code.

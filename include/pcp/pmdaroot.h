@@ -84,11 +84,11 @@ typedef struct {
     int			zeroed;
 } __pmdaRootPDUStop;
 
-/* Sends the introduction of a server (ROOT-20). */
+/* Sends the introduction of a server. */
 PMDA_CALL extern int __pmdaSendRootPDUInfo(int fd, int features, int status);
 
 /*
- * Receives the introduction of a server (ROOT-12).
+ * Receives the introduction of a server.
  *
  * Pointers:
  * version and features are each NULL or valid for one write.
@@ -96,7 +96,7 @@ PMDA_CALL extern int __pmdaSendRootPDUInfo(int fd, int features, int status);
 PMDA_CALL extern int __pmdaRecvRootPDUInfo(int fd, int *version, int *features);
 
 /*
- * Sends a question or an answer about a container (ROOT-21): exactly namelen bytes of name.
+ * Sends a question or an answer about a container: exactly namelen bytes of name.
  *
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
@@ -105,7 +105,7 @@ PMDA_CALL extern int __pmdaSendRootPDUContainer(int fd, int type, int pid, const
         int status);
 
 /*
- * Receives a message about a container into buf (ROOT-12, R-2).
+ * Receives a message about a container into buf.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
@@ -113,7 +113,7 @@ PMDA_CALL extern int __pmdaSendRootPDUContainer(int fd, int type, int pid, const
 PMDA_CALL extern int __pmdaRecvRootPDUContainer(int fd, int type, void *buf, int buflen);
 
 /*
- * Takes a message about a container apart (ROOT-22, R-5).
+ * Takes a message about a container apart.
  *
  * Returns:
  * The length of the name, to which a NUL is added in the buffer; -EINVAL when the message is too short for it,
@@ -126,7 +126,7 @@ PMDA_CALL extern int __pmdaRecvRootPDUContainer(int fd, int type, void *buf, int
 PMDA_CALL extern int __pmdaDecodeRootPDUContainer(void *buf, int blen, int *pid, char *name, int namelen);
 
 /*
- * Asks for an agent to be started (ROOT-23).
+ * Asks for an agent to be started.
  *
  * Pointers:
  * name and args are each NULL or readable for their lengths or up to a NUL.
@@ -135,7 +135,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStartReq(int fd, int ipctype, const char *
         const char *args, int argslen);
 
 /*
- * Receives a request to start an agent into buf (ROOT-12, R-1).
+ * Receives a request to start an agent into buf.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
@@ -143,7 +143,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStartReq(int fd, int ipctype, const char *
 PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int fd, void *buf, int buflen);
 
 /*
- * Tells that an agent was started, and passes its descriptors on; the caller still owns them (ROOT-24).
+ * Tells that an agent was started, and passes its descriptors on; the caller still owns them.
  *
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
@@ -153,7 +153,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStart(int fd, int pid, int infd, int outfd
 
 /*
  * Receives the answer to a request to start an agent into buf, with the descriptors that came along, or -1, in
- * its fields infd and outfd (ROOT-25, R-6, R-7). They are the caller's, and closed on exec.
+ * its fields infd and outfd. They are the caller's, and closed on exec.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
@@ -161,7 +161,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStart(int fd, int pid, int infd, int outfd
 PMDA_CALL extern int __pmdaRecvRootPDUStart(int fd, void *buf, int buflen);
 
 /*
- * Takes a request to start an agent, or the answer, apart (ROOT-26, R-4).
+ * Takes a request to start an agent, or the answer, apart.
  *
  * Returns:
  * 0; -EINVAL when the message is too short for what is wanted or a length in it is impossible, -E2BIG when a
@@ -174,11 +174,11 @@ PMDA_CALL extern int __pmdaRecvRootPDUStart(int fd, void *buf, int buflen);
 PMDA_CALL extern int __pmdaDecodeRootPDUStart(void *buf, int blen, int *pid, int *infd, int *outfd,
         int *ipctype, char *name, int namesz, char *args, int argssz);
 
-/* Sends a question or an answer about the end of an agent (ROOT-27). */
+/* Sends a question or an answer about the end of an agent. */
 PMDA_CALL extern int __pmdaSendRootPDUStop(int fd, int type, int pid, int code, int force, int status);
 
 /*
- * Receives a message about the end of an agent into buf (ROOT-12).
+ * Receives a message about the end of an agent into buf.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
@@ -186,7 +186,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStop(int fd, int type, int pid, int code, 
 PMDA_CALL extern int __pmdaRecvRootPDUStop(int fd, int type, void *buf, int buflen);
 
 /*
- * Takes a message about the end of an agent apart (ROOT-27). len is ignored, as it always was: the buffer holds a
+ * Takes a message about the end of an agent apart. len is ignored, as it always was: the buffer holds a
  * whole message, which has one size.
  *
  * Returns:

@@ -22,7 +22,7 @@ use crate::log::Level;
 use crate::log::Part::{Raw, Show};
 use crate::root::kind;
 
-/// Connects to pmdaroot and waits for its introduction (ROOT-30 … ROOT-33). `path` NULL means the usual place.
+/// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the usual place.
 ///
 /// # Returns
 /// A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up;

@@ -29,7 +29,6 @@ total() { sed -n "s/^test result: .* \([0-9]\+\) $1.*/\1/p" "$log" | awk '{ sum 
 step format cargo fmt --check
 step lints cargo clippy --quiet --all-targets -- -D warnings
 step build cargo build --release
-step requirements tests/support/requirements.sh
 
 printf '== tests\n'
 cargo test --no-fail-fast 2>&1 | tee "$log"

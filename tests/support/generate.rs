@@ -7,6 +7,8 @@
 use std::fs;
 use std::path::Path;
 
+use regex::Regex;
+
 /// The longest line of a prototype.
 const LINE: usize = 110;
 
@@ -17,22 +19,20 @@ struct Declaration {
     used: bool,
 }
 
-/// Generates `include/pcp/*.h` below `out` from the sources in `ffi` and the templates in `capi`.
-pub fn generate(ffi: &Path, capi: &Path, out: &Path) {
+/// The headers from the sources in `ffi` and the templates in `capi`, each with its name.
+pub fn generate(ffi: &Path, capi: &Path) -> Vec<(&'static str, String)> {
     let mut declarations = declarations(ffi, capi);
-    let folder = out.join("include/pcp");
-    fs::create_dir_all(&folder).expect("OUT_DIR is writable");
-    for header in ["pmda.h", "pmdaroot.h"] {
+    let headers = ["pmda.h", "pmdaroot.h"].map(|header| {
         let template = fs::read_to_string(capi.join(format!("{header}.in"))).expect("a template");
-        let text = fill(&template, &mut declarations);
-        fs::write(folder.join(header), text).expect("OUT_DIR is writable");
-    }
+        (header, fill(&template, &mut declarations))
+    });
     let forgotten: Vec<_> = declarations
         .iter()
         .filter(|item| !item.used)
         .map(|item| &item.name)
         .collect();
     assert!(forgotten.is_empty(), "no line of capi/*.h.in asks for {forgotten:?}");
+    headers.into()
 }
 
 /// All declarations that cbindgen finds, in the order of the sources.
@@ -61,13 +61,13 @@ fn declaration(item: &str) -> Declaration {
     };
     let name = name_of(code).to_owned();
     let code = if code.starts_with("typedef") {
-        readable(code)
+        readable(&without_numbers(code))
     } else {
         prototype(code)
     };
     Declaration {
         name,
-        text: readable(&comment) + &code,
+        text: readable(&without_numbers(&comment)) + &code,
         used: false,
     }
 }
@@ -153,6 +153,17 @@ fn readable(item: &str) -> String {
         }
     }
     text
+}
+
+/// A comment without the numbers of docs/spec, which a user of the header does not have.
+fn without_numbers(comment: &str) -> String {
+    const NUMBER: &str = r"[A-Z]{1,5}-[0-9]+";
+    const BETWEEN: &str = r"[,\n *toand]+";
+    let list = format!("{NUMBER}(?:{BETWEEN}{NUMBER})*");
+    let whole = Regex::new(&format!(r" ?\({list}\)")).expect("valid");
+    let last = Regex::new(&format!(r"[,;] {list}\)")).expect("valid");
+    let text = whole.replace_all(comment, "");
+    last.replace_all(&text, ")").into_owned()
 }
 
 /// One line of a comment without Markdown.
