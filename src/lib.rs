@@ -5,6 +5,7 @@
 //! documentation (CACHE-10, WIRE-51 …) are those of `docs/spec`, which the tests cite.
 
 pub mod abi;
+mod agent;
 pub mod cache;
 pub mod context;
 pub mod dynamic;

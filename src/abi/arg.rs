@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
+use std::ptr::NonNull;
 
 /// Stores `value` where `out` points, or nowhere when `out` is NULL.
 ///
@@ -60,5 +61,78 @@ impl<T> Display for Pointer<T> {
             return out.write_str("(nil)");
         }
         fmt::Pointer::fmt(&self.0, out)
+    }
+}
+
+/// A C string. Its bytes are looked at only until control goes back to C, which may change or free it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(crate) struct CText(NonNull<c_char>);
+
+impl CText {
+    /// The text behind a pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `text` is NULL or a NUL terminated string. It stays so, unchanged, while [`CText::bytes`] of it are in use.
+    #[inline(always)]
+    pub(crate) unsafe fn new(text: *const c_char) -> Option<CText> {
+        NonNull::new(text.cast_mut()).map(CText)
+    }
+
+    /// The bytes without the NUL.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: a NUL terminated string that does not change meanwhile, by the contract of `new`.
+        unsafe { CStr::from_ptr(self.0.as_ptr()) }.to_bytes()
+    }
+
+    /// The text as C sees it.
+    pub(crate) fn as_ptr(self) -> *mut c_char {
+        self.0.as_ptr()
+    }
+}
+
+/// Where C wants a value to be stored, or NULL where it does not want it.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Out<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Out<T> {}
+
+impl<T> Out<T> {
+    /// The place behind a pointer.
+    ///
+    /// # Safety
+    /// `place` is NULL or valid for writes until the view was used for the last time.
+    #[inline(always)]
+    pub(crate) unsafe fn new(place: *mut T) -> Out<T> {
+        Out(place)
+    }
+
+    /// Whether C does not want the value.
+    #[inline(always)]
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Stores the value, if C wants it.
+    #[inline(always)]
+    pub(crate) fn set(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not NULL, hence valid for a write by the contract of `new`. What was there is C's, and is
+            // not dropped.
+            unsafe { self.0.write(value) };
+        }
+    }
+
+    /// The place as C sees it.
+    pub(crate) fn as_ptr(self) -> *mut T {
+        self.0
     }
 }

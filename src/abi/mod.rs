@@ -6,11 +6,18 @@
 //! structures at any time.
 
 #![allow(unsafe_code)]
+#![allow(dead_code, reason = "the views are whole; the families move onto them one by one")]
 
 pub(crate) mod arg;
+pub(crate) mod block;
 pub(crate) mod event_block;
+pub(crate) mod ext;
 pub(crate) mod memory;
+pub(crate) mod names;
 pub(crate) mod ret;
+pub(crate) mod table;
+pub(crate) mod tree;
 pub mod types;
 pub mod types_root;
 pub(crate) mod value;
+mod view;

@@ -119,3 +119,50 @@ impl<T> CReturn for *mut T {
         ptr::null_mut()
     }
 }
+
+/// A value for the driver of a machine rather than for C.
+pub(crate) struct Inside<T>(pub(crate) T);
+
+/// What became of a step.
+pub(crate) enum Outcome<T> {
+    /// It gave a value.
+    Value(T),
+    /// It panicked.
+    Failed,
+    /// It was refused, as this thread is inside of the library already.
+    Busy,
+}
+
+impl<T> CReturn for Inside<T> {
+    type C = Outcome<T>;
+
+    #[inline(always)]
+    fn into_c(self) -> Outcome<T> {
+        Outcome::Value(self.0)
+    }
+
+    fn failed() -> Outcome<T> {
+        Outcome::Failed
+    }
+
+    fn busy() -> Outcome<T> {
+        Outcome::Busy
+    }
+}
+
+/// Something for the exported function itself, which turns it into what C gets; `None` after a panic.
+impl<T> CReturn for Option<&T> {
+    type C = Self;
+
+    fn into_c(self) -> Self {
+        self
+    }
+
+    fn failed() -> Self {
+        None
+    }
+
+    fn busy() -> Self {
+        None
+    }
+}

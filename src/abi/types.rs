@@ -215,16 +215,16 @@ impl Comm {
 }
 
 /// Sees each option before the library does; a result other than 0 means that the agent has handled it.
-pub type pmdaOptionOverride = Option<unsafe extern "C" fn(c_int, *mut pmdaOptions) -> c_int>;
+pub type pmdaOptionOverride = Option<unsafe extern "C-unwind" fn(c_int, *mut pmdaOptions) -> c_int>;
 
 /// Brings a tree of dynamic names up to date; a result other than 0 means that metrics have changed (DYN-5).
-pub type pmdaUpdatePMNS = Option<unsafe extern "C" fn(*mut pmdaExt, *mut *mut pmdaNameSpace) -> c_int>;
+pub type pmdaUpdatePMNS = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, *mut *mut pmdaNameSpace) -> c_int>;
 /// Gives the help text of a dynamic metric.
-pub type pmdaUpdateText = Option<unsafe extern "C" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int>;
+pub type pmdaUpdateText = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int>;
 /// Fills in the second metric, a copy of the first one with the given number (DYN-21).
-pub type pmdaUpdateMetric = Option<unsafe extern "C" fn(*mut pmdaMetric, *mut pmdaMetric, c_int)>;
+pub type pmdaUpdateMetric = Option<unsafe extern "C-unwind" fn(*mut pmdaMetric, *mut pmdaMetric, c_int)>;
 /// Tells how many metrics there are to copy, and how many copies of each (DYN-20).
-pub type pmdaCountMetrics = Option<unsafe extern "C" fn(*mut c_int, *mut c_int)>;
+pub type pmdaCountMetrics = Option<unsafe extern "C-unwind" fn(*mut c_int, *mut c_int)>;
 
 /// Takes one event from a queue: array handle, event, its size, its time, the agent's own.
 pub type pmdaEventDecodeCallBack =

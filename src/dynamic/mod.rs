@@ -36,11 +36,40 @@ pub struct Snapshot<'l, C: 'static> {
     len: usize,
 }
 
+/// A walk over the registrations of a [`Snapshot`]. It may be kept and copied.
+#[derive(Debug)]
+pub struct Walk<C: 'static> {
+    next: Option<&'static Registration<C>>,
+    left: usize,
+}
+
+impl<C> Clone for Walk<C> {
+    fn clone(&self) -> Walk<C> {
+        *self
+    }
+}
+
+impl<C> Copy for Walk<C> {}
+
+impl<C> Iterator for Walk<C> {
+    type Item = &'static Registration<C>;
+
+    fn next(&mut self) -> Option<&'static Registration<C>> {
+        self.left = self.left.checked_sub(1)?;
+        let entry = self.next?;
+        self.next = entry.next.get();
+        Some(entry)
+    }
+}
+
 impl<C> Snapshot<'_, C> {
     /// The registrations.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Registration<C>> {
-        let first = self.list.first.get();
-        std::iter::successors(first, |entry| entry.next.get()).take(self.len)
+    #[must_use]
+    pub fn iter(&self) -> Walk<C> {
+        Walk {
+            next: self.list.first.get(),
+            left: self.len,
+        }
     }
 
     /// The number of registrations.

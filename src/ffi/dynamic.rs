@@ -4,18 +4,19 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::arg;
-use super::dynamic_table::metric_table;
+use super::drive::drive;
 use super::guard::guard;
-use super::mark::outside;
-use super::private;
-use super::tree;
-use super::types::{
+use super::{arg, private};
+use crate::abi::arg::CText;
+use crate::abi::ext::Ext;
+use crate::abi::table::MetricTable;
+use crate::abi::tree::{Tree, TreePlace};
+use crate::abi::types::{
     pmID, pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use crate::dynamic::{Counts, List, Snapshot};
+use crate::agent::dynamic::{Answer, Call, Callbacks, Found, Lookup, Rebuild, Registrations, Wanted, registrations};
+use crate::dynamic::{Counts, List, Walk};
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::libpcp::log;
@@ -25,84 +26,37 @@ use crate::log::Part::Show;
 /// `ENOENT`: no registration knows the metric.
 const NOENT: Error = Error::os(libc::ENOENT);
 
-/// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
-pub(crate) struct Calls {
-    update: pmdaUpdatePMNS,
-    text: pmdaUpdateText,
-    pub(super) metric: pmdaUpdateMetric,
-    counts: pmdaCountMetrics,
-    pub(super) metrics: AtomicPtr<pmdaMetric>,
-    pub(super) nmetrics: c_int,
-    tree: AtomicPtr<pmdaNameSpace>,
-}
-
-impl Calls {
-    /// Asks the agent to bring its tree up to date; tells whether metrics have changed (DYN-5).
-    ///
-    /// # Safety
-    /// `ext` is what the agent expects in its callback.
-    pub(super) unsafe fn update(&self, ext: *mut pmdaExt) -> bool {
-        // SAFETY: the callback has this type and gets the place of its own tree, which never moves.
-        self.update
-            .is_some_and(|update| outside(|| unsafe { update(ext, self.tree.as_ptr()) }) != 0)
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        if let Some(ask) = self.counts {
-            // SAFETY: the callback has this type; both places are valid for writes.
-            outside(|| unsafe { ask(&raw mut counts.metrics, &raw mut counts.trees) });
-        }
-        counts
-    }
-
-    /// The tree that the agent has stored; NULL while there is none (N-4).
-    fn tree(&self) -> *mut pmdaNameSpace {
-        self.tree.load(Ordering::Relaxed)
-    }
-
-    /// Whether the tree has a name for `pmid`.
-    ///
-    /// # Safety
-    /// The tree is NULL or valid, as DYN-4 asks of the agent.
-    pub(super) unsafe fn knows(&self, pmid: MetricId) -> bool {
-        // SAFETY: the contract is the same.
-        unsafe { tree::knows(self.tree(), pmid) }
-    }
-}
-
-/// The registrations of one agent, in its private record.
-pub(crate) type Registrations = List<Calls>;
-
 /// The registrations that serve every agent without its own (DYN-3).
 static GLOBAL: Registrations = List::new();
 
-/// The registrations that count for `ext`: its own, else the global ones (DYN-3).
-///
-/// # Safety
-/// As [`private::of`].
-pub(super) unsafe fn registrations(ext: *mut pmdaExt) -> Snapshot<'static, Calls> {
-    // SAFETY: the contract is the same.
-    let own = unsafe { private::of(ext) }.map(|record| record.dynamic.snapshot());
-    own.filter(|own| !own.is_empty()).unwrap_or_else(|| GLOBAL.snapshot())
+/// The registrations that count for an agent.
+fn registered(ext: Ext) -> Walk<Callbacks> {
+    // SAFETY: the record of the agent is valid, as the view is.
+    let own = unsafe { private::of(ext.as_ptr()) }.map(|record| &record.dynamic);
+    registrations(own, &GLOBAL)
 }
 
-/// How every lookup begins: all trees are brought up to date, and the metric table if need be (DYN-10).
+/// Makes the calls of a machine.
 ///
 /// # Safety
-/// `ext` is not NULL and valid.
-unsafe fn up_to_date(ext: *mut pmdaExt) -> Snapshot<'static, Calls> {
-    // SAFETY: `ext` is valid.
+/// What was registered follows the contracts of `pmdaDynamicPMNS`.
+#[inline(always)]
+unsafe fn make(call: Call) -> Answer {
+    // SAFETY: the contract above: each callback has its type, and gets what it was registered for. The counts live in
+    // this frame.
     unsafe {
-        let all = registrations(ext);
-        let mut changed = false;
-        for entry in all.iter() {
-            changed |= entry.calls.update(ext);
+        match call {
+            Call::Update(update, ext, tree) => Answer::Updated(update(ext.as_ptr(), tree)),
+            Call::Count(count) => {
+                let mut counts = Counts::default();
+                count(&raw mut counts.metrics, &raw mut counts.trees);
+                Answer::Counted(counts)
+            }
+            Call::Copy(copy, source, target, number) => {
+                copy(source, target, number);
+                Answer::Copied
+            }
         }
-        if changed {
-            metric_table(ext);
-        }
-        all
     }
 }
 
@@ -127,9 +81,12 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     nmetrics: c_int,
 ) {
     let _ = (clusters, nclusters);
-    let calls = calls(update, text, metric, counts, metrics, nmetrics);
-    // SAFETY: the contract is the same.
-    guard(|| unsafe { register("pmdaDynamicPMNS", &GLOBAL, prefix, calls) });
+    // SAFETY: the contract above.
+    let (prefix, callbacks) = unsafe {
+        let callbacks = callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics));
+        (CText::new(prefix), callbacks)
+    };
+    guard(|| register("pmdaDynamicPMNS", &GLOBAL, prefix, callbacks));
 }
 
 /// Registers a tree of dynamic names for one agent, which then does not see those of `pmdaDynamicPMNS` any more.
@@ -150,11 +107,13 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     ext: *mut pmdaExt,
 ) {
     let _ = (clusters, nclusters);
-    let calls = calls(update, text, metric, counts, metrics, nmetrics);
-    // SAFETY: the contract is the same.
-    guard(|| match unsafe { private::of(ext) } {
-        // SAFETY: the contract is the same.
-        Some(record) => unsafe { register("pmdaExtDynamicPMNS", &record.dynamic, prefix, calls) },
+    // SAFETY: the contract above.
+    let (prefix, callbacks, record) = unsafe {
+        let callbacks = callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics));
+        (CText::new(prefix), callbacks, private::of(ext))
+    };
+    guard(|| match record {
+        Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),
         None => log::notify(
             Level::Err,
             b"pmdaExtDynamicPMNS: the agent was not set up by pmdaDaemon or pmdaDSO",
@@ -163,33 +122,32 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
 }
 
 /// Appends a registration, or says that there is no memory for it.
-///
-/// # Safety
-/// `prefix` is NULL or a C string.
-unsafe fn register(caller: &str, list: &Registrations, prefix: *const c_char, calls: Calls) {
-    // SAFETY: the contract is the same.
-    if let Err(error) = list.add(unsafe { arg::bytes(prefix) }, calls) {
+fn register(caller: &str, list: &Registrations, prefix: Option<CText>, callbacks: Callbacks) {
+    if let Err(error) = list.add(prefix.as_ref().map(CText::bytes), callbacks) {
         let reason = log::errstr(error);
         log::notify_parts(Level::Err, &[Show(&format_args!("{caller}: {reason}"))]);
     }
 }
 
-fn calls(
+/// What is registered.
+///
+/// # Safety
+/// The agent stores nothing but trees and NULL in the place that `update` gets.
+unsafe fn callbacks(
     update: pmdaUpdatePMNS,
     text: pmdaUpdateText,
     metric: pmdaUpdateMetric,
     counts: pmdaCountMetrics,
-    metrics: *mut pmdaMetric,
-    nmetrics: c_int,
-) -> Calls {
-    Calls {
+    metrics: MetricTable,
+) -> Callbacks {
+    Callbacks {
         update,
         text,
         metric,
         counts,
-        metrics: AtomicPtr::new(metrics),
-        nmetrics: if metrics.is_null() { 0 } else { nmetrics },
-        tree: AtomicPtr::new(ptr::null_mut()),
+        metrics,
+        // SAFETY: the contract above.
+        tree: unsafe { TreePlace::new() },
     }
 }
 
@@ -213,6 +171,17 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: *const c_char, mask: 
     })
 }
 
+/// A lookup in what is registered for an agent; for no agent nothing is found.
+fn lookup(ext: Option<Ext>, wanted: Wanted) -> Result<Lookup, Found> {
+    let ext = ext.ok_or(None)?;
+    Ok(Lookup::new(ext, registered(ext), wanted))
+}
+
+/// The tree of a registration as C gets it.
+fn tree_of(callbacks: &Callbacks) -> *mut pmdaNameSpace {
+    callbacks.tree.tree().map_or(ptr::null_mut(), Tree::as_ptr)
+}
+
 /// Finds the tree that has `name`, after all trees were brought up to date.
 ///
 /// # Returns
@@ -221,20 +190,13 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: *const c_char, mask: 
 /// # Safety
 /// `pmda` is NULL or valid, `name` NULL or a C string; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaDynamicLookupName(pmda: *mut pmdaExt, name: *const c_char) -> *mut pmdaNameSpace {
-    guard(|| {
-        if pmda.is_null() {
-            return ptr::null_mut();
-        }
-        // SAFETY: the contract above.
-        let all = unsafe { up_to_date(pmda) };
-        // SAFETY: the contract above.
-        let found = all
-            .iter()
-            .map(|entry| entry.calls.tree())
-            .find(|tree| unsafe { tree::find(*tree, name) }.is_some());
-        found.unwrap_or(ptr::null_mut())
-    })
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: *mut pmdaExt, name: *const c_char) -> *mut pmdaNameSpace {
+    // SAFETY: the contract above, for the agent, the name, and all that the machine calls.
+    unsafe {
+        let (ext, name) = (Ext::new(pmda), CText::new(name));
+        let found = drive(|| lookup(ext, Wanted::Name(name)), |call| make(call));
+        found.map_or(ptr::null_mut(), tree_of)
+    }
 }
 
 /// Finds the tree that has a name for `pmid`, after all trees were brought up to date.
@@ -245,17 +207,13 @@ pub unsafe extern "C" fn pmdaDynamicLookupName(pmda: *mut pmdaExt, name: *const 
 /// # Safety
 /// `pmda` is NULL or valid; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaDynamicLookupPMID(pmda: *mut pmdaExt, pmid: pmID) -> *mut pmdaNameSpace {
-    guard(|| {
-        if pmda.is_null() {
-            return ptr::null_mut();
-        }
-        // SAFETY: the contract above.
-        let all = unsafe { up_to_date(pmda) };
-        // SAFETY: the contract above.
-        let found = all.iter().find(|entry| unsafe { entry.calls.knows(MetricId(pmid)) });
-        found.map_or(ptr::null_mut(), |entry| entry.calls.tree())
-    })
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: *mut pmdaExt, pmid: pmID) -> *mut pmdaNameSpace {
+    // SAFETY: the contract above, for the agent and all that the machine calls.
+    unsafe {
+        let ext = Ext::new(pmda);
+        let found = drive(|| lookup(ext, Wanted::Metric(MetricId(pmid))), |call| make(call));
+        found.map_or(ptr::null_mut(), tree_of)
+    }
 }
 
 /// Asks the text callback of the first registration that has a name for `pmid`, after all trees were brought up to date.
@@ -267,24 +225,24 @@ pub unsafe extern "C" fn pmdaDynamicLookupPMID(pmda: *mut pmdaExt, pmid: pmID) -
 /// # Safety
 /// `buf` is NULL or valid for one write, `pmda` NULL or valid; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaDynamicLookupText(
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     pmid: pmID,
     r#type: c_int,
     buf: *mut *mut c_char,
     pmda: *mut pmdaExt,
 ) -> c_int {
-    guard(|| {
-        if pmda.is_null() || buf.is_null() {
-            return Err(Error::INVAL);
+    if pmda.is_null() || buf.is_null() {
+        return Error::INVAL.code();
+    }
+    // SAFETY: the contract above, for the agent and all that is called.
+    unsafe {
+        let ext = Ext::new(pmda);
+        let found = drive(|| lookup(ext, Wanted::Metric(MetricId(pmid))), |call| make(call));
+        match found.and_then(|callbacks| callbacks.text) {
+            Some(text) => text(pmda, pmid, r#type, buf),
+            None => NOENT.code(),
         }
-        // SAFETY: the contract above.
-        let all = unsafe { up_to_date(pmda) };
-        // SAFETY: the contract above.
-        let found = all.iter().find(|entry| unsafe { entry.calls.knows(MetricId(pmid)) });
-        let text = found.and_then(|entry| entry.calls.text).ok_or(NOENT)?;
-        // SAFETY: the callback has this type, and the arguments that it was registered for.
-        Ok(outside(|| unsafe { text(pmda, pmid, r#type, buf) }))
-    })
+    }
 }
 
 /// Gives an agent a new metric table: the metrics of the first registration, and behind them the copies that the
@@ -293,11 +251,13 @@ pub unsafe extern "C" fn pmdaDynamicLookupText(
 /// # Safety
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaDynamicMetricTable(pmda: *mut pmdaExt) {
-    guard(|| {
-        if !pmda.is_null() {
-            // SAFETY: the contract above.
-            unsafe { metric_table(pmda) };
-        }
-    });
+pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: *mut pmdaExt) {
+    // SAFETY: the contract above, for the agent and all that the machine calls.
+    unsafe {
+        let ext = Ext::new(pmda);
+        drive(
+            || ext.and_then(|ext| Rebuild::new(ext, registered(ext))).ok_or(()),
+            |call| make(call),
+        );
+    }
 }

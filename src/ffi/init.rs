@@ -9,6 +9,8 @@ use super::fetch::pmdaFetch;
 use super::guard::guard;
 use super::types::{pmdaExt, pmdaIndom, pmdaInterface, pmdaMetric};
 use super::{help, metric, private};
+use crate::abi::ext::Ext;
+use crate::abi::table::MetricTable;
 use crate::error::Error;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
@@ -274,7 +276,9 @@ unsafe fn choose_lookup(ext: *mut pmdaExt, tables: &Tables) {
     // SAFETY: the contract above.
     unsafe {
         if (*ext).e_flags & HASHED != 0 {
-            metric::rehash(ext, tables.metrics, tables.nmetrics);
+            if let Some(ext) = Ext::new(ext) {
+                metric::rehash(ext, MetricTable::new(tables.metrics, tables.nmetrics));
+            }
             return;
         }
         let metrics = arg::slice(tables.metrics, tables.nmetrics);

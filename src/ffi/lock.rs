@@ -18,17 +18,17 @@ use parking_lot::lock_api;
 use super::mark;
 
 /// As `parking_lot::Mutex`; `ROOM` is one of [`room`].
-pub(super) type Mutex<T, const ROOM: usize> = lock_api::Mutex<Lock<ROOM>, T>;
+pub(crate) type Mutex<T, const ROOM: usize> = lock_api::Mutex<Lock<ROOM>, T>;
 
 /// A mutex around `value`, for constants.
-pub(super) const fn const_mutex<T, const ROOM: usize>(value: T) -> Mutex<T, ROOM> {
+pub(crate) const fn const_mutex<T, const ROOM: usize>(value: T) -> Mutex<T, ROOM> {
     Mutex::const_new(Lock, value)
 }
 
 /// What is locked. All locks of one room are one lock: two agents share those of their records.
 ///
 /// A thread that holds one may take another further down, never one further up: a fork takes all of them in this order.
-pub(super) mod room {
+pub(crate) mod room {
     pub(crate) const SELECTIONS: usize = 0;
     pub(crate) const CACHES: usize = 1;
     pub(crate) const QUEUES: usize = 2;
@@ -81,14 +81,14 @@ unsafe impl Sync for AtomicFlag {}
 
 /// Whether there is no other thread in this process.
 #[inline(always)]
-pub(super) fn single_threaded() -> bool {
+pub(crate) fn single_threaded() -> bool {
     // SAFETY: the C library's variable lives as long as the process. Only threads change it; as long as it is not 0
     // there is none but this one, so nobody writes it now.
     unsafe { __libc_single_threaded.0.get().read_volatile() != 0 }
 }
 
 /// What `Mutex` is made of: the word of its room.
-pub(super) struct Lock<const ROOM: usize>;
+pub(crate) struct Lock<const ROOM: usize>;
 
 // SAFETY: two threads never hold the lock together. With several threads the exchange of the word sees to that. With
 // one, a plain store does: that thread cannot start another while it holds the lock, as nothing is locked during a call
@@ -277,14 +277,14 @@ mod order {
         static HELD: Cell<u32> = const { Cell::new(0) };
     }
 
-    pub(super) fn taking(room: usize) {
+    pub(crate) fn taking(room: usize) {
         HELD.with(|held| {
             assert!(held.get() >> room == 0, "lock {room} is taken behind {:b}", held.get());
             held.set(held.get() | 1 << room);
         });
     }
 
-    pub(super) fn freed(room: usize) {
+    pub(crate) fn freed(room: usize) {
         HELD.with(|held| held.set(held.get() & !(1 << room)));
     }
 }
@@ -292,9 +292,9 @@ mod order {
 #[cfg(not(debug_assertions))]
 mod order {
     #[inline(always)]
-    pub(super) fn taking(_room: usize) {}
+    pub(crate) fn taking(_room: usize) {}
     #[inline(always)]
-    pub(super) fn freed(_room: usize) {}
+    pub(crate) fn freed(_room: usize) {}
 }
 
 #[cfg(test)]

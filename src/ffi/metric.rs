@@ -4,10 +4,12 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use super::arg;
 use super::fetch_state::{self, FetchState};
 use super::guard::guard;
 use super::types::{pmdaExt, pmdaIndom, pmdaMetric};
+use crate::abi::arg::CText;
+use crate::abi::ext::Ext;
+use crate::abi::table::{Metric, MetricTable};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
@@ -269,55 +271,47 @@ pub unsafe extern "C" fn pmdaRehash(pmda: *mut pmdaExt, metrics: *mut pmdaMetric
     guard(|| {
         if !pmda.is_null() {
             // SAFETY: the contract above.
-            unsafe { rehash(pmda, metrics, nmetrics) };
+            let (ext, table) = unsafe { (Ext::new(pmda), MetricTable::new(metrics, nmetrics)) };
+            if let Some(ext) = ext {
+                rehash(ext, table);
+            }
         }
     });
 }
 
-/// The body of `pmdaRehash`; `pmdaInit` calls it as well (INIT-44).
-///
-/// # Safety
-/// As `pmdaRehash`, and `ext` is not NULL.
-pub(crate) unsafe fn rehash(ext: *mut pmdaExt, first: *mut pmdaMetric, count: c_int) {
-    let table = table(first, count);
-    // SAFETY: the table is valid by the contract above.
-    let built = Hashed::build(
-        table.address,
-        (0..table.len).map(|place| MetricId(unsafe { (*first.add(place)).m_desc.pmid })),
-    );
-    // SAFETY: `ext` is valid by the contract above.
-    let state = unsafe {
-        (*ext).e_direct = 0;
-        (*ext).e_metrics = first;
-        (*ext).e_nmetrics = count;
-        if built.is_ok() {
-            (*ext).e_flags |= HASHED;
-        } else {
-            (*ext).e_flags &= !HASHED;
-        }
-        fetch_state::of(ext)
+/// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44).
+pub(crate) fn rehash(ext: Ext, table: MetricTable) {
+    let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
+    ext.set_direct(0);
+    ext.set_metrics(table);
+    let flags = if built.is_ok() {
+        ext.flags() | HASHED
+    } else {
+        ext.flags() & !HASHED
     };
+    ext.set_flags(flags);
+    // SAFETY: the record is valid, as the view is.
+    let state = unsafe { fetch_state::of(ext.as_ptr()) };
     let failed = built.is_err();
     let old = std::mem::replace(&mut *state.hash.lock(), built.unwrap_or_default());
     state.rehashed.fetch_add(1, Ordering::Release);
     drop(old);
+    let name = ext.name();
+    let name = Raw(name.as_ref().map_or(b"", CText::bytes));
     if failed {
-        // SAFETY: `ext` is valid, its name is NULL or a C string, and a table that was too large has a first entry.
-        let (name, pmid) = unsafe { (arg::bytes((*ext).e_name), MetricId((*first).m_desc.pmid)) };
+        // A table that was too large has a first entry.
+        let pmid = table.entry(0).map_or(MetricId::NULL, Metric::pmid);
         log::notify_parts(
             Level::Warning,
             &[
                 Raw(b"pmdaRehash: PMDA "),
-                Raw(name.unwrap_or_default()),
+                name,
                 Show(&format_args!(
                     ": Hashed mapping for metrics disabled @ metric[0] {pmid}"
                 )),
             ],
         );
     } else if log::debug(Debug::Libpmda) {
-        // SAFETY: `ext` is valid, its name is NULL or a C string.
-        let name = unsafe { arg::bytes((*ext).e_name) };
-        let name = Raw(name.unwrap_or_default());
         log::debug_parts(&[Raw(b"pmdaRehash: PMDA "), name, Raw(b": successful rebuild")]);
     }
 }

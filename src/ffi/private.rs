@@ -7,10 +7,11 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use super::dynamic::Registrations;
 use super::fetch_state::FetchState;
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmdaExt, pmdaInterface};
+use crate::agent::dynamic::Registrations;
+use crate::dynamic::List;
 use crate::libpcp::log;
 use crate::log::Part::Show;
 
@@ -53,7 +54,7 @@ impl Private {
             desc: AtomicPtr::new(ptr::null_mut()),
             user: AtomicPtr::new(ptr::null_mut()),
             fetch: FetchState::default(),
-            dynamic: Registrations::new(),
+            dynamic: List::new(),
             session: Session::new(),
         }
     }

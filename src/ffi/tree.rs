@@ -5,11 +5,14 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use super::arg;
 use super::guard::guard;
 use super::memory::Block;
 use super::types::{pmID, pmdaNameSpace};
-use crate::error::{Error, Result};
+use crate::abi::arg::{CText, Out};
+use crate::abi::block::CVec;
+use crate::abi::names;
+use crate::abi::tree::Tree;
+use crate::error::Error;
 use crate::ident::MetricId;
 use crate::libpcp::bindings::__pmnsNode;
 use crate::libpcp::pmns::{self, NodeRef};
@@ -17,75 +20,6 @@ use crate::namespace::{self, Names, Node};
 
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
-
-/// The root of a tree; `None` when there is no tree or no root.
-///
-/// # Safety
-/// `tree` is NULL or a tree as libpcp builds it, which only this thread uses for `'t`.
-pub(crate) unsafe fn root<'t>(tree: *const pmdaNameSpace) -> Option<NodeRef<'t>> {
-    if tree.is_null() {
-        return None;
-    }
-    // SAFETY: not NULL, hence a tree with valid nodes by the contract above.
-    unsafe { NodeRef::new((*tree).root) }
-}
-
-/// The node that is called `name`, and the name.
-///
-/// # Safety
-/// As for [`root`]; `name` is NULL or a C string.
-pub(crate) unsafe fn find<'t>(tree: *const pmdaNameSpace, name: *const c_char) -> Option<(NodeRef<'t>, &'t [u8])> {
-    // SAFETY: the contracts are the same.
-    let (root, name) = unsafe { (root(tree)?, arg::bytes(name)?) };
-    namespace::lookup(root.first(), name).map(|node| (node, name))
-}
-
-/// The chain of the table that names of `pmid` are in; `None` when it is empty or there is no table.
-///
-/// # Safety
-/// As for [`root`].
-unsafe fn chain<'t>(tree: *const pmdaNameSpace, pmid: MetricId) -> Option<NodeRef<'t>> {
-    if tree.is_null() {
-        return None;
-    }
-    // SAFETY: not NULL, hence a tree; its table has `htabsize` entries, each NULL or a node.
-    unsafe {
-        let table = (*tree).htab;
-        let chain = namespace::chain(pmid, usize::try_from((*tree).htabsize).ok()?)?;
-        if table.is_null() {
-            None
-        } else {
-            NodeRef::new(table.add(chain).read())
-        }
-    }
-}
-
-/// Whether the tree has a name for `pmid` (DYN-12).
-///
-/// # Safety
-/// As for [`root`].
-pub(crate) unsafe fn knows(tree: *const pmdaNameSpace, pmid: MetricId) -> bool {
-    // SAFETY: the contract is the same.
-    let head = unsafe { chain(tree, pmid) };
-    std::iter::successors(head, |node| node.chained()).any(|node| node.pmid() == pmid)
-}
-
-/// The names in one block: pointers first, the strings right behind them (TREE-34).
-fn pack(names: &Names) -> Result<Block<*mut c_char>> {
-    let words = names.text().len().div_ceil(size_of::<*mut c_char>());
-    let block = Block::<*mut c_char>::zeroed(names.len() + words)?;
-    // SAFETY: the block has room for one pointer a name and, behind them, for the text. The pointers stay inside it:
-    // each name begins where the one before it ended.
-    unsafe {
-        let mut text = block.as_ptr().add(names.len()).cast::<c_char>();
-        ptr::copy_nonoverlapping(names.text().as_ptr().cast(), text, names.text().len());
-        for number in 0..names.len() {
-            block.as_ptr().add(number).write(text);
-            text = text.add(libc::strlen(text) + 1);
-        }
-    }
-    Ok(block)
-}
 
 /// The number of names as C gets it; [`Names`] holds no more than fit.
 fn count(names: &Names) -> c_int {
@@ -101,13 +35,13 @@ fn count(names: &Names) -> c_int {
 /// `tree` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeCreate(tree: *mut *mut pmdaNameSpace) -> c_int {
+    // SAFETY: the contract above.
+    let out = unsafe { Out::new(tree) };
     guard(|| {
-        if tree.is_null() {
+        if out.is_null() {
             return Err(Error::INVAL);
         }
-        let fresh = pmns::create()?;
-        // SAFETY: NULL or valid for one write, as the contract above says.
-        unsafe { arg::store(tree, fresh) };
+        out.set(pmns::create()?);
         Ok(())
     })
 }
@@ -125,9 +59,9 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: *mut *mut pmdaNameSpace) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeInsert(tree: *mut pmdaNameSpace, pmid: pmID, name: *const c_char) -> c_int {
     guard(|| {
-        // SAFETY: a tree, as the contract above says.
-        let root = unsafe { root(tree) };
-        if root.is_none() || name.is_null() {
+        // SAFETY: NULL or a tree, as the contract above says.
+        let view = unsafe { Tree::new(tree) };
+        if view.as_ref().and_then(Tree::root).is_none() || name.is_null() {
             return Err(Error::INVAL);
         }
         // SAFETY: a tree with a root and a C string.
@@ -171,10 +105,12 @@ pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: *mut pmdaNameSpace, numpmid: 
         // SAFETY: a tree, as the contract above says. Its old table is NULL or a block from malloc that only the tree
         // knows. A place of the new table is a pointer, zeroed; `Option<NodeRef>` is one too, with None as NULL.
         unsafe {
-            let old = std::mem::replace(&mut (*tree).htab, table);
-            (*tree).htabsize = size;
+            let Some(tree) = Tree::new(tree) else { return };
+            let old = tree.table_ptr();
+            tree.set_table_ptr(table);
+            tree.set_table_len(size);
             libc::free(old.cast());
-            if let Some(root) = root(tree) {
+            if let Some(root) = tree.root() {
                 namespace::rebuild(root, places(table, size));
             }
         }
@@ -205,8 +141,9 @@ unsafe fn places<'t>(table: *mut *mut __pmnsNode, size: c_int) -> &'t mut [Optio
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeSize(tree: *mut pmdaNameSpace) -> c_int {
     guard(|| {
-        // SAFETY: a tree, as the contract above says.
-        let names = unsafe { root(tree) }.map_or(Ok(0), namespace::size)?;
+        // SAFETY: NULL or a tree, as the contract above says.
+        let tree = unsafe { Tree::new(tree) };
+        let names = tree.as_ref().and_then(Tree::root).map_or(Ok(0), namespace::size)?;
         Ok(c_int::try_from(names).unwrap_or(c_int::MAX))
     })
 }
@@ -221,9 +158,9 @@ pub unsafe extern "C" fn pmdaTreeSize(tree: *mut pmdaNameSpace) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaNodeLookup(node: *mut __pmnsNode, name: *const c_char) -> *mut __pmnsNode {
     guard(|| {
-        // SAFETY: a node and a C string, as the contract above says.
-        let (node, name) = unsafe { (NodeRef::new(node), arg::bytes(name)) };
-        name.and_then(|name| namespace::lookup(node, name))
+        // SAFETY: NULL or a node, and NULL or a C string, as the contract above says.
+        let (node, name) = unsafe { (NodeRef::new(node), CText::new(name)) };
+        name.and_then(|name| namespace::lookup(node, name.bytes()))
             .map_or(ptr::null_mut(), NodeRef::as_ptr)
     })
 }
@@ -237,14 +174,12 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: *mut __pmnsNode, name: *const c_ch
 /// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreePMID(tree: *mut pmdaNameSpace, name: *const c_char, pmid: *mut pmID) -> c_int {
+    // SAFETY: the contract above.
+    let (tree, name, out) = unsafe { (Tree::new(tree), CText::new(name), Out::new(pmid)) };
     guard(|| {
-        // SAFETY: a tree and a C string, as the contract above says.
-        let (node, _) = unsafe { find(tree, name) }.ok_or(Error::NAME)?;
-        if node.is_branch() {
-            return Err(Error::NAME);
-        }
-        // SAFETY: NULL or valid for one write.
-        unsafe { arg::store(pmid, node.pmid().0) };
+        let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
+        let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
+        out.set(node.ok_or(Error::NAME)?.pmid().0);
         Ok(())
     })
 }
@@ -260,19 +195,18 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: *mut pmdaNameSpace, name: *const c_c
 /// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeName(tree: *mut pmdaNameSpace, pmid: pmID, nameset: *mut *mut *mut c_char) -> c_int {
+    // SAFETY: the contract above.
+    let (tree, out) = unsafe { (Tree::new(tree), Out::new(nameset)) };
     guard(|| {
-        if nameset.is_null() {
+        if out.is_null() {
             return Err(Error::INVAL);
         }
-        // SAFETY: a tree, as the contract above says.
-        let head = unsafe { chain(tree, MetricId(pmid)) };
+        let head = tree.as_ref().and_then(|tree| tree.chain(MetricId(pmid)));
         let names = namespace::names_of(head, MetricId(pmid))?;
         if names.is_empty() {
             return Err(Error::PMID);
         }
-        let block = pack(&names)?;
-        // SAFETY: NULL or valid for one write.
-        unsafe { arg::store(nameset, block.into_raw()) };
+        out.set(names::pack(&names)?.into_raw());
         Ok(count(&names))
     })
 }
@@ -297,30 +231,30 @@ pub unsafe extern "C" fn pmdaTreeChildren(
     offspring: *mut *mut *mut c_char,
     status: *mut *mut c_int,
 ) -> c_int {
+    // SAFETY: the contract above.
+    let (tree, name) = unsafe { (Tree::new(tree), CText::new(name)) };
+    // SAFETY: as above.
+    let (names_out, states_out) = unsafe { (Out::new(offspring), Out::new(status)) };
     guard(|| {
-        // SAFETY: a tree and a C string, as the contract above says.
-        let (node, name) = unsafe { find(tree, name) }.ok_or(Error::NAME)?;
-        if offspring.is_null() || status.is_null() {
+        let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
+        let node = tree.find(name.bytes()).ok_or(Error::NAME)?;
+        if names_out.is_null() || states_out.is_null() {
             return Err(Error::INVAL);
         }
         let found = match traverse {
             0 => namespace::children(node)?,
-            _ => namespace::leaves(node, name)?,
+            _ => namespace::leaves(node, name.bytes())?,
         };
         if found.names.is_empty() && traverse == 0 {
             return Ok(0);
         }
-        let block = pack(&found.names)?;
-        let states = Block::<c_int>::zeroed(found.branches.len())?;
-        for (number, branch) in found.branches.iter().enumerate() {
-            // SAFETY: the block has one place for each name.
-            unsafe { states.as_ptr().add(number).write(STATUS[usize::from(*branch)]) };
+        let block = names::pack(&found.names)?;
+        let mut states = CVec::with_capacity(found.branches.len())?;
+        for branch in &found.branches {
+            states.push(STATUS[usize::from(*branch)])?;
         }
-        // SAFETY: NULL or valid for one write each.
-        unsafe {
-            arg::store(offspring, block.into_raw());
-            arg::store(status, states.into_raw());
-        }
+        names_out.set(block.into_raw());
+        states_out.set(states.into_raw());
         Ok(count(&found.names))
     })
 }

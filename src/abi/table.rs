@@ -1,0 +1,251 @@
+//! The tables of an agent: metrics, instance domains, and the instances of a domain.
+//!
+//! A table is seen as it was at one moment: its address and its length. Agents exchange, move and
+//! rewrite their tables in callbacks, so a view is made anew after each call into C.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use super::arg::CText;
+use super::block::CVec;
+use super::types::{pmDesc, pmdaIndom, pmdaInstid, pmdaMetric};
+use super::view::view;
+use crate::error::{Error, Result};
+use crate::ffi::lock::{Mutex, const_mutex, room};
+use crate::ident::{InDom, MetricId};
+use crate::metrics::Table;
+
+/// Declares the view of a C array.
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident of $entry:ty) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) struct $name {
+            first: *mut $entry,
+            count: c_int,
+        }
+
+        // SAFETY: an address and a number. Which thread may follow the address is C's affair: it is the one
+        // that C has called us on, as `new` demands that the table is valid whenever the view is used.
+        unsafe impl Send for $name {}
+        // SAFETY: as above.
+        unsafe impl Sync for $name {}
+
+        impl $name {
+            /// No table.
+            pub(crate) const EMPTY: $name = $name { first: ptr::null_mut(), count: 0 };
+
+            /// The view of `count` entries from `first` on; empty for NULL and for a negative count.
+            ///
+            /// # Safety
+            /// `first` is NULL or points to that many valid entries, until the view was used for the last time.
+            #[inline(always)]
+            pub(crate) const unsafe fn new(first: *mut $entry, count: c_int) -> $name {
+                $name { first, count }
+            }
+
+            /// The first entry as C sees it, or NULL.
+            #[inline(always)]
+            pub(crate) const fn first(self) -> *mut $entry {
+                self.first
+            }
+
+            /// The number of entries.
+            #[inline(always)]
+            pub(crate) const fn len(self) -> usize {
+                if self.first.is_null() || self.count < 0 {
+                    return 0;
+                }
+                self.count as usize
+            }
+
+            /// The number of entries as C has given it.
+            pub(crate) const fn count(self) -> c_int {
+                self.count
+            }
+
+            /// The table as an index knows it.
+            #[inline(always)]
+            pub(crate) fn extent(self) -> Table {
+                Table { address: self.first.addr(), len: self.len() }
+            }
+
+            /// The address of an entry that is in the table.
+            #[inline(always)]
+            fn at(self, place: usize) -> *mut $entry {
+                assert!(place < self.len(), "place {place} of {}", self.len());
+                // SAFETY: the place is in the table, which is valid by the contract of `new`.
+                unsafe { self.first.add(place) }
+            }
+        }
+    };
+}
+
+table! {
+    /// The metrics of an agent.
+    MetricTable of pmdaMetric
+}
+
+table! {
+    /// The classic instance domains of an agent.
+    IndomTable of pmdaIndom
+}
+
+table! {
+    /// The instances of a classic instance domain.
+    InstanceTable of pmdaInstid
+}
+
+view! {
+    /// One metric of an agent's table, or one that stands in for it during a fetch.
+    Metric of pmdaMetric, contract "`pointer` is NULL or points to a metric."
+    get {
+        /// The description.
+        desc: m_desc as pmDesc;
+    }
+}
+
+impl Metric {
+    /// The identifier in the description.
+    #[inline(always)]
+    pub(crate) fn pmid(self) -> MetricId {
+        // SAFETY: valid by the contract of `new`; one number is copied.
+        MetricId(unsafe { (&raw const (*self.as_ptr()).m_desc.pmid).read() })
+    }
+}
+
+impl MetricTable {
+    /// The identifier of an entry.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn pmid(self, place: usize) -> MetricId {
+        // SAFETY: `at` gives the address of a valid entry; one number is copied.
+        MetricId(unsafe { (&raw const (*self.at(place)).m_desc.pmid).read() })
+    }
+
+    /// A copy of an entry.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    pub(crate) fn copy(self, place: usize) -> pmdaMetric {
+        // SAFETY: `at` gives the address of a valid entry.
+        unsafe { self.at(place).read() }
+    }
+
+    /// An entry, if the place is in the table.
+    #[inline(always)]
+    pub(crate) fn entry(self, place: usize) -> Option<Metric> {
+        // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
+        (place < self.len()).then(|| unsafe { Metric::new(self.first.add(place)) })?
+    }
+}
+
+view! {
+    /// One classic instance domain, or the node that stands for a cached one during a walk.
+    Indom of pmdaIndom, contract "`pointer` is NULL or points to an instance domain with its instances."
+    get {
+        /// The number of instances as the agent gives it, negative for an error.
+        numinst: it_numinst as c_int;
+        /// The identifier as C has it.
+        indom_number: it_indom as u32;
+    }
+    set {
+        /// Stores the identifier.
+        set_indom_number: it_indom as u32;
+    }
+}
+
+impl Indom {
+    /// The identifier.
+    #[inline(always)]
+    pub(crate) fn indom(self) -> InDom {
+        InDom(self.indom_number())
+    }
+
+    /// The instances at this moment.
+    #[inline(always)]
+    pub(crate) fn instances(self) -> InstanceTable {
+        // SAFETY: the domain and its instances are valid by the contract of `new`.
+        unsafe { InstanceTable::new((*self.as_ptr()).it_set, (*self.as_ptr()).it_numinst) }
+    }
+}
+
+impl IndomTable {
+    /// The identifier of an entry.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn indom(self, place: usize) -> InDom {
+        // SAFETY: `at` gives the address of a valid entry; one number is copied.
+        InDom(unsafe { (&raw const (*self.at(place)).it_indom).read() })
+    }
+
+    /// An entry, if the place is in the table.
+    pub(crate) fn entry(self, place: usize) -> Option<Indom> {
+        // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
+        (place < self.len()).then(|| unsafe { Indom::new(self.first.add(place)) })?
+    }
+}
+
+impl InstanceTable {
+    /// The identifier of an instance.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn inst(self, place: usize) -> c_int {
+        // SAFETY: `at` gives the address of a valid entry; one number is copied.
+        unsafe { (&raw const (*self.at(place)).i_inst).read() }
+    }
+
+    /// The name of an instance.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn name(self, place: usize) -> Option<CText> {
+        // SAFETY: `at` gives the address of a valid entry, whose name is NULL or a C string.
+        unsafe { CText::new((&raw const (*self.at(place)).i_name).read()) }
+    }
+}
+
+/// The addresses of metric tables that the library has made for agents and not freed yet.
+pub(crate) struct MadeTables(Mutex<Vec<usize>, { room::DYNAMIC_TABLES }>);
+
+impl MadeTables {
+    /// None yet.
+    pub(crate) const fn new() -> MadeTables {
+        MadeTables(const_mutex(Vec::new()))
+    }
+
+    /// Notes a table that an agent gets now, with at least `announced` entries: those that were not
+    /// filled in are zero.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the table is freed.
+    pub(crate) fn hand_over(&self, table: CVec<pmdaMetric>, announced: usize) -> Result<MetricTable> {
+        let mut tables = self.0.lock();
+        tables.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        tables.push(table.as_ptr().addr());
+        let count = c_int::try_from(table.len().max(announced)).unwrap_or(c_int::MAX);
+        Ok(MetricTable {
+            first: table.into_raw(),
+            count,
+        })
+    }
+
+    /// Frees a table that was made here, once; any other is left alone.
+    pub(crate) fn free(&self, table: MetricTable) {
+        let mut tables = self.0.lock();
+        let made = tables.iter().position(|address| *address == table.first.addr());
+        if let Some(place) = made {
+            tables.swap_remove(place);
+            // SAFETY: `hand_over` has noted this address of a block from malloc, and it is forgotten now, so
+            // it is freed once. The caller has taken the table out of use.
+            unsafe { libc::free(table.first.cast()) };
+        }
+    }
+}

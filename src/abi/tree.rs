@@ -1,0 +1,87 @@
+//! A tree of names as C hands it around.
+
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::types::pmdaNameSpace;
+use super::view::view;
+use crate::ident::MetricId;
+use crate::libpcp::bindings::__pmnsNode;
+use crate::libpcp::pmns::NodeRef;
+use crate::namespace::{self, Node};
+
+view! {
+    /// A tree of names, libpcp's own structure (TREE-1).
+    Tree of pmdaNameSpace, contract
+    "`pointer` is NULL or a tree as libpcp builds it, which only this thread uses."
+    get {
+        /// The root, or NULL.
+        root_ptr: root as *mut __pmnsNode;
+        /// The table from identifiers to names, or NULL.
+        table_ptr: htab as *mut *mut __pmnsNode;
+        /// The number of chains in the table.
+        table_len: htabsize as c_int;
+    }
+    set {
+        /// Stores another table.
+        set_table_ptr: htab as *mut *mut __pmnsNode;
+        /// Stores the number of its chains.
+        set_table_len: htabsize as c_int;
+    }
+}
+
+impl Tree {
+    /// The root, if the tree has one.
+    pub(crate) fn root(&self) -> Option<NodeRef<'_>> {
+        // SAFETY: a tree has valid nodes by the contract of `new`, for as long as the view is used.
+        unsafe { NodeRef::new(self.root_ptr()) }
+    }
+
+    /// The node that is called `name`.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<NodeRef<'_>> {
+        namespace::lookup(self.root()?.first(), name)
+    }
+
+    /// The first node of the chain that names of `pmid` are in.
+    pub(crate) fn chain(&self, pmid: MetricId) -> Option<NodeRef<'_>> {
+        let table = self.table_ptr();
+        let chain = namespace::chain(pmid, usize::try_from(self.table_len()).ok()?)?;
+        if table.is_null() {
+            return None;
+        }
+        // SAFETY: the table has that many chains, each NULL or a valid node, by the contract of `new`.
+        unsafe { NodeRef::new(table.add(chain).read()) }
+    }
+
+    /// Whether the tree has a name for `pmid` (DYN-12).
+    pub(crate) fn knows(&self, pmid: MetricId) -> bool {
+        let head = self.chain(pmid);
+        std::iter::successors(head, |node| node.chained()).any(|node| node.pmid() == pmid)
+    }
+}
+
+/// Where an agent stores its tree of dynamic names. The place never moves, as the agent keeps its address.
+pub(crate) struct TreePlace(AtomicPtr<pmdaNameSpace>);
+
+impl TreePlace {
+    /// A place that holds no tree yet.
+    ///
+    /// # Safety
+    /// Whoever gets the address of the place stores nothing there but trees that stay valid while they
+    /// are there, and NULL.
+    pub(crate) const unsafe fn new() -> TreePlace {
+        TreePlace(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// The place as C sees it.
+    pub(crate) fn as_ptr(&self) -> *mut *mut pmdaNameSpace {
+        self.0.as_ptr()
+    }
+
+    /// The tree that the agent has stored (N-4).
+    pub(crate) fn tree(&self) -> Option<Tree> {
+        // SAFETY: what is stored there is NULL or a valid tree, by the contract of `new`.
+        unsafe { Tree::new(self.0.load(Ordering::Relaxed)) }
+    }
+}

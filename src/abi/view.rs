@@ -1,0 +1,59 @@
+//! How a structure of C is seen: a pointer behind functions that copy one field out, or in.
+
+/// Declares a typed view of a C structure: what it points to, and which fields are read and written.
+///
+/// A view is a plain pointer that is not NULL. It holds no reference, so C may change the structure
+/// at any time; each function reads or writes one field at that moment.
+macro_rules! view {
+    (
+        $(#[$doc:meta])*
+        $name:ident of $structure:ty, contract $contract:literal
+        $(get { $($(#[$get_doc:meta])* $get:ident: $get_field:ident as $get_type:ty;)* })?
+        $(set { $($(#[$set_doc:meta])* $set:ident: $set_field:ident as $set_type:ty;)* })?
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(transparent)]
+        pub(crate) struct $name(std::ptr::NonNull<$structure>);
+
+        impl $name {
+            /// The view of what a pointer points to; `None` for NULL.
+            ///
+            /// # Safety
+            #[doc = $contract]
+            /// That holds until the view, and every copy of it, was used for the last time.
+            #[inline(always)]
+            pub(crate) unsafe fn new(pointer: *mut $structure) -> Option<$name> {
+                std::ptr::NonNull::new(pointer).map($name)
+            }
+
+            /// The structure as C sees it.
+            #[inline(always)]
+            pub(crate) fn as_ptr(self) -> *mut $structure {
+                self.0.as_ptr()
+            }
+
+            $($(
+                $(#[$get_doc])*
+                #[inline(always)]
+                pub(crate) fn $get(self) -> $get_type {
+                    // SAFETY: the structure is valid by the contract of `new`. The field is copied, and no
+                    // reference to it is made, so that it does not matter who else has a pointer to it.
+                    unsafe { (&raw const (*self.0.as_ptr()).$get_field).read() }
+                }
+            )*)?
+
+            $($(
+                $(#[$set_doc])*
+                #[inline(always)]
+                pub(crate) fn $set(self, value: $set_type) {
+                    // SAFETY: the structure is valid by the contract of `new`, and nobody holds a reference to
+                    // the field: C has none, and this room makes none.
+                    unsafe { (&raw mut (*self.0.as_ptr()).$set_field).write(value) };
+                }
+            )*)?
+        }
+    };
+}
+
+pub(super) use view;

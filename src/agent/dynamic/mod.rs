@@ -1,0 +1,81 @@
+//! Dynamic metrics: trees of names that the agent keeps up to date, and the metric tables made of
+//! them.
+//!
+//! The trees belong to the agent: it stores and exchanges the pointer that its update callback is
+//! given (DYN-4).
+
+mod lookup;
+mod rebuild;
+
+use std::ffi::c_int;
+
+pub(crate) use self::lookup::{Found, Lookup, Wanted};
+pub(crate) use self::rebuild::{Rebuild, registrations};
+use crate::abi::ext::Ext;
+use crate::abi::table::MetricTable;
+use crate::abi::tree::TreePlace;
+use crate::abi::types::{
+    pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
+};
+use crate::dynamic::{Counts, List, Walk};
+
+/// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
+pub(crate) struct Callbacks {
+    /// Brings the tree up to date.
+    pub(crate) update: pmdaUpdatePMNS,
+    /// Gives the help text of a metric.
+    pub(crate) text: pmdaUpdateText,
+    /// Fills in the copy of a metric.
+    pub(crate) metric: pmdaUpdateMetric,
+    /// Tells how many copies there will be.
+    pub(crate) counts: pmdaCountMetrics,
+    /// The metrics to copy.
+    pub(crate) metrics: MetricTable,
+    /// Where the agent keeps its tree.
+    pub(crate) tree: TreePlace,
+}
+
+/// The registrations of one agent, or those of the process.
+pub(crate) type Registrations = List<Callbacks>;
+
+/// A call to one of the callbacks.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    /// Brings a tree up to date; the answer tells whether metrics have changed (DYN-5).
+    Update(
+        unsafe extern "C-unwind" fn(*mut pmdaExt, *mut *mut pmdaNameSpace) -> c_int,
+        Ext,
+        *mut *mut pmdaNameSpace,
+    ),
+    /// Asks for the numbers of metrics and of copies (DYN-20).
+    Count(unsafe extern "C-unwind" fn(*mut c_int, *mut c_int)),
+    /// Fills in the copy of a metric with the given number (DYN-21).
+    Copy(
+        unsafe extern "C-unwind" fn(*mut pmdaMetric, *mut pmdaMetric, c_int),
+        *mut pmdaMetric,
+        *mut pmdaMetric,
+        c_int,
+    ),
+}
+
+/// What comes back from a [`Call`].
+#[derive(Clone, Copy)]
+pub(crate) enum Answer {
+    /// Not 0 when metrics have changed.
+    Updated(c_int),
+    /// What is to be copied.
+    Counted(Counts),
+    /// The copy is there.
+    Copied,
+}
+
+/// The next registration's call to bring its tree up to date; one without that callback has nothing to do.
+fn next_update(walk: &mut Walk<Callbacks>, ext: Ext) -> Option<Call> {
+    walk.find_map(|entry| update(&entry.calls, ext))
+}
+
+fn update(callbacks: &Callbacks, ext: Ext) -> Option<Call> {
+    callbacks
+        .update
+        .map(|update| Call::Update(update, ext, callbacks.tree.as_ptr()))
+}
