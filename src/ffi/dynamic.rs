@@ -145,7 +145,12 @@ unsafe fn callbacks(
         text,
         metric,
         counts,
-        metrics,
+        // A count without a table counts nothing.
+        metrics: if metrics.first().is_null() {
+            MetricTable::EMPTY
+        } else {
+            metrics
+        },
         // SAFETY: the contract above.
         tree: unsafe { TreePlace::new() },
     }
