@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::instances::{self, Match, Request};
 use crate::libpcp::log::{self, Debug};
+use crate::log::Bytes;
 
 /// Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
 ///
@@ -196,19 +197,14 @@ fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
     if !log::debug(Debug::Libpmda) {
         return;
     }
-    let mut text = b"pmdaInstance: ".to_vec();
+    let (shown, asked_shown) = (Bytes(name), Bytes(asked));
     if let Some(Match::Short(length)) = instances::matches(asked, name) {
-        text.extend_from_slice(b"matched argument name=\"");
-        text.extend_from_slice(asked);
-        text.extend_from_slice(format!("\" with indom id={inst} name=\"").as_bytes());
-        text.extend_from_slice(name);
-        text.extend_from_slice(format!("\" len={length}\n").as_bytes());
+        log::trace!(
+            "pmdaInstance: matched argument name=\"{asked_shown}\" with indom id={inst} name=\"{shown}\" len={length}\n"
+        );
     } else {
-        text.extend_from_slice(b"exact match name=");
-        text.extend_from_slice(asked);
-        text.extend_from_slice(format!(" id={inst}\n").as_bytes());
+        log::trace!("pmdaInstance: exact match name={asked_shown} id={inst}\n");
     }
-    log::trace(&text);
 }
 
 /// An answer under construction: the structure that C gets, freed with all that is in it unless it is handed over.
