@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::mem::ManuallyDrop;
 
+use super::fetch_state::{TablePlaces, Tables};
 use super::guard::guard;
 use super::memory::{self, Block};
 use super::metric::{find_indom, table};
@@ -150,7 +151,8 @@ unsafe fn from_table<L: List>(
         // SAFETY: `ext` is valid by the contract above.
         let state = unsafe { fetch_state::of(ext) };
         let mut tables = state.instances.lock();
-        let places = &mut tables.entry(indom).or_default().by_id;
+        let mut none = TablePlaces::default();
+        let places = &mut places_of(&mut tables, indom, &mut none).by_id;
         let key = inst as u32;
         places.find(
             table,
@@ -163,7 +165,8 @@ unsafe fn from_table<L: List>(
         // SAFETY: as above.
         let state = unsafe { fetch_state::of(ext) };
         let mut tables = state.instances.lock();
-        let places = &mut tables.entry(indom).or_default().by_name;
+        let mut none = TablePlaces::default();
+        let places = &mut places_of(&mut tables, indom, &mut none).by_name;
         let is_it = |place| name_at(place).is_some_and(|other| instances::matches(name, other).is_some());
         places.find(table, instances::key(name), is_it, |place, add| {
             if let Some(name) = name_at(place) {
@@ -190,6 +193,14 @@ unsafe fn from_table<L: List>(
             one_id(make, inst_at(place))
         }
     }
+}
+
+/// What is known of the places in a table; `none`, which is forgotten afterwards, without memory.
+fn places_of<'t>(tables: &'t mut Tables, indom: InDom, none: &'t mut TablePlaces) -> &'t mut TablePlaces {
+    if !tables.contains_key(&indom) && tables.try_reserve(1).is_err() {
+        return none;
+    }
+    tables.entry(indom).or_default()
 }
 
 /// Debug output for an instance found by its name (INST-67).
