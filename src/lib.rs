@@ -4,6 +4,8 @@
 //! of C, and go back out at [`ffi`]. `docs/ARCHITECTURE.md` shows the house; the requirement numbers in the
 //! documentation (CACHE-10, WIRE-51 …) are those of `docs/spec`, which the tests cite.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]
+
 pub mod abi;
 mod agent;
 pub mod cache;

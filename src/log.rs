@@ -176,6 +176,18 @@ impl Line {
         }
     }
 
+    /// The text on its own, if there is memory for it.
+    #[must_use]
+    pub fn into_bytes(self) -> Option<Vec<u8>> {
+        if !self.long.is_empty() {
+            return Some(self.long);
+        }
+        let mut text = Vec::new();
+        text.try_reserve_exact(self.used).ok()?;
+        text.extend_from_slice(self.bytes());
+        Some(text)
+    }
+
     /// The text as a C string: it ends at the first NUL.
     pub fn c_str(&mut self) -> &CStr {
         let text = if self.long.is_empty() {
@@ -260,25 +272,26 @@ impl Journal {
         Journal { messages: Vec::new() }
     }
 
-    /// Adds a line for the log. Text is bytes: names of instances need not be UTF-8.
-    pub fn notify(&mut self, level: Level, text: impl Into<Vec<u8>>) {
-        self.push(Message::Notify(level, text.into()));
+    /// Adds a line for the log: `journal.notify(Level::Err, format_args!("no such instance \"{}\"", Bytes(name)))`.
+    pub fn notify(&mut self, level: Level, text: impl Display) {
+        self.push(|text| Message::Notify(level, text), text);
     }
 
     /// Adds a line of debug output, without a newline.
-    pub fn debug(&mut self, text: impl Into<Vec<u8>>) {
-        self.push(Message::Debug(text.into()));
+    pub fn debug(&mut self, text: impl Display) {
+        self.push(Message::Debug, text);
     }
 
     /// Adds debug output for stderr; `text` brings its own newline.
-    pub fn trace(&mut self, text: impl Into<Vec<u8>>) {
-        self.push(Message::Trace(text.into()));
+    pub fn trace(&mut self, text: impl Display) {
+        self.push(Message::Trace, text);
     }
 
     /// Without memory the message is lost, not the process.
-    fn push(&mut self, message: Message) {
-        if self.messages.try_reserve(1).is_ok() {
-            self.messages.push(message);
+    fn push(&mut self, message: impl FnOnce(Vec<u8>) -> Message, text: impl Display) {
+        let text = Line::new(format_args!("{text}")).into_bytes();
+        if let (Some(text), Ok(())) = (text, self.messages.try_reserve(1)) {
+            self.messages.push(message(text));
         }
     }
 

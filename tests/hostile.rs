@@ -180,3 +180,10 @@ fn memory_runs_out_in_queues() {
 fn memory_runs_out_in_families() {
     without_memory("family_memory");
 }
+
+/// The same in the main loop: requests of every kind, what is no request, lost connections, debug output; and a request
+/// that is larger than the memory there is.
+#[test]
+fn memory_runs_out_in_the_loop() {
+    without_memory("loop_memory");
+}

@@ -128,8 +128,9 @@ pub(super) fn sweep(path: &Path) {
     if room(&mut Vec::<u8>::new(), 256 * 1024).is_err() {
         return;
     }
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let Ok(prefix) = temporary(&target, format_args!("")) else {
+    let real = fs::canonicalize(path);
+    let target = real.as_deref().unwrap_or(path);
+    let Ok(prefix) = temporary(target, format_args!("")) else {
         return;
     };
     let prefix = prefix.file_name().unwrap_or_default();

@@ -17,7 +17,7 @@ use super::stream::{Lines, Sink, count_lines};
 use super::text::Draft;
 use super::{Cache, Report, disk};
 use crate::error::{Error, Result};
-use crate::log::Level;
+use crate::log::{Bytes, Level};
 
 /// When a cache is written (CACHE-70).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -223,7 +223,7 @@ impl<T: Copy + Pointer> Cache<T> {
         report.trace(&[Part::Raw(b"After "), Part::Show(&what), Part::Raw(b"\n")]);
         if report.debug {
             let dump = self.dump(false);
-            report.journal.trace(dump);
+            report.journal.trace(Bytes(&dump));
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::log::{self, Journal, Level};
+use crate::log::{self, Bytes, Journal, Level};
 pub(super) use crate::log::{Growing, Part};
 
 /// Where messages go, and whether debugging is on (`-Dindom`).
@@ -20,7 +20,7 @@ impl Report {
     /// A line for the log.
     pub(super) fn notify(&mut self, level: Level, parts: &[Part<'_>]) {
         if let Some(text) = log::line(parts) {
-            self.journal.notify(level, text);
+            self.journal.notify(level, Bytes(&text));
         }
     }
 
@@ -30,7 +30,7 @@ impl Report {
             return;
         }
         if let Some(text) = log::line(parts) {
-            self.journal.trace(text);
+            self.journal.trace(Bytes(&text));
         }
     }
 }

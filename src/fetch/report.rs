@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::fmt::Display;
+
 use super::encoding::type_name;
 use crate::error::Error;
 use crate::ident::MetricId;
@@ -20,36 +22,36 @@ pub struct Style {
 pub fn undefined(journal: &mut Journal, function: &str, pmid: MetricId) {
     journal.notify(
         Level::Err,
-        format!("{function}: Requested metric {pmid} is not defined"),
+        format_args!("{function}: Requested metric {pmid} is not defined"),
     );
 }
 
 /// A callback that failed. `text` gives the text of the error, and is asked only when it is needed.
-pub fn callback_failed(
+pub fn callback_failed<T: Display>(
     journal: &mut Journal,
     style: Style,
     pmid: MetricId,
     inst: i32,
     error: Error,
-    text: impl FnOnce(Error) -> String,
+    text: impl FnOnce(Error) -> T,
 ) {
     match error {
         Error::PMID => journal.notify(
             Level::Err,
-            format!("pmdaFetch: PMID {pmid} not handled by fetch callback"),
+            format_args!("pmdaFetch: PMID {pmid} not handled by fetch callback"),
         ),
         Error::INST if style.revised || style.debug => journal.notify(
             if style.revised { Level::Warning } else { Level::Err },
-            format!("pmdaFetch: Instance {inst} of PMID {pmid} not handled by fetch callback"),
+            format_args!("pmdaFetch: Instance {inst} of PMID {pmid} not handled by fetch callback"),
         ),
         Error::INST => {}
         _ if is_usual(error) && !style.debug => {}
         _ => {
-            let said = format!("Fetch callback error from metric PMID {pmid}[{inst}]: {}", text(error));
+            let head = format_args!("Fetch callback error from metric PMID {pmid}[{inst}]: ");
             if style.revised && is_usual(error) {
-                journal.debug(said);
+                journal.debug(format_args!("{head}{}", text(error)));
             } else {
-                journal.notify(Level::Err, format!("pmdaFetch: {said}"));
+                journal.notify(Level::Err, format_args!("pmdaFetch: {head}{}", text(error)));
             }
         }
     }
@@ -65,16 +67,25 @@ fn is_usual(error: Error) -> bool {
 
 /// A value that could not be put into the result; memory that has run out is not reported (FETCH-53).
 pub fn value_failed(journal: &mut Journal, pmid: MetricId, inst: i32, kind: i32, error: Error) {
-    let text = match error {
-        Error::TYPE => format!(
-            "pmdaFetch: Descriptor type ({}) for metric {pmid} is bad",
-            type_name(kind)
+    let of = format_args!("for metric PMID {pmid}[{inst}]");
+    match error {
+        Error::TYPE => journal.notify(
+            Level::Err,
+            format_args!(
+                "pmdaFetch: Descriptor type ({}) for metric {pmid} is bad",
+                type_name(kind)
+            ),
         ),
-        Error::VALUE => format!("pmdaFetch: No usable value from fetch callback for metric PMID {pmid}[{inst}]"),
-        Error::TOOBIG => format!("pmdaFetch: Value too big from fetch callback for metric PMID {pmid}[{inst}]"),
-        _ => return,
-    };
-    journal.notify(Level::Err, text);
+        Error::VALUE => journal.notify(
+            Level::Err,
+            format_args!("pmdaFetch: No usable value from fetch callback {of}"),
+        ),
+        Error::TOOBIG => journal.notify(
+            Level::Err,
+            format_args!("pmdaFetch: Value too big from fetch callback {of}"),
+        ),
+        _ => {}
+    }
 }
 
 /// A value that was to be freed, but is of a type that has nothing to free (FETCH-42).
@@ -82,7 +93,7 @@ pub fn not_freed(journal: &mut Journal, pmid: MetricId, kind: i32) {
     let kind = type_name(kind);
     journal.notify(
         Level::Warning,
-        format!("pmdaFetch: Attempt to free value for metric {pmid} of wrong type {kind}"),
+        format_args!("pmdaFetch: Attempt to free value for metric {pmid} of wrong type {kind}"),
     );
 }
 

@@ -13,6 +13,7 @@ use crate::cache::{Place, Write};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::libpcp::config;
+use crate::log::Bytes;
 
 /// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on.
 ///
@@ -64,7 +65,7 @@ fn operate(indom: pmInDom, op: c_int) -> Result<c_int> {
         }
         17 => cache.reorganize().map(|()| 0),
         19 | 20 => {
-            report.journal.trace(cache.dump(op == 20));
+            report.journal.trace(Bytes(&cache.dump(op == 20)));
             Ok(0)
         }
         _ => Err(Error::INVAL),

@@ -24,8 +24,10 @@ unsafe fn extension(dispatch: *mut pmdaInterface, what: &str, has: impl Fn(u32) 
     unsafe {
         let interface = (*dispatch).comm.interface();
         if !has(interface) {
-            let text = format!("Unable to set {what} callback for PMDA interface version {interface}.");
-            log::notify(Level::Crit, text.as_bytes());
+            log::notify!(
+                Level::Crit,
+                "Unable to set {what} callback for PMDA interface version {interface}."
+            );
             (*dispatch).status = Error::GENERIC.code() as c_int;
             return None;
         }

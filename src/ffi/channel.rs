@@ -100,7 +100,7 @@ impl Channel {
 
     fn show(self, way: Way, pdu: &[u8]) {
         if log::debug(Debug::Pdu) {
-            log::trace(trace::dump(std::process::id(), way, self.0, pdu).as_bytes());
+            log::trace(trace::dump(std::process::id(), way, self.0, pdu).bytes());
         }
     }
 }
@@ -108,5 +108,5 @@ impl Channel {
 /// Shows the PDUs that went by last.
 pub(super) fn show_recent() {
     let text = RECENT.lock().lines();
-    log::trace(text.as_bytes());
+    log::trace(text.bytes());
 }

@@ -1,6 +1,7 @@
 //! `pmdaConnect`: opens the way to pmcd and shakes hands (CONN-1 to CONN-7).
 
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
 
 use super::channel::{self, Channel};
 use super::guard::guard;
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::libpcp::ipc;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::Level;
+use crate::log::{Bytes, Level};
 use crate::setup;
 use crate::wire::receive::{Failure, Reach};
 use crate::wire::{Kind, decode};
@@ -48,8 +49,7 @@ pub unsafe extern "C" fn pmdaConnect(dispatch: *mut pmdaInterface) {
 unsafe fn connect(dispatch: *mut pmdaInterface) {
     // SAFETY: valid by the contract above; every field is read and written at its time.
     unsafe {
-        if let Err(text) = check(dispatch) {
-            log::notify(Level::Crit, text.as_bytes());
+        if !check(dispatch) {
             (*dispatch).status = Error::GENERIC.code();
             return;
         }
@@ -60,35 +60,39 @@ unsafe fn connect(dispatch: *mut pmdaInterface) {
                 (*dispatch).comm = (*dispatch).comm.with_pmapi(u32::from(version));
                 (*ext).e_flags |= CONNECTED;
             }
-            Err(text) => {
-                let text = format!("__pmdaSetupPDU: PMDA {} {text}", name(ext));
-                log::notify(Level::Crit, text.as_bytes());
+            Err((step, error)) => {
+                let (name, reason) = (name(ext), log::errstr(error));
+                log::notify!(Level::Crit, "__pmdaSetupPDU: PMDA {name} {step} creds: {reason}");
                 (*dispatch).status = NO_HANDSHAKE;
             }
         }
     }
 }
 
-/// Whether the agent may connect; the text for the log if not (CONN-1).
+/// Whether the agent may connect; says why not (CONN-1).
 ///
 /// # Safety
 /// As [`connect`].
-unsafe fn check(dispatch: *const pmdaInterface) -> Result<(), String> {
+unsafe fn check(dispatch: *const pmdaInterface) -> bool {
     // SAFETY: valid by the contract above.
     let (interface, domain, flags) = unsafe {
         let flags = (*dispatch).ext.as_ref().map_or(0, |ext| ext.e_flags);
         ((*dispatch).comm.interface(), (*dispatch).domain, flags)
     };
     if !setup::supported(interface) {
-        Err(format!(
+        log::notify!(
+            Level::Crit,
             "pmdaConnect: PMDA interface version {interface} not supported (domain={domain})"
-        ))
+        );
+        false
     } else if flags & SETUP_DONE == 0 {
-        Err("pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first".to_owned())
+        log::notify!(Level::Crit, "pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first");
+        false
     } else if flags & CONNECTED != 0 {
-        Err("pmdaConnect: called more than once".to_owned())
+        log::notify!(Level::Crit, "pmdaConnect: called more than once");
+        false
     } else {
-        Ok(())
+        true
     }
 }
 
@@ -96,15 +100,14 @@ unsafe fn check(dispatch: *const pmdaInterface) -> Result<(), String> {
 ///
 /// # Safety
 /// `ext` is valid, its name NULL or a C string.
-unsafe fn name(ext: *const pmdaExt) -> String {
-    // SAFETY: as the contract above says.
-    let name = unsafe { arg::bytes((*ext).e_name) };
-    String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+unsafe fn name<'t>(ext: *const pmdaExt) -> Bytes<'t> {
+    // SAFETY: as the contract above says. The name is printed at once.
+    Bytes(unsafe { arg::bytes((*ext).e_name) }.unwrap_or_default())
 }
 
 /// Ends the process: an agent without a way to pmcd is of no use, and its users expect this (CONN-2 to CONN-4).
-fn give_up(text: &str) -> ! {
-    log::notify(Level::Crit, text.as_bytes());
+fn give_up(text: fmt::Arguments<'_>) -> ! {
+    log::notify!(Level::Crit, "{text}");
     // SAFETY: the handlers of exit are the agent's own.
     unsafe { libc::exit(1) }
 }
@@ -121,16 +124,15 @@ unsafe fn open(ext: *mut pmdaExt) {
             1 => ("opened inet connection", both(open_inet(ext, libc::AF_INET))),
             2 => ("Opened unix connection", both(open_unix((*ext).e_sockname))),
             4 => ("opened ipv6 connection", both(open_inet(ext, libc::AF_INET6))),
-            other => give_up(&format!("pmdaConnect: PMDA {}: Illegal iotype: {other}", name(ext))),
+            other => give_up(format_args!("pmdaConnect: PMDA {}: Illegal iotype: {other}", name(ext))),
         };
         (*ext).e_infd = input;
         (*ext).e_outfd = output;
         if log::debug(Debug::Libpmda) {
-            let text = format!(
+            log::debug_line!(
                 "pmdaConnect: PMDA {}: {how}, infd = {input}, outfd = {output}",
                 name(ext)
             );
-            log::debug_line(text.as_bytes());
         }
     }
 }
@@ -147,13 +149,18 @@ unsafe fn open_inet(ext: *const pmdaExt, family: c_int) -> c_int {
         let service = (*ext).e_sockname;
         ((!service.is_null()).then(|| CStr::from_ptr(service)), (*ext).e_port)
     };
-    let text = service.map_or("(null)".into(), CStr::to_string_lossy);
+    let text = Bytes(service.map_or(b"(null)", CStr::to_bytes));
     if let Some(service) = service {
-        port = socket::service_port(service)
-            .unwrap_or_else(|why| give_up(&format!("__pmdaOpenSocket: getservbyname({text}): {why}")));
+        port = socket::service_port(service).unwrap_or_else(|why| {
+            give_up(format_args!(
+                "__pmdaOpenSocket: getservbyname({text}): {}",
+                log::os_text(why)
+            ))
+        });
     }
     let family_text = if family == libc::AF_INET { "inet" } else { "ipv6" };
-    socket::accept_inet(port as u16, family).unwrap_or_else(|failure| give_up(&failure.inet(&text, port, family_text)))
+    socket::accept_inet(port as u16, family)
+        .unwrap_or_else(|failure| failure.inet(text, port, family_text, |text| give_up(text)))
 }
 
 /// # Safety
@@ -165,14 +172,14 @@ unsafe fn open_unix(path: *const c_char) -> c_int {
         // SAFETY: not NULL, hence a C string by the contract above.
         unsafe { CStr::from_ptr(path) }
     };
-    socket::accept_unix(path).unwrap_or_else(|failure| give_up(&failure.unix(&path.to_string_lossy())))
+    socket::accept_unix(path).unwrap_or_else(|failure| failure.unix(Bytes(path.to_bytes()), |text| give_up(text)))
 }
 
 /// Sends our credentials and takes pmcd's; gives the protocol version, 0 when there is none (CONN-6).
 ///
 /// # Safety
 /// As [`name`].
-unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
+unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, (&'static str, Error)> {
     // SAFETY: as the contract above says.
     let (input, output, session) = unsafe { (Channel((*ext).e_infd), Channel((*ext).e_outfd), session::of(ext)) };
     let mut buffer = session.take_reply();
@@ -180,7 +187,7 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
         .credentials(std::process::id() as i32, flags)
         .and_then(|()| output.send(buffer.bytes()));
     session.give_reply(buffer);
-    sent.map_err(|error| format!("send creds: {}", log::errstr(error)))?;
+    sent.map_err(|error| ("send", error))?;
     let pdu = match session.receive(input, Reach::Exact) {
         Ok(pdu) if pdu.header.kind == Kind::CREDS => pdu,
         Ok(pdu) => {
@@ -195,13 +202,13 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
         }
         Err(failure) => {
             mainloop::say_failure(input, failure);
-            return Err(format!("getting creds: {}", log::errstr(failure.code())));
+            return Err(("getting", failure.code()));
         }
     };
     let credentials = decode::credentials(pdu.bytes());
-    let credentials = credentials.map_err(|error| format!("decode creds: {}", log::errstr(error)))?;
+    let credentials = credentials.map_err(|error| ("decode", error))?;
     if SINCE_6_0_5 && credentials.len() == 0 {
-        return Err(format!("decode creds: {}", log::errstr(Error::IPC)));
+        return Err(("decode", Error::IPC));
     }
     let mut version = None;
     for (kind, value) in credentials {
@@ -210,8 +217,7 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
         } else {
             // SAFETY: as the contract above says.
             let name = unsafe { name(ext) };
-            let text = format!("__pmdaSetupPDU: PMDA {name}: unexpected creds PDU");
-            log::notify(Level::Warning, text.as_bytes());
+            log::notify!(Level::Warning, "__pmdaSetupPDU: PMDA {name}: unexpected creds PDU");
         }
     }
     if let Some(version) = version {
@@ -229,8 +235,9 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, String> {
 unsafe fn say_exchange_failure(ext: *const pmdaExt, got: Kind) {
     // SAFETY: as the contract above says.
     let name = unsafe { name(ext) };
-    let text =
-        format!("__pmdaSetupPDU: PMDA {name}: version exchange failure, got PDU type {got} expecting PDU_CREDS)");
-    log::notify(Level::Crit, text.as_bytes());
+    log::notify!(
+        Level::Crit,
+        "__pmdaSetupPDU: PMDA {name}: version exchange failure, got PDU type {got} expecting PDU_CREDS)"
+    );
     channel::show_recent();
 }

@@ -69,7 +69,7 @@ unsafe fn describe(pmid: MetricId, desc: *mut pmDesc, ext: *mut pmdaExt) -> Resu
     }
     if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
         let outcome = if found.metric.is_null() { "fail" } else { "success" };
-        journal.trace(format!(
+        journal.trace(format_args!(
             "pmdaDesc({pmid}, ...) method={} {outcome}\n",
             found.method.name()
         ));

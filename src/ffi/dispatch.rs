@@ -59,7 +59,7 @@ fn show_request(pdu: &Pdu) {
     if log::debug(Debug::Libpmda) {
         let line = show::request(pdu.header.kind, pdu.bytes(), pdu.header.from, SINCE_6_0_5);
         if let Some(line) = line {
-            log::debug_line(&line);
+            log::debug_line!("{}", Bytes(line.bytes()));
         }
     }
 }

@@ -51,7 +51,7 @@ pub unsafe extern "C" fn pmdaFetch(
         // SAFETY: the pointers are not NULL, hence valid by the contract above.
         unsafe {
             if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
-                trace_call(pmidlist, count);
+                trace_call(count, |index| MetricId(pmidlist.add(index).read()));
             }
             let result = Fetch::begin(pmda).to_result(pmidlist, count, numpmid)?;
             resp.write(result);
@@ -71,8 +71,8 @@ pub(super) unsafe fn fetch_into(pmids: &[u8], draft: Drafted, ext: *mut pmdaExt)
     // SAFETY: the contract is passed on.
     unsafe {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
-            let mut words: Vec<pmID> = pmids.chunks_exact(4).map(|id| wire::word(id, 0).unwrap_or(0)).collect();
-            trace_call(words.as_mut_ptr(), words.len());
+            let metric = |index| MetricId(wire::word(pmids, index * 4).unwrap_or(0));
+            trace_call(pmids.len() / 4, metric);
         }
         Fetch::begin(ext).to_reply(pmids, draft)
     }
@@ -165,7 +165,7 @@ impl Fetch {
         let flags = unsafe { (*self.ext).e_flags };
         let report = fetch::change_report(self.interface, flags);
         if report != 0 && log::debug(Debug::Libpmda) {
-            log::trace(format!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n").as_bytes());
+            log::trace!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n");
         }
         report
     }
@@ -336,21 +336,16 @@ struct One {
 }
 
 /// Debug output for a call (FETCH-110).
-///
-/// # Safety
-/// `pmids` is valid for reads of `count` elements.
 #[cold]
-unsafe fn trace_call(pmids: *const pmID, count: usize) {
-    let mut text = format!("pmdaFetch({count}");
-    if count > 0 {
-        // SAFETY: the contract above.
-        let (first, last) = unsafe { (MetricId(pmids.read()), MetricId(pmids.add(count - 1).read())) };
-        text += &format!(", pmid[0] {first}");
-        if count > 1 {
-            text += &format!("... pmid[{}] {last}", count - 1);
+fn trace_call(count: usize, metric: impl Fn(usize) -> MetricId) {
+    match count {
+        0 => log::trace!("pmdaFetch(0, ...) called\n"),
+        1 => log::trace!("pmdaFetch(1, pmid[0] {}, ...) called\n", metric(0)),
+        _ => {
+            let (first, end, last) = (metric(0), count - 1, metric(count - 1));
+            log::trace!("pmdaFetch({count}, pmid[0] {first}... pmid[{end}] {last}, ...) called\n");
         }
     }
-    log::trace((text + ", ...) called\n").as_bytes());
 }
 
 #[cold]
@@ -376,8 +371,7 @@ fn callback_failed(one: One, inst: i32, error: Error) {
         revised: SINCE_6_0_5,
         debug: log::debug(Debug::Libpmda),
     };
-    let text = |error| log::errstr(error).to_string();
-    said(|journal| report::callback_failed(journal, style, one.pmid, inst, error, text));
+    said(|journal| report::callback_failed(journal, style, one.pmid, inst, error, log::errstr));
 }
 
 #[cold]

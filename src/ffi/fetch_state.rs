@@ -30,12 +30,15 @@ pub(crate) struct FetchState {
     /// Where instance domains were found in `e_indoms`.
     pub(super) indoms: Mutex<Places<u32>, { room::INDOMS }>,
     /// Where instances were found in the tables of domains.
-    pub(super) instances: Mutex<HashMap<InDom, TablePlaces, FixedState>, { room::INSTANCES }>,
+    pub(super) instances: Mutex<Tables, { room::INSTANCES }>,
     /// The compiled profile.
     pub(super) selections: Mutex<Selections, { room::SELECTIONS }>,
     /// The position in a cached domain.
     pub(super) walk: Walk,
 }
+
+/// Where the instances of all tables were found.
+pub(super) type Tables = HashMap<InDom, TablePlaces, FixedState>;
 
 /// Where the instances of one table were found, by id and by the hash of a name.
 #[derive(Default)]

@@ -26,8 +26,10 @@ unsafe fn extension(dispatch: *mut pmdaInterface, function: &str) -> Option<*mut
     unsafe {
         let (interface, domain) = ((*dispatch).comm.interface(), (*dispatch).domain);
         if !setup::supported(interface) {
-            let text = format!("{function}: PMDA interface version {interface} not supported (domain={domain})");
-            log::notify(Level::Crit, text.as_bytes());
+            log::notify!(
+                Level::Crit,
+                "{function}: PMDA interface version {interface} not supported (domain={domain})"
+            );
             (*dispatch).status = Error::GENERIC.code();
             return None;
         }

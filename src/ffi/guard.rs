@@ -68,11 +68,11 @@ fn run<R, F: FnOnce() -> R>(body: F) -> R {
 fn caught<R: CReturn>(panic: &(dyn Any + Send)) -> R::C {
     let text = panic
         .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned());
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
     // Logging could panic as well; then there is nothing left to say.
-    let _ = catch_unwind(|| log::notify(Level::Crit, format!("libpcp_pmda: internal error: {text}").as_bytes()));
+    let _ = catch_unwind(|| log::notify!(Level::Crit, "libpcp_pmda: internal error: {text}"));
     R::failed()
 }
 

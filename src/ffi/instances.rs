@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::mem::ManuallyDrop;
 
+use super::fetch_state::{TablePlaces, Tables};
 use super::guard::guard;
 use super::memory::{self, Block};
 use super::metric::{find_indom, table};
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::instances::{self, Match, Request};
 use crate::libpcp::log::{self, Debug};
+use crate::log::Bytes;
 
 /// Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
 ///
@@ -149,7 +151,8 @@ unsafe fn from_table<L: List>(
         // SAFETY: `ext` is valid by the contract above.
         let state = unsafe { fetch_state::of(ext) };
         let mut tables = state.instances.lock();
-        let places = &mut tables.entry(indom).or_default().by_id;
+        let mut none = TablePlaces::default();
+        let places = &mut places_of(&mut tables, indom, &mut none).by_id;
         let key = inst as u32;
         places.find(
             table,
@@ -162,7 +165,8 @@ unsafe fn from_table<L: List>(
         // SAFETY: as above.
         let state = unsafe { fetch_state::of(ext) };
         let mut tables = state.instances.lock();
-        let places = &mut tables.entry(indom).or_default().by_name;
+        let mut none = TablePlaces::default();
+        let places = &mut places_of(&mut tables, indom, &mut none).by_name;
         let is_it = |place| name_at(place).is_some_and(|other| instances::matches(name, other).is_some());
         places.find(table, instances::key(name), is_it, |place, add| {
             if let Some(name) = name_at(place) {
@@ -191,24 +195,27 @@ unsafe fn from_table<L: List>(
     }
 }
 
+/// What is known of the places in a table; `none`, which is forgotten afterwards, without memory.
+fn places_of<'t>(tables: &'t mut Tables, indom: InDom, none: &'t mut TablePlaces) -> &'t mut TablePlaces {
+    if !tables.contains_key(&indom) && tables.try_reserve(1).is_err() {
+        return none;
+    }
+    tables.entry(indom).or_default()
+}
+
 /// Debug output for an instance found by its name (INST-67).
 fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
     if !log::debug(Debug::Libpmda) {
         return;
     }
-    let mut text = b"pmdaInstance: ".to_vec();
+    let (shown, asked_shown) = (Bytes(name), Bytes(asked));
     if let Some(Match::Short(length)) = instances::matches(asked, name) {
-        text.extend_from_slice(b"matched argument name=\"");
-        text.extend_from_slice(asked);
-        text.extend_from_slice(format!("\" with indom id={inst} name=\"").as_bytes());
-        text.extend_from_slice(name);
-        text.extend_from_slice(format!("\" len={length}\n").as_bytes());
+        log::trace!(
+            "pmdaInstance: matched argument name=\"{asked_shown}\" with indom id={inst} name=\"{shown}\" len={length}\n"
+        );
     } else {
-        text.extend_from_slice(b"exact match name=");
-        text.extend_from_slice(asked);
-        text.extend_from_slice(format!(" id={inst}\n").as_bytes());
+        log::trace!("pmdaInstance: exact match name={asked_shown} id={inst}\n");
     }
-    log::trace(&text);
 }
 
 /// An answer under construction: the structure that C gets, freed with all that is in it unless it is handed over.

@@ -277,15 +277,21 @@ mod order {
         static HELD: Cell<u32> = const { Cell::new(0) };
     }
 
-    pub(crate) fn taking(room: usize) {
-        HELD.with(|held| {
+    /// The locks that this thread holds, one bit each.
+    #[allow(clippy::disallowed_methods, reason = "debug builds may allocate here")]
+    fn held<R>(use_it: impl FnOnce(&Cell<u32>) -> R) -> R {
+        HELD.with(use_it)
+    }
+
+    pub(super) fn taking(room: usize) {
+        held(|held| {
             assert!(held.get() >> room == 0, "lock {room} is taken behind {:b}", held.get());
             held.set(held.get() | 1 << room);
         });
     }
 
-    pub(crate) fn freed(room: usize) {
-        HELD.with(|held| held.set(held.get() & !(1 << room)));
+    pub(super) fn freed(room: usize) {
+        held(|held| held.set(held.get() & !(1 << room)));
     }
 }
 

@@ -99,8 +99,7 @@ unsafe fn is_supported(dispatch: *const pmdaInterface) -> bool {
     // SAFETY: valid by the contract above.
     let interface = unsafe { (*dispatch).comm.interface() };
     if !setup::supported(interface) {
-        let text = format!("PMDA interface version {interface} not supported");
-        log::notify(Level::Crit, text.as_bytes());
+        log::notify!(Level::Crit, "PMDA interface version {interface} not supported");
     }
     setup::supported(interface)
 }
@@ -122,7 +121,7 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
         .map_err(|failure| end(channel, failure))?;
     let (kind, from) = (pdu.header.kind, pdu.header.from);
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
-        log::debug_line(format!("__pmdaMainPDU: got PDU type {kind} from pmcd").as_bytes());
+        log::debug_line!("__pmdaMainPDU: got PDU type {kind} from pmcd");
     }
     // SAFETY: the structures stay valid while callbacks run, which may change every field, so each is read at its time.
     unsafe {
@@ -185,8 +184,7 @@ unsafe fn enter(dispatch: *mut pmdaInterface) -> Option<Agent> {
 fn end(channel: Channel, failure: Failure) -> Error {
     say_failure(channel, failure);
     if failure.code() != Error::EOF {
-        let text = format!("IPC Error: {}", log::errstr(failure.code()));
-        log::notify(Level::Err, text.as_bytes());
+        log::notify!(Level::Err, "IPC Error: {}", log::errstr(failure.code()));
     }
     failure.code()
 }
@@ -196,7 +194,5 @@ pub(super) fn say_failure(channel: Channel, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
     }
-    for line in failure.lines(channel.0, |error| log::errstr(error).to_string()) {
-        log::notify(Level::Err, line.as_bytes());
-    }
+    failure.lines(channel.0, log::errstr, |line| log::notify!(Level::Err, "{line}"));
 }

@@ -1,7 +1,7 @@
 //! The command line of an agent: `pmdaGetOptions`, `pmdaGetOpt`, `pmdaUsageMessage`.
 
 use std::ffi::{c_char, c_int};
-use std::ptr;
+use std::{fmt, ptr};
 
 use super::lock::{Mutex, const_mutex, room};
 
@@ -13,7 +13,7 @@ use super::ret::Plain;
 use super::types::{pmdaExt, pmdaInterface, pmdaOptions};
 use crate::error::Error;
 use crate::libpcp::{getopt, log};
-use crate::log::Level;
+use crate::log::{Bytes, Level};
 use crate::setup;
 
 /// What getopt returns at the end of the options.
@@ -169,8 +169,10 @@ unsafe fn next(
         }
         let (interface, domain) = ((*dispatch).comm.interface(), (*dispatch).domain);
         if !setup::supported(interface) || (*dispatch).ext.is_null() {
-            let text = format!("pmdaGetOptions: PMDA interface version {interface} not supported (domain={domain})");
-            log::notify(Level::Crit, text.as_bytes());
+            log::notify!(
+                Level::Crit,
+                "pmdaGetOptions: PMDA interface version {interface} not supported (domain={domain})"
+            );
             (*opts).errors += 1;
             return END;
         }
@@ -228,13 +230,13 @@ impl Argument {
                     (*self.dispatch).domain = number;
                     (*ext).e_domain = number;
                     if !clean {
-                        self.complain("-d requires numeric domain number");
+                        self.complain(format_args!("-d requires numeric domain number"));
                     }
                 }
                 b'D' => {
                     if !getopt::set_debug(text) {
-                        let text = String::from_utf8_lossy(arg::bytes(text).unwrap_or_default());
-                        self.complain(&format!("unrecognized debug options specification ({text})"));
+                        let text = Bytes(arg::bytes(text).unwrap_or_default());
+                        self.complain(format_args!("unrecognized debug options specification ({text})"));
                     }
                 }
                 b'h' => (*ext).e_helptext = copy(text),
@@ -269,9 +271,9 @@ impl Argument {
         let current = unsafe { (*self.ext).e_io };
         if current != UNKNOWN && current != wanted {
             let letter = |io| ["p", "i", "u", "?", "6"].get(io as usize).copied().unwrap_or("?");
-            let text = format!("-{} option clashes with -{} option", letter(wanted), letter(current));
+            let (wanted, current) = (letter(wanted), letter(current));
             // SAFETY: the contract is the same.
-            unsafe { self.complain(&text) };
+            unsafe { self.complain(format_args!("-{wanted} option clashes with -{current} option")) };
             return false;
         }
         // SAFETY: the contract is the same.
@@ -283,11 +285,11 @@ impl Argument {
     ///
     /// # Safety
     /// As [`Argument::built_in`].
-    unsafe fn complain(&self, text: &str) {
+    unsafe fn complain(&self, text: fmt::Arguments<'_>) {
         // SAFETY: the contract is the same; the name is NULL or a C string.
         unsafe {
             let name = arg::bytes((*self.ext).e_name).unwrap_or_default();
-            getopt::message(&[name, b": ", text.as_bytes()].concat());
+            getopt::message(format_args!("{}: {text}\n", Bytes(name)));
             (*self.opts).errors += 1;
         }
     }
@@ -315,7 +317,7 @@ unsafe fn copy(text: *const c_char) -> *const c_char {
     let text = unsafe { arg::bytes(text) }.unwrap_or_default();
     memory::string(text).map_or_else(
         |error: Error| {
-            log::notify(Level::Err, format!("pmdaGetOptions: {}", log::errstr(error)).as_bytes());
+            log::notify!(Level::Err, "pmdaGetOptions: {}", log::errstr(error));
             ptr::null()
         },
         |block| block.into_raw().cast_const(),

@@ -220,7 +220,7 @@ pub(super) unsafe fn labels(
 ///
 /// # Safety
 /// The set is valid: its text has `jsonlen` bytes and its array `nlabels` elements, or they are NULL.
-unsafe fn label_set(set: &pmLabelSet) -> LabelSet<'_> {
+unsafe fn label_set(set: &pmLabelSet) -> LabelSet<'_, impl ExactSizeIterator<Item = Place>> {
     // SAFETY: as long as the contract above says, or NULL.
     let (json, labels) = unsafe {
         (
@@ -236,7 +236,7 @@ unsafe fn label_set(set: &pmLabelSet) -> LabelSet<'_> {
             set.nlabels
         },
         json,
-        labels: labels.iter().map(place).collect(),
+        labels: labels.iter().map(place),
     }
 }
 

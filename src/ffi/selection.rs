@@ -19,7 +19,7 @@ const INCLUDE: c_int = 0;
 #[derive(Default)]
 pub(crate) struct Selections {
     elements: Places<u32>,
-    compiled: HashMap<InDom, (Source, Compiled), FixedState>,
+    compiled: HashMap<InDom, (Source, Compiled<'static>), FixedState>,
 }
 
 /// Where an element's list is: while that is the same, an iteration goes on with what was compiled (INST-53). The
@@ -133,7 +133,7 @@ pub(super) unsafe fn listed<R>(
     ext: *const pmdaExt,
     indom: InDom,
     element: &pmInDomProfile,
-    use_it: impl FnOnce(&Compiled) -> R,
+    use_it: impl FnOnce(&Compiled<'_>) -> R,
 ) -> R {
     let source = Source {
         // SAFETY: valid by the contract above.
@@ -143,15 +143,21 @@ pub(super) unsafe fn listed<R>(
         len: element.instances_len,
     };
     let mut selections = state.selections.lock();
-    let fresh = || {
+    let compiled = &mut selections.compiled;
+    if compiled.get(&indom).is_none_or(|(from, _)| *from != source) {
         // SAFETY: the element's list is valid by the contract above.
-        (source, Compiled::new(unsafe { view(element) }))
-    };
-    let entry = selections.compiled.entry(indom).or_insert_with(fresh);
-    if entry.0 != source {
-        *entry = fresh();
+        let fresh = Compiled::new(unsafe { view(element) });
+        if let (Some(fresh), Ok(())) = (fresh, compiled.try_reserve(1)) {
+            compiled.insert(indom, (source, fresh));
+        } else {
+            compiled.remove(&indom);
+        }
     }
-    use_it(&entry.1)
+    match compiled.get(&indom) {
+        Some((_, known)) => use_it(known),
+        // SAFETY: as above.
+        None => use_it(&Compiled::unprepared(unsafe { view(element) })),
+    }
 }
 
 /// The element as the core sees it.

@@ -1,15 +1,14 @@
 //! Sockets on which an agent waits for pmcd (CONN-3, CONN-4, CONN-5).
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::{io, ptr};
+use std::{fmt, io, ptr};
 
 use super::channel::Channel;
 use super::mark::outside;
-use crate::libpcp::log::{self, Debug};
+use crate::libpcp::log::{self, Brief, Debug};
 use crate::libpcp::{config, ipc};
-use crate::log::Level;
+use crate::log::{Bytes, Level};
 
 /// Which step failed, and why.
 pub(super) struct Failure {
@@ -18,8 +17,8 @@ pub(super) struct Failure {
 }
 
 /// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end with.
-fn reason(error: &io::Error) -> String {
-    log::errstr_of(-error.raw_os_error().unwrap_or(0)).to_string()
+fn reason(error: &io::Error) -> Brief {
+    log::errstr_of(-error.raw_os_error().unwrap_or(0))
 }
 
 /// The result of a system call that gives -1 on failure.
@@ -86,15 +85,15 @@ fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int,
 /// The port of a service as the C library takes it: not in the order of the host (CONN-3, MAIN-50).
 ///
 /// # Errors
-/// The reason when there is no such service.
-pub(super) fn service_port(name: &CStr) -> Result<c_int, String> {
+/// The error number when there is no such service.
+pub(super) fn service_port(name: &CStr) -> Result<c_int, c_int> {
     // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
     unsafe {
         *libc::__errno_location() = 0;
         let entry = libc::getservbyname(name.as_ptr(), ptr::null());
         match entry.as_ref() {
             Some(entry) => Ok(entry.s_port),
-            None => Err(log::os_text(io::Error::last_os_error().raw_os_error().unwrap_or(0)).to_string()),
+            None => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
         }
     }
 }
@@ -149,28 +148,34 @@ pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
 
 fn warn_unless(status: c_int, option: &str) {
     if status < 0 {
-        let text = format!(
+        log::notify!(
+            Level::Warning,
             "__pmdaOpenSocket: setsockopt({option}) failed: {}",
             reason(&io::Error::last_os_error())
         );
-        log::notify(Level::Warning, text.as_bytes());
     }
 }
 
 impl Failure {
-    /// The text for an inet socket.
-    pub(super) fn inet(&self, service: &str, port: c_int, family: &str) -> String {
+    /// Says it of an inet socket.
+    pub(super) fn inet<R>(
+        &self,
+        service: Bytes<'_>,
+        port: c_int,
+        family: &str,
+        say: impl FnOnce(fmt::Arguments<'_>) -> R,
+    ) -> R {
         let why = reason(&self.error);
-        format!("__pmdaOpenSocket({service},{port},{family}): {}: {why}", self.step)
+        say(format_args!(
+            "__pmdaOpenSocket({service},{port},{family}): {}: {why}",
+            self.step
+        ))
     }
 
-    /// The text for a Unix socket.
-    pub(super) fn unix(&self, path: &str) -> String {
-        format!(
-            "__pmdaOpenUnix({path}): {}() failed: {}",
-            self.step,
-            reason(&self.error)
-        )
+    /// Says it of a Unix socket.
+    pub(super) fn unix<R>(&self, path: Bytes<'_>, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
+        let why = reason(&self.error);
+        say(format_args!("__pmdaOpenUnix({path}): {}() failed: {why}", self.step))
     }
 }
 
@@ -180,8 +185,11 @@ pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
     // SAFETY: a C string.
     match checked("unlink", unsafe { libc::unlink(path.as_ptr()) }) {
         Ok(_) => {
-            let text = format!("__pmdaOpenUnix({}): socket exists, unlinked it", path.to_string_lossy());
-            log::notify(Level::Warning, text.as_bytes());
+            log::notify!(
+                Level::Warning,
+                "__pmdaOpenUnix({}): socket exists, unlinked it",
+                Bytes(path.to_bytes())
+            );
         }
         Err(failure) if failure.error.raw_os_error() == Some(libc::ENOENT) => {}
         Err(failure) => return Err(failure),
@@ -216,9 +224,8 @@ pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
 fn set_owner(path: &CStr) {
     let show = |what: &str, error: &io::Error| {
         if log::debug(Debug::Libpmda) {
-            let file = OsStr::from_bytes(path.to_bytes()).to_string_lossy();
-            let text = format!("__pmdaOpenUnix: {what}({file}) failed: {}", reason(error));
-            log::debug_line(text.as_bytes());
+            let file = Bytes(path.to_bytes());
+            log::debug_line!("__pmdaOpenUnix: {what}({file}) failed: {}", reason(error));
         }
     };
     let link = libc::AT_SYMLINK_NOFOLLOW;
@@ -236,8 +243,15 @@ fn set_owner(path: &CStr) {
 
 /// The user that PCP runs as, and its group; a warning when there is none.
 fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
-    let name = config::optional(c"PCP_USER").and_then(|name| CString::new(name).ok());
-    let name = name.unwrap_or_else(|| c"pcp".to_owned());
+    let name = config::optional(c"PCP_USER").and_then(|mut name| {
+        name.try_reserve_exact(1).ok()?;
+        name.push(0);
+        Some(name)
+    });
+    let name = name
+        .as_deref()
+        .and_then(|name| CStr::from_bytes_with_nul(name).ok())
+        .unwrap_or(c"pcp");
     // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
     let owner = unsafe {
         *libc::__errno_location() = 0;
@@ -247,8 +261,11 @@ fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
     };
     if owner.is_none() {
         let why = reason(&io::Error::last_os_error());
-        let text = format!("__pmdaOpenUnix: getpwnam({}) failed: {why}", name.to_string_lossy());
-        log::notify(Level::Warning, text.as_bytes());
+        log::notify!(
+            Level::Warning,
+            "__pmdaOpenUnix: getpwnam({}) failed: {why}",
+            Bytes(name.to_bytes())
+        );
     }
     owner
 }

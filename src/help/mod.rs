@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
-use crate::log::{Growing, Journal, Level};
+use crate::log::{Bytes, Growing, Journal, Level};
 
 pub use slots::Slots;
 
@@ -98,7 +98,7 @@ impl Database {
             });
         }
         if let Some(text) = bad.and_then(|(number, key)| bad_entry(name, number, key)) {
-            journal.notify(Level::Warning, text);
+            journal.notify(Level::Warning, Bytes(&text));
         }
         Ok(Database { index, pages, hits })
     }

@@ -1,8 +1,10 @@
 //! libpcp's option parser and the messages that it collects.
 
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
+use std::fmt;
 
 use super::bindings as pcp;
+use crate::log::Line;
 
 /// Finds the next option. `options` begins with what libpcp calls `pmOptions` (INIT-3).
 ///
@@ -23,14 +25,11 @@ pub(crate) unsafe fn usage<T>(options: *mut T) {
     unsafe { pcp::pmUsageMessage(options.cast::<pcp::pmOptions>()) };
 }
 
-/// Adds a line to the messages that `pmflush` and [`usage`] print.
-pub(crate) fn message(line: &[u8]) {
-    let mut text = line.to_vec();
-    text.retain(|byte| *byte != 0);
-    text.push(b'\n');
-    let text = CString::new(text).unwrap_or_default();
-    // SAFETY: the format asks for one C string.
-    unsafe { pcp::pmprintf(c"%s".as_ptr(), text.as_ptr()) };
+/// Adds a line, which brings its newline, to the messages that `pmflush` and [`usage`] print.
+pub(crate) fn message(line: fmt::Arguments<'_>) {
+    let mut line = Line::new(line);
+    // SAFETY: the format asks for one C string, which is valid during the call.
+    unsafe { pcp::pmprintf(c"%s".as_ptr(), line.c_str().as_ptr()) };
 }
 
 /// Sets debug options as `-D` does; whether they were understood.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::bindings as pcp;
 use super::version::SINCE_6_0_5;
@@ -105,8 +106,37 @@ fn notify_terminated(level: Level, text: &CStr) {
         Level::Info => libc::LOG_INFO,
         Level::Debug => libc::LOG_DEBUG,
     };
+    if memory_is_short() {
+        return without_libpcp(level, text);
+    }
     // SAFETY: the format asks for one C string, which is valid during the call.
     unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) };
+}
+
+/// Whether there is not even the memory that libpcp needs for a line. Without it, `pmNotifyErr` tells itself so by
+/// `pmNotifyErr`, until the stack ends.
+fn memory_is_short() -> bool {
+    const ENOUGH: usize = 16 * 1024;
+    Vec::<u8>::new().try_reserve_exact(ENOUGH).is_err()
+}
+
+/// Writes a line to stderr in the form of libpcp.
+#[cold]
+fn without_libpcp(level: Level, text: &CStr) {
+    let severity = match level {
+        Level::Crit => "Critical",
+        Level::Err => "Error",
+        Level::Warning => "Warning",
+        Level::Info => "Info",
+        Level::Debug => "Debug",
+    };
+    // SAFETY: the name is a C string that lives until somebody gives the process another one.
+    let program = unsafe { CStr::from_ptr(pcp::pmGetProgname()) };
+    let (program, text) = (Bytes(program.to_bytes()), Bytes(text.to_bytes()));
+    let now = time();
+    let stamp = Stamp::of(now);
+    let process = std::process::id();
+    trace(Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes());
 }
 
 /// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
@@ -261,23 +291,43 @@ pub(crate) fn os_text(errno: i32) -> Brief {
 
 /// Writes a line to stderr behind the local time with microseconds.
 fn stamped(text: fmt::Arguments<'_>) {
-    let now = std::time::SystemTime::now();
-    let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let seconds = libc::time_t::try_from(since.as_secs()).unwrap_or(0);
-    let mut stamp = [0 as c_char; 64];
-    // SAFETY: the structure has nothing but integers and a pointer, which localtime_r fills; strftime terminates what it
-    // writes into the buffer of the given length.
-    let stamp = unsafe {
-        let mut parts: libc::tm = std::mem::zeroed();
-        libc::localtime_r(&raw const seconds, &raw mut parts);
-        libc::strftime(
-            stamp.as_mut_ptr(),
-            stamp.len(),
-            c"%a %b %d %H:%M:%S".as_ptr(),
-            &raw const parts,
-        );
-        CStr::from_ptr(stamp.as_ptr())
-    };
-    let micros = since.subsec_micros();
-    trace(Line::new(format_args!("[{}.{micros:06}] {text}\n", Bytes(stamp.to_bytes()))).bytes());
+    let now = time();
+    let (stamp, micros) = (Stamp::of(now), now.subsec_micros());
+    trace(Line::new(format_args!("[{stamp}.{micros:06}] {text}\n")).bytes());
+}
+
+/// The time since 1970.
+fn time() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// A local time to the second, as libpcp's log has it.
+struct Stamp([c_char; 64]);
+
+impl Stamp {
+    fn of(time: Duration) -> Stamp {
+        let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
+        let mut text = [0 as c_char; 64];
+        // SAFETY: the structure has nothing but integers and a pointer, which localtime_r fills; strftime terminates what it
+        // writes into the buffer of the given length, and what it does not write is zero.
+        unsafe {
+            let mut parts: libc::tm = std::mem::zeroed();
+            libc::localtime_r(&raw const seconds, &raw mut parts);
+            libc::strftime(
+                text.as_mut_ptr(),
+                text.len(),
+                c"%a %b %d %H:%M:%S".as_ptr(),
+                &raw const parts,
+            );
+        }
+        Stamp(text)
+    }
+}
+
+impl Display for Stamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.map(|byte| byte as u8);
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        Bytes(text).fmt(out)
+    }
 }

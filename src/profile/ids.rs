@@ -14,35 +14,47 @@ const BITS_PER_ID: u64 = 256;
 
 /// A set of instance identifiers.
 #[derive(Debug)]
-pub struct Ids {
-    sorted: Box<[i32]>,
+pub struct Ids<'l> {
+    sorted: Vec<i32>,
     /// The lowest member, and how far the highest is above it: most that is asked lies outside, and is told so at once.
     first: i32,
     span: u32,
-    index: Index,
+    index: Index<'l>,
 }
 
 #[derive(Debug)]
-enum Index {
+enum Index<'l> {
     Short,
-    Bits(Box<[u64]>),
+    Bits(Vec<u64>),
     Hash(HashSet<i32, FixedState>),
+    List(&'l [i32]),
 }
 
-impl Ids {
-    /// The set of the identifiers in `list`.
+impl<'l> Ids<'l> {
+    /// The set of the identifiers in `list`; `None` without memory.
     #[must_use]
-    pub fn new(list: &[i32]) -> Ids {
-        let mut sorted = list.to_vec();
+    pub fn new(list: &[i32]) -> Option<Ids<'static>> {
+        let mut sorted = copy(list)?;
         sorted.sort_unstable();
         sorted.dedup();
         let first = sorted.first().copied().unwrap_or(0);
         let span = sorted.last().map_or(0, |last| last.abs_diff(first));
-        Ids {
-            index: Index::over(&sorted, first, span),
-            sorted: sorted.into(),
+        Some(Ids {
+            index: Index::over(&sorted, first, span)?,
+            sorted,
             first,
             span,
+        })
+    }
+
+    /// The same, without memory of its own: each question goes through the list.
+    #[must_use]
+    pub fn unsorted(list: &'l [i32]) -> Ids<'l> {
+        Ids {
+            index: Index::List(list),
+            sorted: Vec::new(),
+            first: i32::MIN,
+            span: u32::MAX,
         }
     }
 
@@ -61,6 +73,7 @@ impl Ids {
                 .get((offset / 64) as usize)
                 .is_some_and(|word| word >> (offset % 64) & 1 != 0),
             Index::Hash(set) => set.contains(&id),
+            Index::List(list) => list.contains(&id),
         }
     }
 
@@ -76,14 +89,14 @@ impl Ids {
                 let word = words.get((offset / 64) as usize).copied().unwrap_or(0);
                 (word >> (offset % 64) & 1 != 0) == wanted
             }),
-            Index::Hash(_) => (0..len).find(|at| self.contains(id_at(*at)) == wanted),
+            Index::Hash(_) | Index::List(_) => (0..len).find(|at| self.contains(id_at(*at)) == wanted),
         }
     }
 
-    /// Its members, ascending.
+    /// Its members, ascending; `None` when they are not sorted.
     #[must_use]
-    pub fn sorted(&self) -> &[i32] {
-        &self.sorted
+    pub fn sorted(&self) -> Option<&[i32]> {
+        (!matches!(self.index, Index::List(_))).then_some(&self.sorted)
     }
 }
 
@@ -101,24 +114,38 @@ fn first(len: usize, accepts: impl Fn(usize) -> bool) -> Option<usize> {
     (start..len).find(|at| accepts(*at))
 }
 
-impl Index {
-    fn over(sorted: &[i32], first: i32, span: u32) -> Index {
+/// A copy of the list, if there is memory for it.
+pub(super) fn copy(list: &[i32]) -> Option<Vec<i32>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(list.len()).ok()?;
+    copy.extend_from_slice(list);
+    Some(copy)
+}
+
+impl Index<'static> {
+    fn over(sorted: &[i32], first: i32, span: u32) -> Option<Index<'static>> {
         if sorted.len() <= SHORT {
-            return Index::Short;
+            return Some(Index::Short);
         }
         if u64::from(span) < (sorted.len() as u64 * BITS_PER_ID).max(FEW_BITS) {
             return Index::bits(sorted, first, span);
         }
-        Index::Hash(sorted.iter().copied().collect())
+        let mut set = HashSet::default();
+        set.try_reserve(sorted.len()).ok()?;
+        set.extend(sorted);
+        Some(Index::Hash(set))
     }
 
-    fn bits(sorted: &[i32], first: i32, span: u32) -> Index {
-        let mut words = vec![0u64; (span / 64 + 1) as usize];
+    fn bits(sorted: &[i32], first: i32, span: u32) -> Option<Index<'static>> {
+        let mut words = Vec::new();
+        let len = (span / 64 + 1) as usize;
+        words.try_reserve_exact(len).ok()?;
+        words.resize(len, 0u64);
         for id in sorted {
             let offset = id.wrapping_sub(first) as u32;
             words[(offset / 64) as usize] |= 1 << (offset % 64);
         }
-        Index::Bits(words.into())
+        Some(Index::Bits(words))
     }
 }
 
@@ -140,7 +167,7 @@ mod tests {
             (-100..100).step_by(7).collect(),
             (0..1000).map(|id| id * 1_000_003).collect(),
         ] {
-            let ids = Ids::new(&list);
+            let ids = Ids::new(&list).expect("memory");
             for id in list.iter().flat_map(|id| [id.wrapping_sub(1), *id, id.wrapping_add(1)]) {
                 assert_eq!(ids.contains(id), list.contains(&id), "{id} in {list:?}");
             }
@@ -163,15 +190,18 @@ mod tests {
             list in prop::collection::vec(-300i32..300, 0..60),
             asked in prop::collection::vec(-400i32..400, 60),
         ) {
-            let (ids, set) = (Ids::new(&list), list.iter().copied().collect::<BTreeSet<_>>());
+            let (ids, set) = (Ids::new(&list).expect("memory"), list.iter().copied().collect::<BTreeSet<_>>());
             for id in asked.iter().copied() {
                 prop_assert_eq!(ids.contains(id), set.contains(&id));
+                prop_assert_eq!(Ids::unsorted(&list).contains(id), set.contains(&id));
             }
             for wanted in [true, false] {
                 let expected = asked.iter().position(|id| set.contains(id) == wanted);
                 prop_assert_eq!(ids.position(wanted, asked.len(), |at| asked[at]), expected);
+                prop_assert_eq!(Ids::unsorted(&list).position(wanted, asked.len(), |at| asked[at]), expected);
             }
-            prop_assert_eq!(ids.sorted(), set.into_iter().collect::<Vec<_>>());
+            let sorted: Vec<_> = set.into_iter().collect();
+            prop_assert_eq!(ids.sorted(), Some(&sorted[..]));
         }
     }
 }

@@ -17,20 +17,30 @@ pub struct Element<'a> {
 
 /// One element of a profile, ready to be asked about many instances.
 #[derive(Debug)]
-pub struct Compiled {
+pub struct Compiled<'l> {
     include: bool,
-    source: Box<[i32]>,
-    exceptions: Ids,
+    source: Vec<i32>,
+    exceptions: Ids<'l>,
 }
 
-impl Compiled {
-    /// Prepares an element.
+impl<'l> Compiled<'l> {
+    /// Prepares an element; `None` without memory.
     #[must_use]
-    pub fn new(element: Element<'_>) -> Compiled {
+    pub fn new(element: Element<'_>) -> Option<Compiled<'static>> {
+        Some(Compiled {
+            include: element.include,
+            source: ids::copy(element.exceptions)?,
+            exceptions: Ids::new(element.exceptions)?,
+        })
+    }
+
+    /// An element that there is no memory to prepare: it answers as well, and takes its time.
+    #[must_use]
+    pub fn unprepared(element: Element<'l>) -> Compiled<'l> {
         Compiled {
             include: element.include,
-            source: element.exceptions.into(),
-            exceptions: Ids::new(element.exceptions),
+            source: Vec::new(),
+            exceptions: Ids::unsorted(element.exceptions),
         }
     }
 
@@ -54,7 +64,7 @@ impl Compiled {
     /// The only instances that can be selected, ascending and each once; `None` when they are not listed.
     #[must_use]
     pub fn candidates(&self) -> Option<&[i32]> {
-        (!self.include).then(|| self.exceptions.sorted())
+        self.exceptions.sorted().filter(|_| !self.include)
     }
 }
 
@@ -62,8 +72,8 @@ impl Compiled {
 mod tests {
     use super::*;
 
-    fn compiled(include: bool, exceptions: &[i32]) -> Compiled {
-        Compiled::new(Element { include, exceptions })
+    fn compiled(include: bool, exceptions: &[i32]) -> Compiled<'static> {
+        Compiled::new(Element { include, exceptions }).expect("memory")
     }
 
     /// INST-51: the table of states and lists.

@@ -6,6 +6,7 @@ use super::block::{self, Direction};
 use super::{HEADER, Kind, PADDING, padded};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
+use crate::labels::Place;
 
 mod draft;
 mod values;
@@ -16,34 +17,57 @@ pub use values::{Values, entry_size};
 /// A buffer that has grown beyond this is given back after its PDU.
 const KEPT: usize = 1024 * 1024;
 
+/// The length of an ERROR.
+const ERROR_SIZE: usize = 16;
+
 /// A PDU under construction. Sizes are checked once, in [`Reply::finish`].
 #[derive(Default, Debug)]
 pub struct Reply {
     bytes: Vec<u8>,
+    /// There was no memory for a part of the PDU.
+    cut: bool,
+    /// An ERROR that there was no memory for: it has to go out all the same.
+    last_words: Option<[u8; ERROR_SIZE]>,
 }
 
 impl Reply {
     /// An empty buffer.
     #[must_use]
     pub const fn new() -> Reply {
-        Reply { bytes: Vec::new() }
+        Reply {
+            bytes: Vec::new(),
+            cut: false,
+            last_words: None,
+        }
     }
 
     /// Starts a PDU; what was in the buffer is gone.
     fn begin(&mut self, kind: Kind, from: i32) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEPT);
+        if self.bytes.capacity() > KEPT {
+            self.bytes = Vec::new();
+        }
+        (self.cut, self.last_words) = (false, None);
         self.word(0);
         self.number(kind.0);
         self.number(from);
     }
 
+    /// Adds bytes, or notes that there is no memory for them.
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.cut |= self.bytes.try_reserve(bytes.len()).is_err();
+        if !self.cut {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
     fn word(&mut self, word: u32) {
-        self.bytes.extend_from_slice(&word.to_be_bytes());
+        self.put(&word.to_be_bytes());
     }
 
     fn number(&mut self, number: i32) {
-        self.bytes.extend_from_slice(&number.to_be_bytes());
+        self.put(&number.to_be_bytes());
     }
 
     fn length(&mut self, length: usize) -> Result<()> {
@@ -53,12 +77,16 @@ impl Reply {
 
     /// Bytes, filled up to a whole word.
     fn padded(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), PADDING);
+        self.put(bytes);
+        let filling = self.bytes.len().next_multiple_of(4) - self.bytes.len();
+        self.put(&[PADDING; 4][..filling]);
     }
 
     /// Puts the length in (WIRE-75).
     fn finish(&mut self) -> Result<()> {
+        if self.cut {
+            return Err(Error::NOMEM);
+        }
         let length = i32::try_from(self.bytes.len()).map_err(|_| Error::TOOBIG)?;
         if let Some(place) = self.bytes.first_chunk_mut::<4>() {
             *place = length.to_be_bytes();
@@ -69,21 +97,27 @@ impl Reply {
     /// The finished PDU.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.last_words.as_ref().map_or(&self.bytes[..], |words| &words[..])
     }
 
     /// ERROR (WIRE-43: the code is sent as it is).
     pub fn error(&mut self, code: i32) {
         self.begin(Kind::ERROR, 0);
         self.number(code);
-        // 16 bytes are not too many.
-        let _ = self.finish();
+        if self.finish().is_err() {
+            let mut words = [0; ERROR_SIZE];
+            let numbers = [ERROR_SIZE as i32, Kind::ERROR.0, 0, code];
+            for (place, number) in words.chunks_exact_mut(4).zip(numbers) {
+                place.copy_from_slice(&number.to_be_bytes());
+            }
+            self.last_words = Some(words);
+        }
     }
 
     /// CREDS: protocol version 2 and the flags of the agent.
     ///
     /// # Errors
-    /// None that can happen.
+    /// `-ENOMEM`.
     pub fn credentials(&mut self, process: i32, flags: u16) -> Result<()> {
         self.begin(Kind::CREDS, process);
         self.number(1);
@@ -94,7 +128,7 @@ impl Reply {
     /// DESC: metric, type, domain, semantics and units, each as a word (WIRE-41, WIRE-42).
     ///
     /// # Errors
-    /// None that can happen.
+    /// `-ENOMEM`.
     pub fn desc(&mut self, words: [u32; 5]) -> Result<()> {
         self.begin(Kind::DESC, 0);
         words.into_iter().for_each(|word| self.word(word));
@@ -157,7 +191,7 @@ impl Reply {
     /// `PM_ERR_TOOBIG`.
     pub fn text(&mut self, ident: u32, text: &[u8]) -> Result<()> {
         self.begin(Kind::TEXT, 0);
-        self.bytes.extend_from_slice(&ident.to_ne_bytes());
+        self.put(&ident.to_ne_bytes());
         self.length(text.len())?;
         self.padded(text);
         self.finish()
@@ -166,7 +200,7 @@ impl Reply {
     /// PMNS_IDS: one metric, with the status of the method that found it.
     ///
     /// # Errors
-    /// None that can happen.
+    /// `-ENOMEM`.
     pub fn ids(&mut self, status: i32, metric: MetricId) -> Result<()> {
         self.begin(Kind::PMNS_IDS, 0);
         self.number(status);
@@ -205,11 +239,11 @@ impl Reply {
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
-    pub fn labels<'a>(
+    pub fn labels<'a, L: ExactSizeIterator<Item = Place>>(
         &mut self,
         ident: u32,
         kind: i32,
-        sets: impl ExactSizeIterator<Item = LabelSet<'a>> + Clone,
+        sets: impl ExactSizeIterator<Item = LabelSet<'a, L>> + Clone,
     ) -> Result<()> {
         self.begin(Kind::LABEL, 0);
         self.word(super::decode::label_ident(ident, kind));
@@ -224,14 +258,14 @@ impl Reply {
             self.length(place)?;
             self.length(set.json.len())?;
             for label in set.labels {
-                self.bytes.extend_from_slice(&label.name.to_be_bytes());
-                self.bytes.extend_from_slice(&[label.name_len, label.flags]);
-                self.bytes.extend_from_slice(&label.value.to_be_bytes());
-                self.bytes.extend_from_slice(&label.value_len.to_be_bytes());
+                self.put(&label.name.to_be_bytes());
+                self.put(&[label.name_len, label.flags]);
+                self.put(&label.value.to_be_bytes());
+                self.put(&label.value_len.to_be_bytes());
             }
             place = place.checked_add(set.json.len()).ok_or(Error::TOOBIG)?;
         }
-        sets.for_each(|set| self.bytes.extend_from_slice(set.json));
+        sets.for_each(|set| self.put(set.json));
         self.finish()
     }
 
@@ -249,8 +283,13 @@ impl Reply {
             .checked_add(entries)
             .filter(|end| i32::try_from(*end).is_ok())
             .ok_or(Error::TOOBIG)?;
+        if self.bytes.capacity() > KEPT && end <= KEPT {
+            self.bytes = Vec::new();
+        }
+        let more = end.saturating_sub(self.bytes.len());
+        self.bytes.try_reserve(more).map_err(|_| Error::NOMEM)?;
         self.bytes.resize(end, 0);
-        self.bytes.shrink_to(KEPT);
+        (self.cut, self.last_words) = (false, None);
         for (place, word) in self.bytes.chunks_exact_mut(4).zip(head) {
             place.copy_from_slice(&word.to_be_bytes());
         }
@@ -260,7 +299,7 @@ impl Reply {
 
 /// One label set of a LABEL reply.
 #[derive(Clone, Debug)]
-pub struct LabelSet<'a> {
+pub struct LabelSet<'a, L> {
     /// The instance.
     pub inst: u32,
     /// The number of labels as the agent gave it; negative is an error code.
@@ -268,7 +307,7 @@ pub struct LabelSet<'a> {
     /// The text.
     pub json: &'a [u8],
     /// Where names and values are in the text.
-    pub labels: Vec<crate::labels::Place>,
+    pub labels: L,
 }
 
 /// Puts a block in the order of the host, header included, behind what is there.

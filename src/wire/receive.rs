@@ -67,14 +67,16 @@ impl Receiver {
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
     pub fn next(&mut self, source: &mut impl Read, reach: Reach) -> Result<Pdu, Failure> {
-        self.fill(source, HEADER, reach)
-            .map_err(|broken| self.no_header(broken))?;
+        self.fill(source, HEADER, reach).map_err(|broken| match broken {
+            Some(Error::NOMEM) => Failure::NoMemory,
+            broken => self.no_header(broken),
+        })?;
         let header = self.header()?;
-        if self.fill(source, header.len, reach).is_err() {
-            let got = self.held.len().saturating_sub(HEADER);
-            return Err(Failure::Short(self.short(HEADER, got)));
-        }
-        Ok(self.hand_out(header))
+        self.fill(source, header.len, reach).map_err(|broken| match broken {
+            Some(Error::NOMEM) => Failure::NoMemory,
+            _ => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER))),
+        })?;
+        self.hand_out(header)
     }
 
     /// Whether bytes have been read beyond the PDUs that were handed out.
@@ -95,7 +97,7 @@ impl Receiver {
     fn fill(&mut self, source: &mut impl Read, wanted: usize, reach: Reach) -> Result<(), Option<Error>> {
         while self.held.len() < wanted {
             let missing = wanted - self.held.len();
-            let start = self.make_room(missing);
+            let start = self.make_room(missing).map_err(Some)?;
             let room = match reach {
                 Reach::Exact => self.buffer.len().min(start.saturating_add(missing)),
                 Reach::Ahead => self.buffer.len(),
@@ -112,17 +114,19 @@ impl Receiver {
 
     /// Makes room behind the held bytes, for `missing` more or for as many as are held: what an announced length
     /// costs is in proportion to what has arrived. Returns where the room starts.
-    fn make_room(&mut self, missing: usize) -> usize {
+    fn make_room(&mut self, missing: usize) -> Result<usize, Error> {
         let step = missing.min(self.held.len().max(ORDINARY));
         if self.buffer.len() - self.held.end < step {
             self.buffer.copy_within(self.held.clone(), 0);
             self.held = 0..self.held.len();
             let size = self.held.end.saturating_add(step).max(ORDINARY);
             if size > self.buffer.len() {
+                let more = size - self.buffer.len();
+                self.buffer.try_reserve(more).map_err(|_| Error::NOMEM)?;
                 self.buffer.resize(size, 0);
             }
         }
-        self.held.end
+        Ok(self.held.end)
     }
 
     fn no_header(&self, broken: Option<Error>) -> Failure {
@@ -180,20 +184,20 @@ impl Receiver {
 
     /// Gives the buffer away with the PDU in it. What was read ahead moves to a new one, so that whoever is called
     /// while the PDU is being served finds the stream in order.
-    fn hand_out(&mut self, header: Header) -> Pdu {
+    fn hand_out(&mut self, header: Header) -> Result<Pdu, Failure> {
         let range = self.held.start..self.held.start + header.len;
         let ahead = self.buffer.get(range.end..self.held.end).unwrap_or_default();
         let mut fresh = Vec::new();
         if !ahead.is_empty() {
-            fresh.reserve(ahead.len().max(ORDINARY));
+            let size = ahead.len().max(ORDINARY);
+            fresh.try_reserve_exact(size).map_err(|_| Failure::NoMemory)?;
             fresh.extend_from_slice(ahead);
+            fresh.resize(size, 0);
         }
-        self.held = 0..fresh.len();
-        if !fresh.is_empty() {
-            fresh.resize(fresh.len().max(ORDINARY), 0);
-        }
+        let held = 0..ahead.len();
+        self.held = held;
         let buffer = std::mem::replace(&mut self.buffer, fresh);
-        Pdu { buffer, range, header }
+        Ok(Pdu { buffer, range, header })
     }
 }
 
@@ -298,7 +302,9 @@ mod tests {
                 .next(&mut Slow::new(bytes, 7), Reach::Exact)
                 .expect_err("no PDU");
             assert_eq!(failure.code(), code);
-            assert_eq!(failure.lines(0, |error| error.to_string()), lines);
+            let mut said = Vec::new();
+            failure.lines(0, |error| error.to_string(), |line| said.push(line.to_string()));
+            assert_eq!(said, lines);
         };
         let fetch = whole(0x7003, &[0; 24]);
         check(b"", Error::EOF, &[]);
@@ -338,7 +344,8 @@ mod tests {
     fn read_error() {
         let failure = Receiver::default().next(&mut Broken, Reach::Ahead).expect_err("no PDU");
         assert_eq!(failure.code(), Error::EOF);
-        let lines = failure.lines(3, |error| error.code().to_string());
+        let mut lines = Vec::new();
+        failure.lines(3, Error::code, |line| lines.push(line.to_string()));
         assert_eq!(lines, ["__pmGetPDU: fd=3 hdr read: len=-1: -11"]);
     }
 

@@ -2,9 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+use std::fmt::{self, Write};
+
 use super::{HEADER, Kind, decode, number, store};
 use crate::error::Result;
 use crate::ident::{InDom, MetricId};
+use crate::log::{Bytes, Line};
 
 /// The requests that are shown; others are not received, or are reported as errors (MAIN-30).
 const SHOWN: [Kind; 13] = [
@@ -46,106 +49,114 @@ const ATTRIBUTES: [&str; 16] = [
 /// The line about a request, `None` for what is not shown; `context` is the client that it comes from. Names and values are
 /// shown as they came: they need not be UTF-8.
 #[must_use]
-pub fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Option<Vec<u8>> {
+pub fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Option<Line> {
     if !SHOWN.contains(&kind) {
         return None;
     }
     if !with_details {
-        return Some(format!("Received PDU_{kind}").into_bytes());
+        return Some(Line::new(format_args!("Received PDU_{kind}")));
     }
     if kind == Kind::CONTROL_REQ {
-        return Some(b"Error: received PDU_CONTROL_REQ, not expected".to_vec());
+        return Some(Line::new(format_args!("Error: received PDU_CONTROL_REQ, not expected")));
     }
-    let mut line = format!("Received PDU_{kind} ").into_bytes();
-    line.append(&mut details(kind, pdu, context).unwrap_or_else(|_| b"???".to_vec()));
+    let mut line = Line::new(format_args!("Received PDU_{kind} "));
+    if details(&mut line, kind, pdu, context).is_err() {
+        line.push(b"???");
+    }
     Some(line)
 }
 
-/// What is asked for.
-fn details(kind: Kind, pdu: &[u8], context: i32) -> Result<Vec<u8>> {
-    let text = match kind {
+/// What is asked for; nothing is added when it cannot be decoded.
+fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: i32) -> Result<()> {
+    // What does not fit into a line is left out.
+    let mut add = |text: fmt::Arguments<'_>| _ = line.write_fmt(text);
+    match kind {
         Kind::PROFILE => {
             let profile = decode::profile(pdu)?;
-            let state = match profile.state {
-                0 => "INCLUDE".to_owned(),
-                1 => "EXCLUDE".to_owned(),
-                other => format!("{other} ???"),
-            };
-            format!("state {state}, len {}", profile.len())
+            let len = profile.len();
+            match profile.state {
+                0 => add(format_args!("state INCLUDE, len {len}")),
+                1 => add(format_args!("state EXCLUDE, len {len}")),
+                other => add(format_args!("state {other} ???, len {len}")),
+            }
         }
         Kind::FETCH => {
             let mut metrics = decode::fetch(pdu)?;
-            list(metrics.len(), metrics.next(), metrics.last())
+            list(add, metrics.len(), metrics.next(), metrics.last());
         }
         Kind::RESULT => {
             let values = store::store(pdu)?;
             let mut metrics = values.sets().map(|set| set.metric);
-            list(values.metrics, metrics.next(), metrics.last())
+            list(add, values.metrics, metrics.next(), metrics.last());
         }
-        Kind::DESC_REQ => format!("pmid {}", decode::desc_request(pdu)?),
+        Kind::DESC_REQ => add(format_args!("pmid {}", decode::desc_request(pdu)?)),
         Kind::INSTANCE_REQ => {
             let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
-            let head = format!("indom {indom}, inst {inst}, iname ").into_bytes();
-            return Ok(match name {
-                Some(name) => [&head, &b"\""[..], name, b"\""].concat(),
-                None => [&head, &b"NULL"[..]].concat(),
-            });
+            add(format_args!("indom {indom}, inst {inst}, iname "));
+            match name {
+                Some(name) => add(format_args!("\"{}\"", Bytes(name))),
+                None => add(format_args!("NULL")),
+            }
         }
         Kind::TEXT_REQ => {
             let decode::About { ident, kind } = decode::text_request(pdu)?;
             match kind {
-                _ if kind & 4 != 0 => format!("type {kind:#x}, pmid {}", MetricId(ident)),
-                _ if kind & 8 != 0 => format!("type {kind:#x}, indom {}", InDom(ident)),
-                _ => format!("type {kind:#x}, ident {ident:#x}"),
+                _ if kind & 4 != 0 => add(format_args!("type {kind:#x}, pmid {}", MetricId(ident))),
+                _ if kind & 8 != 0 => add(format_args!("type {kind:#x}, indom {}", InDom(ident))),
+                _ => add(format_args!("type {kind:#x}, ident {ident:#x}")),
             }
         }
         Kind::LABEL_REQ => {
             let decode::About { ident, kind } = decode::label_request(pdu)?;
-            format!("ident {}, type {kind}", ident as i32)
+            add(format_args!("ident {}, type {kind}", ident as i32));
         }
-        Kind::PMNS_NAMES => return Ok([b"npmids 1, [0] ", decode::names_request(pdu)?].concat()),
-        Kind::PMNS_IDS => format!("pmid {}", decode::ids_request(pdu)?),
+        Kind::PMNS_NAMES => add(format_args!("npmids 1, [0] {}", Bytes(decode::names_request(pdu)?))),
+        Kind::PMNS_IDS => add(format_args!("pmid {}", decode::ids_request(pdu)?)),
         Kind::PMNS_CHILD => {
             let subtype = number(pdu, HEADER).unwrap_or(0);
-            let tail = format!(", subtype {subtype}");
-            return Ok([b"name ", decode::names_below(pdu)?.name, tail.as_bytes()].concat());
+            let name = Bytes(decode::names_below(pdu)?.name);
+            add(format_args!("name {name}, subtype {subtype}"));
         }
-        Kind::PMNS_TRAVERSE => return Ok([b"name ", decode::names_below(pdu)?.name].concat()),
+        Kind::PMNS_TRAVERSE => add(format_args!("name {}", Bytes(decode::names_below(pdu)?.name))),
         // All others are not shown.
-        _ => return Ok(attribute(decode::attribute(pdu)?, context)),
-    };
-    Ok(text.into_bytes())
+        _ => attribute(add, decode::attribute(pdu)?, context),
+    }
+    Ok(())
 }
 
 /// An attribute of a client; NUL bytes are left out of its value.
-fn attribute(attribute: decode::Attribute, context: i32) -> Vec<u8> {
+fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribute<'_>, context: i32) {
     let decode::Attribute { key, value } = attribute;
     let name = usize::try_from(key)
         .ok()
         .and_then(|key| ATTRIBUTES.get(key.checked_sub(1)?))
         .unwrap_or(&"???");
-    let mut line = format!("key {name} ({key}), value \"").into_bytes();
-    line.extend(value.iter().filter(|byte| **byte != 0));
-    line.extend(format!("\" (len {}), ctxnum {context}", value.len()).bytes());
-    line
+    add(format_args!("key {name} ({key}), value \""));
+    for part in value.split(|byte| *byte == 0) {
+        add(format_args!("{}", Bytes(part)));
+    }
+    add(format_args!("\" (len {}), ctxnum {context}", value.len()));
 }
 
 /// A number of metrics, the first of them and the last.
-fn list(count: usize, first: Option<MetricId>, last: Option<MetricId>) -> String {
-    let mut text = format!("npmids {count}");
+fn list(mut add: impl FnMut(fmt::Arguments<'_>), count: usize, first: Option<MetricId>, last: Option<MetricId>) {
+    add(format_args!("npmids {count}"));
     if let Some(first) = first {
-        text += &format!(", [0] {first}");
+        add(format_args!(", [0] {first}"));
     }
     if let Some(last) = last {
-        text += &format!(" ... [{}] {last}", count.saturating_sub(1));
+        add(format_args!(" ... [{}] {last}", count.saturating_sub(1)));
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{request as request_line, *};
     use crate::wire::encode::tests::hex;
+
+    fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Option<Vec<u8>> {
+        request_line(kind, pdu, context, with_details).map(|line| line.bytes().to_vec())
+    }
 
     /// MAIN-30, MAIN-31: what PCP 6.3.8 says of each kind of request.
     #[test]

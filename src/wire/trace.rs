@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::VecDeque;
 use std::fmt::Write;
 
 use super::{HEADER, Kind, PADDING, number};
+use crate::log::Line;
 
 /// How many PDUs are remembered.
 const REMEMBERED: usize = 8;
@@ -22,7 +22,9 @@ pub enum Way {
 /// The PDUs that went by last, oldest first.
 #[derive(Debug)]
 pub struct Ring {
-    entries: VecDeque<(Way, Kind, i32, usize)>,
+    entries: [Option<(Way, Kind, i32, usize)>; REMEMBERED],
+    /// Where the next one goes.
+    next: usize,
 }
 
 impl Ring {
@@ -30,28 +32,30 @@ impl Ring {
     #[must_use]
     pub const fn new() -> Ring {
         Ring {
-            entries: VecDeque::new(),
+            entries: [None; REMEMBERED],
+            next: 0,
         }
     }
 
     /// Remembers a PDU.
     pub fn note(&mut self, way: Way, kind: Kind, fd: i32, len: usize) {
-        if self.entries.len() == REMEMBERED {
-            self.entries.pop_front();
+        if let Some(place) = self.entries.get_mut(self.next) {
+            *place = Some((way, kind, fd, len));
         }
-        self.entries.push_back((way, kind, fd, len));
+        self.next = (self.next + 1) % REMEMBERED;
     }
 
     /// The lines that are shown when a handshake fails.
     #[must_use]
-    pub fn lines(&self) -> String {
-        let mut text = String::from("__pmDumpPDUTrace: recent PDUs ...\n");
-        for (index, (way, kind, fd, len)) in self.entries.iter().enumerate() {
+    pub fn lines(&self) -> Line {
+        let mut text = Line::new(format_args!("__pmDumpPDUTrace: recent PDUs ...\n"));
+        let (newer, older) = self.entries.split_at(self.next);
+        for (index, (way, kind, fd, len)) in older.iter().chain(newer).flatten().enumerate() {
             let way = match way {
                 Way::In => "recv",
                 Way::Out => "xmit",
             };
-            // Writing to a string cannot fail.
+            // What does not fit is left out.
             let _ = writeln!(text, "[{index}] {way} fd={fd} type={kind} len={len}");
         }
         text
@@ -66,13 +70,13 @@ impl Default for Ring {
 
 /// The hex dump of -Dpdu: the header as numbers, the rest in words as they are in memory, eight in a line.
 #[must_use]
-pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> String {
+pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
     let function = match way {
         Way::In => "pmGetPDU",
         Way::Out => "pmXmitPDU",
     };
     let kind = Kind(number(pdu, 4).unwrap_or(0));
-    let mut text = format!("[{process}]{function}: {kind} fd={fd} len={}", pdu.len());
+    let mut text = Line::new(format_args!("[{process}]{function}: {kind} fd={fd} len={}", pdu.len()));
     if way == Way::In {
         let _ = write!(text, " from={}", number(pdu, 8).unwrap_or(0));
     }
@@ -89,7 +93,7 @@ pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> String {
         };
         let _ = write!(text, "{value:8x} ");
     }
-    text.push('\n');
+    text.push(b"\n");
     text
 }
 
@@ -106,7 +110,7 @@ mod tests {
             ring.note(Way::In, Kind::FETCH, 3, len);
         }
         ring.note(Way::Out, Kind::ERROR, 4, 16);
-        let lines = ring.lines();
+        let lines = String::from_utf8(ring.lines().bytes().to_vec()).expect("text");
         assert_eq!(lines.lines().count(), REMEMBERED + 1);
         assert_eq!(lines.lines().nth(1), Some("[0] recv fd=3 type=FETCH len=2"));
         assert!(lines.ends_with("[7] xmit fd=4 type=ERROR len=16\n"));
@@ -119,6 +123,6 @@ mod tests {
         let pdu = hex("00000016 00007011 00000005 00000005 74616e79 6100");
         let text =
             "[9]pmGetPDU: ATTR fd=0 len=22 from=5\n000:       16     7011        5  5000000 796e6174 7e7e0061 \n";
-        assert_eq!(dump(9, Way::In, 0, &pdu), text);
+        assert_eq!(dump(9, Way::In, 0, &pdu).bytes(), text.as_bytes());
     }
 }

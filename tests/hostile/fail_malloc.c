@@ -13,9 +13,10 @@ extern void *__libc_realloc(void *, size_t);
 void fail_malloc_arm(long, size_t);
 long fail_malloc_seen(void);
 void fail_malloc_onwards(int);
+void fail_malloc_pause(int);
 
 static atomic_long left = -1, seen;
-static atomic_int onwards;
+static atomic_int onwards, paused;
 static size_t above;
 
 /* The n-th allocation of more than `size` bytes from now on fails; -1 for none. */
@@ -34,6 +35,13 @@ fail_malloc_onwards(int all)
     onwards = all;
 }
 
+/* Nothing fails and nothing is counted for a while. */
+void
+fail_malloc_pause(int pause)
+{
+    paused = pause;
+}
+
 /* How many were counted. */
 long
 fail_malloc_seen(void)
@@ -44,7 +52,7 @@ fail_malloc_seen(void)
 static int
 fails(size_t size)
 {
-    if (left < 0 || size < above)
+    if (left < 0 || size < above || paused)
 	return 0;
     seen++;
     if (left > 0)

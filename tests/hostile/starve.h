@@ -2,6 +2,9 @@
  * What the programs share that let memory run out: fail_malloc.c is preloaded and fails one allocation of a call after the
  * other, each in a child process of its own.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +16,7 @@
 static void (*arm)(long, size_t);
 static long (*seen)(void);
 static void (*onwards)(int);
+static void (*pause_failing)(int);
 
 /*
  * How a run ends: the call worked though an allocation failed, or failed as it should; no allocation had that number; an
@@ -25,6 +29,7 @@ find_fail_malloc(void)
 {
     *(void **)&arm = dlsym(RTLD_DEFAULT, "fail_malloc_arm");
     *(void **)&seen = dlsym(RTLD_DEFAULT, "fail_malloc_seen");
+    *(void **)&pause_failing = dlsym(RTLD_DEFAULT, "fail_malloc_pause");
     *(void **)&onwards = dlsym(RTLD_DEFAULT, "fail_malloc_onwards");
     if (arm == NULL || seen == NULL || onwards == NULL) {
 	fprintf(stderr, "FAILED: fail_malloc.so is not preloaded\n");

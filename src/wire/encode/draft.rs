@@ -49,7 +49,9 @@ impl Draft {
     /// `PM_ERR_TOOBIG`.
     pub fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         self.blocks.clear();
-        self.blocks.shrink_to(KEPT);
+        if self.blocks.capacity() > KEPT {
+            self.blocks = Vec::new();
+        }
         self.later.clear();
         self.reply.begin(Kind::RESULT, 0);
         self.reply.word(flags);

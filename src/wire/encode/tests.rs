@@ -126,7 +126,7 @@ fn labels() {
         count: i32::from(!json.is_empty()),
         json,
         labels: if json.is_empty() {
-            Vec::new()
+            Vec::new().into_iter()
         } else {
             vec![Place {
                 name: 2,
@@ -135,6 +135,7 @@ fn labels() {
                 value: 8,
                 value_len: 1,
             }]
+            .into_iter()
         },
     };
     let sets = [set(0, b"{\"inst\":0}"), set(1, b""), set(2, b"{\"inst\":2}")];
@@ -145,7 +146,7 @@ fn labels() {
          7b22696e 7374223a 307d7b22 696e7374 223a327d",
     );
     check(
-        |reply| reply.labels(7, 1, [].into_iter()),
+        |reply| reply.labels(7, 1, std::iter::empty::<LabelSet<'_, std::vec::IntoIter<Place>>>()),
         "0000001c 00007013 00000000 ffffffff 00000001 00000000 00000000",
     );
 }

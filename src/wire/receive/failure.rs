@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::fmt::{self, Display};
+
 use crate::error::Error;
 
 /// Why there is no PDU.
@@ -17,6 +19,8 @@ pub enum Failure {
     Length(i32),
     /// A length that is not served.
     TooBig(i32),
+    /// There is no memory for it.
+    NoMemory,
     /// A type that no PDU has.
     Kind(i32),
     /// The stream ended, or broke, inside the PDU.
@@ -43,33 +47,37 @@ impl Failure {
         match self {
             Failure::End | Failure::Unreadable(_) => Error::EOF,
             Failure::TooBig(_) => Error::TOOBIG,
+            Failure::NoMemory => Error::NOMEM,
             _ => Error::IPC,
         }
     }
 
-    /// What is to be logged (MAIN-32), given the descriptor's number and the text of an error.
-    #[must_use]
-    pub fn lines(self, fd: i32, text: impl Fn(Error) -> String) -> Vec<String> {
-        let start = format!("__pmGetPDU: fd={fd}");
+    /// Says what is to be logged (MAIN-32), line by line, given the descriptor's number and the text of an error.
+    pub fn lines<T: Display>(self, fd: i32, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
+        let start = format_args!("__pmGetPDU: fd={fd}");
         match self {
-            Failure::End => Vec::new(),
-            Failure::Unreadable(error) => vec![format!("{start} hdr read: len=-1: {}", text(error))],
-            Failure::NoLength(got) => vec![format!("{start} hdr read: bad len={got}")],
-            Failure::Length(len) | Failure::TooBig(len) => vec![format!("{start} illegal PDU len={len} in hdr")],
-            Failure::Kind(kind) => vec![format!("{start} illegal PDU type={kind} in hdr")],
-            Failure::Short(short) => short.lines(&start),
+            Failure::End | Failure::NoMemory => {}
+            Failure::Unreadable(error) => say(format_args!("{start} hdr read: len=-1: {}", text(error))),
+            Failure::NoLength(got) => say(format_args!("{start} hdr read: bad len={got}")),
+            Failure::Length(len) | Failure::TooBig(len) => say(format_args!("{start} illegal PDU len={len} in hdr")),
+            Failure::Kind(kind) => say(format_args!("{start} illegal PDU type={kind} in hdr")),
+            Failure::Short(Short {
+                have,
+                want,
+                got,
+                header,
+            }) => {
+                say(format_args!("{start} data read: have {have}, want {want}, got {got}"));
+                match header {
+                    [Some(len), Some(kind), Some(from)] => say(format_args!(
+                        "__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x} from=0x{from:x}"
+                    )),
+                    [Some(len), Some(kind), None] => {
+                        say(format_args!("__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x}"));
+                    }
+                    _ => {}
+                }
+            }
         }
-    }
-}
-
-impl Short {
-    fn lines(self, start: &str) -> Vec<String> {
-        let Short { have, want, got, .. } = self;
-        let mut lines = vec![format!("{start} data read: have {have}, want {want}, got {got}")];
-        if let [Some(len), Some(kind), from] = self.header {
-            let from = from.map_or(String::new(), |from| format!(" from=0x{from:x}"));
-            lines.push(format!("__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x}{from}"));
-        }
-        lines
     }
 }
