@@ -9,7 +9,7 @@ mod live_agent;
 use std::fs;
 use std::path::Path;
 
-use pcp_pmda::cache::{Cache, Place, Report, Write};
+use pcp_pmda::cache::{Cache, Content, Place, Report, Turn, Write, Writer};
 use pcp_pmda::events::{Array, Form, Stamp, Value};
 use pcp_pmda::ident::{InDom, MetricId};
 use pcp_pmda::log::Journal;
@@ -96,21 +96,38 @@ pub fn bodies(data: &[u8]) {
 pub fn cache_file(data: &[u8]) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let place = Place::below(directory.path());
+    let place = Place::below(directory.path()).expect("memory");
     let file = directory.path().join("config/pmda/1.2");
     fs::write(&file, data).expect("ours");
     let (mut first, mut second) = (cache(), cache());
     let mut report = Report::default();
-    let _ = first.load(&place, &mut report);
-    first
-        .save(Write::Always, &place, 1, &mut report)
-        .expect("a file can be written");
-    second.load(&place, &mut report).expect("what was written can be read");
-    second.save(Write::Always, &place, 1, &mut report).expect("again");
+    let load = |cache: &mut Cache<*const u8>, report: &mut Report| {
+        let content = Content::read(&file).expect("ours");
+        cache.load(&file, content, report)
+    };
+    let _ = load(&mut first, &mut report);
+    save(&mut first, &place, &mut report);
+    load(&mut second, &mut report).expect("what was written can be read");
+    save(&mut second, &place, &mut report);
     let again = fs::read(&file).expect("ours");
-    first.save(Write::Always, &place, 1, &mut report).expect("again");
+    save(&mut first, &place, &mut report);
     assert_eq!(fs::read(&file).expect("ours"), again);
+    // No instance without a name, and no blanks are lost.
+    assert!(first.actives().all(|(_, name)| !name.is_empty()));
+    assert!(again.iter().all(|byte| *byte != 0));
     only(&file);
+}
+
+fn save(cache: &mut Cache<*const u8>, place: &Place, report: &mut Report) {
+    let me = Writer { process: 1, thread: 1 };
+    let turn = cache.begin_save(Write::Always, place, 1, me);
+    let Ok(Turn::Write(snapshot)) = turn else {
+        panic!("a save is always due: {turn:?}");
+    };
+    let result = snapshot.write(|_, _| true);
+    cache
+        .saved(&snapshot, result, me, report)
+        .expect("a file can be written");
 }
 
 /// No other file is left beside this one.

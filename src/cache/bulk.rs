@@ -34,7 +34,8 @@ impl<T: Copy> Cache<T> {
         self.changes += changed;
     }
 
-    /// Culls all instances; returns how many (CACHE-22).
+    /// Culls all instances, and those of the file that are above the limit; returns how many there were of the former
+    /// (CACHE-22).
     pub fn cull_all(&mut self) -> usize {
         let culled = self.active + self.inactive;
         for slot in 0..self.slab.len() {
@@ -42,7 +43,8 @@ impl<T: Copy> Cache<T> {
                 self.set_state(slot, State::Empty);
             }
         }
-        self.instances_dirty |= culled > 0;
+        self.instances_dirty |= culled > 0 || !self.beyond.is_empty();
+        self.beyond.clear();
         culled
     }
 
@@ -93,7 +95,7 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Sets the greatest id that may be handed out (CACHE-65).
+    /// Sets the greatest id that may be handed out (CACHE-65), also after a file with another limit was loaded.
     ///
     /// # Errors
     /// `PM_ERR_SIGN` for a negative one, `PM_ERR_TOOBIG` when a listed instance has a greater id.
@@ -104,6 +106,7 @@ impl<T: Copy> Cache<T> {
             return Err(Error::TOOBIG);
         }
         self.maximum = maximum;
+        self.limited = true;
         self.stamps_dirty = true;
         Ok(())
     }

@@ -22,10 +22,23 @@ impl<T: Copy> Cache<T> {
         if u64::from(self.inserted) >= 4 * u64::from(self.chains) {
             self.reorder(true)?;
             self.chains *= 2;
-        } else if self.empty > CULLED_KEPT && self.empty > self.active + self.inactive {
+        } else if self.is_crowded() {
             self.reorder(false)?;
         }
         Ok(())
+    }
+
+    /// Whether the next insertion frees the names of culled entries: one of them may be what the caller stores, since
+    /// lookups have given them out (CACHE-25), and then has to be copied before.
+    #[must_use]
+    pub fn is_reclaiming(&self) -> bool {
+        let is_full = u64::from(self.inserted) >= 4 * u64::from(self.chains);
+        self.empty > 0 && (is_full || self.is_crowded())
+    }
+
+    /// Whether there are more culled entries than are kept for the C library's sake.
+    fn is_crowded(&self) -> bool {
+        self.empty > CULLED_KEPT && self.empty > self.active + self.inactive
     }
 
     /// Frees all culled entries (CACHE-36).

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -16,73 +16,86 @@ use super::room;
 /// A temporary file that was not written to for so long has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// What writes the content of a file; it is called once.
-type Content<'c> = &'c mut dyn FnMut(&mut File) -> io::Result<()>;
+/// Compares the attributes of two files, access control lists among them: the system's interface for that is C's.
+pub type Same = fn(&File, &File) -> bool;
 
-/// Gives the file the content that `content` writes, and flushes it to the disk first if `durable`.
+/// Gives the file the content.
 ///
-/// An existing file keeps mode and owner, and is written in place where it cannot be replaced: when it has several
-/// names, is no regular file, belongs to somebody whom we cannot give a file to, or its directory is not ours to
-/// write to (CACHE-75).
+/// An existing file keeps mode, owner and attributes, and is written in place where it cannot be replaced: when it has
+/// several names, is no regular file, is mounted, belongs to somebody whom we cannot give a file to, has attributes that
+/// a new one has not, or its directory is not ours to write to (CACHE-75).
+///
+/// Nothing is flushed to the disk: agents save in the middle of fetches. After a crash of the process the old or the new
+/// file is there; after one of the system it is what the file system makes of it.
 ///
 /// # Errors
 /// What the system says; the old file is as it was, unless it had to be written in place.
-pub(super) fn write(path: &Path, durable: bool, content: Content<'_>) -> io::Result<()> {
+pub(super) fn write(path: &Path, content: &[u8], same: Same) -> io::Result<()> {
     let old = match path.symlink_metadata() {
         Ok(old) if old.is_symlink() => {
             // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to open().
-            let target = fs::canonicalize(path);
-            let Ok(target) = target else {
-                return in_place(path, durable, content);
+            let Ok(target) = resolved(path) else {
+                return in_place(path, content);
             };
             let old = fs::metadata(&target)?;
-            return replace(&target, Some(&old), durable, content);
+            return replace(&target, Some(&old), content, same);
         }
         Ok(old) => Some(old),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    replace(path, old.as_ref(), durable, content)
+    replace(path, old.as_ref(), content, same)
+}
+
+/// Where a symbolic link leads to in the end.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    // The standard library's function may not run out of memory, so there must be plenty.
+    room(&mut Vec::<u8>::new(), 64 * 1024).map_err(|_| io::Error::from_raw_os_error(12))?;
+    fs::canonicalize(path)
 }
 
 /// [`write`] for a file that is no symbolic link.
-fn replace(target: &Path, old: Option<&Metadata>, durable: bool, content: Content<'_>) -> io::Result<()> {
+fn replace(target: &Path, old: Option<&Metadata>, content: &[u8], same: Same) -> io::Result<()> {
+    let mut known = None;
     if let Some(old) = old {
         if !old.is_file() || old.nlink() > 1 {
-            return in_place(target, durable, content);
+            return in_place(target, content);
         }
-        OpenOptions::new().write(true).open(target)?;
+        known = Some((OpenOptions::new().write(true).open(target)?, old));
     }
     let (temporary, mut file) = match create_beside(target, old.is_some()) {
         Ok(made) => made,
         // Only where the directory is closed to us: on a full disk this would lose the old file.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-            ) =>
-        {
-            return in_place(target, durable, content);
-        }
+        Err(error) if is_refusal(&error) => return in_place(target, content),
         Err(error) => return Err(error),
     };
-    let result = fill(&mut file, old, durable, content);
-    if let Ok(true) = result {
-        let renamed = fs::rename(&temporary, target);
-        if renamed.is_ok() {
-            if durable {
-                flush_directory(target);
-            }
-            return Ok(());
-        }
-        let _ = fs::remove_file(&temporary);
-        return renamed;
+    let replaceable = known.is_none_or(|(known, old)| take_after(&file, &known, old, same));
+    let result = match replaceable.then(|| file.write_all(content)) {
+        Some(Ok(())) => fs::rename(&temporary, target).map(|()| true),
+        Some(Err(error)) => Err(error),
+        None => Ok(false),
+    };
+    if matches!(result, Ok(true)) {
+        return Ok(());
     }
     let _ = fs::remove_file(&temporary);
     match result {
-        Err(error) => Err(error),
-        Ok(_) => in_place(target, durable, content),
+        // What is mounted cannot be replaced, nor can another's file in a directory with the sticky bit.
+        Err(error) if !is_refusal(&error) => Err(error),
+        _ => in_place(target, content),
     }
+}
+
+/// Whether the system does not let us replace a file, which may be writable all the same.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::ResourceBusy
+            | ErrorKind::CrossesDevices
+            | ErrorKind::Unsupported
+    )
 }
 
 /// The name of a temporary file beside this one: what they all begin with, and `rest`.
@@ -147,54 +160,36 @@ pub(super) fn sweep(path: &Path) {
     }
 }
 
-/// Writes the new file; `false` when it cannot have the owner of the old one.
-fn fill(file: &mut File, old: Option<&Metadata>, durable: bool, content: Content<'_>) -> io::Result<bool> {
-    if let Some(old) = old {
-        let new = file.metadata()?;
-        let same = (old.uid(), old.gid()) == (new.uid(), new.gid());
-        if !same && fchown(&*file, Some(old.uid()), Some(old.gid())).is_err() {
-            return Ok(false);
-        }
-        // After the owner: changing that may clear bits of the mode.
-        file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+/// Gives the new file what the old one has apart from its content; `false` when that cannot be.
+fn take_after(new: &File, known: &File, old: &Metadata, same: Same) -> bool {
+    let Ok(found) = new.metadata() else { return false };
+    let is_owned = (old.uid(), old.gid()) == (found.uid(), found.gid());
+    if !is_owned && fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
+        return false;
     }
-    content(file)?;
-    if durable {
-        file.sync_all()?;
-    }
-    Ok(true)
-}
-
-/// Makes the new name durable, where the file system can.
-fn flush_directory(target: &Path) {
-    if let Some(directory) = target.parent().and_then(|directory| File::open(directory).ok()) {
-        let _ = directory.sync_all();
-    }
+    // After the owner: changing that may clear bits of the mode.
+    let mode = Permissions::from_mode(old.mode() & 0o7777);
+    new.set_permissions(mode).is_ok() && same(known, new)
 }
 
 /// Writes over the file itself.
-fn in_place(target: &Path, durable: bool, content: Content<'_>) -> io::Result<()> {
+fn in_place(target: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o666)
         .open(target)?;
-    content(&mut file)?;
-    if durable && file.metadata()?.is_file() {
-        file.sync_all()?;
-    }
-    Ok(())
+    file.write_all(content)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
     use std::os::unix::fs::symlink;
 
-    fn write(path: &Path, content: &[u8], durable: bool) -> io::Result<()> {
-        super::write(path, durable, &mut |file| file.write_all(content))
+    fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+        super::write(path, content, |_, _| true)
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -211,20 +206,26 @@ mod tests {
     fn replaces() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("1.2");
-        write(&file, b"one", true).expect("new");
+        write(&file, b"one").expect("new");
         fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("ours");
         let before = fs::metadata(&file).expect("there").ino();
-        write(&file, b"two", true).expect("replaced");
+        write(&file, b"two").expect("replaced");
         let after = fs::metadata(&file).expect("there");
         assert_ne!(before, after.ino());
         assert_eq!(after.mode() & 0o7777, 0o640);
         symlink(&file, directory.path().join("link")).expect("a link");
-        write(&directory.path().join("link"), b"three", false).expect("through the link");
+        write(&directory.path().join("link"), b"three").expect("through the link");
         assert_eq!(fs::read(&file).expect("there"), b"three");
         fs::hard_link(&file, directory.path().join("other")).expect("a second name");
-        write(&file, b"four", false).expect("in place");
+        write(&file, b"four").expect("in place");
         assert_eq!(fs::read(directory.path().join("other")).expect("there"), b"four");
         assert_eq!(names(directory.path()), ["1.2", "link", "other"]);
+        fs::remove_file(directory.path().join("other")).expect("ours");
+        let before = fs::metadata(&file).expect("there").ino();
+        super::write(&file, b"five", |_, _| false).expect("a file with other attributes");
+        assert_eq!(fs::read(&file).expect("there"), b"five");
+        assert_eq!(fs::metadata(&file).expect("there").ino(), before);
+        assert_eq!(names(directory.path()), ["1.2", "link"]);
     }
 
     /// DEF-1: what a killed agent has left is removed in time, and what others may be writing is not.
@@ -244,7 +245,7 @@ mod tests {
                 made.set_modified(time).expect("ours");
             }
         }
-        write(&file, b"one", true).expect("new");
+        write(&file, b"one").expect("new");
         sweep(&file);
         assert_eq!(
             names(directory.path()),
@@ -256,7 +257,7 @@ mod tests {
     #[test]
     fn errors() {
         let directory = tempfile::tempdir().expect("a directory");
-        let errno = |path: &Path| write(path, b"x", true).expect_err("must fail").raw_os_error();
+        let errno = |path: &Path| write(path, b"x").expect_err("must fail").raw_os_error();
         assert_eq!(errno(&directory.path().join("no/file")), Some(2));
         assert_eq!(errno(directory.path()), Some(21));
         let full = directory.path().join("full");

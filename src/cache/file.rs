@@ -95,13 +95,18 @@ pub(super) fn header(line: &[u8]) -> Option<Header> {
     })
 }
 
+/// A line up to its first NUL, and whether there is one: a crash may leave some in a file.
+pub(super) fn until_nul(line: &[u8]) -> (&[u8], bool) {
+    scan::find(line, 0).map_or((line, false), |end| (&line[..end], true))
+}
+
 /// Reads the line of an instance, without its newline.
 pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     let (id, rest) = digits(skip_space(line), i64::from(MAXIMUM))?;
     let rest = skip_space(rest);
     let (stamp, rest) = digits(rest, i64::MAX)?;
     let rest = skip_space(rest);
-    let (key, name) = key(rest).map_or((&[][..], rest), |(key, rest)| (key, skip_space(rest)));
+    let (key, name) = key(rest).map_or((&[][..], rest), |(key, rest)| (key, after_key(rest)));
     Some(Record {
         id: u32::try_from(id).ok()?,
         stamp,
@@ -110,13 +115,27 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
+/// The name behind a key: white space is skipped, but for a tab and what follows it, which were written for a name
+/// that begins with white space ([`write_record`]).
+fn after_key(rest: &[u8]) -> &[u8] {
+    match rest {
+        [b'\t', name @ ..] if name.first().is_some_and(|byte| is_space(*byte)) => name,
+        _ => skip_space(rest),
+    }
+}
+
 /// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9), except for the empty
-/// key in front of a name that begins with a bracket ([`write_record`]).
+/// key in front of a name that begins with a bracket or white space ([`write_record`]).
 fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"[")?;
     let end = scan::find(text, b']')?;
     let (digits, rest) = (&text[..end], &text[end + 1..]);
-    if digits.is_empty() && rest.first().is_some_and(|byte| is_space(*byte)) && skip_space(rest).starts_with(b"[") {
+    let is_empty = match rest {
+        [b'\t', next, ..] if is_space(*next) => true,
+        [next, ..] => is_space(*next) && skip_space(rest).starts_with(b"["),
+        [] => false,
+    };
+    if digits.is_empty() && is_empty {
         return Some((digits, rest));
     }
     let is_key = !digits.is_empty() && digits.len() % 2 == 0 && digits.iter().all(u8::is_ascii_hexdigit);
@@ -140,20 +159,23 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
 
 /// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key in front where it has
 /// none: it would be read as a key, or as no record at all, and the C library reads it correctly that way as well (DEF-9).
+/// One that begins with white space gets a tab between the key, which may be empty, and itself: nothing that the C
+/// library writes looks so, and where it reads it, it skips that white space, as it always does.
 #[inline]
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) {
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());
     out.push(b' ');
     out.extend_from_slice(stamp.digits());
+    let is_indented = name.first().is_some_and(|byte| is_space(*byte));
     if !key.is_empty() {
         out.extend_from_slice(b" [");
         let digit = |value: u8| HEX[usize::from(value)];
         out.extend(key.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
         out.push(b']');
-    } else if name.starts_with(b"[") {
+    } else if is_indented || name.starts_with(b"[") {
         out.extend_from_slice(b" []");
     }
-    out.push(b' ');
+    out.push(if is_indented { b'\t' } else { b' ' });
     out.extend_from_slice(name);
     out.push(b'\n');
 }
@@ -250,6 +272,11 @@ mod tests {
             ("7 5 [] [aa] x", 7, 5, "", "[aa] x"),
             ("7 5 [] [] x", 7, 5, "", "[] x"),
             ("7 5 []", 7, 5, "", "[]"),
+            ("7 5 []\tx", 7, 5, "", "[]\tx"),
+            ("7 5 []\t\tx", 7, 5, "", "\tx"),
+            ("7 5 []\t  ", 7, 5, "", "  "),
+            ("7 5 [aa]\tx", 7, 5, "aa", "x"),
+            ("7 5 [aa]\t x", 7, 5, "aa", " x"),
             ("7 5 [abc] x", 7, 5, "", "[abc] x"),
             ("7 5 [zz] x", 7, 5, "", "[zz] x"),
             ("7 5 [aa]x", 7, 5, "", "[aa]x"),
@@ -274,10 +301,30 @@ mod tests {
         }
     }
 
-    /// DEF-9: names in brackets are read as what they were, with a key and without one.
+    /// DEF-9: names in brackets and with white space in front are read as what they were, with a key and without one.
     #[test]
     fn brackets() {
-        for name in ["[aa] x", "[] x", "[]", "[", "[zz", "[aa]x", "[] [] [aa]", "]x"] {
+        for name in [
+            "[aa] x",
+            "[] x",
+            "[]",
+            "[",
+            "[zz",
+            "[aa]x",
+            "[] [] [aa]",
+            "]x",
+            " ",
+            "\t",
+            "   ",
+            " \t x",
+            "\tx ",
+            "\x0b[aa] x",
+            " [] x",
+            "[]\t x",
+            "[]\t\tx",
+            "[aa]\t x",
+            "[aa]\tx",
+        ] {
             for key in [&[][..], &[0xbb, 1]] {
                 let mut out = Vec::new();
                 write_record(&mut out, 3, &Decimal::new(4), key, name.as_bytes());
@@ -287,6 +334,14 @@ mod tests {
                 assert_eq!((read.id, read.stamp, &*bytes, read.name), (3, 4, key, name.as_bytes()));
             }
         }
+    }
+
+    /// A NUL ends a line.
+    #[test]
+    fn nul() {
+        assert_eq!(until_nul(b"1 2 a\0b\0"), (&b"1 2 a"[..], true));
+        assert_eq!(until_nul(b"\0"), (&b""[..], true));
+        assert_eq!(until_nul(b"1 2 a"), (&b"1 2 a"[..], false));
     }
 
     /// CACHE-74: what is written is read again.

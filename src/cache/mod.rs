@@ -17,6 +17,7 @@ mod hash;
 mod index;
 mod jenkins;
 mod keys;
+mod load;
 mod lookup;
 mod order;
 mod persist;
@@ -30,12 +31,14 @@ mod text;
 
 use hashbrown::HashTable;
 
+pub use disk::Same;
 pub use domains::Caches;
 pub use entry::State;
 pub use lookup::{Extent, Hit};
-pub use persist::{Place, Write};
+pub use persist::{Place, Snapshot, Turn, Write, Writer};
 pub use report::Report;
 pub use store::Action;
+pub use stream::Content;
 
 use crate::error::{Error, Result};
 use crate::ident::InDom;
@@ -91,6 +94,12 @@ pub struct Cache<T> {
     /// Only time stamps or the limit differ.
     stamps_dirty: bool,
     maximum: u32,
+    /// The limit was set by the agent: that of a file does not count.
+    limited: bool,
+    /// What a file holds above the limit.
+    beyond: Vec<persist::Beyond>,
+    /// Who writes the file at this moment.
+    writer: Option<Writer>,
     /// One more than the greatest id that was ever listed.
     above: u32,
     /// No listed entry has a lower free id; only reclaiming makes ids free.
@@ -169,6 +178,9 @@ impl<T: Copy> Cache<T> {
             instances_dirty: false,
             stamps_dirty: false,
             maximum: MAXIMUM,
+            limited: false,
+            beyond: Vec::new(),
+            writer: None,
             above: 0,
             lowest: 0,
             active: 0,

@@ -1,21 +1,20 @@
-//! Saving a cache to its file, and loading it.
+//! Where cache files are, when they are written, and saving: under the cache's lock a save only collects what the file
+//! will say ([`Snapshot`]). It is written without the lock, and what changes meanwhile is saved by the next one.
 
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::fmt::Pointer;
-use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::entry::State;
-use super::file::{self, Header, Record};
-use super::lookup::Match;
+use super::disk::{self, Same};
+use super::file::{self, Header};
 use super::report::{Growing, Part};
-use super::stream::{Lines, Sink, count_lines};
-use super::text::Draft;
-use super::{Cache, Report, disk};
+use super::stream::Sink;
+use super::text::Text;
+use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 
@@ -36,11 +35,16 @@ pub struct Place(PathBuf);
 
 impl Place {
     /// The directory of all cache files below PCP's variable directory; it is made if it is missing (CACHE-73).
-    #[must_use]
-    pub fn below(variable: &Path) -> Place {
-        let place = Place(variable.join("config/pmda"));
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub fn below(variable: &Path) -> Result<Place> {
+        let mut path = Growing::default();
+        path.push(variable.as_os_str().as_bytes());
+        path.push(b"/config/pmda");
+        let place = Place(OsString::from_vec(path.whole().ok_or(Error::NOMEM)?).into());
         place.make();
-        place
+        Ok(place)
     }
 
     /// Makes the last component. A failure shows when a file is opened.
@@ -50,8 +54,74 @@ impl Place {
     }
 }
 
+/// Who writes the file of a cache: process and thread, so that a forked child does not wait for a thread that it does
+/// not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Writer {
+    /// The process.
+    pub process: i32,
+    /// The thread.
+    pub thread: i32,
+}
+
+/// A record of the file that is not loaded, as its id is above the limit. It stays in the file.
+#[derive(Debug)]
+pub(super) struct Beyond {
+    pub(super) id: u32,
+    pub(super) stamp: i64,
+    pub(super) key: Text,
+    pub(super) name: Text,
+}
+
+/// What a cache file is to say, collected at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    path: PathBuf,
+    text: Vec<u8>,
+    /// Instances in the text.
+    written: usize,
+    /// Instances that a file cannot hold.
+    skipped: usize,
+    /// Slots whose time stamps were 0, and are `now`.
+    stamped: Vec<u32>,
+    now: i64,
+    /// The marks of what had changed: instances, stamps.
+    dirty: (bool, bool),
+    when: Write,
+    sweeps: bool,
+}
+
+impl Snapshot {
+    /// Writes the file; `same` compares the attributes of two files. This is the part that waits for the disk.
+    ///
+    /// # Errors
+    /// What the system says; the old file is as it was, unless it had to be written in place.
+    pub fn write(&self, same: Same) -> io::Result<()> {
+        disk::write(&self.path, &self.text, same)?;
+        if self.sweeps {
+            disk::sweep(&self.path);
+        }
+        Ok(())
+    }
+}
+
+/// What a caller that wants to save does next.
+#[derive(Debug)]
+pub enum Turn {
+    /// Nothing is to be written (CACHE-70).
+    Done,
+    /// Another thread writes this file: the caller comes again, or [`Cache::abandon`]s that one if it is no more.
+    Wait(Writer),
+    /// Write this, then give it to [`Cache::saved`].
+    Write(Snapshot),
+}
+
 impl<T: Copy + Pointer> Cache<T> {
-    fn path(&self, place: &Place) -> Result<PathBuf> {
+    /// The file of this cache.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub fn path(&self, place: &Place) -> Result<PathBuf> {
         let mut path = Growing::default();
         path.push(place.0.as_os_str().as_bytes());
         path.show(format_args!("/{}", self.indom));
@@ -68,237 +138,151 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Writes the file if it is due; returns the number of instances written (CACHE-70, CACHE-71). `now` is in seconds.
+    /// Collects what the file is to say if it is due (CACHE-70). `now` is in seconds. From here on the cache counts as
+    /// saved, so that all that changes before [`Cache::saved`] is known to be newer.
     ///
     /// # Errors
-    /// `-errno` of what failed; then the old file and the marks of what changed are still there (DEF-1).
-    pub fn save(&mut self, when: Write, place: &Place, now: i64, report: &mut Report) -> Result<usize> {
+    /// `-ENOMEM`; nothing has changed.
+    pub fn begin_save(&mut self, when: Write, place: &Place, now: i64, me: Writer) -> Result<Turn> {
         if !self.is_due(when) {
-            return Ok(0);
+            return Ok(Turn::Done);
         }
-        let path = self.path(place)?;
-        self.order.places(&self.slab);
-        let durable = self.instances_dirty;
-        let mut written = (0, 0);
-        disk::write(&path, durable, &mut |file| {
-            written = self.write(file, now)?;
-            Ok(())
-        })?;
-        if durable && !std::mem::replace(&mut self.swept, true) {
-            disk::sweep(&path);
+        // Who is writing already and asks again has left a save without coming back from it.
+        if let Some(other) = self.writer.filter(|other| other.process == me.process && *other != me) {
+            return Ok(Turn::Wait(other));
         }
-        self.slab.for_each(|entry| {
-            if entry.is_live() && entry.stamp == 0 {
-                entry.stamp = now;
-            }
-        });
+        let mut snapshot = Snapshot {
+            path: self.path(place)?,
+            text: Vec::new(),
+            written: 0,
+            skipped: 0,
+            stamped: Vec::new(),
+            now,
+            dirty: (self.instances_dirty, self.stamps_dirty),
+            when,
+            sweeps: self.instances_dirty && !self.swept,
+        };
+        self.collect(&mut snapshot)?;
+        for slot in &snapshot.stamped {
+            self.slab.get_mut(*slot).stamp = now;
+        }
         self.oldest = self.oldest.min(now);
         self.instances_dirty = false;
         self.stamps_dirty = false;
-        let (count, skipped) = written;
-        if skipped > 0 {
+        self.swept |= snapshot.sweeps;
+        self.writer = Some(me);
+        Ok(Turn::Write(snapshot))
+    }
+
+    /// Forgets a writer that is no more.
+    pub fn abandon(&mut self, writer: Writer) {
+        self.writer = self.writer.filter(|other| *other != writer);
+    }
+
+    /// Ends a save: `result` is what [`Snapshot::write`] has said. Returns the number of instances written (CACHE-71).
+    ///
+    /// # Errors
+    /// `-errno` of what failed; then the marks of what had changed are back (DEF-1).
+    pub fn saved(
+        &mut self,
+        snapshot: &Snapshot,
+        result: io::Result<()>,
+        me: Writer,
+        report: &mut Report,
+    ) -> Result<usize> {
+        self.abandon(me);
+        if let Err(error) = result {
+            self.instances_dirty |= snapshot.dirty.0;
+            self.stamps_dirty |= snapshot.dirty.1;
+            for slot in &snapshot.stamped {
+                let entry = self.slab.get_mut(*slot);
+                if entry.is_live() && entry.stamp == snapshot.now {
+                    entry.stamp = 0;
+                }
+            }
+            return Err(error.into());
+        }
+        let path = snapshot.path.as_os_str().as_bytes();
+        if snapshot.skipped > 0 {
             let parts = [
                 Part::Raw(b"pmdaCacheOp: "),
-                Part::Raw(path.as_os_str().as_bytes()),
+                Part::Raw(path),
                 Part::Raw(b": "),
-                Part::Show(&skipped),
+                Part::Show(&snapshot.skipped),
                 Part::Raw(b" instances without a name of one line are not saved"),
             ];
             report.notify(Level::Warning, &parts);
         }
-        let label = match when {
+        self.drop_replaced(path, report);
+        let label = match snapshot.when {
             Write::Save => "DIRTY_INSTANCE",
             Write::Sync => "DIRTY_INSTANCEDIRTY_STAMP",
             Write::Always => "",
         };
         self.trace_after(format_args!("cache_save hstate={{{label}}}"), report);
-        Ok(count)
+        Ok(snapshot.written)
     }
 
-    /// Writes the bytes of the file; gives the number of instances in it, and of those that a file cannot hold
-    /// (CACHE-74, DEF-9). All entries are in order.
-    fn write(&self, file: &mut File, now: i64) -> io::Result<(usize, usize)> {
-        let (mut count, mut skipped) = (0, 0);
-        let mut sink = Sink::new(file)?;
+    /// Collects the bytes of the file (CACHE-74, DEF-9).
+    fn collect(&mut self, snapshot: &mut Snapshot) -> Result<()> {
+        let mut sink = Sink::new();
         let (mode, maximum) = (self.mode, self.maximum);
         sink.header(Header { mode, maximum })?;
-        for place in self.order.ready().unwrap_or_default() {
+        for place in self.order.places(&self.slab) {
             let entry = self.slab.get(place.slot);
             if !entry.is_live() {
                 continue;
             }
+            if entry.stamp == 0 {
+                room(&mut snapshot.stamped, 1)?;
+                snapshot.stamped.push(place.slot);
+            }
             if !file::is_savable(&entry.name) {
-                skipped += 1;
+                snapshot.skipped += 1;
                 continue;
             }
-            let stamp = if entry.stamp == 0 { now } else { entry.stamp };
+            let stamp = if entry.stamp == 0 { snapshot.now } else { entry.stamp };
             sink.record(entry.id, stamp, self.keys.get(place.slot), entry.name())?;
-            count += 1;
+            snapshot.written += 1;
         }
-        sink.flush()?;
-        Ok((count, skipped))
+        for other in self.beyond.iter().filter(|other| !self.is_replaced(other)) {
+            sink.record(other.id, other.stamp, other.key.bytes(), other.name.bytes())?;
+        }
+        snapshot.text = sink.into_text();
+        Ok(())
     }
 
-    /// Reads the file; returns the number of records in it (CACHE-90).
-    ///
-    /// # Errors
-    /// `-errno` when it cannot be opened; `PM_ERR_GENERIC` for a bad header, which changes nothing, or a bad record,
-    /// which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM` ends it in the same way.
-    pub fn load(&mut self, place: &Place, report: &mut Report) -> Result<usize> {
-        let path = self.path(place)?;
-        let file = File::open(&path)?;
-        self.expected = count_lines(&file).saturating_sub(self.names.len());
-        let result = self.load_lines(Lines::new(file), path.as_os_str().as_bytes(), report);
-        self.expected = 0;
-        result
+    /// Whether an instance of the cache has the name or the id of one above the limit, which then is not kept.
+    fn is_replaced(&self, other: &Beyond) -> bool {
+        let name = other.name.bytes();
+        self.find_id(other.id).is_some() || self.find_short(name, self.short(name)).is_some()
     }
 
-    fn load_lines(&mut self, mut lines: Lines<File>, path: &[u8], report: &mut Report) -> Result<usize> {
-        let first = match lines.next() {
-            Ok(Some(first)) => first,
-            Err(error) if error.raw_os_error() == Some(12) => return Err(Error::NOMEM),
-            Ok(None) | Err(_) => {
-                let parts = [
-                    Part::Raw(b"pmdaCacheOp: "),
-                    Part::Raw(path),
-                    Part::Raw(b": empty file?"),
-                ];
-                report.notify(Level::Err, &parts);
-                return Ok(0);
-            }
-        };
-        let Some(header) = file::header(first) else {
+    /// Forgets the records above the limit that instances of the cache have replaced, not without a word.
+    fn drop_replaced(&mut self, path: &[u8], report: &mut Report) {
+        let before = self.beyond.len();
+        let mut beyond = std::mem::take(&mut self.beyond);
+        beyond.retain(|other| !self.is_replaced(other));
+        self.beyond = beyond;
+        let dropped = before - self.beyond.len();
+        if dropped > 0 {
             let parts = [
                 Part::Raw(b"pmdaCacheOp: "),
                 Part::Raw(path),
-                Part::Raw(b": illegal cache header record: "),
-                Part::Raw(first),
+                Part::Raw(b": "),
+                Part::Show(&dropped),
+                Part::Raw(b" instances above the limit are no longer saved, others have their names"),
             ];
-            report.notify(Level::Err, &parts);
-            return Err(Error::GENERIC);
-        };
-        self.mode = header.mode;
-        self.maximum = header.maximum;
-        let mut count = 0;
-        let mut too_big = false;
-        let mut key = Vec::new();
-        while let Some(line) = lines.next()? {
-            let line = line.strip_suffix(b"\n").unwrap_or(line);
-            let Some(record) = file::record(line) else {
-                let parts = [
-                    Part::Raw(b"pmdaCacheOp: "),
-                    Part::Raw(path),
-                    Part::Raw(b": illegal record: "),
-                    Part::Raw(line),
-                ];
-                report.notify(Level::Err, &parts);
-                return Err(Error::GENERIC);
-            };
-            count += 1;
-            self.expected = self.expected.saturating_sub(1);
-            if record.id <= self.maximum {
-                record.decode_key(&mut key)?;
-                self.take(&record, &key, path, report)?;
-            } else if !std::mem::replace(&mut too_big, true) {
-                let parts = [
-                    Part::Raw(b"pmdaCacheOp: "),
-                    Part::Raw(path),
-                    Part::Raw(b": instance "),
-                    Part::Show(&record.id),
-                    Part::Raw(b" (\""),
-                    Part::Raw(record.name),
-                    Part::Raw(b"\") and all others above the limit of "),
-                    Part::Show(&self.maximum),
-                    Part::Raw(b" ignored"),
-                ];
-                report.notify(Level::Warning, &parts);
-            }
+            report.notify(Level::Warning, &parts);
         }
-        self.trace_after(format_args!("PMDA_CACHE_LOAD"), report);
-        Ok(count)
     }
 
     /// The dump that follows a transfer when debugging is on.
-    fn trace_after(&mut self, what: std::fmt::Arguments<'_>, report: &mut Report) {
+    pub(super) fn trace_after(&mut self, what: std::fmt::Arguments<'_>, report: &mut Report) {
         report.trace(&[Part::Raw(b"After "), Part::Show(&what), Part::Raw(b"\n")]);
         if report.debug {
             let dump = self.dump(false);
             report.journal.trace(Bytes(&dump));
         }
-    }
-
-    /// Adds what a record says, unless it contradicts what is known (CACHE-93).
-    fn take(&mut self, record: &Record<'_>, key: &[u8], path: &[u8], report: &mut Report) -> Result<()> {
-        let short = self.short(record.name);
-        let known = self.find_id(record.id);
-        let named = self.find_short(record.name, short);
-        let slot = match (known, named) {
-            (Some(slot), Some(Match::Good(same))) if slot == same => {
-                let key = Draft::new(key)?;
-                self.reserve_key(&key)?;
-                self.set_key(slot, key);
-                slot
-            }
-            (None, None) => self.insert(record.id, record.name, short, key, State::Inactive)?,
-            (Some(slot), _) => {
-                self.conflict(record, slot, true, path, report);
-                return Ok(());
-            }
-            (None, Some(found)) => {
-                self.conflict(record, found.slot(), false, path, report);
-                return Ok(());
-            }
-        };
-        self.slab.get_mut(slot).stamp = record.stamp;
-        if record.stamp != 0 {
-            self.oldest = self.oldest.min(record.stamp);
-        }
-        Ok(())
-    }
-
-    /// Reports a record that is ignored.
-    fn conflict(&self, record: &Record<'_>, slot: u32, same_id: bool, path: &[u8], report: &mut Report) {
-        let entry = self.slab.get(slot);
-        let (indom, old, new) = (Part::Show(&self.indom), Part::Show(&entry.id), Part::Show(&record.id));
-        let (old_name, new_name) = (Part::Raw(entry.name()), Part::Raw(record.name));
-        if same_id {
-            report.trace(&[
-                Part::Raw(b"pmdaCache: store: indom "),
-                indom,
-                Part::Raw(b": instance "),
-                old,
-                Part::Raw(b"  in cache, name \""),
-                old_name,
-                Part::Raw(b"\" does not match new entry \""),
-                new_name,
-                Part::Raw(b"\"\n"),
-            ]);
-        } else {
-            report.trace(&[
-                Part::Raw(b"pmdaCacheStoreKey: indom "),
-                indom,
-                Part::Raw(b": instance \""),
-                old_name,
-                Part::Raw(b"\" in cache, id "),
-                old,
-                Part::Raw(b" does not match new entry "),
-                new,
-                Part::Raw(b"\n"),
-            ]);
-        }
-        let parts = [
-            Part::Raw(b"pmdaCacheOp: "),
-            Part::Raw(path),
-            Part::Raw(b": loading instance "),
-            new,
-            Part::Raw(b" (\""),
-            new_name,
-            Part::Raw(b"\") ignored, already in cache as "),
-            old,
-            Part::Raw(b" (\""),
-            old_name,
-            Part::Raw(b"\")"),
-        ];
-        report.notify(Level::Warning, &parts);
     }
 }

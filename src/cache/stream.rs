@@ -1,62 +1,51 @@
-//! Cache files piece by piece: neither a save nor a load holds a whole file in memory.
+//! The bytes of a cache file, whole: no lock is held while the disk is waited for, so what is written was collected
+//! before, and what is read is applied afterwards.
 
 #![forbid(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
 
 use super::file::{self, Decimal};
 use super::{room, scan};
+use crate::error::Result;
 
-/// So much is written or read at once.
+/// So much is read at once.
 const PIECE: usize = 64 * 1024;
 
-fn no_memory() -> io::Error {
-    io::Error::from_raw_os_error(12)
-}
-
-/// Collects the lines of a file and writes them.
-pub(super) struct Sink<W> {
-    out: W,
+/// Collects the lines of a file.
+pub(super) struct Sink {
     buffer: Vec<u8>,
     /// The time stamp that was written last: most instances have the same.
     stamp: Decimal,
 }
 
-impl<W: Write> Sink<W> {
+impl Sink {
+    pub(super) fn new() -> Sink {
+        Sink {
+            buffer: Vec::new(),
+            stamp: Decimal::new(0),
+        }
+    }
+
+    /// Adds the first line.
+    ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn new(out: W) -> io::Result<Sink<W>> {
-        let mut buffer = Vec::new();
-        room(&mut buffer, PIECE).map_err(|_| no_memory())?;
-        Ok(Sink {
-            out,
-            buffer,
-            stamp: Decimal::new(0),
-        })
-    }
-
-    /// Makes room for so many bytes.
-    #[inline]
-    fn reserve(&mut self, bytes: usize) -> io::Result<()> {
-        if self.buffer.capacity() - self.buffer.len() < bytes {
-            self.flush()?;
-            room(&mut self.buffer, bytes).map_err(|_| no_memory())?;
-        }
-        Ok(())
-    }
-
-    /// Writes the first line.
-    pub(super) fn header(&mut self, header: file::Header) -> io::Result<()> {
-        self.reserve(64)?;
+    pub(super) fn header(&mut self, header: file::Header) -> Result<()> {
+        room(&mut self.buffer, 64)?;
         file::write_header(&mut self.buffer, header);
         Ok(())
     }
 
-    /// Writes the line of an instance.
+    /// Adds the line of an instance.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[inline]
-    pub(super) fn record(&mut self, id: u32, stamp: i64, key: &[u8], name: &[u8]) -> io::Result<()> {
-        self.reserve(64 + 2 * key.len() + name.len())?;
+    pub(super) fn record(&mut self, id: u32, stamp: i64, key: &[u8], name: &[u8]) -> Result<()> {
+        room(&mut self.buffer, 64 + 2 * key.len() + name.len())?;
         if self.stamp.value != stamp {
             self.stamp = Decimal::new(stamp);
         }
@@ -64,106 +53,75 @@ impl<W: Write> Sink<W> {
         Ok(())
     }
 
-    /// Writes what is left.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.buffer)?;
-        self.buffer.clear();
-        Ok(())
+    /// All lines.
+    pub(super) fn into_text(self) -> Vec<u8> {
+        self.buffer
     }
 }
 
-/// Number of lines of a long file, if it can be read twice; 0 if not. It is used to make tables large enough at once.
-pub(super) fn count_lines(mut file: &File) -> usize {
-    let long = file
-        .metadata()
-        .is_ok_and(|found| found.is_file() && found.len() > PIECE as u64);
-    let mut buffer = Vec::new();
-    if !long || room(&mut buffer, PIECE).is_err() {
-        return 0;
-    }
-    buffer.resize(PIECE, 0);
-    let mut count = 0;
-    while let Ok(length @ 1..) = file.read(&mut buffer) {
-        count += buffer[..length].iter().filter(|byte| **byte == b'\n').count();
-    }
-    if file.rewind().is_ok() { count } else { 0 }
+/// What a cache file holds.
+#[derive(Debug)]
+pub struct Content {
+    text: Vec<u8>,
+    /// Why there is no more of it.
+    failure: Option<io::Error>,
 }
 
-/// The lines of a file.
-pub(super) struct Lines<R> {
-    input: R,
-    buffer: Vec<u8>,
-    /// What of the buffer is filled and not handed out yet.
-    start: usize,
-    end: usize,
-    /// Nothing more will come.
-    ended: bool,
-}
-
-impl<R: Read> Lines<R> {
-    pub(super) fn new(input: R) -> Lines<R> {
-        Lines {
-            input,
-            buffer: Vec::new(),
-            start: 0,
-            end: 0,
-            ended: false,
-        }
-    }
-
-    /// The next line, with its newline if it has one.
+impl Content {
+    /// Reads a cache file.
     ///
     /// # Errors
-    /// What the system says; `-ENOMEM`.
-    pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        let mut searched = 0;
-        let length = loop {
-            let rest = &self.buffer[self.start..self.end];
-            if let Some(at) = scan::find(&rest[searched..], b'\n') {
-                break searched + at + 1;
-            }
-            if self.ended {
-                break rest.len();
-            }
-            searched = rest.len();
-            self.fill()?;
-        };
-        let from = self.start;
-        self.start += length;
-        Ok((length > 0).then_some(&self.buffer[from..self.start]))
+    /// What the system says when it cannot be opened. When it cannot be read to its end, what was read is there.
+    pub fn read(path: &Path) -> io::Result<Content> {
+        Ok(Content::from(File::open(path)?))
     }
 
-    /// Reads more behind what is there.
-    #[cold]
-    fn fill(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.end == self.buffer.len() {
-            let more = self.end.max(PIECE);
-            room(&mut self.buffer, more).map_err(|_| no_memory())?;
-            self.buffer.resize(self.end + more, 0);
-        }
-        loop {
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(count) => {
-                    self.ended = count == 0;
-                    self.end += count;
-                    return Ok(());
+    fn from(mut input: impl Read) -> Content {
+        let mut text = Vec::new();
+        let mut length = 0;
+        let failure = loop {
+            if text.len() - length < PIECE {
+                if room(&mut text, PIECE).is_err() {
+                    break Some(io::Error::from_raw_os_error(12));
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                text.resize(text.capacity(), 0);
             }
-        }
+            match input.read(&mut text[length..]) {
+                Ok(0) => break None,
+                Ok(count) => length += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => break Some(error),
+            }
+        };
+        text.truncate(length);
+        Content { text, failure }
     }
+
+    /// The lines and, at the end, why there are no more of them.
+    pub(super) fn lines(self) -> (Vec<u8>, Option<io::Error>) {
+        (self.text, self.failure)
+    }
+}
+
+/// How many lines there are, about.
+pub(super) fn count_lines(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Takes the next line from the text, with its newline if it has one.
+pub(super) fn next_line<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
+    let length = scan::find(text, b'\n').map_or(text.len(), |at| at + 1);
+    let (line, rest) = text.split_at(length);
+    *text = rest;
+    (length > 0).then_some(line)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Gives single bytes, and is interrupted before each.
-    struct Slow<'b>(&'b [u8], bool);
+    /// Gives single bytes, is interrupted before each, and fails at the end if it is to.
+    struct Slow<'b>(&'b [u8], bool, bool);
 
     impl Read for Slow<'_> {
         fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
@@ -171,19 +129,12 @@ mod tests {
             if self.1 {
                 return Err(ErrorKind::Interrupted.into());
             }
+            if self.0.is_empty() && self.2 {
+                return Err(io::Error::from_raw_os_error(5));
+            }
             let count = out.len().min(1);
             (&mut self.0).take(1).read(&mut out[..count])
         }
-    }
-
-    fn lines(input: impl Read) -> Vec<Vec<u8>> {
-        let mut lines = Lines::new(input);
-        let mut all = Vec::new();
-        while let Some(line) = lines.next().expect("no error") {
-            all.push(line.to_vec());
-        }
-        assert_eq!(lines.next().expect("no error"), None);
-        all
     }
 
     /// DEF-8, CACHE-92: lines of any length, also without a newline at the end.
@@ -198,29 +149,30 @@ mod tests {
         for end in [&b""[..], b"no newline"] {
             let text = [&text, end].concat();
             let expected: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
-            assert_eq!(lines(&*text), expected);
-            assert_eq!(lines(Slow(&text, false)), expected);
+            for fails in [false, true] {
+                let (read, failure) = Content::from(Slow(&text, false, fails)).lines();
+                assert_eq!(failure.map(|error| error.raw_os_error()), fails.then_some(Some(5)));
+                let mut rest = &*read;
+                let lines: Vec<&[u8]> = std::iter::from_fn(|| next_line(&mut rest)).collect();
+                assert_eq!(lines, expected);
+            }
+            assert_eq!(Content::from(&*text).lines().0, text);
         }
-        assert!(lines(&b""[..]).is_empty());
+        assert!(Content::from(&b""[..]).lines().0.is_empty());
+        assert!(next_line(&mut &b""[..]).is_none());
     }
 
-    /// CACHE-74: what is written in pieces is whole, and a stamp is not mistaken for the one before.
+    /// CACHE-74: a stamp is not mistaken for the one before.
     #[test]
-    fn pieces_are_whole() {
-        let mut out = Vec::new();
-        let mut sink = Sink::new(&mut out).expect("memory");
+    fn stamps() {
+        let mut sink = Sink::new();
         let mut expected = Vec::new();
         for number in 0..9000_u32 {
             let name = "n".repeat(1 + number as usize % 50 * (number as usize % 50));
             let stamp = i64::from(number / 3);
-            sink.record(number, stamp, &[], name.as_bytes()).expect("written");
+            sink.record(number, stamp, &[], name.as_bytes()).expect("memory");
             expected.extend_from_slice(format!("{number} {stamp} {name}\n").as_bytes());
         }
-        sink.record(1, 2, &[], &vec![b'y'; 2 * PIECE]).expect("written");
-        sink.flush().expect("written");
-        expected.extend_from_slice(b"1 2 ");
-        expected.resize(expected.len() + 2 * PIECE, b'y');
-        expected.push(b'\n');
-        assert!(out == expected);
+        assert!(sink.into_text() == expected);
     }
 }

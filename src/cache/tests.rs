@@ -1,10 +1,13 @@
 //! The whole cache against a simple model.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{Action, Cache, Report, State};
+use super::{Action, Cache, Content, Place, Report, Snapshot, State, Turn, Write, Writer};
 use crate::ident::InDom;
 
 #[derive(Clone, Copy, Debug)]
@@ -86,4 +89,132 @@ proptest! {
         let lowest = (0..).find(|id| model.values().all(|known| known.0 != *id)).expect("there are ids");
         prop_assert_eq!(cache.store(Action::Add, Some(b"next"), None, &mut report), Ok(lowest));
     }
+}
+
+const ME: Writer = Writer { process: 7, thread: 7 };
+
+fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
+    let added = cache.store(Action::Add, Some(name.as_bytes()), None, &mut Report::default());
+    added.expect("there are ids")
+}
+
+/// Begins a save that is due.
+fn begin(cache: &mut Cache<*const u8>, place: &Place, now: i64) -> Snapshot {
+    match cache.begin_save(Write::Sync, place, now, ME) {
+        Ok(Turn::Write(snapshot)) => snapshot,
+        other => panic!("a save is due: {other:?}"),
+    }
+}
+
+fn directory() -> (tempfile::TempDir, Place) {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::create_dir(directory.path().join("config")).expect("ours");
+    let place = Place::below(directory.path()).expect("memory");
+    (directory, place)
+}
+
+/// The lines of the file behind the first one.
+fn lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).expect("written");
+    text.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// CACHE-70, DEF-1: a save writes what there was when it began; what changes while nothing is locked stays to be saved.
+#[test]
+fn changes_meanwhile_stay_dirty() {
+    let (_directory, place) = directory();
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut report = Report::default();
+    let path = cache.path(&place).expect("memory");
+    add(&mut cache, "a");
+    add(&mut cache, "b");
+    let snapshot = begin(&mut cache, &place, 100);
+    assert!(!cache.is_due(Write::Sync));
+    add(&mut cache, "a");
+    assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
+    add(&mut cache, "c");
+    let result = snapshot.write(|_, _| true);
+    assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(2));
+    assert!(cache.is_due(Write::Save));
+    assert_eq!(lines(&path), ["0 100 a", "1 100 b"]);
+    // The stamp of what was stored meanwhile is that of the next save.
+    let snapshot = begin(&mut cache, &place, 200);
+    let result = snapshot.write(|_, _| true);
+    assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(3));
+    assert_eq!(lines(&path), ["0 200 a", "1 100 b", "2 200 c"]);
+    assert!(!cache.is_due(Write::Sync));
+}
+
+/// DEF-1: after a failure all is to be saved as before, and no stamp has changed but those of later stores.
+#[test]
+fn failures_change_nothing() {
+    let (_directory, place) = directory();
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut report = Report::default();
+    add(&mut cache, "a");
+    add(&mut cache, "b");
+    let snapshot = begin(&mut cache, &place, 100);
+    add(&mut cache, "c");
+    let full = || Err(io::Error::from_raw_os_error(28));
+    assert!(cache.saved(&snapshot, full(), ME, &mut report).is_err());
+    assert!(cache.is_due(Write::Save));
+    // Nothing is old, since nothing was written.
+    assert_eq!(cache.purge(i64::MAX).expect("memory").0, 0);
+    let snapshot = begin(&mut cache, &place, 300);
+    let path = cache.path(&place).expect("memory");
+    let result = snapshot.write(|_, _| true);
+    assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(3));
+    assert_eq!(lines(&path), ["0 300 a", "1 300 b", "2 300 c"]);
+    // Stamps only: the mark of the failed save is the same one.
+    add(&mut cache, "a");
+    let snapshot = begin(&mut cache, &place, 400);
+    assert!(cache.saved(&snapshot, full(), ME, &mut report).is_err());
+    assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
+}
+
+/// CACHE-7: one thread after the other writes a file; one that is no more, or is not of this process, is not waited for.
+#[test]
+fn writers_take_turns() {
+    let (_directory, place) = directory();
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut report = Report::default();
+    let other = Writer { process: 7, thread: 8 };
+    let child = Writer { process: 9, thread: 7 };
+    let asks = |cache: &mut Cache<_>, who| cache.begin_save(Write::Always, &place, 1, who).expect("memory");
+    add(&mut cache, "a");
+    let first = begin(&mut cache, &place, 1);
+    assert!(matches!(asks(&mut cache, other), Turn::Wait(ME)));
+    assert!(cache.saved(&first, Ok(()), ME, &mut report).is_ok());
+    let Turn::Write(second) = asks(&mut cache, other) else {
+        panic!("its turn");
+    };
+    assert!(matches!(asks(&mut cache, ME), Turn::Wait(who) if who == other));
+    cache.abandon(ME);
+    assert!(matches!(asks(&mut cache, ME), Turn::Wait(_)));
+    assert!(matches!(asks(&mut cache, child), Turn::Write(_)));
+    cache.abandon(child);
+    assert!(matches!(asks(&mut cache, ME), Turn::Write(_)));
+    // Left in the middle, by a jump for instance.
+    assert!(matches!(asks(&mut cache, ME), Turn::Write(_)));
+    drop(second);
+}
+
+/// CACHE-65, CACHE-91: what is above the limit is not loaded, and stays in the file.
+#[test]
+fn beyond_the_limit() {
+    let (_directory, place) = directory();
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut report = Report::default();
+    let path = cache.path(&place).expect("memory");
+    fs::write(&path, "2 0 2147483647\n1 5 a\n9 6 [ab] far\n8 7  further\n").expect("ours");
+    cache.resize(5).expect("it is empty");
+    let content = Content::read(&path).expect("there");
+    assert_eq!(cache.load(&path, content, &mut report), Ok(3));
+    assert_eq!((cache.inactive(), report.journal.drain().count()), (1, 1));
+    assert_eq!(add(&mut cache, "b"), 2);
+    let snapshot = begin(&mut cache, &place, 50);
+    let result = snapshot.write(|_, _| true);
+    assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(2));
+    assert_eq!(lines(&path), ["1 5 a", "2 50 b", "9 6 [ab] far", "8 7 further"]);
+    assert!(report.journal.is_empty());
 }

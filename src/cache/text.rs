@@ -54,6 +54,13 @@ fn copy(text: &[u8]) -> Result<Box<[u8]>> {
 impl Text {
     pub(super) const EMPTY: Text = Text::Inline(0, [0; INLINE + 1]);
 
+    /// A text of its own.
+    pub(super) fn new(draft: Draft<'_>) -> Text {
+        let mut text = Text::EMPTY;
+        text.assign(draft);
+        text
+    }
+
     /// Takes over new bytes. They are written to where they stay: moving a text that was just put together byte by byte
     /// costs more than the rest of an insertion.
     #[inline]

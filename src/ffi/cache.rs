@@ -102,6 +102,15 @@ pub(super) fn now() -> i64 {
     unsafe { libc::time(ptr::null_mut()) }
 }
 
+/// A copy of a name or key that may lie in an entry that the call frees.
+#[cold]
+fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| Error::NOMEM)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`, `PMDA_CACHE_CULL`).
 ///
 /// # Returns
@@ -118,10 +127,15 @@ pub unsafe extern "C" fn pmdaCacheStore(
     private_: *mut c_void,
 ) -> c_int {
     guard(|| {
-        // SAFETY: as the contract above says; the string is only used during this call.
+        // SAFETY: as the contract above says; the string is only used during this call, and not after it was freed.
         let name = unsafe { arg::bytes(name) };
+        let (action, private) = (Action::new(flags), Private::new(private_));
         with(indom, |cache, report| {
-            cache.store(Action::new(flags), name, Private::new(private_), report)
+            if cache.is_reclaiming() {
+                let copy = name.map(copied).transpose()?;
+                return cache.store(action, copy.as_deref(), private, report);
+            }
+            cache.store(action, name, private, report)
         })
     })
 }
@@ -143,10 +157,15 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     private_: *mut c_void,
 ) -> c_int {
     guard(|| {
-        // SAFETY: as the contract above says; both are only used during this call.
+        // SAFETY: as the contract above says; both are only used during this call, and not after they were freed.
         let (name, key) = unsafe { (arg::bytes(name), arg::slice(key.cast::<u8>(), keylen)) };
+        let (action, private) = (Action::new(flags), Private::new(private_));
         with(indom, |cache, report| {
-            cache.store_key(Action::new(flags), name, key, Private::new(private_), report)
+            if cache.is_reclaiming() {
+                let (name, key) = (name.map(copied).transpose()?, copied(key)?);
+                return cache.store_key(action, name.as_deref(), &key, private, report);
+            }
+            cache.store_key(action, name, key, private, report)
         })
     })
 }

@@ -6,6 +6,7 @@
 
 use crate::abi::{arg, event_block, memory, ret, types, types_root, value};
 
+mod attributes;
 mod cache;
 mod cache_op;
 mod cached;
