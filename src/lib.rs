@@ -4,6 +4,9 @@
 //! of C, and go back out at [`ffi`]. `docs/ARCHITECTURE.md` shows the house; the requirement numbers in the
 //! documentation (CACHE-10, WIRE-51 …) are those of `docs/spec`, which the tests cite.
 
+#[cfg(panic = "abort")]
+compile_error!("pcp-pmda turns its panics into error codes: build it with panic = \"unwind\", the default");
+
 pub mod abi;
 pub mod cache;
 pub mod context;
@@ -14,6 +17,7 @@ pub mod fetch;
 pub mod ffi;
 pub mod help;
 pub mod ident;
+pub mod index;
 pub mod instances;
 pub mod labels;
 mod libpcp;

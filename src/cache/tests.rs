@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::{Action, Cache, Report, State};
 use crate::ident::InDom;
+use crate::index::Seed;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -33,7 +34,7 @@ proptest! {
     /// reuse, states, counts and order after any sequence of operations.
     #[test]
     fn as_the_model(steps in prop::collection::vec(step(), 0..600)) {
-        let mut cache = Cache::<u8>::new(InDom::new(1, 1));
+        let mut cache = Cache::<u8>::new(InDom::new(1, 1), Seed::process());
         let mut report = Report::default();
         // Id and state by name.
         let mut model = BTreeMap::<String, (i32, State)>::new();

@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use foldhash::fast::FixedState;
-use hashbrown::HashSet;
+use crate::index::{self, Seed};
 
 /// Lists up to this length are compared one by one.
 const SHORT: usize = 4;
@@ -26,7 +25,10 @@ pub struct Ids {
 enum Index {
     Short,
     Bits(Box<[u64]>),
-    Hash(HashSet<i32, FixedState>),
+    /// Places in the sorted list.
+    Hash(index::Index),
+    /// There was no memory for an index.
+    Sorted,
 }
 
 impl Ids {
@@ -60,7 +62,10 @@ impl Ids {
             Index::Bits(words) => words
                 .get((offset / 64) as usize)
                 .is_some_and(|word| word >> (offset % 64) & 1 != 0),
-            Index::Hash(set) => set.contains(&id),
+            Index::Hash(places) => places
+                .find(hash(id), |place| self.sorted[place as usize] == id)
+                .is_some(),
+            Index::Sorted => self.sorted.binary_search(&id).is_ok(),
         }
     }
 
@@ -76,7 +81,7 @@ impl Ids {
                 let word = words.get((offset / 64) as usize).copied().unwrap_or(0);
                 (word >> (offset % 64) & 1 != 0) == wanted
             }),
-            Index::Hash(_) => (0..len).find(|at| self.contains(id_at(*at)) == wanted),
+            Index::Hash(_) | Index::Sorted => (0..len).find(|at| self.contains(id_at(*at)) == wanted),
         }
     }
 
@@ -109,7 +114,18 @@ impl Index {
         if u64::from(span) < (sorted.len() as u64 * BITS_PER_ID).max(FEW_BITS) {
             return Index::bits(sorted, first, span);
         }
-        Index::Hash(sorted.iter().copied().collect())
+        Index::hashed(sorted).unwrap_or(Index::Sorted)
+    }
+
+    fn hashed(sorted: &[i32]) -> Option<Index> {
+        let mut places = index::Index::new();
+        places
+            .reserve(sorted.len(), u32::try_from(sorted.len()).ok()?, |_| 0)
+            .ok()?;
+        for (place, id) in (0..).zip(sorted) {
+            places.insert(hash(*id), place);
+        }
+        Some(Index::Hash(places))
     }
 
     fn bits(sorted: &[i32], first: i32, span: u32) -> Index {
@@ -120,6 +136,11 @@ impl Index {
         }
         Index::Bits(words.into())
     }
+}
+
+/// Clients choose the instances.
+fn hash(id: i32) -> u32 {
+    Seed::process().number(u64::from(id as u32))
 }
 
 #[cfg(test)]
