@@ -102,7 +102,7 @@ impl Model {
 
 /// The bytes are operations.
 pub fn cache_operations(data: &[u8]) {
-    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), pcp_pmda::index::Seed::process());
     let mut model = Model {
         live: BTreeMap::new(),
         ids: [None; NAMES],

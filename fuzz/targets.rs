@@ -137,7 +137,7 @@ fn only(file: &Path) {
 }
 
 fn cache() -> Cache<*const u8> {
-    Cache::new(InDom::new(1, 2))
+    Cache::new(InDom::new(1, 2), pcp_pmda::index::Seed::process())
 }
 
 /// The bytes are a help database: a length, the index of that length, the texts.

@@ -5,6 +5,8 @@
 //! documentation (CACHE-10, WIRE-51 …) are those of `docs/spec`, which the tests cite.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]
+#[cfg(panic = "abort")]
+compile_error!("pcp-pmda turns its panics into error codes: build it with panic = \"unwind\", the default");
 
 pub mod abi;
 mod agent;
@@ -17,6 +19,7 @@ pub mod fetch;
 pub mod ffi;
 pub mod help;
 pub mod ident;
+pub mod index;
 pub mod instances;
 pub mod labels;
 mod libpcp;

@@ -46,7 +46,19 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
     pub fn reorganize(&mut self) -> Result<()> {
-        self.reorder(false)
+        self.reorder(false)?;
+        // Not when an insertion has led here: the room for it is made already.
+        self.shrink();
+        Ok(())
+    }
+
+    /// Gives memory of the tables back when there is little left in them.
+    fn shrink(&mut self) {
+        let slab = &self.slab;
+        self.ids.shrink(slab);
+        self.names.shrink(|slot| slab.get(slot).hash);
+        let (keys, seed) = (&self.keys, self.seed);
+        self.keyed.shrink(|slot| seed.bytes(keys.get(slot)));
     }
 
     /// Slots in the order of the chains, front first.

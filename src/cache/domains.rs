@@ -2,19 +2,18 @@
 
 #![forbid(unsafe_code)]
 
-use hashbrown::HashTable;
-
-use super::hash::spread;
 use super::{Cache, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
+use crate::index::{Index, Seed};
 
 /// At most one cache a domain; none is ever destroyed (CACHE-1).
 #[derive(Debug)]
 pub struct Caches<T> {
     /// In the order in which they were made.
     list: Vec<Cache<T>>,
-    index: HashTable<(InDom, usize)>,
+    /// Their places in the list, by domain.
+    index: Index,
     /// The one used last: agents mostly stay with a domain for a while.
     last: usize,
 }
@@ -31,7 +30,7 @@ impl<T: Copy> Caches<T> {
     pub const fn new() -> Caches<T> {
         Caches {
             list: Vec::new(),
-            index: HashTable::new(),
+            index: Index::new(),
             last: 0,
         }
     }
@@ -44,7 +43,8 @@ impl<T: Copy> Caches<T> {
 
     #[inline(never)]
     fn find(&mut self, indom: InDom) -> Option<usize> {
-        let at = self.index.find(spread(indom.0), |item| item.0 == indom)?.1;
+        let same = |place: u32| self.list[place as usize].indom == indom;
+        let at = self.index.find(hash(indom), same)? as usize;
         self.last = at;
         Some(at)
     }
@@ -76,13 +76,15 @@ impl<T: Copy> Caches<T> {
         if indom.is_null() {
             return Err(Error::INDOM);
         }
-        // The first one has no room beside it: an agent that is unloaded leaves it behind.
+        // The first one has no room beside it: most agents have few.
         room(&mut self.list, 1)?;
-        let rehash = |item: &(InDom, usize)| spread(item.0.0);
-        self.index.try_reserve(1, rehash).map_err(|_| Error::NOMEM)?;
+        let place = u32::try_from(self.list.len()).map_err(|_| Error::NOMEM)?;
+        let list = &self.list;
+        self.index
+            .reserve(1, place + 1, |place| hash(list[place as usize].indom))?;
+        self.index.insert(hash(indom), place);
         self.last = self.list.len();
-        self.index.insert_unique(spread(indom.0), (indom, self.last), rehash);
-        self.list.push(Cache::new(indom));
+        self.list.push(Cache::new(indom, Seed::process()));
         Ok(())
     }
 
@@ -90,4 +92,8 @@ impl<T: Copy> Caches<T> {
     pub fn newest_first(&mut self) -> impl Iterator<Item = &mut Cache<T>> {
         self.list.iter_mut().rev()
     }
+}
+
+fn hash(indom: InDom) -> u32 {
+    Seed::process().number(u64::from(indom.0))
 }

@@ -2,12 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use hashbrown::HashTable;
-
 use super::entry::Slab;
-use super::hash::spread;
-use super::{growth, reserve};
+use super::growth;
 use crate::error::{Error, Result};
+use crate::index::{Index, Seed};
 
 const NONE: u32 = u32::MAX;
 
@@ -16,7 +14,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Ids {
     dense: Vec<u32>,
     /// Slots of the ids beyond the array.
-    sparse: HashTable<u32>,
+    sparse: Index,
     len: usize,
 }
 
@@ -24,7 +22,7 @@ impl Ids {
     pub(super) const fn new() -> Ids {
         Ids {
             dense: Vec::new(),
-            sparse: HashTable::new(),
+            sparse: Index::new(),
             len: 0,
         }
     }
@@ -40,8 +38,7 @@ impl Ids {
 
     #[inline(never)]
     fn get_sparse<T>(&self, id: u32, slab: &Slab<T>) -> Option<u32> {
-        let same = |slot: &u32| slab.get(*slot).id == id;
-        self.sparse.find(spread(id), same).copied()
+        self.sparse.find(hash(id), |slot| slab.get(slot).id == id)
     }
 
     /// Makes room for an id, and for those that are expected to follow: the array grows where that pays.
@@ -58,8 +55,9 @@ impl Ids {
             let grown = self.dense.len() + growth::<u32>(self.dense.len());
             return self.extend(grown.max(place + 1).max(self.len / 4), slab);
         }
-        let rehash = |slot: &u32| spread(slab.get(*slot).id);
-        reserve(&mut self.sparse, expected, rehash)
+        let end = slab.len() + 1;
+        self.sparse
+            .reserve_expecting(expected, end, |slot| hash(slab.get(slot).id))
     }
 
     /// Sets the slot of an id, whether it had one or not; see [`Ids::reserve`].
@@ -69,12 +67,10 @@ impl Ids {
             *old = slot;
             return;
         }
-        let same = |slot: &u32| slab.get(*slot).id == id;
-        let rehash = |slot: &u32| spread(slab.get(*slot).id);
-        match self.sparse.entry(spread(id), same, rehash) {
-            hashbrown::hash_table::Entry::Occupied(mut entry) => *entry.get_mut() = slot,
-            hashbrown::hash_table::Entry::Vacant(entry) => {
-                entry.insert(slot);
+        match self.get_sparse(id, slab) {
+            Some(old) => self.sparse.replace(hash(id), old, slot),
+            None => {
+                self.sparse.insert(hash(id), slot);
                 self.len += 1;
             }
         }
@@ -87,8 +83,7 @@ impl Ids {
                 *old = NONE;
                 self.len -= 1;
             }
-        } else if let Ok(entry) = self.sparse.find_entry(spread(id), |found| *found == slot) {
-            entry.remove();
+        } else if self.sparse.remove(hash(id), slot) {
             self.len -= 1;
         }
     }
@@ -101,12 +96,23 @@ impl Ids {
         if !self.sparse.is_empty() {
             let dense = &mut self.dense;
             let id = |slot: u32| slab.get(slot).id as usize;
-            for slot in self.sparse.extract_if(|slot| id(*slot) < length) {
-                dense[id(slot)] = slot;
-            }
+            self.sparse.extract(|slot| {
+                let place = dense.get_mut(id(slot));
+                place.map(|place| *place = slot).is_some()
+            });
         }
         Ok(())
     }
+
+    /// Gives memory back that the ids beyond the array no longer need.
+    pub(super) fn shrink<T>(&mut self, slab: &Slab<T>) {
+        self.sparse.shrink(|slot| hash(slab.get(slot).id));
+    }
+}
+
+/// Ids that agents make of keys come from outside.
+fn hash(id: u32) -> u32 {
+    Seed::process().number(u64::from(id))
 }
 
 #[cfg(test)]

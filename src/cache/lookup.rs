@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::entry::{Entry, State};
-use super::hash::{Short, of_key, spread};
+use super::hash::Short;
 use super::order::Place;
 use super::report::{Key, Part};
 use super::{Cache, Cursor, Report, scan};
@@ -94,15 +94,15 @@ impl<T: Copy> Cache<T> {
     fn find_entry(&self, name: &[u8], short: Short) -> Option<(u32, &Entry<T>, bool)> {
         let text = &name[..short.len];
         let mut found = None;
-        let same = |slot: &u32| {
-            let entry = self.slab.get(*slot);
+        let same = |slot: u32| {
+            let entry = self.slab.get(slot);
             let same = entry.hash == short.hash && scan::equal(entry.short_name(), text);
             if same {
                 found = Some(entry);
             }
             same
         };
-        let slot = *self.names.find(spread(short.hash), same)?;
+        let slot = self.names.find(short.hash, same)?;
         let entry = found?;
         Some((slot, entry, short.len == name.len() || entry.name() == name))
     }
@@ -120,9 +120,14 @@ impl<T: Copy> Cache<T> {
             let mut places = self.order.places(slab).iter().map(|place| place.slot);
             return places.find(|slot| slab.get(*slot).is_live() && self.keys.get(*slot).is_empty());
         }
-        let same = self.keyed.iter_hash(spread(of_key(key)));
-        let equal = same.filter(|slot| self.keys.get(**slot) == key);
-        equal.min_by_key(|slot| self.slab.get(**slot).id).copied()
+        let mut lowest: Option<u32> = None;
+        self.keyed.for_each(self.seed.bytes(key), |slot| {
+            let id = |slot: u32| self.slab.get(slot).id;
+            if self.keys.get(slot) == key && lowest.is_none_or(|before| id(slot) < id(before)) {
+                lowest = Some(slot);
+            }
+        });
+        lowest
     }
 
     /// The instance with an id (CACHE-30).

@@ -29,8 +29,6 @@ mod stream;
 mod tests;
 mod text;
 
-use hashbrown::HashTable;
-
 pub use disk::Same;
 pub use domains::Caches;
 pub use entry::State;
@@ -42,8 +40,8 @@ pub use stream::Content;
 
 use crate::error::{Error, Result};
 use crate::ident::InDom;
+use crate::index::{Index, Seed};
 use entry::Slab;
-use hash::{of_key, spread};
 use index::Ids;
 use keys::Keys;
 use order::Order;
@@ -78,13 +76,15 @@ enum Cursor {
 #[derive(Debug)]
 pub struct Cache<T> {
     indom: InDom,
+    /// Names and keys come from outside: nobody is to know which of them meet in a table.
+    seed: Seed,
     slab: Slab<T>,
     keys: Keys,
     ids: Ids,
     /// Slots of the live entries, by short name.
-    names: HashTable<u32>,
+    names: Index,
     /// Slots of the live entries that have a key.
-    keyed: HashTable<u32>,
+    keyed: Index,
     order: Order,
     cursor: Cursor,
     mode: Mode,
@@ -145,32 +145,18 @@ fn growth<E>(len: usize) -> usize {
     if len * size_of::<E>() < 1024 { len } else { len / 4 }
 }
 
-/// Makes room in a table for one more slot, and for those that are expected if there is memory for them.
-///
-/// # Errors
-/// `-ENOMEM`; the table is as it was.
-#[inline]
-fn reserve(table: &mut HashTable<u32>, expected: usize, hash: impl Fn(&u32) -> u64) -> Result<()> {
-    let more = table.try_reserve(expected.saturating_add(1), &hash);
-    let more = if more.is_err() && expected > 0 {
-        table.try_reserve(1, hash)
-    } else {
-        more
-    };
-    more.map_err(|_| Error::NOMEM)
-}
-
 impl<T: Copy> Cache<T> {
     /// An empty cache; it owns no memory yet (CACHE-5).
     #[must_use]
-    pub const fn new(indom: InDom) -> Cache<T> {
+    pub const fn new(indom: InDom, seed: Seed) -> Cache<T> {
         Cache {
             indom,
+            seed,
             slab: Slab::new(),
             keys: Keys::new(),
             ids: Ids::new(),
-            names: HashTable::new(),
-            keyed: HashTable::new(),
+            names: Index::new(),
+            keyed: Index::new(),
             order: Order::new(),
             cursor: Cursor::End,
             mode: Mode::Monotonic,
@@ -223,10 +209,7 @@ impl<T: Copy> Cache<T> {
             *count += 1;
         }
         if state == State::Empty {
-            let name = spread(self.slab.get(slot).hash);
-            if let Ok(found) = self.names.find_entry(name, |item| *item == slot) {
-                found.remove();
-            }
+            self.names.remove(self.slab.get(slot).hash, slot);
             self.set_key(slot, Draft::EMPTY);
         }
     }
@@ -236,10 +219,10 @@ impl<T: Copy> Cache<T> {
         if key.bytes().is_empty() {
             return Ok(());
         }
-        let keys = &self.keys;
-        let rehash = |slot: &u32| spread(of_key(keys.get(*slot)));
-        reserve(&mut self.keyed, self.expected, rehash)?;
-        self.keys.reserve(self.slab.len() + 1)
+        let (keys, seed, end) = (&self.keys, self.seed, self.slab.len() + 1);
+        self.keyed
+            .reserve_expecting(self.expected, end, |slot| seed.bytes(keys.get(slot)))?;
+        self.keys.reserve(end)
     }
 
     /// Gives an entry another key, for which there is room; an empty one is none.
@@ -256,15 +239,12 @@ impl<T: Copy> Cache<T> {
     fn exchange_key(&mut self, slot: u32, key: Draft<'_>) {
         let old = self.keys.get(slot);
         if !old.is_empty() {
-            if let Ok(found) = self.keyed.find_entry(spread(of_key(old)), |item| *item == slot) {
-                found.remove();
-            }
+            self.keyed.remove(self.seed.bytes(old), slot);
         }
         self.keys.set(slot, key);
-        let keys = &self.keys;
-        let hash = |slot: &u32| spread(of_key(keys.get(*slot)));
-        if !keys.get(slot).is_empty() {
-            self.keyed.insert_unique(hash(&slot), slot, hash);
+        let key = self.keys.get(slot);
+        if !key.is_empty() {
+            self.keyed.insert(self.seed.bytes(key), slot);
         }
     }
 }

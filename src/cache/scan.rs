@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use crate::index::last;
+
 /// Eight bytes, the first one lowest, with the highest bit of each set that is `byte`; behind the first such byte more
 /// bits may be set.
 #[inline]
@@ -23,24 +25,6 @@ pub(super) fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     }
     let at = rest.iter().position(|other| *other == byte)?;
     Some(bytes.len() - rest.len() + at)
-}
-
-/// Up to seven bytes as a number, the first one lowest.
-#[inline]
-pub(super) fn last(bytes: &[u8]) -> u64 {
-    if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        // They overlap in bytes that are the same in both.
-        let (low, high) = (u32::from_le_bytes(*low), u32::from_le_bytes(*high));
-        return u64::from(low) | u64::from(high) << (8 * (bytes.len() - 4));
-    }
-    match *bytes {
-        [] => 0,
-        [first] => first.into(),
-        [first, second, ..] => {
-            let third = bytes.get(2).copied().unwrap_or_default();
-            u32::from_le_bytes([first, second, third, 0]).into()
-        }
-    }
 }
 
 /// Whether two texts are equal; they are short, so a call of memcmp would cost more than what it does.

@@ -3,12 +3,12 @@
 #![forbid(unsafe_code)]
 
 use super::entry::{Entry, State};
-use super::hash::{self, Short, spread};
+use super::hash::{self, Short};
 use super::lookup::{Match, signed};
 use super::order::Place;
 use super::report::{Key, Part, named};
 use super::text::{Draft, Text};
-use super::{Cache, MAXIMUM, Mode, Report, jenkins, reserve, scan};
+use super::{Cache, MAXIMUM, Mode, Report, jenkins, scan};
 use crate::error::{Error, Result};
 use crate::log::Level;
 
@@ -345,10 +345,8 @@ impl<T: Copy> Cache<T> {
         });
         self.slab.get_mut(slot).name.assign(name);
         self.sequence += 1;
-        let slab = &self.slab;
-        let rehash = |slot: &u32| spread(slab.get(*slot).hash);
-        self.names.insert_unique(spread(short.hash), slot, rehash);
-        self.ids.set(id, slot, slab);
+        self.names.insert(short.hash, slot);
+        self.ids.set(id, slot, &self.slab);
         self.order.push(Place { id, slot });
         self.set_key(slot, key);
         self.above = self.above.max(id + 1);
@@ -363,8 +361,9 @@ impl<T: Copy> Cache<T> {
     fn reserve(&mut self, id: u32, key: &Draft<'_>) -> Result<()> {
         self.slab.reserve()?;
         let slab = &self.slab;
-        let rehash = |slot: &u32| spread(slab.get(*slot).hash);
-        reserve(&mut self.names, self.expected, rehash)?;
+        let end = slab.len() + 1;
+        self.names
+            .reserve_expecting(self.expected, end, |slot| slab.get(slot).hash)?;
         self.ids.reserve(id, self.expected, slab)?;
         self.order.reserve(id)?;
         self.reserve_key(key)
@@ -373,6 +372,6 @@ impl<T: Copy> Cache<T> {
     /// The part of a name that identifies an instance (CACHE-4).
     #[inline]
     pub(super) fn short(&self, name: &[u8]) -> Short {
-        hash::short(name, self.strings)
+        hash::short(self.seed, name, self.strings)
     }
 }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::{Action, Cache, Content, Place, Report, Snapshot, State, Turn, Write, Writer};
 use crate::ident::InDom;
+use crate::index::Seed;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -36,7 +37,7 @@ proptest! {
     /// reuse, states, counts and order after any sequence of operations.
     #[test]
     fn as_the_model(steps in prop::collection::vec(step(), 0..600)) {
-        let mut cache = Cache::<u8>::new(InDom::new(1, 1));
+        let mut cache = Cache::<u8>::new(InDom::new(1, 1), Seed::process());
         let mut report = Report::default();
         // Id and state by name.
         let mut model = BTreeMap::<String, (i32, State)>::new();

@@ -4,8 +4,6 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::lock::{Mutex, const_mutex, room};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use super::private;
 use super::result_block::ResultBlock;
@@ -13,6 +11,7 @@ use super::selection::Selections;
 use super::types::{pmdaExt, pmdaIndom};
 use crate::cache::Extent;
 use crate::ident::InDom;
+use crate::index::Map;
 use crate::metrics::{Hashed, Places};
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and is checked against
@@ -26,25 +25,22 @@ pub(crate) struct FetchState {
     /// How often `pmdaRehash` was called.
     pub(super) rehashed: AtomicU32,
     /// Where metrics were found in a table that is searched.
-    pub(super) metrics: Mutex<Places<u32>, { room::METRICS }>,
+    pub(super) metrics: Mutex<Places, { room::METRICS }>,
     /// Where instance domains were found in `e_indoms`.
-    pub(super) indoms: Mutex<Places<u32>, { room::INDOMS }>,
+    pub(super) indoms: Mutex<Places, { room::INDOMS }>,
     /// Where instances were found in the tables of domains.
-    pub(super) instances: Mutex<Tables, { room::INSTANCES }>,
+    pub(super) instances: Mutex<Map<TablePlaces>, { room::INSTANCES }>,
     /// The compiled profile.
     pub(super) selections: Mutex<Selections, { room::SELECTIONS }>,
     /// The position in a cached domain.
     pub(super) walk: Walk,
 }
 
-/// Where the instances of all tables were found.
-pub(super) type Tables = HashMap<InDom, TablePlaces, FixedState>;
-
 /// Where the instances of one table were found, by id and by the hash of a name.
 #[derive(Default)]
 pub(super) struct TablePlaces {
-    pub(super) by_id: Places<u32>,
-    pub(super) by_name: Places<u64>,
+    pub(super) by_id: Places,
+    pub(super) by_name: Places,
 }
 
 /// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not examined yet. Since it is
@@ -132,10 +128,8 @@ pub(crate) unsafe fn of(ext: *mut pmdaExt) -> &'static FetchState {
 /// The state for a `pmdaExt` that this library has not made.
 #[cold]
 fn foreign(address: usize) -> &'static FetchState {
-    static FOREIGN: Mutex<HashMap<usize, &'static FetchState, FixedState>, { room::FOREIGN_STATES }> =
-        const_mutex(HashMap::with_hasher(FixedState::with_seed(0)));
-    FOREIGN
-        .lock()
-        .entry(address)
-        .or_insert_with(|| Box::leak(Box::default()))
+    static FOREIGN: Mutex<Map<&'static FetchState>, { room::FOREIGN_STATES }> = const_mutex(Map::new());
+    let mut known = FOREIGN.lock();
+    let state = known.get_or_insert_with(address as u64, || Box::leak(Box::default()));
+    state.expect("memory")
 }

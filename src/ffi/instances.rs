@@ -3,12 +3,12 @@
 use std::ffi::{c_char, c_int};
 use std::mem::ManuallyDrop;
 
-use super::fetch_state::{TablePlaces, Tables};
+use super::fetch_state::{self, TablePlaces};
 use super::guard::guard;
 use super::memory::{self, Block};
 use super::metric::{find_indom, table};
 use super::types::{pmInDom, pmInResult, pmdaExt, pmdaIndom};
-use super::{arg, cached, fetch_state};
+use super::{arg, cached};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::instances::{self, Match, Request};
@@ -151,24 +151,24 @@ unsafe fn from_table<L: List>(
         // SAFETY: `ext` is valid by the contract above.
         let state = unsafe { fetch_state::of(ext) };
         let mut tables = state.instances.lock();
-        let mut none = TablePlaces::default();
-        let places = &mut places_of(&mut tables, indom, &mut none).by_id;
-        let key = inst as u32;
-        places.find(
-            table,
-            key,
-            |place| inst_at(place) == inst,
-            |place, add| add(inst_at(place) as u32),
-        )
+        let is_it = |place| inst_at(place) == inst;
+        let key = |inst: c_int| u64::from(inst as u32);
+        match tables.get_or_insert_with(indom.0, TablePlaces::default) {
+            Ok(places) => places
+                .by_id
+                .find(table, key(inst), is_it, |place, add| add(key(inst_at(place)))),
+            Err(_) => (0..table.len).find(|place| is_it(*place)),
+        }
     };
     let place_named = |name: &[u8]| {
         // SAFETY: as above.
         let state = unsafe { fetch_state::of(ext) };
         let mut tables = state.instances.lock();
-        let mut none = TablePlaces::default();
-        let places = &mut places_of(&mut tables, indom, &mut none).by_name;
         let is_it = |place| name_at(place).is_some_and(|other| instances::matches(name, other).is_some());
-        places.find(table, instances::key(name), is_it, |place, add| {
+        let Ok(places) = tables.get_or_insert_with(indom.0, TablePlaces::default) else {
+            return (0..table.len).find(|place| is_it(*place));
+        };
+        places.by_name.find(table, instances::key(name), is_it, |place, add| {
             if let Some(name) = name_at(place) {
                 instances::keys(name, add);
             }
@@ -193,14 +193,6 @@ unsafe fn from_table<L: List>(
             one_id(make, inst_at(place))
         }
     }
-}
-
-/// What is known of the places in a table; `none`, which is forgotten afterwards, without memory.
-fn places_of<'t>(tables: &'t mut Tables, indom: InDom, none: &'t mut TablePlaces) -> &'t mut TablePlaces {
-    if !tables.contains_key(&indom) && tables.try_reserve(1).is_err() {
-        return none;
-    }
-    tables.entry(indom).or_default()
 }
 
 /// Debug output for an instance found by its name (INST-67).

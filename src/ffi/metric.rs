@@ -87,11 +87,13 @@ unsafe fn in_hash(hash: &Hashed, wanted: MetricId) -> *mut pmdaMetric {
 ///
 /// # Safety
 /// The table is valid.
-unsafe fn in_table(places: &mut Places<u32>, view: View, wanted: MetricId) -> *mut pmdaMetric {
+unsafe fn in_table(places: &mut Places, view: View, wanted: MetricId) -> *mut pmdaMetric {
     // SAFETY: every place asked for is in the table.
     let pmid_at = |place| unsafe { view.pmid_at(place) };
     let is_it = |place| pmid_at(place) == wanted;
-    let place = places.find(view.table(), wanted.0, is_it, |place, add| add(pmid_at(place).0));
+    let place = places.find(view.table(), wanted.0.into(), is_it, |place, add| {
+        add(pmid_at(place).0.into());
+    });
     // SAFETY: the place is in the table.
     unsafe { view.entry(place) }
 }
@@ -243,7 +245,7 @@ pub(super) unsafe fn find_indom(state: &FetchState, ext: *const pmdaExt, indom: 
         (0..table.len).find(|place| is_it(*place))?
     } else {
         let mut places = state.indoms.lock();
-        places.find(table, indom.0, is_it, |place, add| add(indom_at(place)))?
+        places.find(table, indom.0.into(), is_it, |place, add| add(indom_at(place).into()))?
     };
     // SAFETY: as above.
     Some(unsafe { first.add(place) })

@@ -2,13 +2,11 @@
 
 use std::ffi::c_int;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-
 use super::arg;
 use super::fetch_state::FetchState;
 use super::types::{pmInDomProfile, pmProfile, pmdaExt};
 use crate::ident::InDom;
+use crate::index::Map;
 use crate::metrics::{Places, Table};
 use crate::profile::{Compiled, Element};
 
@@ -18,8 +16,8 @@ const INCLUDE: c_int = 0;
 /// Compiled profile elements, by instance domain.
 #[derive(Default)]
 pub(crate) struct Selections {
-    elements: Places<u32>,
-    compiled: HashMap<InDom, (Source, Compiled<'static>), FixedState>,
+    elements: Places,
+    compiled: Map<(Source, Compiled<'static>)>,
 }
 
 /// Where an element's list is: while that is the same, an iteration goes on with what was compiled (INST-53). The
@@ -86,8 +84,8 @@ unsafe fn of_profile(state: &FetchState, profile: *const pmProfile, indom: InDom
         (0..table.len).find(|place| is_it(*place))
     } else {
         let mut selections = state.selections.lock();
-        let add_key = |place: usize, add: &mut dyn FnMut(u32)| add(elements[place].indom);
-        selections.elements.find(table, indom.0, is_it, add_key)
+        let add_key = |place: usize, add: &mut dyn FnMut(u64)| add(elements[place].indom.into());
+        selections.elements.find(table, indom.0.into(), is_it, add_key)
     };
     match place.map(|place| elements[place]) {
         None if default == INCLUDE => Selection::All,
@@ -118,9 +116,9 @@ pub(super) unsafe fn refresh(state: &FetchState, ext: *const pmdaExt, indom: InD
     // SAFETY: the element was read just now, so its list is valid.
     let list = unsafe { view(&element) };
     let mut selections = state.selections.lock();
-    let known = selections.compiled.get(&indom);
+    let known = selections.compiled.get(indom.0);
     if known.is_some_and(|(_, compiled)| !compiled.is_made_from(list)) {
-        selections.compiled.remove(&indom);
+        selections.compiled.remove(indom.0);
     }
 }
 
@@ -144,16 +142,16 @@ pub(super) unsafe fn listed<R>(
     };
     let mut selections = state.selections.lock();
     let compiled = &mut selections.compiled;
-    if compiled.get(&indom).is_none_or(|(from, _)| *from != source) {
+    if compiled.get(indom.0).is_none_or(|(from, _)| *from != source) {
         // SAFETY: the element's list is valid by the contract above.
-        let fresh = Compiled::new(unsafe { view(element) });
-        if let (Some(fresh), Ok(())) = (fresh, compiled.try_reserve(1)) {
-            compiled.insert(indom, (source, fresh));
-        } else {
-            compiled.remove(&indom);
+        let fresh = Compiled::new(unsafe { view(element) }).map(|fresh| (source, fresh));
+        compiled.remove(indom.0);
+        if let Some(fresh) = fresh {
+            // Without memory the list is looked through each time.
+            let _ = compiled.get_or_insert_with(indom.0, || fresh);
         }
     }
-    match compiled.get(&indom) {
+    match compiled.get(indom.0) {
         Some((_, known)) => use_it(known),
         // SAFETY: as above.
         None => use_it(&Compiled::unprepared(unsafe { view(element) })),

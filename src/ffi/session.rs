@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::lock::{Mutex, const_mutex, room};
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use super::channel::{Channel, Stream};
 use super::private;
 use super::received::OwnedProfile;
 use super::types::pmdaExt;
+use crate::index::Map;
 use crate::wire::encode::{Draft, Reply};
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
@@ -42,12 +41,10 @@ pub(super) unsafe fn of(ext: *const pmdaExt) -> &'static Session {
 /// The session of a `pmdaExt` that this library has not made.
 #[cold]
 fn foreign(address: usize) -> &'static Session {
-    static FOREIGN: Mutex<HashMap<usize, &'static Session, FixedState>, { room::FOREIGN_SESSIONS }> =
-        const_mutex(HashMap::with_hasher(FixedState::with_seed(0)));
-    FOREIGN
-        .lock()
-        .entry(address)
-        .or_insert_with(|| Box::leak(Box::default()))
+    static FOREIGN: Mutex<Map<&'static Session>, { room::FOREIGN_SESSIONS }> = const_mutex(Map::new());
+    let mut known = FOREIGN.lock();
+    let session = known.get_or_insert_with(address as u64, || Box::leak(Box::default()));
+    session.expect("memory")
 }
 
 impl Session {

@@ -11,10 +11,9 @@ mod slots;
 
 use std::fmt::Display;
 
-use hashbrown::HashMap;
-
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
+use crate::index::Map;
 use crate::log::{Bytes, Growing, Journal, Level};
 
 pub use slots::Slots;
@@ -60,7 +59,7 @@ pub struct Database {
     index: Box<[u8]>,
     /// The page file and one NUL byte more, which ends a last text without one (HELP-32).
     pages: Box<[u8]>,
-    hits: HashMap<u32, Hit, foldhash::fast::FixedState>,
+    hits: Map<Hit>,
 }
 
 impl Database {
@@ -79,8 +78,8 @@ impl Database {
         if index.len() != size_of_index(count)? {
             return Err(Error::INVAL);
         }
-        let mut hits: HashMap<u32, Hit, _> = HashMap::default();
-        hits.try_reserve(count).map_err(|_| Error::NOMEM)?;
+        let mut hits = Map::new();
+        hits.reserve(count)?;
         let mut bad = None;
         for (number, entry) in (1..).zip(index[RECORD..].chunks_exact(RECORD)) {
             let [key, one_line, long] = words(entry);
@@ -92,10 +91,11 @@ impl Database {
             if bad.is_none() && (texts.one_line == NO_TEXT || texts.long == NO_TEXT) {
                 bad = Some((number, key));
             }
-            hits.entry(key).and_modify(|hit| hit.last = texts).or_insert(Hit {
+            let hit = || Hit {
                 first: texts,
                 last: texts,
-            });
+            };
+            hits.get_or_insert_with(key, hit)?.last = texts;
         }
         if let Some(text) = bad.and_then(|(number, key)| bad_entry(name, number, key)) {
             journal.notify(Level::Warning, Bytes(&text));
@@ -107,13 +107,13 @@ impl Database {
     /// ends at the first NUL byte, which is always there. `None` when there is no such entry or text.
     #[must_use]
     pub fn metric(&self, metric: MetricId, kind: Kind) -> Option<&[u8]> {
-        self.text(self.hits.get(&metric.0)?.first, kind)
+        self.text(self.hits.get(metric.0)?.first, kind)
     }
 
     /// The text of an instance domain, from the entry nearest to the end (HELP-26); otherwise as [`Self::metric`].
     #[must_use]
     pub fn indom(&self, indom: InDom, kind: Kind) -> Option<&[u8]> {
-        self.text(self.hits.get(&(indom.0 | INDOM_FLAG))?.last, kind)
+        self.text(self.hits.get(indom.0 | INDOM_FLAG)?.last, kind)
     }
 
     fn text(&self, texts: Texts, kind: Kind) -> Option<&[u8]> {

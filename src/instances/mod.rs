@@ -2,11 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::fast::FixedState;
-
 use crate::error::{Error, Result};
+use crate::index::Seed;
 
 /// "No instance", `PM_IN_NULL`.
 pub const IN_NULL: i32 = -1;
@@ -72,9 +69,7 @@ pub fn keys(name: &[u8], mut add: impl FnMut(u64)) {
 /// The hash of a name asked for.
 #[must_use]
 pub fn key(asked: &[u8]) -> u64 {
-    let mut hasher = FixedState::default().build_hasher();
-    hasher.write(asked);
-    hasher.finish()
+    Seed::process().bytes(asked).into()
 }
 
 #[cfg(test)]

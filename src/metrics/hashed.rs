@@ -2,18 +2,18 @@
 
 #![forbid(unsafe_code)]
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
+use crate::index::{Index, Seed};
 
 /// Maps metric identifiers to places in the table that was given to `pmdaRehash`.
 ///
 /// It answers for the table as it was then, wherever the agent's fields point now (INIT-46).
 #[derive(Default, Debug)]
 pub struct Hashed {
-    places: HashMap<MetricId, u32, FixedState>,
+    /// All of them, in the order of the table.
+    pmids: Vec<MetricId>,
+    places: Index,
     address: usize,
 }
 
@@ -23,20 +23,27 @@ impl Hashed {
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
     pub fn build(address: usize, pmids: impl ExactSizeIterator<Item = MetricId>) -> Result<Hashed> {
-        let mut places = HashMap::with_hasher(FixedState::default());
-        places.try_reserve(pmids.len()).map_err(|_| Error::NOMEM)?;
-        for (place, pmid) in pmids.enumerate() {
-            places
-                .entry(pmid)
-                .or_insert(u32::try_from(place).map_err(|_| Error::NOMEM)?);
+        let len = pmids.len();
+        let mut hashed = Hashed {
+            address,
+            ..Hashed::default()
+        };
+        hashed.pmids.try_reserve_exact(len).map_err(|_| Error::NOMEM)?;
+        hashed.pmids.extend(pmids.take(len));
+        let end = u32::try_from(len).map_err(|_| Error::NOMEM)?;
+        hashed.places.reserve(len, end, |_| 0)?;
+        for (place, pmid) in (0..).zip(&hashed.pmids) {
+            // Of duplicates the first is met first.
+            hashed.places.insert(hash(*pmid), place);
         }
-        Ok(Hashed { places, address })
+        Ok(hashed)
     }
 
     /// The place of a metric.
     #[must_use]
     pub fn find(&self, wanted: MetricId) -> Option<usize> {
-        self.places.get(&wanted).map(|place| *place as usize)
+        let same = |place: u32| self.pmids[place as usize] == wanted;
+        self.places.find(hash(wanted), same).map(|place| place as usize)
     }
 
     /// The address of the table that the places are in.
@@ -50,6 +57,10 @@ impl Hashed {
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
+}
+
+fn hash(pmid: MetricId) -> u32 {
+    Seed::process().number(u64::from(pmid.0))
 }
 
 #[cfg(test)]

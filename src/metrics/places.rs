@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use crate::index::{Index, Seed};
 
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
 const SHORT: usize = 8;
@@ -37,23 +36,24 @@ impl Table {
 /// *second* entry with a key that is in the table already, in front of the first one and without moving or resizing the
 /// table, the one that was found before goes on being found.
 ///
-/// `K` is what is compared; it may be a hash when the caller compares the rest at the place (see [`Places::find`]).
+/// A key is a number; it may be a hash, as the entry at the place is compared anyway (see [`Places::find`]).
 #[derive(Default, Debug)]
-pub struct Places<K> {
+pub struct Places {
     table: Table,
     effort: usize,
-    places: HashMap<K, u32, FixedState>,
+    /// By the hash of a key. The keys themselves are in the table alone.
+    places: Index,
 }
 
-impl<K: Copy + Eq + std::hash::Hash> Places<K> {
+impl Places {
     /// The first place of `table` that `is_it` accepts. `keys_at` calls its second argument with each key under which
     /// the entry at a place is to be found; `key` must be one of them wherever `is_it` is true.
     pub fn find(
         &mut self,
         table: Table,
-        key: K,
+        key: u64,
         is_it: impl Fn(usize) -> bool,
-        keys_at: impl Fn(usize, &mut dyn FnMut(K)),
+        keys_at: impl Fn(usize, &mut dyn FnMut(u64)),
     ) -> Option<usize> {
         if table.is_short() {
             return (0..table.len).find(|place| is_it(*place));
@@ -62,45 +62,61 @@ impl<K: Copy + Eq + std::hash::Hash> Places<K> {
             self.places.clear();
             (self.table, self.effort) = (table, 0);
         }
-        if let Some(place) = self.places.get(&key).map(|place| *place as usize) {
-            if place < table.len && is_it(place) {
-                return Some(place);
-            }
+        let hash = Seed::process().number(key);
+        let known = self.places.find(hash, |place| is_it(place as usize));
+        if let Some(place) = known {
+            return Some(place as usize);
         }
         let found = (0..table.len).find(|place| is_it(*place))?;
-        self.learn(key, found, keys_at);
+        self.learn(hash, found, keys_at);
         Some(found)
     }
 
-    /// Notes where `key` was found by a search; only searches that find something count as effort, since no index can
-    /// save the others.
-    fn learn(&mut self, key: K, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(K))) {
+    /// Notes where a key with this hash was found by a search; only searches that find something count as effort, since no
+    /// index can save the others.
+    fn learn(&mut self, hash: u32, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
         self.effort = self.effort.saturating_add(found + 1);
         if self.effort < self.table.len.saturating_mul(WORTH_IT) {
-            self.note(key, found);
+            self.note(hash, found);
             return;
         }
         self.effort = 0;
-        self.places.clear();
-        if self.places.try_reserve(self.table.len).is_err() {
-            return;
-        }
-        for place in 0..self.table.len {
-            keys_at(place, &mut |key| {
-                if let Ok(place) = u32::try_from(place) {
-                    self.places.entry(key).or_insert(place);
-                }
-            });
+        // With some room for what moves afterwards. An entry may have more keys than one.
+        let mut room = self.table.len + self.table.len / 4;
+        while self.make_room(room) && !self.fill(&keys_at) {
+            room = room.saturating_mul(2);
         }
     }
 
-    /// Notes one place, or forgets all when keys that are long gone have piled up.
-    fn note(&mut self, key: K, found: usize) {
-        if self.places.len() > 2 * self.table.len {
-            self.places.clear();
+    /// Indexes the whole table; whether there was room for it.
+    fn fill(&mut self, keys_at: &impl Fn(usize, &mut dyn FnMut(u64))) -> bool {
+        let (seed, mut fits) = (Seed::process(), true);
+        for place in 0..self.table.len {
+            keys_at(place, &mut |key| {
+                fits &= self.places.has_room();
+                if let (Ok(place), true) = (u32::try_from(place), fits) {
+                    self.places.insert(seed.number(key), place);
+                }
+            });
         }
-        if let (Ok(place), Ok(())) = (u32::try_from(found), self.places.try_reserve(1)) {
-            self.places.insert(key, place);
+        fits
+    }
+
+    /// Forgets all, and makes room for this many places, if there is memory.
+    fn make_room(&mut self, places: usize) -> bool {
+        self.places.clear();
+        let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
+        self.places.reserve(places, end, |_| 0).is_ok()
+    }
+
+    /// Notes one place. When there is no room all are forgotten: places cannot be hashed again, as the entries may be
+    /// others by now. Before the table is indexed as a whole there is room for so many places as its length is worth.
+    fn note(&mut self, hash: u32, found: usize) {
+        if !self.places.has_room() && !self.make_room((2 * self.table.len).isqrt() + 8) {
+            return;
+        }
+        if let Ok(place) = u32::try_from(found) {
+            self.places.insert(hash, place);
         }
     }
 }
@@ -111,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn find(places: &mut Places<u32>, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
+    fn find(places: &mut Places, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
         let seen = Table {
             address,
             len: table.len(),
@@ -120,7 +136,7 @@ mod tests {
             looks.set(looks.get() + 1);
             table[place] == key
         };
-        places.find(seen, key, is_it, |place, add| add(table[place]))
+        places.find(seen, u64::from(key), is_it, |place, add| add(u64::from(table[place])))
     }
 
     /// FETCH-20: whatever the agent does to its table, what is found is there, and what is there is found; once the

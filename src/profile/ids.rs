@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use foldhash::fast::FixedState;
-use hashbrown::HashSet;
+use crate::index::{self, Seed};
 
 /// Lists up to this length are compared one by one.
 const SHORT: usize = 4;
@@ -26,7 +25,8 @@ pub struct Ids<'l> {
 enum Index<'l> {
     Short,
     Bits(Vec<u64>),
-    Hash(HashSet<i32, FixedState>),
+    /// Places in the sorted list.
+    Hash(index::Index),
     List(&'l [i32]),
 }
 
@@ -72,7 +72,9 @@ impl<'l> Ids<'l> {
             Index::Bits(words) => words
                 .get((offset / 64) as usize)
                 .is_some_and(|word| word >> (offset % 64) & 1 != 0),
-            Index::Hash(set) => set.contains(&id),
+            Index::Hash(places) => places
+                .find(hash(id), |place| self.sorted[place as usize] == id)
+                .is_some(),
             Index::List(list) => list.contains(&id),
         }
     }
@@ -130,10 +132,18 @@ impl Index<'static> {
         if u64::from(span) < (sorted.len() as u64 * BITS_PER_ID).max(FEW_BITS) {
             return Index::bits(sorted, first, span);
         }
-        let mut set = HashSet::default();
-        set.try_reserve(sorted.len()).ok()?;
-        set.extend(sorted);
-        Some(Index::Hash(set))
+        Index::hashed(sorted)
+    }
+
+    fn hashed(sorted: &[i32]) -> Option<Index<'static>> {
+        let mut places = index::Index::new();
+        places
+            .reserve(sorted.len(), u32::try_from(sorted.len()).ok()?, |_| 0)
+            .ok()?;
+        for (place, id) in (0..).zip(sorted) {
+            places.insert(hash(*id), place);
+        }
+        Some(Index::Hash(places))
     }
 
     fn bits(sorted: &[i32], first: i32, span: u32) -> Option<Index<'static>> {
@@ -147,6 +157,11 @@ impl Index<'static> {
         }
         Some(Index::Bits(words))
     }
+}
+
+/// Clients choose the instances.
+fn hash(id: i32) -> u32 {
+    Seed::process().number(u64::from(id as u32))
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-
 use crate::error::{Error, Result};
+use crate::index::Map;
 
 /// The cursor of a client that has not fetched.
 pub(super) const IDLE: u64 = u64::MAX;
@@ -92,7 +90,7 @@ impl<F> Client<F> {
 /// All clients, by context.
 #[derive(Debug)]
 pub(super) struct Clients<F> {
-    by_context: HashMap<i32, usize, FixedState>,
+    by_context: Map<usize>,
     slots: Vec<Option<Client<F>>>,
     free: BinaryHeap<Reverse<usize>>,
     born: u64,
@@ -101,7 +99,7 @@ pub(super) struct Clients<F> {
 impl<F> Clients<F> {
     pub(super) const fn new() -> Clients<F> {
         Clients {
-            by_context: HashMap::with_hasher(FixedState::with_seed(0)),
+            by_context: Map::new(),
             slots: Vec::new(),
             free: BinaryHeap::new(),
             born: 0,
@@ -117,10 +115,10 @@ impl<F> Clients<F> {
     /// # Errors
     /// `-ENOMEM`.
     pub(super) fn register(&mut self, context: i32) -> Result<usize> {
-        if let Some(slot) = self.by_context.get(&context) {
+        if let Some(slot) = self.by_context.get(context as u32) {
             return Ok(*slot);
         }
-        self.by_context.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.by_context.reserve(1)?;
         if self.free.is_empty() {
             self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
             // So that every client can give its slot back.
@@ -135,13 +133,13 @@ impl<F> Clients<F> {
             born: self.born,
             pairs: Vec::new(),
         });
-        self.by_context.insert(context, slot);
+        self.by_context.get_or_insert_with(context as u32, || slot)?;
         Ok(slot)
     }
 
     /// The slot of a registered client.
     pub(super) fn slot(&self, context: i32) -> Option<usize> {
-        self.by_context.get(&context).copied()
+        self.by_context.get(context as u32).copied()
     }
 
     /// The client in a slot.
@@ -158,7 +156,7 @@ impl<F> Clients<F> {
 
     /// Takes a client out; its slot is free from then on.
     pub(super) fn remove(&mut self, context: i32) -> Option<Client<F>> {
-        let slot = self.by_context.remove(&context)?;
+        let slot = self.by_context.remove(context as u32)?;
         self.free.push(Reverse(slot));
         self.slots[slot].take()
     }

@@ -2,10 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-
 use crate::ident::{InDom, MetricId};
+use crate::index::{Index, Seed};
 
 /// The interface versions that exist: 2 to 7.
 #[must_use]
@@ -48,7 +46,7 @@ pub struct Serials<F> {
     ascending: bool,
     /// Where the last metric's domain was.
     last: usize,
-    index: Option<HashMap<u32, usize, FixedState>>,
+    index: Option<Index>,
 }
 
 impl<F: Fn(usize) -> u32> Serials<F> {
@@ -58,10 +56,11 @@ impl<F: Fn(usize) -> u32> Serials<F> {
     pub fn new(len: usize, ascending: bool, serial_at: F) -> Serials<F> {
         let mut index = None;
         if !ascending {
-            let mut places = HashMap::with_hasher(FixedState::with_seed(0));
-            if places.try_reserve(len).is_ok() {
-                for place in 0..len {
-                    places.entry(serial_at(place)).or_insert(place);
+            let mut places = Index::new();
+            let end = u32::try_from(len).ok();
+            if let Some(end) = end.filter(|end| places.reserve(len, *end, |_| 0).is_ok()) {
+                for place in 0..end {
+                    places.insert(hash(serial_at(place as usize)), place);
                 }
                 index = Some(places);
             }
@@ -79,7 +78,8 @@ impl<F: Fn(usize) -> u32> Serials<F> {
     pub fn place(&mut self, indom: InDom) -> Option<usize> {
         let serial = indom.serial();
         if let Some(index) = &self.index {
-            return index.get(&serial).copied();
+            let same = |place: u32| (self.serial_at)(place as usize) == serial;
+            return index.find(hash(serial), same).map(|place| place as usize);
         }
         let is_it = |place: &usize| *place < self.len && (self.serial_at)(*place) == serial;
         if !self.ascending {
@@ -105,6 +105,10 @@ impl<F: Fn(usize) -> u32> Serials<F> {
         }
         (from < self.len && (self.serial_at)(from) == serial).then_some(from)
     }
+}
+
+fn hash(serial: u32) -> u32 {
+    Seed::process().number(u64::from(serial))
 }
 
 /// How metrics are looked up (INIT-44).

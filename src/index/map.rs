@@ -1,0 +1,127 @@
+//! A map from numbers.
+
+#![forbid(unsafe_code)]
+
+use super::{Index, Seed};
+use crate::error::{Error, Result};
+
+/// A map from numbers (identifiers, contexts, addresses) to values, which lie one behind the other. It is for what comes
+/// and goes rarely, and is asked often.
+#[derive(Debug)]
+pub struct Map<V> {
+    entries: Vec<(u64, V)>,
+    index: Index,
+}
+
+impl<V> Default for Map<V> {
+    fn default() -> Map<V> {
+        Map::new()
+    }
+}
+
+impl<V> Map<V> {
+    /// An empty map; it owns no memory yet.
+    #[must_use]
+    pub const fn new() -> Map<V> {
+        Map {
+            entries: Vec::new(),
+            index: Index::new(),
+        }
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    #[inline]
+    fn place(&self, key: u64) -> Option<usize> {
+        let same = |slot: u32| self.entries[slot as usize].0 == key;
+        self.index
+            .find(Seed::process().number(key), same)
+            .map(|slot| slot as usize)
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get(&self, key: impl Into<u64>) -> Option<&V> {
+        self.place(key.into()).map(|place| &self.entries[place].1)
+    }
+
+    /// The value of a key, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, key: impl Into<u64>) -> Option<&mut V> {
+        self.place(key.into()).map(|place| &mut self.entries[place].1)
+    }
+
+    /// Makes room for more entries.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the map is as it was.
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        self.entries.try_reserve(more).map_err(|_| Error::NOMEM)?;
+        let end = u32::try_from(self.entries.len().saturating_add(more)).map_err(|_| Error::NOMEM)?;
+        let (seed, entries) = (Seed::process(), &self.entries);
+        self.index
+            .reserve(more, end, |slot| seed.number(entries[slot as usize].0))
+    }
+
+    /// The value of a key, which `make` gives when there is none.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; `make` was not asked.
+    #[inline]
+    pub fn get_or_insert_with(&mut self, key: impl Into<u64>, make: impl FnOnce() -> V) -> Result<&mut V> {
+        let key = key.into();
+        let place = match self.place(key) {
+            Some(place) => place,
+            None => {
+                self.reserve(1)?;
+                self.push(key, make())
+            }
+        };
+        Ok(&mut self.entries[place].1)
+    }
+
+    /// Lists a new entry, for which there is room.
+    fn push(&mut self, key: u64, value: V) -> usize {
+        let place = self.entries.len();
+        let slot = u32::try_from(place).expect("there is room");
+        self.index.insert(Seed::process().number(key), slot);
+        self.entries.push((key, value));
+        place
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&mut self, key: impl Into<u64>) -> Option<V> {
+        let key = key.into();
+        let place = self.place(key)?;
+        let seed = Seed::process();
+        let slot = |place: usize| u32::try_from(place).expect("it was put in as such");
+        self.index.remove(seed.number(key), slot(place));
+        let last = self.entries.len() - 1;
+        if place != last {
+            let moved = seed.number(self.entries[last].0);
+            self.index.replace(moved, slot(last), slot(place));
+        }
+        let (_, value) = self.entries.swap_remove(place);
+        if self.entries.capacity() / 8 > self.entries.len().max(8) {
+            self.entries.shrink_to(self.entries.len() * 2);
+            let entries = &self.entries;
+            self.index.shrink(|slot| seed.number(entries[slot as usize].0));
+        }
+        Some(value)
+    }
+
+    /// Forgets all, memory included.
+    pub fn clear(&mut self) {
+        *self = Map::new();
+    }
+}

@@ -1,0 +1,306 @@
+//! Hash tables of our own, for what the library keeps until the process ends.
+//!
+//! [`Index`] holds numbers of entries that its owner has elsewhere, [`Map`] keys and values; [`Seed`] hashes what comes from
+//! outside. Each block of memory here is reached by a pointer to its start, so that valgrind finds all of it: tables that
+//! keep a pointer into the middle of their block, as those of `std` and hashbrown do, are "possibly lost" at exit.
+
+#![forbid(unsafe_code)]
+
+mod map;
+mod seed;
+#[cfg(test)]
+mod tests;
+
+pub use map::Map;
+pub use seed::{Seed, last};
+
+use crate::error::{Error, Result};
+
+/// A cell that never held anything: searches end here.
+const EMPTY: u32 = u32::MAX;
+/// A cell that holds nothing any more: searches go on.
+const GONE: u32 = u32::MAX - 1;
+
+/// The smallest table has so many cells.
+const FEWEST: usize = 8;
+/// From this number of cells on, tables grow by half; smaller ones double.
+const LARGE: usize = 1 << 14;
+
+/// A set of numbers ("slots") that are found by the hash of what is in them.
+///
+/// Open addressing in cells of 32 bits: the lower bits of a cell are the slot, the others as many bits of the hash as there is
+/// room for. So a search touches one place of the table, and hardly ever an entry that it is not for. Where the search for a
+/// hash begins is its proportion of the table, which may thus have any length.
+#[derive(Debug, Default)]
+pub struct Index {
+    cells: Vec<u32>,
+    /// Number of slots that are in the table.
+    len: usize,
+    /// Cells that are not [`EMPTY`].
+    used: usize,
+    /// How many bits of a cell are the slot.
+    bits: u32,
+}
+
+impl Index {
+    /// An empty index; it owns no memory yet.
+    #[must_use]
+    pub const fn new() -> Index {
+        Index {
+            cells: Vec::new(),
+            len: 0,
+            used: 0,
+            bits: 0,
+        }
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Number of cells: what memory there is, and what a pass over all takes.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// How many cells may be in use: three quarters, so that a search for what is not there looks at eight cells, mostly of
+    /// one cache line.
+    fn limit(cells: usize) -> usize {
+        cells - cells / 4
+    }
+
+    #[inline]
+    fn start(&self, hash: u32) -> usize {
+        ((u64::from(hash) * self.cells.len() as u64) >> 32) as usize
+    }
+
+    /// The part of a hash that is in the cell.
+    #[inline]
+    fn tag(&self, hash: u32) -> u32 {
+        (u64::from(hash) << self.bits) as u32
+    }
+
+    /// The bits of a cell that are the slot.
+    #[inline]
+    fn mask(&self) -> u32 {
+        ((1u64 << self.bits) - 1) as u32
+    }
+
+    /// The first slot with this hash that `same` accepts, in the order of insertion as long as none was removed.
+    #[inline]
+    pub fn find(&self, hash: u32, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.search(hash, |_, slot| same(slot)).map(|(_, slot)| slot)
+    }
+
+    /// Cell and slot of the first that `wanted` accepts.
+    #[inline]
+    fn search(&self, hash: u32, mut wanted: impl FnMut(usize, u32) -> bool) -> Option<(usize, u32)> {
+        let (tag, mask) = (self.tag(hash), self.mask());
+        let mut at = self.start(hash);
+        loop {
+            let cell = *self.cells.get(at)?;
+            if cell == EMPTY {
+                return None;
+            }
+            if (cell ^ tag) & !mask == 0 && cell != GONE && wanted(at, cell & mask) {
+                return Some((at, cell & mask));
+            }
+            at += 1;
+            if at == self.cells.len() {
+                at = 0;
+            }
+        }
+    }
+
+    /// All slots with this hash, and perhaps some with another.
+    pub fn for_each(&self, hash: u32, mut work: impl FnMut(u32)) {
+        self.search(hash, |_, slot| {
+            work(slot);
+            false
+        });
+    }
+
+    /// Makes room for `more` slots below `end`. `hash_of` tells the hash of a slot that is in the table.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the table is as it was.
+    #[inline]
+    pub fn reserve(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
+        if self.used.saturating_add(more) <= Index::limit(self.cells.len()) && self.fits(end) {
+            return Ok(());
+        }
+        self.grow(more, end, hash_of)
+    }
+
+    /// As [`Index::reserve`], for one slot and those that are expected to follow it, if there is memory for them.
+    ///
+    /// # Errors
+    /// `-ENOMEM` when there is none for one; the table is as it was.
+    #[inline]
+    pub fn reserve_expecting(&mut self, expected: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
+        let all = self.reserve(expected.saturating_add(1), end, &hash_of);
+        if all.is_err() && expected > 0 {
+            return self.reserve(1, end, hash_of);
+        }
+        all
+    }
+
+    /// Whether one more slot of the size that was asked for last has room.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.used < Index::limit(self.cells.len())
+    }
+
+    /// Whether slots below `end` fit into a cell, and leave two numbers for cells without one.
+    fn fits(&self, end: u32) -> bool {
+        u64::from(end) + 1 < 1u64 << self.bits
+    }
+
+    /// A new table: larger, smaller when little is left in this one, or the same without cells that hold nothing any more.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
+        let wanted = self.len.checked_add(more).ok_or(Error::NOMEM)?;
+        let mut cells = if self.cells.len() / 8 > wanted {
+            FEWEST
+        } else {
+            self.cells.len()
+        };
+        // With some room beside: a table is not made anew for each slot that comes when another goes.
+        while Index::limit(cells).saturating_sub(Index::limit(cells) / 8) < wanted {
+            cells = Index::next(cells).ok_or(Error::NOMEM)?;
+        }
+        self.rebuild(cells, end, hash_of)
+    }
+
+    /// The next greater length.
+    fn next(cells: usize) -> Option<usize> {
+        let more = if cells < LARGE { cells } else { cells / 2 };
+        cells.checked_add(more.max(FEWEST))
+    }
+
+    /// Gives memory back when little is left in the table. It stays as it is when there is none for a smaller one.
+    pub fn shrink(&mut self, hash_of: impl Fn(u32) -> u32) {
+        if self.len == 0 {
+            self.clear();
+        } else if self.cells.len() > 8 * FEWEST && self.cells.len() / 8 > self.len {
+            let end = self.slots().max().unwrap_or(0) + 1;
+            let _ = self.grow(1, end, hash_of);
+        }
+    }
+
+    /// All slots, in no order that means anything.
+    pub fn slots(&self) -> impl Iterator<Item = u32> {
+        let mask = self.mask();
+        self.cells
+            .iter()
+            .filter(|cell| **cell < GONE)
+            .map(move |cell| cell & mask)
+    }
+
+    fn rebuild(&mut self, length: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(length).map_err(|_| Error::NOMEM)?;
+        cells.resize(length, EMPTY);
+        // Twice as many slots as there are now fit before the cells have to be made anew for that.
+        let bits = (u64::from(end) + 2).next_power_of_two().trailing_zeros() + 1;
+        let mut table = Index {
+            cells,
+            len: 0,
+            used: 0,
+            bits: bits.max(self.bits).min(32),
+        };
+        if !table.fits(end) {
+            return Err(Error::NOMEM);
+        }
+        for slot in self.slots() {
+            table.insert(hash_of(slot), slot);
+        }
+        *self = table;
+        Ok(())
+    }
+
+    /// Puts a slot in, for which there is room; see [`Index::reserve`].
+    #[inline]
+    pub fn insert(&mut self, hash: u32, slot: u32) {
+        debug_assert!(self.fits(slot) && self.used < self.cells.len());
+        let tagged = self.tag(hash) | slot;
+        let mut at = self.start(hash);
+        loop {
+            let cell = &mut self.cells[at];
+            if *cell == EMPTY {
+                *cell = tagged;
+                self.used += 1;
+                self.len += 1;
+                return;
+            }
+            at += 1;
+            if at == self.cells.len() {
+                at = 0;
+            }
+        }
+    }
+
+    /// Puts `new` in the place of a slot with the same hash.
+    pub fn replace(&mut self, hash: u32, old: u32, new: u32) {
+        debug_assert!(self.fits(new));
+        if let Some((at, _)) = self.search(hash, |_, slot| slot == old) {
+            self.cells[at] = self.tag(hash) | new;
+        }
+    }
+
+    /// Takes a slot out; whether it was there.
+    pub fn remove(&mut self, hash: u32, slot: u32) -> bool {
+        let Some((at, _)) = self.search(hash, |_, found| found == slot) else {
+            return false;
+        };
+        self.vacate(at);
+        true
+    }
+
+    /// Empties a cell. Behind it nothing may follow that a search would no longer reach; if nothing does, the cells before it
+    /// that hold nothing any more are free as well.
+    fn vacate(&mut self, at: usize) {
+        self.len -= 1;
+        let after = if at + 1 == self.cells.len() { 0 } else { at + 1 };
+        if self.cells[after] != EMPTY {
+            self.cells[at] = GONE;
+            return;
+        }
+        let mut at = at;
+        loop {
+            self.cells[at] = EMPTY;
+            self.used -= 1;
+            at = at.checked_sub(1).unwrap_or(self.cells.len() - 1);
+            if self.cells[at] != GONE {
+                return;
+            }
+        }
+    }
+
+    /// Takes all slots out that `out` accepts.
+    pub fn extract(&mut self, mut out: impl FnMut(u32) -> bool) {
+        let mask = self.mask();
+        // Backwards, so that a run of cells that are emptied leaves nothing behind.
+        for at in (0..self.cells.len()).rev() {
+            let cell = self.cells[at];
+            if cell < GONE && out(cell & mask) {
+                self.vacate(at);
+            }
+        }
+    }
+
+    /// Forgets all, memory included.
+    pub fn clear(&mut self) {
+        *self = Index::new();
+    }
+}

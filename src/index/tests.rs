@@ -1,0 +1,183 @@
+//! The tables against those of `std`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A hash that is good in all of its bits.
+fn good(slot: u32) -> u32 {
+    Seed::new(1, 2).number(u64::from(slot))
+}
+
+fn find(index: &Index, hash: fn(u32) -> u32, slot: u32) -> Option<u32> {
+    index.find(hash(slot), |found| found == slot)
+}
+
+/// What is used and what is there, counted.
+fn check(index: &Index) {
+    assert_eq!(index.slots().count(), index.len());
+    assert_eq!(index.cells.iter().filter(|cell| **cell != EMPTY).count(), index.used);
+    assert!(index.used <= Index::limit(index.cells.len()));
+}
+
+/// Many slots, in and out again: all are found, none other, and the table follows what is there.
+#[test]
+fn grows_and_shrinks() {
+    let mut index = Index::new();
+    assert!(find(&index, good, 0).is_none() && index.cells() == 0);
+    let mut largest = 0;
+    for slot in 0..100_000 {
+        index.reserve(1, slot + 1, good).expect("memory");
+        index.insert(good(slot), slot);
+        largest = largest.max(index.cells());
+    }
+    check(&index);
+    assert!(largest < 100_000 * 9 / 4, "{largest}");
+    assert!((0..100_000).all(|slot| find(&index, good, slot) == Some(slot)));
+    assert!((100_000..130_000).all(|slot| find(&index, good, slot).is_none()));
+    for slot in 10..100_000 {
+        assert!(index.remove(good(slot), slot) && !index.remove(good(slot), slot));
+    }
+    check(&index);
+    index.shrink(good);
+    check(&index);
+    assert!((0..10).all(|slot| find(&index, good, slot) == Some(slot)) && index.len() == 10);
+    assert!(index.cells() <= 64, "{}", index.cells());
+    (0..10).for_each(|slot| assert!(index.remove(good(slot), slot)));
+    index.shrink(good);
+    assert_eq!(index.cells(), 0);
+}
+
+/// One comes, one goes, for ever: no search gets longer, and the table no larger.
+#[test]
+fn churn_leaves_nothing_behind() {
+    let mut index = Index::new();
+    for slot in 0..200_000 {
+        index.reserve(1, slot + 1, good).expect("memory");
+        index.insert(good(slot), slot);
+        if slot >= 1000 {
+            assert!(index.remove(good(slot - 1000), slot - 1000));
+        }
+        assert!(index.cells() <= 4096, "{}", index.cells());
+    }
+    check(&index);
+    assert_eq!(index.len(), 1000);
+}
+
+/// The greatest slots that there can be, and no room for more.
+#[test]
+fn large_slots() {
+    let mut index = Index::new();
+    for slot in [0, 1 << 20, 1 << 30, u32::MAX - 3] {
+        index.reserve(1, slot + 1, good).expect("memory");
+        index.insert(good(slot), slot);
+    }
+    for slot in [0, 1 << 20, 1 << 30, u32::MAX - 3] {
+        assert_eq!(find(&index, good, slot), Some(slot));
+    }
+    assert!(index.reserve(1, u32::MAX, good).is_err());
+    assert!(index.reserve(usize::MAX, 9, good).is_err() && index.reserve(usize::MAX / 8, 9, good).is_err());
+    assert_eq!(index.len(), 4);
+}
+
+/// Slots with one hash come in the order in which they were put in.
+#[test]
+fn equal_hashes() {
+    let same: fn(u32) -> u32 = |_| 0xffff_ffff;
+    let mut index = Index::new();
+    index.reserve(20, 40, same).expect("memory");
+    (0..20).rev().for_each(|slot| index.insert(same(slot), slot));
+    assert_eq!(index.find(same(0), |slot| slot < 12), Some(11));
+    let mut seen = Vec::new();
+    index.for_each(same(0), |slot| seen.push(slot));
+    assert_eq!(seen, (0..20).rev().collect::<Vec<_>>());
+    index.replace(same(0), 11, 39);
+    assert_eq!(index.find(same(0), |slot| slot < 12 || slot == 39), Some(39));
+    index.extract(|slot| slot > 3);
+    check(&index);
+    assert_eq!(index.find(same(0), |_| true), Some(3));
+}
+
+/// The hashes of two seeds have nothing to do with each other.
+#[test]
+fn seeds() {
+    let (one, other) = (Seed::new(1, 2), Seed::new(3, 4));
+    assert!((0..1000).all(|number| one.number(number) == one.number(number)));
+    assert!(
+        (0..1000)
+            .filter(|number| one.number(*number) == other.number(*number))
+            .count()
+            < 3
+    );
+    assert_eq!(Seed::process(), Seed::process());
+    let mut counts = [0; 64];
+    (0..64_000).for_each(|number| counts[one.number(number) as usize >> 26] += 1);
+    assert!(counts.iter().all(|count| (500..1500).contains(count)), "{counts:?}");
+}
+
+/// What is done to a table.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Put(u32),
+    Take(u32),
+    Replace(u32, u32),
+    Shrink,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..200u32).prop_map(Step::Put),
+        5 => (0..200u32).prop_map(Step::Take),
+        2 => (0..200u32, 200..400u32).prop_map(|(old, new)| Step::Replace(old, new)),
+        1 => Just(Step::Shrink),
+    ];
+    prop::collection::vec(step, 0..600)
+}
+
+proptest! {
+    /// With any hash, and with one that has few values, the index holds what a map of `std` holds.
+    #[test]
+    fn as_a_set(steps in steps(), few in any::<bool>()) {
+        let hash: fn(u32) -> u32 = if few { |slot| good(slot % 200 % 5) } else { |slot| good(slot % 200) };
+        let mut index = Index::new();
+        let mut model = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Put(slot) => if model.insert(slot, ()).is_none() {
+                    index.reserve(1, 400, hash).expect("memory");
+                    index.insert(hash(slot), slot);
+                },
+                Step::Take(slot) => prop_assert_eq!(index.remove(hash(slot), slot), model.remove(&slot).is_some()),
+                Step::Replace(old, new) => if new % 200 == old && !model.contains_key(&new) && model.remove(&old).is_some() {
+                    index.replace(hash(old), old, new);
+                    model.insert(new, ());
+                },
+                Step::Shrink => index.shrink(hash),
+            }
+            check(&index);
+            prop_assert_eq!(index.len(), model.len());
+        }
+        for slot in 0..400 {
+            prop_assert_eq!(find(&index, hash, slot).is_some(), model.contains_key(&slot));
+        }
+    }
+
+    /// A map holds what a map of `std` holds.
+    #[test]
+    fn as_a_map(steps in prop::collection::vec((0..100u32, any::<u8>(), 0..3), 0..400)) {
+        let (mut map, mut model) = (Map::new(), HashMap::new());
+        for (key, value, what) in steps {
+            match what {
+                0 => prop_assert_eq!(map.remove(key), model.remove(&key)),
+                1 => *map.get_or_insert_with(key, || 0).expect("memory") = *model.entry(key).and_modify(|old| *old = value).or_insert(value),
+                _ => prop_assert_eq!(map.get_mut(key).copied(), model.get(&key).copied()),
+            }
+            prop_assert_eq!(map.len(), model.len());
+        }
+        for key in 0..100u32 {
+            prop_assert_eq!(map.get(key), model.get(&key));
+        }
+    }
+}
