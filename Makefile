@@ -38,7 +38,7 @@ bench-growth: setup all
 
 # Writes include/pcp anew from src/ffi and capi; a test fails when it is stale.
 headers:
-	UPDATE_HEADERS=1 cargo test --quiet --test header the_checked_in_headers_are_current
+	cargo run --quiet -p pcp-pmda-test -- headers
 
 # Facts of docs/spec that no test cites, and cited numbers that docs/spec does not have.
 requirements:
@@ -47,7 +47,7 @@ requirements:
 # Writes the tables in docs/COMPATIBILITY.md anew: every agent run on both libraries, and the functions.
 compatibility: setup
 	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
-	tests/support/matrix.sh
+	cargo run --quiet -p pcp-pmda-test -- functions
 
 # tests/hostile.rs in full length: hostile calls, PDUs, faults, threads. Minutes, not seconds.
 hostile: setup
@@ -63,7 +63,7 @@ threads: setup
 
 # Eight threads for ten seconds under ThreadSanitizer: no data race. Needs the nightly toolchain.
 races: setup
-	tests/support/races.sh
+	cargo run --quiet -p pcp-pmda-test -- races
 
 # Each fuzz target for SECONDS, JOBS at a time. Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz --locked).
 SECONDS ?= 600
@@ -77,7 +77,7 @@ fuzz-corpus:
 
 # The C programs and three agents on a library with AddressSanitizer. Needs the nightly toolchain.
 asan: setup
-	tests/support/asan.sh
+	cargo run --quiet -p pcp-pmda-test -- asan
 
 # Debian packages that take the place of libpcp-pmda3 and libpcp-pmda3-dev, in target/deb.
 deb:

@@ -4,8 +4,6 @@
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
-mod support;
-
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::panic;
@@ -17,7 +15,7 @@ use std::time::Duration;
 use proptest::prelude::RngCore;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-use support::{Library, compile_c, profile_dir, root, run};
+use pcp_pmda_test::{Library, compile_c, profile_dir, root, run};
 
 /// Mutations for each target: `FUZZ_RUNS`, or so many that `make check` stays short.
 fn runs() -> u32 {

@@ -11,10 +11,10 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 
 use crate::agents;
-use crate::support::pcp::{self, Environment, Pmcd, text};
-use crate::support::run::bounded;
-use crate::support::{Library, compare, compile_c, profile_dir, root};
 use crate::survey;
+use pcp_pmda_test::pcp::{self, Environment, Pmcd, text};
+use pcp_pmda_test::run::bounded;
+use pcp_pmda_test::{Library, compare, compile_c, profile_dir, root};
 
 type Scene = fn(&Environment) -> Result<String, String>;
 
