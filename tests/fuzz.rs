@@ -1,6 +1,11 @@
 //! The fuzz targets without a fuzzer: the corpus (with every input that has ever failed) and mutations of it, the same
 //! ones in each run.
 
+#![allow(
+    unsafe_code,
+    reason = "the targets are C callers of the library; a test turns stderr away"
+)]
+
 #[path = "../fuzz/targets.rs"]
 mod targets;
 

@@ -1,7 +1,5 @@
 //! All caches of the process.
 
-#![forbid(unsafe_code)]
-
 use hashbrown::HashTable;
 
 use super::hash::spread;

@@ -1,7 +1,5 @@
 //! The hashes of our own tables. Those that the C library's debug dump shows are in `jenkins`.
 
-#![forbid(unsafe_code)]
-
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::FixedState;

@@ -1,7 +1,5 @@
 //! Saving a cache to its file, and loading it.
 
-#![forbid(unsafe_code)]
-
 use std::ffi::OsString;
 use std::fmt::Pointer;
 use std::fs::File;

@@ -4,8 +4,6 @@
 //! memory once ([`file`]), checked, and never looked at again: running `newhelp` while an agent is up changes
 //! nothing under it (HELP-33, H-6). Lookups go through a hash index, whatever the order of the entries.
 
-#![forbid(unsafe_code)]
-
 mod file;
 mod slots;
 

@@ -4,8 +4,6 @@
 //! write, and [`merge`] lays new labels over old ones. What is not plain (nested objects, unfinished or wrong texts)
 //! is judged by libpcp's own parser, so that its rules, which differ between the generations, hold everywhere.
 
-#![forbid(unsafe_code)]
-
 mod merge;
 mod parse;
 mod plain;

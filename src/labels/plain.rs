@@ -1,7 +1,5 @@
 //! Reads texts that can mean only one thing.
 
-#![forbid(unsafe_code)]
-
 use super::parse::is_space;
 use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Place, Set};
 use crate::error::{Error, Result};

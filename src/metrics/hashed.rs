@@ -1,7 +1,5 @@
 //! The hash that `pmdaRehash` builds.
 
-#![forbid(unsafe_code)]
-
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 

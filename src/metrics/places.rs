@@ -1,7 +1,5 @@
 //! A private index over a table that someone else owns and may rewrite at any time.
 
-#![forbid(unsafe_code)]
-
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 

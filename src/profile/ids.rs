@@ -1,7 +1,5 @@
 //! A set of instance identifiers that is asked often.
 
-#![forbid(unsafe_code)]
-
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 

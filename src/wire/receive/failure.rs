@@ -1,7 +1,5 @@
 //! Why there is no PDU, and what is said about it.
 
-#![forbid(unsafe_code)]
-
 use crate::error::Error;
 
 /// Why there is no PDU.
