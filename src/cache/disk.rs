@@ -43,7 +43,7 @@ pub(super) fn write(path: &Path, durable: bool, content: Content<'_>) -> io::Res
     replace(path, old.as_ref(), durable, content)
 }
 
-/// [`write`] for a file that is no symbolic link.
+/// [`write()`] for a file that is no symbolic link.
 fn replace(target: &Path, old: Option<&Metadata>, durable: bool, content: Content<'_>) -> io::Result<()> {
     if let Some(old) = old {
         if !old.is_file() || old.nlink() > 1 {

@@ -14,7 +14,7 @@ use crate::dynamic::{self, Snapshot};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// The addresses of the tables that [`pmdaDynamicMetricTable`] has made and not freed yet. A table that an agent has
+/// The addresses of the tables that `pmdaDynamicMetricTable` has made and not freed yet. A table that an agent has
 /// put into `e_metrics` itself is not ours to free (N-7).
 static TABLES: Mutex<Vec<usize>, { room::DYNAMIC_TABLES }> = const_mutex(Vec::new());
 
@@ -103,7 +103,7 @@ fn forget(table: *mut pmdaMetric) -> bool {
 /// The table with the copies of all registrations; `None` when there is nothing to copy (DYN-20).
 ///
 /// # Safety
-/// As [`up_to_date`]; the registered metrics are valid.
+/// As `up_to_date`; the registered metrics are valid.
 unsafe fn grown(
     ext: *mut pmdaExt,
     all: &Snapshot<'_, Calls>,
