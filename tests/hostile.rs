@@ -113,14 +113,14 @@ fn callbacks_that_come_back() {
 /// once, anywhere else the usual answer; with one thread and with several.
 #[test]
 fn signals_on_top_of_calls() {
-    expect_success(&hostile("interrupts", &[amount("10000", "100000"), "1"]));
-    expect_success(&hostile("interrupts", &[amount("10000", "100000"), "4"]));
+    expect_success(&hostile("interrupts", &[amount("interrupts"), "1"]));
+    expect_success(&hostile("interrupts", &[amount("interrupts"), "4"]));
 }
 
 /// The child of a threaded process can go on using the library, also when it was forked in a callback.
 #[test]
 fn children_of_threads() {
-    expect_success(&hostile("forks", &[amount("100", "2000")]));
+    expect_success(&hostile("forks", &[amount("forks")]));
 }
 
 /// A DSO agent is opened and closed again and again (MAIN-41).

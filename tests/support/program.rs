@@ -24,10 +24,12 @@ pub enum Course {
 /// The programs of tests/hostile that take an amount, and how much in each course; None leaves the program out.
 ///
 /// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the programs that replace
-/// malloc as the tools do; and, below valgrind, saves, which kills agents sooner than they save anything there.
-const HOSTILE: [(&str, [Option<&str>; 4]); 8] = [
+/// malloc as the tools do; forks and interrupts, whose signals and children meet the tools' own; and, below valgrind, saves, which kills agents sooner than they save anything there.
+const HOSTILE: [(&str, [Option<&str>; 4]); 10] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
     ("dso", [Some("200"), Some("1000"), None, None]),
+    ("forks", [Some("100"), Some("2000"), None, None]),
+    ("interrupts", [Some("10000"), Some("100000"), None, None]),
     ("leaks", [Some("1600"), Some("100000"), Some("1600"), Some("1")]),
     ("pdus", [Some("4000"), Some("250000"), Some("20000"), Some("1000")]),
     ("reenter", [Some(""), Some(""), Some(""), Some("")]),
