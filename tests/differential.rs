@@ -7,7 +7,8 @@
 //!   changed the words of a diagnostic there is a second picture, `NAME.since-6.0.5.expected`. A line
 //!   `c-library: not run, REASON` in the C file skips the run on the C library.
 //!
-//! A line `args: A B C` in the C file gives the program arguments, `cc: …` more arguments for the compiler.
+//! A line `args: A B C` in the C file gives the program arguments, `cc: …` more arguments for the compiler, and `dso: NAME`
+//! has tests/c/dso/NAME.c compiled beside the program, which finds it by its own path with `.so` behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! The C programs below `tests`: where they are, what each wants of its compiler and on its command line, and how much of it
 //! each kind of run takes.
 //!
-//! A line `args: A B C` in a program's head comment gives it arguments, `cc: …` gives the compiler more.
+//! A line `args: A B C` in a program's head comment gives it arguments, `cc: …` gives the compiler more, and `dso: NAME`
+//! has tests/c/dso/NAME.c compiled beside it: it finds that by its own path with `.so` behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -132,5 +133,9 @@ impl Program {
     pub fn compile(&self, file: &Path) {
         fs::create_dir_all(file.parent().expect("a directory")).expect("target is writable");
         compile_c(&self.source, file, &self.setting("cc"));
+        for name in self.setting("dso") {
+            let dso = Program::new(&format!("c/dso/{name}")).expect("a program of tests/c/dso");
+            compile_c(&dso.source, &file.with_extension("so"), &dso.setting("cc"));
+        }
     }
 }
