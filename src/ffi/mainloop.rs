@@ -29,7 +29,7 @@ pub unsafe extern "C" fn pmdaMain(dispatch: *mut pmdaInterface) {
         // SAFETY: the contract is passed on. The loop owns the stream until it ends, so it may read ahead.
         unsafe {
             if stock::is_interposed(__pmdaMainPDU as *const ()) {
-                while __pmdaMainPDU(dispatch) >= 0 {}
+                while outside(|| __pmdaMainPDU(dispatch)) >= 0 {}
             } else {
                 while serve_one(dispatch, Reach::Ahead).is_ok_and(|status| status >= 0) {}
             }

@@ -5,7 +5,7 @@
 
 use std::ptr;
 
-use super::lock::Mutex;
+use super::lock::{Mutex, room};
 use super::types::{pmValueSet, pmdaResult};
 use crate::error::{Error, Result};
 
@@ -29,7 +29,7 @@ const NONE: Taken = Taken {
 };
 
 /// The blocks of an agent that no fetch works on; the one that was used last is in front.
-pub(super) struct Results(Mutex<[Taken; KEPT]>);
+pub(super) struct Results(Mutex<[Taken; KEPT], { room::RESULTS }>);
 
 impl Default for Results {
     fn default() -> Results {
