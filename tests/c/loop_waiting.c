@@ -12,10 +12,11 @@ static void
 look(const char *where)
 {
     struct pollfd wait = { .fd = fd, .events = POLLIN };
-    int ready = poll(&wait, 1, 0), bytes = -1;
+    int bytes = -1;
 
+    poll(&wait, 1, 0);
     ioctl(fd, FIONREAD, &bytes);
-    say("%s: ready %d, %d bytes", where, ready, bytes);
+    say("%s: ready %d, %d bytes", where, (wait.revents & POLLIN) != 0, bytes);
 }
 
 static int
