@@ -7,7 +7,7 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all setup demo check bench bench-instructions bench-growth headers requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
+.PHONY: all setup demo check bench bench-instructions bench-growth headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
 
 all:
 	cargo build --release
@@ -38,7 +38,30 @@ bench-growth: setup all
 
 # Writes include/pcp anew from src/ffi and capi; a test fails when it is stale.
 headers:
-	UPDATE_HEADERS=1 cargo test --quiet --test header the_checked_in_headers_are_current
+	cargo run --quiet -p pcp-pmda-test -- headers
+
+# Lints of everything, warnings are errors.
+lint:
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+
+# The documentation of the sources, without a warning.
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+
+# Spelling, with the words that are right in .codespell-words. Needs codespell.
+spell:
+	codespell
+
+# Symbols, versions, SONAME (and types, where there is debug information) against the C library's. Needs abidiff (abigail-tools).
+abi: all
+	abidiff "$$(pkg-config --variable=libdir libpcp_pmda)/libpcp_pmda.so.3" $(BUILT)/libpcp_pmda.so
+
+# Changes the safe core, one place at a time; unit tests should notice. Needs cargo-mutants.
+SHARD ?= 0/40
+mutants:
+	nice cargo mutants --shard $(SHARD) --sharding round-robin --timeout 120 -o target \
+	    $(foreach room,cache events fetch help labels metrics namespace profile queue root wire,-f 'src/$(room)/**') -- --lib
 
 # Facts of docs/spec that no test cites, and cited numbers that docs/spec does not have.
 requirements:
@@ -47,7 +70,7 @@ requirements:
 # Writes the tables in docs/COMPATIBILITY.md anew: every agent run on both libraries, and the functions.
 compatibility: setup
 	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
-	tests/support/matrix.sh
+	cargo run --quiet -p pcp-pmda-test -- functions
 
 # tests/hostile.rs in full length: hostile calls, PDUs, faults, threads. Minutes, not seconds.
 hostile: setup
@@ -63,7 +86,7 @@ threads: setup
 
 # Eight threads for ten seconds under ThreadSanitizer: no data race. Needs the nightly toolchain.
 races: setup
-	tests/support/races.sh
+	cargo run --quiet -p pcp-pmda-test -- races
 
 # Each fuzz target for SECONDS, JOBS at a time. Needs the nightly toolchain and cargo-fuzz (cargo install cargo-fuzz --locked).
 SECONDS ?= 600
@@ -77,7 +100,7 @@ fuzz-corpus:
 
 # The C programs and three agents on a library with AddressSanitizer. Needs the nightly toolchain.
 asan: setup
-	tests/support/asan.sh
+	cargo run --quiet -p pcp-pmda-test -- asan
 
 # Debian packages that take the place of libpcp-pmda3 and libpcp-pmda3-dev, in target/deb.
 deb:

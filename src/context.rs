@@ -1,7 +1,5 @@
 //! The client context that the request being served belongs to: one number for the whole process (MAIN-25).
 
-#![forbid(unsafe_code)]
-
 use std::sync::atomic::{AtomicI32, Ordering};
 
 static CURRENT: AtomicI32 = AtomicI32::new(-1);

@@ -1,7 +1,5 @@
 //! The one error type of the library: a negative code, as PCP's functions return it.
 
-#![forbid(unsafe_code)]
-
 use std::fmt;
 use std::io;
 use std::num::NonZeroI32;

@@ -1,7 +1,5 @@
 //! Identifiers of metrics and instance domains: 32-bit numbers with a structure (WIRE-40).
 
-#![forbid(unsafe_code)]
-
 use std::fmt;
 
 /// A metric identifier: domain (9 bits), cluster (12 bits) and item (10 bits), with a flag in the top bit.

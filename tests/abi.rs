@@ -1,13 +1,11 @@
 //! The finished files as a linker sees them: versions get lost silently, so the sources prove nothing.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use object::elf::STT_FUNC;
-use support::elf::{self, Elf};
-use support::{Library, profile_dir, root};
+use pcp_pmda_test::elf::{self, Elf};
+use pcp_pmda_test::{Library, profile_dir, root};
 
 /// What the library exports, and the number of its version nodes.
 const FUNCTIONS: usize = 130;

@@ -1,14 +1,12 @@
 //! The agents of `c-examples`: each is built by its own Makefile, which finds a private installation by pkg-config, and is
 //! driven by dbpmda as pmcd would drive it.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use support::example::Example;
-use support::root;
+use pcp_pmda_test::example::Example;
+use pcp_pmda_test::root;
 
 #[test]
 fn hello_counts_its_fetches() {

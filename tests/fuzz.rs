@@ -1,10 +1,13 @@
 //! The fuzz targets without a fuzzer: the corpus (with every input that has ever failed) and mutations of it, the same
 //! ones in each run.
 
+#![allow(
+    unsafe_code,
+    reason = "the targets are C callers of the library; a test turns stderr away"
+)]
+
 #[path = "../fuzz/targets.rs"]
 mod targets;
-
-mod support;
 
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -17,7 +20,7 @@ use std::time::Duration;
 use proptest::prelude::RngCore;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-use support::{Library, compile_c, profile_dir, root, run};
+use pcp_pmda_test::{Library, compile_c, profile_dir, root, run};
 
 /// Mutations for each target: `FUZZ_RUNS`, or so many that `make check` stays short.
 fn runs() -> u32 {

@@ -1,25 +1,19 @@
 //! Our headers against the installed ones: what compiles against those must compile against ours and mean the same.
 //!
-//! Set `UPDATE_HEADERS=1` (`make headers`) to refresh the checked-in files after a change of `src/ffi` or `capi`.
-
-#[path = "support/generate.rs"]
-mod generate;
-mod support;
+//! `make headers` refreshes the checked-in files after a change of `src/ffi` or `capi`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use support::headers::{Headers, INCLUDES, compile, macros, prototypes, run, succeeds};
-use support::root;
+use pcp_pmda_test::generated;
+use pcp_pmda_test::headers::{Headers, INCLUDES, compile, macros, prototypes, run, succeeds};
+use pcp_pmda_test::root;
 
 #[test]
 fn the_checked_in_headers_are_current() {
-    for (header, fresh) in generate::generate(&root().join("src/ffi"), &root().join("capi")) {
+    for (header, fresh) in generated::headers(&root().join("src/ffi"), &root().join("capi")) {
         let kept = root().join("include/pcp").join(header);
-        if std::env::var_os("UPDATE_HEADERS").is_some() {
-            fs::write(&kept, &fresh).expect("the sources are writable");
-        }
         let current = fs::read_to_string(&kept).unwrap_or_default() == fresh;
         assert!(current, "include/pcp/{header} is stale: run make headers");
     }
@@ -319,10 +313,10 @@ int main(void)
     return callback != NULL;
 }}
 ",
-        support::headers::PMAPI
+        pcp_pmda_test::headers::PMAPI
     );
     for (compiler, name) in [("gcc", "generation.c"), ("g++", "generation.cc")] {
-        let program = support::headers::file(&format!("{name}.run"));
+        let program = pcp_pmda_test::headers::file(&format!("{name}.run"));
         let place = program.display().to_string();
         let strict = ["-Wall", "-Werror", "-o", &place];
         succeeds(&compile(compiler, Headers::Ours, name, &text, &strict));

@@ -1,14 +1,12 @@
 //! PCP's own help tools: `newhelp` writes a database (HELP-8), and `chkhelp` reads it through the library, with the
 //! table of `__pmdaHelpTab` in its hands (HELP-42). It must say the same on the C library and on ours.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use support::{Library, compare, profile_dir, run};
+use pcp_pmda_test::{Library, compare, profile_dir, run};
 
 const LIMIT: Duration = Duration::from_secs(30);
 

@@ -3,41 +3,29 @@
 //! The work is done by C programs below tests/hostile, as C programs are what uses the library; each runs a short
 //! time here and its full course by `make hostile` (`HOSTILE=full`).
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use support::run::Outcome;
-use support::{Library, compile_c, profile_dir, root, run};
+use pcp_pmda_test::program::{self, Course, Program};
+use pcp_pmda_test::run::Outcome;
+use pcp_pmda_test::{Library, profile_dir, root, run};
 
 /// A program of tests/hostile, compiled.
 fn program(name: &str) -> PathBuf {
     let file = profile_dir().join("test-hostile").join(name);
-    fs::create_dir_all(file.parent().expect("a directory")).expect("target is writable");
-    let source = root().join("tests/hostile").join(name).with_extension("c");
-    let text = fs::read_to_string(&source).expect("a source file");
-    let extra = text
-        .lines()
-        .find_map(|line| line.trim_start_matches([' ', '*']).strip_prefix("cc:"));
-    compile_c(
-        &source,
-        &file,
-        &extra.unwrap_or_default().split_whitespace().collect::<Vec<_>>(),
-    );
+    let program = Program::new(&format!("hostile/{name}")).expect("a source file");
+    program.compile(&file);
     file
 }
 
-/// `short` in `make check`, `full` with `HOSTILE=full`.
-fn amount(short: &'static str, full: &'static str) -> &'static str {
-    if std::env::var_os("HOSTILE").is_some_and(|value| value == "full") {
-        full
-    } else {
-        short
-    }
+/// How much a program does: little in `make check`, much with `HOSTILE=full`.
+fn amount(name: &str) -> &'static str {
+    let full = std::env::var_os("HOSTILE").is_some_and(|value| value == "full");
+    let course = if full { Course::Full } else { Course::Check };
+    program::amount(name, course).expect("a program with an amount")
 }
 
 /// Runs a program of tests/hostile on our library, in a directory of its own.
@@ -65,7 +53,7 @@ fn expect_success(outcome: &Outcome) -> String {
 /// Of the requirements: CACHE-11, EVENT-13, QUEUE-4, E-5, E-12, E-16, H-4, L-13, N-13, R-2, R-3, MAIN-51.
 #[test]
 fn hostile_calls_return() {
-    let outcome = hostile("calls", &[amount("60", "5000")]);
+    let outcome = hostile("calls", &[amount("calls")]);
     expect_success(&outcome);
 }
 
@@ -85,33 +73,33 @@ fn every_function_is_called() {
 /// Of the requirements: WIRE-12, WIRE-13, WIRE-14, WIRE-15, WIRE-51, WIRE-70, WIRE-71, WIRE-76, MAIN-51.
 #[test]
 fn mutated_pdus() {
-    expect_success(&hostile("pdus", &[amount("4000", "250000")]));
+    expect_success(&hostile("pdus", &[amount("pdus")]));
 }
 
 /// Single bytes, ends in the middle, interrupted system calls, a reader that is gone, full pipes (WIRE-10, WIRE-21,
 /// WIRE-22, WIRE-23, MAIN-7).
 #[test]
 fn disturbed_streams() {
-    expect_success(&hostile("streams", &[amount("2", "100")]));
+    expect_success(&hostile("streams", &[amount("streams")]));
 }
 
 /// Requests of every kind leave the memory of an agent flat.
 #[test]
 fn requests_leave_memory_flat() {
-    expect_success(&hostile("leaks", &[amount("1600", "100000")]));
+    expect_success(&hostile("leaks", &[amount("leaks")]));
 }
 
 /// SIGKILL while caches are saved, full disks, directories that cannot be written, planted links, two agents of one
 /// domain: the file is whole, the old one or the new one (DEF-1, CACHE-71, CACHE-75).
 #[test]
 fn saves_under_faults() {
-    expect_success(&hostile("saves", &[amount("20", "500")]));
+    expect_success(&hostile("saves", &[amount("saves")]));
 }
 
 /// Eight threads in caches, queues, event arrays and help databases at the same time (H-8, QUEUE-36).
 #[test]
 fn eight_threads() {
-    expect_success(&hostile("threads", &[amount("1500", "60000")]));
+    expect_success(&hostile("threads", &[amount("threads")]));
 }
 
 /// Callbacks that use every family of functions, that leave by `longjmp`, that fork (QUEUE-36, CACHE-63, DEF-11, F-14,
@@ -125,14 +113,14 @@ fn callbacks_that_come_back() {
 /// once, anywhere else the usual answer; with one thread and with several.
 #[test]
 fn signals_on_top_of_calls() {
-    expect_success(&hostile("interrupts", &[amount("10000", "100000"), "1"]));
-    expect_success(&hostile("interrupts", &[amount("10000", "100000"), "4"]));
+    expect_success(&hostile("interrupts", &[amount("interrupts"), "1"]));
+    expect_success(&hostile("interrupts", &[amount("interrupts"), "4"]));
 }
 
 /// The child of a threaded process can go on using the library, also when it was forked in a callback.
 #[test]
 fn children_of_threads() {
-    expect_success(&hostile("forks", &[amount("100", "2000")]));
+    expect_success(&hostile("forks", &[amount("forks")]));
 }
 
 /// A DSO agent is opened and closed again and again (MAIN-41).
@@ -140,7 +128,7 @@ fn children_of_threads() {
 fn dso_opened_and_closed() {
     let agent = program("agent_dso");
     let agent = agent.to_str().expect("a path in UTF-8");
-    expect_success(&hostile("dso", &[amount("200", "1000"), agent]));
+    expect_success(&hostile("dso", &[amount("dso"), agent]));
 }
 
 /// Runs a program of tests/hostile that chooses which of its allocations fail.

@@ -1,13 +1,11 @@
 //! `make install` and `make uninstall`: what is installed where, that a C project needs nothing but pkg-config to build
 //! with it, shared and static, and that nothing is left behind.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::installation::{Installation, expect_success, files_below, make, plain};
-use support::{elf, profile_dir, root};
+use pcp_pmda_test::installation::{Installation, expect_success, files_below, make, plain};
+use pcp_pmda_test::{elf, profile_dir, root};
 
 /// What a project's first program could be: both headers, the cache, a variadic function, a whole agent's set-up.
 const PROGRAM: &str = r#"

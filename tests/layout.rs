@@ -1,13 +1,11 @@
 //! Sizes and offsets of the public structures: the installed headers, ours, and the Rust types (INIT-2, INIT-3, INIT-4).
 
-mod support;
-
 use std::fs;
 use std::process::Command;
 
 use pcp_pmda::abi::types::*;
 use pcp_pmda::abi::types_root::*;
-use support::{profile_dir, root};
+use pcp_pmda_test::{profile_dir, root};
 
 /// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place of each field.
 macro_rules! layout {

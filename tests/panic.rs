@@ -1,12 +1,10 @@
 //! A panic inside the library, provoked by a hook that only debug builds have, is logged and becomes an error code; pmcd,
 //! which has loaded the library, and its other agents live on (MAIN-54).
 
-mod support;
-
 use std::fs;
 
-use support::Library;
-use support::pcp::{self, Environment, text};
+use pcp_pmda_test::Library;
+use pcp_pmda_test::pcp::{self, Environment, text};
 
 /// Two DSO agents in pmcd and a daemon with a library of its own; whoever asks for a text or an event runs into a panic.
 #[test]

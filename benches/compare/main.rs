@@ -9,16 +9,14 @@
 
 mod report;
 mod scenarios;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pcp_pmda_test::{Library, profile_dir, root};
 use scenarios::{Kind, SCENARIOS, Scenario};
-use support::{Library, profile_dir, root};
 
 /// How many pairs of runs a scenario gets.
 const PAIRS: usize = 5;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::root;
 use crate::{Row, Sample};
+use pcp_pmda_test::root;
 
 /// Median, smallest and largest of some numbers.
 fn spread(numbers: impl Iterator<Item = f64>) -> (f64, f64, f64) {

@@ -420,11 +420,11 @@ PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *opts);
 /*
  * Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
  *
- * dispatch->status is 0 afterwards, or negative. The name is kept, not copied; the other strings are copied.
+ * dispatch->status is 0 afterwards, or negative. All strings are copied: bindings pass temporary ones.
  *
  * Pointers:
  * dispatch is NULL or valid for writes of what interface defines. name, logfile and helptext are each NULL or a C
- * string; name stays valid.
+ * string.
  */
 PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const char *name, int domain,
         const char *logfile, const char *helptext);
@@ -432,7 +432,7 @@ PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const c
 /*
  * Sets up an agent that was loaded as a shared object; the loader has set the domain.
  *
- * dispatch->status is 0 afterwards, or negative. The name is kept, not copied; the help path is copied.
+ * dispatch->status is 0 afterwards, or negative. Both strings are copied: bindings pass temporary ones.
  *
  * Pointers:
  * As for pmdaDaemon.
@@ -539,7 +539,7 @@ PMDA_CALL extern void pmdaSendError(pmdaInterface *dispatch, int error);
  * Tells the library that the dispatch table of an agent is somewhere else now.
  *
  * Pointers:
- * dispatch is NULL or valid; its ext is NULL or valid.
+ * dispatch is NULL or valid; its ext is NULL or valid, and was set up by some copy of this library, or has NULL in e_ext.
  */
 PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *dispatch);
 

@@ -39,7 +39,7 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
     }
 }
 
-/// As [`slice`], to change the elements.
+/// As [`slice()`], to change the elements.
 ///
 /// # Safety
 /// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses for `'a`.

@@ -1,7 +1,5 @@
 //! What is done to all instances at once.
 
-#![forbid(unsafe_code)]
-
 use super::entry::{Entry, State};
 use super::{Cache, Mode, room};
 use crate::error::{Error, Result};

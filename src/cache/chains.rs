@@ -5,8 +5,6 @@
 //! undergo the same at the same time, so one number an entry says it all: the order in any chain is that of
 //! descending numbers (CACHE-81).
 
-#![forbid(unsafe_code)]
-
 use super::entry::State;
 use super::{CULLED_KEPT, Cache, room};
 use crate::error::Result;

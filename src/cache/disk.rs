@@ -1,7 +1,5 @@
 //! Replacing a file so that a crash or a full disk leaves the old one or the new one (DEF-1).
 
-#![forbid(unsafe_code)]
-
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};

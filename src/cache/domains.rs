@@ -1,7 +1,5 @@
 //! All caches of the process.
 
-#![forbid(unsafe_code)]
-
 use super::{Cache, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;

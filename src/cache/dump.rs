@@ -1,7 +1,5 @@
 //! The debug dump, line by line as the C library prints it: PCP's own tests compare it (CACHE-100).
 
-#![forbid(unsafe_code)]
-
 use std::fmt::Pointer;
 
 use super::entry::{Entry, State};

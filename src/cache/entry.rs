@@ -1,7 +1,5 @@
 //! One cached instance, and the store of them in which an entry never moves.
 
-#![forbid(unsafe_code)]
-
 use super::room;
 use super::text::Text;
 use crate::error::{Error, Result};

@@ -1,7 +1,5 @@
 //! The text of a cache file: pure functions between bytes and records.
 
-#![forbid(unsafe_code)]
-
 use super::text::Text;
 use super::{MAXIMUM, Mode, room, scan};
 use crate::error::Result;

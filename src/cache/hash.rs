@@ -1,7 +1,5 @@
 //! The hashes of our own tables. Those that the C library's debug dump shows are in `jenkins`.
 
-#![forbid(unsafe_code)]
-
 use super::scan::marks;
 use crate::index::{Seed, last};
 

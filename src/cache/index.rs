@@ -1,7 +1,5 @@
 //! From an id to the entry that holds it: a plain array where ids are dense, a hash table for the others.
 
-#![forbid(unsafe_code)]
-
 use super::entry::Slab;
 use super::growth;
 use crate::error::{Error, Result};

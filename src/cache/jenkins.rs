@@ -1,8 +1,6 @@
 //! The hash of keys and names: Bob Jenkins' public-domain "lookup2" of 1996. Ids made of keys depend on it, and so
 //! do cache files that exist, hence it cannot change (CACHE-60).
 
-#![forbid(unsafe_code)]
-
 const GOLDEN: u32 = 0x9e37_79b9;
 
 /// Mixes three words so that each bit of the input reaches every bit of the third.

@@ -1,7 +1,5 @@
 //! The keys of instances, by slot: few caches have any, so they are no part of the entries (CACHE-56).
 
-#![forbid(unsafe_code)]
-
 use super::room;
 use super::text::{Draft, Text};
 use crate::error::Result;

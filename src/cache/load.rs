@@ -1,7 +1,5 @@
 //! Loading a cache from its file.
 
-#![forbid(unsafe_code)]
-
 use std::fmt::Pointer;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Finding instances by id, name and key, and walking over them.
 
-#![forbid(unsafe_code)]
-
 use super::entry::{Entry, State};
 use super::hash::Short;
 use super::order::Place;

@@ -1,7 +1,5 @@
 //! The listed entries in ascending order of ids.
 
-#![forbid(unsafe_code)]
-
 use super::entry::Slab;
 use super::room;
 use crate::error::Result;

@@ -1,8 +1,6 @@
 //! Where cache files are, when they are written, and saving: under the cache's lock a save only collects what the file
 //! will say ([`Snapshot`]). It is written without the lock, and what changes meanwhile is saved by the next one.
 
-#![forbid(unsafe_code)]
-
 use std::ffi::OsString;
 use std::fmt::Pointer;
 use std::io;

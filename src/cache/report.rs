@@ -1,7 +1,5 @@
 //! What a cache has to say. When there is no memory for it, it stays unsaid: the call itself goes on.
 
-#![forbid(unsafe_code)]
-
 use std::fmt::{self, Display};
 
 use crate::log::{self, Bytes, Journal, Level};

@@ -1,7 +1,5 @@
 //! Looking at short texts eight bytes at a time.
 
-#![forbid(unsafe_code)]
-
 use crate::index::last;
 
 /// Eight bytes, the first one lowest, with the highest bit of each set that is `byte`; behind the first such byte more

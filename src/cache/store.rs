@@ -1,7 +1,5 @@
 //! Storing instances, and where their ids come from.
 
-#![forbid(unsafe_code)]
-
 use super::entry::{Entry, State};
 use super::hash::{self, Short};
 use super::lookup::{Match, signed};

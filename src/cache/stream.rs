@@ -1,8 +1,6 @@
 //! The bytes of a cache file, whole: no lock is held while the disk is waited for, so what is written was collected
 //! before, and what is read is applied afterwards.
 
-#![forbid(unsafe_code)]
-
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;

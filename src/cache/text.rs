@@ -1,7 +1,5 @@
 //! Bytes that an entry owns: names and keys.
 
-#![forbid(unsafe_code)]
-
 use super::room;
 use crate::error::Result;
 

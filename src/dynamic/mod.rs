@@ -1,7 +1,5 @@
 //! Dynamic metrics: who has registered, and how large a table they need (DYN-1 … DYN-31).
 
-#![forbid(unsafe_code)]
-
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use once_cell::race::OnceRef;

@@ -1,7 +1,5 @@
 //! One packed array.
 
-#![forbid(unsafe_code)]
-
 use super::{FLAG_MISSED, LENGTH_LIMIT};
 use crate::error::{Error, Result};
 

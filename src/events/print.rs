@@ -1,7 +1,5 @@
 //! Event data as text for a log line.
 
-#![forbid(unsafe_code)]
-
 /// The `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to the end (QUEUE-50).
 ///
 /// The NUL takes the place of the last byte that was copied, so that byte is never shown. White space becomes a

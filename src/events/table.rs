@@ -1,7 +1,5 @@
 //! The handles of arrays.
 
-#![forbid(unsafe_code)]
-
 use super::Array;
 use crate::error::{Error, Result};
 

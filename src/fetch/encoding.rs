@@ -1,7 +1,5 @@
 //! How a value of each type is put into a result (the table of section 5).
 
-#![forbid(unsafe_code)]
-
 use crate::error::{Error, Result};
 
 /// The bytes of a value block in front of the data.

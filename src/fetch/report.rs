@@ -1,7 +1,5 @@
 //! What a fetch says in the log (section 4 of the specification: the log table).
 
-#![forbid(unsafe_code)]
-
 use std::fmt::Display;
 
 use super::encoding::type_name;

@@ -13,7 +13,7 @@ use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::{Bytes, Level};
 use crate::setup;
-use crate::wire::receive::{Failure, Reach};
+use crate::wire::receive::Reach;
 use crate::wire::{Kind, decode};
 
 /// `PMDA_EXT_SETUPDONE`.
@@ -120,7 +120,7 @@ unsafe fn open(ext: *mut pmdaExt) {
     // SAFETY: as the contract above says.
     unsafe {
         let (how, (input, output)) = match (*ext).e_io {
-            0 | 3 => ("opened pipe to pmcd", (0, 1)),
+            0 | 3 => ("opened pipe to pmcd", standard_streams()),
             1 => ("opened inet connection", both(open_inet(ext, libc::AF_INET))),
             2 => ("Opened unix connection", both(open_unix((*ext).e_sockname))),
             4 => ("opened ipv6 connection", both(open_inet(ext, libc::AF_INET6))),
@@ -134,6 +134,23 @@ unsafe fn open(ext: *mut pmdaExt) {
                 name(ext)
             );
         }
+    }
+}
+
+unsafe extern "C" {
+    /// The streams of C's standard library; programs move them to other descriptors, and close them.
+    static stdin: *mut libc::FILE;
+    static stdout: *mut libc::FILE;
+}
+
+/// The descriptors that pmcd has given to the agent: those of the standard streams, wherever the agent has moved them. -1
+/// for a stream that was closed.
+fn standard_streams() -> (c_int, c_int) {
+    // SAFETY: both streams live as long as the process; a closed one has no descriptor, and none of them is NULL unless a
+    // program has stored it there.
+    unsafe {
+        let number = |stream: *mut libc::FILE| if stream.is_null() { -1 } else { libc::fileno(stream) };
+        (number(stdin), number(stdout))
     }
 }
 
@@ -195,7 +212,9 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, (&'static str
             unsafe { say_exchange_failure(ext, pdu.header.kind) };
             return Ok(0);
         }
-        Err(Failure::End) => {
+        // Nothing can be read: for the C library that is the end of the stream, and the agent runs on.
+        Err(failure) if failure.code() == Error::EOF => {
+            mainloop::say_failure(input, failure);
             // SAFETY: the contract is passed on.
             unsafe { say_exchange_failure(ext, Kind(0)) };
             return Ok(0);

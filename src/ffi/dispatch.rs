@@ -36,6 +36,10 @@ const WITH_LABELS: u32 = 7;
 /// `PM_LABEL_INSTANCES`: the only type with more than one set (MAIN-22).
 const INSTANCE_LABELS: c_int = 32;
 
+/// `PM_LABEL_CONTEXT`, and the bits that say whose labels are asked for.
+const CONTEXT_LABELS: c_int = 1;
+const LABEL_KINDS: c_int = 0x3f;
+
 /// An agent whose PDU is being served.
 #[derive(Clone, Copy)]
 pub(super) struct Agent {
@@ -318,9 +322,15 @@ impl Agent {
             let status = outside(|| unsafe { method(request.ident as i32, request.kind, &raw mut first, self.ext) });
             count = Error::check(status)?;
         }
+        // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed all the same.
+        let owned = if request.kind & LABEL_KINDS == CONTEXT_LABELS && !first.is_null() {
+            count.max(1)
+        } else {
+            count
+        };
         // SAFETY: the method has succeeded and handed over so many sets; freed after the reply is made, all of them, not
         // only those that are sent.
-        let sets = unsafe { Sets::own(first, count) };
+        let sets = unsafe { Sets::own(first, owned) };
         let sent = if request.kind & INSTANCE_LABELS == 0 {
             count.min(1)
         } else {

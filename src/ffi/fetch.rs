@@ -14,7 +14,6 @@ use super::iterate::{self, Ordinal, Steps};
 use super::mark::outside;
 use super::metric::Ahead;
 use super::output::{Drafted, Output, Set};
-use super::result_block::Taken;
 use super::types::{pmAtomValue, pmID, pmdaExt, pmdaMetric, pmdaResult};
 use super::value_set::{Blocks, free_set};
 use super::{private, value};
@@ -107,7 +106,7 @@ impl Fetch {
     /// # Safety
     /// `pmids` is valid for reads of `count` elements, and the agent's tables and callback are valid.
     unsafe fn to_result(self, pmids: *const pmID, count: usize, numpmid: c_int) -> Result<*mut pmdaResult> {
-        let block = Taken::new(&self.state.result, count)?;
+        let block = self.state.results.take(count)?;
         let result = block.result();
         // SAFETY: the block has room for `count` value sets; the rest is the contract above.
         unsafe {
@@ -125,14 +124,14 @@ impl Fetch {
                         for done in 0..index {
                             free_set(block.set(done).read());
                         }
-                        block.put_back(&self.state.result);
+                        self.state.results.put_back(block);
                         return Err(error);
                     }
                 }
             }
             (*self.ext).e_flags &= !CHANGE_FLAGS;
         }
-        block.put_back(&self.state.result);
+        self.state.results.put_back(block);
         Ok(result)
     }
 

@@ -1,12 +1,12 @@
 //! What the fetch family keeps for an agent: its part of the private record behind `pmdaExt.e_ext`.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use super::lock::{Mutex, const_mutex, room};
 
 use super::private;
-use super::result_block::ResultBlock;
+use super::result_block::Results;
 use super::selection::Selections;
 use super::types::{pmdaExt, pmdaIndom};
 use crate::cache::Extent;
@@ -18,8 +18,8 @@ use crate::metrics::{Hashed, Places};
 /// them when it is used, except for the hash, which the agent asked for.
 #[derive(Default)]
 pub(crate) struct FetchState {
-    /// The result that the last fetch has given out, or NULL while a fetch works on it (FETCH-12).
-    pub(super) result: AtomicPtr<ResultBlock>,
+    /// The result that the last fetch has given out, and those of fetches inside of it (FETCH-12).
+    pub(super) results: Results,
     /// What `pmdaRehash` has built.
     pub(super) hash: Mutex<Hashed, { room::HASH }>,
     /// How often `pmdaRehash` was called.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int};
 use std::mem;
 use std::ptr;
 
-use super::label_set::{add_flags, clear};
+use super::label_set::{self, add_flags, clear};
 use super::mark::outside;
 use super::memory::Block;
 use super::types::{pmInDom, pmLabel, pmLabelSet, pmdaExt, pmdaLabelCallBack};
@@ -259,7 +259,8 @@ impl Drop for Slots {
     }
 }
 
-/// Calls the agent's function. When it stores a set of its own making, that is moved into the slot (L-4).
+/// Calls the agent's function. A set that it stores instead of filling the slot stays its own, as nothing says that it
+/// comes from the heap or is used once; its labels are copied when it announces some (L-4).
 ///
 /// # Safety
 /// `slot` is an empty set, `callback` the agent's label callback.
@@ -270,20 +271,19 @@ unsafe fn fill(
     inst: u32,
 ) -> c_int {
     let mut place = slot;
-    // SAFETY: as the contract above says; what the callback stores is NULL or a set from the heap that is ours now.
+    // SAFETY: as the contract above says; what the callback stores is NULL or a valid set.
     unsafe {
         let status = outside(|| callback(indom, inst, &raw mut place));
-        if !place.is_null() && place != slot {
-            clear(slot);
-            ptr::copy_nonoverlapping(place, slot, 1);
-            libc::free(place.cast());
+        if status <= 0 || place.is_null() || place == slot {
+            return status;
         }
-        status
+        clear(slot);
+        label_set::copy(slot, place).map_or_else(Error::code, |copied| status.min(copied))
     }
 }
 
 /// Makes the number of labels in a slot what the callback returned, but never more than there are (L-3), and keeps
-/// no array that nobody would free (L-4).
+/// no array of a callback that has failed, which nobody would free (L-4). What goes with a 0 may be the callback's own.
 fn settle(slot: &mut pmLabelSet, status: c_int) {
     let labels: *mut pmLabel = slot.labels;
     let there = if labels.is_null() { 0 } else { slot.nlabels };
@@ -292,7 +292,7 @@ fn settle(slot: &mut pmLabelSet, status: c_int) {
         1.. if there > 0 => status.min(there),
         _ => status,
     };
-    if slot.nlabels <= 0 && !labels.is_null() {
+    if status < 0 && !labels.is_null() {
         // SAFETY: the array came from the heap with the set and is forgotten here; libpcp would not free it.
         unsafe { libc::free(labels.cast()) };
         slot.labels = ptr::null_mut();

@@ -78,6 +78,15 @@ unsafe fn merge<'a>(target: *mut pmLabelSet, new: impl Iterator<Item = labels::L
     unsafe { replace(target, &merged) }
 }
 
+/// Copies the labels of a set into an empty one, with names and values as pmdaAddLabels lays them out.
+///
+/// # Safety
+/// Both sets are valid, and the blocks of `target` come from malloc.
+pub(super) unsafe fn copy(target: *mut pmLabelSet, from: *const pmLabelSet) -> Result<c_int> {
+    // SAFETY: as the contract above says.
+    unsafe { merge(target, libpcp::labels::list(from)) }
+}
+
 /// Whether a set holds no labels that a merge would keep.
 ///
 /// # Safety

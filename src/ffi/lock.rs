@@ -47,11 +47,12 @@ pub(crate) mod room {
     pub(crate) const INDOMS: usize = 15;
     pub(crate) const INSTANCES: usize = 16;
     pub(crate) const RECENT: usize = 17;
+    pub(crate) const RESULTS: usize = 18;
     /// For the tests of this file.
     #[cfg(test)]
-    pub(crate) const TEST: usize = 18;
+    pub(crate) const TEST: usize = 19;
     /// How many there are.
-    pub(crate) const COUNT: usize = 19;
+    pub(crate) const COUNT: usize = 20;
 }
 
 /// Nobody holds the lock.

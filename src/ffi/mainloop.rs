@@ -8,7 +8,7 @@ use super::dispatch::{self, Agent};
 use super::guard::guard;
 use super::mark::outside;
 use super::types::pmdaInterface;
-use super::{private, session};
+use super::{private, session, stock};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::{PMAPI, SINCE_6_0_5};
@@ -27,7 +27,13 @@ const NO_START: c_int = -1;
 pub unsafe extern "C" fn pmdaMain(dispatch: *mut pmdaInterface) {
     guard(|| {
         // SAFETY: the contract is passed on. The loop owns the stream until it ends, so it may read ahead.
-        while unsafe { serve_one(dispatch, Reach::Ahead) }.is_ok_and(|status| status >= 0) {}
+        unsafe {
+            if stock::is_interposed(__pmdaMainPDU as *const ()) {
+                while outside(|| __pmdaMainPDU(dispatch)) >= 0 {}
+            } else {
+                while serve_one(dispatch, Reach::Ahead).is_ok_and(|status| status >= 0) {}
+            }
+        }
     });
 }
 
@@ -65,7 +71,9 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
             if !is_supported(dispatch) || (*dispatch).ext.is_null() {
                 return -1;
             }
-            (*(*dispatch).ext).e_infd
+            let ext = (*dispatch).ext;
+            session::of(ext).watch();
+            (*ext).e_infd
         }
     })
 }
@@ -114,7 +122,18 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
         return Ok(NO_START);
     };
     // SAFETY: `enter` has found both structures valid.
-    let channel = Channel(unsafe { (*agent.ext).e_infd });
+    let (channel, callbacks) = unsafe {
+        let ext = agent.ext;
+        let callbacks = (*ext).e_checkCallBack.is_some() || (*ext).e_doneCallBack.is_some();
+        (Channel((*ext).e_infd), callbacks)
+    };
+    // An agent with such callbacks, or one that has asked for the descriptor, may wait until there is more to read: what was
+    // read ahead would never come.
+    let reach = if callbacks || agent.session.is_watched() {
+        Reach::Exact
+    } else {
+        reach
+    };
     let pdu = agent
         .session
         .receive(channel, reach)

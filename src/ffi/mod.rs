@@ -4,6 +4,8 @@
 //! ([`ret`]), all under one panic guard ([`guard`]); it holds no logic. Together with `libpcp` this is the only
 //! place for `unsafe`, and no lock or borrow is held while C code runs.
 
+#![allow(unsafe_code)]
+
 use crate::abi::{arg, event_block, memory, ret, types, types_root, value};
 
 mod attributes;

@@ -2,33 +2,49 @@
 //!
 //! Each family has a field of its own with locks or atomics inside, so that a shared reference is enough. The
 //! record is never freed, as nothing tells us when an agent ends (INIT-14).
+//!
+//! `e_ext` may point anywhere: agents make a `pmdaExt` by hand and leave it unset, and an agent that was linked with a
+//! copy of the C library has a record of that one, also inside of a pmcd that runs on this library. So a record is
+//! known by its address alone, and nothing is read through a pointer that is not known.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::fetch_state::FetchState;
+use super::memory::Block;
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmdaExt, pmdaInterface};
 use crate::agent::dynamic::Registrations;
 use crate::dynamic::List;
+use crate::error::Result;
 use crate::libpcp::log;
 use crate::log::Part::Show;
-
-/// Tells our records from whatever else `e_ext` might point to.
-const MAGIC: u32 = 0x706d_6461;
 
 /// The `desc` method of a dispatch table.
 pub(crate) type DescMethod = unsafe extern "C" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int;
 
+/// How many lists the records are spread over. Processes have up to a hundred agents, unless they open and close the
+/// same ones again and again.
+const LISTS: usize = 256;
+
+/// All records, by address. Records are only ever added, at the front of a list, so nobody waits for a lock.
+static RECORDS: [AtomicPtr<Private>; LISTS] = [const { AtomicPtr::new(ptr::null_mut()) }; LISTS];
+
+/// The record that was asked for last: most processes have one.
+static LAST: AtomicPtr<Private> = AtomicPtr::new(ptr::null_mut());
+
 /// What the library keeps for one agent.
+#[repr(C)]
 pub(crate) struct Private {
-    magic: u32,
+    /// The dispatch table as it was last seen. It may have moved since (MAIN-41), so it is compared, and read only
+    /// for daemons. It is the first word, as in the record of the C library: a pmcd on that one moves the table of an
+    /// agent that has this library inside (INIT-51).
+    back: AtomicPtr<pmdaInterface>,
+    /// The next record in its list; set before the record is in it.
+    next: AtomicPtr<Private>,
     /// The agent is a daemon: its dispatch table stays where it is.
     daemon: bool,
-    /// The dispatch table as it was last seen. It may have moved since (MAIN-41), so it is compared, and read only
-    /// for daemons.
-    back: AtomicPtr<pmdaInterface>,
     /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
     interface: AtomicU32,
     /// The `desc` method, copied likewise.
@@ -44,12 +60,11 @@ pub(crate) struct Private {
 }
 
 impl Private {
-    /// A record for the agent whose dispatch table is `dispatch`.
-    pub(super) fn new(dispatch: *mut pmdaInterface, daemon: bool) -> Private {
+    fn new(dispatch: *mut pmdaInterface, daemon: bool) -> Private {
         Private {
-            magic: MAGIC,
-            daemon,
             back: AtomicPtr::new(dispatch),
+            next: AtomicPtr::new(ptr::null_mut()),
+            daemon,
             interface: AtomicU32::new(0),
             desc: AtomicPtr::new(ptr::null_mut()),
             user: AtomicPtr::new(ptr::null_mut()),
@@ -60,22 +75,93 @@ impl Private {
     }
 }
 
+/// Makes room for the record of an agent.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(super) fn room() -> Result<Block<Private>> {
+    const { assert!(align_of::<Private>() <= 2 * align_of::<usize>()) };
+    Block::zeroed(1)
+}
+
+/// Makes the record for the agent whose dispatch table is `dispatch`; it stays for ever. The result is for `e_ext`.
+pub(super) fn register(room: Block<Private>, dispatch: *mut pmdaInterface, daemon: bool) -> *mut c_void {
+    let record = room.into_raw();
+    // SAFETY: the block is new, of the right size and alignment, and nobody else knows of it.
+    unsafe { record.write(Private::new(dispatch, daemon)) };
+    let first = &RECORDS[list(record)];
+    let mut head = first.load(Ordering::Acquire);
+    loop {
+        // SAFETY: the record was written above, and is never freed.
+        unsafe { (*record).next.store(head, Ordering::Relaxed) };
+        match first.compare_exchange_weak(head, record, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => return record.cast(),
+            Err(other) => head = other,
+        }
+    }
+}
+
+/// The list that a record with this address is in. Blocks of this size are never closer than a few hundred bytes.
+fn list(record: *const Private) -> usize {
+    (record.addr() >> 8) % LISTS
+}
+
+/// The record at an address, if it is one of ours; nothing is read through the address before that is known.
+fn known(record: *mut Private) -> Option<&'static Private> {
+    if record.is_null() {
+        return None;
+    }
+    if record == LAST.load(Ordering::Acquire) {
+        // SAFETY: only records that were found in a list are stored there, and they are never freed.
+        return Some(unsafe { &*record });
+    }
+    search(record)
+}
+
+#[cold]
+fn search(record: *mut Private) -> Option<&'static Private> {
+    let mut next = RECORDS[list(record)].load(Ordering::Acquire);
+    while !next.is_null() {
+        // SAFETY: what is in a list was written before it got there, and is never freed.
+        let found: &'static Private = unsafe { &*next };
+        if next == record {
+            LAST.store(next, Ordering::Release);
+            return Some(found);
+        }
+        next = found.next.load(Ordering::Acquire);
+    }
+    None
+}
+
 /// The record of `ext`; `None` when `ext` is NULL or was not set up by this library.
 ///
 /// # Safety
-/// `ext` is NULL or valid for reads, and its `e_ext` is NULL or points to readable memory.
+/// `ext` is NULL or valid for reads; its `e_ext` may be anything.
 pub(crate) unsafe fn of(ext: *const pmdaExt) -> Option<&'static Private> {
     if ext.is_null() {
         return None;
     }
-    // SAFETY: not NULL, hence valid for reads; the record behind `e_ext` is one of ours, which are never freed, or
-    // at least readable, and then the magic number tells.
+    // SAFETY: not NULL, hence valid for reads by the contract above.
+    known(unsafe { (*ext).e_ext }.cast())
+}
+
+/// Tells whoever has made `ext` that its dispatch table is at `dispatch` now. A record of another copy of this library, or
+/// of the C library, has the address as its first word (INIT-51).
+///
+/// # Safety
+/// As [`refresh`]; a record that is not ours is one of another library, valid for writes.
+pub(crate) unsafe fn moved(dispatch: *mut pmdaInterface) {
+    // SAFETY: valid by the contract above; NULL is told apart.
     unsafe {
-        let record = (*ext).e_ext.cast::<Private>();
-        if record.is_null() || (&raw const (*record).magic).read() != MAGIC {
-            return None;
+        let ext = (*dispatch).ext;
+        if ext.is_null() || (*ext).e_ext.is_null() {
+            return;
         }
-        Some(&*record)
+        if of(ext).is_some() {
+            refresh(dispatch);
+        } else {
+            (*ext).e_ext.cast::<*mut pmdaInterface>().write(dispatch);
+        }
     }
 }
 

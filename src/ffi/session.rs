@@ -17,6 +17,8 @@ use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 pub(super) struct Session {
     /// The first PDU has been waited for (MAIN-3).
     begun: AtomicBool,
+    /// The agent has asked for the descriptor: it may wait on it itself, also in a callback.
+    watched: AtomicBool,
     /// Holds no bytes: it is kept for its buffer.
     idle: Mutex<Receiver, { room::IDLE }>,
     /// What was read ahead of the PDU that is being served, by the stream that it came from: the agent may turn to
@@ -52,6 +54,7 @@ impl Session {
     pub(super) const fn new() -> Session {
         Session {
             begun: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
             idle: Mutex::new(Receiver::new()),
             ahead: Mutex::new(Vec::new()),
             reply: Mutex::new(Reply::new()),
@@ -68,6 +71,16 @@ impl Session {
     /// The checks at the entry of the loop were passed.
     pub(super) fn begin(&self) {
         self.begun.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the agent has asked for the descriptor.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    /// The agent has asked for the descriptor: nothing is read ahead from now on.
+    pub(super) fn watch(&self) {
+        self.watched.store(true, Ordering::Relaxed);
     }
 
     /// The next PDU from `channel`. After a failure, what was read ahead from it is gone with the stream.

@@ -11,7 +11,7 @@ use super::instances::pmdaInstance;
 use super::labels::pmdaLabel;
 use super::memory::{self, Block};
 use super::methods::{pmdaAttribute, pmdaChildren, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
-use super::private::{self, Private};
+use super::private;
 use super::types::{Comm, pmdaExt, pmdaInterface};
 use crate::error::{Error, Result};
 use crate::libpcp::version::{PMAPI, free_result_values};
@@ -36,11 +36,11 @@ struct Request {
 
 /// Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
 ///
-/// `dispatch->status` is 0 afterwards, or negative. The name is kept, not copied; the other strings are copied.
+/// `dispatch->status` is 0 afterwards, or negative. All strings are copied: bindings pass temporary ones.
 ///
 /// # Safety
 /// `dispatch` is NULL or valid for writes of what `interface` defines. `name`, `logfile` and `helptext` are each NULL or a C
-/// string; `name` stays valid.
+/// string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDaemon(
     dispatch: *mut pmdaInterface,
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn pmdaDaemon(
 
 /// Sets up an agent that was loaded as a shared object; the loader has set the domain.
 ///
-/// `dispatch->status` is 0 afterwards, or negative. The name is kept, not copied; the help path is copied.
+/// `dispatch->status` is 0 afterwards, or negative. Both strings are copied: bindings pass temporary ones.
 ///
 /// # Safety
 /// As for `pmdaDaemon`.
@@ -148,19 +148,16 @@ unsafe fn set_up(dispatch: *mut pmdaInterface, request: &Request) -> bool {
 /// # Safety
 /// `dispatch` is valid; strings as for `pmdaDaemon`.
 unsafe fn extension(dispatch: *mut pmdaInterface, request: &Request) -> Result<*mut pmdaExt> {
-    const { assert!(align_of::<Private>() <= 2 * align_of::<usize>()) };
     // SAFETY: the contract above.
-    let (logfile, helptext) = unsafe { (copy(request.logfile)?, copy(request.helptext)?) };
-    let record = Block::<Private>::zeroed(1)?;
-    let private = Private::new(dispatch, request.daemon);
+    let (name, logfile, helptext) = unsafe { (copy(request.name)?, copy(request.logfile)?, copy(request.helptext)?) };
+    let record = private::room()?;
     let block = Block::<pmdaExt>::zeroed(1)?;
     let ext = block.as_ptr();
     // SAFETY: the blocks are new, of the right size and alignment; zero is a valid value of each field of a `pmdaExt`.
     unsafe {
-        record.as_ptr().write(private);
         (*ext).e_logfile = logfile.map_or(ptr::null(), |text| text.into_raw().cast_const());
         (*ext).e_helptext = helptext.map_or(ptr::null(), |text| text.into_raw().cast_const());
-        (*ext).e_name = request.name;
+        (*ext).e_name = name.map_or(ptr::null(), |text| text.into_raw().cast_const());
         (*ext).e_infd = -1;
         (*ext).e_outfd = -1;
         (*ext).e_port = -1;
@@ -171,7 +168,7 @@ unsafe fn extension(dispatch: *mut pmdaInterface, request: &Request) -> Result<*
         (*ext).e_io = IO_UNKNOWN;
         (*ext).e_flags = SETUP_DONE;
         (*ext).e_resultCallBack = Some(free_result_values);
-        (*ext).e_ext = record.into_raw().cast();
+        (*ext).e_ext = private::register(record, dispatch, request.daemon);
     }
     Ok(block.into_raw())
 }
@@ -215,13 +212,13 @@ unsafe fn stock_methods(dispatch: *mut pmdaInterface, version: u32) {
 /// Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
 ///
 /// # Safety
-/// `dispatch` is NULL or valid; its `ext` is NULL or valid.
+/// `dispatch` is NULL or valid; its `ext` is NULL or valid, and was set up by some copy of this library, or has NULL in `e_ext`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: *mut pmdaInterface) {
     guard(|| {
         if !dispatch.is_null() {
             // SAFETY: not NULL, hence valid by the contract above.
-            unsafe { private::refresh(dispatch) };
+            unsafe { private::moved(dispatch) };
         }
     });
 }

@@ -17,12 +17,25 @@ use crate::libpcp::version::free_result_values;
 use crate::wire::decode::{self, InstanceRequest};
 use crate::wire::encode::Reply;
 
+/// Whether a function with the name of one of ours is somebody else's: what the dynamic linker resolves the name to, in a
+/// dispatch table and here, is a preloaded function if there is one. That one wants to be called.
+pub(super) fn is_interposed(function: *const ()) -> bool {
+    unsafe extern "C" {
+        /// Where this library, or the program that it was linked into, begins and ends in memory; the linker knows.
+        static __ehdr_start: u8;
+        static _end: u8;
+    }
+    let own = (&raw const __ehdr_start).addr()..(&raw const _end).addr();
+    !own.contains(&function.addr())
+}
+
 impl Agent {
     /// Whether the result of a fetch would be seen by nobody but the encoder and libpcp's own free function.
     pub(super) fn has_stock_fetch(self) -> bool {
         // SAFETY: the dispatch table and the extension are valid while their PDU is served.
         let (method, callback) = unsafe { ((*self.dispatch).fetch, (*self.ext).e_resultCallBack) };
         method.is_some_and(|method| ptr::fn_addr_eq(method, pmdaFetch as unsafe extern "C" fn(_, _, _, _) -> _))
+            && !is_interposed(pmdaFetch as *const ())
             && callback.is_some_and(|callback| ptr::fn_addr_eq(callback, free_result_values as unsafe extern "C" fn(_)))
     }
 
@@ -47,6 +60,7 @@ impl Agent {
         // SAFETY: the dispatch table is valid while its PDU is served.
         let method = unsafe { (*self.dispatch).instance };
         method.is_some_and(|method| ptr::fn_addr_eq(method, pmdaInstance as unsafe extern "C" fn(_, _, _, _, _) -> _))
+            && !is_interposed(pmdaInstance as *const ())
     }
 
     /// INSTANCE_REQ, for an agent with [`Agent::has_stock_instance`].

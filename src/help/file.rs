@@ -1,7 +1,5 @@
 //! Reads the two files of a help database into memory (HELP-20, HELP-33).
 
-#![forbid(unsafe_code)]
-
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,10 +1,8 @@
 //! The help database: one-line and long texts of metrics and instance domains, as `newhelp` writes them.
 //!
 //! `NAME.dir` is an index of 12-byte records, `NAME.pag` holds the texts (HELP-1 to HELP-5). Both are read into
-//! memory once ([`file`]), checked, and never looked at again: running `newhelp` while an agent is up changes
+//! memory once ([`mod@file`]), checked, and never looked at again: running `newhelp` while an agent is up changes
 //! nothing under it (HELP-33, H-6). Lookups go through a hash index, whatever the order of the entries.
-
-#![forbid(unsafe_code)]
 
 mod file;
 mod slots;

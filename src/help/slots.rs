@@ -1,7 +1,5 @@
 //! The process-wide table of open help databases.
 
-#![forbid(unsafe_code)]
-
 use super::Database;
 use crate::error::{Error, Result};
 

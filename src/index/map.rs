@@ -1,7 +1,5 @@
 //! A map from numbers.
 
-#![forbid(unsafe_code)]
-
 use super::{Index, Seed};
 use crate::error::{Error, Result};
 

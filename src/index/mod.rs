@@ -4,8 +4,6 @@
 //! outside. Each block of memory here is reached by a pointer to its start, so that valgrind finds all of it: tables that
 //! keep a pointer into the middle of their block, as those of `std` and hashbrown do, are "possibly lost" at exit.
 
-#![forbid(unsafe_code)]
-
 mod map;
 mod seed;
 #[cfg(test)]

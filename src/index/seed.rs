@@ -1,7 +1,5 @@
 //! The hash of everything that comes from outside: names, keys, identifiers.
 
-#![forbid(unsafe_code)]
-
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 

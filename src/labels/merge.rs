@@ -1,7 +1,5 @@
 //! Lays new labels over old ones (LABEL-37).
 
-#![forbid(unsafe_code)]
-
 use super::{Label, MAX_LABELS, MAX_MERGED, Place, Set, TOO_BIG};
 use crate::error::{Error, Result};
 

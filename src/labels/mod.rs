@@ -1,10 +1,8 @@
 //! Labels: names with JSON values that say more about a context, a domain, a metric or an instance.
 //!
-//! A label set is one JSON text and a list of places in it ([`Set`]). [`parse`] reads the plain texts that agents
-//! write, and [`merge`] lays new labels over old ones. What is not plain (nested objects, unfinished or wrong texts)
+//! A label set is one JSON text and a list of places in it ([`Set`]). [`parse()`] reads the plain texts that agents
+//! write, and [`merge()`] lays new labels over old ones. What is not plain (nested objects, unfinished or wrong texts)
 //! is judged by libpcp's own parser, so that its rules, which differ between the generations, hold everywhere.
-
-#![forbid(unsafe_code)]
 
 mod merge;
 mod parse;

@@ -1,7 +1,5 @@
 //! Reads the JSON texts of labels.
 
-#![forbid(unsafe_code)]
-
 use super::{MAX_DEPTH, MAX_TEXT, Set, TOO_BIG, plain};
 use crate::error::{Error, Result};
 

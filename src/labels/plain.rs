@@ -1,12 +1,10 @@
 //! Reads texts that can mean only one thing.
 
-#![forbid(unsafe_code)]
-
 use super::parse::is_space;
 use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Place, Set};
 use crate::error::{Error, Result};
 
-/// The labels of a plain text (see [`super::parse`]), with `flags`, and the text without white space; `None` when it is
+/// The labels of a plain text (see [`super::parse()`]), with `flags`, and the text without white space; `None` when it is
 /// not plain, whatever the reason.
 ///
 /// # Errors

@@ -52,7 +52,7 @@ macro_rules! notify_macro {
     };
 }
 
-/// Writes a line of debug output, with the head that it has in the release of PCP (see [`debug_line`]).
+/// Writes a line of debug output, with the head that it has in the release of PCP (see [`debug_line!`]).
 macro_rules! debug_macro {
     ($($text:tt)+) => {
         $crate::libpcp::log::debug_args(format_args!($($text)+))
@@ -144,21 +144,21 @@ pub(crate) fn notify(level: Level, text: &[u8]) {
     notify_line(level, format_args!("{}", Bytes(text)));
 }
 
-/// [`notify`] of a text in pieces.
+/// [`notify!`] of a text in pieces.
 pub(crate) fn notify_parts(level: Level, parts: &[Part<'_>]) {
     if let Some(text) = log::line(parts) {
         notify(level, &text);
     }
 }
 
-/// [`trace`] of a text in pieces.
+/// [`trace!`] of a text in pieces.
 pub(crate) fn trace_parts(parts: &[Part<'_>]) {
     if let Some(text) = log::line(parts) {
         trace(&text);
     }
 }
 
-/// [`debug_line`] of a text in pieces.
+/// [`debug_line!`] of a text in pieces.
 pub(crate) fn debug_parts(parts: &[Part<'_>]) {
     if let Some(text) = log::line(parts) {
         debug_line(&text);

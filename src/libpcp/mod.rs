@@ -3,6 +3,8 @@
 //! Every wrapper takes and gives safe types; a private function of libpcp (`__pm…`) has its reason beside its
 //! prototype in `capi/wrapper.h`.
 
+#![allow(unsafe_code)]
+
 pub(crate) mod attribute;
 pub(crate) mod bindings;
 pub(crate) mod config;

@@ -1,7 +1,5 @@
 //! The hash that `pmdaRehash` builds.
 
-#![forbid(unsafe_code)]
-
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::index::{Index, Seed};

@@ -5,8 +5,6 @@
 //! `pmdaRehash` builds and which is believed as it is, since the agent asked for it and has to ask again after a change
 //! (INIT-46); and [`Places`], which nobody asked for, and which is only a hint where to look first.
 
-#![forbid(unsafe_code)]
-
 mod hashed;
 mod places;
 

@@ -1,7 +1,5 @@
 //! A private index over a table that someone else owns and may rewrite at any time.
 
-#![forbid(unsafe_code)]
-
 use crate::index::{Index, Seed};
 
 /// Up to this length a table is searched from its start: that is as fast as a lookup.

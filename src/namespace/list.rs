@@ -1,7 +1,5 @@
 //! Lists of names, as they leave a tree.
 
-#![forbid(unsafe_code)]
-
 use super::{Node, Walk};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;

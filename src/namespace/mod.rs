@@ -3,8 +3,6 @@
 //! The nodes are libpcp's C structures, which other code builds, walks and frees, so nothing here owns one: the
 //! algorithms work on whatever implements [`Node`]. None of them recurses, since names may be arbitrarily deep (N-14).
 
-#![forbid(unsafe_code)]
-
 mod list;
 #[cfg(test)]
 mod model;

@@ -1,7 +1,5 @@
 //! A set of instance identifiers that is asked often.
 
-#![forbid(unsafe_code)]
-
 use crate::index::{self, Seed};
 
 /// Lists up to this length are compared one by one.

@@ -1,7 +1,5 @@
 //! The instance profile of a client, compiled: which instances of a domain a fetch is to visit (INST-51).
 
-#![forbid(unsafe_code)]
-
 mod ids;
 
 pub use ids::Ids;

@@ -1,7 +1,5 @@
 //! The events of one queue, oldest first, and who is still owed each of them.
 
-#![forbid(unsafe_code)]
-
 use std::ops::Range;
 
 use super::Payload;

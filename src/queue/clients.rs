@@ -1,7 +1,5 @@
 //! The clients of event queues, and what is known about each client and queue.
 
-#![forbid(unsafe_code)]
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;

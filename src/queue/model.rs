@@ -1,7 +1,5 @@
 //! The queues against a model that is simple enough to be seen to be right.
 
-#![forbid(unsafe_code)]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;

@@ -1,7 +1,5 @@
 //! Events that have left their queue while a callback still looks at them (E-14).
 
-#![forbid(unsafe_code)]
-
 /// An event that the queue has no use for any more.
 #[derive(Debug)]
 struct Kept<P> {

@@ -1,7 +1,5 @@
 //! One fetch of one client from one queue.
 
-#![forbid(unsafe_code)]
-
 use super::clients::{IDLE, Pair};
 use super::pins::Pins;
 use super::{Payload, Queue, Queues};

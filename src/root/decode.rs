@@ -1,7 +1,5 @@
 //! Bytes to messages. Nothing that a peer sends is trusted.
 
-#![forbid(unsafe_code)]
-
 use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind, number};
 use crate::error::{Error, Result};
 

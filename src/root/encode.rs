@@ -1,7 +1,5 @@
 //! Messages to bytes.
 
-#![forbid(unsafe_code)]
-
 use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind};
 use crate::error::{Error, Result};
 

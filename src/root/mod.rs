@@ -12,8 +12,6 @@
 //! All numbers have 32 bits in native byte order; strings have no NUL (ROOT-1 … ROOT-6). Here are pure functions
 //! from and to bytes.
 
-#![forbid(unsafe_code)]
-
 mod decode;
 mod encode;
 

@@ -1,7 +1,5 @@
 //! Set-up of an agent: what can be checked and decided without C.
 
-#![forbid(unsafe_code)]
-
 use crate::ident::{InDom, MetricId};
 use crate::index::{Index, Seed};
 

@@ -1,7 +1,5 @@
 //! Value blocks: their payloads between the order of the host and that of the wire (WIRE-44, WIRE-46).
 
-#![forbid(unsafe_code)]
-
 use super::padded;
 
 /// Length of a block's header, in bytes.

@@ -3,8 +3,6 @@
 //! Each function takes a whole PDU, header included, and accepts exactly what PCP 7 accepts (WIRE-60). A PDU that is
 //! refused costs nothing but itself (WIRE-15).
 
-#![forbid(unsafe_code)]
-
 use super::{HEADER, count, number, padded, word};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};

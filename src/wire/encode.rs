@@ -1,7 +1,5 @@
 //! The replies: values in, bytes out, into one buffer that is used again and again.
 
-#![forbid(unsafe_code)]
-
 use super::block::{self, Direction};
 use super::{HEADER, Kind, PADDING, padded};
 use crate::error::{Error, Result};

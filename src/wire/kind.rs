@@ -1,7 +1,5 @@
 //! The types of PDUs and their names (section 4 of the specification of the wire).
 
-#![forbid(unsafe_code)]
-
 use std::fmt;
 
 /// The type of a PDU; any number can arrive.

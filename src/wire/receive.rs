@@ -1,7 +1,5 @@
 //! Cuts a stream of bytes into PDUs (WIRE-10 to WIRE-14).
 
-#![forbid(unsafe_code)]
-
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 

@@ -1,7 +1,5 @@
 //! What `-Dlibpmda` says of a request: with PCP 6.0.3 its kind, since 6.0.5 what is asked for as well.
 
-#![forbid(unsafe_code)]
-
 use std::fmt::{self, Write};
 
 use super::{HEADER, Kind, decode, number, store};

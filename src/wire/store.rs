@@ -1,7 +1,5 @@
 //! RESULT as a request: values to be stored (WIRE-51).
 
-#![forbid(unsafe_code)]
-
 use super::block::{self, Direction};
 use super::{count, number, padded, word};
 use crate::error::{Error, Result};

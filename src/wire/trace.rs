@@ -1,7 +1,5 @@
 //! What is remembered and shown of the PDUs that went by (WIRE-77).
 
-#![forbid(unsafe_code)]
-
 use std::fmt::Write;
 
 use super::{HEADER, Kind, PADDING, number};

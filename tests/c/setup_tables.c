@@ -65,7 +65,7 @@ main(void)
 	printf("daemon %d\n", interface);
 	show(&table, good, interface);
 	if (good) {
-	    printf("  name kept %d, log copied %d, help copied %d\n", table.version.any.ext->e_name == name, table.version.any.ext->e_logfile != log,
+	    printf("  log copied %d, help copied %d\n", table.version.any.ext->e_logfile != log,
 		table.version.any.ext->e_helptext != help);
 	}
 	poison(&table);
@@ -73,7 +73,7 @@ main(void)
 	printf("dso %d\n", interface);
 	show(&table, good, interface);
 	if (good)
-	    printf("  name kept %d, help copied %d\n", table.version.any.ext->e_name == name, table.version.any.ext->e_helptext != help);
+	    printf("  help copied %d\n", table.version.any.ext->e_helptext != help);
     }
 
     {

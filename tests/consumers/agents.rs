@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 
-use crate::support::pcp::{self, Environment};
-use crate::support::{Library, run::bounded};
 use crate::{surroundings, survey, table};
+use pcp_pmda_test::pcp::{self, Environment};
+use pcp_pmda_test::{Library, run::bounded};
 
 /// How an agent is loaded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -6,8 +6,8 @@ use std::fs;
 
 use libtest_mimic::Trial;
 
-use crate::support::pcp::{self, Environment, Pmcd, text};
-use crate::support::{Library, compare, root};
+use pcp_pmda_test::pcp::{self, Environment, Pmcd, text};
+use pcp_pmda_test::{Library, compare, root};
 
 /// An agent of this directory.
 #[derive(Clone, Copy)]

@@ -4,9 +4,6 @@
 //! `make setup` puts PCP below `target/pcp`; nothing of the system is touched. With `UPDATE_COMPATIBILITY=1` the table of
 //! agents in `docs/COMPATIBILITY.md` is written anew (`make compatibility`).
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod agents;
 mod bindings;
 mod scenes;

@@ -11,16 +11,16 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 
 use crate::agents;
-use crate::support::pcp::{self, Environment, Pmcd, text};
-use crate::support::run::bounded;
-use crate::support::{Library, compare, compile_c, profile_dir, root};
 use crate::survey;
+use pcp_pmda_test::pcp::{self, Environment, Pmcd, text};
+use pcp_pmda_test::run::bounded;
+use pcp_pmda_test::{Library, compare, compile_c, profile_dir, root};
 
 type Scene = fn(&Environment) -> Result<String, String>;
 
 /// One trial for each scene.
 pub fn trials() -> Vec<Trial> {
-    let scenes: [(&str, Scene); 8] = [
+    let scenes: [(&str, Scene); 9] = [
         ("killed_agent_is_restarted", killed),
         ("hanging_agent_times_out", hanging),
         ("agent_that_is_not_ready", not_ready),
@@ -29,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
         ("instrumented_program", instrumented),
         ("help_files_of_all_agents", help_files),
         ("pminfo_in_a_local_context", local_pminfo),
+        ("agent_with_the_c_library_inside", library_inside),
     ];
     let trial = |(name, scene): (&'static str, Scene)| {
         Trial::test(format!("scenes::{name}"), move || {
@@ -246,6 +247,57 @@ fn help_files(environment: &Environment) -> Result<String, String> {
     }
     if files < 20 {
         return Err(format!("only {files} help files were found"));
+    }
+    Ok(told)
+}
+
+/// An agent that was linked with the archive of the C library, in pmcd, in a local context and in dbpmda. pmcd moves the
+/// tables of its agents when it gets more of them.
+fn library_inside(environment: &Environment) -> Result<String, String> {
+    let source = root().join("tests/c/dso/static_agent.c");
+    let agent = environment.directory.join("pmda_static.so");
+    let text_of_source = fs::read_to_string(&source).map_err(|error| error.to_string())?;
+    let flags = text_of_source
+        .lines()
+        .find_map(|line| line.trim_start_matches([' ', '*']).strip_prefix("cc: "));
+    let flags: Vec<_> = flags.unwrap_or_default().split_whitespace().collect();
+    compile_c(&source, &agent, &flags);
+    let names = environment.directory.join("names");
+    let written = fs::write(&names, "root {\n    static\n}\nstatic {\n    colour 77:0:0\n}\n");
+    written.map_err(|error| error.to_string())?;
+
+    let sample = pcp::agent("sample");
+    let mut lines = format!("static 77 dso static_init {}\n", agent.display());
+    lines += &format!(
+        "sample 29 dso sample_init {}\n",
+        sample.join("pmda_sample.so").display()
+    );
+    for (name, domain) in [
+        ("pipeone", 101),
+        ("pipetwo", 102),
+        ("pipethree", 103),
+        ("pipefour", 104),
+        ("pipefive", 105),
+    ] {
+        lines += &format!(
+            "{name} {domain} pipe binary {} -d {domain}\n",
+            sample.join("pmdasample").display()
+        );
+    }
+    let pmcd = environment.pmcd_with(&lines, &names, &[])?;
+    let mut told = String::new();
+    for _ in 0..2 {
+        told += &text(&pmcd.tool("pminfo", &["-f", "-d", "-l", "-I", "static"]));
+        pmcd.signal(libc::SIGHUP);
+    }
+    drop(pmcd);
+
+    let names = names.display().to_string();
+    let add = format!("add,77,{},static_init", agent.display());
+    let args = ["-L", "-K", "clear", "-K", &add, "-n", &names, "-fd", "static"];
+    told += &text(&environment.run(pcp::installed("usr/bin/pminfo"), &args));
+    if told.matches("value 45").count() != 3 {
+        return Err(format!("not all values came:\n{told}"));
     }
     Ok(told)
 }

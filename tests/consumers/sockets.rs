@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::support::pcp::{self, Environment};
-use crate::support::{Library, compare};
 use crate::survey;
+use pcp_pmda_test::pcp::{self, Environment};
+use pcp_pmda_test::{Library, compare};
 
 /// How long an agent may take to listen, or to end, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

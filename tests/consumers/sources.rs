@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 
-use crate::support::pcp::{self, Environment};
-use crate::support::run::bounded;
-use crate::support::{Library, profile_dir, root};
 use crate::survey;
+use pcp_pmda_test::pcp::{self, Environment};
+use pcp_pmda_test::run::bounded;
+use pcp_pmda_test::{Library, profile_dir, root};
 
 /// An agent that comes as source.
 struct Source {

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread;
 
-use crate::support::pcp::{self, Environment};
+use pcp_pmda_test::pcp::{self, Environment};
 
 /// Lays out what the agent `name` looks for.
 pub fn lay_out(name: &str, environment: &mut Environment) {

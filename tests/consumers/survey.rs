@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use crate::support::pcp::Pmcd;
-use crate::support::run::bounded;
-use crate::support::{compile_c, profile_dir, root};
+use pcp_pmda_test::pcp::Pmcd;
+use pcp_pmda_test::run::bounded;
+use pcp_pmda_test::{compile_c, profile_dir, root};
 
 /// The answers of one survey, by question.
 pub type Answers = BTreeMap<String, String>;

@@ -27,7 +27,7 @@ step() {
 total() { sed -n "s/^test result: .* \([0-9]\+\) $1.*/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'; }
 
 step format cargo fmt --check
-step lints cargo clippy --quiet --all-targets -- -D warnings
+step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step build cargo build --release
 
 printf '== tests\n'

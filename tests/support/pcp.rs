@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::run::{Outcome, bounded};
+pub use super::run::kill;
+use super::run::{Outcome, bounded, kill_group};
 use super::{Library, profile_dir};
 
 /// How long pmcd may take to start its agents; slow ones (Python) need some seconds on a busy machine.
@@ -353,14 +354,7 @@ impl Drop for Pmcd<'_> {
             thread::sleep(Duration::from_millis(5));
         }
         // Agents are in pmcd's process group, or have gone with its pipes.
-        // SAFETY: kill has no memory effects; the group was made for this pmcd.
-        unsafe { libc::kill(-i32::try_from(self.child.id()).expect("a process id"), libc::SIGKILL) };
+        kill_group(self.child.id());
         let _ = self.child.wait();
     }
-}
-
-/// Sends a signal to one process.
-pub fn kill(pid: u32, signal: i32) {
-    // SAFETY: kill has no memory effects.
-    unsafe { libc::kill(i32::try_from(pid).expect("a process id"), signal) };
 }

@@ -29,17 +29,22 @@ pub fn run(program: &Path, args: &[&str], library: Library, directory: &Path, li
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
     let mut command = Command::new(program);
+    command.args(args);
+    private(&mut command, &library.directory(), directory);
+    bounded(command, limit)
+}
+
+/// Lets a command run in a directory of its own, where it finds PCP's variable directory, on the library in `library`.
+pub fn private(command: &mut Command, library: &Path, directory: &Path) {
     command
-        .args(args)
         .current_dir(directory)
-        .env("LD_LIBRARY_PATH", library.directory())
+        .env("LD_LIBRARY_PATH", library)
         .env("PCP_VAR_DIR", directory.join("var"))
         .env("PCP_SYSCONF_DIR", directory.join("etc"))
         .env("PCP_TMPFILE_DIR", directory)
         .env("TZ", "UTC")
         .env("LC_ALL", "C")
         .stdin(Stdio::null());
-    bounded(command, limit)
 }
 
 /// Runs a command to its end, or kills its process group after `limit`.
@@ -58,8 +63,7 @@ pub fn bounded(mut command: Command, limit: Duration) -> Outcome {
             break describe(status);
         }
         if Instant::now() >= deadline {
-            // SAFETY: kill has no memory effects; the group is our child's own.
-            unsafe { libc::kill(-i32::try_from(child.id()).expect("a process id"), libc::SIGKILL) };
+            kill_group(child.id());
             child.wait().expect("our own child");
             break format!("killed after {} s", limit.as_secs());
         }
@@ -70,6 +74,22 @@ pub fn bounded(mut command: Command, limit: Duration) -> Outcome {
         stdout: stdout.join().expect("reader"),
         stderr: stderr.join().expect("reader"),
     }
+}
+
+/// Sends a signal to one process.
+pub fn kill(pid: u32, signal: i32) {
+    send(i32::try_from(pid).expect("a process id"), signal);
+}
+
+/// Kills what is left of the process group of a child that was started as the first of one.
+pub fn kill_group(pid: u32) {
+    send(-i32::try_from(pid).expect("a process id"), libc::SIGKILL);
+}
+
+#[allow(unsafe_code, reason = "std has no way to send a signal")]
+fn send(to: i32, signal: i32) {
+    // SAFETY: kill takes two integers and has no memory effects here; the tests have no handler that touches anything.
+    unsafe { libc::kill(to, signal) };
 }
 
 fn collect(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {

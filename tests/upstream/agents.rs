@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::Library;
-use crate::support::pcp::Environment;
-use crate::support::run::bounded;
 use crate::{LIMIT, survey, testsuite};
+use pcp_pmda_test::Library;
+use pcp_pmda_test::pcp::Environment;
+use pcp_pmda_test::run::bounded;
 
 /// How pmcd gets at an agent.
 #[derive(Clone, Copy)]

@@ -3,8 +3,6 @@
 //! The shell scripts around them, which want a system of their own, are never run: programs and agents are started from
 //! here, in private directories.
 
-#[path = "../support/mod.rs"]
-mod support;
 #[path = "../consumers/survey.rs"]
 #[allow(dead_code, reason = "the agents of the package use more of it")]
 mod survey;
@@ -20,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// A file of the unpacked package.
 fn testsuite(path: &str) -> PathBuf {
-    let file = support::pcp::home().join("testsuite").join(path);
+    let file = pcp_pmda_test::pcp::home().join("testsuite").join(path);
     assert!(file.exists(), "{} is missing: make setup", file.display());
     file
 }

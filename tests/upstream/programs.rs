@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::run::bounded;
-use crate::support::{Library, compare, profile_dir};
 use crate::{LIMIT, testsuite};
+use pcp_pmda_test::run::bounded;
+use pcp_pmda_test::{Library, compare, profile_dir};
 
 /// What a test does, one step after the other.
 enum Step<'a> {

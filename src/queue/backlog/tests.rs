@@ -1,5 +1,3 @@
-#![forbid(unsafe_code)]
-
 use super::*;
 
 fn stored(backlog: &mut Backlog<u32>) -> Vec<u32> {

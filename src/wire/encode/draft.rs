@@ -1,7 +1,5 @@
 //! A RESULT that is written while its values are being asked for: their number is known only at its end.
 
-#![forbid(unsafe_code)]
-
 use super::{KEPT, Reply, put_block};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;

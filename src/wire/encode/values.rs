@@ -1,7 +1,5 @@
 //! The value sets of a RESULT (WIRE-50).
 
-#![forbid(unsafe_code)]
-
 use super::{Reply, put_block};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;

@@ -1,7 +1,5 @@
 //! Why there is no PDU, and what is said about it.
 
-#![forbid(unsafe_code)]
-
 use std::fmt::{self, Display};
 
 use crate::error::Error;

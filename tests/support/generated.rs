@@ -20,7 +20,7 @@ struct Declaration {
 }
 
 /// The headers from the sources in `ffi` and the templates in `capi`, each with its name.
-pub fn generate(ffi: &Path, capi: &Path) -> Vec<(&'static str, String)> {
+pub fn headers(ffi: &Path, capi: &Path) -> Vec<(&'static str, String)> {
     let mut declarations = declarations(ffi, capi);
     let headers = ["pmda.h", "pmdaroot.h"].map(|header| {
         let template = fs::read_to_string(capi.join(format!("{header}.in"))).expect("a template");

@@ -1,13 +1,14 @@
-//! What the integration tests share: where the two libraries are, and how a C program is compiled and run.
-
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+//! What the tests and benchmarks share: where the two libraries are, which C programs there are, how one is compiled and run,
+//! and a private PCP. The program of this crate (`main.rs`) runs the same under tools that watch memory.
 
 pub mod compare;
 pub mod elf;
 pub mod example;
+pub mod generated;
 pub mod headers;
 pub mod installation;
 pub mod pcp;
+pub mod program;
 pub mod run;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ use std::{env, fs};
 
 /// The root of the repository.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("tests/support lies in the repository")
 }
 
 /// Which of the two libraries.
@@ -62,7 +64,7 @@ impl Library {
 }
 
 /// Makes `link` point to `file` in one step: other test programs may be looking at it.
-fn relink(file: &Path, link: &Path) {
+pub fn relink(file: &Path, link: &Path) {
     if fs::read_link(link).is_ok_and(|target| target == file) {
         return;
     }
@@ -71,10 +73,19 @@ fn relink(file: &Path, link: &Path) {
     fs::rename(&fresh, link).expect("target is writable");
 }
 
-/// `target/debug` or `target/release`: where cargo has put what this test belongs to.
+/// `target/debug` or `target/release`: where cargo has put this program.
 pub fn profile_dir() -> PathBuf {
-    let test = env::current_exe().expect("the test knows its own file");
-    test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_owned()
+    let program = env::current_exe().expect("a program knows its own file");
+    let directory = program
+        .parent()
+        .expect("target/PROFILE/deps/TEST or target/PROFILE/PROGRAM");
+    let above = directory.ends_with("deps").then(|| directory.parent()).flatten();
+    above.unwrap_or(directory).to_owned()
+}
+
+/// The target directory, which the profiles share.
+pub fn target_dir() -> PathBuf {
+    profile_dir().parent().expect("target/PROFILE").to_owned()
 }
 
 /// A directory variable of the installed `libpcp_pmda.pc`.

@@ -1,0 +1,87 @@
+//! What this program can do, a module for each command.
+
+pub mod asan;
+pub mod functions;
+pub mod races;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pcp_pmda_test::{generated, root, target_dir};
+
+/// Writes include/pcp anew from src/ffi and capi.
+pub fn headers() -> Result<(), String> {
+    for (name, text) in generated::headers(&root().join("src/ffi"), &root().join("capi")) {
+        let file = root().join("include/pcp").join(name);
+        fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// Builds the library with a sanitizer, which takes the nightly toolchain; the answer is a directory with the library
+/// under the names that programs ask for.
+fn sanitized(tool: &str, flags: &str) -> Result<PathBuf, String> {
+    let nightly = Command::new("cargo").args(["+nightly", "--version"]).output();
+    if !nightly.is_ok_and(|output| output.status.success()) {
+        return Err(format!(
+            "{tool}: the nightly toolchain is missing: rustup toolchain install nightly"
+        ));
+    }
+    let triple = said("rustc", &["-vV"])?;
+    let triple = triple.lines().find_map(|line| line.strip_prefix("host: "));
+    let triple = triple.ok_or("rustc -vV names no host")?;
+    let (build, library) = (
+        target_dir().join(tool).join("build"),
+        target_dir().join(tool).join("lib"),
+    );
+    let status = Command::new("cargo")
+        .args([
+            "+nightly",
+            "rustc",
+            "--quiet",
+            "--lib",
+            "--crate-type",
+            "cdylib",
+            "--target",
+            triple,
+            "--target-dir",
+        ])
+        .arg(&build)
+        .env("RUSTFLAGS", flags)
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("CARGO")
+        .current_dir(root())
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        return Err(format!("{tool}: the library does not build"));
+    }
+    fs::create_dir_all(&library).map_err(|error| error.to_string())?;
+    let file = build.join(triple).join("debug/libpcp_pmda.so");
+    for name in ["libpcp_pmda.so", "libpcp_pmda.so.3"] {
+        pcp_pmda_test::relink(&file, &library.join(name));
+    }
+    Ok(library)
+}
+
+/// What a command has written to its stdout; it must succeed.
+fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A new, empty directory.
+fn fresh(directory: &Path) -> Result<(), String> {
+    let _ = fs::remove_dir_all(directory);
+    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))
+}
+
+/// Whether a directory has files whose names begin so.
+fn has_files(directory: &Path, start: &str) -> bool {
+    let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_string_lossy().starts_with(start))
+}

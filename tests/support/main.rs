@@ -1,0 +1,37 @@
+//! The tools around the tests: `cargo run -p pcp-pmda-test -- COMMAND`. The Makefile has a target for each.
+
+mod commands;
+
+use std::env;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: pcp-pmda-test COMMAND
+
+  asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
+  functions              writes the table of functions in docs/COMPATIBILITY.md anew
+  headers                writes include/pcp anew
+  races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
+
+A PROGRAM is a name below tests, such as c/cache_files. asan and races need the nightly toolchain.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let Some((command, rest)) = arguments.split_first() else {
+        eprintln!("{USAGE}");
+        return ExitCode::FAILURE;
+    };
+    let outcome = match command.as_str() {
+        "asan" => commands::asan::run(rest),
+        "functions" => commands::functions::run(),
+        "headers" => commands::headers(),
+        "races" => commands::races::run(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The C programs below `tests`: where they are, what each wants of its compiler and on its command line, and how much of it
+//! each kind of run takes.
+//!
+//! A line `args: A B C` in a program's head comment gives it arguments, `cc: …` gives the compiler more, and `dso: NAME`
+//! has tests/c/dso/NAME.c compiled beside it: it finds that by its own path with `.so` behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{compile_c, root};
+
+/// A kind of run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Course {
+    /// Part of `make check`.
+    Check,
+    /// `make hostile`.
+    Full,
+    /// Below AddressSanitizer.
+    Asan,
+    /// Below valgrind.
+    Memcheck,
+}
+
+/// The programs of tests/hostile that take an amount, and how much in each course; None leaves the program out.
+///
+/// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the programs that replace
+/// malloc as the tools do; forks and interrupts, whose signals and children meet the tools' own; and, below valgrind, saves, which kills agents sooner than they save anything there.
+const HOSTILE: [(&str, [Option<&str>; 4]); 10] = [
+    ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
+    ("dso", [Some("200"), Some("1000"), None, None]),
+    ("forks", [Some("100"), Some("2000"), None, None]),
+    ("interrupts", [Some("10000"), Some("100000"), None, None]),
+    ("leaks", [Some("1600"), Some("100000"), Some("1600"), Some("1")]),
+    ("pdus", [Some("4000"), Some("250000"), Some("20000"), Some("1000")]),
+    ("reenter", [Some(""), Some(""), Some(""), Some("")]),
+    ("saves", [Some("20"), Some("500"), Some("20"), None]),
+    ("streams", [Some("2"), Some("100"), Some("2"), Some("1")]),
+    ("threads", [Some("1500"), Some("60000"), Some("5000"), Some("50")]),
+];
+
+/// How much a program of tests/hostile does in this course; None if it has no part in it.
+#[must_use]
+pub fn amount(name: &str, course: Course) -> Option<&'static str> {
+    let row = HOSTILE.iter().find(|(known, _)| *known == name);
+    row.and_then(|(_, amounts)| amounts[course as usize])
+}
+
+/// A C program of the tests.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its path below `tests` without the ending, such as `c/fixed/tree_deep`.
+    pub name: String,
+    /// Its source.
+    pub source: PathBuf,
+    /// The text of its source.
+    pub text: String,
+}
+
+impl Program {
+    /// The program of that name, such as `hostile/pdus`.
+    ///
+    /// # Errors
+    /// Why its source cannot be read.
+    pub fn new(name: &str) -> Result<Program, String> {
+        let source = root().join("tests").join(name).with_extension("c");
+        let text = fs::read_to_string(&source).map_err(|error| format!("{}: {error}", source.display()))?;
+        Ok(Program {
+            name: name.to_owned(),
+            source,
+            text,
+        })
+    }
+
+    /// All programs of a folder below `tests`, without those of folders in it.
+    ///
+    /// # Panics
+    /// If the folder cannot be read.
+    #[must_use]
+    pub fn all(folder: &str) -> Vec<Program> {
+        let entries = fs::read_dir(root().join("tests").join(folder)).expect("a folder below tests");
+        let mut names: Vec<_> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|kind| kind == "c"))
+            .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+            .collect();
+        names.sort();
+        let program = |name: String| Program::new(&format!("{folder}/{name}")).expect("a program in UTF-8");
+        names.into_iter().map(program).collect()
+    }
+
+    /// All programs that have a part in a course below a tool.
+    #[must_use]
+    pub fn of_course(course: Course) -> Vec<Program> {
+        let hostile = HOSTILE.iter().filter(|(name, _)| amount(name, course).is_some());
+        let hostile =
+            hostile.map(|(name, _)| Program::new(&format!("hostile/{name}")).expect("a program of tests/hostile"));
+        let mut programs = Program::all("c");
+        programs.extend(Program::all("c/fixed"));
+        programs.extend(hostile);
+        programs
+    }
+
+    /// The words of the line in its head comment that begins with this key.
+    #[must_use]
+    pub fn setting(&self, key: &str) -> Vec<&str> {
+        let key = format!("{key}:");
+        let lines = self.text.lines();
+        let line = lines
+            .map(|line| line.trim_start_matches([' ', '*', '/']))
+            .find_map(|line| line.strip_prefix(&key));
+        let line = line.unwrap_or_default().trim_end_matches("*/");
+        line.split_whitespace().collect()
+    }
+
+    /// Its arguments in a course: those that its head names, or its amount.
+    #[must_use]
+    pub fn arguments(&self, course: Course) -> Vec<&str> {
+        match self.name.strip_prefix("hostile/") {
+            Some(name) => amount(name, course)
+                .into_iter()
+                .filter(|text| !text.is_empty())
+                .collect(),
+            None => self.setting("args"),
+        }
+    }
+
+    /// Compiles it, with strict warnings, into this file; the directory is made.
+    ///
+    /// # Panics
+    /// If it does not compile.
+    pub fn compile(&self, file: &Path) {
+        fs::create_dir_all(file.parent().expect("a directory")).expect("target is writable");
+        compile_c(&self.source, file, &self.setting("cc"));
+        for name in self.setting("dso") {
+            let dso = Program::new(&format!("c/dso/{name}")).expect("a program of tests/c/dso");
+            compile_c(&dso.source, &file.with_extension("so"), &dso.setting("cc"));
+        }
+    }
+}
