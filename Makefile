@@ -1,16 +1,24 @@
 # Thin: each recipe is a few lines; the work is done by cargo and the scripts that are named here.
 
+# Where `make install` puts things. The library lies in a directory of its own, beside the C library: `pcp-pmda-rust enable` puts it in front.
 PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib/pcp-pmda-rust
+INCLUDEDIR ?= $(PREFIX)/include/pcp-pmda-rust
 MANDIR ?= $(PREFIX)/share/man
-DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda
-BUILT = $(or $(CARGO_TARGET_DIR),target)/release
+DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda-rust
+SYSCONFDIR ?= /etc
+# The extension of manual pages about functions; packages take one that PCP's own pages do not have.
+MANEXT ?= 3
+# Where `make` has put the libraries.
+BUILT ?= $(shell cat target/built 2>/dev/null)
+STRIP ?= strip
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-instructions bench-growth headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall deb deb-test rpm check-rust check-trixie check-sid clean
+.PHONY: all setup demo check bench bench-instructions bench-growth headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test reproducible rpm rpm-test docs-test check-rust check-trixie check-sid clean
 
 all:
-	cargo build --release
+	packaging/build.sh
 
 # What the demo, the tests and the benchmarks need: packages by apt, PCP's tools and agents below target/pcp.
 setup:
@@ -102,17 +110,38 @@ fuzz-corpus:
 asan: setup
 	cargo run --quiet -p pcp-pmda-test -- asan
 
-# Debian packages that take the place of libpcp-pmda3 and libpcp-pmda3-dev, in target/deb.
+# Writes THIRD-PARTY.txt and debian/copyright anew from the crates that Cargo.lock names.
+licences:
+	packaging/licences.sh
+
+# The sources as archives, with all crates (vendor), in target/dist.
+dist:
+	packaging/dist.sh
+
+# Debian packages that lie beside Debian's own, in target/deb.
 deb:
 	packaging/deb.sh
 
-# Installs and removes the packages in a fresh Debian 12 system. Needs root.
-deb-test: deb
-	packaging/deb-test.sh
+# The packages in fresh systems, Debian 12 and 13: installed, updated, PCP updated below them, purged. Needs root.
+deb-test:
+	packaging/deb-test.sh bookworm
+	packaging/deb-test.sh trixie
 
-# RPM packages from the last commit, in target/rpm. Needs rpmbuild.
+# The Debian packages twice, in two directories and by two users: the same bytes. Needs root.
+reproducible:
+	packaging/reproducible.sh
+
+# RPM packages in target/rpm. Needs rpmbuild.
 rpm:
 	packaging/rpm.sh
+
+# The RPM packages installed, updated and erased in a system of their own. Needs root.
+rpm-test:
+	packaging/rpm-test.sh
+
+# Every command of README, RELEASING and the other guides, as written, in a fresh Debian 12 system. Needs root.
+docs-test:
+	packaging/docs-test.sh
 
 # A build with the oldest Rust that Cargo.toml allows, Debian trixie's own. Needs root.
 check-rust:
@@ -122,25 +151,36 @@ check-rust:
 check-trixie check-sid: check-%:
 	packaging/check-suite.sh $*
 
-install: all install-built
+# Installs what `make` has built: root needs no cargo.
+install: install-built
 
-# What install does after the build; BUILT is the directory of the library that it takes.
+# The same from another directory: make install-built BUILT=DIRECTORY.
 install-built:
-	install -D -m 644 $(BUILT)/libpcp_pmda.so $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
+	@[ -e "$(BUILT)/libpcp_pmda.so" ] || { echo "make install: nothing is built: run make first (not as root)" >&2; exit 1; }
+	install -D -m 755 $(BUILT)/libpcp_pmda.so $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
+	$(STRIP) --strip-unneeded $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
 	ln -sf libpcp_pmda.so.3 $(DESTDIR)$(LIBDIR)/libpcp_pmda.so
 	install -D -m 644 $(BUILT)/libpcp_pmda.a $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
+	$(STRIP) --strip-debug $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pcp include/pcp/pmda.h include/pcp/pmdaroot.h
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(BINDIR)
 	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \
 	    $(BUILT)/libpcp_pmda.pc > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
-	packaging/man-links.sh $(DESTDIR)$(MANDIR)/man3
-	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md SECURITY.md docs/*.md
+	sed 's:@LIBDIR@:$(LIBDIR):; s:@SYSCONFDIR@:$(SYSCONFDIR):; s:@VERSION@:$(VERSION):' \
+	    packaging/pcp-pmda-rust.in > $(DESTDIR)$(BINDIR)/pcp-pmda-rust
+	chmod 755 $(DESTDIR)$(BINDIR)/pcp-pmda-rust
+	packaging/man-links.sh $(DESTDIR)$(MANDIR) $(MANEXT)
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE THIRD-PARTY.txt README.md CHANGELOG.md SECURITY.md docs/*.md
 
+# The file that `pcp-pmda-rust enable` has written goes as well; run ldconfig afterwards.
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc)
 	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/pcp/,pmda.h pmdaroot.h)
-	packaging/man-links.sh --remove $(DESTDIR)$(MANDIR)/man3
+	rm -f $(DESTDIR)$(BINDIR)/pcp-pmda-rust $(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/00-pcp-pmda-rust.conf
+	packaging/man-links.sh --remove $(DESTDIR)$(MANDIR) $(MANEXT)
 	rm -rf $(DESTDIR)$(DOCDIR)
+	for directory in $(LIBDIR)/pkgconfig $(LIBDIR) $(INCLUDEDIR)/pcp $(INCLUDEDIR); do \
+	    rmdir --ignore-fail-on-non-empty $(DESTDIR)$$directory 2>/dev/null || true; done
 
 clean:
 	cargo clean

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, io};
+use std::{env, io, panic};
 
 /// The functions of libpcp that we call. Public ones first, then the private ones, each of which has its
 /// reason beside its prototype in `capi/wrapper.h`.
@@ -19,6 +19,10 @@ const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig
 const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmValueSet|pmValueBlock|pmResult|pmResult_v2|pmProfile|\
      pmInDomProfile|pmInResult|pmLabel|pmLabelSet|pmOptions|pmLongOptions|pmEventArray|pmHighResEventArray|\
      __pmnsTree|__pmnsNode";
+
+/// What has to be installed for the build, for those to whom something is missing.
+const PACKAGES: &str = "gcc libc6-dev binutils libclang-dev libpcp3-dev pkg-config (Debian), or gcc glibc-devel \
+     binutils clang-devel pcp-libs-devel pkgconf-pkg-config (RPM)";
 
 fn main() {
     println!("cargo::rerun-if-changed=capi");
@@ -34,9 +38,7 @@ fn main() {
 /// Finds libpcp, links it, and tells the sources which generation it is.
 fn libpcp() -> pkg_config::Library {
     let found = pkg_config::Config::new().atleast_version("6.0").probe("libpcp");
-    let library = found.unwrap_or_else(|error| {
-        panic!("libpcp is missing: install libpcp3-dev (Debian) or pcp-libs-devel (RPM), see README.md\n{error}")
-    });
+    let library = found.unwrap_or_else(|error| panic!("libpcp is missing: install {PACKAGES}\n{error}"));
     // The releases in which something changed that users of this library see; `src/libpcp/version.rs` says what.
     let version = numbers(&library.version);
     for (since, flag) in [
@@ -61,18 +63,26 @@ fn numbers(version: &str) -> [u32; 3] {
 /// Generates the Rust view of libpcp's headers.
 fn bindings(libpcp: &pkg_config::Library, out: &Path) {
     let includes = libpcp.include_paths.iter().map(|path| format!("-I{}", path.display()));
-    bindgen::Builder::default()
-        .header("capi/wrapper.h")
-        .clang_args(includes)
-        .allowlist_function(LIBPCP_FUNCTIONS)
-        .allowlist_type(LIBPCP_TYPES)
-        .allowlist_var("pmDebugOptions|PM_.*|PMAPI_.*|PMNS_.*")
-        .blocklist_type("timeval|timespec|time_t|_IO_FILE|FILE|__time_t|__suseconds_t|__syscall_slong_t")
-        .raw_line("use libc::{FILE, timeval, timespec, time_t};")
-        .derive_debug(false)
-        .layout_tests(true)
-        .generate()
-        .expect("bindgen reads capi/wrapper.h: is libclang-dev installed?")
+    // bindgen panics when it finds no libclang, and returns an error when a header is missing.
+    let generated = panic::catch_unwind(|| {
+        bindgen::Builder::default()
+            .header("capi/wrapper.h")
+            .clang_args(includes)
+            .allowlist_function(LIBPCP_FUNCTIONS)
+            .allowlist_type(LIBPCP_TYPES)
+            .allowlist_var("pmDebugOptions|PM_.*|PMAPI_.*|PMNS_.*")
+            .blocklist_type("timeval|timespec|time_t|_IO_FILE|FILE|__time_t|__suseconds_t|__syscall_slong_t")
+            .raw_line("use libc::{FILE, timeval, timespec, time_t};")
+            .derive_debug(false)
+            .layout_tests(true)
+            .generate()
+    });
+    let bindings = match generated {
+        Ok(Ok(bindings)) => bindings,
+        Ok(Err(error)) => panic!("a C header is missing: install {PACKAGES}\n{error}"),
+        Err(_) => panic!("libclang is missing: install {PACKAGES}"),
+    };
+    bindings
         .write_to_file(out.join("libpcp.rs"))
         .expect("OUT_DIR is writable");
 }
@@ -140,7 +150,7 @@ fn pkgconfig(libpcp: &pkg_config::Library, out: &Path) {
         .replace("@LIBDIR@", "${exec_prefix}/lib")
         .replace("@INCLUDEDIR@", "${prefix}/include")
         .replace("@PCP_INCLUDEDIR@", &pcp_include)
-        .replace("@LIBS_PRIVATE@", "-lgcc_s -lutil -lrt -lpthread -lm -ldl")
+        .replace("@LIBS_PRIVATE@", "-lgcc_eh -lutil -lrt -lpthread -lm -ldl")
         .replace("@VERSION@", &libpcp.version);
     // target/PROFILE/build/PACKAGE/out
     let beside = out

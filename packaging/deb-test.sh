@@ -1,92 +1,191 @@
 #!/usr/bin/env bash
-# Installs the packages of deb.sh into a fresh Debian 12 system that has pcp, sees pmcd and agents run on this library, removes the
-# packages again, and sees them run on the C library. Needs root.
-set -euo pipefail
+# deb-test.sh SUITE: what happens to a host with PCP on which our packages are installed. In a fresh Debian system, with PCP's own start
+# script and all its default agents: installation, restart, an update of PCP (its own packages with a higher version), an update of ours,
+# the switch, removal. After each step pmcd has to answer, and each process to have loaded the library that is expected.
+#
+# Takes the packages from target/deb, and makes them if there are none. Everything after the downloads runs in name spaces of its own
+# (processes, network, mounts): nothing is left when it ends, however it ends. Needs root.
+set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
-pmcd_pid=
-finish() {
-    if [ -n "$pmcd_pid" ]; then kill "$pmcd_pid" 2>/dev/null || true; fi
+
+suite=${1:?usage: deb-test.sh SUITE}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+ours=/usr/lib/pcp-pmda-rust/libpcp_pmda.so.3
+fail() { echo "deb-test $suite: $*" >&2; exit 1; }
+trap 'echo "deb-test $suite: line $LINENO: $BASH_COMMAND failed" >&2' ERR
+
+# repack DEB SED-SCRIPT DIRECTORY: a package with another control file, everything else as it is.
+repack() {
+    local tree
+    tree=$(mktemp -d)
+    dpkg-deb -R "$1" "$tree/p"
+    sed -i "$2" "$tree/p/DEBIAN/control"
+    dpkg-deb -Zgzip -z1 --root-owner-group -b "$tree/p" "$3" >/dev/null
+    rm -rf "$tree"
+}
+
+# Downloads, and the packages of higher versions, as a repository in the system.
+prepare() {
+    local version package packages
+    ls "$target"/deb/libpcp-pmda-rust_*.deb >/dev/null 2>&1 || packaging/deb.sh >/dev/null
+    trap close_system EXIT
+    make_system "$suite"
+    inside apt-get update -q >/dev/null
+    install_inside pcp libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev gcc pkg-config procps man-db
+    if ! ls "$system"/repository/first/pcp_*.deb >/dev/null 2>&1; then
+        mkdir -p "$system/repository/first" "$system/repository/second"
+        chmod 777 "$system/repository/first"
+        packages=$(inside dpkg-query -W -f '${source:Package} ${Package}\n' | sed -n 's/^pcp //p')
+        inside sh -c 'cd /repository/first && apt-get download -q "$@"' sh $packages >/dev/null
+        version=$(inside dpkg-query -W -f '${Version}' pcp)
+        for package in "$system"/repository/first/*.deb; do
+            repack "$package" "/^\(Version\|Depends\|Pre-Depends\|Recommends\|Breaks\):/s/${version//./\\.}/$version+update1/g" "$system/repository/second"
+        done
+    fi
+    rm -f "$system"/repository/*/libpcp-pmda-rust*
+    cp "$target"/deb/libpcp-pmda-rust_*.deb "$target"/deb/libpcp-pmda-rust-dev_*.deb "$system/repository/first/"
+    for package in "$target"/deb/libpcp-pmda-rust_*.deb "$target"/deb/libpcp-pmda-rust-dev_*.deb; do
+        version=$(dpkg-deb -f "$package" Version)
+        repack "$package" "s/\b${version//./\\.}\b/$version+update1/" "$system/repository/second"
+    done
     close_system
+    trap - EXIT
 }
-trap finish EXIT
 
-fail() { echo "deb-test: $*" >&2; exit 1; }
+# offer REPOSITORY: this is all that apt knows of, from now on.
+offer() {
+    (cd "$system" && dpkg-scanpackages -m "repository/$1" 2>/dev/null >"repository/Packages")
+    echo "deb [trusted=yes] file:/repository ./" >"$system/etc/apt/sources.list"
+    rm -f "$system"/etc/apt/sources.list.d/*
+    sed -i "s:^Filename\: repository/:Filename\: ./:" "$system/repository/Packages"
+    inside apt-get update -q >/tmp/log 2>&1 || { cat /tmp/log; fail "apt-get update"; }
+}
+
+apt() { inside apt-get -y -q -o Dpkg::Options::=--force-confold "$@" >/tmp/log 2>&1 || { cat /tmp/log >&2; fail "apt-get $*"; }; }
 installed() { [ "$(inside dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+version_of() { inside dpkg-query -W -f '${Version}' "$1"; }
+# The C library, wherever Debian has it.
+c_library() { inside dpkg -L libpcp-pmda3 | grep '/libpcp_pmda\.so\.3$'; }
 
-make_system bookworm
-inside apt-get update -q >/dev/null
-# pcp's own scripts call systemctl, which has nothing to talk to in here.
-[ -e "$system/usr/bin/systemctl" ] || { printf '#!/bin/sh\nexit 0\n' >"$system/usr/bin/systemctl"; chmod 755 "$system/usr/bin/systemctl"; }
-install_inside pcp libpcp-pmda3 libpcp-pmda3-dev libc6-dev gcc pkg-config
-
-# serves WHAT: a pmcd with the DSO agents pmcd and sample and the daemon pmdasample serves values, on the library named.
-serves() {
-    local what=$1 port=44399 library process processes=0 i
-    rm -rf "$system/private"
-    mkdir -p "$system/private"
-    cp "$system/etc/pcp.conf" "$system/private/pcp.conf"
-    inside sed -i 's:^\(PCP_RUN_DIR\|PCP_LOG_DIR\|PCP_TMP_DIR\|PCP_TMPFILE_DIR\)=.*:\1=/private:' /private/pcp.conf
-    cat >"$system/private/pmcd.conf" <<'CONF'
-pmcd 2 dso pmcd_init /var/lib/pcp/pmdas/pmcd/pmda_pmcd.so
-sample 29 dso sample_init /var/lib/pcp/pmdas/sample/pmda_sample.so
-sampled 30 pipe binary /var/lib/pcp/pmdas/sample/pmdasample -d 30
-CONF
-    cat >"$system/private/pmns" <<'PMNS'
-root { pmcd sample sampled }
-pmcd { version 2:0:7 }
-sample { long }
-sample.long { one 29:0:10 }
-sampled { ten 30:0:11 }
-PMNS
-    (cd "$system/private" && exec chroot "$system" env PCP_CONF=/private/pcp.conf /usr/lib/pcp/bin/pmcd -f -n /private/pmns \
-        -c /private/pmcd.conf -l /private/pmcd.log -p $port -i 127.0.0.1 -s /private/pmcd.socket -U root) &
-    pmcd_pid=$!
-    for i in $(seq 50); do
-        if inside env PCP_CONF=/private/pcp.conf pminfo -h 127.0.0.1:$port -f pmcd.version >/dev/null 2>&1; then break; fi
-        kill -0 "$pmcd_pid" 2>/dev/null || fail "$what: pmcd has ended: $(cat "$system/private/pmcd.log")"
-        sleep 0.2
+# answers WHAT PATTERN [NUMBER]: pmcd and all its agents serve values, and all have loaded a library whose path matches.
+answers() {
+    local what=$1 pattern=$2 try pid maps processes=0 path loaded
+    for try in $(seq 60); do
+        # Five agents and more are there, and each is without an error.
+        if inside pminfo -f pmcd.version pmcd.agent.status kernel.all.load >/tmp/values 2>&1 &&
+            [ "$(grep -c '^    inst \[.* value 0$' /tmp/values)" -ge 8 ] && ! grep -q '" *\] value -\?[1-9][0-9]*$' <(sed '/^kernel/,$d' /tmp/values); then
+            break
+        fi
+        [ "$try" -lt 60 ] || { cat /tmp/values "$system"/var/log/pcp/pmcd/pmcd.log >&2; fail "$what: pmcd does not answer"; }
+        sleep 0.5
     done
-    inside env PCP_CONF=/private/pcp.conf pminfo -h 127.0.0.1:$port -f pmcd.version sample.long.one sampled.ten \
-        >"$system/private/values" 2>&1 || fail "$what: pminfo: $(cat "$system/private/values" "$system/private/pmcd.log")"
-    grep -q 'value 1$' "$system/private/values" || fail "$what: sample.long.one: $(cat "$system/private/values")"
-    grep -q 'value 10$' "$system/private/values" || fail "$what: sampled.ten: $(cat "$system/private/values")"
-    for process in "$pmcd_pid" $(pgrep -P "$pmcd_pid" -x pmdasample); do
-        library=$(grep -o '/usr/lib/libpcp_pmda[^ ]*' "/proc/$process/maps" | sort -u || true)
-        [ "$(realpath "$system$library")" = "$(realpath "$system/usr/lib/libpcp_pmda.so.3")" ] ||
-            fail "$what: process $process has loaded ${library:-no libpcp_pmda}"
+    for maps in /proc/[0-9]*/maps; do
+        pid=${maps//[^0-9]/}
+        path=$(sed -n 's:^[^/]*\(/.*libpcp_pmda\.so.*\)$:\1:p' "$maps" 2>/dev/null | sort -u) || true
+        [ -n "$path" ] || continue
+        path=${path#"$system"}
+        [[ $path =~ ^$pattern$ ]] || fail "$what: $(tr '\0' ' ' <"/proc/$pid/cmdline") has loaded $path"
         processes=$((processes + 1))
+        loaded=$path
     done
-    [ "$processes" = 2 ] || fail "$what: pmdasample does not run"
-    kill "$pmcd_pid"
-    wait "$pmcd_pid" 2>/dev/null || true
-    pmcd_pid=
-    echo "== $what: pmcd, its DSO agents and a daemon serve values from $library ($(inside dpkg -S "$library" | cut -d: -f1))"
+    [ "$processes" -ge 4 ] || fail "$what: only $processes processes have a libpcp_pmda"
+    echo "ok: $what: pmcd $(sed -n 's/^    value "\(.*\)"/\1/p' /tmp/values) answers, $processes processes have loaded $loaded"
 }
+restart() { inside /etc/init.d/pmcd restart >/tmp/log 2>&1 || { cat /tmp/log; fail "pmcd's start script"; }; }
 
-owner() { inside dpkg -S /usr/lib/libpcp_pmda.so.3 | cut -d: -f1; }
+steps() {
+    local c status
+    system=$target/systems/$suite-packages
+    mount --make-rprivate /
+    mount -t tmpfs tmpfs /tmp
+    ip link set lo up
+    mount -t proc proc "$system/proc"
+    mount --bind /dev "$system/dev"
+    # Of all services pmcd's is started and restarted by the packages, as on a host.
+    printf '#!/bin/sh\n[ "$1" = pmcd ] && exit 0\nexit 101\n' >"$system/usr/sbin/policy-rc.d"
 
-[ "$(owner)" = libpcp-pmda3 ] || fail "the C library is not there at the start"
-serves "the C library"
+    offer first
+    c=$(c_library)
+    restart
+    answers "before" "$c"
 
-rm -rf "${system:?}/packages"
-mkdir -p "$system/packages"
-cp "${CARGO_TARGET_DIR:-target}"/deb/*.deb "$system/packages/"
-inside sh -c 'apt-get install -y -q --no-install-recommends /packages/*.deb' >"$system.apt.log" 2>&1 || { cat "$system.apt.log" >&2; exit 1; }
-[ "$(owner)" = libpcp-pmda-rust ] || fail "our package does not own the library"
-installed pcp || fail "pcp was removed"
-inside apt-get check -q || fail "dependencies are broken"
-serves "this library"
-cat >"$system/private/agent.c" <<'C'
+    apt install libpcp-pmda-rust
+    grep -q 'pcp-pmda-rust status' /tmp/log || fail "the installation says nothing about a restart"
+    answers "installed, not restarted" "$c"
+    status=$(inside pcp-pmda-rust status) || fail "pcp-pmda-rust status: $status"
+    grep -q "the C library ($c)" <<<"$status" || fail "pcp-pmda-rust status: $status"
+    restart
+    answers "restarted" "$ours"
+    status=$(inside pcp-pmda-rust status) || fail "pcp-pmda-rust status: $status"
+    ! grep -q "the C library" <<<"$status" || fail "pcp-pmda-rust status: $status"
+
+    inside pcp-pmda-rust disable >/dev/null
+    restart
+    answers "disabled and restarted" "$c"
+    ! inside pcp-pmda-rust status >/tmp/log || fail "status says enabled: $(cat /tmp/log)"
+    inside pcp-pmda-rust run env LD_TRACE_LOADED_OBJECTS=1 /var/lib/pcp/pmdas/linux/pmdalinux >/tmp/log
+    grep -q " $ours " /tmp/log || fail "pcp-pmda-rust run: $(cat /tmp/log)"
+    inside pcp-pmda-rust enable >/dev/null
+    restart
+    answers "enabled and restarted" "$ours"
+
+    offer second
+    # Ours is held back, so that only PCP is updated.
+    inside apt-mark hold libpcp-pmda-rust >/dev/null
+    apt upgrade
+    [[ $(version_of pcp) == *+update1 && $(version_of libpcp-pmda3) == *+update1 ]] || fail "PCP was not updated: $(cat /tmp/log)"
+    inside apt-mark unhold libpcp-pmda-rust >/dev/null
+    answers "PCP updated by apt upgrade, which restarts pmcd" "$ours"
+    installed libpcp-pmda-rust || fail "our package is gone"
+
+    apt upgrade
+    [[ $(version_of libpcp-pmda-rust) == *+update1 ]] || fail "our package was not updated: $(cat /tmp/log)"
+    answers "ours updated, not restarted" "$ours( \(deleted\)|\.dpkg-tmp \(deleted\))?"
+    status=$(inside pcp-pmda-rust status) || fail "pcp-pmda-rust status: $status"
+    grep -q 'a file that was replaced since' <<<"$status" || fail "pcp-pmda-rust status: $status"
+    restart
+    answers "restarted" "$ours"
+    inside pcp-pmda-rust disable >/dev/null
+    apt install --reinstall libpcp-pmda-rust
+    ! inside pcp-pmda-rust status >/tmp/log || fail "a new installation has enabled it again"
+    inside pcp-pmda-rust enable >/dev/null
+
+    apt install libpcp-pmda-rust-dev
+    installed libpcp-pmda3-dev || fail "the development package of PCP was removed"
+    cat >"$system/root/agent.c" <<'C'
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 int main(void) { pmInDom d = 1; return pmdaCacheStore(d, PMDA_CACHE_ADD, "a", NULL); }
 C
-inside sh -c 'cd /private && cc -Wall -Werror -o agent agent.c $(pkg-config --cflags --libs libpcp_pmda) && ./agent' ||
-    fail "a program does not build with the development package"
+    local flags
+    for flags in "" "env PKG_CONFIG_PATH=/usr/lib/pcp-pmda-rust/pkgconfig"; do
+        inside $flags sh -c 'cd /root && cc -Wall -Werror -o agent agent.c $(pkg-config --cflags --libs libpcp_pmda) && ./agent' ||
+            fail "a program does not build: $flags"
+    done
+    inside man -w pmdaTreeCreate >/tmp/log 2>/dev/null && inside man -w pmdaInit >>/tmp/log || [ ! -e "$system/usr/share/man/man3/pmdaInit.3.gz" ] ||
+        fail "manual pages: $(cat /tmp/log)"
+    echo "ok: programs build with either development package"
 
-install_inside libpcp-pmda3 libpcp-pmda3-dev
-[ "$(owner)" = libpcp-pmda3 ] || fail "the C library did not come back"
-if installed libpcp-pmda-rust; then fail "our package is still there"; fi
-serves "the C library again"
-echo "deb-test: passed"
+    apt purge libpcp-pmda-rust libpcp-pmda-rust-dev
+    installed pcp || fail "pcp was removed"
+    [ -z "$(cd "$system" && ls -d etc/ld.so.conf.d/*pcp* usr/lib/pcp-pmda-rust usr/include/pcp-pmda-rust 2>/dev/null)" ] || fail "files are left behind"
+    inside apt-get check -q >/tmp/log || fail "dependencies are broken: $(cat /tmp/log)"
+    answers "purged, not restarted" "$ours \(deleted\)"
+    restart
+    answers "restarted" "$c"
+    inside /etc/init.d/pmcd stop >/dev/null
+    echo "deb-test $suite: passed"
+}
+
+if [ "${2:-}" = --steps ]; then
+    steps
+else
+    prepare
+    rm -rf --one-file-system "$target/systems/$suite-packages"
+    cp -a "$target/systems/$suite" "$target/systems/$suite-packages"
+    status=0
+    timeout 900 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --steps || status=$?
+    rm -rf --one-file-system "$target/systems/$suite-packages"
+    exit $status
+fi

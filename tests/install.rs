@@ -3,8 +3,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use pcp_pmda_test::installation::{Installation, expect_success, files_below, make, plain};
+use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{elf, profile_dir, root};
 
 /// What a project's first program could be: both headers, the cache, a variadic function, a whole agent's set-up.
@@ -82,12 +84,44 @@ fn the_headers_come_from_the_installation() {
     let rule = String::from_utf8(expect_success(cc, "cc -M").stdout).expect("text");
     let headers = rule.split_whitespace().filter(|word| word.contains("pmda"));
     let headers: Vec<_> = headers.collect();
-    let own = installation.prefix.join("include/pcp");
+    let own = installation.prefix.join("include/pcp-pmda-rust/pcp");
     assert_eq!(headers.len(), 2, "{headers:?}");
     assert!(
         headers.iter().all(|header| Path::new(header).starts_with(&own)),
         "{headers:?}"
     );
+}
+
+/// Compiles nothing but checks, with these arguments; returns what the compiler says.
+fn check_syntax(installation: &Installation, args: &[&str], source: &Path) -> String {
+    let mut cc = installation.command("cc");
+    cc.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]).args(args);
+    cc.args(installation.pkg_config(&["--cflags"])).arg(source);
+    let outcome = bounded(cc, Duration::from_secs(300));
+    String::from_utf8_lossy(&outcome.stderr).into_owned()
+}
+
+#[test]
+fn the_examples_keep_to_the_standard() {
+    let installation = Installation::new("standard");
+    let names = files_below(&root().join("c-examples"));
+    let sources: Vec<_> = names.iter().filter(|name| name.ends_with(".c")).collect();
+    assert!(sources.len() >= 8, "{sources:?}");
+    for name in sources {
+        let said = check_syntax(&installation, &["-std=c11"], &root().join("c-examples").join(name));
+        assert_eq!(said, "", "{name}");
+    }
+}
+
+/// One sentence, and none of the errors that would follow.
+#[test]
+fn who_forgets_pmapi_h_is_told() {
+    let installation = Installation::new("forgotten");
+    let source = installation.prefix.join("forgotten.c");
+    fs::write(&source, "#include <pcp/pmda.h>\nint nothing;\n").expect("target is writable");
+    let said = check_syntax(&installation, &[], &source);
+    assert!(said.contains("#include <pcp/pmapi.h> before"), "{said}");
+    assert_eq!(said.matches(" error: ").count(), 1, "{said}");
 }
 
 #[test]
@@ -97,11 +131,11 @@ fn the_installed_pkg_config_file_names_its_directories_and_the_version_of_pcp() 
     assert_eq!(installation.pkg_config(&["--variable=prefix"]), [prefix.as_str()]);
     assert_eq!(
         installation.pkg_config(&["--variable=libdir"]),
-        [format!("{prefix}/lib")]
+        [format!("{prefix}/lib/pcp-pmda-rust")]
     );
     assert_eq!(
         installation.pkg_config(&["--variable=includedir"]),
-        [format!("{prefix}/include")]
+        [format!("{prefix}/include/pcp-pmda-rust")]
     );
     let mut system = plain("pkg-config");
     system.args(["--modversion", "libpcp"]);
@@ -123,6 +157,8 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
         "INCLUDEDIR=/opt/headers".to_owned(),
         "MANDIR=/opt/man".to_owned(),
         "DOCDIR=/opt/doc".to_owned(),
+        "SYSCONFDIR=/opt/etc".to_owned(),
+        "MANEXT=3pcprust".to_owned(),
     ];
     make("install-built", &variables);
     let installed = files_below(&stage);
@@ -133,8 +169,12 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
         "opt/lib64/pkgconfig/libpcp_pmda.pc",
         "opt/headers/pcp/pmda.h",
         "opt/headers/pcp/pmdaroot.h",
-        "opt/man/man3/pmdaTreeCreate.3",
+        "opt/pcp/bin/pcp-pmda-rust",
+        "opt/man/man1/pcp-pmda-rust.1",
+        "opt/man/man3/pmdaTreeCreate.3pcprust",
+        "opt/man/man3/pmdaTreeInsert.3pcprust",
         "opt/doc/LICENSE",
+        "opt/doc/THIRD-PARTY.txt",
         "opt/doc/README.md",
         "opt/doc/COMPATIBILITY.md",
     ] {
@@ -147,6 +187,15 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
     for line in ["prefix=/opt/pcp", "libdir=/opt/lib64", "includedir=/opt/headers"] {
         assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
     }
+    let link = fs::read_to_string(stage.join("opt/man/man3/pmdaTreeInsert.3pcprust")).expect("installed");
+    assert_eq!(link, ".so man3/pmdaTreeCreate.3pcprust\n");
+    let mut readelf = plain("readelf");
+    readelf.args(["-WS"]).arg(stage.join("opt/lib64/libpcp_pmda.so.3"));
+    let sections = String::from_utf8(expect_success(readelf, "readelf").stdout).expect("text");
+    assert!(
+        sections.contains(".dynsym") && !sections.contains(".debug_"),
+        "{sections}"
+    );
     make("uninstall", &variables);
     assert_eq!(files_below(&stage), ["opt/headers/pcp/pmapi.h"]);
 }
@@ -154,15 +203,18 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
 #[test]
 fn the_manual_pages_are_free_of_warnings_and_cover_what_has_no_other() {
     let installation = Installation::new("manual");
-    let pages = installation.prefix.join("share/man/man3");
+    let manual = installation.prefix.join("share/man");
+    let pages = manual.join("man3");
     let names = files_below(&pages);
-    for name in &names {
+    let mut all: Vec<_> = names.iter().map(|name| format!("man3/{name}")).collect();
+    all.push("man1/pcp-pmda-rust.1".to_owned());
+    for name in &all {
         let mut man = plain("man");
         man.args(["--warnings", "-l", "-E", "UTF-8", "-Tutf8", "-P", "cat"])
-            .arg(pages.join(name));
+            .arg(manual.join(name));
         // Link pages lead to `man3/…` below this directory.
-        man.current_dir(installation.prefix.join("share/man"));
-        man.env("MANPATH", installation.prefix.join("share/man"))
+        man.current_dir(&manual);
+        man.env("MANPATH", &manual)
             .env("MANROFFOPT", "-ww")
             .env("MANWIDTH", "80");
         let outcome = expect_success(man, name);
@@ -173,7 +225,7 @@ fn the_manual_pages_are_free_of_warnings_and_cover_what_has_no_other() {
         );
         let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
         assert!(
-            text.contains(name.trim_end_matches(".3")),
+            text.contains(&name[5..name.len() - 2]),
             "{name} does not name its function:\n{text}"
         );
     }
@@ -185,4 +237,20 @@ fn the_manual_pages_are_free_of_warnings_and_cover_what_has_no_other() {
         );
     }
     assert_eq!(names.len(), 45, "{names:?}");
+}
+
+/// `.TH NAME SECTION "YEAR-MM-DD" …`: the title is the name of the page, and there is a date.
+#[test]
+fn manual_pages_have_titles_and_dates() {
+    let head = regex::Regex::new(r#"^\.TH (\S+) ([13]) "20\d\d-\d\d-\d\d" "pcp_pmda" "Performance Co-Pilot"$"#)
+        .expect("valid");
+    for page in files_below(&root().join("docs/man")) {
+        let text = fs::read_to_string(root().join("docs/man").join(&page)).expect("part of the sources");
+        let first = text.lines().next().expect("a line");
+        let found = head.captures(first).unwrap_or_else(|| panic!("{page}: {first}"));
+        assert_eq!(
+            format!("{}.{}", found[1].to_lowercase(), &found[2]),
+            page.to_lowercase()
+        );
+    }
 }

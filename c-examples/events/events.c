@@ -2,6 +2,7 @@
  * events: a queue of events. Each client gets each event once; by a store into events.filter a client says which
  * ones it wants (a text that the event must contain). Here every fetch of events.trigger makes an event.
  */
+#define _POSIX_C_SOURCE 200809L /* strndup, where the compiler is told to keep to C11 */
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>

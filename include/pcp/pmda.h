@@ -9,6 +9,10 @@
 #ifndef PCP_PMDA_H
 #define PCP_PMDA_H
 
+#ifndef PM_VERSION
+# error "Write #include <pcp/pmapi.h> before #include <pcp/pmda.h>: pmda.h is made of its types."
+#else
+
 #include <stdarg.h>
 
 #ifdef __cplusplus
@@ -1581,4 +1585,5 @@ PMDA_CALL extern int pmdaRootProcessTerminate(int fd, int pid);
 }
 #endif
 
+#endif /* PM_VERSION */
 #endif /* PCP_PMDA_H */

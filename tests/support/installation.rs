@@ -79,13 +79,19 @@ impl Installation {
     pub fn new(name: &str) -> Installation {
         let prefix = profile_dir().join("test-install").join(name);
         let _ = fs::remove_dir_all(&prefix);
-        make("install-built", &[format!("PREFIX={}", prefix.display())]);
+        // Stripping the archive of a debug build takes longer than a test should.
+        let variables = [
+            format!("PREFIX={}", prefix.display()),
+            format!("SYSCONFDIR={}/etc", prefix.display()),
+            "STRIP=:".to_owned(),
+        ];
+        make("install-built", &variables);
         Installation { prefix }
     }
 
     /// Where the libraries are.
     pub fn libraries(&self) -> PathBuf {
-        self.prefix.join("lib")
+        self.prefix.join("lib/pcp-pmda-rust")
     }
 
     /// A program that finds this installation by pkg-config, and its library at run time, before any other.

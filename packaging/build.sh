@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# build.sh [CARGO-OPTION…]: cargo build --release, and writes into target/built in which directory the libraries are. Only cargo knows
+# that for sure (CARGO_TARGET_DIR, CARGO_BUILD_TARGET, and what its configuration says), and `make install` runs where root has no cargo.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# An older cargo cannot read Cargo.toml, and does not say why.
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+rust=$("${RUSTC:-rustc}" --version 2>/dev/null | cut -d ' ' -f 2) || true
+if ! command -v "${CARGO:-cargo}" >/dev/null || [ -z "$rust" ] || [ "$(printf '%s\n' "$oldest" "$rust" | sort -V | head -n 1)" != "$oldest" ]; then
+    echo "make: Rust $oldest or later is needed, and there is ${rust:-none}: https://rustup.rs, or on Debian 12 apt-get install cargo-web rustc-web," \
+        "on Debian 13 apt-get install cargo rustc" >&2
+    exit 1
+fi
+messages=$("${CARGO:-cargo}" build --release --message-format=json-render-diagnostics "$@")
+library=$(grep -o '"[^"]*/libpcp_pmda\.so"' <<<"$messages" | tail -n 1 | tr -d '"')
+mkdir -p target
+dirname "$library" >target/built

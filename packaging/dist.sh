@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Packs the sources into target/dist, the same bytes from the same sources:
+#
+#   pcp-pmda-VERSION.tar.gz           what is in the repository, as it is now
+#   pcp-pmda-VERSION-vendor.tar.gz    all crates that Cargo.lock names, so that a build needs no network
+#
+# Crates that Linux never needs (those of other systems) are in it by name alone: cargo wants to see them, and compiles none of them.
+# Outside of git, all files of the directory are the sources but for what builds leave behind; a vendor directory is taken as it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
+name=pcp-pmda-$version
+out=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
+in_git() { [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$PWD" ]; }
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+    if in_git; then
+        SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+    else
+        SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*  //p;T;q' debian/changelog)" +%s)
+    fi
+fi
+mkdir -p "$out"
+
+# pack FILE PREFIX: packs the files that are named on standard input, one in a line, sorted, below this directory.
+pack() {
+    LC_ALL=C sort | tar --create --no-recursion --files-from=- --transform="s:^:$2:S" --owner=0 --group=0 --numeric-owner \
+        --mode=go=rX,u+rw,a-s --mtime="@$SOURCE_DATE_EPOCH" --format=gnu | gzip -9n >"$1"
+}
+
+if in_git; then
+    git ls-files | while IFS= read -r file; do [ ! -e "$file" ] || echo "$file"; done
+else
+    find . \( -path ./target -o -path ./vendor -o -path ./debian/cargo-home -o -path ./fuzz/target -o -path ./.pc \) -prune -o -type f -printf '%P\n'
+fi | pack "$out/$name.tar.gz" "$name/"
+
+# stub CRATE: leaves of a crate what cargo reads to find out that it is not needed.
+stub() {
+    local checksum
+    checksum=$(grep -o '"package":"[0-9a-f]*"' "$1/.cargo-checksum.json")
+    find "$1" -mindepth 1 -maxdepth 1 ! -name Cargo.toml ! -name .cargo-checksum.json -exec rm -rf {} +
+    mkdir "$1/src"
+    : >"$1/src/lib.rs"
+    sed -i '/^build = /d' "$1/Cargo.toml"
+    sed -i '/^\[\[\(bin\|test\|bench\|example\)\]\]/,/^$/d' "$1/Cargo.toml"
+    printf '{"files":{},%s}' "$checksum" >"$1/.cargo-checksum.json"
+}
+
+if [ ! -d vendor ]; then
+    rm -rf "$out/vendor"
+    cargo vendor --locked --versioned-dirs "$out/vendor" >/dev/null 2>"$out/vendor.log" || { cat "$out/vendor.log" >&2; exit 1; }
+    # The crates of every Linux: cargo knows those of the platforms that it is told, so all that are packaged are named.
+    needed=$(for cpu in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu i686-unknown-linux-gnu s390x-unknown-linux-gnu \
+        powerpc64le-unknown-linux-gnu armv7-unknown-linux-gnueabihf riscv64gc-unknown-linux-gnu; do
+        cargo tree --locked --edges all --target "$cpu" --prefix none --format '{p}'
+    done | sed 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/' | sort -u)
+    for crate in "$out"/vendor/*; do
+        grep -qxF "${crate##*/}" <<<"$needed" || stub "$crate"
+    done
+    cd "$out"
+fi
+find vendor -type f | pack "$out/$name-vendor.tar.gz" ""
+[ "$PWD" != "$out" ] || rm -rf vendor
+ls -l "$out/$name.tar.gz" "$out/$name-vendor.tar.gz"

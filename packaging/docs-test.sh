@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# docs-test.sh [DOCUMENT…]: runs the commands of the guides as they are written, one block after the other, in a fresh Debian 12 system with
+# PCP. A block is what stands between ```sh and ```; it has to succeed. Words behind ```sh say where it cannot run every time:
+#
+#   slow      takes many minutes: only with SLOW=yes
+#   nightly   needs Rust's nightly toolchain, and is not run here (CI has lanes for it)
+#   systemd   needs systemd as process 1, and is run where it is
+#
+# In a guide for writing agents the pieces of ```c become the file that they are said to be. Everything runs in name spaces of its own:
+# processes and mounts, and, for all that does not load packages or crates, a network of its own. Needs root.
+set -Eeuo pipefail
+cd "$(dirname "$0")/.."
+. packaging/system.sh
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+trap 'echo "docs-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR
+documents=("$@")
+[ $# -gt 0 ] || documents=(README.md docs/WRITING-AGENTS.md CONTRIBUTING.md SECURITY.md RELEASING.md)
+
+# blocks DOCUMENT DIRECTORY: writes the blocks into files 01, 02 … that begin with a comment of the words behind ```sh.
+blocks() {
+    mkdir -p "$2"
+    awk -v directory="$2" '
+        /^ *```sh/ && !inside { inside = 1; file = sprintf("%s/%02d", directory, ++count); words = $0; sub(/^ *```sh */, "", words)
+            indent = match($0, /`/) - 1; print "# " words >file; next }
+        /^ *```/ && inside { inside = 0; close(file); next }
+        inside { print substr($0, indent + 1) >file }' "$1"
+}
+
+steps() {
+    local document block words place run=0 left=0 where script
+    system=$target/systems/bookworm-docs
+    mount --make-rprivate /
+    mount -t tmpfs tmpfs /run
+    mount -t tmpfs tmpfs /tmp
+    mount -t proc proc "$system/proc"
+    mount --bind /dev "$system/dev"
+    # The home of root in the system, with its cargo, stays there.
+    ip netns add docs
+    ip netns exec docs ip link set lo up
+    alone() { ip netns exec docs chroot "$system" "$@"; }
+    alone /etc/init.d/pmcd restart >/dev/null
+
+    for document in "${documents[@]}"; do
+        blocks "$document" "/tmp/blocks/$document"
+        place=/src/pcp-pmda
+        if grep -q '^```c$' "$document"; then
+            place=/src/folder
+            rm -rf "$system$place"
+            mkdir -p "$system$place"
+            awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$document" >"$system$place/hello.c"
+        fi
+        for block in "/tmp/blocks/$document"/*; do
+            [ -e "$block" ] || continue
+            words=$(sed -n '1s/^# //p' "$block")
+            case $words in
+                slow) [ "${SLOW:-}" = yes ] || { left=$((left + 1)); echo "left out ($words): $document, block ${block##*/}"; continue; } ;;
+                nightly | systemd) left=$((left + 1)); echo "left out ($words): $document, block ${block##*/}"; continue ;;
+                '') ;;
+                *) echo "docs-test: $document: what is \"$words\"?" >&2; exit 1 ;;
+            esac
+            where=alone
+            if grep -qE '^ *(apt-get|make|cargo|packaging/)' "$block"; then where=inside; fi
+            cp "$block" "$system/src/block"
+            if ! $where env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
+                sh -c "cd $place && exec bash -e /src/block" >/tmp/log 2>&1 </dev/null; then
+                { cat "$block"; tail -n 40 /tmp/log; echo "docs-test: $document: block ${block##*/} failed"; } >&2
+                exit 1
+            fi
+            run=$((run + 1))
+            echo "ok: $document, block ${block##*/}: $(sed -n 2p "$block" | cut -c 1-100)"
+        done
+    done
+    alone /etc/init.d/pmcd stop >/dev/null 2>&1 || true
+    echo "docs-test: $run blocks passed, $left left out"
+}
+
+if [ "${DOCS_TEST_STEPS:-}" = yes ]; then
+    steps
+else
+    trap close_system EXIT
+    make_system bookworm
+    inside apt-get update -q >/dev/null
+    install_inside pcp libpcp-pmda3 procps
+    close_system
+    rm -rf --one-file-system "$target/systems/bookworm-docs"
+    cp -a "$target/systems/bookworm" "$target/systems/bookworm-docs"
+    mkdir -p "$target/systems/bookworm-docs/src/pcp-pmda"
+    # What is in the repository, as it is now, under version control.
+    git ls-files -z | tar --create --file=- --null --files-from=- | tar --extract --file=- -C "$target/systems/bookworm-docs/src/pcp-pmda"
+    # Crates come the same way as on the host: through what its administrator trusts.
+    cp -a /usr/local/share/ca-certificates "$target/systems/bookworm-docs/usr/local/share/" 2>/dev/null || true
+    status=0
+    DOCS_TEST_STEPS=yes timeout "${LIMIT:-3600}" unshare --mount --mount-proc --pid --fork --kill-child "$0" "${documents[@]}" || status=$?
+    rm -rf --one-file-system "$target/systems/bookworm-docs"
+    exit $status
+fi

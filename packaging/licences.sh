@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Writes THIRD-PARTY.txt (what is linked into the library, with the licences' texts) and debian/copyright (all sources of the Debian
+# source package, the vendored crates among them) anew: after each change of Cargo.lock. tests/licences.rs compares both with it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cargo vendor --locked --versioned-dirs "$work/vendor" >/dev/null 2>&1
+
+# field CRATE NAME: a string of its Cargo.toml.
+field() { sed -n "s/^$2 = \"\(.*\)\"$/\1/p;T;q" "$work/vendor/$1/Cargo.toml"; }
+
+# holders CRATE: the lines of copyright in its files; where there is none, its authors.
+holders() {
+    local found
+    found=$(find "$work/vendor/$1" -maxdepth 2 -type f \( -iname 'LICEN[SC]E*' -o -iname 'COPYRIGHT*' -o -iname 'NOTICE*' -o -iname 'UNLICENSE*' \) -print0 | sort -z |
+        xargs -0 -r grep -hiE '^[[:space:]]*(copyright|\(c\)|©)' | grep -iE '[0-9]{4}|copyright|©' | grep -viE '[[{]yyyy|[[{]year|copyright (notice|holder|owner|licen)|must retain' |
+        sed -E 's/^[[:space:]]+//; s/[[:space:]]+$//; s/^(copyright|\(c\)|©|:|,| )+//I' | sort -u) || true
+    if [ -z "$found" ]; then
+        found=$(sed -n '/^authors = \[/,/\]/p' "$work/vendor/$1/Cargo.toml" | grep -o '"[^"]*"' | tr -d '"') || true
+    fi
+    [ -n "$found" ] || found="the authors of $(field "$1" name)"
+    printf '%s\n' "$found"
+}
+
+# The licence of a crate as an SPDX expression; older crates write "A/B" for "A OR B".
+licence() { field "$1" license | sed 's: */ *: OR :g'; }
+
+# linked: the crates that are linked into the library on Linux.
+linked() { cargo tree --locked --edges normal --prefix none --format '{p}' | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | grep -v '^pcp-pmda-' | sort -u; }
+
+{
+    cat <<'TEXT'
+Third-party parts of libpcp_pmda.so.3 and libpcp_pmda.a
+========================================================
+
+The library itself is LGPL-2.1-or-later (LICENSE). Written by packaging/licences.sh.
+
+1. Crates from crates.io
+------------------------
+
+TEXT
+    for crate in $(linked); do
+        printf '%s %s\n    SPDX-License-Identifier: %s\n' "$(field "$crate" name)" "$(field "$crate" version)" "$(licence "$crate")"
+        holders "$crate" | sed 's/^/    Copyright: /'
+        echo
+    done
+    cat <<'TEXT'
+2. Rust's standard library and the crates in it
+-----------------------------------------------
+
+Which versions, and which of them are left after linking, depends on the Rust toolchain; its file share/doc/rust/COPYRIGHT-library.html
+has the details.
+
+alloc, core, panic_unwind, std, std_detect, unwind
+    SPDX-License-Identifier: MIT OR Apache-2.0
+    Copyright: the Rust project's contributors
+
+compiler_builtins (with parts of LLVM's compiler-rt and of musl's libm)
+    SPDX-License-Identifier: MIT AND Apache-2.0 WITH LLVM-exception AND (MIT OR Apache-2.0)
+    Copyright: the Rust project's contributors; the LLVM project's contributors; Rich Felker and others
+
+addr2line, cfg-if, gimli, hashbrown, libc, object, rustc-demangle
+    SPDX-License-Identifier: MIT OR Apache-2.0
+
+memchr
+    SPDX-License-Identifier: Unlicense OR MIT
+    Copyright: 2015 Andrew Gallant
+
+miniz_oxide
+    SPDX-License-Identifier: MIT OR Zlib OR Apache-2.0
+    Copyright: 2017 Frommi; 2017-2024 oyvindln
+
+adler2
+    SPDX-License-Identifier: 0BSD OR MIT OR Apache-2.0
+    Copyright: Jonas Schievink
+
+3. GCC's run-time library
+-------------------------
+
+libgcc, libgcc_eh (the unwinder)
+    SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
+    Copyright: Free Software Foundation, Inc.
+    The exception allows to convey a program that was linked with them under terms of one's own choice.
+
+4. Texts of the licences
+------------------------
+
+Of a choice ("OR"), this project takes the first licence that follows here.
+
+TEXT
+    for text in MIT:libc Zlib:foldhash; do
+        printf -- '---- %s ----\n\n' "${text%%:*}"
+        crate=$(find "$work/vendor" -maxdepth 1 -name "${text##*:}-[0-9]*" -printf '%f\n' | sort | sed -n 1p)
+        # The crate's own line of copyright is above.
+        cat "$(find "$work/vendor/$crate" -maxdepth 1 -name 'LICENSE-MIT' -o -maxdepth 1 -name LICENSE | sort | sed -n 1p)" | grep -v '^Copyright (c)' | sed '/./,$!d'
+        echo
+    done
+} >THIRD-PARTY.txt
+
+{
+    cat <<'TEXT'
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: pcp_pmda
+Comment: Written by packaging/licences.sh. The crates in vendor/ come from https://crates.io; which of them are linked into the
+ library, and which only build or test it, says docs/DEPENDENCIES.md.
+
+Files: *
+Copyright: 2026 the authors of pcp_pmda
+License: LGPL-2.1+
+
+Files: LICENSE
+Copyright: 1991, 1999 Free Software Foundation, Inc.
+License: LGPL-2.1+
+TEXT
+    for path in "$work"/vendor/*; do
+        crate=${path##*/}
+        expression=$(licence "$crate" | sed -E 's/[()]//g; s/ OR / or /g; s/ AND / and /g; s/ WITH LLVM-exception/ with LLVM-exception/g; s/MIT/Expat/g; s/LGPL-2.1-or-later/LGPL-2.1+/g')
+        printf '\nFiles: vendor/%s/*\n' "$crate"
+        holders "$crate" | sed '1s/^/Copyright: /; 2,$s/^/ /'
+        printf 'License: %s\n' "$expression"
+        echo "$expression" | sed 's/ or \| and /\n/g' >>"$work/names"
+    done
+    cat <<'TEXT'
+
+License: LGPL-2.1+
+ This library is free software; you can redistribute it and/or modify it under
+ the terms of the GNU Lesser General Public License as published by the Free
+ Software Foundation; either version 2.1 of the License, or (at your option)
+ any later version. It comes without any warranty.
+ .
+ On Debian systems, the full text of version 2.1 of the licence is in
+ /usr/share/common-licenses/LGPL-2.1.
+TEXT
+    sort -u "$work/names" | grep -vxF LGPL-2.1+ | while read -r name; do
+        printf '\nLicense: %s\n' "$name"
+        case $name in
+            Apache-2.0*) echo " On Debian systems, the full text of version 2.0 of the Apache licence is in"; echo " /usr/share/common-licenses/Apache-2.0."
+                [ "$name" = Apache-2.0 ] || echo " The LLVM exception allows to embed parts of it in what a compiler makes, without conditions." ;;
+            MPL-2.0) echo " On Debian systems, the full text of version 2.0 of the Mozilla Public License is in"; echo " /usr/share/common-licenses/MPL-2.0." ;;
+            *)
+                text=$(for path in "$work"/vendor/*; do
+                    crate=${path##*/}
+                    case $name in
+                        Expat) find "$path" -maxdepth 1 -iname 'LICENSE-MIT*' ;;
+                        Unlicense) find "$path" -maxdepth 1 -iname 'UNLICENSE*' ;;
+                        *) [ "$(licence "$crate")" != "$name" ] && ! grep -qE "(AND|OR) $name\$|^$name (AND|OR)" <<<"$(licence "$crate")" || {
+                            find "$path" -maxdepth 1 -iname "LICENSE*${name%%-*}*"
+                            find "$path" -maxdepth 1 -iname 'LICENSE' -o -maxdepth 1 -iname LICENSE.md -o -maxdepth 1 -iname LICENSE.txt
+                        } ;;
+                    esac
+                done)
+                text=${text%%$'\n'*}
+                [ -n "$text" ] || { echo "licences.sh: no text of the licence $name" >&2; exit 1; }
+                tr -d '\r' <"$text" | sed -E '/^[[:space:]]*(copyright|\(c\))/Id' | sed 's/[[:space:]]*$//; /./,$!d; s/^/ /; s/^ $/ ./' ;;
+        esac
+    done
+} >debian/copyright

@@ -1,0 +1,92 @@
+//! The files about licences name every crate that is there: THIRD-PARTY.txt and docs/DEPENDENCIES.md what is linked, debian/copyright
+//! all that the Debian source package holds. packaging/licences.sh writes the two anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+
+use regex::Regex;
+use pcp_pmda_test::{Library, root};
+
+fn text(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Name, version and licence of each crate that is linked.
+fn linked() -> BTreeMap<String, (String, String)> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--edges", "normal", "--prefix", "none", "--locked", "--offline"])
+        .args(["--format", "{p}|{l}"])
+        .current_dir(root())
+        .output()
+        .expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).expect("text");
+    let row = Regex::new(r"(?m)^(\S+) v(\S+)[^|\n]*\|(.*?)(?: \(\*\))?$").expect("valid");
+    let found = row
+        .captures_iter(&lines)
+        .map(|row| (row[1].to_owned(), (row[2].to_owned(), row[3].replace('/', " OR "))));
+    found.filter(|(name, _)| name != env!("CARGO_PKG_NAME")).collect()
+}
+
+#[test]
+fn third_party_names_what_is_linked() {
+    let text = text("THIRD-PARTY.txt");
+    let entry = Regex::new(r"(?m)^(\S+) (\d\S+)\n    SPDX-License-Identifier: (.*)\n    Copyright: ").expect("valid");
+    let named: BTreeMap<_, _> = entry
+        .captures_iter(&text)
+        .map(|entry| (entry[1].to_owned(), (entry[2].to_owned(), entry[3].to_owned())))
+        .collect();
+    assert_eq!(named, linked(), "run packaging/licences.sh");
+}
+
+/// One stanza for each crate of Cargo.lock, and a text for each licence that a stanza names.
+#[test]
+fn the_debian_copyright_names_every_source() {
+    let lock = text("Cargo.lock");
+    let package = Regex::new("name = \"(.*)\"\nversion = \"(.*)\"\nsource").expect("valid");
+    let locked: BTreeSet<_> = package
+        .captures_iter(&lock)
+        .map(|found| format!("{}-{}", &found[1], &found[2]))
+        .collect();
+    let text = text("debian/copyright");
+    let stanza = Regex::new(r"(?m)^Files: vendor/(\S+)/\*\nCopyright: \S.*\n(?: .*\n)*License: \S").expect("valid");
+    let named: BTreeSet<_> = stanza.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+    assert_eq!(named, locked, "run packaging/licences.sh");
+
+    let licence = Regex::new(r"(?m)^License: (.*)$").expect("valid");
+    let one = Regex::new(" or | and ").expect("valid");
+    let told = Regex::new(r"(?m)^License: (.*)\n \S").expect("valid");
+    let told: BTreeSet<_> = told.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+    for found in licence.captures_iter(&text) {
+        for name in one.split(&found[1]).filter(|_| !told.contains(&found[1])) {
+            assert!(told.contains(name), "debian/copyright does not say what {name} is");
+        }
+    }
+}
+
+/// The parts of Rust's standard library that this build has taken in: the toolchain's debug information names their files.
+#[test]
+fn what_comes_with_rust_is_named() {
+    let library = fs::read(Library::Ours.file()).expect("cargo has built it");
+    let third_party = text("THIRD-PARTY.txt");
+    let table = text("docs/DEPENDENCIES.md");
+    let path = regex::bytes::Regex::new(r"/rust/deps/([a-z0-9_-]+?)-\d+\.\d|/rustc/[0-9a-f]{40}/library/([a-z_-]+)/")
+        .expect("valid");
+    let found: BTreeSet<_> = path
+        .captures_iter(&library)
+        .filter_map(|found| found.get(1).or(found.get(2)))
+        .map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned())
+        .collect();
+    assert!(!found.is_empty(), "no debug information of the standard library");
+    for name in found {
+        let crate_name = if name == "compiler-builtins" {
+            "compiler_builtins"
+        } else {
+            &name
+        };
+        let word = Regex::new(&format!(r"(?-u:\b){}(?-u:\b)", regex::escape(crate_name))).expect("valid");
+        assert!(word.is_match(&third_party), "THIRD-PARTY.txt does not name {name}");
+        assert!(word.is_match(&table), "docs/DEPENDENCIES.md does not name {name}");
+    }
+}

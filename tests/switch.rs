@@ -1,0 +1,186 @@
+//! The command `pcp-pmda-rust`, installed below a directory of its own: which library is the default, which one a process has
+//! loaded, and how that is changed. The system's ldconfig works on a configuration and a cache of the test's.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pcp_pmda_test::Library;
+use pcp_pmda_test::installation::{Installation, expect_success, plain};
+use pcp_pmda_test::run::{Outcome, bounded};
+
+/// The installation, a directory that stands for the system's libraries, and an ldconfig that knows these two.
+struct Host {
+    installation: Installation,
+}
+
+impl Host {
+    fn new(name: &str) -> Host {
+        let installation = Installation::new(name);
+        let host = Host { installation };
+        fs::create_dir_all(host.path("etc/ld.so.conf.d")).expect("target is writable");
+        fs::create_dir_all(host.path("system")).expect("target is writable");
+        fs::create_dir_all(host.path("tools")).expect("target is writable");
+        symlink(Library::C.file(), host.path("system/libpcp_pmda.so.3")).expect("target is writable");
+        let lines = format!(
+            "include {}/*.conf\n{}\n",
+            host.path("etc/ld.so.conf.d").display(),
+            host.path("system").display()
+        );
+        fs::write(host.path("etc/ld.so.conf"), lines).expect("target is writable");
+        let wrapper = format!(
+            "#!/bin/sh\nPATH=$PATH:/usr/sbin:/sbin\nfor tool in /usr/sbin/ldconfig /sbin/ldconfig; do\n    \
+             [ ! -x $tool ] || exec $tool -X -f {} -C {} \"$@\"\ndone\nexit 1\n",
+            host.path("etc/ld.so.conf").display(),
+            host.path("etc/ld.so.cache").display()
+        );
+        fs::write(host.path("tools/ldconfig"), wrapper).expect("target is writable");
+        fs::set_permissions(host.path("tools/ldconfig"), fs::Permissions::from_mode(0o755)).expect("ours");
+        expect_success(plain(&host.path("tools/ldconfig").display().to_string()), "ldconfig");
+        host
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.installation.prefix.join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = plain("/bin/sh");
+        let search = std::env::var("PATH").expect("a search path");
+        let search = format!("{}:{search}", self.path("tools").display());
+        command
+            .arg(self.path("bin/pcp-pmda-rust"))
+            .args(args)
+            .env("PATH", search)
+            .env_remove("LD_LIBRARY_PATH");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        bounded(self.command(args), Duration::from_secs(120))
+    }
+
+    /// What it prints when it ends as it should.
+    fn says(&self, args: &[&str], end: &str) -> String {
+        let outcome = self.run(args);
+        let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&outcome.stderr);
+        assert_eq!(outcome.end, end, "{args:?}: {text}{errors}");
+        text
+    }
+
+    fn ours(&self) -> String {
+        self.installation
+            .libraries()
+            .join("libpcp_pmda.so.3")
+            .display()
+            .to_string()
+    }
+}
+
+/// A program that needs libpcp_pmda and waits until its input ends.
+fn waiting_program(directory: &Path) -> PathBuf {
+    let source = directory.join("waits.c");
+    let program = directory.join("waits");
+    let text = "#include <stdio.h>\n#include <pcp/pmapi.h>\n#include <pcp/pmda.h>\n\
+                int main(void)\n{\n    pmdaCacheOp(1, PMDA_CACHE_SIZE);\n    puts(\"ready\");\n    fflush(stdout);\n    \
+                return getchar() == EOF ? 0 : 1;\n}\n";
+    fs::write(&source, text).expect("target is writable");
+    let mut cc = plain("cc");
+    cc.arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .arg("-L")
+        .arg(directory.join("system"))
+        .args(["-l:libpcp_pmda.so.3", "-lpcp"]);
+    expect_success(cc, "cc");
+    program
+}
+
+/// Waits until the child has loaded a library whose path contains this.
+fn until_loaded(child: &Child, path: &str) {
+    let limit = Instant::now() + Duration::from_secs(60);
+    let maps = format!("/proc/{}/maps", child.id());
+    while !fs::read_to_string(&maps).unwrap_or_default().contains(path) {
+        assert!(Instant::now() < limit, "{path} was not loaded");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_default_changes_and_changes_back() {
+    let host = Host::new("switch-default");
+    let conf = host.path("etc/ld.so.conf.d/00-pcp-pmda-rust.conf");
+    assert!(host.says(&["status"], "exit 3").starts_with("disabled: "));
+
+    let text = host.says(&["enable"], "exit 0");
+    assert!(text.contains(&host.ours()) && text.contains("restart"), "{text}");
+    let line = format!("{}\n", host.installation.libraries().display());
+    assert_eq!(fs::read_to_string(&conf).expect("written"), line);
+    assert!(host.says(&["status"], "exit 0").starts_with("enabled: "));
+    host.says(&["enable"], "exit 0");
+
+    let text = host.says(&["disable"], "exit 0");
+    assert!(text.contains("system/libpcp_pmda.so.3"), "{text}");
+    assert!(fs::read_to_string(&conf).expect("left").starts_with("# "));
+    assert!(host.says(&["status"], "exit 3").starts_with("disabled: "));
+}
+
+#[test]
+fn status_says_what_each_process_has_loaded() {
+    let host = Host::new("switch-processes");
+    let program = waiting_program(&host.installation.prefix);
+    let start = |mut command: Command| {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+        command.spawn().expect("the program starts")
+    };
+    let mut with_ours = start(host.command(&["run", &program.display().to_string()]));
+    let mut plain_program = plain(&program.display().to_string());
+    plain_program.env("LD_LIBRARY_PATH", host.path("system"));
+    let mut with_c = start(plain_program);
+    until_loaded(&with_ours, &host.ours());
+    until_loaded(&with_c, "libpcp_pmda.so.3");
+    let text = host.says(&["status"], "exit 3");
+    let lines: Vec<_> = text.lines().collect();
+    for (child, library) in [(&with_ours, "this library ("), (&with_c, "the C library (")] {
+        let at = lines
+            .iter()
+            .position(|line| line.split_whitespace().next() == Some(&child.id().to_string()));
+        let at = at.unwrap_or_else(|| panic!("process {} is not in\n{text}", child.id()));
+        assert!(lines[at + 1].trim_start().starts_with(library), "{text}");
+    }
+    assert!(text.contains("restart PCP"), "{text}");
+    for child in [&mut with_ours, &mut with_c] {
+        drop(child.stdin.take());
+        child.wait().expect("it was started");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let host = Host::new("switch-errors");
+    for args in [&[][..], &["nonsense"], &["run"], &["status", "more"]] {
+        assert_eq!(host.run(args).end, "exit 2", "{args:?}");
+    }
+    assert!(host.says(&["--help"], "exit 0").starts_with("Usage: "));
+    let version = concat!("pcp-pmda-rust ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(host.says(&["--version"], "exit 0"), version);
+    assert_eq!(host.run(&["run", "/bin/sh", "-c", "exit 7"]).end, "exit 7");
+
+    fs::remove_file(host.ours()).expect("installed");
+    for args in [&["enable"][..], &["run", "true"]] {
+        let outcome = host.run(args);
+        assert_eq!(outcome.end, "exit 1", "{args:?}");
+        assert!(
+            String::from_utf8_lossy(&outcome.stderr).contains("is not there"),
+            "{args:?}"
+        );
+    }
+    fs::remove_dir_all(host.path("etc")).expect("ours");
+    fs::write(host.path("etc"), "").expect("target is writable");
+    let outcome = host.run(&["disable"]);
+    assert_eq!(outcome.end, "exit 1");
+    assert!(String::from_utf8_lossy(&outcome.stderr).contains("run this as root"));
+}
