@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 fail() { printf 'make deb: %s\n' "$@" >&2; exit 1; }
 for tool in dpkg-buildpackage dh; do
-    command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install dpkg-dev debhelper"
+    command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install build-essential debhelper"
 done
 version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 name=pcp-pmda-rust-$version
