@@ -1,7 +1,7 @@
 /*
  * A DSO agent is opened, asked and closed again and again, and the library is unloaded with it, since this program
- * does not link it: no descriptor and no mapping stays.  What stays is what PCP has no function to give
- * back, the agent's pmdaExt, about 1 kB; the agent's instances go with the library.
+ * does not link it: no descriptor and no mapping stays.  What stays is memory: nothing is freed at unload, as in the C
+ * library, which leaves the agent's pmdaExt and its cache behind, 1.1 kB; ours are 2.8 kB, with room for 16 instances.
  *
  * dso ROUNDS FILE
  * cc: -Wl,--as-needed
@@ -16,7 +16,7 @@
 #include <pcp/pmda.h>
 #include "../c/generation.h"
 
-#define LIMIT	2048
+#define LIMIT	4096
 
 static void
 fail(const char *what)
