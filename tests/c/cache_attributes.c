@@ -4,7 +4,6 @@
  * refuse it), a directory that cannot be written to.
  * cc: -rdynamic
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

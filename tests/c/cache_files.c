@@ -55,7 +55,10 @@ main(void)
     pmdaCacheStore(d, PMDA_CACHE_ADD, "a", NULL);
     printf("save %d sync %d\n", pmdaCacheOp(d, PMDA_CACHE_SAVE), pmdaCacheOp(d, PMDA_CACHE_SYNC));
     pmdaCacheResize(d, 2000000000);
-    printf("save %d sync %d load %d\n", pmdaCacheOp(d, PMDA_CACHE_SAVE), pmdaCacheOp(d, PMDA_CACHE_SYNC), pmdaCacheOp(d, PMDA_CACHE_LOAD));
+    /* In this order: a limit that is not in the file holds across a load on ours only (fixed/cache_limit). */
+    printf("save %d", pmdaCacheOp(d, PMDA_CACHE_SAVE));
+    printf(" sync %d", pmdaCacheOp(d, PMDA_CACHE_SYNC));
+    printf(" load %d\n", pmdaCacheOp(d, PMDA_CACHE_LOAD));
     for (i = 0; i < (int)(sizeof(texts) / sizeof(texts[0])); i++) {
 	d = 0x3ec00000 + 10 + i;
 	file(10 + i, texts[i]);
