@@ -37,9 +37,13 @@ body(void)
 int
 main(int argc, char **argv)
 {
-    if (argc > 1 && getenv("LD_PRELOAD") == NULL) {
-	setenv("LD_PRELOAD", argv[1], 1);
-	execv("/proc/self/exe", argv);
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 4);
+
+    if (argc == 1) {
+	strcpy(path + (length < 0 ? 0 : length), ".so");
+	setenv("LD_PRELOAD", path, 1);
+	execl("/proc/self/exe", argv[0], "preloaded", NULL);
 	return 9;
     }
     unsetenv("LD_PRELOAD");

@@ -13,6 +13,7 @@ use libtest_mimic::Trial;
 use crate::agents;
 use crate::survey;
 use pcp_pmda_test::pcp::{self, Environment, Pmcd, text};
+use pcp_pmda_test::program::Program;
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{Library, compare, compile_c, profile_dir, root};
 
@@ -111,6 +112,151 @@ fn not_ready(environment: &Environment) -> Result<String, String> {
 fn stores(environment: &Environment) -> Result<String, String> {
     let mut configuration = agents::line("sample", agents::Form::Daemon, environment);
     configuration += &agents::line("pmcd", agents::Form::Dso, environment);
+    let names = environment.directory.join("names");
+    merge(environment, &names, &["pmcd"])?;
+    let pmcd = environment.pmcd(&configuration, &names)?;
+    let mut told = String::new();
+    for (metric, value) in [
+        ("sample.long.write_me", "-17"),
+        ("sample.ulong.write_me", "4000000000"),
+        ("sample.longlong.write_me", "-5000000000"),
+        ("sample.ulonglong.write_me", "5000000000"),
+        ("sample.float.write_me", "0.5"),
+        ("sample.double.write_me", "-1e100"),
+        ("sample.string.write_me", "some words"),
+        ("sample.aggregate.write_me", "word"),
+        ("sample.write_me", "3"),
+        ("sample.write_me", "a word"),
+        ("sample.long.ten", "11"),
+        ("sample.no_such_metric", "1"),
+        ("pmcd.control.timeout", "17"),
+        ("pmcd.control.timeout", "-1"),
+        ("pmcd.numagents", "1"),
+    ] {
+        let _ = writeln!(told, "pmstore {metric} {value}:");
+        told += &text(&pmcd.tool("pmstore", &["-f", metric, value]));
+        told += &text(&pmcd.tool("pminfo", &["-f", metric]));
+    }
+    // One instance of several.
+    told += &text(&pmcd.tool("pmstore", &["-i", "bin-300", "sample.bin", "1"]));
+    told += &text(&pmcd.tool("pmstore", &["-i", "no such", "sample.bin", "1"]));
+    for expected in [
+        "value -17\n",
+        "value \"some words\"\n",
+        "value 17\n",
+        "value -5000000000\n",
+    ] {
+        if !told.contains(expected) {
+            return Err(format!("no store was read back as {expected}:\n{told}"));
+        }
+    }
+    Ok(told)
+}
+
+fn changes(environment: &Environment) -> Result<String, String> {
+    let names = environment.directory.join("names");
+    fs::write(&names, "root { changing }\nchanging { how 497:0:0 count 497:0:1 }\n").expect("target is writable");
+    let line = format!("changing 497 pipe binary {}\n", program("changing", &[]).display());
+    let pmcd = environment.pmcd(&line, &names)?;
+    let mut command = pmcd.client(program("watching", &[]));
+    command.arg(pmcd.host());
+    let told = text(&bounded(command, Duration::from_secs(60)));
+    if !(told.contains("names 1 labels 0") && told.contains("names 0 labels 1") && told.contains("names 1 labels 1")) {
+        return Err(format!("not every change was announced:\n{told}"));
+    }
+    Ok(told)
+}
+
+fn instrumented(environment: &Environment) -> Result<String, String> {
+    let directory = pcp::agent("mmv");
+    let names = environment.directory.join("names");
+    fs::write(&names, "root { mmv 70:*:* }\n").expect("target is writable");
+    let (dso, daemon) = (directory.join("pmda_mmv.so"), directory.join("pmdammv"));
+    // PCP 7 has the daemon only.
+    let line = if dso.exists() {
+        format!("mmv 70 dso mmv_init {}\n", dso.display())
+    } else {
+        format!("mmv 70 pipe binary {} -d 70\n", daemon.display())
+    };
+    let pmcd = environment.pmcd(&line, &names)?;
+    let mut command = pmcd.client(program("instrumented", &["-lpcp_mmv"]));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let mut ready = String::new();
+    let read = BufReader::new(child.stdout.take().expect("piped")).read_line(&mut ready);
+    let told = read.map_err(|error| error.to_string()).and_then(|_| {
+        let mut told = pmcd.tool_until("pminfo", &["-dtT", "mmv.instrumented"], |answer| {
+            answer.contains("Rounds")
+        })?;
+        told += &text(&pmcd.tool("pminfo", &["-f", "mmv.instrumented.level", "mmv.instrumented.state"]));
+        let mut last = 0;
+        for _ in 0..20 {
+            let now = text(&pmcd.tool("pminfo", &["-f", "mmv.instrumented.counter"]));
+            let value = now.split_whitespace().skip_while(|word| *word != "value").nth(1);
+            let value = value
+                .and_then(|word| word.parse::<u64>().ok())
+                .ok_or_else(|| format!("no value: {now}"))?;
+            if value < last {
+                return Err(format!("the counter went back from {last} to {value}"));
+            }
+            last = value;
+        }
+        let _ = writeln!(told, "counted: {}", last > 0);
+        Ok(told)
+    });
+    drop(child.stdin.take());
+    let end = child.wait().map_err(|error| error.to_string())?;
+    let mut told = told?;
+    told += &pmcd.tool_until("pminfo", &["mmv.instrumented"], |answer| !answer.contains("counter"))?;
+    let _ = writeln!(told, "the program ended with {end}");
+    Ok(told)
+}
+
+fn help_files(environment: &Environment) -> Result<String, String> {
+    let mut told = String::new();
+    let mut files = 0;
+    let mut directories: Vec<_> = fs::read_dir(pcp::installed("var/lib/pcp/pmdas"))
+        .expect("make setup")
+        .flatten()
+        .collect();
+    directories.sort_by_key(fs::DirEntry::file_name);
+    for directory in directories {
+        let path = directory.path();
+        if !path.join("help.pag").exists() || !path.join("root").exists() {
+            continue;
+        }
+        files += 1;
+        let chkhelp = pcp::installed("usr/lib/pcp/bin/chkhelp");
+        for options in [["-e", "-H"], ["-e", "-i"]] {
+            let mut command = environment.command(&chkhelp);
+            command
+                .args(options)
+                .arg("-n")
+                .arg(path.join("root"))
+                .arg(path.join("help"));
+            let _ = writeln!(
+                told,
+                "{} {}:",
+                Path::new(&directory.file_name()).display(),
+                options.join(" ")
+            );
+            told += &text(&bounded(command, Duration::from_secs(30)));
+        }
+    }
+    if files < 20 {
+        return Err(format!("only {files} help files were found"));
+    }
+    Ok(told)
+}
+
+/// An agent that was linked with the archive of the C library, in pmcd, in a local context and in dbpmda. pmcd moves the
+/// tables of its agents when it gets more of them.
+fn library_inside(environment: &Environment) -> Result<String, String> {
+    let agent = environment.directory.join("pmda_static.so");
+    Program::new("c/dso/static_agent")?.compile(&agent);
     let names = environment.directory.join("names");
     merge(environment, &names, &["pmcd"])?;
     let pmcd = environment.pmcd(&configuration, &names)?;
