@@ -124,7 +124,7 @@ fn lines(path: &Path) -> Vec<String> {
 #[test]
 fn changes_meanwhile_stay_dirty() {
     let (_directory, place) = directory();
-    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
     let path = cache.path(&place).expect("memory");
     add(&mut cache, "a");
@@ -150,7 +150,7 @@ fn changes_meanwhile_stay_dirty() {
 #[test]
 fn failures_change_nothing() {
     let (_directory, place) = directory();
-    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
     add(&mut cache, "a");
     add(&mut cache, "b");
@@ -177,7 +177,7 @@ fn failures_change_nothing() {
 #[test]
 fn writers_take_turns() {
     let (_directory, place) = directory();
-    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
     let other = Writer { process: 7, thread: 8 };
     let child = Writer { process: 9, thread: 7 };
@@ -204,7 +204,7 @@ fn writers_take_turns() {
 #[test]
 fn beyond_the_limit() {
     let (_directory, place) = directory();
-    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2));
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
     let path = cache.path(&place).expect("memory");
     fs::write(&path, "2 0 2147483647\n1 5 a\n9 6 [ab] far\n8 7  further\n").expect("ours");
