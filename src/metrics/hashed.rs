@@ -30,9 +30,11 @@ impl Hashed {
         hashed.pmids.extend(pmids.take(len));
         let end = u32::try_from(len).map_err(|_| Error::NOMEM)?;
         hashed.places.reserve(len, end, |_| 0)?;
-        for (place, pmid) in (0..).zip(&hashed.pmids) {
-            // Of duplicates the first is met first.
-            hashed.places.insert(hash(*pmid), place);
+        for place in 0..end {
+            let pmid = &hashed.pmids[place as usize];
+            if hashed.find(*pmid).is_none() {
+                hashed.places.insert(hash(*pmid), place);
+            }
         }
         Ok(hashed)
     }
@@ -68,6 +70,9 @@ mod tests {
     /// INIT-46, F-15: every entry is found at its place, the first of duplicates.
     #[test]
     fn finds_the_first() {
+        // A table of nothing but duplicates costs no more than another.
+        let many = Hashed::build(1, std::iter::repeat_n(MetricId(3), 300_000)).expect("memory");
+        assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(0), None));
         let pmids = [5, 7, 5, 9].map(MetricId);
         let hashed = Hashed::build(4096, pmids.into_iter()).expect("memory");
         assert_eq!(hashed.find(MetricId(5)), Some(0));

@@ -58,7 +58,11 @@ impl<F: Fn(usize) -> u32> Serials<F> {
             let end = u32::try_from(len).ok();
             if let Some(end) = end.filter(|end| places.reserve(len, *end, |_| 0).is_ok()) {
                 for place in 0..end {
-                    places.insert(hash(serial_at(place as usize)), place);
+                    let serial = serial_at(place as usize);
+                    let same = |before: u32| serial_at(before as usize) == serial;
+                    if places.find(hash(serial), same).is_none() {
+                        places.insert(hash(serial), place);
+                    }
                 }
                 index = Some(places);
             }
