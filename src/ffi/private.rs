@@ -191,13 +191,20 @@ pub(crate) unsafe fn interface(ext: *const pmdaExt) -> u32 {
     unsafe { of(ext) }.map_or(0, |record| record.interface.load(Ordering::Relaxed))
 }
 
-/// The `desc` method of the agent.
+/// The `desc` method of the agent: for a daemon the one that its dispatch table has at this moment.
 ///
 /// # Safety
-/// As [`of`].
+/// As [`of`]; the dispatch table of a daemon is still where it was.
 pub(crate) unsafe fn desc_method(ext: *const pmdaExt) -> Option<DescMethod> {
     // SAFETY: the contract is the same.
-    let method = unsafe { of(ext) }?.desc.load(Ordering::Relaxed);
+    let record = unsafe { of(ext) }?;
+    let back = record.back.load(Ordering::Relaxed);
+    // SAFETY: the dispatch table of a daemon is still where it was, by the contract above.
+    if record.daemon && !back.is_null() && unsafe { ptr::eq((*back).ext, ext) } {
+        // SAFETY: as above; every interface version has the method.
+        return unsafe { (*back).desc };
+    }
+    let method = record.desc.load(Ordering::Relaxed);
     if method.is_null() {
         return None;
     }
