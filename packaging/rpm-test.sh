@@ -47,7 +47,7 @@ steps() {
     inside pminfo -f pmcd.version pmcd.agent.status kernel.all.load >/tmp/log || fail "pmcd does not answer: $(cat /tmp/log)"
     inside pcp-pmda-rust status >/tmp/log || fail "$(cat /tmp/log)"
     ! grep -q 'the C library' /tmp/log || fail "$(cat /tmp/log)"
-    echo "ok: installed: pmcd answers, and $(grep -c 'this library (' /tmp/log) processes have loaded $(taken)"
+    echo "ok: installed: pmcd answers, and $(grep -c '^  .*this library (' /tmp/log) processes have loaded $(taken)"
 
     inside pcp-pmda-rust disable >/dev/null
     inside sh -c 'rpm -U --replacepkgs /rpms/libpcp-pmda-rust-[0-9]*.rpm' >/dev/null
