@@ -62,7 +62,7 @@ steps() {
             where=alone
             if grep -qE '^ *(apt-get|make|cargo|packaging/)' "$block"; then where=inside; fi
             cp "$block" "$system/src/block"
-            if ! $where env -i HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
+            if ! $where env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
                 sh -c "cd $place && exec bash -e /src/block" >/tmp/log 2>&1 </dev/null; then
                 { cat "$block"; tail -n 40 /tmp/log; echo "docs-test: $document: block ${block##*/} failed"; } >&2
                 exit 1
@@ -81,13 +81,17 @@ else
     trap close_system EXIT
     make_system bookworm
     inside apt-get update -q >/dev/null
-    install_inside pcp libpcp-pmda3 procps
+    install_inside pcp libpcp-pmda3 procps git
     close_system
     rm -rf --one-file-system "$target/systems/bookworm-docs"
     cp -a "$target/systems/bookworm" "$target/systems/bookworm-docs"
     mkdir -p "$target/systems/bookworm-docs/src/pcp-pmda"
     # What is in the repository, as it is now, under version control.
     git ls-files -z | tar --create --file=- --null --files-from=- | tar --extract --file=- -C "$target/systems/bookworm-docs/src/pcp-pmda"
+    inside_git() { chroot "$target/systems/bookworm-docs" git -C /src/pcp-pmda -c user.name=test -c user.email=test@localhost "$@"; }
+    inside_git init -q 2>/dev/null
+    inside_git add -A
+    inside_git commit -q -m "The sources"
     # Crates come the same way as on the host: through what its administrator trusts.
     cp -a /usr/local/share/ca-certificates "$target/systems/bookworm-docs/usr/local/share/" 2>/dev/null || true
     status=0
