@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The domain whose metrics stand for the trees of other domains, `DYNAMIC_PMID`.
+const DYNAMIC: u32 = 511;
+
 /// A metric identifier: domain (9 bits), cluster (12 bits) and item (10 bits), with a flag in the top bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(transparent)]
@@ -75,6 +78,10 @@ impl fmt::Display for MetricId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == MetricId::NULL {
             return out.write_str("PM_ID_NULL");
+        }
+        // The domain of dynamic metrics: the cluster says whose.
+        if self.domain() == DYNAMIC && self.item() == 0 {
+            return write!(out, "{}.*.*", self.cluster());
         }
         write!(out, "{}.{}.{}", self.domain(), self.cluster(), self.item())
     }

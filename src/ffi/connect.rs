@@ -79,17 +79,17 @@ unsafe fn check(dispatch: *const pmdaInterface) -> bool {
         let flags = (*dispatch).ext.as_ref().map_or(0, |ext| ext.e_flags);
         ((*dispatch).comm.interface(), (*dispatch).domain, flags)
     };
-    if !setup::supported(interface) {
-        log::notify!(
-            Level::Crit,
-            "pmdaConnect: PMDA interface version {interface} not supported (domain={domain})"
-        );
-        false
-    } else if flags & SETUP_DONE == 0 {
+    if flags & SETUP_DONE == 0 {
         log::notify!(Level::Crit, "pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first");
         false
     } else if flags & CONNECTED != 0 {
         log::notify!(Level::Crit, "pmdaConnect: called more than once");
+        false
+    } else if !setup::supported(interface) {
+        log::notify!(
+            Level::Crit,
+            "pmdaConnect: PMDA interface version {interface} not supported (domain={domain})"
+        );
         false
     } else {
         true
@@ -166,7 +166,7 @@ unsafe fn open_inet(ext: *const pmdaExt, family: c_int) -> c_int {
         let service = (*ext).e_sockname;
         ((!service.is_null()).then(|| CStr::from_ptr(service)), (*ext).e_port)
     };
-    let text = Bytes(service.map_or(b"(null)", CStr::to_bytes));
+    let text = Bytes(service.map_or(b"", CStr::to_bytes));
     if let Some(service) = service {
         port = socket::service_port(service).unwrap_or_else(|why| {
             give_up(format_args!(
@@ -175,9 +175,8 @@ unsafe fn open_inet(ext: *const pmdaExt, family: c_int) -> c_int {
             ))
         });
     }
-    let family_text = if family == libc::AF_INET { "inet" } else { "ipv6" };
     socket::accept_inet(port as u16, family)
-        .unwrap_or_else(|failure| failure.inet(text, port, family_text, |text| give_up(text)))
+        .unwrap_or_else(|failure| failure.inet(text, port, family, |text| give_up(text)))
 }
 
 /// # Safety

@@ -236,6 +236,10 @@ impl Fetch {
                 ordinal = Ordinal::Examined;
                 iterate::start(state, indom, ext);
                 let mut steps = Steps::new(Ordinal::Examined);
+                if iterate::next(state, ext, &mut steps).is_none() {
+                    // Nothing is selected: there is no second pass.
+                    return Ok(output.open(wanted, 0)?.close(Tally::default().numval()));
+                }
                 while iterate::next(state, ext, &mut steps).is_some() {}
             }
             iterate::start(state, indom, ext);

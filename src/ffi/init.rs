@@ -16,7 +16,7 @@ use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Part::{Raw, Show};
-use crate::log::{Growing, Level, Part};
+use crate::log::{Bytes, Growing, Level, Part};
 use crate::setup::{self, Mapping, Serials};
 
 /// `PMDA_EXT_FLAG_DIRECT`, `PMDA_EXT_FLAG_HASHED`.
@@ -247,7 +247,13 @@ unsafe fn open_help(dispatch: *const pmdaInterface, ext: *mut pmdaExt) {
         };
         if let Some(path) = arg::bytes((*ext).e_helptext) {
             match help::open(path) {
-                Ok(handle) => (*ext).e_help = handle,
+                Ok(handle) => {
+                    (*ext).e_help = handle;
+                    if log::debug(Debug::Libpmda) {
+                        let (name, path) = (Bytes(name), Bytes(path));
+                        log::debug_line!("pmdaInit: PMDA {name}: help file {path} opened");
+                    }
+                }
                 Err(error) => {
                     (*ext).e_help = error.code();
                     let reason = log::errstr(error);
@@ -264,6 +270,8 @@ unsafe fn open_help(dispatch: *const pmdaInterface, ext: *mut pmdaExt) {
             .is_some_and(|method| method as usize == pmdaText as *const () as usize)
         {
             warn(&[Raw(b"No help text file specified for pmdaText")]);
+        } else if log::debug(Debug::Libpmda) {
+            log::debug_line!("pmdaInit: PMDA {}: No help text path specified", Bytes(name));
         }
     }
 }
@@ -318,7 +326,7 @@ unsafe fn summary(dispatch: *const pmdaInterface, ext: *const pmdaExt) {
             (*ext).e_direct,
             (*ext).e_nmetrics,
             (*ext).e_nindoms,
-            (*ext).e_domain,
+            (*dispatch).domain,
             name(ext),
         )
     };

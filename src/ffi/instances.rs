@@ -8,7 +8,7 @@ use super::guard::guard;
 use super::memory::{self, Block};
 use super::metric::{find_indom, table};
 use super::types::{pmInDom, pmInResult, pmdaExt, pmdaIndom};
-use super::{arg, cached};
+use super::{arg, cached, iterate};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::instances::{self, Match, Request};
@@ -71,7 +71,11 @@ pub(super) unsafe fn list<L: List>(
         return Err(null_domain(request));
     }
     if cached::exists(indom) {
-        return from_cache(indom, request?, make);
+        let request = request?;
+        if matches!(request, Request::All) {
+            iterate::trace_count(indom, cached::active_count(indom).unwrap_or(0));
+        }
+        return from_cache(indom, request, make);
     }
     // SAFETY: the contract above.
     unsafe {
@@ -174,6 +178,9 @@ unsafe fn from_table<L: List>(
             }
         })
     };
+    if matches!(request, Request::All) {
+        iterate::trace_count(indom, count);
+    }
     match request {
         Request::All if count < 0 => Err(Error::os(count)),
         Request::All => {

@@ -75,11 +75,16 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: *mut pmdaExt) -> c_
             log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
         }
         let count = count.unwrap_or(0);
-        if log::debug(Debug::Indom) {
-            log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
-        }
+        trace_count(indom, count);
         Plain(count)
     })
+}
+
+/// Debug output for a count of instances.
+pub(super) fn trace_count(indom: InDom, count: c_int) {
+    if log::debug(Debug::Indom) {
+        log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
+    }
 }
 
 /// Number of instances, `None` for an unknown domain (INST-20).

@@ -6,7 +6,7 @@ use std::{fmt, io, ptr};
 
 use super::channel::Channel;
 use super::mark::outside;
-use crate::libpcp::log::{self, Brief, Debug};
+use crate::libpcp::log::{self, Brief};
 use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
 
@@ -100,19 +100,34 @@ pub(super) fn service_port(name: &CStr) -> Result<c_int, c_int> {
 
 /// Waits for a connection to a port of the loopback address, and gives its descriptor.
 pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
-    let socket = create("socket", family)?;
+    let creation = if family == libc::AF_INET6 {
+        "ipv6 socket"
+    } else {
+        "inet socket"
+    };
+    let socket = create(creation, family)?;
     let on: c_int = 1;
     if family == libc::AF_INET6 {
-        checked(
-            "setsockopt(IPV6_V6ONLY)",
-            set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on),
-        )?;
+        let alone = set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on);
+        if let Err(failure) = checked(creation, alone) {
+            log::notify!(Level::Err, "auxconnect.c:__pmCreateIPv6Socket: IPV6 is not supported");
+            return Err(failure);
+        }
     }
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,
     };
     // The connection takes these over from the listening socket: it is closed abortively (CONN-3).
+    let warn_unless = |status: c_int, option: &str| {
+        if status < 0 {
+            let (fd, why) = (socket.as_raw_fd(), reason(&io::Error::last_os_error()));
+            log::notify!(
+                Level::Warning,
+                "auxconnect.c:__pmInitSocket(fd={fd}, family={family}): __pmSetSockOpt {option}: {why}"
+            );
+        }
+    };
     warn_unless(
         set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger),
         "SO_LINGER",
@@ -122,7 +137,7 @@ pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
         "TCP_NODELAY",
     );
     checked(
-        "setsockopt",
+        "__pmSetSockOpt(reuseaddr)",
         set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &on),
     )?;
     if family == libc::AF_INET6 {
@@ -146,23 +161,13 @@ pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
     Ok(connection)
 }
 
-fn warn_unless(status: c_int, option: &str) {
-    if status < 0 {
-        log::notify!(
-            Level::Warning,
-            "__pmdaOpenSocket: setsockopt({option}) failed: {}",
-            reason(&io::Error::last_os_error())
-        );
-    }
-}
-
 impl Failure {
     /// Says it of an inet socket.
     pub(super) fn inet<R>(
         &self,
         service: Bytes<'_>,
         port: c_int,
-        family: &str,
+        family: c_int,
         say: impl FnOnce(fmt::Arguments<'_>) -> R,
     ) -> R {
         let why = reason(&self.error);
@@ -222,50 +227,71 @@ pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
 ///
 /// The path is not followed: whoever may write to the directory may have put a link there.
 fn set_owner(path: &CStr) {
-    let show = |what: &str, error: &io::Error| {
-        if log::debug(Debug::Libpmda) {
-            let file = Bytes(path.to_bytes());
-            log::debug_line!("__pmdaOpenUnix: {what}({file}) failed: {}", reason(error));
-        }
-    };
     let link = libc::AT_SYMLINK_NOFOLLOW;
-    if let Some((user, group)) = owner() {
+    let failure = |status: c_int| (status < 0).then(|| reason(&io::Error::last_os_error()));
+    let owner = owner();
+    let owned = owner.as_ref().ok().map(|(user, group)| {
         // SAFETY: a C string and plain numbers.
-        if unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), user, group, link) } < 0 {
-            show("chown", &io::Error::last_os_error());
-        }
-    }
+        failure(unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), *user, *group, link) })
+    });
     // SAFETY: a C string and plain numbers.
-    if unsafe { libc::fchmodat(libc::AT_FDCWD, path.as_ptr(), 0o660, link) } < 0 {
-        show("chmod", &io::Error::last_os_error());
+    let opened = failure(unsafe { libc::fchmodat(libc::AT_FDCWD, path.as_ptr(), 0o660, link) });
+    // In the order in which the C library does these things, and so says what failed.
+    let path = Bytes(path.to_bytes());
+    if let Err(missing) = &owner {
+        let (name, why) = (missing.name(), &missing.why);
+        log::notify!(Level::Warning, "__pmdaOpenUnix: getpwnam({name}) failed: {why}");
+    }
+    if let Some(why) = opened {
+        log::notify!(Level::Warning, "__pmdaOpenUnix: chmod({path},...) failed: {why}");
+    }
+    match owned {
+        None => log::notify!(Level::Warning, "__pmdaOpenUnix: chown({path}, ...) skipped"),
+        Some(Some(why)) => log::notify!(Level::Warning, "__pmdaOpenUnix: chown({path}, ...) failed: {why}"),
+        Some(None) => {}
     }
 }
 
-/// The user that PCP runs as, and its group; a warning when there is none.
-fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
+/// The user that PCP should run as does not exist.
+struct NoUser {
+    /// With its NUL; `None` for the default.
+    name: Option<Vec<u8>>,
+    why: Brief,
+}
+
+impl NoUser {
+    fn name(&self) -> Bytes<'_> {
+        Bytes(
+            self.name
+                .as_deref()
+                .map_or(DEFAULT_USER.to_bytes(), |name| name.strip_suffix(b"\0").unwrap_or(name)),
+        )
+    }
+}
+
+/// Who owns the socket when the configuration does not say it.
+const DEFAULT_USER: &CStr = c"pcp";
+
+/// The user that PCP runs as, and its group.
+fn owner() -> Result<(libc::uid_t, libc::gid_t), NoUser> {
     let name = config::optional(c"PCP_USER").and_then(|mut name| {
         name.try_reserve_exact(1).ok()?;
         name.push(0);
         Some(name)
     });
-    let name = name
+    let user = name
         .as_deref()
         .and_then(|name| CStr::from_bytes_with_nul(name).ok())
-        .unwrap_or(c"pcp");
+        .unwrap_or(DEFAULT_USER);
     // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
     let owner = unsafe {
         *libc::__errno_location() = 0;
-        libc::getpwnam(name.as_ptr())
+        libc::getpwnam(user.as_ptr())
             .as_ref()
             .map(|entry| (entry.pw_uid, entry.pw_gid))
     };
-    if owner.is_none() {
-        let why = reason(&io::Error::last_os_error());
-        log::notify!(
-            Level::Warning,
-            "__pmdaOpenUnix: getpwnam({}) failed: {why}",
-            Bytes(name.to_bytes())
-        );
-    }
-    owner
+    owner.ok_or_else(|| NoUser {
+        why: reason(&io::Error::last_os_error()),
+        name,
+    })
 }

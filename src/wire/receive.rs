@@ -72,7 +72,7 @@ impl Receiver {
         let header = self.header()?;
         self.fill(source, header.len, reach).map_err(|broken| match broken {
             Some(Error::NOMEM) => Failure::NoMemory,
-            _ => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER))),
+            broken => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER), broken)),
         })?;
         self.hand_out(header)
     }
@@ -135,7 +135,7 @@ impl Receiver {
             (1..4, None) => Failure::NoLength(have),
             _ => match self.check_length() {
                 Err(failure) => failure,
-                Ok(_) => Failure::Short(self.short(have, 0)),
+                Ok(_) => Failure::Short(self.short(have, 0, None)),
             },
         }
     }
@@ -170,12 +170,13 @@ impl Receiver {
         }
     }
 
-    fn short(&self, have: usize, got: usize) -> Short {
+    fn short(&self, have: usize, got: usize, broken: Option<Error>) -> Short {
         let held = self.held();
         Short {
             have,
             want: count_missing(number(held, 0), have),
             got,
+            broken,
             header: [number(held, 0), number(held, 4), number(held, 8)],
         }
     }

@@ -34,6 +34,8 @@ pub struct Short {
     pub want: usize,
     /// Bytes that did follow.
     pub got: usize,
+    /// Why, unless the stream has just ended.
+    pub broken: Option<Error>,
     /// Length, type and sender, as far as they arrived.
     pub header: [Option<i32>; 3],
 }
@@ -55,27 +57,52 @@ impl Failure {
         let start = format_args!("__pmGetPDU: fd={fd}");
         match self {
             Failure::End | Failure::NoMemory => {}
+            Failure::Unreadable(error) if is_ordinary(error) => {}
             Failure::Unreadable(error) => say(format_args!("{start} hdr read: len=-1: {}", text(error))),
             Failure::NoLength(got) => say(format_args!("{start} hdr read: bad len={got}")),
             Failure::Length(len) | Failure::TooBig(len) => say(format_args!("{start} illegal PDU len={len} in hdr")),
             Failure::Kind(kind) => say(format_args!("{start} illegal PDU type={kind} in hdr")),
-            Failure::Short(Short {
-                have,
-                want,
-                got,
-                header,
-            }) => {
-                say(format_args!("{start} data read: have {have}, want {want}, got {got}"));
-                match header {
-                    [Some(len), Some(kind), Some(from)] => say(format_args!(
-                        "__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x} from=0x{from:x}"
-                    )),
-                    [Some(len), Some(kind), None] => {
-                        say(format_args!("__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x}"));
-                    }
-                    _ => {}
-                }
+            Failure::Short(short) => short.lines(start, text, say),
+        }
+    }
+}
+
+/// Whether this is one of the ways in which a connection to pmcd just ends: that is not worth a line.
+fn is_ordinary(error: Error) -> bool {
+    use libc::{ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, EPIPE, ETIMEDOUT};
+    let lost = [
+        EPIPE,
+        ECONNRESET,
+        ECONNREFUSED,
+        ETIMEDOUT,
+        ENETDOWN,
+        ENETUNREACH,
+        EHOSTDOWN,
+        EHOSTUNREACH,
+    ];
+    lost.contains(&-error.code())
+}
+
+impl Short {
+    fn lines<T: Display>(
+        self,
+        start: fmt::Arguments<'_>,
+        text: impl Fn(Error) -> T,
+        mut say: impl FnMut(fmt::Arguments<'_>),
+    ) {
+        let Short { have, want, got, .. } = self;
+        match self.broken {
+            Some(error) => say(format_args!("{start} data read: len=-1: {}", text(error))),
+            None => say(format_args!("{start} data read: have {have}, want {want}, got {got}")),
+        }
+        match self.header {
+            [Some(len), Some(kind), Some(from)] => say(format_args!(
+                "__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x} from=0x{from:x}"
+            )),
+            [Some(len), Some(kind), None] => {
+                say(format_args!("__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x}"));
             }
+            _ => {}
         }
     }
 }
