@@ -7,7 +7,7 @@ use std::ptr::{self, NonNull};
 use libc::timeval;
 
 use crate::error::{Error, Result};
-use crate::queue::Payload;
+use crate::queue::{Excerpt, Payload, Shown};
 
 /// What stands in front of the data. The alignment makes the data start at a multiple of 16 (QUEUE-12).
 #[repr(C, align(16))]
@@ -115,6 +115,16 @@ impl View {
         unsafe { self.start.add(1) }.as_ptr().cast()
     }
 
+    /// The beginning of the data, of which there are `size` bytes, as debug output shows it.
+    pub(crate) fn excerpt(self, size: usize) -> Excerpt {
+        Excerpt::new(size, |room| {
+            let len = room.len().min(size);
+            // SAFETY: the block is alive and holds `size` bytes of data, which are not in `room`.
+            unsafe { ptr::copy_nonoverlapping(self.data().cast::<u8>(), room.as_mut_ptr(), len) };
+            len
+        })
+    }
+
     /// The time of the event.
     #[inline]
     pub(crate) fn when(self) -> *mut timeval {
@@ -129,5 +139,15 @@ impl Payload for Block {
     #[inline]
     fn view(&self) -> View {
         View { start: self.start }
+    }
+}
+
+impl Shown for Block {
+    fn address(&self) -> usize {
+        self.start.as_ptr() as usize
+    }
+
+    fn excerpt(&self, size: usize) -> Excerpt {
+        self.view().excerpt(size)
     }
 }

@@ -9,10 +9,12 @@ use super::event_block::View;
 use super::events;
 use super::guard::guard;
 use super::mark::outside;
-use super::queues::{FETCH_STATIC, Filter, QUEUES, pmdaEventDecodeCallBack};
+use super::queues::{FETCH_STATIC, Filter, QUEUES, pmdaEventDecodeCallBack, say_vacant};
 use super::types::pmAtomValue;
 use crate::error::{Error, Result};
 use crate::events::{Form, Stamp};
+use crate::libpcp::log::{self, Debug};
+use crate::log::Journal;
 use crate::queue::{End, Event, Visit};
 
 /// `PMDA_FETCH_NOVALUES`.
@@ -40,7 +42,17 @@ pub unsafe extern "C" fn pmdaEventQueueRecords(
         if avp.is_null() {
             return Err(Error::INVAL);
         }
-        let visit = QUEUES.lock().begin(handle, context)?;
+        let visit = QUEUES.lock().begin(handle, context);
+        let visit = visit.inspect_err(|_| {
+            // Queue and client are looked up one after the other.
+            say_vacant(handle);
+            say_vacant(handle);
+        })?;
+        if log::debug(Debug::Libpmda) {
+            let mut journal = Journal::new();
+            QUEUES.lock().trace_fetch(&visit, &mut journal);
+            log::flush(&mut journal);
+        }
         // SAFETY: the caller's contract.
         let (records, status) = unsafe { fetch(&visit, decoder, data) };
         // SAFETY: not NULL, hence valid for one write by the caller's contract.
@@ -71,12 +83,22 @@ unsafe fn fetch(visit: &Visit, decoder: pmdaEventDecodeCallBack, cookie: *mut c_
         shown = Some(event.sequence);
         if let Some(filter) = event.filter {
             // SAFETY: the event is alive and nothing is locked.
-            if unsafe { filter.drops(event.payload.data(), event.size) } {
+            let verdict = unsafe { filter.verdict(event.payload.data(), event.size) };
+            if log::debug(Debug::Libpmda) {
+                log::debug_line!("Clientq filter applied ({verdict})");
+                if verdict != 0 && QUEUES.lock().alive(visit) {
+                    say_event("Culling", &event);
+                }
+            }
+            if verdict != 0 {
                 continue;
             }
             if !QUEUES.lock().alive(visit) {
                 break;
             }
+        }
+        if log::debug(Debug::Libpmda) {
+            say_event("Adding", &event);
         }
         // SAFETY: the caller's contract.
         match unsafe { decode(visit, &event, decoder, cookie) } {
@@ -105,7 +127,28 @@ unsafe fn fetch(visit: &Visit, decoder: pmdaEventDecodeCallBack, cookie: *mut c_
 /// The next event, taken under the lock, which is free again when this returns.
 #[inline]
 fn next(visit: &Visit, seen: Option<u64>) -> Option<Event<View, Filter>> {
+    if log::debug(Debug::Libpmda) {
+        return next_loudly(visit, seen);
+    }
     QUEUES.lock().advance(visit, seen)
+}
+
+/// [`next`], and what there is to say about the events before it.
+#[cold]
+#[inline(never)]
+fn next_loudly(visit: &Visit, seen: Option<u64>) -> Option<Event<View, Filter>> {
+    let mut journal = Journal::new();
+    let event = QUEUES.lock().advance_traced(visit, seen, &mut journal);
+    log::flush(&mut journal);
+    event
+}
+
+/// Says what becomes of an event, which is alive.
+#[cold]
+#[inline(never)]
+fn say_event(what: &str, event: &Event<View, Filter>) {
+    let (size, excerpt) = (event.size, event.payload.excerpt(event.size));
+    log::debug_line!("{what} event (sz={size}): \"{excerpt}\"");
 }
 
 /// Has an event decoded.

@@ -15,8 +15,8 @@ use super::events;
 use super::guard::guard;
 use super::types::pmAtomValue;
 use crate::error::{Error, Result};
-use crate::libpcp::log;
-use crate::log::Level;
+use crate::libpcp::log::{self, Debug};
+use crate::log::{Journal, Level};
 use crate::queue::{Counters, Leftovers, Queues};
 
 /// Makes records of an event: array, data, size, time, cookie.
@@ -41,14 +41,14 @@ pub(super) struct Filter {
 unsafe impl Send for Filter {}
 
 impl Filter {
-    /// Whether the filter drops an event.
+    /// What the filter says about an event; anything but 0 drops it.
     ///
     /// # Safety
     /// `data` points to `size` bytes of an event that stays alive, and nothing is locked.
-    pub(super) unsafe fn drops(self, data: *mut c_void, size: usize) -> bool {
+    pub(super) unsafe fn verdict(self, data: *mut c_void, size: usize) -> c_int {
         // SAFETY: the agent gave function and argument together, and the caller's contract.
         self.apply
-            .is_some_and(|apply| outside(|| unsafe { apply(self.data, data, size) }) != 0)
+            .map_or(0, |apply| outside(|| unsafe { apply(self.data, data, size) }))
     }
 
     /// Calls the agent's release function if it has one, with NULL if there is no filter (E-12, E-13).
@@ -79,7 +79,8 @@ fn dispose(leftovers: Leftovers<Filter>) {
 /// `atom` is NULL or valid for one write.
 unsafe fn counter<T>(handle: c_int, atom: *mut pmAtomValue, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
     const { assert!(size_of::<T>() <= size_of::<pmAtomValue>()) };
-    let counters = QUEUES.lock().counters(handle)?;
+    let counters = QUEUES.lock().counters(handle);
+    let counters = noted(handle, counters)?;
     if atom.is_null() {
         return Err(Error::INVAL);
     }
@@ -124,7 +125,13 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: *const c_char, maxmemory:
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
     guard(|| {
-        let leftovers = QUEUES.lock().shutdown(handle)?;
+        if log::debug(Debug::Libpmda) {
+            let mut journal = Journal::new();
+            QUEUES.lock().trace_shutdown(handle, &mut journal);
+            log::flush(&mut journal);
+        }
+        let leftovers = QUEUES.lock().shutdown(handle);
+        let leftovers = noted(handle, leftovers)?;
         if let Some(leftovers) = leftovers {
             dispose(leftovers);
         }
@@ -166,9 +173,50 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
     guard(|| {
         // SAFETY: the caller's contract.
         let store = |old| unsafe { Block::copy(old, data, bytes, tv) };
-        let done = QUEUES.lock().append(handle, bytes, store);
+        let done = if log::debug(Debug::Libpmda) {
+            append_loudly(handle, bytes, store)
+        } else {
+            QUEUES.lock().append(handle, bytes, store)
+        };
         done.or_else(|error| refused(handle, bytes, error))
     })
+}
+
+/// Appends an event, and says what becomes of it and of others.
+#[cold]
+fn append_loudly(handle: c_int, size: usize, store: impl FnOnce(Option<Block>) -> Result<Block>) -> Result<()> {
+    let mut journal = Journal::new();
+    let done = {
+        let mut queues = QUEUES.lock();
+        queues.trace_append(handle, size, &mut journal);
+        let done = queues.append(handle, size, store);
+        if done.is_ok() {
+            queues.trace_appended(handle, size, &mut journal);
+        }
+        done
+    };
+    log::flush(&mut journal);
+    if done.is_err() {
+        say_vacant(handle);
+    }
+    done
+}
+
+/// Says under -Dlibpmda that there is no queue any more behind a handle.
+#[cold]
+pub(super) fn say_vacant(handle: c_int) {
+    if log::debug(Debug::Libpmda) && QUEUES.lock().is_vacant(handle) {
+        // The C library prints the name that it has cleared.
+        log::debug_line!("Client queue (null) lookup but not inuse");
+    }
+}
+
+/// Passes an outcome on; a failure may be that of a queue that has gone.
+fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
+    if outcome.is_err() {
+        say_vacant(handle);
+    }
+    outcome
 }
 
 /// Says why an event was not stored; one that is too large is no error (E-19). Asks for no memory that it needs.
@@ -249,7 +297,23 @@ pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: *mut pmAtomVal
 /// The client's slot.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
-    guard(|| QUEUES.lock().register(context))
+    guard(|| {
+        if !log::debug(Debug::Libpmda) {
+            return QUEUES.lock().register(context);
+        }
+        let mut journal = Journal::new();
+        let slot = {
+            let mut queues = QUEUES.lock();
+            let known = queues.is_client(context);
+            let slot = queues.register(context);
+            if let (false, Ok(slot)) = (known, slot) {
+                queues.trace_client(context, slot, &mut journal);
+            }
+            slot
+        };
+        log::flush(&mut journal);
+        slot
+    })
 }
 
 /// Ends a client: its filters are released, and queues that were shut down go with their last client (QUEUE-26).
@@ -259,8 +323,12 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventEndClient(context: c_int) -> c_int {
     guard(|| {
-        let filters = QUEUES.lock().end(context);
-        filters.for_each(Filter::release);
+        if log::debug(Debug::Libpmda) {
+            end_loudly(context);
+        } else {
+            let filters = QUEUES.lock().end(context);
+            filters.for_each(Filter::release);
+        }
         loop {
             let leftovers = QUEUES.lock().reap();
             match leftovers {
@@ -269,6 +337,26 @@ pub extern "C" fn pmdaEventEndClient(context: c_int) -> c_int {
             }
         }
     })
+}
+
+/// Ends a client, and says what that means for each queue.
+#[cold]
+fn end_loudly(context: c_int) {
+    let mut journal = Journal::new();
+    let (farewells, mut filters) = {
+        let mut queues = QUEUES.lock();
+        let farewells = queues.trace_end(context, &mut journal);
+        (farewells, queues.end(context))
+    };
+    log::flush(&mut journal);
+    for mut farewell in farewells {
+        if farewell.filter {
+            filters.by_ref().take(1).for_each(Filter::release);
+        }
+        log::flush(&mut farewell.lines);
+    }
+    // Without memory for what was to be said.
+    filters.for_each(Filter::release);
 }
 
 /// Stores the number of registered clients in `avp->ul` (QUEUE-21).
@@ -316,7 +404,8 @@ pub unsafe extern "C" fn pmdaEventSetFilter(
             apply,
             release,
         };
-        let old = QUEUES.lock().set_filter(context, handle, new, !filter.is_null())?;
+        let old = QUEUES.lock().set_filter(context, handle, new, !filter.is_null());
+        let old = noted(handle, old)?;
         if let Some(old) = old {
             old.release();
         }
@@ -330,5 +419,8 @@ pub unsafe extern "C" fn pmdaEventSetFilter(
 /// 0, or `-EINVAL` for an unknown client or queue.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
-    guard(|| QUEUES.lock().set_access(context, handle, allow != 0))
+    guard(|| {
+        let done = QUEUES.lock().set_access(context, handle, allow != 0);
+        noted(handle, done)
+    })
 }

@@ -38,6 +38,11 @@ impl<P: Payload> Event<P> {
         self.pins += 1;
         Some(view)
     }
+
+    /// How many fetches show the event at this moment.
+    pub(super) fn pins(&self) -> u32 {
+        self.pins
+    }
 }
 
 /// An event that arrives.
@@ -96,6 +101,23 @@ impl<P: Payload> Backlog<P> {
     /// One more than the sequence number of the event that was evicted last.
     pub(super) fn evicted(&self) -> u64 {
         self.evicted
+    }
+
+    /// What is stored, oldest first.
+    pub(super) fn stored_events(&self) -> impl Iterator<Item = (&Event<P>, &P)> {
+        let events = self.events[self.first..].iter();
+        events.filter_map(|event| Some((event, event.payload.as_ref()?)))
+    }
+
+    /// The payload of the event that was stored last.
+    pub(super) fn newest(&self) -> Option<&P> {
+        self.events.last()?.payload.as_ref()
+    }
+
+    /// The payload of an event that is stored.
+    pub(super) fn payload(&self, sequence: u64) -> Option<&P> {
+        let event = self.events.get(self.position(sequence))?;
+        (event.sequence == sequence).then_some(event.payload.as_ref()).flatten()
     }
 
     /// The sequence number of the oldest stored event, or of the next one to come.

@@ -108,6 +108,11 @@ impl<F> Clients<F> {
         self.by_context.len()
     }
 
+    /// The number of slots that there are, free ones included.
+    pub(super) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
     /// The slot of a client, new ones in the lowest free slot (QUEUE-20).
     ///
     /// # Errors

@@ -19,6 +19,7 @@ mod clients;
 #[cfg(test)]
 mod model;
 mod pins;
+mod trace;
 mod visit;
 
 use std::io::Write;
@@ -29,6 +30,7 @@ use pins::Pins;
 
 use crate::error::{Error, Result};
 
+pub use trace::{Excerpt, Farewell, Shown};
 pub use visit::{End, Event, Visit};
 
 /// What a queue stores of an event.

@@ -2,6 +2,7 @@
 
 use super::clients::{IDLE, Pair};
 use super::pins::Pins;
+use super::trace::Watch;
 use super::{Payload, Queue, Queues};
 use crate::error::{Error, Result};
 
@@ -31,11 +32,11 @@ pub struct Event<V, F> {
 }
 
 /// Those who take part in a visit, as far as they still are those that it began with.
-struct Parties<'a, P, F> {
-    queue: &'a mut Queue<P, F>,
+pub(super) struct Parties<'a, P, F> {
+    pub(super) queue: &'a mut Queue<P, F>,
     /// `None` when the client has ended.
-    pair: Option<&'a mut Pair<F>>,
-    pins: &'a mut Pins<P>,
+    pub(super) pair: Option<&'a mut Pair<F>>,
+    pub(super) pins: &'a mut Pins<P>,
 }
 
 /// How a fetch ended.
@@ -79,7 +80,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
 
     /// Those who take part in a visit; `None` when the queue has gone.
     #[inline]
-    fn parties(&mut self, visit: &Visit) -> Option<Parties<'_, P, F>> {
+    pub(super) fn parties(&mut self, visit: &Visit) -> Option<Parties<'_, P, F>> {
         let queue = self.slots.get_mut(visit.queue)?.as_mut()?;
         if queue.born != visit.queue_born {
             return None;
@@ -104,6 +105,17 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Events that arrive during the fetch take part in it.
     #[inline]
     pub fn advance(&mut self, visit: &Visit, seen: Option<u64>) -> Option<Event<P::View, F>> {
+        self.advance_watched(visit, seen, &mut ())
+    }
+
+    /// [`Queues::advance`], with somebody who looks on.
+    #[inline(always)]
+    pub(super) fn advance_watched<W: Watch<P>>(
+        &mut self,
+        visit: &Visit,
+        seen: Option<u64>,
+        watch: &mut W,
+    ) -> Option<Event<P::View, F>> {
         let parties = self.parties(visit);
         let Some(Parties {
             queue,
@@ -121,21 +133,28 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 catch_up(queue, pair, seen);
                 pair.cursor = seen + 1;
             }
+            let address = place::<P, F, W>(queue, seen);
             queue.backlog.unpin(seen, due, pins);
+            gone(queue, seen, address, watch);
         }
         loop {
             catch_up(queue, pair, u64::MAX);
             let event = queue.backlog.seek(pair.cursor)?;
-            let sequence = event.sequence;
+            let (sequence, size) = (event.sequence, event.size);
             if pair.filtering || pair.allowed {
                 return Some(Event {
                     sequence,
-                    size: event.size,
+                    size,
                     payload: event.pin()?,
                     filter: pair.filter.filter(|_| pair.filtering),
                 });
             }
+            let address = place::<P, F, W>(queue, sequence);
+            if let (true, Some(payload)) = (W::LOOKS, queue.backlog.payload(sequence)) {
+                watch.denied(payload, size);
+            }
             queue.backlog.consume(sequence, pins);
+            gone(queue, sequence, address, watch);
             pair.cursor = sequence + 1;
         }
     }
@@ -160,6 +179,25 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 End::Missed(if pair.filtering || pair.allowed { missed } else { 0 })
             }
             Some(_) => End::Missed(0),
+        }
+    }
+}
+
+/// Where a stored event is, if somebody wants to know.
+#[inline(always)]
+fn place<P: Payload, F, W: Watch<P>>(queue: &Queue<P, F>, sequence: u64) -> Option<usize> {
+    if !W::LOOKS {
+        return None;
+    }
+    queue.backlog.payload(sequence).map(W::address)
+}
+
+/// Tells who looks on that an event that stood at `address` has gone, if it has.
+#[inline(always)]
+fn gone<P: Payload, F, W: Watch<P>>(queue: &Queue<P, F>, sequence: u64, address: Option<usize>, watch: &mut W) {
+    if let (true, Some(address)) = (W::LOOKS, address) {
+        if queue.backlog.payload(sequence).is_none() {
+            watch.removed(&queue.name, address);
         }
     }
 }

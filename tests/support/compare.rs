@@ -21,7 +21,8 @@ pub fn picture(outcome: &Outcome, directory: &Path) -> String {
     text
 }
 
-/// Replaces what differs from run to run: log times, process ids, the private directory, time stamps of cache files.
+/// Replaces what differs from run to run: log times, process ids, addresses, the private directory, time stamps of
+/// cache files.
 fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
     static TIME: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(\.\d+)?\]"));
@@ -29,11 +30,13 @@ fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
         LazyLock::new(|| pattern(r"\] ([^ \n]+?)\(\d+\) (Critical|Error|Warning|Info|Debug):"));
     static TRACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\[\d+\](pm|__pm)"));
     static SENDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(pmXmitPDU: CREDS [^\n]*\n000: +14 +700c) +[0-9a-f]+"));
+    static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"0x[0-9a-f]{9,16}\b"));
     static STAMP: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^(-?\d+) 1[6-9]\d{8} "));
     let bytes = TIME.replace_all(bytes, &b"[TIME]"[..]);
     let bytes = PID.replace_all(&bytes, &b"] $1(PID) $2:"[..]);
     let bytes = TRACE.replace_all(&bytes, &b"[PID]$1"[..]);
     let bytes = SENDER.replace_all(&bytes, &b"$1 PID"[..]);
+    let bytes = ADDRESS.replace_all(&bytes, &b"ADDRESS"[..]);
     let bytes = STAMP.replace_all(&bytes, &b"$1 STAMP "[..]);
     let name = directory.display().to_string();
     let private = pattern(&regex::escape(&name));

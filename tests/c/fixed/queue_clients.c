@@ -190,10 +190,8 @@ empty_events(void)
 
     client(1, q);
     seen(q, 1);
-    pmSetDebug("libpmda");
     for (i = 0; i < 5000; i++)
 	put(q, "");
-    pmClearDebug("libpmda");
     printf("QUEUE-13 %d", pmdaEventQueueMemory(q, &atom));
     printf(" %llu\n", (unsigned long long)atom.ull);
     pmdaEventEndClient(1);

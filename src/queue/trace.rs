@@ -1,0 +1,271 @@
+//! What `-Dlibpmda` says about queues and their clients, in the C library's words (E-7).
+//!
+//! All of it is put together beside the work itself, under the same lock, and only when somebody has asked for it.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::{self, Display};
+
+use super::clients::IDLE;
+use super::visit::Parties;
+use super::{Event, Payload, Queue, Queues, Visit};
+use crate::log::{Bytes, Journal, Line};
+
+/// A payload that can be shown.
+pub trait Shown: Payload {
+    /// Where it is.
+    fn address(&self) -> usize;
+    /// The beginning of the event, of `size` bytes.
+    fn excerpt(&self, size: usize) -> Excerpt;
+}
+
+/// So much of an event is shown, and a NUL.
+const EXCERPT: usize = 64;
+
+/// The beginning of an event: all but its last byte, with blanks for white space and dots for what cannot be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Excerpt {
+    bytes: [u8; EXCERPT],
+    len: usize,
+}
+
+impl Excerpt {
+    /// Of `size` bytes, of which `fill` gives as many as there is room for.
+    pub fn new(size: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Excerpt {
+        let mut bytes = [0; EXCERPT];
+        let len = size.min(EXCERPT).saturating_sub(1);
+        let len = fill(&mut bytes[..len]).min(len);
+        for byte in &mut bytes[..len] {
+            *byte = match *byte {
+                b' ' | b'\t'..=b'\r' => b' ',
+                byte @ b'!'..=b'~' => byte,
+                _ => b'.',
+            };
+        }
+        Excerpt { bytes, len }
+    }
+}
+
+impl Display for Excerpt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(&self.bytes[..self.len]).fmt(out)
+    }
+}
+
+/// An address as C prints it.
+struct At(Option<usize>);
+
+impl Display for At {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => write!(out, "{address:#x}"),
+            None => out.write_str("(nil)"),
+        }
+    }
+}
+
+/// Without memory the line is lost.
+fn say(journal: &mut Journal, text: fmt::Arguments<'_>) {
+    let line = Line::new(text);
+    let mut text = Vec::new();
+    if text.try_reserve_exact(line.bytes().len()).is_ok() {
+        text.extend_from_slice(line.bytes());
+        journal.debug(text);
+    }
+}
+
+/// What is to be said about an ending client and one queue.
+#[derive(Debug)]
+pub struct Farewell {
+    /// The client has a filter there, which is to be released first.
+    pub filter: bool,
+    /// The queue loses a client.
+    pub lines: Journal,
+}
+
+impl<P: Shown, F: Copy> Queues<P, F> {
+    /// Whether a handle belongs to a queue that has gone.
+    #[must_use]
+    pub fn is_vacant(&self, handle: i32) -> bool {
+        let slot = usize::try_from(handle).ok();
+        slot.is_some_and(|slot| self.slots.get(slot).is_some_and(Option::is_none))
+    }
+
+    fn queue(&self, handle: i32) -> Option<&Queue<P, F>> {
+        self.slots.get(usize::try_from(handle).ok()?)?.as_ref()
+    }
+
+    /// An event is about to be appended: which others have to go for it.
+    pub fn trace_append(&mut self, handle: i32, size: usize, journal: &mut Journal) {
+        let Some(queue) = self.queue(handle) else { return };
+        let (name, limit) = (Bytes(&queue.name), queue.limit);
+        say(
+            journal,
+            format_args!("Appending event: queue#{handle} \"{name}\" ({size} bytes)"),
+        );
+        let Some(room) = limit.checked_sub(size) else { return };
+        let mut memory = queue.backlog.memory();
+        let mut gone = queue.backlog.stored_events();
+        // Fetches that have the event in hand, or had the one before it.
+        let mut hands = 0;
+        while memory > room as u64 {
+            let Some((event, payload)) = gone.next() else { break };
+            let (e, sz) = (At(Some(payload.address())), event.size);
+            say(
+                journal,
+                format_args!("Dropping {name}: e={e} sz={sz} max={limit} qsz={memory}"),
+            );
+            hands += event.pins();
+            for _ in 0..hands {
+                say(journal, format_args!("Client missed queue {name} event {e}"));
+            }
+            say(journal, format_args!("Removing {name} event {e} ({sz} bytes)"));
+            memory -= sz as u64;
+        }
+    }
+
+    /// An event has been appended.
+    pub fn trace_appended(&self, handle: i32, size: usize, journal: &mut Journal) {
+        let Some(queue) = self.queue(handle).filter(|queue| queue.clients() > 0) else {
+            return;
+        };
+        let e = At(queue.backlog.newest().map(Shown::address));
+        let (name, clients) = (Bytes(&queue.name), queue.clients());
+        say(
+            journal,
+            format_args!("Inserted {name} event {e} ({size} bytes) clients = {clients}"),
+        );
+    }
+
+    /// A queue is about to be shut down.
+    pub fn trace_shutdown(&self, handle: i32, journal: &mut Journal) {
+        if let Some(queue) = self.queue(handle) {
+            let (name, clients) = (Bytes(&queue.name), queue.clients());
+            say(journal, format_args!("queue_shutdown: {name} numclients={clients}"));
+        }
+    }
+
+    /// A client has got a slot.
+    pub fn trace_client(&self, context: i32, slot: i32, journal: &mut Journal) {
+        let total = self.clients.places();
+        say(
+            journal,
+            format_args!("pmdaEventNewClient: slot={slot} (total={total}) context={context}"),
+        );
+    }
+
+    /// Whether a client is registered.
+    #[must_use]
+    pub fn is_client(&self, context: i32) -> bool {
+        self.clients.slot(context).is_some()
+    }
+
+    /// A client is about to end: what to say at once, and then about each queue, in the order of their slots.
+    pub fn trace_end(&mut self, context: i32, journal: &mut Journal) -> Vec<Farewell> {
+        let slot = self.clients.slot(context);
+        let shown = slot.unwrap_or(0);
+        say(journal, format_args!("pmdaEventEndClient ctx={context} slot={shown}"));
+        let Some(client) = slot.and_then(|slot| self.clients.at(slot)) else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (slot, pair) in client.pairs() {
+            let mut lines = Journal::new();
+            if let (Some(Some(queue)), true) = (self.slots.get(slot), pair.cursor != IDLE) {
+                let (name, clients) = (Bytes(&queue.name), queue.clients());
+                say(&mut lines, format_args!("queue_cleanup: {name} numclients={clients}"));
+                if clients == 1 {
+                    let shutdown = i32::from(queue.closing);
+                    say(
+                        &mut lines,
+                        format_args!("queue_cleanup: {name} final shutdown={shutdown}"),
+                    );
+                }
+            }
+            if all.try_reserve(1).is_ok() {
+                all.push(Farewell {
+                    filter: pair.filter.is_some(),
+                    lines,
+                });
+            }
+        }
+        all
+    }
+
+    /// A fetch has begun.
+    pub fn trace_fetch(&mut self, visit: &Visit, journal: &mut Journal) {
+        if let Some(Parties {
+            queue,
+            pair: Some(pair),
+            ..
+        }) = self.parties(visit)
+        {
+            let next = queue
+                .backlog
+                .stored_events()
+                .find(|(event, _)| event.sequence >= pair.cursor);
+            let last = At(next.map(|(_, payload)| payload.address()));
+            say(journal, format_args!("queue_fetch start, last event={last}"));
+        }
+    }
+
+    /// [`Queues::advance`], and what there is to say about it.
+    pub fn advance_traced(
+        &mut self,
+        visit: &Visit,
+        seen: Option<u64>,
+        journal: &mut Journal,
+    ) -> Option<Event<P::View, F>> {
+        self.advance_watched(visit, seen, journal)
+    }
+}
+
+/// Looks on while a client goes from event to event.
+pub(super) trait Watch<P> {
+    /// Whether it wants to know at all.
+    const LOOKS: bool;
+
+    /// The client may not see an event.
+    fn denied(&mut self, payload: &P, size: usize);
+
+    /// Everybody has seen the event that stood here.
+    fn removed(&mut self, queue: &[u8], address: usize);
+
+    /// Where a payload stands.
+    fn address(payload: &P) -> usize;
+}
+
+/// Nobody looks.
+impl<P> Watch<P> for () {
+    const LOOKS: bool = false;
+
+    #[inline(always)]
+    fn denied(&mut self, _: &P, _: usize) {}
+
+    #[inline(always)]
+    fn removed(&mut self, _: &[u8], _: usize) {}
+
+    #[inline(always)]
+    fn address(_: &P) -> usize {
+        0
+    }
+}
+
+impl<P: Shown> Watch<P> for Journal {
+    const LOOKS: bool = true;
+
+    fn denied(&mut self, payload: &P, size: usize) {
+        let excerpt = payload.excerpt(size);
+        say(self, format_args!("Clientq access denied"));
+        say(self, format_args!("Culling event (sz={size}): \"{excerpt}\""));
+    }
+
+    fn removed(&mut self, queue: &[u8], address: usize) {
+        let (name, event) = (Bytes(queue), At(Some(address)));
+        say(self, format_args!("Removing {name} event {event} in fetch"));
+    }
+
+    fn address(payload: &P) -> usize {
+        payload.address()
+    }
+}
