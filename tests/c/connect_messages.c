@@ -140,6 +140,8 @@ connects(const char *step, int number, pmdaIoType io, const char *name, int port
 	table.version.any.ext->e_io = io;
 	table.version.any.ext->e_sockname = (char *)name;
 	table.version.any.ext->e_port = port;
+	if (strcmp(step, "closed") == 0)
+	    close(1);
 	failing = step;
 	error_number = number;
 	pmdaConnect(&table);
@@ -212,6 +214,7 @@ main(void)
     connects("", 0, pmdaInet, "no-such-service", 2);
     connects("", 0, pmdaIPv6, "", 2);
     connects("", 0, pmdaUnknown + 7, NULL, 0);
+    connects("closed", 0, pmdaPipe, NULL, 0);
     for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 	connects(files[i].name, files[i].number, pmdaUnix, "agent.socket", 0);
     return 0;

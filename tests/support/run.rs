@@ -26,11 +26,29 @@ pub struct Outcome {
 ///
 /// The program finds PCP's variable directory in its own directory: nothing of the system is touched.
 pub fn run(program: &Path, args: &[&str], library: Library, directory: &Path, limit: Duration) -> Outcome {
+    run_debugging(program, args, library, directory, limit, None)
+}
+
+/// The debug options of the programs that run with `preload`.
+const DEBUG: &str = "libpmda,indom,labels,attr,desperate";
+
+/// As [`run`]; with `preload`, made of `debug.c`, the program runs under debug options.
+pub fn run_debugging(
+    program: &Path,
+    args: &[&str],
+    library: Library,
+    directory: &Path,
+    limit: Duration,
+    preload: Option<&Path>,
+) -> Outcome {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
     let mut command = Command::new(program);
     command.args(args);
     private(&mut command, &library.directory(), directory);
+    if let Some(preload) = preload {
+        command.env("LD_PRELOAD", preload).env("TEST_DEBUG", DEBUG);
+    }
     bounded(command, limit)
 }
 
