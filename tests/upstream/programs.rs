@@ -176,7 +176,7 @@ fn cache_lookups() {
     same("keycache2", "491", "pmdaCacheLookup", &[Run("-k"), Run("")]);
 }
 
-/// PCP's test 498: event queues and their clients. Left out are the debug lines, which ours does not have for queues, and
+/// PCP's test 498: event queues and their clients. Left out are the debug lines (`tests/c/queue_debug.c` has them), and
 /// the last scene: there a queue is created while others hold events, and the C library drops those (docs/DEFECTS.md, E-9).
 #[test]
 fn event_queues() {
