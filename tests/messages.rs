@@ -4,16 +4,14 @@
 //! is not there, and a program that does not provoke its line on the C library. That ours writes the same lines is
 //! what `tests/differential.rs` compares.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use object::{Object, ObjectSection};
+use pcp_pmda_test::{Library, compile_c, profile_dir, root, run};
 use regex::Regex;
-use support::{Library, compile_c, profile_dir, root, run};
 
 /// The releases whose strings the table has.
 const GENERATIONS: [&str; 3] = ["6.0", "6.3", "7.2"];

@@ -6,7 +6,7 @@ use std::{fmt, io, ptr};
 
 use super::channel::Channel;
 use super::mark::outside;
-use crate::libpcp::log::{self, Brief};
+use crate::libpcp::log::{self, Brief, Debug};
 use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
 
@@ -241,6 +241,9 @@ fn set_owner(path: &CStr) {
     if let Err(missing) = &owner {
         let (name, why) = (missing.name(), &missing.why);
         log::notify!(Level::Warning, "__pmdaOpenUnix: getpwnam({name}) failed: {why}");
+    }
+    if !log::debug(Debug::Libpmda) {
+        return;
     }
     if let Some(why) = opened {
         log::notify!(Level::Warning, "__pmdaOpenUnix: chmod({path},...) failed: {why}");
