@@ -229,19 +229,14 @@ pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
 fn set_owner(path: &CStr) {
     let link = libc::AT_SYMLINK_NOFOLLOW;
     let failure = |status: c_int| (status < 0).then(|| reason(&io::Error::last_os_error()));
-    let owner = owner();
-    let owned = owner.as_ref().ok().map(|(user, group)| {
+    let owned = owner().map(|(user, group)| {
         // SAFETY: a C string and plain numbers.
-        failure(unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), *user, *group, link) })
+        failure(unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), user, group, link) })
     });
     // SAFETY: a C string and plain numbers.
     let opened = failure(unsafe { libc::fchmodat(libc::AT_FDCWD, path.as_ptr(), 0o660, link) });
     // In the order in which the C library does these things, and so says what failed.
     let path = Bytes(path.to_bytes());
-    if let Err(missing) = &owner {
-        let (name, why) = (missing.name(), &missing.why);
-        log::notify!(Level::Warning, "__pmdaOpenUnix: getpwnam({name}) failed: {why}");
-    }
     if !log::debug(Debug::Libpmda) {
         return;
     }
@@ -255,28 +250,8 @@ fn set_owner(path: &CStr) {
     }
 }
 
-/// The user that PCP should run as does not exist.
-struct NoUser {
-    /// With its NUL; `None` for the default.
-    name: Option<Vec<u8>>,
-    why: Brief,
-}
-
-impl NoUser {
-    fn name(&self) -> Bytes<'_> {
-        Bytes(
-            self.name
-                .as_deref()
-                .map_or(DEFAULT_USER.to_bytes(), |name| name.strip_suffix(b"\0").unwrap_or(name)),
-        )
-    }
-}
-
-/// Who owns the socket when the configuration does not say it.
-const DEFAULT_USER: &CStr = c"pcp";
-
-/// The user that PCP runs as, and its group.
-fn owner() -> Result<(libc::uid_t, libc::gid_t), NoUser> {
+/// The user that PCP runs as, and its group; a warning when there is none.
+fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
     let name = config::optional(c"PCP_USER").and_then(|mut name| {
         name.try_reserve_exact(1).ok()?;
         name.push(0);
@@ -285,7 +260,7 @@ fn owner() -> Result<(libc::uid_t, libc::gid_t), NoUser> {
     let user = name
         .as_deref()
         .and_then(|name| CStr::from_bytes_with_nul(name).ok())
-        .unwrap_or(DEFAULT_USER);
+        .unwrap_or(c"pcp");
     // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
     let owner = unsafe {
         *libc::__errno_location() = 0;
@@ -293,8 +268,9 @@ fn owner() -> Result<(libc::uid_t, libc::gid_t), NoUser> {
             .as_ref()
             .map(|entry| (entry.pw_uid, entry.pw_gid))
     };
-    owner.ok_or_else(|| NoUser {
-        why: reason(&io::Error::last_os_error()),
-        name,
-    })
+    if owner.is_none() {
+        let (name, why) = (Bytes(user.to_bytes()), reason(&io::Error::last_os_error()));
+        log::notify!(Level::Warning, "__pmdaOpenUnix: getpwnam({name}) failed: {why}");
+    }
+    owner
 }

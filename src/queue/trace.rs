@@ -9,7 +9,7 @@ use std::fmt::{self, Display};
 use super::clients::IDLE;
 use super::visit::Parties;
 use super::{Event, Payload, Queue, Queues, Visit};
-use crate::log::{Bytes, Journal, Line};
+use crate::log::{Bytes, Journal};
 
 /// A payload that can be shown.
 pub trait Shown: Payload {
@@ -64,16 +64,6 @@ impl Display for At {
     }
 }
 
-/// Without memory the line is lost.
-fn say(journal: &mut Journal, text: fmt::Arguments<'_>) {
-    let line = Line::new(text);
-    let mut text = Vec::new();
-    if text.try_reserve_exact(line.bytes().len()).is_ok() {
-        text.extend_from_slice(line.bytes());
-        journal.debug(text);
-    }
-}
-
 /// What is to be said about an ending client and one queue.
 #[derive(Debug)]
 pub struct Farewell {
@@ -99,10 +89,9 @@ impl<P: Shown, F: Copy> Queues<P, F> {
     pub fn trace_append(&mut self, handle: i32, size: usize, journal: &mut Journal) {
         let Some(queue) = self.queue(handle) else { return };
         let (name, limit) = (Bytes(&queue.name), queue.limit);
-        say(
-            journal,
-            format_args!("Appending event: queue#{handle} \"{name}\" ({size} bytes)"),
-        );
+        journal.debug(format_args!(
+            "Appending event: queue#{handle} \"{name}\" ({size} bytes)"
+        ));
         let Some(room) = limit.checked_sub(size) else { return };
         let mut memory = queue.backlog.memory();
         let mut gone = queue.backlog.stored_events();
@@ -111,15 +100,12 @@ impl<P: Shown, F: Copy> Queues<P, F> {
         while memory > room as u64 {
             let Some((event, payload)) = gone.next() else { break };
             let (e, sz) = (At(Some(payload.address())), event.size);
-            say(
-                journal,
-                format_args!("Dropping {name}: e={e} sz={sz} max={limit} qsz={memory}"),
-            );
+            journal.debug(format_args!("Dropping {name}: e={e} sz={sz} max={limit} qsz={memory}"));
             hands += event.pins();
             for _ in 0..hands {
-                say(journal, format_args!("Client missed queue {name} event {e}"));
+                journal.debug(format_args!("Client missed queue {name} event {e}"));
             }
-            say(journal, format_args!("Removing {name} event {e} ({sz} bytes)"));
+            journal.debug(format_args!("Removing {name} event {e} ({sz} bytes)"));
             memory -= sz as u64;
         }
     }
@@ -131,27 +117,25 @@ impl<P: Shown, F: Copy> Queues<P, F> {
         };
         let e = At(queue.backlog.newest().map(Shown::address));
         let (name, clients) = (Bytes(&queue.name), queue.clients());
-        say(
-            journal,
-            format_args!("Inserted {name} event {e} ({size} bytes) clients = {clients}"),
-        );
+        journal.debug(format_args!(
+            "Inserted {name} event {e} ({size} bytes) clients = {clients}"
+        ));
     }
 
     /// A queue is about to be shut down.
     pub fn trace_shutdown(&self, handle: i32, journal: &mut Journal) {
         if let Some(queue) = self.queue(handle) {
             let (name, clients) = (Bytes(&queue.name), queue.clients());
-            say(journal, format_args!("queue_shutdown: {name} numclients={clients}"));
+            journal.debug(format_args!("queue_shutdown: {name} numclients={clients}"));
         }
     }
 
     /// A client has got a slot.
     pub fn trace_client(&self, context: i32, slot: i32, journal: &mut Journal) {
         let total = self.clients.places();
-        say(
-            journal,
-            format_args!("pmdaEventNewClient: slot={slot} (total={total}) context={context}"),
-        );
+        journal.debug(format_args!(
+            "pmdaEventNewClient: slot={slot} (total={total}) context={context}"
+        ));
     }
 
     /// Whether a client is registered.
@@ -164,7 +148,7 @@ impl<P: Shown, F: Copy> Queues<P, F> {
     pub fn trace_end(&mut self, context: i32, journal: &mut Journal) -> Vec<Farewell> {
         let slot = self.clients.slot(context);
         let shown = slot.unwrap_or(0);
-        say(journal, format_args!("pmdaEventEndClient ctx={context} slot={shown}"));
+        journal.debug(format_args!("pmdaEventEndClient ctx={context} slot={shown}"));
         let Some(client) = slot.and_then(|slot| self.clients.at(slot)) else {
             return Vec::new();
         };
@@ -173,13 +157,10 @@ impl<P: Shown, F: Copy> Queues<P, F> {
             let mut lines = Journal::new();
             if let (Some(Some(queue)), true) = (self.slots.get(slot), pair.cursor != IDLE) {
                 let (name, clients) = (Bytes(&queue.name), queue.clients());
-                say(&mut lines, format_args!("queue_cleanup: {name} numclients={clients}"));
+                lines.debug(format_args!("queue_cleanup: {name} numclients={clients}"));
                 if clients == 1 {
                     let shutdown = i32::from(queue.closing);
-                    say(
-                        &mut lines,
-                        format_args!("queue_cleanup: {name} final shutdown={shutdown}"),
-                    );
+                    lines.debug(format_args!("queue_cleanup: {name} final shutdown={shutdown}"));
                 }
             }
             if all.try_reserve(1).is_ok() {
@@ -205,7 +186,7 @@ impl<P: Shown, F: Copy> Queues<P, F> {
                 .stored_events()
                 .find(|(event, _)| event.sequence >= pair.cursor);
             let last = At(next.map(|(_, payload)| payload.address()));
-            say(journal, format_args!("queue_fetch start, last event={last}"));
+            journal.debug(format_args!("queue_fetch start, last event={last}"));
         }
     }
 
@@ -256,13 +237,13 @@ impl<P: Shown> Watch<P> for Journal {
 
     fn denied(&mut self, payload: &P, size: usize) {
         let excerpt = payload.excerpt(size);
-        say(self, format_args!("Clientq access denied"));
-        say(self, format_args!("Culling event (sz={size}): \"{excerpt}\""));
+        self.debug(format_args!("Clientq access denied"));
+        self.debug(format_args!("Culling event (sz={size}): \"{excerpt}\""));
     }
 
     fn removed(&mut self, queue: &[u8], address: usize) {
         let (name, event) = (Bytes(queue), At(Some(address)));
-        say(self, format_args!("Removing {name} event {event} in fetch"));
+        self.debug(format_args!("Removing {name} event {event} in fetch"));
     }
 
     fn address(payload: &P) -> usize {
