@@ -70,6 +70,9 @@ impl<T> Display for Pointer<T> {
 pub(crate) struct CText(NonNull<c_char>);
 
 impl CText {
+    /// No characters.
+    pub(crate) const EMPTY: CText = CText(NonNull::new(c"".as_ptr().cast_mut()).expect("an address"));
+
     /// The text behind a pointer; `None` for NULL.
     ///
     /// # Safety
@@ -134,5 +137,15 @@ impl<T> Out<T> {
     /// The place as C sees it.
     pub(crate) fn as_ptr(self) -> *mut T {
         self.0
+    }
+}
+
+impl Out<c_int> {
+    /// Adds to the number that is there, if C wants it.
+    pub(crate) fn add(self, number: c_int) {
+        if !self.0.is_null() {
+            // SAFETY: not NULL, hence valid for a read and a write: the constructors of such places say so.
+            unsafe { self.0.write(self.0.read().wrapping_add(number)) };
+        }
     }
 }

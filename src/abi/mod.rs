@@ -10,10 +10,13 @@
 
 pub(crate) mod arg;
 pub(crate) mod block;
+pub(crate) mod dispatch;
 pub(crate) mod event_block;
 pub(crate) mod ext;
+pub(crate) mod interface;
 pub(crate) mod memory;
 pub(crate) mod names;
+pub(crate) mod options;
 pub(crate) mod ret;
 pub(crate) mod table;
 pub(crate) mod tree;

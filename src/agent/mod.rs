@@ -8,6 +8,7 @@
 use std::mem::ManuallyDrop;
 
 pub(crate) mod dynamic;
+pub(crate) mod options;
 
 /// What a machine wants next.
 pub(crate) enum Step<C, D> {
