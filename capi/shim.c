@@ -9,7 +9,7 @@
 #include <pcp/pmapi.h>
 
 /*
- * What src/ffi/mark.rs keeps for each thread: whether it is in a step of the library, and which locks its fork holds.  The
+ * What src/os/mark.rs keeps for each thread: whether it is in a step of the library, and which locks its fork holds.  The
  * memory is there from the start of the thread, unlike that of other models, which is allocated at the first use: that may
  * be in a signal handler on top of malloc.
  */
@@ -31,7 +31,7 @@ pcp_pmda_thread(void)
 /* Longer texts are cut; they are refused anyway (LABEL-31). */
 #define LONGEST	65534
 
-/* In src/ffi/mark.rs: 0, or -EBUSY for a signal handler on top of another call. */
+/* In src/os/mark.rs: 0, or -EBUSY for a signal handler on top of another call. */
 extern int pcp_pmda_enter(void);
 extern void pcp_pmda_leave(void);
 

@@ -26,6 +26,7 @@ mod libpcp;
 pub mod log;
 pub mod metrics;
 pub mod namespace;
+mod os;
 pub mod profile;
 pub mod queue;
 pub mod root;

@@ -142,7 +142,7 @@ fn the_same_everywhere() {
     for (number, what) in expressions.iter().enumerate() {
         assert_eq!(ours[number], installed[number], "our header: {what}");
         if let Some((_, rust)) = expected.get(number) {
-            assert_eq!(*rust, installed[number], "src/ffi/types.rs: {what}");
+            assert_eq!(*rust, installed[number], "src/abi/types.rs: {what}");
         }
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod block;
 pub(crate) mod dispatch;
 pub(crate) mod event_block;
 pub(crate) mod ext;
+pub(crate) mod guard;
 pub(crate) mod interface;
 pub(crate) mod memory;
 pub(crate) mod names;

@@ -11,9 +11,9 @@ use super::block::CVec;
 use super::types::{pmDesc, pmdaIndom, pmdaInstid, pmdaMetric};
 use super::view::view;
 use crate::error::{Error, Result};
-use crate::ffi::lock::{Mutex, const_mutex, room};
 use crate::ident::{InDom, MetricId};
 use crate::metrics::Table;
+use crate::os::lock::{Mutex, const_mutex, room};
 
 /// Declares the view of a C array.
 macro_rules! table {

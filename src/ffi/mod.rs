@@ -6,14 +6,13 @@
 
 #![allow(unsafe_code)]
 
-use crate::abi::{arg, event_block, memory, ret, types, types_root, value};
+use crate::abi::{arg, event_block, guard, memory, ret, types, types_root, value};
+use crate::os::{attributes, channel, lock, mark, root_socket, socket};
 
-mod attributes;
 mod cache;
 mod cache_op;
 mod cached;
 mod callbacks;
-mod channel;
 mod connect;
 mod context;
 mod describe;
@@ -24,7 +23,6 @@ mod events;
 mod fetch;
 mod fetch_state;
 mod flags;
-mod guard;
 mod help;
 mod init;
 mod instances;
@@ -32,9 +30,7 @@ mod iterate;
 mod label_request;
 mod label_set;
 mod labels;
-pub(crate) mod lock;
 mod mainloop;
-mod mark;
 mod methods;
 pub(crate) mod metric;
 mod notices;
@@ -48,12 +44,9 @@ mod reply;
 mod result_block;
 mod root;
 mod root_pdu;
-mod root_socket;
-mod seed;
 mod selection;
 mod session;
 mod setup;
-mod socket;
 mod stock;
 mod tree;
 mod value_set;

@@ -3,10 +3,10 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::mark;
 use super::ret::CReturn;
 use crate::libpcp::log;
 use crate::log::Level;
+use crate::os::mark;
 
 /// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests of this guard.
 #[cfg(debug_assertions)]

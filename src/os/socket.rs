@@ -11,7 +11,7 @@ use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
 
 /// Which step failed, and why.
-pub(super) struct Failure {
+pub(crate) struct Failure {
     step: &'static str,
     error: io::Error,
 }
@@ -86,7 +86,7 @@ fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int,
 ///
 /// # Errors
 /// The error number when there is no such service.
-pub(super) fn service_port(name: &CStr) -> Result<c_int, c_int> {
+pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
     // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
     unsafe {
         *libc::__errno_location() = 0;
@@ -99,7 +99,7 @@ pub(super) fn service_port(name: &CStr) -> Result<c_int, c_int> {
 }
 
 /// Waits for a connection to a port of the loopback address, and gives its descriptor.
-pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
+pub(crate) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
     let creation = if family == libc::AF_INET6 {
         "ipv6 socket"
     } else {
@@ -163,7 +163,7 @@ pub(super) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
 
 impl Failure {
     /// Says it of an inet socket.
-    pub(super) fn inet<R>(
+    pub(crate) fn inet<R>(
         &self,
         service: Bytes<'_>,
         port: c_int,
@@ -178,14 +178,14 @@ impl Failure {
     }
 
     /// Says it of a Unix socket.
-    pub(super) fn unix<R>(&self, path: Bytes<'_>, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
+    pub(crate) fn unix<R>(&self, path: Bytes<'_>, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
         let why = reason(&self.error);
         say(format_args!("__pmdaOpenUnix({path}): {}() failed: {why}", self.step))
     }
 }
 
 /// Waits for a connection to a socket in the file system, and gives its descriptor. The path stays (CONN-4).
-pub(super) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
+pub(crate) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
     let socket = create("socket", libc::AF_UNIX)?;
     // SAFETY: a C string.
     match checked("unlink", unsafe { libc::unlink(path.as_ptr()) }) {

@@ -26,7 +26,7 @@ struct Control<const BYTES: usize>([u8; BYTES]);
 ///
 /// # Errors
 /// -1, and errno says why.
-pub(super) fn send(fd: c_int, message: &[u8]) -> Result<c_int> {
+pub(crate) fn send(fd: c_int, message: &[u8]) -> Result<c_int> {
     config::ignore_sigpipe();
     // SAFETY: the message is readable for its length.
     let sent = unsafe { libc::send(fd, message.as_ptr().cast(), message.len(), libc::MSG_NOSIGNAL) };
@@ -37,7 +37,7 @@ pub(super) fn send(fd: c_int, message: &[u8]) -> Result<c_int> {
 ///
 /// # Errors
 /// -1, and errno says why.
-pub(super) fn send_with(fd: c_int, message: &[u8], descriptors: [c_int; 2]) -> Result<c_int> {
+pub(crate) fn send_with(fd: c_int, message: &[u8], descriptors: [c_int; 2]) -> Result<c_int> {
     if descriptors.iter().any(|descriptor| *descriptor < 0) {
         return send(fd, message);
     }
@@ -83,7 +83,7 @@ fn blank() -> libc::msghdr {
 ///
 /// # Safety
 /// `buffer` is NULL or writable for `size` bytes, and stays untouched by others for `'a`.
-pub(super) unsafe fn receive<'a>(fd: c_int, buffer: *mut c_void, size: c_int) -> Result<&'a mut [u8]> {
+pub(crate) unsafe fn receive<'a>(fd: c_int, buffer: *mut c_void, size: c_int) -> Result<&'a mut [u8]> {
     let size = room(buffer, size)?;
     // SAFETY: the buffer is writable for `size` bytes by the contract above.
     let received = retry(|| unsafe { libc::recv(fd, buffer, size, 0) })?;
@@ -99,7 +99,7 @@ pub(super) unsafe fn receive<'a>(fd: c_int, buffer: *mut c_void, size: c_int) ->
 ///
 /// # Safety
 /// As [`receive`].
-pub(super) unsafe fn receive_with<'a>(
+pub(crate) unsafe fn receive_with<'a>(
     fd: c_int,
     buffer: *mut c_void,
     size: c_int,
@@ -193,7 +193,7 @@ fn retry(mut call: impl FnMut() -> isize) -> Result<usize> {
 }
 
 /// Why there is no connection.
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// No socket could be made.
     Socket(Error),
     /// Nobody answers at the path.
@@ -202,7 +202,7 @@ pub(super) enum Refused {
 
 /// Connects to a socket in the file system. Paths are cut at the size of an address (ROOT-31); children do not
 /// inherit the descriptor (ROOT-33).
-pub(super) fn connect(path: &[u8]) -> std::result::Result<OwnedFd, Refused> {
+pub(crate) fn connect(path: &[u8]) -> std::result::Result<OwnedFd, Refused> {
     let last = || Error::from(io::Error::last_os_error());
     // SAFETY: no memory is involved.
     let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 /// Whether two files have the same attributes. What cannot be told counts as a difference.
-pub(super) fn same(one: &File, other: &File) -> bool {
+pub(crate) fn same(one: &File, other: &File) -> bool {
     let (Some(names), Some(others)) = (list(one), list(other)) else {
         return false;
     };

@@ -284,14 +284,14 @@ mod order {
         HELD.with(use_it)
     }
 
-    pub(super) fn taking(room: usize) {
+    pub(crate) fn taking(room: usize) {
         held(|held| {
             assert!(held.get() >> room == 0, "lock {room} is taken behind {:b}", held.get());
             held.set(held.get() | 1 << room);
         });
     }
 
-    pub(super) fn freed(room: usize) {
+    pub(crate) fn freed(room: usize) {
         held(|held| held.set(held.get() & !(1 << room)));
     }
 }

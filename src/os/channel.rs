@@ -17,12 +17,12 @@ static RECENT: Mutex<Ring, { room::RECENT }> = Mutex::new(Ring::new());
 
 /// A descriptor that belongs to the agent; it is never closed here (CONN-9).
 #[derive(Clone, Copy)]
-pub(super) struct Channel(pub(super) c_int);
+pub(crate) struct Channel(pub(crate) c_int);
 
 /// What a descriptor stands for. Pipes and sockets are told apart by it even when one has got the number of another that
 /// was closed, and one that was duplicated is known under both numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     device: libc::dev_t,
     inode: libc::ino_t,
 }
@@ -38,7 +38,7 @@ impl Read for Channel {
 impl Channel {
     /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions do not cut it
     /// short, and a descriptor that does not block is waited for (WIRE-23).
-    pub(super) fn send(self, pdu: &[u8]) -> Result<()> {
+    pub(crate) fn send(self, pdu: &[u8]) -> Result<()> {
         config::ignore_sigpipe();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
         self.show(Way::Out, pdu);
@@ -56,7 +56,7 @@ impl Channel {
     }
 
     /// What the descriptor stands for; `None` when it is not open.
-    pub(super) fn stream(self) -> Option<Stream> {
+    pub(crate) fn stream(self) -> Option<Stream> {
         // SAFETY: the structure has nothing but integers.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: the structure is valid for writes.
@@ -81,7 +81,7 @@ impl Channel {
     }
 
     /// Waits until the descriptor is ready; an interruption ends the wait early, and the caller tries again.
-    pub(super) fn wait(self, events: libc::c_short) {
+    pub(crate) fn wait(self, events: libc::c_short) {
         let mut entry = libc::pollfd {
             fd: self.0,
             events,
@@ -92,7 +92,7 @@ impl Channel {
     }
 
     /// Takes note of a PDU that was received.
-    pub(super) fn note_received(self, pdu: &[u8]) {
+    pub(crate) fn note_received(self, pdu: &[u8]) {
         self.show(Way::In, pdu);
         let kind = Kind(number(pdu, 4).unwrap_or(0));
         RECENT.lock().note(Way::In, kind, self.0, pdu.len());
@@ -106,7 +106,7 @@ impl Channel {
 }
 
 /// Shows the PDUs that went by last.
-pub(super) fn show_recent() {
+pub(crate) fn show_recent() {
     let text = RECENT.lock().lines();
     log::trace(text.bytes());
 }

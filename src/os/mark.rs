@@ -1,7 +1,7 @@
 //! Where each thread is: in a step of the library, or outside of it.
 //!
 //! A signal handler may call the library while the same thread is in the middle of a call: inside of malloc, or with a
-//! half-changed table. Such a call is refused at once by [`super::guard::guard`], which asks here and touches nothing
+//! half-changed table. Such a call is refused at once by [`crate::abi::guard::guard`], which asks here and touches nothing
 //! else. C code of the agent that the library calls (methods, callbacks, hooks), and waiting for a descriptor, count as
 //! outside: calls from there are as good as any other, and however the code is left (also by `longjmp`), the mark is off.
 
@@ -16,10 +16,10 @@ static ALONE: AtomicBool = AtomicBool::new(false);
 /// What `capi/shim.c` keeps for each thread: Rust cannot ask for memory that is there from the thread's start, without
 /// an allocation at the first use in a signal handler.
 #[repr(C)]
-pub(super) struct Thread {
+pub(crate) struct Thread {
     inside: AtomicBool,
     /// The locks that a fork of this thread has taken, one bit each.
-    pub(super) taken: AtomicU32,
+    pub(crate) taken: AtomicU32,
 }
 
 unsafe extern "C" {
@@ -27,7 +27,7 @@ unsafe extern "C" {
 }
 
 /// What is kept for this thread.
-pub(super) fn thread() -> &'static Thread {
+pub(crate) fn thread() -> &'static Thread {
     // SAFETY: the address of a thread-local variable of the two types above, valid while the thread lives; the reference
     // never leaves it, and nothing of ours outlives it.
     unsafe { &*pcp_pmda_thread() }
@@ -46,13 +46,13 @@ fn several() -> &'static AtomicBool {
 }
 
 /// Whether this thread is in a step of the library.
-pub(super) fn is_inside() -> bool {
+pub(crate) fn is_inside() -> bool {
     mark().load(Ordering::Relaxed)
 }
 
 /// Marks this thread as inside; `false` when it is already.
 #[inline(always)]
-pub(super) fn enter() -> bool {
+pub(crate) fn enter() -> bool {
     let mark = mark();
     if mark.load(Ordering::Relaxed) {
         return false;
@@ -65,7 +65,7 @@ pub(super) fn enter() -> bool {
 
 /// Marks this thread as outside.
 #[inline(always)]
-pub(super) fn leave() {
+pub(crate) fn leave() {
     compiler_fence(Ordering::SeqCst);
     mark().store(false, Ordering::Relaxed);
 }
@@ -75,7 +75,7 @@ pub(super) fn leave() {
 /// Nothing is locked or borrowed meanwhile (`docs/ARCHITECTURE.md`). `call` is to do nothing else: what it leaves to drop
 /// would be dropped outside.
 #[inline(always)]
-pub(super) fn outside<R>(call: impl FnOnce() -> R) -> R {
+pub(crate) fn outside<R>(call: impl FnOnce() -> R) -> R {
     leave();
     let result = call();
     enter();

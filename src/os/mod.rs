@@ -1,0 +1,12 @@
+//! What the operating system gives: locks that outlive forks, the mark of threads that are inside of
+//! the library, streams, listening sockets, and the attributes of files.
+
+#![allow(unsafe_code)]
+
+pub(crate) mod attributes;
+pub(crate) mod channel;
+pub(crate) mod lock;
+pub(crate) mod mark;
+pub(crate) mod root_socket;
+pub(crate) mod seed;
+pub(crate) mod socket;
