@@ -3,15 +3,29 @@
 use super::{Cache, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
-use crate::index::{Index, Seed};
+use crate::index::Seed;
+
+/// No cache follows.
+const END: u32 = u32::MAX;
+
+/// A cache, and its part of the hash table of all. The table lies in the list, so that all caches are one block: what an
+/// agent leaves behind when it is unloaded is as many blocks as with the C library.
+#[derive(Debug)]
+struct Place<T> {
+    cache: Cache<T>,
+    /// The first place of the chain that has this place's number.
+    first: u32,
+    /// The next place of the chain to which this cache belongs.
+    next: u32,
+}
 
 /// At most one cache a domain; none is ever destroyed (CACHE-1).
 #[derive(Debug)]
 pub struct Caches<T> {
     /// In the order in which they were made.
-    list: Vec<Cache<T>>,
-    /// Their places in the list, by domain.
-    index: Index,
+    list: Vec<Place<T>>,
+    /// Number of chains: at least half as many as caches.
+    chains: usize,
     /// The one used last: agents mostly stay with a domain for a while.
     last: usize,
 }
@@ -28,7 +42,7 @@ impl<T: Copy> Caches<T> {
     pub const fn new() -> Caches<T> {
         Caches {
             list: Vec::new(),
-            index: Index::new(),
+            chains: 0,
             last: 0,
         }
     }
@@ -36,15 +50,34 @@ impl<T: Copy> Caches<T> {
     /// Whether this is the cache that was used last.
     #[inline]
     fn is_last(&self, indom: InDom) -> bool {
-        self.list.get(self.last).is_some_and(|cache| cache.indom == indom)
+        self.list.get(self.last).is_some_and(|place| place.cache.indom == indom)
     }
 
     #[inline(never)]
     fn find(&mut self, indom: InDom) -> Option<usize> {
-        let same = |place: u32| self.list[place as usize].indom == indom;
-        let at = self.index.find(hash(indom), same)? as usize;
-        self.last = at;
-        Some(at)
+        let mut at = self.list.get(self.chain(indom))?.first;
+        loop {
+            // The end of a chain is the number of no place.
+            let place = self.list.get(at as usize)?;
+            if place.cache.indom == indom {
+                self.last = at as usize;
+                return Some(self.last);
+            }
+            at = place.next;
+        }
+    }
+
+    /// The number of the chain to which a domain belongs.
+    fn chain(&self, indom: InDom) -> usize {
+        let hash = Seed::process().number(u64::from(indom.0));
+        ((u64::from(hash) * self.chains as u64) >> 32) as usize
+    }
+
+    /// Puts the cache in this place into its chain.
+    fn link(&mut self, place: u32) {
+        let chain = self.chain(self.list[place as usize].cache.indom);
+        self.list[place as usize].next = self.list[chain].first;
+        self.list[chain].first = place;
     }
 
     /// The cache of a domain, if there is one (CACHE-34).
@@ -53,7 +86,7 @@ impl<T: Copy> Caches<T> {
         if !self.is_last(indom) {
             self.find(indom)?;
         }
-        self.list.get_mut(self.last)
+        self.list.get_mut(self.last).map(|place| &mut place.cache)
     }
 
     /// The cache of a domain, made if there is none (CACHE-5).
@@ -65,7 +98,7 @@ impl<T: Copy> Caches<T> {
         if !self.is_last(indom) && self.find(indom).is_none() {
             self.make(indom)?;
         }
-        Ok(&mut self.list[self.last])
+        Ok(&mut self.list[self.last].cache)
     }
 
     /// Makes a cache.
@@ -77,21 +110,26 @@ impl<T: Copy> Caches<T> {
         // The first one has no room beside it: most agents have few.
         room(&mut self.list, 1)?;
         let place = u32::try_from(self.list.len()).map_err(|_| Error::NOMEM)?;
-        let list = &self.list;
-        self.index
-            .reserve(1, place + 1, |place| hash(list[place as usize].indom))?;
-        self.index.insert(hash(indom), place);
         self.last = self.list.len();
-        self.list.push(Cache::new(indom, Seed::process()));
+        self.list.push(Place {
+            cache: Cache::new(indom, Seed::process()),
+            first: END,
+            next: END,
+        });
+        if self.list.len() <= 2 * self.chains {
+            self.link(place);
+            return Ok(());
+        }
+        self.chains = self.list.len();
+        for place in &mut self.list {
+            place.first = END;
+        }
+        (0..=place).for_each(|place| self.link(place));
         Ok(())
     }
 
     /// All caches, the newest first.
     pub fn newest_first(&mut self) -> impl Iterator<Item = &mut Cache<T>> {
-        self.list.iter_mut().rev()
+        self.list.iter_mut().rev().map(|place| &mut place.cache)
     }
-}
-
-fn hash(indom: InDom) -> u32 {
-    Seed::process().number(u64::from(indom.0))
 }

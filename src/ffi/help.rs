@@ -73,10 +73,28 @@ unsafe impl Send for Tables {}
 // SAFETY: as above: sharing a table gives access to nothing that another thread could be writing.
 unsafe impl Sync for Tables {}
 
-static TABLES: Mutex<Tables, { room::HELP }> = const_mutex(Tables {
-    slots: Slots::new(),
-    rows: Vec::new(),
-});
+/// The tables lie in a block of their own, made by the first open: what an agent leaves behind when it is unloaded is one
+/// block, as with the C library.
+struct Place(Vec<Tables>);
+
+static TABLES: Mutex<Place, { room::HELP }> = const_mutex(Place(Vec::new()));
+
+impl Place {
+    fn get(&self) -> Option<&Tables> {
+        self.0.first()
+    }
+
+    fn made(&mut self) -> Result<&mut Tables> {
+        if self.0.is_empty() {
+            self.0.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+            self.0.push(Tables {
+                slots: Slots::new(),
+                rows: Vec::new(),
+            });
+        }
+        Ok(&mut self.0[0])
+    }
+}
 
 impl Tables {
     /// Makes sure that there is a free slot, and a row for it (HELP-11, H-5).
@@ -111,24 +129,24 @@ impl Tables {
 /// As [`Database::open`] and [`Tables::reserve`].
 pub(crate) fn open(name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
-    TABLES.lock().reserve()?;
+    TABLES.lock().made()?.reserve()?;
     let mut journal = Journal::new();
     let base = Database::open(name, &mut journal);
     log::flush(&mut journal);
-    TABLES.lock().insert(base?)
+    TABLES.lock().made()?.insert(base?)
 }
 
 /// The text of a metric, NULL when there is none; it stays until the database is closed (HELP-29).
 pub(crate) fn metric_text(handle: c_int, metric: MetricId, kind: c_int) -> *mut c_char {
     let tables = TABLES.lock();
-    let base = tables.slots.get(handle);
+    let base = tables.get().and_then(|tables| tables.slots.get(handle));
     pointer(base.and_then(|base| base.metric(metric, text_kind(kind))))
 }
 
 /// The text of an instance domain, NULL when there is none; it stays until the database is closed (HELP-29).
 pub(crate) fn indom_text(handle: c_int, indom: InDom, kind: c_int) -> *mut c_char {
     let tables = TABLES.lock();
-    let base = tables.slots.get(handle);
+    let base = tables.get().and_then(|tables| tables.slots.get(handle));
     pointer(base.and_then(|base| base.indom(indom, text_kind(kind))))
 }
 
@@ -167,7 +185,7 @@ pub unsafe extern "C" fn pmdaOpenHelp(fname: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaCloseHelp(handle: c_int) {
     guard(|| {
-        let base = TABLES.lock().remove(handle);
+        let base = TABLES.lock().0.first_mut().and_then(|tables| tables.remove(handle));
         // Released here, when the lock is no longer held.
         drop(base);
     });
@@ -199,10 +217,10 @@ pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -
 pub extern "C" fn __pmdaHelpTab() -> *mut c_void {
     guard(|| {
         let tables = TABLES.lock();
-        if tables.rows.is_empty() {
+        let Some(rows) = tables.get().map(|tables| &tables.rows).filter(|rows| !rows.is_empty()) else {
             return ptr::null_mut();
-        }
+        };
         // chkhelp only looks at it.
-        tables.rows.as_ptr().cast_mut().cast::<c_void>()
+        rows.as_ptr().cast_mut().cast::<c_void>()
     })
 }
