@@ -28,8 +28,7 @@ impl<T: Copy> Cache<T> {
 
     /// Whether the next insertion frees the names of culled entries: one of them may be what the caller stores, since
     /// lookups have given them out (CACHE-25), and then has to be copied before.
-    #[must_use]
-    pub fn is_reclaiming(&self) -> bool {
+    pub(super) fn is_reclaiming(&self) -> bool {
         let is_full = u64::from(self.inserted) >= 4 * u64::from(self.chains);
         self.empty > 0 && (is_full || self.is_crowded())
     }

@@ -6,7 +6,7 @@ use super::lookup::{Match, signed};
 use super::order::Place;
 use super::report::{Key, Part, named};
 use super::text::{Draft, Text};
-use super::{Cache, MAXIMUM, Mode, Report, jenkins, scan};
+use super::{Cache, MAXIMUM, Mode, Report, jenkins, room, scan};
 use crate::error::{Error, Result};
 use crate::log::Level;
 
@@ -293,7 +293,14 @@ impl<T: Copy> Cache<T> {
             Some(id) => id,
             None => self.free_id(report)?,
         };
-        let slot = self.insert(id, name.unwrap_or_default(), short, key, State::Active)?;
+        let name = name.unwrap_or_default();
+        let slot = if self.is_reclaiming() {
+            // Both may be texts of entries that are freed now (CACHE-25).
+            let (name, key) = (copied(name)?, copied(key)?);
+            self.insert(id, &name, short, &key, State::Active)?
+        } else {
+            self.insert(id, name, short, key, State::Active)?
+        };
         self.activate(slot, private);
         self.instances_dirty = true;
         Ok(signed(id))
@@ -372,4 +379,12 @@ impl<T: Copy> Cache<T> {
     pub(super) fn short(&self, name: &[u8]) -> Short {
         hash::short(self.seed, name, self.strings)
     }
+}
+
+/// A copy of a name or key.
+fn copied(text: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    room(&mut copy, text.len())?;
+    copy.extend_from_slice(text);
+    Ok(copy)
 }

@@ -102,15 +102,6 @@ pub(super) fn now() -> i64 {
     unsafe { libc::time(ptr::null_mut()) }
 }
 
-/// A copy of a name or key that may lie in an entry that the call frees.
-#[cold]
-fn copied(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).map_err(|_| Error::NOMEM)?;
-    copy.extend_from_slice(bytes);
-    Ok(copy)
-}
-
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`, `PMDA_CACHE_CULL`).
 ///
 /// # Returns
@@ -130,13 +121,7 @@ pub unsafe extern "C" fn pmdaCacheStore(
         // SAFETY: as the contract above says; the string is only used during this call, and not after it was freed.
         let name = unsafe { arg::bytes(name) };
         let (action, private) = (Action::new(flags), Private::new(private_));
-        with(indom, |cache, report| {
-            if cache.is_reclaiming() {
-                let copy = name.map(copied).transpose()?;
-                return cache.store(action, copy.as_deref(), private, report);
-            }
-            cache.store(action, name, private, report)
-        })
+        with(indom, |cache, report| cache.store(action, name, private, report))
     })
 }
 
@@ -161,10 +146,6 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
         let (name, key) = unsafe { (arg::bytes(name), arg::slice(key.cast::<u8>(), keylen)) };
         let (action, private) = (Action::new(flags), Private::new(private_));
         with(indom, |cache, report| {
-            if cache.is_reclaiming() {
-                let (name, key) = (name.map(copied).transpose()?, copied(key)?);
-                return cache.store_key(action, name.as_deref(), &key, private, report);
-            }
             cache.store_key(action, name, key, private, report)
         })
     })
