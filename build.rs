@@ -1,11 +1,18 @@
 //! Builds what Rust alone cannot express: the bindings to libpcp, the C shims, the version nodes of the
 //! shared library, and the pkg-config file.
 
+#[path = "build/compiler.rs"]
+mod compiler;
+#[path = "build/target.rs"]
+mod target;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, io, panic};
+
+use compiler::Compiler;
 
 /// The functions of libpcp that we call. Public ones first, then the private ones, each of which has its
 /// reason beside its prototype in `capi/wrapper.h`.
@@ -26,13 +33,45 @@ const PACKAGES: &str = "gcc libc6-dev binutils libclang-dev libpcp3-dev pkg-conf
 
 fn main() {
     println!("cargo::rerun-if-changed=capi");
-    println!("cargo::rustc-check-cfg=cfg(since_6_0_5, pcp7, since_7_2)");
+    println!("cargo::rustc-check-cfg=cfg(since_6_0_5, pcp7, since_7_1_1, since_7_2)");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    println!("cargo::rerun-if-changed=build");
+    let compiler = or_refuse(target(&out));
     let libpcp = libpcp();
-    bindings(&libpcp, &out);
+    let times = or_refuse(times(&libpcp, &compiler));
+    or_refuse(bindings(&libpcp, &compiler, times, &out));
     shims(&libpcp);
-    versioned_link(&out);
-    pkgconfig(&libpcp, &out);
+    or_refuse(versioned_link(&compiler, &out));
+    pkgconfig(&libpcp, times, &out);
+}
+
+/// The value, or the end of the build with the reason and nothing else.
+fn or_refuse<T>(result: Result<T, String>) -> T {
+    result.unwrap_or_else(|reason| {
+        for line in reason.lines() {
+            println!("cargo::error={line}");
+        }
+        std::process::exit(1)
+    })
+}
+
+/// The compiler of a target that is supported; else the reason.
+fn target(out: &Path) -> Result<Compiler, String> {
+    let of = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    if let Some(reason) = target::refusal(of) {
+        return Err(reason);
+    }
+    let compiler = Compiler::find();
+    let probe = out.join("features.c");
+    fs::write(&probe, "#include <features.h>\n").expect("OUT_DIR is writable");
+    let macros = compiler.macros(&probe);
+    let macros =
+        macros.map_err(|error| format!("a C compiler or its headers are missing: install {PACKAGES}\n{error}"))?;
+    let number = |name: &str| {
+        let found = macros.iter().find(|(known, _)| known == name);
+        found.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+    };
+    target::too_old(number("__GLIBC__"), number("__GLIBC_MINOR__")).map_or(Ok(compiler), Err)
 }
 
 /// Finds libpcp, links it, and tells the sources which generation it is.
@@ -44,6 +83,7 @@ fn libpcp() -> pkg_config::Library {
     for (since, flag) in [
         ([6, 0, 5], "since_6_0_5"),
         ([7, 0, 0], "pcp7"),
+        ([7, 1, 1], "since_7_1_1"),
         ([7, 2, 0], "since_7_2"),
     ] {
         if version >= since {
@@ -53,6 +93,28 @@ fn libpcp() -> pkg_config::Library {
     library
 }
 
+/// The arguments for a C compiler that make `time_t` as long as libpcp has it.
+///
+/// On 32-bit machines the C library offers 32 or 64 bits, and PCP was built with the one or the other (Debian's i386: 6.0 with
+/// 32, 6.3 with 64). Its headers do not say which, but the library asks the C library for other functions.
+fn times(libpcp: &pkg_config::Library, compiler: &Compiler) -> Result<&'static str, String> {
+    let narrow = env::var("CARGO_CFG_TARGET_POINTER_WIDTH").is_ok_and(|width| width == "32");
+    let flags = if narrow {
+        let file = compiler.library("libpcp.so", &libpcp.link_paths)?;
+        println!("cargo::rerun-if-changed={}", file.display());
+        let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let name = b"__gettimeofday64\0";
+        if bytes.windows(name.len()).any(|some| some == name) {
+            "-D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64"
+        } else {
+            "-U_TIME_BITS"
+        }
+    } else {
+        ""
+    };
+    Ok(flags)
+}
+
 /// The three numbers of a version such as 6.0.3.
 fn numbers(version: &str) -> [u32; 3] {
     let mut parts = version.split('.').map(|part| part.parse().ok());
@@ -60,31 +122,46 @@ fn numbers(version: &str) -> [u32; 3] {
     parts.map(|part| part.unwrap_or_else(|| panic!("the version of libpcp.pc is three numbers, not {version}")))
 }
 
-/// Generates the Rust view of libpcp's headers.
-fn bindings(libpcp: &pkg_config::Library, out: &Path) {
-    let includes = libpcp.include_paths.iter().map(|path| format!("-I{}", path.display()));
+/// Generates the Rust view of libpcp's headers, and of ours, as the compiler of the target reads them.
+fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out: &Path) -> Result<(), String> {
+    println!("cargo::rerun-if-changed=include");
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
+    let mut arguments = vec![format!("-I{}", root.join("include").display())];
+    arguments.extend(libpcp.include_paths.iter().map(|path| format!("-I{}", path.display())));
+    arguments.extend(times.split_whitespace().map(str::to_owned));
+    if env::var("TARGET") != env::var("HOST") {
+        // In front of clang's guesses, which are about this machine.
+        for path in compiler.includes()? {
+            arguments.extend(["-isystem".to_owned(), path.display().to_string()]);
+        }
+    }
+    let libpcp_h = bindgen::Builder::default()
+        .header("capi/wrapper.h")
+        .allowlist_function(LIBPCP_FUNCTIONS)
+        .allowlist_type(LIBPCP_TYPES)
+        .allowlist_type("time_t|timeval|timespec")
+        .allowlist_var("pmDebugOptions|PM_.*|PMAPI_.*|PMNS_.*")
+        .blocklist_type("_IO_FILE|FILE")
+        .raw_line("use libc::FILE;");
+    generate(libpcp_h, &arguments, &out.join("libpcp.rs"))?;
+    // What is never used but to compare with: the layout of our own types, see src/abi/layout.rs.
+    let headers = ["stdio.h", "sys/param.h", "pcp/pmapi.h", "pcp/pmda.h", "pcp/pmdaroot.h"];
+    let ours = bindgen::Builder::default()
+        .header_contents("layout.h", &headers.map(|name| format!("#include <{name}>\n")).concat())
+        .allowlist_type("pmda(Instid|Indom|Metric|Ext|Interface|Options)|__pmdaRootPDU(Hdr|Info|Container|Start|Stop)");
+    generate(ours, &arguments, &out.join("layout.rs"))
+}
+
+/// Writes what bindgen makes of headers with these arguments for clang.
+fn generate(builder: bindgen::Builder, arguments: &[String], file: &Path) -> Result<(), String> {
+    let builder = builder.clang_args(arguments).derive_debug(false).layout_tests(true);
     // bindgen panics when it finds no libclang, and returns an error when a header is missing.
-    let generated = panic::catch_unwind(|| {
-        bindgen::Builder::default()
-            .header("capi/wrapper.h")
-            .clang_args(includes)
-            .allowlist_function(LIBPCP_FUNCTIONS)
-            .allowlist_type(LIBPCP_TYPES)
-            .allowlist_var("pmDebugOptions|PM_.*|PMAPI_.*|PMNS_.*")
-            .blocklist_type("timeval|timespec|time_t|_IO_FILE|FILE|__time_t|__suseconds_t|__syscall_slong_t")
-            .raw_line("use libc::{FILE, timeval, timespec, time_t};")
-            .derive_debug(false)
-            .layout_tests(true)
-            .generate()
-    });
-    let bindings = match generated {
-        Ok(Ok(bindings)) => bindings,
-        Ok(Err(error)) => panic!("a C header is missing: install {PACKAGES}\n{error}"),
-        Err(_) => panic!("libclang is missing: install {PACKAGES}"),
-    };
-    bindings
-        .write_to_file(out.join("libpcp.rs"))
-        .expect("OUT_DIR is writable");
+    match panic::catch_unwind(AssertUnwindSafe(|| builder.generate())) {
+        Ok(Ok(bindings)) => bindings.write_to_file(file).expect("OUT_DIR is writable"),
+        Ok(Err(error)) => return Err(format!("a C header is missing: install {PACKAGES}\n{error}")),
+        Err(_) => return Err(format!("libclang is missing: install {PACKAGES}")),
+    }
+    Ok(())
 }
 
 /// Compiles the two functions that are variadic in C, and links them in whole: nothing in Rust calls them.
@@ -104,7 +181,9 @@ fn shims(libpcp: &pkg_config::Library) {
 ///
 /// rustc adds an anonymous version script of its own; GNU ld refuses a second one and lld ignores it. So a
 /// small wrapper around GNU ld exchanges the script, and `-B` makes the compiler driver find the wrapper.
-fn versioned_link(out: &Path) {
+fn versioned_link(compiler: &Compiler, out: &Path) -> Result<(), String> {
+    // Cargo tells which linker of the target it has been given.
+    let linker = compiler.bfd(env::var("RUSTC_LINKER").ok())?;
     let directory = out.join("ld");
     let wrapper = directory.join("ld.bfd");
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
@@ -112,23 +191,12 @@ fn versioned_link(out: &Path) {
         .expect("capi/ld-wrapper.in is part of the sources")
         .replace("@MAP@", &format!("{root}/capi/exports.map"))
         .replace("@WRAPPER@", &wrapper.display().to_string())
-        .replace("@LD@", &real_linker());
+        .replace("@LD@", &linker);
     install_executable(&directory, &wrapper, &text).expect("OUT_DIR is writable");
     println!("cargo::rustc-cdylib-link-arg=-B{}", directory.display());
     println!("cargo::rustc-cdylib-link-arg=-fuse-ld=bfd");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libpcp_pmda.so.3");
-}
-
-/// The path of GNU ld as the C compiler finds it.
-fn real_linker() -> String {
-    let answer = Command::new("cc")
-        .arg("-print-prog-name=ld.bfd")
-        .output()
-        .expect("a C compiler named cc is installed");
-    String::from_utf8(answer.stdout)
-        .expect("the compiler prints a path")
-        .trim()
-        .to_owned()
+    Ok(())
 }
 
 fn install_executable(directory: &Path, file: &Path, text: &str) -> io::Result<()> {
@@ -138,7 +206,7 @@ fn install_executable(directory: &Path, file: &Path, text: &str) -> io::Result<(
 }
 
 /// Fills in `pcp_pmda.pc.in` and puts the file beside the library. `make install` changes the directories in it.
-fn pkgconfig(libpcp: &pkg_config::Library, out: &Path) {
+fn pkgconfig(libpcp: &pkg_config::Library, times: &str, out: &Path) {
     println!("cargo::rerun-if-changed=pcp_pmda.pc.in");
     let pcp_include = libpcp
         .include_paths
@@ -151,6 +219,14 @@ fn pkgconfig(libpcp: &pkg_config::Library, out: &Path) {
         .replace("@INCLUDEDIR@", "${prefix}/include")
         .replace("@PCP_INCLUDEDIR@", &pcp_include)
         .replace("@LIBS_PRIVATE@", "-lgcc_eh -lutil -lrt -lpthread -lm -ldl")
+        .replace(
+            "@TIMES@",
+            &if times.starts_with("-D") {
+                format!(" {times}")
+            } else {
+                String::new()
+            },
+        )
         .replace("@VERSION@", &libpcp.version);
     // target/PROFILE/build/PACKAGE/out
     let beside = out

@@ -1,17 +1,17 @@
 # Sourced: a Debian system of its own below target/systems, made with debootstrap. Needs root.
 #
-#   make_system SUITE     makes it, or takes the one that is there; sets $system to its directory
+#   make_system SUITE [NAME]   makes it, or takes the one that is there; sets $system to its directory
 #   inside COMMAND…       runs a command in it, with /proc and /dev
 #   close_system          takes down what `inside` has mounted; run it on exit
 
 make_system() {
-    local suite=$1 target=${CARGO_TARGET_DIR:-$PWD/target}
+    local suite=$1 name=${2:-$1} target=${CARGO_TARGET_DIR:-$PWD/target}
     if [ "$(id -u)" != 0 ]; then
         echo "$0: making a system of its own needs root" >&2
         exit 1
     fi
     command -v debootstrap >/dev/null || apt-get install -y -q debootstrap
-    system=$target/systems/$suite
+    system=$target/systems/$name
     if [ ! -e "$system/.complete" ]; then
         echo "== a fresh Debian $suite in $system"
         rm -rf --one-file-system "$system"

@@ -1,11 +1,10 @@
 //! Sizes and offsets of the public structures: the installed headers, ours, and the Rust types (INIT-2, INIT-3, INIT-4).
 
 use std::fs;
-use std::process::Command;
 
 use pcp_pmda::abi::types::*;
 use pcp_pmda::abi::types_root::*;
-use pcp_pmda_test::{profile_dir, root};
+use pcp_pmda_test::{compiler, profile_dir, root, run};
 
 /// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place of each field.
 macro_rules! layout {
@@ -19,7 +18,7 @@ macro_rules! layout {
                 $({
                     let field = stringify!($field).trim_start_matches("r#");
                     list.push((format!("offsetof({name}, {field})"), std::mem::offset_of!($structure, $field)));
-                    list.push((format!("sizeof((({name} *)0)->{field})"), size_of_field(|it: &$structure| &raw const it.$field)));
+                    list.push((format!("sizeof((({name} *)0)->{field})"), size_of_field(|it: &mut $structure, value| it.$field = value)));
                 })*
             )*
             list
@@ -27,7 +26,8 @@ macro_rules! layout {
     };
 }
 
-fn size_of_field<S, F>(_: impl FnOnce(&S) -> *const F) -> usize {
+/// Of what can be assigned to it: safe for a union, too, also with Rust 1.85.
+fn size_of_field<S, F>(_: impl FnOnce(&mut S, F)) -> usize {
     size_of::<F>()
 }
 
@@ -112,7 +112,7 @@ fn c_layout(test: &str, ours: bool, expressions: &[String]) -> Vec<usize> {
          int main(void)\n{{\n{lines}    return 0;\n}}\n"
     );
     fs::write(&source, text).expect("target is writable");
-    let mut compiler = Command::new("cc");
+    let mut compiler = compiler();
     if ours {
         compiler.arg("-I").arg(root().join("include"));
     }
@@ -123,7 +123,7 @@ fn c_layout(test: &str, ours: bool, expressions: &[String]) -> Vec<usize> {
         .output()
         .expect("cc is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let output = Command::new(&program).output().expect("a program that was just made");
+    let output = run::command(&program).output().expect("a program that was just made");
     let text = String::from_utf8(output.stdout).expect("numbers");
     text.lines().map(|line| line.parse().expect("a number")).collect()
 }

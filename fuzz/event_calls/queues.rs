@@ -5,9 +5,8 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use libc::timeval;
 use pcp_pmda::abi::types::{
-    pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack,
+    pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack, timeval,
 };
 
 use super::arrays::{pmdaEventAddRecord, pmdaEventReleaseArray};

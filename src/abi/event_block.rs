@@ -4,8 +4,7 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use libc::timeval;
-
+use super::types::timeval;
 use crate::error::{Error, Result};
 use crate::queue::{Excerpt, Payload, Shown};
 

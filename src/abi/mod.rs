@@ -15,6 +15,7 @@ pub(crate) mod event_block;
 pub(crate) mod ext;
 pub(crate) mod guard;
 pub(crate) mod interface;
+mod layout;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod options;

@@ -6,14 +6,16 @@
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::mem::offset_of;
-
-use libc::timeval;
 
 pub use crate::libpcp::bindings::{
     pmAtomValue, pmDesc, pmEventArray, pmHighResEventArray, pmID, pmInDom, pmInDomProfile, pmInResult, pmLabel,
-    pmLabelSet, pmLongOptions, pmProfile, pmResult, pmValue, pmValueBlock, pmValueSet,
+    pmLabelSet, pmLongOptions, pmProfile, pmResult, pmValue, pmValueBlock, pmValueSet, time_t, timespec, timeval,
 };
+
+/// A part of a time, which has 32 or 64 bits in C.
+pub(crate) fn wide(part: impl Into<i64>) -> i64 {
+    part.into()
+}
 
 /// A result of a fetch as it crosses this interface: the time stamp is a `struct timeval`. PCP 6 names it
 /// `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is the same (FETCH-1).
@@ -177,40 +179,50 @@ pub struct pmdaInterface {
     pub label: Option<unsafe extern "C" fn(c_int, c_int, *mut *mut pmLabelSet, *mut pmdaExt) -> c_int>,
 }
 
-/// `pmdaInterface.comm`: interface version (bits 0-7), PMAPI version (8-15) and flags (16-31).
+/// `pmdaInterface.comm`: interface version (8 bits), PMAPI version (8) and flags (16), in this order in memory: C's
+/// bit-fields begin at the end of the word that comes first there.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comm(pub c_uint);
 
 impl Comm {
+    const BIG: bool = cfg!(target_endian = "big");
+    const INTERFACE: u32 = if Self::BIG { 24 } else { 0 };
+    const PMAPI: u32 = if Self::BIG { 16 } else { 8 };
+    const FLAGS: u32 = if Self::BIG { 0 } else { 16 };
+
+    const fn with(self, mask: u32, shift: u32, value: u32) -> Comm {
+        Comm((self.0 & !(mask << shift)) | ((value & mask) << shift))
+    }
+
     /// The interface version of the agent.
     #[must_use]
     pub const fn interface(self) -> u32 {
-        self.0 & 0xff
+        (self.0 >> Self::INTERFACE) & 0xff
     }
 
     /// The optional features that the agent asks for.
     #[must_use]
     pub const fn flags(self) -> u32 {
-        self.0 >> 16
+        (self.0 >> Self::FLAGS) & 0xffff
     }
 
     /// The same with another interface version.
     #[must_use]
     pub const fn with_interface(self, version: u32) -> Comm {
-        Comm((self.0 & !0xff) | (version & 0xff))
+        self.with(0xff, Self::INTERFACE, version)
     }
 
     /// The same with another PMAPI version.
     #[must_use]
     pub const fn with_pmapi(self, version: u32) -> Comm {
-        Comm((self.0 & !0xff00) | ((version & 0xff) << 8))
+        self.with(0xff, Self::PMAPI, version)
     }
 
     /// The same with other flags.
     #[must_use]
     pub const fn with_flags(self, flags: u32) -> Comm {
-        Comm((self.0 & 0xffff) | (flags << 16))
+        self.with(0xffff, Self::FLAGS, flags)
     }
 }
 
@@ -277,18 +289,3 @@ pub struct pmdaOptions {
     /// The argument of `-U`.
     pub username: *mut c_char,
 }
-
-// The layout on LP64, as the specification lists it; tests/layout.rs compares with the installed header.
-const _: () = {
-    assert!(size_of::<pmdaInstid>() == 16 && size_of::<pmdaIndom>() == 16 && size_of::<pmdaMetric>() == 32);
-    assert!(size_of::<pmdaExt>() == 192 && size_of::<pmdaInterface>() == 112 && size_of::<pmdaOptions>() == 112);
-    assert!(offset_of!(pmdaExt, e_status) == 48 && offset_of!(pmdaExt, e_prof) == 96);
-    assert!(offset_of!(pmdaExt, e_metrics) == 128 && offset_of!(pmdaExt, e_context) == 168);
-    assert!(offset_of!(pmdaExt, e_labelCallBack) == 184);
-    assert!(offset_of!(pmdaInterface, ext) == 16 && offset_of!(pmdaInterface, pmid) == 72);
-    assert!(offset_of!(pmdaInterface, attribute) == 96 && offset_of!(pmdaInterface, label) == 104);
-    assert!(offset_of!(pmdaOptions, optarg) == 56 && offset_of!(pmdaOptions, username) == 104);
-    assert!(size_of::<pmResult>() == 32 && size_of::<pmValueSet>() == 32 && size_of::<pmValue>() == 16);
-    assert!(size_of::<pmProfile>() == 16 && size_of::<pmInDomProfile>() == 24 && size_of::<pmInResult>() == 24);
-    assert!(size_of::<pmLabel>() == 8 && size_of::<pmLabelSet>() == 40);
-};

@@ -76,11 +76,11 @@ impl Tally {
     }
 }
 
-/// What the time stamp of a result tells pmcd about changes (FETCH-60).
+/// What a result tells pmcd about changes (FETCH-60).
 #[must_use]
-pub fn change_report(interface: u32, flags: u32) -> i64 {
-    const LABELS: (u32, i64) = (1 << 5, 8);
-    const NAMES: (u32, i64) = (1 << 6, 16);
+pub fn change_report(interface: u32, flags: u32) -> u8 {
+    const LABELS: (u32, u8) = (1 << 5, 8);
+    const NAMES: (u32, u8) = (1 << 6, 16);
     if interface < 7 {
         return 0;
     }
@@ -88,6 +88,17 @@ pub fn change_report(interface: u32, flags: u32) -> i64 {
         .iter()
         .map(|(flag, report)| if flags & flag != 0 { *report } else { 0 })
         .sum()
+}
+
+/// Where pmcd looks for the report: in the first eight bytes of the time stamp, as one number in the order of the host;
+/// before 7.1.1 in the first byte. On little-endian machines this is the same (FETCH-60).
+#[must_use]
+pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
+    if since_7_1_1 {
+        u64::from(report).to_ne_bytes()
+    } else {
+        [report, 0, 0, 0, 0, 0, 0, 0]
+    }
 }
 
 #[cfg(test)]
@@ -141,5 +152,7 @@ mod tests {
             [8, 16, 24, 0]
         );
         assert_eq!(change_report(6, 0x60), 0);
+        assert_eq!(change_stamp(24, true), 24_u64.to_ne_bytes());
+        assert_eq!(change_stamp(24, false), 24_u64.to_le_bytes());
     }
 }

@@ -12,7 +12,7 @@ use super::arg;
 use super::guard::guard;
 use super::lock::{Mutex, room};
 use super::mark::outside;
-use super::types::pmInDom;
+use super::types::{pmInDom, time_t, wide};
 use crate::cache::{Action, Cache, Caches, Hit, Report};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
@@ -98,8 +98,16 @@ pub(super) fn count(number: usize) -> c_int {
 
 /// Seconds since 1970.
 pub(super) fn now() -> i64 {
+    // Where the C library's time() may have 32 bits only, Rust knows the other one.
+    #[cfg(target_pointer_width = "32")]
+    return std::time::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |since| since.as_secs() as i64);
     // SAFETY: time() accepts NULL.
-    unsafe { libc::time(ptr::null_mut()) }
+    #[cfg(target_pointer_width = "64")]
+    unsafe {
+        libc::time(ptr::null_mut())
+    }
 }
 
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`, `PMDA_CACHE_CULL`).
@@ -236,7 +244,7 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
 /// # Safety
 /// None of its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: libc::time_t) -> c_int {
+pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int {
     guard(|| purge(indom, recent).map(|(number, _)| count(number)))
 }
 
@@ -250,7 +258,7 @@ pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: libc::time_t) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCachePurgeCallback(
     indom: pmInDom,
-    recent: libc::time_t,
+    recent: time_t,
     callback: Option<unsafe extern "C" fn(*mut c_void)>,
 ) -> c_int {
     guard(|| {
@@ -265,8 +273,8 @@ pub unsafe extern "C" fn pmdaCachePurgeCallback(
     })
 }
 
-fn purge(indom: pmInDom, recent: libc::time_t) -> Result<(usize, Vec<Private>)> {
-    let limit = now().saturating_sub(recent);
+fn purge(indom: pmInDom, recent: time_t) -> Result<(usize, Vec<Private>)> {
+    let limit = now().saturating_sub(wide(recent));
     with(indom, |cache, _| cache.purge(limit))
 }
 

@@ -4,11 +4,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 use super::lock::{Mutex, room};
-use libc::{timespec, timeval};
 
 use super::arg;
 use super::guard::guard;
-use super::types::{pmAtomValue, pmEventArray, pmHighResEventArray, pmID};
+use super::types::{pmAtomValue, pmEventArray, pmHighResEventArray, pmID, timespec, timeval, wide};
 use crate::error::{Error, Result};
 use crate::events::{self, Array, Arrays, Form, Stamp, Value};
 use crate::libpcp::bindings as pcp;
@@ -56,7 +55,7 @@ pub(super) fn address(handle: c_int, form: Form) -> *mut c_void {
 unsafe fn low(when: *const timeval) -> Result<Stamp> {
     // SAFETY: NULL or readable by the contract above.
     let when = unsafe { when.as_ref() }.ok_or(Error::INVAL)?;
-    Ok(Stamp::Low(when.tv_sec, when.tv_usec))
+    Ok(Stamp::Low(wide(when.tv_sec), wide(when.tv_usec)))
 }
 
 /// # Safety
@@ -64,7 +63,7 @@ unsafe fn low(when: *const timeval) -> Result<Stamp> {
 unsafe fn high(when: *const timespec) -> Result<Stamp> {
     // SAFETY: NULL or readable by the contract above.
     let when = unsafe { when.as_ref() }.ok_or(Error::INVAL)?;
-    Ok(Stamp::High(when.tv_sec, when.tv_nsec))
+    Ok(Stamp::High(wide(when.tv_sec), wide(when.tv_nsec)))
 }
 
 /// Adds a parameter whose value C has put into an atom. The type is judged before the atom is looked at, as in the C

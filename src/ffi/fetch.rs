@@ -14,7 +14,7 @@ use super::iterate::{self, Ordinal, Steps};
 use super::mark::outside;
 use super::metric::Ahead;
 use super::output::{Drafted, Output, Set};
-use super::types::{pmAtomValue, pmID, pmdaExt, pmdaMetric, pmdaResult};
+use super::types::{pmAtomValue, pmID, pmdaExt, pmdaMetric, pmdaResult, timeval};
 use super::value_set::{Blocks, free_set};
 use super::{private, value};
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ use crate::fetch::report::{self, Style};
 use crate::fetch::{self, Answer, CHANGE_FLAGS, Encoding, Tally};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::SINCE_6_0_5;
+use crate::libpcp::version::{SINCE_6_0_5, SINCE_7_1_1};
 use crate::log::Journal;
 use crate::wire;
 
@@ -110,8 +110,7 @@ impl Fetch {
         let result = block.result();
         // SAFETY: the block has room for `count` value sets; the rest is the contract above.
         unsafe {
-            ptr::write_bytes(&raw mut (*result).timestamp, 0, 1);
-            (*result).timestamp.tv_sec = self.change_report();
+            (*result).timestamp = self.stamp();
             (*result).numpmid = numpmid;
             let mut ahead = Ahead::new();
             for index in 0..count {
@@ -143,7 +142,8 @@ impl Fetch {
         let count = pmids.len() / 4;
         // SAFETY: the contract above.
         unsafe {
-            draft.begin(self.change_report(), count)?;
+            // Of the seconds 32 bits are sent (MAIN-20).
+            draft.begin(self.stamp().tv_sec as u32, count)?;
             let mut ahead = Ahead::new();
             for index in 0..count {
                 let wanted = |next| MetricId(wire::word(pmids, (index + next) * 4).unwrap_or(0));
@@ -155,18 +155,22 @@ impl Fetch {
         }
     }
 
-    /// What the result tells about changes of names and labels.
+    /// The time stamp, which tells about changes of names and labels.
     ///
     /// # Safety
     /// The agent's record is valid.
-    unsafe fn change_report(self) -> i64 {
+    unsafe fn stamp(self) -> timeval {
         // SAFETY: valid by the contract above.
         let flags = unsafe { (*self.ext).e_flags };
         let report = fetch::change_report(self.interface, flags);
         if report != 0 && log::debug(Debug::Libpmda) {
             log::trace!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n");
         }
-        report
+        let bytes = fetch::change_stamp(report, SINCE_7_1_1);
+        let mut stamp = timeval { tv_sec: 0, tv_usec: 0 };
+        // SAFETY: the structure has two numbers of at least four bytes, and any bytes make numbers.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut stamp).cast(), bytes.len()) };
+        stamp
     }
 
     /// Fetches one metric: finds its description (FETCH-21) unless it is in the table, then its values.

@@ -33,7 +33,12 @@ struct Row {
     textlen: c_int,
 }
 
-const _: () = assert!(size_of::<Row>() == 40 && std::mem::offset_of!(Row, textlen) == 32);
+/// The three numbers, and room up to the next pointer; `chkhelp` has no header for it.
+const _: () = {
+    let pointer = size_of::<*const u8>();
+    assert!(std::mem::offset_of!(Row, index) == 12usize.next_multiple_of(pointer));
+    assert!(std::mem::offset_of!(Row, textlen) == std::mem::offset_of!(Row, index) + 2 * pointer);
+};
 
 impl Row {
     const CLOSED: Row = Row {

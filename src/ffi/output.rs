@@ -109,9 +109,9 @@ impl Drafted {
     ///
     /// # Safety
     /// The draft is nobody else's, here as below.
-    pub(super) unsafe fn begin(self, report: i64, metrics: usize) -> Result<()> {
-        // SAFETY: the contract above; the reference ends here. Of the time stamp 32 bits are sent (MAIN-20).
-        unsafe { (*self.0).begin(report as u32, metrics) }
+    pub(super) unsafe fn begin(self, report: u32, metrics: usize) -> Result<()> {
+        // SAFETY: the contract above; the reference ends here.
+        unsafe { (*self.0).begin(report, metrics) }
     }
 
     /// Completes the reply: the agent's own blocks are copied now (FETCH-52).

@@ -7,13 +7,12 @@ use std::io::Write;
 
 use super::lock::{Mutex, room};
 use super::mark::outside;
-use libc::timeval;
 
 use super::arg;
 use super::event_block::Block;
 use super::events;
 use super::guard::guard;
-use super::types::pmAtomValue;
+use super::types::{pmAtomValue, timeval};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::log::{Journal, Level};

@@ -140,8 +140,8 @@ pub(super) fn result(store: Store<'_>) -> Result<Block<u64>> {
     // SAFETY: the same plan gave the size of the block, so every part lies inside it and is aligned to 8 bytes. The
     // number of metrics came in as an int.
     unsafe {
-        (*header).timestamp.tv_sec = i64::from(store.sec);
-        (*header).timestamp.tv_usec = i64::from(store.usec);
+        (*header).timestamp.tv_sec = store.sec.into();
+        (*header).timestamp.tv_usec = store.usec.into();
         (*header).numpmid = store.metrics as i32;
         let mut slot = (&raw mut (*header).vset).cast::<*mut pmValueSet>();
         for set in store.sets() {

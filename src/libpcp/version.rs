@@ -15,5 +15,8 @@ pub(crate) const PMAPI: u32 = PMAPI_VERSION;
 /// failed reads are reported under `-Dpdu` only, and debug output has a head of its own. pmcd must name a version.
 pub(crate) const SINCE_6_0_5: bool = cfg!(since_6_0_5);
 
+/// PCP 7.1.1 moved what a result tells about changes; it shows on big-endian machines (FETCH-60).
+pub(crate) const SINCE_7_1_1: bool = cfg!(since_7_1_1);
+
 /// PCP 7.2 took up stricter rules for the names of labels (LABEL-32).
 pub(crate) const SINCE_7_2: bool = cfg!(since_7_2);

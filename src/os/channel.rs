@@ -24,7 +24,7 @@ pub(crate) struct Channel(pub(crate) c_int);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stream {
     device: libc::dev_t,
-    inode: libc::ino_t,
+    inode: libc::ino64_t,
 }
 
 impl Read for Channel {
@@ -58,9 +58,9 @@ impl Channel {
     /// What the descriptor stands for; `None` when it is not open.
     pub(crate) fn stream(self) -> Option<Stream> {
         // SAFETY: the structure has nothing but integers.
-        let mut status: libc::stat = unsafe { std::mem::zeroed() };
+        let mut status: libc::stat64 = unsafe { std::mem::zeroed() };
         // SAFETY: the structure is valid for writes.
-        (unsafe { libc::fstat(self.0, &raw mut status) } == 0).then_some(Stream {
+        (unsafe { libc::fstat64(self.0, &raw mut status) } == 0).then_some(Stream {
             device: status.st_dev,
             inode: status.st_ino,
         })

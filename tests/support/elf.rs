@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use object::elf::{DT_NEEDED, DT_SONAME, FileHeader64, SHN_UNDEF, SHT_DYNSYM, STB_LOCAL};
+use object::elf::{DT_NEEDED, DT_SONAME, ELFCLASS32, FileHeader32, FileHeader64, SHN_UNDEF, SHT_DYNSYM, STB_LOCAL};
 use object::read::elf::{Dyn, FileHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol};
 
@@ -31,8 +31,17 @@ pub fn read(file: &Path) -> Elf {
 }
 
 fn parse(bytes: &[u8]) -> object::Result<Elf> {
+    // The fifth byte tells the width.
+    if bytes.get(4) == Some(&ELFCLASS32) {
+        contents::<FileHeader32<Endianness>>(bytes)
+    } else {
+        contents::<FileHeader64<Endianness>>(bytes)
+    }
+}
+
+fn contents<Header: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::Result<Elf> {
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-    let header = FileHeader64::<Endianness>::parse(bytes)?;
+    let header = Header::parse(bytes)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, bytes)?;
     let symbols = sections.symbols(endian, bytes, SHT_DYNSYM)?;

@@ -99,9 +99,24 @@ pub fn pkg_config(variable: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
 }
 
+/// The C compiler of the programs that the tests compile and start: `TEST_CC`, else `cc`; with the macros that our pkg-config
+/// file defines: on 32-bit machines they make times as long as in libpcp.
+pub fn compiler() -> Command {
+    let mut command = Command::new(env::var_os("TEST_CC").unwrap_or_else(|| "cc".into()));
+    let package = fs::read_to_string(profile_dir().join("libpcp_pmda.pc")).expect("the build has written it");
+    let flags = package.lines().find_map(|line| line.strip_prefix("Cflags:"));
+    command.args(
+        flags
+            .unwrap_or_default()
+            .split_whitespace()
+            .filter(|flag| flag.starts_with("-D")),
+    );
+    command
+}
+
 /// Compiles one C file of `tests/` against the installed headers, linked with libpcp_pmda and libpcp.
 pub fn compile_c(source: &Path, program: &Path, extra: &[&str]) {
-    let output = Command::new("cc")
+    let output = compiler()
         .args([
             "-g",
             "-O1",

@@ -1,5 +1,6 @@
 //! Runs a program on one of the libraries, in a private directory, bounded in time.
 
+use std::env;
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -20,6 +21,19 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// What it wrote to stderr.
     pub stderr: Vec<u8>,
+}
+
+/// A command that starts a program which was compiled with [`super::compiler`]: behind `TEST_RUNNER` (a program and its
+/// arguments), if the programs are not for this machine.
+pub fn command(program: &Path) -> Command {
+    let runner = env::var("TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let Some(first) = words.next() else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(first);
+    command.args(words).arg(program);
+    command
 }
 
 /// Runs `program` in `directory` (made fresh) on `library`; a program that runs longer than `limit` is killed.
@@ -43,7 +57,7 @@ pub fn run_debugging(
 ) -> Outcome {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
-    let mut command = Command::new(program);
+    let mut command = command(program);
     command.args(args);
     private(&mut command, &library.directory(), directory);
     if let Some(preload) = preload {
