@@ -38,6 +38,9 @@ print_block(const pmValueBlock *block)
 	printf(" %02x", (unsigned char)block->vbuf[i]);
 }
 
+/* The size of a value set without values. */
+#define FIRST_VALUE	offsetof(pmValueSet, vlist)
+
 /* Prints one value set. */
 static inline void
 print_set(const pmValueSet *set)
@@ -46,7 +49,7 @@ print_set(const pmValueSet *set)
     int i;
 
     printf("  %s: numval %d valfmt %d", pmIDStr_r(set->pmid, text, sizeof(text)), set->numval, set->valfmt);
-    if (malloc_usable_size((void *)set) < 16 + 16 * (size_t)(set->numval > 0 ? set->numval : 0))
+    if (malloc_usable_size((void *)set) < FIRST_VALUE + sizeof(pmValue) * (set->numval > 0 ? set->numval : 0))
 	printf(" too small");
     for (i = 0; i < set->numval; i++) {
 	printf(" [%d]", set->vlist[i].inst);

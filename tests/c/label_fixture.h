@@ -38,12 +38,12 @@ label_dump(const pmLabelSet *set)
 	printf("json NULL\n");
     }
     else if (set->jsonlen > 2000) {
-	unsigned long sum = 5381;
+	unsigned long long sum = 5381;
 	unsigned int at;
 
 	for (at = 0; at < set->jsonlen; at++)
 	    sum = sum * 33 + (unsigned char)set->json[at];
-	printf("strlen %zu sum %lx\n", strlen(set->json), sum);
+	printf("strlen %zu sum %llx\n", strlen(set->json), sum);
     }
     else {
 	printf("strlen %zu ", strlen(set->json));

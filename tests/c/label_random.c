@@ -5,14 +5,14 @@
  */
 #include "label_fixture.h"
 
-static unsigned long	seed = 20240607;
+static uint64_t	seed = 20240607;
 static char		text[4096];
 static char		*out;
 
 static unsigned int
 below(unsigned int limit)
 {
-    seed = seed * 6364136223846793005ul + 1442695040888963407ul;
+    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
     return (unsigned int)(seed >> 33) % limit;
 }
 

@@ -1,4 +1,6 @@
 /*
+ * differs on x86: the C library waits for ever, as messages without descriptors do not arrive (see root_pdu.c)
+ *
  * Connecting to a server of our own and every question to it: ROOT-30, ROOT-31, ROOT-32, ROOT-34, ROOT-35, ROOT-37, ROOT-38, ROOT-39,
  * ROOT-40, ROOT-50, ROOT-51; R-9.
  */

@@ -1,4 +1,6 @@
 /*
+ * differs on x86: a message without descriptors is refused by the kernel, the C library gives it a wrong length on 32-bit machines
+ *
  * Messages of pmdaroot over a socket pair: ROOT-1, ROOT-2, ROOT-3, ROOT-4, ROOT-5, ROOT-6, ROOT-10, ROOT-11, ROOT-12, ROOT-13, ROOT-14,
  * ROOT-20, ROOT-21, ROOT-22, ROOT-23, ROOT-24, ROOT-25, ROOT-26, ROOT-27; R-9, R-11, R-13, R-14.
  */

@@ -112,7 +112,7 @@ padding(void)
 static void
 missed_times(void)
 {
-    struct timespec ts = { 0x1122334455, 0x66778899aa };
+    struct timespec ts = { 0x1122334455, 0x66778899 };
 
     pmdaEventResetArray(array);
     pmdaEventAddHighResMissedRecord(array, &ts, 9);

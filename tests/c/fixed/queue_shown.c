@@ -54,7 +54,7 @@ decode(int array, void *data, size_t size, struct timeval *when, void *cookie)
     shown++;
     changed += !whole(data, size, id);
     meddle();
-    changed += !whole(data, size, id) || when->tv_sec != id || when->tv_usec != id % 1000;
+    changed += !whole(data, size, id) || when->tv_sec != (time_t)id || when->tv_usec != (suseconds_t)(id % 1000);
     pmdaEventAddRecord(array, when, 0);
     return lcg(&seed) % 9 ? 1 : -1;
 }
