@@ -21,7 +21,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use pcp_pmda_test::program::{Course, Program};
 use pcp_pmda_test::{Library, compare, profile_dir, run};
 
-/// No program of the suite needs longer, even on a busy machine.
+/// No program of the suite needs longer, even on a busy machine that does not emulate another.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() {
@@ -84,7 +84,7 @@ fn build(program: &Program) -> impl Fn(Library) -> String {
     move |library| {
         let directory = file.with_extension(format!("{library:?}.run"));
         let arguments = program.arguments(Course::Check);
-        let outcome = run::run(&file, &arguments, library, &directory, LIMIT);
+        let outcome = run::run(&file, &arguments, library, &directory, run::patience(LIMIT));
         compare::picture(&outcome, &directory)
     }
 }
