@@ -91,7 +91,7 @@ libgcc, libgcc_eh (the unwinder)
 Of a choice ("OR"), this project takes the first licence that follows here.
 
 TEXT
-    for text in MIT:libc Zlib:foldhash; do
+    for text in MIT:libc; do
         printf -- '---- %s ----\n\n' "${text%%:*}"
         crate=$(find "$work/vendor" -maxdepth 1 -name "${text##*:}-[0-9]*" -printf '%f\n' | sort | sed -n 1p)
         # The crate's own line of copyright is above.
