@@ -59,7 +59,7 @@ main(void)
     if ((f = fopen("/proc/self/statm", "r")) == NULL || fscanf(f, "%lu", &pages) != 1)
 	return 1;
     fclose(f);
-    limit.rlim_cur = limit.rlim_max = pages * 4096 + (8 << 20);
+    limit.rlim_cur = limit.rlim_max = pages * 4096 + (sizeof(void *) << 20);
     if (setrlimit(RLIMIT_AS, &limit) < 0)
 	return 1;
 
