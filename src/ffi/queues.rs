@@ -15,6 +15,7 @@ use super::guard::guard;
 use super::types::{pmAtomValue, timeval};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::{Journal, Level};
 use crate::queue::{Counters, Leftovers, Queues};
 
@@ -187,7 +188,7 @@ fn append_loudly(handle: c_int, size: usize, store: impl FnOnce(Option<Block>) -
     let mut journal = Journal::new();
     let done = {
         let mut queues = QUEUES.lock();
-        queues.trace_append(handle, size, &mut journal);
+        queues.trace_append(handle, size, SINCE_6_0_5, &mut journal);
         let done = queues.append(handle, size, store);
         if done.is_ok() {
             queues.trace_appended(handle, size, &mut journal);

@@ -12,7 +12,8 @@ pub(crate) use super::bindings::__pmFreeResultValues_v2 as free_result_values;
 pub(crate) const PMAPI: u32 = PMAPI_VERSION;
 
 /// PCP 6.0.5 revised the diagnostics: values of unknown instances are reported always, what could not be sent is a warning,
-/// failed reads are reported under `-Dpdu` only, and debug output has a head of its own. pmcd must name a version.
+/// failed reads are reported under `-Dpdu` only, debug output has a head of its own, and an event that leaves its queue for
+/// another is said to be dropped and removed for the clients. pmcd must name a version.
 pub(crate) const SINCE_6_0_5: bool = cfg!(since_6_0_5);
 
 /// PCP 7.1.1 moved what a result tells about changes; it shows on big-endian machines (FETCH-60).

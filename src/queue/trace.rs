@@ -85,8 +85,8 @@ impl<P: Shown, F: Copy> Queues<P, F> {
         self.slots.get(usize::try_from(handle).ok()?)?.as_ref()
     }
 
-    /// An event is about to be appended: which others have to go for it.
-    pub fn trace_append(&mut self, handle: i32, size: usize, journal: &mut Journal) {
+    /// An event is about to be appended: which others have to go for it. PCP 6.0.5 `revised` the words.
+    pub fn trace_append(&mut self, handle: i32, size: usize, revised: bool, journal: &mut Journal) {
         let Some(queue) = self.queue(handle) else { return };
         let (name, limit) = (Bytes(&queue.name), queue.limit);
         journal.debug(format_args!(
@@ -97,15 +97,22 @@ impl<P: Shown, F: Copy> Queues<P, F> {
         let mut gone = queue.backlog.stored_events();
         // Fetches that have the event in hand, or had the one before it.
         let mut hands = 0;
+        let (dropping, removing) = if revised {
+            ("Client dropped queue", "Client removing queue:")
+        } else {
+            ("Dropping", "Removing")
+        };
         while memory > room as u64 {
             let Some((event, payload)) = gone.next() else { break };
             let (e, sz) = (At(Some(payload.address())), event.size);
-            journal.debug(format_args!("Dropping {name}: e={e} sz={sz} max={limit} qsz={memory}"));
+            journal.debug(format_args!(
+                "{dropping} {name}: e={e} sz={sz} max={limit} qsz={memory}"
+            ));
             hands += event.pins();
             for _ in 0..hands {
                 journal.debug(format_args!("Client missed queue {name} event {e}"));
             }
-            journal.debug(format_args!("Removing {name} event {e} ({sz} bytes)"));
+            journal.debug(format_args!("{removing} {name} event {e} ({sz} bytes)"));
             memory -= sz as u64;
         }
     }
