@@ -1,6 +1,8 @@
 /*
  * An agent that has closed its standard input connects: there is nothing to read, which is the end of the stream. The C library
- * is stopped by an assertion in libpcp. CONN-2 CONN-6
+ * is stopped by an assertion in libpcp 6. CONN-2 CONN-6
+ *
+ * c-library: fixed in PCP 7
  */
 #include "loop.h"
 
