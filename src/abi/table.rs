@@ -212,13 +212,23 @@ impl InstanceTable {
     }
 }
 
-/// The addresses of metric tables that the library has made for agents and not freed yet.
-pub(crate) struct MadeTables(Mutex<Vec<usize>, { room::DYNAMIC_TABLES }>);
+/// The addresses of metric tables that the library has made for agents and not freed yet. Most agents have one: the first
+/// ones have no block of their own, which would be lost when an agent is unloaded.
+pub(crate) struct MadeTables(Mutex<Made, { room::DYNAMIC_TABLES }>);
+
+struct Made {
+    /// 0: none.
+    first: [usize; 8],
+    more: Vec<usize>,
+}
 
 impl MadeTables {
     /// None yet.
     pub(crate) const fn new() -> MadeTables {
-        MadeTables(const_mutex(Vec::new()))
+        MadeTables(const_mutex(Made {
+            first: [0; 8],
+            more: Vec::new(),
+        }))
     }
 
     /// Notes a table that an agent gets now, with at least `announced` entries: those that were not
@@ -228,8 +238,13 @@ impl MadeTables {
     /// `-ENOMEM`; the table is freed.
     pub(crate) fn hand_over(&self, table: CVec<pmdaMetric>, announced: usize) -> Result<MetricTable> {
         let mut tables = self.0.lock();
-        tables.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        tables.push(table.as_ptr().addr());
+        let address = table.as_ptr().addr();
+        if let Some(place) = tables.first.iter_mut().find(|place| **place == 0) {
+            *place = address;
+        } else {
+            tables.more.try_reserve(1).map_err(|_| Error::NOMEM)?;
+            tables.more.push(address);
+        }
         let count = c_int::try_from(table.len().max(announced)).unwrap_or(c_int::MAX);
         Ok(MetricTable {
             first: table.into_raw(),
@@ -240,9 +255,18 @@ impl MadeTables {
     /// Frees a table that was made here, once; any other is left alone.
     pub(crate) fn free(&self, table: MetricTable) {
         let mut tables = self.0.lock();
-        let made = tables.iter().position(|address| *address == table.first.addr());
-        if let Some(place) = made {
-            tables.swap_remove(place);
+        let address = table.first.addr();
+        if address == 0 {
+            return;
+        }
+        let known = if let Some(place) = tables.first.iter_mut().find(|place| **place == address) {
+            *place = 0;
+            true
+        } else {
+            let place = tables.more.iter().position(|more| *more == address);
+            place.map(|place| tables.more.swap_remove(place)).is_some()
+        };
+        if known {
             // SAFETY: `hand_over` has noted this address of a block from malloc, and it is forgotten now, so
             // it is freed once. The caller has taken the table out of use.
             unsafe { libc::free(table.first.cast()) };

@@ -1,7 +1,7 @@
 //! Where cache files are, when they are written, and saving: under the cache's lock a save only collects what the file
 //! will say ([`Snapshot`]). It is written without the lock, and what changes meanwhile is saved by the next one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Pointer;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -27,28 +27,46 @@ pub enum Write {
     Always,
 }
 
-/// Where the files of the caches are (CACHE-72).
+/// No path is longer for the system, which says `ENAMETOOLONG`.
+const LONGEST: usize = 4096;
+const NAMETOOLONG: i32 = 36;
+
+/// Where the files of the caches are (CACHE-72). It owns no memory: the library keeps it in a variable, and what that pointed
+/// to would be lost when an agent is unloaded.
 #[derive(Clone, Debug)]
-pub struct Place(PathBuf);
+pub struct Place {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
 
 impl Place {
     /// The directory of all cache files below PCP's variable directory; it is made if it is missing (CACHE-73).
     ///
     /// # Errors
-    /// `-ENOMEM`.
+    /// `-ENOMEM`; `-ENAMETOOLONG` for a path that no file could be opened by.
     pub fn below(variable: &Path) -> Result<Place> {
         let mut path = Growing::default();
         path.push(variable.as_os_str().as_bytes());
         path.push(b"/config/pmda");
-        let place = Place(OsString::from_vec(path.whole().ok_or(Error::NOMEM)?).into());
+        let path = path.whole().ok_or(Error::NOMEM)?;
+        let mut place = Place {
+            bytes: [0; LONGEST],
+            length: path.len(),
+        };
+        let room = place.bytes.get_mut(..path.len());
+        room.ok_or(Error::os(NAMETOOLONG))?.copy_from_slice(&path);
         place.make();
         Ok(place)
+    }
+
+    fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.bytes[..self.length]))
     }
 
     /// Makes the last component. A failure shows when a file is opened.
     fn make(&self) {
         use std::os::unix::fs::DirBuilderExt;
-        let _ = std::fs::DirBuilder::new().mode(0o755).create(&self.0);
+        let _ = std::fs::DirBuilder::new().mode(0o755).create(self.path());
     }
 }
 
@@ -121,7 +139,7 @@ impl<T: Copy + Pointer> Cache<T> {
     /// `-ENOMEM`.
     pub fn path(&self, place: &Place) -> Result<PathBuf> {
         let mut path = Growing::default();
-        path.push(place.0.as_os_str().as_bytes());
+        path.push(place.path().as_os_str().as_bytes());
         path.show(format_args!("/{}", self.indom));
         Ok(OsString::from_vec(path.whole().ok_or(Error::NOMEM)?).into())
     }

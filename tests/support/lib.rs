@@ -7,6 +7,7 @@ pub mod example;
 pub mod generated;
 pub mod headers;
 pub mod installation;
+pub mod memory;
 pub mod pcp;
 pub mod program;
 pub mod run;

@@ -10,9 +10,10 @@ const USAGE: &str = "usage: pcp-pmda-test COMMAND
   asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
   functions              writes the table of functions in docs/COMPATIBILITY.md anew
   headers                writes include/pcp anew
+  memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
   races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
 
-A PROGRAM is a name below tests, such as c/cache_files. asan and races need the nightly toolchain.";
+A PROGRAM is a name below tests, such as c/cache_files; memcheck also takes agent/NAME. asan and races need the nightly toolchain.";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         "asan" => commands::asan::run(rest),
         "functions" => commands::functions::run(),
         "headers" => commands::headers(),
+        "memcheck" => commands::memcheck::run(rest),
         "races" => commands::races::run(rest),
         _ => Err(USAGE.to_owned()),
     };

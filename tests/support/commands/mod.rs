@@ -2,6 +2,7 @@
 
 pub mod asan;
 pub mod functions;
+pub mod memcheck;
 pub mod races;
 
 use std::fs;

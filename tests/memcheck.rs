@@ -1,0 +1,45 @@
+//! Below valgrind, some agents and programs on both libraries: ours loses no block more. `make memcheck` runs all of them.
+
+use pcp_pmda_test::memory::{self, Dso, Opener};
+use pcp_pmda_test::program::Program;
+use pcp_pmda_test::{Library, profile_dir};
+
+fn agent(name: &str, opener: Opener) {
+    let agent = Dso::all().into_iter().find(|agent| agent.name == name);
+    let (c, ours) = agent
+        .expect("an agent of the package")
+        .both(opener)
+        .expect("starts on the C library");
+    assert!(
+        ours.is_some_and(|ours| ours.within(&c)),
+        "C library: {c:?}, ours: {ours:?}"
+    );
+}
+
+#[test]
+fn sample_in_dbpmda() {
+    agent("sample", Opener::Dbpmda);
+}
+
+#[test]
+fn sample_in_a_local_context() {
+    agent("sample", Opener::Pminfo);
+}
+
+#[test]
+fn linux_in_dbpmda() {
+    agent("linux", Opener::Dbpmda);
+}
+
+#[test]
+fn programs() {
+    for name in ["c/cache_files", "c/event_array", "c/help_lookup"] {
+        let program = Program::new(name).expect("a program of tests/c");
+        let directory = profile_dir().join("test-memcheck").join(name);
+        let file = directory.join("program");
+        program.compile(&file);
+        let counts = |library| memory::program(&program, &file, library, &directory.join(format!("{library:?}"))).1;
+        let (c, ours) = (counts(Library::C), counts(Library::Ours));
+        assert!(ours.within(&c), "{name}: C library: {c:?}, ours: {ours:?}");
+    }
+}

@@ -1,0 +1,108 @@
+//! The C programs of the tests and PCP's agents below valgrind, on both libraries: ours loses no block more than the C
+//! library, and has no memory error that the C library has not.
+//!
+//! The table of counts is target/memcheck/counts; reports of programs are beside it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+
+use pcp_pmda_test::memory::{self, Counts, Dso, Opener};
+use pcp_pmda_test::program::{Course, Program};
+use pcp_pmda_test::{Library, relink, root, target_dir};
+
+/// Runs these programs and agents (`agent/NAME`), or all of them.
+pub fn run(names: &[String]) -> Result<(), String> {
+    let out = target_dir().join("memcheck");
+    fs::create_dir_all(&out).map_err(|error| error.to_string())?;
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let mut table = String::from("what\tdefinitely lost (C, ours)\tpossibly lost (C, ours)\terrors (C, ours)\n");
+    let (mut ran, mut failed) = (0, 0);
+    let mut note = |what: &str, c: Option<Counts>, ours: Counts, good: bool| {
+        let pair =
+            |of: fn(&Counts) -> u32| format!("{}, {}", c.map_or("-".to_owned(), |c| of(&c).to_string()), of(&ours));
+        let row = format!(
+            "{what}\t{}\t{}\t{}{}",
+            pair(|counts| counts.definite),
+            pair(|counts| counts.possible),
+            pair(|counts| counts.errors),
+            if good { "" } else { "\tFAILED" }
+        );
+        println!("{row}");
+        writeln!(table, "{row}").expect("a string");
+        ran += 1;
+        failed += u32::from(!good);
+    };
+    for agent in Dso::all()
+        .into_iter()
+        .filter(|agent| wanted(&format!("agent/{}", agent.name)))
+    {
+        for opener in [Opener::Dbpmda, Opener::Pminfo] {
+            let what = format!("agent/{} {opener:?}", agent.name);
+            match agent.both(opener) {
+                None => println!("{what}: does not start here"),
+                Some((c, None)) => note(&what, Some(c), Counts::default(), false),
+                Some((c, Some(ours))) => note(&what, Some(c), ours, ours.within(&c)),
+            }
+        }
+    }
+    for program in Program::of_course(Course::Memcheck)
+        .into_iter()
+        .filter(|program| wanted(&program.name))
+    {
+        let directory = out.join(&program.name);
+        let file = directory.join("program");
+        program.compile(&file);
+        let (end, ours) = memory::program(&program, &file, Library::Ours, &directory.join("ours"));
+        let hostile = program.name.starts_with("hostile/");
+        // What the C library does in the hands of these says nothing.
+        let alone = hostile || program.name.starts_with("c/fixed/");
+        let c = (!hostile).then(|| memory::program(&program, &file, Library::C, &directory.join("C")));
+        let measure = c
+            .filter(|(outcome, _)| outcome.end == end.end)
+            .map(|(_, counts)| counts);
+        let good = match &measure {
+            Some(c) if alone => ours.errors == 0 && ours.within(&Counts { errors: 0, ..*c }),
+            Some(c) => ours.within(c),
+            None => alone && ours.errors == 0 && !end.end.starts_with("killed") && (!hostile || end.end == "exit 0"),
+        };
+        note(&program.name, measure, ours, good);
+        if good {
+            let _ = fs::remove_dir_all(&directory);
+        }
+    }
+    if names.is_empty() {
+        let (agents, broken) = daemons(&out)?;
+        (ran, failed) = (ran + agents, failed + broken);
+    }
+    fs::write(out.join("counts"), table).map_err(|error| error.to_string())?;
+    println!("{ran} runs, {failed} failed");
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err("memcheck: see target/memcheck and, for agents, test-pcp of the profile".to_owned())
+    }
+}
+
+/// PCP's agents simple, sample and mmv in all requests, as daemons too, on ours alone: how many, and how many failed.
+fn daemons(out: &std::path::Path) -> Result<(u32, u32), String> {
+    let library = out.join("lib");
+    fs::create_dir_all(&library).map_err(|error| error.to_string())?;
+    for name in ["libpcp_pmda.so", "libpcp_pmda.so.3"] {
+        relink(&Library::Ours.file(), &library.join(name));
+    }
+    let output = Command::new(root().join("tests/support/tool-agents.sh"))
+        .arg("memcheck")
+        .arg(&library)
+        .arg(out.join("agents"))
+        .output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    let last = text.lines().last().unwrap_or_default();
+    let mut numbers = last.split([' ', ',']).filter_map(|word| word.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(agents), Some(failed)) => Ok((agents, failed)),
+        _ => Err(format!("tool-agents.sh: {}", String::from_utf8_lossy(&output.stderr))),
+    }
+}

@@ -1,0 +1,229 @@
+//! Programs and agents below valgrind: how many blocks they lose, on either library.
+//!
+//! Nothing is suppressed. What an agent or a program loses of its own counts on both libraries alike, so the C library's
+//! number is the measure, not zero.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::Library;
+use super::pcp::{Environment, agent, installed};
+use super::program::{Course, Program};
+use super::run::{Outcome, bounded, private};
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// How many of an agent's metrics are asked for.
+const METRICS: usize = 12;
+
+/// What valgrind says of a run, its children included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Blocks that are definitely lost.
+    pub definite: u32,
+    /// Blocks that are possibly lost.
+    pub possible: u32,
+    /// Memory errors: accesses to what is not there, decisions on what was never written.
+    pub errors: u32,
+}
+
+impl Counts {
+    /// Nothing is more than there.
+    #[must_use]
+    pub fn within(&self, measure: &Counts) -> bool {
+        self.definite <= measure.definite && self.possible <= measure.possible && self.errors <= measure.errors
+    }
+
+    /// Reads the reports in a directory.
+    fn read(directory: &Path) -> Counts {
+        let mut counts = Counts::default();
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            if !entry.file_name().to_string_lossy().starts_with("report.") {
+                continue;
+            }
+            let text = fs::read_to_string(entry.path()).unwrap_or_default();
+            counts.definite += number(&text, "definitely lost: ", " bytes in ");
+            counts.possible += number(&text, "possibly lost: ", " bytes in ");
+            counts.errors += number(&text, "ERROR SUMMARY", ": ");
+        }
+        counts
+    }
+}
+
+/// The number behind `before` in the last line with `what`; 0 if there is none.
+fn number(text: &str, what: &str, before: &str) -> u32 {
+    let line = text.lines().rev().find(|line| line.contains(what));
+    let tail = line.and_then(|line| line.split_once(what)?.1.split_once(before));
+    let digits = tail.and_then(|(_, rest)| rest.split(' ').next());
+    digits
+        .and_then(|digits| digits.replace(',', "").parse().ok())
+        .unwrap_or(0)
+}
+
+/// The options of valgrind, whose reports lie in `directory`.
+fn watch(command: &mut Command, directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("report.") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    command
+        .args([
+            "--leak-check=full",
+            "--errors-for-leak-kinds=none",
+            "--keep-debuginfo=yes",
+        ])
+        .args(["--num-callers=30", "--trace-children=no"])
+        .arg(format!("--log-file={}/report.%p", directory.display()));
+}
+
+/// Runs a compiled program of the tests on a library.
+pub fn program(program: &Program, file: &Path, library: Library, directory: &Path) -> (Outcome, Counts) {
+    let _ = fs::remove_dir_all(directory);
+    fs::create_dir_all(directory.join("var/config")).expect("target is writable");
+    let mut command = Command::new("valgrind");
+    watch(&mut command, directory);
+    command.arg(file).args(program.arguments(Course::Memcheck));
+    private(&mut command, &library.directory(), directory);
+    command.env("HOSTILE_TOOL", "valgrind");
+    let outcome = bounded(command, LIMIT);
+    (outcome, Counts::read(directory))
+}
+
+/// An agent of the package that is a shared object.
+#[derive(Clone, Debug)]
+pub struct Dso {
+    /// Its name.
+    pub name: String,
+    file: PathBuf,
+    domain: u32,
+    name_space: PathBuf,
+}
+
+/// Who opens an agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opener {
+    /// dbpmda, which unloads it as well.
+    Dbpmda,
+    /// `pminfo -L -K add`: a local context, which keeps it.
+    Pminfo,
+}
+
+impl Dso {
+    /// All of the package, those without a name space left out: no metric of them can be named.
+    ///
+    /// # Panics
+    /// If PCP is not set up.
+    #[must_use]
+    pub fn all() -> Vec<Dso> {
+        let domains = domains();
+        let entries = fs::read_dir(installed("var/lib/pcp/pmdas")).expect("make setup");
+        let mut found: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let file = entry.path().join(format!("pmda_{name}.so"));
+                let standard = installed("var/lib/pcp/pmns").join(format!("root_{name}"));
+                let own = [format!("root_{name}"), "root".to_owned()].map(|file| agent(&name).join(file));
+                let name_space = [standard].into_iter().chain(own).find(|file| file.exists())?;
+                file.exists().then_some(())?;
+                let domain = domains.get(&name.to_uppercase()).copied().unwrap_or(500);
+                Some(Dso {
+                    name,
+                    file,
+                    domain,
+                    name_space,
+                })
+            })
+            .collect();
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        found
+    }
+
+    /// Some names of its metrics, from all over its tree.
+    fn metrics(&self, environment: &Environment) -> Vec<String> {
+        let mut command = environment.command(installed("usr/bin/pminfo"));
+        command.arg("-n").arg(&self.name_space);
+        let output = bounded(command, Duration::from_secs(30)).stdout;
+        let text = String::from_utf8_lossy(&output).into_owned();
+        let names: Vec<_> = text.lines().filter(|name| !name.starts_with("event.")).collect();
+        let some = names.iter().step_by(names.len() / METRICS + 1);
+        some.map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Opens it below valgrind; None if it does not start.
+    ///
+    /// # Panics
+    /// If its directory cannot be written.
+    #[must_use]
+    pub fn run(&self, opener: Opener, library: Library) -> Option<Counts> {
+        let environment = Environment::new(&format!("memcheck-{}-{opener:?}", self.name), library);
+        let metrics = self.metrics(&environment);
+        let mut command = environment.command("valgrind");
+        watch(&mut command, &environment.directory);
+        let (file, init) = (self.file.display(), format!("{}_init", self.name));
+        match opener {
+            Opener::Dbpmda => {
+                let mut script = format!("open dso {file} {init} {}\ngetdesc on\nstatus\n", self.domain);
+                for name in &metrics {
+                    writeln!(script, "desc {name}\nfetch {name}\ntext {name}").expect("a string");
+                }
+                script += "label context\nlabel domain\nclose\nquit\n";
+                let input = environment.directory.join("dbpmda.in");
+                fs::write(&input, script).expect("target is writable");
+                command
+                    .arg(installed("usr/bin/dbpmda"))
+                    .args(["-ie", "-n"])
+                    .arg(&self.name_space);
+                command.stdin(fs::File::open(input).expect("just written"));
+            }
+            Opener::Pminfo => {
+                let add = format!("add,{},{file},{init}", self.domain);
+                command.arg(installed("usr/bin/pminfo"));
+                command
+                    .args(["-L", "-K", "clear", "-K", &add, "-fdtTl", "-n"])
+                    .arg(&self.name_space);
+                command.args(&metrics).stdin(Stdio::null());
+            }
+        }
+        let outcome = bounded(command, LIMIT);
+        let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        fs::write(
+            environment.directory.join("output"),
+            [outcome.stdout, outcome.stderr].concat(),
+        )
+        .ok()?;
+        let ended = !outcome.end.starts_with("killed") && !outcome.end.starts_with("signal");
+        (ended && text.contains(" value ")).then(|| Counts::read(&environment.directory))
+    }
+
+    /// On both libraries: the C library's counts, and ours. Values and processes come and go while it runs, so ours gets
+    /// three chances; None if the agent does not start on the C library.
+    #[must_use]
+    pub fn both(&self, opener: Opener) -> Option<(Counts, Option<Counts>)> {
+        let mut pair = None;
+        for _ in 0..3 {
+            let measure = self.run(opener, Library::C)?;
+            let ours = self.run(opener, Library::Ours);
+            pair = Some((measure, ours));
+            if ours.is_some_and(|ours| ours.within(&measure)) {
+                break;
+            }
+        }
+        pair
+    }
+}
+
+/// The domain numbers that PCP has given to its agents.
+fn domains() -> BTreeMap<String, u32> {
+    let text = fs::read_to_string(installed("var/lib/pcp/pmns/stdpmid")).expect("make setup");
+    let define = |line: &str| {
+        let mut words = line.strip_prefix("#define")?.split_whitespace();
+        Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+    };
+    text.lines().filter_map(define).collect()
+}
