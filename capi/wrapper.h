@@ -13,6 +13,10 @@ extern void __pmSetInternalState(int);
 extern int __pmSetVersionIPC(int, int);
 extern int __pmSetSocketIPC(int);
 extern int __pmSocketIPC(int);
+/* Replies with an error: the version that debug output names, under -Dcontext only. */
+extern int __pmVersionIPC(int);
+/* pmdaLabel: the sets that are sent, under -Dlabels only. */
+extern void __pmDumpLabelSets(FILE *, const pmLabelSet *, int);
 /* The once-only memory of "SIGPIPE is ignored" is libpcp's. */
 extern int __pmIgnoreSignalPIPE(void);
 /* pmdaLabel: the default labels of a context and a domain. */

@@ -6,15 +6,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use object::{Object, ObjectSection};
-use pcp_pmda_test::{Library, compile_c, profile_dir, root, run};
+use pcp_pmda_test::program::{Course, Program};
+use pcp_pmda_test::run::Outcome;
+use pcp_pmda_test::{Library, compare, compile_c, profile_dir, root, run};
 use regex::Regex;
 
 /// The releases whose strings the table has.
 const GENERATIONS: [&str; 3] = ["6.0", "6.3", "7.2"];
+
+/// No program needs longer, even on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The debug options of the programs that the table names as `debug/NAME`.
+const DEBUG: &str = "libpmda,indom,labels,attr,desperate";
+
+/// Programs that run under other options, whether the table names them or not: most of the lines are libpcp's own.
+const DEBUGGED: [(&str, &str); 5] = [
+    ("debug/connect_handshake", "context"),
+    ("debug/label_cache", "libpmda,indom,labels"),
+    ("debug/loop_debug", "indom,labels,attr,context,pmns,desperate"),
+    ("debug/loop_refused", "libpmda,indom,attr,context,pmns"),
+    ("debug/loop_requests", "libpmda,indom,attr,context,pmns"),
+];
+
+fn options(program: &str) -> &'static str {
+    let row = DEBUGGED.iter().find(|(name, _)| *name == program);
+    row.map_or(DEBUG, |(_, options)| options)
+}
 
 struct Row {
     generations: Vec<String>,
@@ -144,47 +166,61 @@ fn pattern(format: &str) -> Regex {
     Regex::new(&(text + &regex::escape(&format[end..]))).expect("a pattern")
 }
 
-/// What a program shows on the C library.
-fn output(program: &str, preload: &Path) -> String {
-    let file = source(program);
-    let text = fs::read_to_string(&file).expect("a source file");
-    let setting = |key: &str| -> Vec<String> {
-        let line = text
-            .lines()
-            .find_map(|line| line.trim_start_matches([' ', '*', '/']).strip_prefix(key));
-        let words = line.unwrap_or_default().trim_end_matches("*/").split_whitespace();
-        words.map(str::to_owned).collect()
-    };
-    let name = program.replace('/', "-");
-    let binary = profile_dir().join("test-messages").join(&name);
-    fs::create_dir_all(binary.parent().expect("a directory")).expect("target is writable");
-    let (extra, args) = (setting("cc:"), setting("args:"));
-    compile_c(&file, &binary, &extra.iter().map(String::as_str).collect::<Vec<_>>());
-    let args: Vec<_> = args.iter().map(String::as_str).collect();
-    let directory = binary.with_extension("run");
-    let debug = program.starts_with("debug/").then_some(preload);
-    let outcome = run::run_debugging(&binary, &args, Library::C, &directory, Duration::from_secs(60), debug);
-    let mut bytes = [outcome.stdout, outcome.stderr].concat();
-    for entry in fs::read_dir(&directory).expect("its directory").flatten() {
-        bytes.extend(fs::read(entry.path()).unwrap_or_default());
+/// The programs of the table, compiled once, and what they do.
+struct Stage {
+    preload: PathBuf,
+    directory: PathBuf,
+}
+
+impl Stage {
+    fn new(name: &str) -> Stage {
+        let directory = profile_dir().join("test-messages").join(name);
+        fs::create_dir_all(&directory).expect("target is writable");
+        let preload = directory.join("debug.so");
+        compile_c(&root().join("tests/support/debug.c"), &preload, &["-shared", "-fPIC"]);
+        Stage { preload, directory }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+
+    /// Runs a program on these libraries, and gives what it did and where.
+    fn run<const N: usize>(&self, program: &str, libraries: [Library; N]) -> [(Outcome, PathBuf); N] {
+        let name = program.strip_prefix("debug/");
+        let source = Program::new(&format!("c/{}", name.unwrap_or(program))).expect("a program of tests/c");
+        let binary = self.directory.join(program.replace('/', "-"));
+        source.compile(&binary);
+        let debug = name.is_some().then(|| (&*self.preload, options(program)));
+        let arguments = source.arguments(Course::Check);
+        libraries.map(|library| {
+            let directory = binary.with_extension(format!("{library:?}.run"));
+            let outcome = run::run_debugging(&binary, &arguments, library, &directory, LIMIT, debug);
+            (outcome, directory)
+        })
+    }
+
+    /// What a program shows on the C library.
+    fn output(&self, program: &str) -> String {
+        let [(outcome, directory)] = self.run(program, [Library::C]);
+        let mut bytes = [outcome.stdout, outcome.stderr].concat();
+        for entry in fs::read_dir(&directory).expect("its directory").flatten() {
+            bytes.extend(fs::read(entry.path()).unwrap_or_default());
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// The rows of the installed release that name a program.
+fn shown() -> impl Iterator<Item = Row> {
+    let installed = |row: &Row| has_program(row) && row.generations.iter().any(|name| name == generation());
+    rows().into_iter().filter(installed)
 }
 
 #[test]
 fn programs_provoke_their_lines() {
-    let preload = profile_dir().join("test-messages/debug.so");
-    fs::create_dir_all(preload.parent().expect("a directory")).expect("target is writable");
-    compile_c(&root().join("tests/support/debug.c"), &preload, &["-shared", "-fPIC"]);
+    let stage = Stage::new("provoke");
     let mut outputs: BTreeMap<String, String> = BTreeMap::new();
     let mut silent = Vec::new();
-    for row in rows() {
-        if !has_program(&row) || !row.generations.iter().any(|name| name == generation()) {
-            continue;
-        }
-        let shown = outputs
-            .entry(row.shown_by.clone())
-            .or_insert_with(|| output(&row.shown_by, &preload));
+    for row in shown() {
+        let program = &row.shown_by;
+        let shown = outputs.entry(program.clone()).or_insert_with(|| stage.output(program));
         if !pattern(&row.text).is_match(shown) {
             silent.push((row.shown_by, row.text));
         }
@@ -193,4 +229,25 @@ fn programs_provoke_their_lines() {
         silent.is_empty(),
         "not said by the program that should provoke it: {silent:#?}"
     );
+}
+
+/// What `tests/differential.rs` compares without debug options, with them.
+#[test]
+fn programs_say_the_same_under_debug_options() {
+    let stage = Stage::new("compare");
+    let programs: BTreeSet<_> = shown()
+        .map(|row| row.shown_by)
+        .chain(DEBUGGED.map(|(name, _)| name.to_owned()))
+        .filter(|name| name.starts_with("debug/"))
+        .collect();
+    let differences: Vec<_> = programs
+        .iter()
+        .filter_map(|program| {
+            let pictures = stage.run(program, [Library::C, Library::Ours]);
+            let [oracle, ours] = pictures.map(|(outcome, directory)| compare::picture(&outcome, &directory));
+            let difference = compare::difference(("C library", &oracle), ("ours", &ours))?;
+            Some(format!("{program}: {difference}"))
+        })
+        .collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

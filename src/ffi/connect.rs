@@ -6,7 +6,7 @@ use std::fmt;
 use super::channel::{self, Channel};
 use super::guard::guard;
 use super::types::{pmdaExt, pmdaInterface};
-use super::{arg, mainloop, session, socket};
+use super::{arg, mainloop, session, socket, spoken};
 use crate::error::Error;
 use crate::libpcp::ipc;
 use crate::libpcp::log::{self, Debug};
@@ -223,6 +223,7 @@ unsafe fn handshake(ext: *const pmdaExt, flags: u16) -> Result<u8, (&'static str
             return Err(("getting", failure.code()));
         }
     };
+    spoken::credentials(pdu.bytes());
     let credentials = decode::credentials(pdu.bytes());
     let credentials = credentials.map_err(|error| ("decode", error))?;
     if SINCE_6_0_5 && credentials.len() == 0 {

@@ -14,7 +14,7 @@ use super::received;
 use super::reply::{self, OwnedInstances, OwnedNames};
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmInResult, pmLabelSet, pmdaExt, pmdaInterface, pmdaResult};
-use super::{arg, memory};
+use super::{arg, memory, spoken};
 use crate::error::{Error, Result};
 use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
@@ -81,7 +81,14 @@ impl Agent {
     /// The dispatch table and the extension are valid, and the methods of its interface version follow their contracts.
     pub(super) unsafe fn serve(self, pdu: &Pdu) {
         let bytes = pdu.bytes();
-        show_request(pdu);
+        // Before PCP 6.0.5 a request is shown before it is decoded.
+        if SINCE_6_0_5 {
+            spoken::decoding(self.input(), pdu.header.kind, bytes);
+            show_request(pdu);
+        } else {
+            show_request(pdu);
+            spoken::decoding(self.input(), pdu.header.kind, bytes);
+        }
         match pdu.header.kind {
             Kind::PROFILE => self.profile(bytes),
             Kind::ATTR => self.attribute(bytes, pdu.header.from),
@@ -117,6 +124,12 @@ impl Agent {
     pub(super) fn interface(self) -> u32 {
         // SAFETY: the dispatch table is valid while its PDU is served.
         unsafe { (*self.dispatch).comm.interface() }
+    }
+
+    /// The descriptor that requests come from, at this moment.
+    fn input(self) -> Channel {
+        // SAFETY: the extension is valid while its PDU is served.
+        Channel(unsafe { (*self.ext).e_infd })
     }
 
     /// The descriptor for replies at this moment.
@@ -336,6 +349,10 @@ impl Agent {
         } else {
             count
         };
+        if log::debug(Debug::Labels) {
+            // SAFETY: as above.
+            unsafe { spoken::labels(request.ident, request.kind, sets.as_ptr(), sent) };
+        }
         // SAFETY: as above.
         unsafe { reply::labels(reply, request.ident, request.kind, sets.as_ptr(), sent) }
     }

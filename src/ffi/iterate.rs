@@ -335,7 +335,12 @@ unsafe fn next_listed(
     // SAFETY: the contract above.
     unsafe {
         selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
-            Some(candidates) if steps.ordinal == Ordinal::Any && steps.worth(candidates.len(), indom) => {
+            Some(candidates)
+                if steps.ordinal == Ordinal::Any
+                    && steps.worth(candidates.len(), indom)
+                    // Debug output shows the ordinal.
+                    && !log::debug(Debug::Indom) =>
+            {
                 let start = candidates.partition_point(|inst| i64::from(*inst) < from);
                 let found = candidates[start..]
                     .iter()

@@ -14,6 +14,7 @@ use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::{PMAPI, SINCE_6_0_5};
 use crate::log::Level;
 use crate::setup;
+use crate::wire::Kind;
 use crate::wire::receive::{Failure, Reach};
 
 /// What a loop that cannot start returns (MAIN-3).
@@ -134,14 +135,14 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
     } else {
         reach
     };
-    let pdu = agent
-        .session
-        .receive(channel, reach)
-        .map_err(|failure| end(channel, failure))?;
+    let pdu = agent.session.receive(channel, reach).map_err(|failure| {
+        if failure.code() == Error::EOF {
+            say_kind(Kind(0));
+        }
+        end(channel, failure)
+    })?;
     let (kind, from) = (pdu.header.kind, pdu.header.from);
-    if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
-        log::debug_line!("__pmdaMainPDU: got PDU type {kind} from pmcd");
-    }
+    say_kind(kind);
     // SAFETY: the structures stay valid while callbacks run, which may change every field, so each is read at its time.
     unsafe {
         private::refresh(agent.dispatch);
@@ -196,6 +197,13 @@ unsafe fn enter(dispatch: *mut pmdaInterface) -> Option<Agent> {
             session.begin();
         }
         Some(Agent { dispatch, ext, session })
+    }
+}
+
+/// Shows what has come; 0 stands for the end of the stream.
+fn say_kind(kind: Kind) {
+    if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
+        log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
     }
 }
 

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{arg, event_block, guard, memory, ret, types, types_root, value};
-use crate::os::{attributes, channel, lock, mark, root_socket, socket};
+use crate::os::{attributes, channel, lock, mark, root_socket, socket, spoken};
 
 mod cache;
 mod cache_op;

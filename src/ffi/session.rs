@@ -7,6 +7,7 @@ use super::lock::{Mutex, const_mutex, room};
 use super::channel::{Channel, Stream};
 use super::private;
 use super::received::OwnedProfile;
+use super::spoken::{self, Loud};
 use super::types::pmdaExt;
 use crate::index::Map;
 use crate::wire::encode::{Draft, Reply};
@@ -86,7 +87,11 @@ impl Session {
     /// The next PDU from `channel`. After a failure, what was read ahead from it is gone with the stream.
     pub(super) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
         let mut receiver = self.take_ahead(channel);
-        let outcome = receiver.next(&mut channel, reach);
+        let outcome = if spoken::of_reads() {
+            receiver.next(&mut Loud::new(channel), Reach::Exact)
+        } else {
+            receiver.next(&mut channel, reach)
+        };
         if let Ok(pdu) = &outcome {
             if receiver.is_ahead() {
                 self.ahead.lock().push((channel.stream(), receiver));

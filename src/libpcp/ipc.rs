@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::bindings::{__pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC};
+use super::bindings::{__pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC, __pmVersionIPC};
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
@@ -20,4 +20,10 @@ pub(crate) fn set_socket(fd: c_int) {
 pub(crate) fn is_socket(fd: c_int) -> bool {
     // SAFETY: as above.
     unsafe { __pmSocketIPC(fd) > 0 }
+}
+
+/// The protocol version that a peer speaks as far as libpcp knows, which says itself under -Dcontext when it does not.
+pub(crate) fn version(fd: c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe { __pmVersionIPC(fd) }
 }

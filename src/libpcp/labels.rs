@@ -162,3 +162,12 @@ fn place(raw: &pcp::pmLabel) -> Place {
         value_len: raw.valuelen() as u16,
     }
 }
+
+/// Shows label sets as libpcp does it, under -Dlabels.
+///
+/// # Safety
+/// `sets` has `count` valid elements.
+pub(crate) unsafe fn dump(sets: *const pmLabelSet, count: c_int) {
+    // SAFETY: stdio's own stderr, and the contract above.
+    unsafe { pcp::__pmDumpLabelSets(super::log::stream(), sets, count) };
+}

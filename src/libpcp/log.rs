@@ -20,6 +20,7 @@ pub(crate) enum Debug {
     Attr,
     Desperate,
     Labels,
+    Pmns,
 }
 
 /// Whether the debug option is set.
@@ -37,6 +38,7 @@ pub(crate) fn debug(option: Debug) -> bool {
             Debug::Attr => (&raw const (*options).attr).read_volatile(),
             Debug::Desperate => (&raw const (*options).desperate).read_volatile(),
             Debug::Labels => (&raw const (*options).labels).read_volatile(),
+            Debug::Pmns => (&raw const (*options).pmns).read_volatile(),
         }
     };
     value != 0
@@ -267,18 +269,24 @@ pub(crate) fn errstr_of(code: c_int) -> Brief {
 /// # Safety
 /// `program` and `file` are C strings.
 pub(crate) unsafe fn open(program: *const c_char, file: *const c_char) {
-    unsafe extern "C" {
-        static mut stderr: *mut libc::FILE;
-    }
     let mut status = 0;
+    let stream = stream();
     // SAFETY: two C strings by the contract above, stdio's own stderr, and a status to write to.
     unsafe {
-        let stream = (&raw const stderr).read();
         if SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
             libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0);
         }
         pcp::pmOpenLog(program, file, stream, &raw mut status);
     }
+}
+
+/// The stream that debug output goes to.
+pub(super) fn stream() -> *mut libc::FILE {
+    unsafe extern "C" {
+        static mut stderr: *mut libc::FILE;
+    }
+    // SAFETY: stdio's own variable, which lives as long as the process.
+    unsafe { (&raw const stderr).read() }
 }
 
 /// What the operating system calls an error number, as `strerror` gives it.

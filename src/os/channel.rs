@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use super::lock::{Mutex, room};
 use super::mark::outside;
+use super::spoken;
 
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
@@ -41,6 +42,11 @@ impl Channel {
     pub(crate) fn send(self, pdu: &[u8]) -> Result<()> {
         config::ignore_sigpipe();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
+        spoken::sending(self, kind, pdu);
+        if log::debug(Debug::Context) {
+            // libpcp asks itself before each write, and says what it finds.
+            ipc::is_socket(self.0);
+        }
         self.show(Way::Out, pdu);
         let mut rest = pdu;
         while !rest.is_empty() {

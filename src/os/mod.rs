@@ -10,3 +10,4 @@ pub(crate) mod mark;
 pub(crate) mod root_socket;
 pub(crate) mod seed;
 pub(crate) mod socket;
+pub(crate) mod spoken;

@@ -4,6 +4,7 @@
 //! with care, and no input makes a function panic. Numbers are big-endian on the wire (WIRE-2).
 
 pub mod block;
+pub mod codec;
 pub mod decode;
 pub mod encode;
 pub mod kind;

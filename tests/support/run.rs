@@ -49,25 +49,22 @@ pub fn run(program: &Path, args: &[&str], library: Library, directory: &Path, li
     run_debugging(program, args, library, directory, limit, None)
 }
 
-/// The debug options of the programs that run with `preload`.
-const DEBUG: &str = "libpmda,indom,labels,attr,desperate";
-
-/// As [`run`]; with `preload`, made of `debug.c`, the program runs under debug options.
+/// As [`run`]; with `debug`, an object made of `debug.c` and debug options, the program runs under these.
 pub fn run_debugging(
     program: &Path,
     args: &[&str],
     library: Library,
     directory: &Path,
     limit: Duration,
-    preload: Option<&Path>,
+    debug: Option<(&Path, &str)>,
 ) -> Outcome {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
     let mut command = command(program);
     command.args(args);
     private(&mut command, &library.directory(), directory);
-    if let Some(preload) = preload {
-        command.env("LD_PRELOAD", preload).env("TEST_DEBUG", DEBUG);
+    if let Some((preload, options)) = debug {
+        command.env("LD_PRELOAD", preload).env("TEST_DEBUG", options);
     }
     bounded(command, limit)
 }
