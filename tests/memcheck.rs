@@ -27,8 +27,8 @@ fn sample_in_a_local_context() {
 }
 
 #[test]
-fn linux_in_dbpmda() {
-    agent("linux", Opener::Dbpmda);
+fn linux_in_a_local_context() {
+    agent("linux", Opener::Pminfo);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use std::ffi::{c_char, c_int};
 use std::fmt;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::channel::Channel;
 use super::mark::outside;
@@ -277,6 +278,15 @@ impl Agent {
         unsafe { reply::text(reply, request.ident, text) }
     }
 
+    /// Says, once in a process, that the interface version of the agent has no such method: under -Dlibpmda, since PCP
+    /// 6.0.5 (MAIN-30).
+    pub(super) fn tell_missing(self, since: u32, method: &str, told: &AtomicBool) {
+        if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
+            let interface = self.interface();
+            log::warning!("PMDA version {interface} < {since}, no PMDA {method}() callback possible");
+        }
+    }
+
     fn pmid(self, pdu: &[u8], reply: &mut Reply) -> Result<()> {
         let name = memory::string(decode::names_request(pdu)?)?;
         if self.interface() < WITH_NAMES {
@@ -292,6 +302,8 @@ impl Agent {
     fn name(self, pdu: &[u8], reply: &mut Reply) -> Result<()> {
         let metric = decode::ids_request(pdu)?;
         if self.interface() < WITH_NAMES {
+            static TOLD: AtomicBool = AtomicBool::new(false);
+            self.tell_missing(WITH_NAMES, "name", &TOLD);
             return Err(Error::PMID);
         }
         let mut list = OwnedNames {
@@ -309,6 +321,8 @@ impl Agent {
         let request = decode::names_below(pdu)?;
         let name = memory::string(request.name)?;
         if self.interface() < WITH_NAMES {
+            static TOLD: AtomicBool = AtomicBool::new(false);
+            self.tell_missing(WITH_NAMES, "children", &TOLD);
             return Err(Error::NAME);
         }
         let mut list = OwnedNames {
@@ -334,6 +348,9 @@ impl Agent {
             // SAFETY: all pointers are valid during the call.
             let status = outside(|| unsafe { method(request.ident as i32, request.kind, &raw mut first, self.ext) });
             count = Error::check(status)?;
+        } else {
+            static TOLD: AtomicBool = AtomicBool::new(false);
+            self.tell_missing(WITH_LABELS, "label", &TOLD);
         }
         // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed all the same.
         let owned = if request.kind & LABEL_KINDS == CONTEXT_LABELS && !first.is_null() {

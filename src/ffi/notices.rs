@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::ptr;
+use std::sync::atomic::AtomicBool;
 
 use super::dispatch::{Agent, WITH_ATTRIBUTES, WITH_CONTEXT, method};
 use super::mark::outside;
@@ -30,6 +31,8 @@ impl Agent {
 
     pub(super) fn attribute(self, pdu: &[u8], context: c_int) {
         if self.interface() < WITH_ATTRIBUTES {
+            static TOLD: AtomicBool = AtomicBool::new(false);
+            self.tell_missing(WITH_ATTRIBUTES, "attribute", &TOLD);
             return;
         }
         let Ok(attribute) = decode::attribute(pdu) else { return };
