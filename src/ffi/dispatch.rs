@@ -59,13 +59,23 @@ macro_rules! method {
 
 pub(super) use method;
 
-/// Shows a request under -Dlibpmda.
-fn show_request(pdu: &Pdu) {
-    if log::debug(Debug::Libpmda) {
-        let line = show::request(pdu.header.kind, pdu.bytes(), pdu.header.from, SINCE_6_0_5);
-        if let Some(line) = line {
-            log::debug_line!("{}", Bytes(line.bytes()));
-        }
+/// Shows a request under -Dlibpmda, and says what `decode` says of it: behind the line before PCP 6.0.5, inside of it,
+/// in front of the details, since then.
+fn show_request(pdu: &Pdu, decode: impl FnOnce()) {
+    let line = if log::debug(Debug::Libpmda) {
+        show::request(pdu.header.kind, pdu.bytes(), pdu.header.from, SINCE_6_0_5)
+    } else {
+        None
+    };
+    let Some(line) = line else { return decode() };
+    if SINCE_6_0_5 && (log::debug(Debug::Pmns) || log::debug(Debug::Attr)) {
+        let (head, details) = show::split(pdu.header.kind, line.bytes());
+        log::debug_start(head);
+        decode();
+        log::trace!("{}\n", Bytes(details));
+    } else {
+        log::debug_line!("{}", Bytes(line.bytes()));
+        decode();
     }
 }
 
@@ -82,14 +92,7 @@ impl Agent {
     /// The dispatch table and the extension are valid, and the methods of its interface version follow their contracts.
     pub(super) unsafe fn serve(self, pdu: &Pdu) {
         let bytes = pdu.bytes();
-        // Before PCP 6.0.5 a request is shown before it is decoded.
-        if SINCE_6_0_5 {
-            spoken::decoding(self.input(), pdu.header.kind, bytes);
-            show_request(pdu);
-        } else {
-            show_request(pdu);
-            spoken::decoding(self.input(), pdu.header.kind, bytes);
-        }
+        show_request(pdu, || spoken::decoding(self.input(), pdu.header.kind, bytes));
         match pdu.header.kind {
             Kind::PROFILE => self.profile(bytes),
             Kind::ATTR => self.attribute(bytes, pdu.header.from),

@@ -94,6 +94,15 @@ pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
     }
 }
 
+/// The start of a line of debug output, since PCP 6.0.5; somebody else ends it.
+pub(crate) fn debug_start(text: &[u8]) {
+    let now = time();
+    let (stamp, micros) = (Stamp::of(now), now.subsec_micros());
+    // SAFETY: the name is a C string that lives until somebody gives the process another one.
+    let program = Bytes(unsafe { CStr::from_ptr(pcp::pmGetProgname()) }.to_bytes());
+    trace!("[{stamp}.{micros:06}] {program}: {}", Bytes(text));
+}
+
 /// See [`warning!`].
 pub(crate) fn warning_args(text: fmt::Arguments<'_>) {
     stamped(format_args!("Warning: {text}"));

@@ -64,6 +64,16 @@ pub fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Opti
     Some(line)
 }
 
+/// A line about a request in its two parts: what it is, and what is asked for.
+#[must_use]
+pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
+    let head = Line::new(format_args!("Received PDU_{kind} "));
+    match line.strip_prefix(head.bytes()) {
+        Some(details) => line.split_at(line.len() - details.len()),
+        None => (line, b""),
+    }
+}
+
 /// What is asked for; nothing is added when it cannot be decoded.
 fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: i32) -> Result<()> {
     // What does not fit into a line is left out.
