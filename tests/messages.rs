@@ -231,10 +231,17 @@ fn programs_provoke_their_lines() {
     );
 }
 
+/// A picture without what ours leaves out on purpose (COMPATIBILITY): since 6.0.5 the C library shows the first metric of a store
+/// that has none, which is what its buffer holds.
+fn decided(leftovers: &Regex, picture: &str) -> String {
+    leftovers.replace_all(picture, "$1").into_owned()
+}
+
 /// What `tests/differential.rs` compares without debug options, with them.
 #[test]
 fn programs_say_the_same_under_debug_options() {
     let stage = Stage::new("compare");
+    let leftovers = Regex::new(r"(Received PDU_RESULT npmids 0), \[0\] \S+").expect("valid");
     let programs: BTreeSet<_> = shown()
         .map(|row| row.shown_by)
         .chain(DEBUGGED.map(|(name, _)| name.to_owned()))
@@ -244,7 +251,8 @@ fn programs_say_the_same_under_debug_options() {
         .iter()
         .filter_map(|program| {
             let pictures = stage.run(program, [Library::C, Library::Ours]);
-            let [oracle, ours] = pictures.map(|(outcome, directory)| compare::picture(&outcome, &directory));
+            let [oracle, ours] =
+                pictures.map(|(outcome, directory)| decided(&leftovers, &compare::picture(&outcome, &directory)));
             let difference = compare::difference(("C library", &oracle), ("ours", &ours))?;
             Some(format!("{program}: {difference}"))
         })
