@@ -44,7 +44,7 @@ pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
         Kind::PMNS_NAMES if log::debug(Debug::Pmns) && decode::names_request(pdu).is_ok() => {
             log::trace!("__pmDecodeNameList\n{}", codec::Names(pdu));
         }
-        Kind::PMNS_IDS if log::debug(Debug::Pmns) && has_ids(pdu) => {
+        Kind::PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
             log::trace!("__pmDecodeIDList\n{}", codec::Ids(pdu));
         }
         Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE if log::debug(Debug::Pmns) => {
@@ -54,11 +54,6 @@ pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
         }
         _ => {}
     }
-}
-
-/// Whether a list of metrics can be decoded, whatever status comes with it.
-fn has_ids(pdu: &[u8]) -> bool {
-    number(pdu, 16) == Some(1) && pdu.len() == 24
 }
 
 /// The peer's credentials are decoded now.

@@ -260,10 +260,15 @@ pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
 /// `PM_ERR_IPC`, or the status that the PDU carries when it is negative.
 pub fn ids_request(pdu: &[u8]) -> Result<MetricId> {
     let status = checked(number(pdu, 12))?;
-    match (number(pdu, 16), word(pdu, 20)) {
-        (Some(1), Some(metric)) if pdu.len() == 24 => Error::check(status).map(|_| MetricId(metric)),
-        _ => Err(Error::IPC),
-    }
+    let metric = listed_id(pdu).ok_or(Error::IPC)?;
+    Error::check(status).map(|_| metric)
+}
+
+/// The one metric of a PMNS_IDS, whatever status comes with it; `None` when it has not exactly one.
+#[must_use]
+pub fn listed_id(pdu: &[u8]) -> Option<MetricId> {
+    let metric = word(pdu, 20)?;
+    (number(pdu, 16) == Some(1) && pdu.len() == 24).then_some(MetricId(metric))
 }
 
 /// PMNS_CHILD or PMNS_TRAVERSE.

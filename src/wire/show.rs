@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{HEADER, Kind, decode, number, store};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::log::{Bytes, Line};
 
@@ -119,7 +119,7 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: i32) -> Result<()> 
             add(format_args!("ident {}, type {kind}", ident as i32));
         }
         Kind::PMNS_NAMES => add(format_args!("npmids 1, [0] {}", Bytes(decode::names_request(pdu)?))),
-        Kind::PMNS_IDS => add(format_args!("pmid {}", decode::ids_request(pdu)?)),
+        Kind::PMNS_IDS => add(format_args!("pmid {}", decode::listed_id(pdu).ok_or(Error::IPC)?)),
         Kind::PMNS_CHILD => {
             let subtype = number(pdu, HEADER).unwrap_or(0);
             let name = Bytes(decode::names_below(pdu)?.name);
