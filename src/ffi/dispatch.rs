@@ -61,9 +61,10 @@ pub(super) use method;
 
 /// Shows a request under -Dlibpmda, and says what `decode` says of it: behind the line before PCP 6.0.5, inside of it,
 /// in front of the details, since then.
-fn show_request(pdu: &Pdu, decode: impl FnOnce()) {
+fn show_request(pdu: &Pdu, interface: u32, decode: impl FnOnce()) {
     let line = if log::debug(Debug::Libpmda) {
-        show::request(pdu.header.kind, pdu.bytes(), pdu.header.from, SINCE_6_0_5)
+        let context = (interface >= WITH_ATTRIBUTES).then_some(pdu.header.from);
+        show::request(pdu.header.kind, pdu.bytes(), context, SINCE_6_0_5)
     } else {
         None
     };
@@ -92,7 +93,9 @@ impl Agent {
     /// The dispatch table and the extension are valid, and the methods of its interface version follow their contracts.
     pub(super) unsafe fn serve(self, pdu: &Pdu) {
         let bytes = pdu.bytes();
-        show_request(pdu, || spoken::decoding(self.input(), pdu.header.kind, bytes));
+        show_request(pdu, self.interface(), || {
+            spoken::decoding(self.input(), pdu.header.kind, bytes);
+        });
         match pdu.header.kind {
             Kind::PROFILE => self.profile(bytes),
             Kind::ATTR => self.attribute(bytes, pdu.header.from),

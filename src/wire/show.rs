@@ -44,10 +44,11 @@ const ATTRIBUTES: [&str; 16] = [
     "exclusive",
 ];
 
-/// The line about a request, `None` for what is not shown; `context` is the client that it comes from. Names and values are
+/// The line about a request, `None` for what is not shown; `context` is the client that it comes from, for agents whose
+/// interface has clients with attributes. Names and values are
 /// shown as they came: they need not be UTF-8.
 #[must_use]
-pub fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Option<Line> {
+pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool) -> Option<Line> {
     if !SHOWN.contains(&kind) {
         return None;
     }
@@ -75,7 +76,7 @@ pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// What is asked for; nothing is added when it cannot be decoded.
-fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: i32) -> Result<()> {
+fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Result<()> {
     // What does not fit into a line is left out.
     let mut add = |text: fmt::Arguments<'_>| _ = line.write_fmt(text);
     match kind {
@@ -133,7 +134,7 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: i32) -> Result<()> 
 }
 
 /// An attribute of a client; NUL bytes are left out of its value.
-fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribute<'_>, context: i32) {
+fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribute<'_>, context: Option<i32>) {
     let decode::Attribute { key, value } = attribute;
     let name = usize::try_from(key)
         .ok()
@@ -143,7 +144,10 @@ fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribu
     for part in value.split(|byte| *byte == 0) {
         add(format_args!("{}", Bytes(part)));
     }
-    add(format_args!("\" (len {}), ctxnum {context}", value.len()));
+    add(format_args!("\" (len {})", value.len()));
+    if let Some(context) = context {
+        add(format_args!(", ctxnum {context}"));
+    }
 }
 
 /// A number of metrics, the first of them and the last.
@@ -163,7 +167,7 @@ mod tests {
     use crate::wire::encode::tests::hex;
 
     fn request(kind: Kind, pdu: &[u8], context: i32, with_details: bool) -> Option<Vec<u8>> {
-        request_line(kind, pdu, context, with_details).map(|line| line.bytes().to_vec())
+        request_line(kind, pdu, Some(context), with_details).map(|line| line.bytes().to_vec())
     }
 
     /// MAIN-30, MAIN-31: what PCP 6.3.8 says of each kind of request.
