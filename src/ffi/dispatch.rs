@@ -284,7 +284,7 @@ impl Agent {
         unsafe { reply::text(reply, request.ident, text) }
     }
 
-    /// Says, once in a process, that the interface version of the agent has no such method: under -Dlibpmda, since PCP
+    /// Says, once in a process and kind of request, that the interface version of the agent has no such method: under -Dlibpmda, since PCP
     /// 6.0.5 (MAIN-30).
     pub(super) fn tell_missing(self, since: u32, method: &str, told: &AtomicBool) {
         if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
@@ -327,8 +327,8 @@ impl Agent {
         let request = decode::names_below(pdu)?;
         let name = memory::string(request.name)?;
         if self.interface() < WITH_NAMES {
-            static TOLD: AtomicBool = AtomicBool::new(false);
-            self.tell_missing(WITH_NAMES, "children", &TOLD);
+            static TOLD: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+            self.tell_missing(WITH_NAMES, "children", &TOLD[usize::from(all)]);
             return Err(Error::NAME);
         }
         let mut list = OwnedNames {
