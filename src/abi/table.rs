@@ -28,7 +28,7 @@ macro_rules! table {
         // SAFETY: an address and a number. Which thread may follow the address is C's affair: it is the one
         // that C has called us on, as `new` demands that the table is valid whenever the view is used.
         unsafe impl Send for $name {}
-        // SAFETY: as above.
+        // SAFETY: as for Send: it has no state that two threads could change.
         unsafe impl Sync for $name {}
 
         impl $name {

@@ -42,7 +42,7 @@ fn registered(ext: Ext) -> Walk<Callbacks> {
 /// What was registered follows the contracts of `pmdaDynamicPMNS`.
 #[inline(always)]
 unsafe fn make(call: Call) -> Answer {
-    // SAFETY: the contract above: each callback has its type, and gets what it was registered for. The counts live in
+    // SAFETY: each callback has its type, and gets what it was registered for. The counts live in
     // this frame.
     unsafe {
         match call {
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     nmetrics: c_int,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the contract above.
+    // SAFETY: the caller promises `nmetrics` entries for ever, a C string for this call, and that `update` stores trees.
     let (prefix, callbacks) = unsafe {
         let callbacks = callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics));
         (CText::new(prefix), callbacks)
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     ext: *mut pmdaExt,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the contract above.
+    // SAFETY: as for `pmdaDynamicPMNS`: a table for ever, a C string for this call, an `ext` that is NULL or valid.
     let (prefix, callbacks, record) = unsafe {
         let callbacks = callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics));
         (CText::new(prefix), callbacks, private::of(ext))
@@ -151,7 +151,7 @@ unsafe fn callbacks(
         } else {
             metrics
         },
-        // SAFETY: the contract above.
+        // SAFETY: `update` alone gets the address of the place, and the caller promises that it stores trees and NULL.
         tree: unsafe { TreePlace::new() },
     }
 }
@@ -196,7 +196,7 @@ fn tree_of(callbacks: &Callbacks) -> *mut pmdaNameSpace {
 /// `pmda` is NULL or valid, `name` NULL or a C string; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: *mut pmdaExt, name: *const c_char) -> *mut pmdaNameSpace {
-    // SAFETY: the contract above, for the agent, the name, and all that the machine calls.
+    // SAFETY: agent and name are NULL or valid until this returns; what is called was registered with these types.
     unsafe {
         let (ext, name) = (Ext::new(pmda), CText::new(name));
         let found = drive(|| lookup(ext, Wanted::Name(name)), |call| make(call));
@@ -213,7 +213,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: *mut pmdaExt, name: 
 /// `pmda` is NULL or valid; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: *mut pmdaExt, pmid: pmID) -> *mut pmdaNameSpace {
-    // SAFETY: the contract above, for the agent and all that the machine calls.
+    // SAFETY: the agent is NULL or valid until this returns; what is called was registered with these types.
     unsafe {
         let ext = Ext::new(pmda);
         let found = drive(|| lookup(ext, Wanted::Metric(MetricId(pmid))), |call| make(call));
@@ -239,7 +239,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     if pmda.is_null() || buf.is_null() {
         return Error::INVAL.code();
     }
-    // SAFETY: the contract above, for the agent and all that is called.
+    // SAFETY: the agent is not NULL, hence valid until this returns; what is called was registered with these types.
     unsafe {
         let ext = Ext::new(pmda);
         let found = drive(|| lookup(ext, Wanted::Metric(MetricId(pmid))), |call| make(call));
@@ -257,7 +257,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: *mut pmdaExt) {
-    // SAFETY: the contract above, for the agent and all that the machine calls.
+    // SAFETY: the agent is NULL or valid until this returns; what is called was registered with these types.
     unsafe {
         let ext = Ext::new(pmda);
         drive(

@@ -23,7 +23,7 @@ const POSIX: c_int = 1 << 6;
 /// The agent's function has this type, and the options are valid.
 #[inline(always)]
 unsafe fn show(call: Override) -> c_int {
-    // SAFETY: the contract above.
+    // SAFETY: the function comes from the options of this type, which are valid until pmdaGetOptions returns.
     unsafe { (call.function)(call.letter, call.options.as_ptr()) }
 }
 

@@ -35,7 +35,7 @@ fn count(names: &Names) -> c_int {
 /// `tree` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeCreate(tree: *mut *mut pmdaNameSpace) -> c_int {
-    // SAFETY: the contract above.
+    // SAFETY: the caller gives NULL or a place for one pointer, which is written once, before this returns.
     let out = unsafe { Out::new(tree) };
     guard(|| {
         if out.is_null() {
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: *mut __pmnsNode, name: *const c_ch
 /// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreePMID(tree: *mut pmdaNameSpace, name: *const c_char, pmid: *mut pmID) -> c_int {
-    // SAFETY: the contract above.
+    // SAFETY: the caller gives NULL or a tree, a C string and a place; no C code runs while the views are in use.
     let (tree, name, out) = unsafe { (Tree::new(tree), CText::new(name), Out::new(pmid)) };
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: *mut pmdaNameSpace, name: *const c_c
 /// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeName(tree: *mut pmdaNameSpace, pmid: pmID, nameset: *mut *mut *mut c_char) -> c_int {
-    // SAFETY: the contract above.
+    // SAFETY: the caller gives NULL or a tree, and a place; no C code runs while the views are in use.
     let (tree, out) = unsafe { (Tree::new(tree), Out::new(nameset)) };
     guard(|| {
         if out.is_null() {
@@ -231,9 +231,9 @@ pub unsafe extern "C" fn pmdaTreeChildren(
     offspring: *mut *mut *mut c_char,
     status: *mut *mut c_int,
 ) -> c_int {
-    // SAFETY: the contract above.
+    // SAFETY: the caller gives NULL or a tree, and a C string; no C code runs while the views are in use.
     let (tree, name) = unsafe { (Tree::new(tree), CText::new(name)) };
-    // SAFETY: as above.
+    // SAFETY: the caller gives NULL or a place for one pointer each, written at the end of the call.
     let (names_out, states_out) = unsafe { (Out::new(offspring), Out::new(status)) };
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
