@@ -10,6 +10,7 @@
 
 pub(crate) mod arg;
 pub(crate) mod block;
+pub(crate) mod buffer;
 pub(crate) mod dispatch;
 pub(crate) mod event_block;
 pub(crate) mod ext;

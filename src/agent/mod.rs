@@ -9,6 +9,7 @@ use std::mem::ManuallyDrop;
 
 pub(crate) mod dynamic;
 pub(crate) mod options;
+pub(crate) mod root;
 
 /// What a machine wants next.
 pub(crate) enum Step<C, D> {

@@ -6,8 +6,8 @@
 
 #![allow(unsafe_code)]
 
-use crate::abi::{arg, event_block, guard, memory, ret, types, types_root, value};
-use crate::os::{attributes, channel, lock, mark, root_socket, socket, spoken};
+use crate::abi::{arg, event_block, guard, memory, ret, types, value};
+use crate::os::{attributes, channel, lock, mark, socket, spoken};
 
 mod cache;
 mod cache_op;

@@ -4,67 +4,32 @@
 //! functions the number of bytes received, or a negative code (ROOT-10, ROOT-11).
 
 use std::ffi::{c_char, c_int, c_void};
-use std::os::fd::IntoRawFd;
 
-use super::arg;
+use super::drive::drive;
 use super::guard::guard;
-use super::root_socket as socket;
+use crate::abi::arg::Out;
+use crate::abi::buffer::{CBuffer, CBytes, CField};
+use crate::agent::Machine;
+use crate::agent::root::{self as client, Expected, Introduction, Receiving, Sending};
 use crate::error::{Error, Result};
-use crate::root::{self, Container, Info, Start, Stop};
+use crate::os::root_socket::{Answer, Call};
+use crate::root::{self, Container, Start, Stop};
 
-const E2BIG: Error = Error::os(libc::E2BIG);
-
-/// The text that a caller gives with a length: it ends there or at a NUL.
-///
-/// # Safety
-/// `text` is NULL or readable for `length` bytes or up to a NUL.
-pub(super) unsafe fn text<'a>(text: *const c_char, length: c_int) -> Result<&'a [u8]> {
-    let Ok(length @ 1..) = usize::try_from(length) else {
-        return Ok(&[]);
-    };
-    if text.is_null() {
-        return Err(Error::INVAL);
-    }
-    // SAFETY: strnlen stops at `length` and at a NUL, so it stays within what the contract names readable.
-    Ok(unsafe { std::slice::from_raw_parts(text.cast::<u8>(), libc::strnlen(text, length)) })
-}
-
-/// Stores a text and a NUL in a caller's buffer.
-///
-/// # Safety
-/// `buffer` is writable for `size` bytes.
-unsafe fn store_text(buffer: *mut c_char, size: c_int, text: &[u8]) -> Result<()> {
-    match usize::try_from(size) {
-        Ok(size) if size > text.len() => {}
-        _ => return Err(E2BIG),
-    }
-    // SAFETY: the buffer has room for the text and the NUL; a message and the caller's buffer for the name in it do
-    // not overlap, or `copy` takes care of it.
-    unsafe {
-        std::ptr::copy(text.as_ptr().cast::<c_char>(), buffer, text.len());
-        buffer.add(text.len()).write(0);
-    }
-    Ok(())
-}
-
-/// What [`socket::receive`] gave, as the number that C gets.
-fn count(message: &[u8]) -> c_int {
-    c_int::try_from(message.len()).unwrap_or(c_int::MAX)
-}
-
-/// The message in a caller's buffer.
-///
-/// # Safety
-/// `buffer` is NULL or readable for `length` bytes.
-unsafe fn message<'a>(buffer: *const c_void, length: c_int) -> &'a [u8] {
-    // SAFETY: the caller's contract.
-    unsafe { arg::slice(buffer.cast::<u8>(), length) }
+/// Runs a machine that talks to pmdaroot.
+#[inline(always)]
+pub(super) fn converse<M>(begin: impl FnOnce() -> Result<M>) -> c_int
+where
+    M: Machine<Call = Call, Answer = Answer, Done = Result<c_int>>,
+{
+    // SAFETY: what the machines of `agent::root` send they keep until they are answered, and what they
+    // receive into is theirs as well, or a buffer whose size C has promised.
+    drive(|| begin().map_err(Err), |call| unsafe { call.make() })
 }
 
 /// Sends the introduction of a server (ROOT-20).
 #[unsafe(no_mangle)]
-pub extern "C" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
-    guard(|| socket::send(fd, &root::info(features, status)?))
+pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
+    converse(|| Ok(Sending::new(fd, root::info(features, status)?)))
 }
 
 /// Receives the introduction of a server (ROOT-12).
@@ -72,24 +37,10 @@ pub extern "C" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_in
 /// # Safety
 /// `version` and `features` are each NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaRecvRootPDUInfo(fd: c_int, version: *mut c_int, features: *mut c_int) -> c_int {
-    guard(|| {
-        let info = receive_info(fd)?;
-        // SAFETY: the caller's contract.
-        unsafe {
-            arg::store(version, info.version);
-            arg::store(features, info.features);
-        }
-        Ok(root::INFO_SIZE as c_int)
-    })
-}
-
-/// Receives and checks the introduction of a server.
-pub(super) fn receive_info(fd: c_int) -> Result<Info> {
-    let mut buffer = [0_u8; root::INFO_SIZE];
-    // SAFETY: the buffer is ours and has this size.
-    let message = unsafe { socket::receive(fd, buffer.as_mut_ptr().cast(), root::INFO_SIZE as c_int) }?;
-    Info::receive(message)
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(fd: c_int, version: *mut c_int, features: *mut c_int) -> c_int {
+    // SAFETY: the caller gives NULL or a place for each number, and both are written before this returns.
+    let (version, features) = unsafe { (Out::new(version), Out::new(features)) };
+    converse(|| Introduction::new(fd, version, features))
 }
 
 /// Sends a question or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
@@ -97,7 +48,7 @@ pub(super) fn receive_info(fd: c_int) -> Result<Info> {
 /// # Safety
 /// `name` is NULL or readable for `namelen` bytes or up to a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaSendRootPDUContainer(
+pub unsafe extern "C-unwind" fn __pmdaSendRootPDUContainer(
     fd: c_int,
     r#type: c_int,
     pid: c_int,
@@ -105,12 +56,9 @@ pub unsafe extern "C" fn __pmdaSendRootPDUContainer(
     namelen: c_int,
     status: c_int,
 ) -> c_int {
-    guard(|| {
-        root::container(r#type, pid, &[], namelen, status)?;
-        // SAFETY: the caller's contract.
-        let name = unsafe { text(name, namelen) }?;
-        socket::send(fd, &root::container(r#type, pid, name, namelen, status)?)
-    })
+    // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
+    let name = unsafe { CField::new(name, namelen) };
+    converse(|| Ok(Sending::new(fd, client::container(r#type, pid, name, status)?)))
 }
 
 /// Receives a message about a container into `buf` (ROOT-12, R-2).
@@ -118,18 +66,15 @@ pub unsafe extern "C" fn __pmdaSendRootPDUContainer(
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaRecvRootPDUContainer(
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUContainer(
     fd: c_int,
     r#type: c_int,
     buf: *mut c_void,
     buflen: c_int,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's contract.
-        let message = unsafe { socket::receive(fd, buf, buflen) }?;
-        Container::receive(message, r#type)?;
-        Ok(count(message))
-    })
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::Container(r#type), buffer)))
 }
 
 /// Takes a message about a container apart (ROOT-22, R-5).
@@ -149,18 +94,13 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     name: *mut c_char,
     namelen: c_int,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a message of that length, a place, and a buffer of that size, for the time of
+    // the call. Nothing of C runs meanwhile.
+    let (message, pid, name) = unsafe { (CBytes::new(buf, blen), Out::new(pid), CBuffer::new(name, namelen)) };
     guard(|| {
-        // SAFETY: the caller's contract.
-        let found = Container::decode(unsafe { message(buf, blen) })?;
-        // SAFETY: the caller's contract.
-        unsafe { arg::store(pid, found.pid) };
-        // An empty name is no error for a buffer of no size; else it becomes an empty string.
-        let stored = !found.name.is_empty() || namelen > 0;
-        if stored && !name.is_null() {
-            // SAFETY: the caller's contract.
-            unsafe { store_text(name, namelen, found.name) }?;
-        }
-        Ok(count(found.name))
+        let found = Container::decode(message.bytes())?;
+        pid.set(found.pid);
+        client::store_name(found.name, name)
     })
 }
 
@@ -169,7 +109,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
 /// # Safety
 /// `name` and `args` are each NULL or readable for their lengths or up to a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaSendRootPDUStartReq(
+pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
     fd: c_int,
     ipctype: c_int,
     name: *const c_char,
@@ -177,12 +117,9 @@ pub unsafe extern "C" fn __pmdaSendRootPDUStartReq(
     args: *const c_char,
     argslen: c_int,
 ) -> c_int {
-    guard(|| {
-        root::start_request(ipctype, (&[], namelen), (&[], argslen))?;
-        // SAFETY: the caller's contract.
-        let (name, args) = unsafe { (text(name, namelen)?, text(args, argslen)?) };
-        socket::send(fd, &root::start_request(ipctype, (name, namelen), (args, argslen))?)
-    })
+    // SAFETY: the caller gives NULL or a text of that length for each, which are copied before this returns.
+    let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
+    converse(|| Ok(Sending::new(fd, client::start_request(ipctype, name, args)?)))
 }
 
 /// Receives a request to start an agent into `buf` (ROOT-12, R-1).
@@ -190,13 +127,10 @@ pub unsafe extern "C" fn __pmdaSendRootPDUStartReq(
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaRecvRootPDUStartReq(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's contract.
-        let message = unsafe { socket::receive(fd, buf, buflen) }?;
-        Start::receive_request(message)?;
-        Ok(count(message))
-    })
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStartReq(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::StartRequest, buffer)))
 }
 
 /// Tells that an agent was started, and passes its descriptors on; the caller still owns them (ROOT-24).
@@ -204,7 +138,7 @@ pub unsafe extern "C" fn __pmdaRecvRootPDUStartReq(fd: c_int, buf: *mut c_void, 
 /// # Safety
 /// `name` is NULL or readable for `namelen` bytes or up to a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaSendRootPDUStart(
+pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
     fd: c_int,
     pid: c_int,
     infd: c_int,
@@ -213,11 +147,11 @@ pub unsafe extern "C" fn __pmdaSendRootPDUStart(
     namelen: c_int,
     status: c_int,
 ) -> c_int {
-    guard(|| {
-        root::start_reply(pid, &[], namelen, status)?;
-        // SAFETY: the caller's contract.
-        let name = unsafe { text(name, namelen) }?;
-        socket::send_with(fd, &root::start_reply(pid, name, namelen, status)?, [infd, outfd])
+    // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
+    let name = unsafe { CField::new(name, namelen) };
+    converse(|| {
+        let message = client::start_reply(pid, name, status)?;
+        Ok(Sending::with_descriptors(fd, message, [infd, outfd]))
     })
 }
 
@@ -227,17 +161,10 @@ pub unsafe extern "C" fn __pmdaSendRootPDUStart(
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's contract.
-        let (message, descriptors) = unsafe { socket::receive_with(fd, buf, buflen) }?;
-        Start::receive_reply(message)?;
-        let numbers = descriptors.map_or([-1, -1], |pair| pair.map(IntoRawFd::into_raw_fd));
-        for (offset, number) in root::START_DESCRIPTORS.into_iter().zip(numbers) {
-            message[offset..offset + 4].copy_from_slice(&number.to_ne_bytes());
-        }
-        Ok(count(message))
-    })
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::Start, buffer)))
 }
 
 /// Takes a request to start an agent, or the answer, apart (ROOT-26, R-4).
@@ -262,30 +189,32 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
     args: *mut c_char,
     argssz: c_int,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a message of that length, places for numbers and buffers of these sizes, for
+    // the time of the call. Nothing of C runs meanwhile.
+    let (message, numbers, name, args) = unsafe {
+        let numbers = [pid, infd, outfd, ipctype].map(|place| Out::new(place));
+        let (name, args) = (CBuffer::new(name, namesz), CBuffer::new(args, argssz));
+        (CBytes::new(buf, blen), numbers, name, args)
+    };
     guard(|| {
-        // SAFETY: the caller's contract.
-        let found = Start::decode(unsafe { message(buf, blen) })?;
-        let texts = [(name, namesz, found.name), (args, argssz, found.arguments)];
+        let found = Start::decode(message.bytes())?;
+        let texts = [(name, found.name), (args, found.arguments)];
         let wanted = texts
             .into_iter()
-            .filter(|(buffer, size, _)| !buffer.is_null() && *size != 0);
+            .filter(|(buffer, _)| !buffer.is_null() && buffer.size() != 0);
         // Everything is checked before anything is stored.
-        for (_, size, text) in wanted.clone() {
+        for (buffer, text) in wanted.clone() {
             let length = text.ok_or(Error::INVAL)?.len();
-            if usize::try_from(size).map_or(true, |size| size <= length) {
-                return Err(E2BIG);
+            if usize::try_from(buffer.size()).map_or(true, |size| size <= length) {
+                return Err(Error::os(libc::E2BIG));
             }
         }
-        for (buffer, size, text) in wanted {
-            // SAFETY: the caller's contract.
-            unsafe { store_text(buffer, size, text.unwrap_or_default()) }?;
+        for (buffer, text) in wanted {
+            buffer.write_text(text.unwrap_or_default())?;
         }
-        // SAFETY: the caller's contract.
-        unsafe {
-            arg::store(pid, found.pid);
-            arg::store(infd, found.infd);
-            arg::store(outfd, found.outfd);
-            arg::store(ipctype, found.ipc);
+        let values = [found.pid, found.infd, found.outfd, found.ipc];
+        for (place, value) in numbers.into_iter().zip(values) {
+            place.set(value);
         }
         Ok(())
     })
@@ -293,7 +222,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
 
 /// Sends a question or an answer about the end of an agent (ROOT-27).
 #[unsafe(no_mangle)]
-pub extern "C" fn __pmdaSendRootPDUStop(
+pub extern "C-unwind" fn __pmdaSendRootPDUStop(
     fd: c_int,
     r#type: c_int,
     pid: c_int,
@@ -301,7 +230,7 @@ pub extern "C" fn __pmdaSendRootPDUStop(
     force: c_int,
     status: c_int,
 ) -> c_int {
-    guard(|| socket::send(fd, &root::stop(r#type, pid, code, force, status)?))
+    converse(|| Ok(Sending::new(fd, root::stop(r#type, pid, code, force, status)?)))
 }
 
 /// Receives a message about the end of an agent into `buf` (ROOT-12).
@@ -309,13 +238,15 @@ pub extern "C" fn __pmdaSendRootPDUStop(
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaRecvRootPDUStop(fd: c_int, r#type: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's contract.
-        let message = unsafe { socket::receive(fd, buf, buflen) }?;
-        Stop::receive(message, r#type)?;
-        Ok(count(message))
-    })
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
+    fd: c_int,
+    r#type: c_int,
+    buf: *mut c_void,
+    buflen: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::Stop(r#type), buffer)))
 }
 
 /// Takes a message about the end of an agent apart (ROOT-27). `len` is ignored, as it always was: the buffer holds a
@@ -334,14 +265,15 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     code: *mut c_int,
     force: *mut c_int,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a whole message, and places for numbers, for the time of the call.
+    let (message, numbers) = unsafe {
+        let numbers = [pid, code, force].map(|place| Out::new(place));
+        (CBytes::new(buf, root::STOP_SIZE as c_int), numbers)
+    };
     guard(|| {
-        // SAFETY: the caller's contract.
-        let found = Stop::decode(unsafe { message(buf, root::STOP_SIZE as c_int) })?;
-        // SAFETY: the caller's contract.
-        unsafe {
-            arg::store(pid, found.pid);
-            arg::store(code, found.code);
-            arg::store(force, found.force);
+        let found = Stop::decode(message.bytes())?;
+        for (place, value) in numbers.into_iter().zip([found.pid, found.code, found.force]) {
+            place.set(value);
         }
         Ok(())
     })
