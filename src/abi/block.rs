@@ -112,6 +112,7 @@ zeroed!(
     super::types::pmDesc,
     super::types::pmAtomValue,
     super::types::pmLabelSet,
+    super::types::pmLabel,
     super::types::pmdaInstid,
     super::types::pmdaIndom
 );

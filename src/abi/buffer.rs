@@ -25,6 +25,18 @@ impl CBytes {
         }
     }
 
+    /// `len` bytes from `start` on.
+    ///
+    /// # Safety
+    /// `start` is readable for `len` bytes, or NULL with none. They stay so, unchanged, while
+    /// [`CBytes::bytes`] of them are in use.
+    pub(crate) unsafe fn with_len<T>(start: *const T, len: usize) -> CBytes {
+        CBytes {
+            start: start.cast(),
+            len,
+        }
+    }
+
     /// The bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.len == 0 {

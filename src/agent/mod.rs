@@ -8,6 +8,7 @@
 use std::mem::ManuallyDrop;
 
 pub(crate) mod dynamic;
+pub(crate) mod labels;
 pub(crate) mod options;
 pub(crate) mod root;
 

@@ -4,11 +4,11 @@ use std::ffi::{CStr, c_int};
 use std::mem;
 use std::ptr;
 
-use super::label_set::{self, add_flags, clear};
 use super::mark::outside;
 use super::memory::Block;
-use super::types::{pmInDom, pmLabel, pmLabelSet, pmdaExt, pmdaLabelCallBack};
+use super::types::{pmInDom, pmLabelSet, pmdaExt, pmdaLabelCallBack};
 use super::{fetch_state, iterate, private};
+use crate::abi::label_set::LabelSet;
 use crate::context;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
@@ -90,8 +90,9 @@ pub(super) unsafe fn request(ident: u32, kind: c_int, sets: *mut *mut pmLabelSet
     // SAFETY: as the contract above says.
     unsafe {
         trace(kind, ident, ext);
-        if !(*sets).is_null() {
-            return Ok(add_flags(*sets, kind.flag()));
+        if let Some(set) = LabelSet::new(*sets) {
+            set.add_flags(kind.flag());
+            return Ok(1);
         }
         match kind {
             Kind::Context => Error::check(libpcp::context(sets)),
@@ -243,10 +244,10 @@ impl Slots {
             );
         }
         // SAFETY: the slot is ours.
-        unsafe {
-            settle(&mut *slot, status);
-            add_flags(slot, Kind::Instances.flag());
-            (*slot).inst = inst as u32;
+        if let Some(slot) = unsafe { LabelSet::new(slot) } {
+            settle(slot, status);
+            slot.add_flags(Kind::Instances.flag());
+            slot.set_inst(inst as u32);
         }
         Ok(())
     }
@@ -277,24 +278,26 @@ unsafe fn fill(
         if status <= 0 || place.is_null() || place == slot {
             return status;
         }
-        clear(slot);
-        label_set::copy(slot, place).map_or_else(Error::code, |copied| status.min(copied))
+        let Some((slot, given)) = LabelSet::new(slot).zip(LabelSet::new(place)) else {
+            return status;
+        };
+        slot.clear();
+        let copied = slot.merge(given.list());
+        copied.map_or_else(Error::code, |copied| status.min(copied))
     }
 }
 
 /// Makes the number of labels in a slot what the callback returned, but never more than there are (L-3), and keeps
 /// no array of a callback that has failed, which nobody would free (L-4). What goes with a 0 may be the callback's own.
-fn settle(slot: &mut pmLabelSet, status: c_int) {
-    let labels: *mut pmLabel = slot.labels;
-    let there = if labels.is_null() { 0 } else { slot.nlabels };
-    slot.nlabels = match status {
-        1.. if labels.is_null() => 0,
+fn settle(slot: LabelSet, status: c_int) {
+    let missing = slot.labels_ptr().is_null();
+    let there = if missing { 0 } else { slot.count() };
+    slot.set_count(match status {
+        1.. if missing => 0,
         1.. if there > 0 => status.min(there),
         _ => status,
-    };
-    if status < 0 && !labels.is_null() {
-        // SAFETY: the array came from the heap with the set and is forgotten here; libpcp would not free it.
-        unsafe { libc::free(labels.cast()) };
-        slot.labels = ptr::null_mut();
+    });
+    if status < 0 {
+        slot.drop_array();
     }
 }

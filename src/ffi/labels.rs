@@ -3,12 +3,11 @@
 use std::ffi::{c_char, c_int};
 
 use super::guard::{guard, inner};
+use super::label_request;
 use super::types::{pmLabelSet, pmdaExt};
-use super::{label_request, label_set};
-use crate::error::Result;
-use crate::libpcp::log::{self, Debug};
-use crate::log::Level;
-use crate::log::Part::{Raw, Show};
+use crate::abi::buffer::CBytes;
+use crate::abi::label_set::{LabelSet, LabelSets};
+use crate::agent::labels::add;
 
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
 const OPTIONAL: u8 = 0x80;
@@ -16,56 +15,25 @@ const OPTIONAL: u8 = 0x80;
 /// `pmdaAddLabels` after formatting: adds the labels of `text` (LABEL-31). The shim has marked the thread as inside.
 ///
 /// # Safety
-/// As [`add`].
+/// `sets` is valid for reads and writes, and `*sets` is NULL or a valid set from the heap; `text` has `length` bytes.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pcp_pmda_add_labels(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
-    // SAFETY: as the contract above says.
-    inner(|| unsafe { add("pmdaAddLabels", sets, text, length, 0) })
+    // SAFETY: the shim has checked `sets`, whose set is the agent's, and has written the text, which it frees later.
+    let (sets, text) = unsafe { (LabelSets::new(sets), CBytes::with_len(text, length)) };
+    inner(|| add("pmdaAddLabels", sets, text.bytes(), 0))
 }
 
 /// `pmdaAddNotes` after formatting: adds the labels of `text` as optional ones (LABEL-31).
 ///
 /// # Safety
-/// As [`add`].
+/// As `pcp_pmda_add_labels`.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pcp_pmda_add_notes(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
-    // SAFETY: as the contract above says.
-    inner(|| unsafe { add("pmdaAddNotes", sets, text, length, OPTIONAL) })
-}
-
-/// Adds labels and says what went wrong (LABEL-39).
-///
-/// # Safety
-/// `sets` is valid for reads and writes, and `*sets` is NULL or a valid set from the heap; `text` has `length` bytes.
-unsafe fn add(
-    caller: &str,
-    sets: *mut *mut pmLabelSet,
-    text: *const c_char,
-    length: usize,
-    flags: u8,
-) -> Result<c_int> {
-    // SAFETY: as the contract above says; the text is used only during the call.
-    let text = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-    if log::debug(Debug::Labels) {
-        log::trace_parts(&[Show(&caller), Raw(b": "), Raw(text), Raw(b"\n")]);
-    }
-    // SAFETY: as the contract above says.
-    let added = unsafe { label_set::add(sets, text, flags) };
-    if let Err(error) = added {
-        let reason = log::errstr(error);
-        let parts = [
-            Show(&caller),
-            Raw(b": "),
-            Raw(text),
-            Raw(b" ("),
-            Show(&reason),
-            Raw(b")"),
-        ];
-        log::notify_parts(Level::Err, &parts);
-    }
-    added
+    // SAFETY: the shim has checked `sets`, whose set is the agent's, and has written the text, which it frees later.
+    let (sets, text) = unsafe { (LabelSets::new(sets), CBytes::with_len(text, length)) };
+    inner(|| add("pmdaAddNotes", sets, text.bytes(), OPTIONAL))
 }
 
 /// Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the instances of a domain: the default
@@ -93,6 +61,12 @@ pub unsafe extern "C" fn pmdaLabel(ident: c_int, kind: c_int, lpp: *mut *mut pmL
 /// `set` is NULL or a valid label set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaAddLabelFlags(set: *mut pmLabelSet, flags: c_int) -> c_int {
-    // SAFETY: NULL or valid, as the contract above says.
-    guard(|| unsafe { label_set::add_flags(set, flags as u8) })
+    // SAFETY: the caller gives NULL or a set; no C code runs while the view is in use.
+    let set = unsafe { LabelSet::new(set) };
+    guard(|| {
+        set.map_or(0, |set| {
+            set.add_flags(flags as u8);
+            1
+        })
+    })
 }

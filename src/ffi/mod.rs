@@ -28,7 +28,6 @@ mod init;
 mod instances;
 mod iterate;
 mod label_request;
-mod label_set;
 mod labels;
 mod mainloop;
 mod methods;

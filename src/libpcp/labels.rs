@@ -28,6 +28,20 @@ impl Sets {
         self.first
     }
 
+    /// Whether there are no sets.
+    pub(crate) fn is_none(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// The labels of the first set by their full names.
+    pub(crate) fn list(&self) -> impl Iterator<Item = Label<'_>> {
+        // SAFETY: a set that is owned, hence valid and left alone while `self` is borrowed.
+        (!self.is_none())
+            .then(|| unsafe { list(self.first) })
+            .into_iter()
+            .flatten()
+    }
+
     /// Hands the sets over.
     pub(crate) fn into_raw(self) -> *mut pmLabelSet {
         let sets = std::mem::ManuallyDrop::new(self);

@@ -1,0 +1,231 @@
+//! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects (LABEL-3).
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+use super::block::{CVec, Zeroed};
+use super::memory::{self, Block};
+use super::types::{pmLabel, pmLabelSet};
+use super::view::view;
+use crate::error::Result;
+use crate::labels::{self, Label, Place, Set};
+use crate::libpcp::labels::{Sets, list};
+
+/// `PM_IN_NULL`: a set that belongs to no instance.
+const NO_INSTANCE: u32 = u32::MAX;
+
+view! {
+    /// A label set in C's memory.
+    LabelSet of pmLabelSet, contract
+    "`pointer` is NULL, or points to a label set whose text, array and hash are NULL or as long as it says. Whoever \
+     changes the set through the view may free them, as blocks from malloc."
+    get {
+        /// The number of labels, or a negative code.
+        count: nlabels as c_int;
+        /// The array of labels, or NULL.
+        labels_ptr: labels as *mut pmLabel;
+    }
+    set {
+        /// Stores the number of labels, or a negative code.
+        set_count: nlabels as c_int;
+        /// Stores the array of labels.
+        set_labels_ptr: labels as *mut pmLabel;
+        /// Stores the instance that the set belongs to.
+        set_inst: inst as u32;
+    }
+}
+
+impl LabelSet {
+    /// The labels by their full names, looked at until control goes back to C or the set is changed.
+    pub(crate) fn list(&self) -> impl Iterator<Item = Label<'_>> {
+        // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels are looked at.
+        unsafe { list(self.as_ptr()) }
+    }
+
+    /// Whether the set holds no labels that a merge would keep.
+    pub(crate) fn is_empty(self) -> bool {
+        self.count() <= 0
+    }
+
+    /// Lays labels over those of the set, and gives their number. Nothing is changed when it fails.
+    ///
+    /// # Errors
+    /// As [`labels::merge`].
+    pub(crate) fn merge<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<c_int> {
+        let merged = labels::merge(self.list(), new)?;
+        self.replace(&merged)
+    }
+
+    /// Puts other labels into the set, and frees the old ones; the instance stays. Gives their number.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the set is as it was.
+    pub(crate) fn replace(self, set: &Set) -> Result<c_int> {
+        let blocks = Blocks::of(set)?;
+        self.clear();
+        Ok(self.fill(blocks))
+    }
+
+    /// Puts text and array into a set that has none.
+    fn fill(self, blocks: Blocks) -> c_int {
+        let (length, count) = (blocks.length, blocks.labels.as_ref().map_or(0, CVec::len));
+        let labels = blocks.labels.map_or(ptr::null_mut(), CVec::into_raw);
+        self.set_count(count as c_int);
+        self.set_labels_ptr(labels);
+        // SAFETY: a valid set by the contract of `new`; the length shares a word with flags, which are changed through
+        // the pointer, and nobody else looks at the set meanwhile: C is not called.
+        unsafe {
+            (*self.as_ptr()).set_jsonlen(length as u32);
+            (*self.as_ptr()).json = blocks.json.into_raw();
+        }
+        count as c_int
+    }
+
+    /// Frees what the set points to, and empties it; its instance stays.
+    pub(crate) fn clear(self) {
+        // SAFETY: a valid set whose blocks come from malloc, by the contract of `new`. Each is freed once, because the
+        // set forgets the pointers to it before control goes back to C.
+        unsafe {
+            let old = self.as_ptr().read();
+            self.as_ptr().write(empty(old.inst));
+            if old.compound() == 1 && !old.hash.is_null() {
+                free_hash(old.hash);
+            }
+            libc::free(old.json.cast::<c_void>());
+            if old.nlabels > 0 {
+                libc::free(old.labels.cast::<c_void>());
+            }
+        }
+    }
+
+    /// Frees the array of labels, without what goes with it: the set has failed, and libpcp would not free it.
+    pub(crate) fn drop_array(self) {
+        let labels = self.labels_ptr();
+        self.set_labels_ptr(ptr::null_mut());
+        // SAFETY: NULL or the set's own block from malloc by the contract of `new`, which the set has just forgotten.
+        unsafe { libc::free(labels.cast()) };
+    }
+
+    /// Sets flags in every label (LABEL-45).
+    pub(crate) fn add_flags(self, flags: u8) {
+        let labels = self.labels_ptr();
+        if labels.is_null() {
+            return;
+        }
+        for place in 0..usize::try_from(self.count()).unwrap_or(0) {
+            // SAFETY: the array is not NULL, hence has `nlabels` elements by the contract of `new`; one is copied,
+            // changed and stored.
+            unsafe {
+                let mut label = labels.add(place).read();
+                label.set_flags(label.flags() | u32::from(flags));
+                labels.add(place).write(label);
+            }
+        }
+    }
+}
+
+/// A set without labels.
+fn empty(inst: u32) -> pmLabelSet {
+    let mut set = pmLabelSet::zeroed();
+    set.inst = inst;
+    set
+}
+
+/// Where C keeps a pointer to its label sets.
+#[derive(Clone, Copy)]
+pub(crate) struct LabelSets(*mut *mut pmLabelSet);
+
+impl LabelSets {
+    /// The place of the pointer.
+    ///
+    /// # Safety
+    /// `place` is valid for reads and writes. What is there is NULL or points to a set as [`LabelSet::new`] has it
+    /// whenever [`LabelSets::first`] is asked for.
+    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> LabelSets {
+        LabelSets(place)
+    }
+
+    /// The first set, if there is one.
+    pub(crate) fn first(self) -> Option<LabelSet> {
+        // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
+        unsafe { LabelSet::new(self.0.read()) }
+    }
+
+    /// Stores sets that libpcp has made, for C to free.
+    pub(crate) fn store(self, sets: Sets) {
+        self.write(sets.into_raw());
+    }
+
+    /// Makes a set of its own for labels, stores it, and gives their number.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing is stored.
+    pub(crate) fn store_new(self, set: &Set) -> Result<c_int> {
+        let (shell, blocks) = (Block::<pmLabelSet>::zeroed(1)?, Blocks::of(set)?);
+        // SAFETY: the block has room for one set, and is not NULL.
+        let new = unsafe {
+            shell.as_ptr().write(empty(NO_INSTANCE));
+            LabelSet::new(shell.as_ptr())
+        };
+        let count = new.map_or(0, |new| new.fill(blocks));
+        self.write(shell.into_raw());
+        Ok(count)
+    }
+
+    fn write(self, first: *mut pmLabelSet) {
+        // SAFETY: the place is writable by the contract of `new`.
+        unsafe { self.0.write(first) };
+    }
+}
+
+/// The text and the array of a set, for C; there is no array without labels.
+struct Blocks {
+    json: Block<c_char>,
+    length: usize,
+    labels: Option<CVec<pmLabel>>,
+}
+
+impl Blocks {
+    fn of(set: &Set) -> Result<Blocks> {
+        let (json, length) = (memory::string(&set.json)?, set.json.len());
+        let mut labels = None;
+        if !set.labels.is_empty() {
+            let array = labels.insert(CVec::with_capacity(set.labels.len())?);
+            for place in &set.labels {
+                array.push(label(*place))?;
+            }
+        }
+        Ok(Blocks { json, length, labels })
+    }
+}
+
+fn label(place: Place) -> pmLabel {
+    let mut label = pmLabel::zeroed();
+    label._bitfield_1 = pmLabel::new_bitfield_1(
+        u32::from(place.name),
+        u32::from(place.name_len),
+        u32::from(place.flags),
+        u32::from(place.value),
+        u32::from(place.value_len),
+    );
+    label
+}
+
+/// Frees a hash of dotted names: libpcp does that for a set that has nothing else.
+///
+/// # Safety
+/// `hash` belongs to nobody else.
+unsafe fn free_hash(hash: *mut c_void) {
+    let Ok(shell) = Block::<pmLabelSet>::zeroed(1) else {
+        return;
+    };
+    let mut set = empty(0);
+    set.hash = hash;
+    set.set_compound(1);
+    let shell = shell.into_raw();
+    // SAFETY: a block from malloc with room for one set, which owns nothing but the hash.
+    unsafe {
+        shell.write(set);
+        drop(Sets::own(shell, 1));
+    }
+}

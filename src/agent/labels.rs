@@ -1,0 +1,49 @@
+//! Labels that an agent adds to a set: `pmdaAddLabels` and `pmdaAddNotes`.
+
+use std::ffi::{CStr, c_int};
+
+use crate::abi::label_set::LabelSets;
+use crate::error::{Error, Result};
+use crate::labels::{self, Text};
+use crate::libpcp;
+use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::SINCE_7_2;
+use crate::log::{Bytes, Level};
+
+/// Adds the labels of a JSON text, with `flags`, to the set that is there, or as a new one (LABEL-36,
+/// LABEL-37), and says what went wrong (LABEL-39). Gives the number of labels in the set afterwards.
+///
+/// # Errors
+/// As listed in LABEL-31; nothing is changed then (L-10).
+pub(crate) fn add(caller: &str, sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
+    if log::debug(Debug::Labels) {
+        log::trace!("{caller}: {}\n", Bytes(text));
+    }
+    add_quietly(sets, text, flags).inspect_err(|error| {
+        let reason = log::errstr(*error);
+        log::notify!(Level::Err, "{caller}: {} ({reason})", Bytes(text));
+    })
+}
+
+fn add_quietly(sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
+    let target = sets.first();
+    match (labels::parse(text, flags, !SINCE_7_2)?, target) {
+        (Text::Plain(set), None) => sets.store_new(&set),
+        (Text::Plain(set), Some(target)) if set.is_merged() && target.is_empty() => target.replace(&set),
+        (Text::Plain(set), Some(target)) => target.merge(set.iter()),
+        (Text::Other(mut text), target) => {
+            text.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+            text.push(0);
+            let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::INVAL)?;
+            let parsed = libpcp::labels::parse(text, flags)?;
+            match target {
+                _ if parsed.is_none() => Ok(target.map_or(0, |target| target.count())),
+                None => {
+                    sets.store(parsed);
+                    Ok(sets.first().map_or(0, |set| set.count()))
+                }
+                Some(target) => target.merge(parsed.list()),
+            }
+        }
+    }
+}
