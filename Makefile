@@ -34,15 +34,15 @@ check: setup
 
 # This library against the C library, as ratios.
 bench: setup all
-	cargo bench --bench compare
+	packaging/cargo.sh bench --bench compare
 
 # The same in instructions, counted by callgrind.
 bench-instructions: setup all
-	cargo bench --bench compare -- --instructions
+	packaging/cargo.sh bench --bench compare -- --instructions
 
 # This library alone at growing sizes.
 bench-growth: setup all
-	cargo bench --bench compare -- --growth
+	packaging/cargo.sh bench --bench compare -- --growth
 
 # Writes include/pcp anew from src/ffi and capi; a test fails when it is stale.
 headers:

@@ -12,7 +12,7 @@ if ! command -v "${CARGO:-cargo}" >/dev/null || [ -z "$rust" ] || [ "$(printf '%
         "on Debian 13 apt-get install cargo rustc" >&2
     exit 1
 fi
-messages=$("${CARGO:-cargo}" build --release --message-format=json-render-diagnostics "$@")
+messages=$(packaging/cargo.sh build --release --message-format=json-render-diagnostics "$@")
 library=$(grep -o '"[^"]*/libpcp_pmda\.so"' <<<"$messages" | tail -n 1 | tr -d '"')
 mkdir -p target
 dirname "$library" >target/built

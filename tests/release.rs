@@ -1,7 +1,8 @@
 //! What a release says of itself is the same everywhere: RELEASING.md names the places.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
 use regex::Regex;
 
@@ -64,6 +65,32 @@ fn links_lead_somewhere() {
         for found in link.captures_iter(&text) {
             let there = page.parent().expect("in a directory").join(&found[1]);
             assert!(there.exists(), "{}: {} is not there", page.display(), &found[1]);
+        }
+    }
+}
+
+/// What `make` builds names no directory of the machine that it was built on: not the sources', nor those of the crates and of Rust.
+#[test]
+fn nothing_of_the_builder() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built = Command::new(root.join("packaging/build.sh")).status();
+    assert!(built.expect("bash is there").success(), "packaging/build.sh failed");
+    let rustc = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()
+        .expect("rustc is there");
+    let sysroot = String::from_utf8(rustc.stdout).expect("a path");
+    let crates = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let crates = crates
+        .or_else(|| Some(env::home_dir()?.join(".cargo")))
+        .expect("a home directory");
+    let directory = text("target/built");
+    for library in ["libpcp_pmda.so", "libpcp_pmda.a"] {
+        let bytes = fs::read(Path::new(directory.trim()).join(library)).expect("built");
+        for private in [root, Path::new(sysroot.trim()), &crates] {
+            let name = private.as_os_str().as_encoded_bytes();
+            let found = bytes.windows(name.len()).position(|some| some == name);
+            assert_eq!(found, None, "{library} names {} at this offset", private.display());
         }
     }
 }

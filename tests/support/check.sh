@@ -28,7 +28,7 @@ total() { sed -n "s/^test result: .* \([0-9]\+\) $1.*/\1/p" "$log" | awk '{ sum 
 
 step format cargo fmt --check
 step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
-step build cargo build --release
+step build packaging/build.sh
 
 printf '== tests\n'
 cargo test --no-fail-fast 2>&1 | tee "$log"
