@@ -27,13 +27,13 @@ fn sample_in_a_local_context() {
 }
 
 #[test]
-fn linux_in_a_local_context() {
-    agent("linux", Opener::Pminfo);
+fn linux_in_dbpmda() {
+    agent("linux", Opener::Dbpmda);
 }
 
 #[test]
 fn programs() {
-    for name in ["c/cache_files", "c/event_array", "c/help_lookup"] {
+    for name in ["c/cache_files", "c/event_array", "c/help_lookup", "c/setup_unloaded"] {
         let program = Program::new(name).expect("a program of tests/c");
         let directory = profile_dir().join("test-memcheck").join(name);
         let file = directory.join("program");

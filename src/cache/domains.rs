@@ -47,6 +47,12 @@ impl<T: Copy> Caches<T> {
         }
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Whether this is the cache that was used last.
     #[inline]
     fn is_last(&self, indom: InDom) -> bool {

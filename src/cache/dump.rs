@@ -48,10 +48,11 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     fn dump_chains(&self, out: &mut Growing) {
-        if self.attempts.iter().any(|count| *count != 0) {
+        let attempts = self.attempts.as_deref().copied().unwrap_or_default();
+        if attempts.iter().any(|count| *count != 0) {
             out.push(b"pmdaCacheStoreKey hash stats ...\n");
         }
-        for (attempt, count) in self.attempts.iter().enumerate().filter(|(_, count)| **count != 0) {
+        for (attempt, count) in attempts.iter().enumerate().filter(|(_, count)| **count != 0) {
             match attempt {
                 0 => out.show(format_args!("hash once: {count} times\n")),
                 _ => out.show(format_args!("{} hash attempts: {count} times\n", attempt + 1)),

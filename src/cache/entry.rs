@@ -2,7 +2,7 @@
 
 use super::room;
 use super::text::Text;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// What is known of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,17 +65,18 @@ impl<T> Entry<T> {
     }
 }
 
-/// Number of slots of a chunk, as a power of two: of 1 KiB, so that an entry is two steps away and little is unused.
-const CHUNK: u32 = 4;
+/// Number of slots of a chunk: of 1 KiB, so that an entry is two steps away and little is unused.
+const SLOTS: u32 = 16;
 
-const SLOTS: usize = 1 << CHUNK;
+/// Number of slots of the first chunk: most caches have few instances.
+const FIRST_SLOTS: u32 = 4;
 
 const NONE: u32 = u32::MAX;
 
 /// The entries, in chunks that are never moved: pointers to names stay valid.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    chunks: Vec<Box<[Entry<T>; SLOTS]>>,
+    chunks: Vec<Box<[Entry<T>]>>,
     /// The slot that was given back last; its id is the one that was given back before, and so on.
     free: u32,
     /// Slots that were ever used.
@@ -91,10 +92,12 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Chunk and place in it.
+    /// Chunk and place in it. Slots begin at the end of a chunk, so that the few of the first one need no other rule.
     #[inline]
     fn place(slot: u32) -> (usize, usize) {
-        ((slot >> CHUNK) as usize, slot as usize % SLOTS)
+        let number = u64::from(slot) + u64::from(SLOTS - FIRST_SLOTS);
+        let (chunk, place) = (number / u64::from(SLOTS), number % u64::from(SLOTS));
+        (chunk as usize, (u64::from(SLOTS) - 1 - place) as usize)
     }
 
     #[inline]
@@ -113,7 +116,7 @@ impl<T> Slab<T> {
     #[inline]
     pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
-        Some(&mut self.chunks.get_mut(chunk)?[place])
+        self.chunks.get_mut(chunk)?.get_mut(place)
     }
 
     /// Number of slots, free ones among them.
@@ -136,12 +139,12 @@ impl<T> Slab<T> {
     #[cold]
     fn add_chunk(&mut self) -> Result<()> {
         room(&mut self.chunks, 1)?;
+        let slots = if self.chunks.is_empty() { FIRST_SLOTS } else { SLOTS };
         let mut chunk = Vec::new();
-        room(&mut chunk, SLOTS)?;
-        chunk.resize_with(SLOTS, Entry::free);
+        room(&mut chunk, slots as usize)?;
+        chunk.resize_with(slots as usize, Entry::free);
         // As long as it has room for, so this moves nothing.
-        let chunk = chunk.into_boxed_slice().try_into();
-        self.chunks.push(chunk.map_err(|_| Error::NOMEM)?);
+        self.chunks.push(chunk.into_boxed_slice());
         Ok(())
     }
 
@@ -174,7 +177,7 @@ impl<T> Slab<T> {
 
     /// All entries with their slots, in no order that means anything.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Entry<T>)> {
-        let entries = (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter()));
+        let entries = (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter().rev()));
         entries.filter(|(_, entry)| entry.state != State::Free)
     }
 

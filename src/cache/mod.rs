@@ -121,8 +121,8 @@ pub struct Cache<T> {
     changes: u64,
     /// Whether the leftovers of killed agents were removed.
     swept: bool,
-    /// How often a key's id was free at the first, second, ... attempt.
-    attempts: [u32; store::ATTEMPTS],
+    /// How often a key's id was free at the first, second, ... attempt; few caches have keys.
+    attempts: Option<Box<[u32; store::ATTEMPTS]>>,
 }
 
 /// Makes room for more elements, and some beside them.
@@ -178,7 +178,7 @@ impl<T: Copy> Cache<T> {
             expected: 0,
             changes: 0,
             swept: false,
-            attempts: [0; store::ATTEMPTS],
+            attempts: None,
         }
     }
 

@@ -156,13 +156,14 @@ impl<T: Copy> Cache<T> {
                 return Err(self.key_taken(slot, name, report));
             }
         }
-        let before = (self.mode, self.attempts);
+        let before = (self.mode, *self.attempts()?);
         let id = self.key_id(name, key, given, report)?;
         // For good, even when the insertion fails (CACHE-54), but for want of memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private, report);
         if result == Err(Error::NOMEM) {
-            (self.mode, self.attempts) = before;
+            self.mode = before.0;
+            *self.attempts()? = before.1;
         }
         result
     }
@@ -216,6 +217,18 @@ impl<T: Copy> Cache<T> {
         Error::INST
     }
 
+    /// The counts of attempts (CACHE-81).
+    fn attempts(&mut self) -> Result<&mut [u32; ATTEMPTS]> {
+        if self.attempts.is_none() {
+            let mut counts = Vec::new();
+            room(&mut counts, ATTEMPTS)?;
+            counts.resize(ATTEMPTS, 0);
+            // As long as it has room for, so this moves nothing.
+            self.attempts = counts.into_boxed_slice().try_into().ok();
+        }
+        self.attempts.as_deref_mut().ok_or(Error::NOMEM)
+    }
+
     /// An id for a new key (CACHE-52, CACHE-53).
     fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], given: usize, report: &mut Report) -> Result<u32> {
         let mut hash = 0;
@@ -225,7 +238,7 @@ impl<T: Copy> Cache<T> {
             let id = hash % (self.maximum + 1);
             match self.find_id(id) {
                 None => {
-                    self.attempts[attempt] += 1;
+                    self.attempts()?[attempt] += 1;
                     return Ok(id);
                 }
                 Some(slot) if self.keys.get(slot) == key => return Err(self.key_taken(slot, name, report)),

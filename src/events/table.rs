@@ -17,6 +17,12 @@ impl Arrays {
         Arrays { slots: Vec::new() }
     }
 
+    /// Whether there never was one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Makes a new array and gives the lowest free handle (EVENT-12).
     ///
     /// # Errors
@@ -28,7 +34,11 @@ impl Arrays {
         match self.slots.get_mut(slot) {
             Some(place) => *place = array,
             None => {
-                self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                if self.slots.len() == self.slots.capacity() {
+                    // The first one has no room beside it: most agents have few.
+                    let more = self.slots.len().max(1);
+                    self.slots.try_reserve_exact(more).map_err(|_| Error::NOMEM)?;
+                }
                 self.slots.push(array);
             }
         }

@@ -27,7 +27,7 @@ use crate::log::Part::Show;
 const NOENT: Error = Error::os(libc::ENOENT);
 
 /// The registrations that serve every agent without its own (DYN-3).
-static GLOBAL: Registrations = List::new();
+pub(super) static GLOBAL: Registrations = List::new();
 
 /// The registrations that count for an agent.
 fn registered(ext: Ext) -> Walk<Callbacks> {

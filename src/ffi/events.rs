@@ -13,7 +13,7 @@ use crate::events::{self, Array, Arrays, Form, Stamp, Value};
 use crate::libpcp::bindings as pcp;
 
 /// All event arrays of the process. Nothing of C is called while it is locked.
-static ARRAYS: Mutex<Arrays, { room::ARRAYS }> = Mutex::new(Arrays::new());
+pub(super) static ARRAYS: Mutex<Arrays, { room::ARRAYS }> = Mutex::new(Arrays::new());
 
 /// Works on the array of a handle.
 fn with<T>(handle: c_int, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {

@@ -67,7 +67,7 @@ fn count(size: usize) -> c_int {
 }
 
 /// The databases, and beside them the table that C may look at.
-struct Tables {
+pub(super) struct Tables {
     slots: Slots,
     rows: Vec<Row>,
 }
@@ -80,11 +80,15 @@ unsafe impl Sync for Tables {}
 
 /// The tables lie in a block of their own, made by the first open: what an agent leaves behind when it is unloaded is one
 /// block, as with the C library.
-struct Place(Vec<Tables>);
+pub(super) struct Place(Vec<Tables>);
 
-static TABLES: Mutex<Place, { room::HELP }> = const_mutex(Place(Vec::new()));
+pub(super) static TABLES: Mutex<Place, { room::HELP }> = const_mutex(Place(Vec::new()));
 
 impl Place {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn get(&self) -> Option<&Tables> {
         self.0.first()
     }

@@ -29,6 +29,7 @@ mod instances;
 mod iterate;
 mod label_request;
 mod labels;
+mod left_behind;
 mod mainloop;
 mod methods;
 pub(crate) mod metric;

@@ -43,6 +43,11 @@ pub(crate) struct Private {
     back: AtomicPtr<pmdaInterface>,
     /// The next record in its list; set before the record is in it.
     next: AtomicPtr<Private>,
+    /// The extension that was made with this record: never looked at, but whoever lists what is still in use finds it here when
+    /// the agent has forgotten it.
+    _ext: AtomicPtr<pmdaExt>,
+    /// What the library has left when it was unloaded.
+    left: AtomicPtr<c_void>,
     /// The agent is a daemon: its dispatch table stays where it is.
     daemon: bool,
     /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
@@ -60,10 +65,12 @@ pub(crate) struct Private {
 }
 
 impl Private {
-    fn new(dispatch: *mut pmdaInterface, daemon: bool) -> Private {
+    fn new(ext: *mut pmdaExt, dispatch: *mut pmdaInterface, daemon: bool) -> Private {
         Private {
             back: AtomicPtr::new(dispatch),
             next: AtomicPtr::new(ptr::null_mut()),
+            _ext: AtomicPtr::new(ext),
+            left: AtomicPtr::new(ptr::null_mut()),
             daemon,
             interface: AtomicU32::new(0),
             desc: AtomicPtr::new(ptr::null_mut()),
@@ -84,11 +91,16 @@ pub(super) fn room() -> Result<Block<Private>> {
     Block::zeroed(1)
 }
 
-/// Makes the record for the agent whose dispatch table is `dispatch`; it stays for ever. The result is for `e_ext`.
-pub(super) fn register(room: Block<Private>, dispatch: *mut pmdaInterface, daemon: bool) -> *mut c_void {
+/// Makes the record for the agent whose dispatch table is `dispatch`; it stays for ever. The result is for the `e_ext` of `ext`.
+pub(super) fn register(
+    room: Block<Private>,
+    ext: *mut pmdaExt,
+    dispatch: *mut pmdaInterface,
+    daemon: bool,
+) -> *mut c_void {
     let record = room.into_raw();
     // SAFETY: the block is new, of the right size and alignment, and nobody else knows of it.
-    unsafe { record.write(Private::new(dispatch, daemon)) };
+    unsafe { record.write(Private::new(ext, dispatch, daemon)) };
     let first = &RECORDS[list(record)];
     let mut head = first.load(Ordering::Acquire);
     loop {
@@ -97,6 +109,24 @@ pub(super) fn register(room: Block<Private>, dispatch: *mut pmdaInterface, daemo
         match first.compare_exchange_weak(head, record, Ordering::Release, Ordering::Acquire) {
             Ok(_) => return record.cast(),
             Err(other) => head = other,
+        }
+    }
+}
+
+/// Whether there is a record.
+pub(super) fn are_any() -> bool {
+    RECORDS.iter().any(|first| !first.load(Ordering::Acquire).is_null())
+}
+
+/// Hangs a block on all records: it is reachable where any of them is.
+pub(super) fn leave_behind(block: *mut c_void) {
+    for first in &RECORDS {
+        let mut next = first.load(Ordering::Acquire);
+        while !next.is_null() {
+            // SAFETY: what is in a list was written before it got there, and is never freed.
+            let record: &Private = unsafe { &*next };
+            record.left.store(block, Ordering::Relaxed);
+            next = record.next.load(Ordering::Acquire);
         }
     }
 }

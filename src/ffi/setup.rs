@@ -9,7 +9,7 @@ use super::fetch::pmdaFetch;
 use super::guard::guard;
 use super::instances::pmdaInstance;
 use super::labels::pmdaLabel;
-use super::memory::{self, Block};
+use super::memory::Block;
 use super::methods::{pmdaAttribute, pmdaChildren, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
 use super::private;
 use super::types::{Comm, pmdaExt, pmdaInterface};
@@ -143,21 +143,37 @@ unsafe fn set_up(dispatch: *mut pmdaInterface, request: &Request) -> bool {
     }
 }
 
-/// A new extension, with everything that is not zero at first (INIT-10).
+/// A new extension, with everything that is not zero at first (INIT-10). The strings lie behind it in the same block: an agent
+/// that puts others in their place leaves nothing behind.
 ///
 /// # Safety
 /// `dispatch` is valid; strings as for `pmdaDaemon`.
 unsafe fn extension(dispatch: *mut pmdaInterface, request: &Request) -> Result<*mut pmdaExt> {
-    // SAFETY: the contract above.
-    let (name, logfile, helptext) = unsafe { (copy(request.name)?, copy(request.logfile)?, copy(request.helptext)?) };
+    let texts = [request.logfile, request.helptext, request.name];
+    // SAFETY: each is NULL or a C string by the contract above.
+    let texts = texts.map(|text| unsafe { arg::bytes(text) });
+    let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
+        size.checked_add(text.len())?.checked_add(1)
+    });
     let record = private::room()?;
-    let block = Block::<pmdaExt>::zeroed(1)?;
-    let ext = block.as_ptr();
-    // SAFETY: the blocks are new, of the right size and alignment; zero is a valid value of each field of a `pmdaExt`.
+    let block = Block::<u8>::zeroed(size.ok_or(Error::NOMEM)?)?;
+    let ext = block.as_ptr().cast::<pmdaExt>();
+    let mut end = size_of::<pmdaExt>();
+    let [logfile, helptext, name] = texts.map(|text| {
+        let Some(text) = text else { return ptr::null() };
+        // SAFETY: the block has room for the extension and for each text with a NUL behind it, and is zero so far.
+        let copy = unsafe { block.as_ptr().add(end) };
+        // SAFETY: as above; the new block cannot overlap with the text.
+        unsafe { ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len()) };
+        end += text.len() + 1;
+        copy.cast_const().cast()
+    });
+    // SAFETY: the block is new, and has room for a `pmdaExt` at its start, aligned as all that comes from malloc; zero is a
+    // valid value of each field.
     unsafe {
-        (*ext).e_logfile = logfile.map_or(ptr::null(), |text| text.into_raw().cast_const());
-        (*ext).e_helptext = helptext.map_or(ptr::null(), |text| text.into_raw().cast_const());
-        (*ext).e_name = name.map_or(ptr::null(), |text| text.into_raw().cast_const());
+        (*ext).e_logfile = logfile;
+        (*ext).e_helptext = helptext;
+        (*ext).e_name = name;
         (*ext).e_infd = -1;
         (*ext).e_outfd = -1;
         (*ext).e_port = -1;
@@ -168,18 +184,9 @@ unsafe fn extension(dispatch: *mut pmdaInterface, request: &Request) -> Result<*
         (*ext).e_io = IO_UNKNOWN;
         (*ext).e_flags = SETUP_DONE;
         (*ext).e_resultCallBack = Some(free_result_values);
-        (*ext).e_ext = private::register(record, dispatch, request.daemon);
+        (*ext).e_ext = private::register(record, ext, dispatch, request.daemon);
     }
-    Ok(block.into_raw())
-}
-
-/// A copy of a string from malloc; `None` for NULL.
-///
-/// # Safety
-/// `text` is NULL or a C string.
-unsafe fn copy(text: *const c_char) -> Result<Option<Block<c_char>>> {
-    // SAFETY: the contract is the same.
-    unsafe { arg::bytes(text) }.map(memory::string).transpose()
+    Ok(block.into_raw().cast())
 }
 
 /// Puts the stock methods of the interface version into the table, and touches nothing beyond them (INIT-1).

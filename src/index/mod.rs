@@ -33,9 +33,9 @@ const LARGE: usize = 1 << 14;
 pub struct Index {
     cells: Vec<u32>,
     /// Number of slots that are in the table.
-    len: usize,
+    len: u32,
     /// Cells that are not [`EMPTY`].
-    used: usize,
+    used: u32,
     /// How many bits of a cell are the slot.
     bits: u32,
 }
@@ -55,7 +55,7 @@ impl Index {
     /// Number of slots.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// Whether there are none.
@@ -133,7 +133,7 @@ impl Index {
     /// `-ENOMEM`; the table is as it was.
     #[inline]
     pub fn reserve(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
-        if self.used.saturating_add(more) <= Index::limit(self.cells.len()) && self.fits(end) {
+        if (self.used as usize).saturating_add(more) <= Index::limit(self.cells.len()) && self.fits(end) {
             return Ok(());
         }
         self.grow(more, end, hash_of)
@@ -155,7 +155,7 @@ impl Index {
     /// Whether one more slot of the size that was asked for last has room.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.used < Index::limit(self.cells.len())
+        (self.used as usize) < Index::limit(self.cells.len())
     }
 
     /// Whether slots below `end` fit into a cell, and leave two numbers for cells without one.
@@ -167,7 +167,7 @@ impl Index {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
-        let wanted = self.len.checked_add(more).ok_or(Error::NOMEM)?;
+        let wanted = self.len().checked_add(more).ok_or(Error::NOMEM)?;
         let mut cells = if self.cells.len() / 8 > wanted {
             FEWEST
         } else {
@@ -190,7 +190,7 @@ impl Index {
     pub fn shrink(&mut self, hash_of: impl Fn(u32) -> u32) {
         if self.len == 0 {
             self.clear();
-        } else if self.cells.len() > 8 * FEWEST && self.cells.len() / 8 > self.len {
+        } else if self.cells.len() > 8 * FEWEST && self.cells.len() / 8 > self.len() {
             let end = self.slots().max().unwrap_or(0) + 1;
             let _ = self.grow(1, end, hash_of);
         }
@@ -230,7 +230,7 @@ impl Index {
     /// Puts a slot in, for which there is room; see [`Index::reserve`].
     #[inline]
     pub fn insert(&mut self, hash: u32, slot: u32) {
-        debug_assert!(self.fits(slot) && self.used < self.cells.len());
+        debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
         let tagged = self.tag(hash) | slot;
         let mut at = self.start(hash);
         loop {

@@ -18,8 +18,9 @@ fn find(index: &Index, hash: fn(u32) -> u32, slot: u32) -> Option<u32> {
 /// What is used and what is there, counted.
 fn check(index: &Index) {
     assert_eq!(index.slots().count(), index.len());
-    assert_eq!(index.cells.iter().filter(|cell| **cell != EMPTY).count(), index.used);
-    assert!(index.used <= Index::limit(index.cells.len()));
+    let used = index.used as usize;
+    assert_eq!(index.cells.iter().filter(|cell| **cell != EMPTY).count(), used);
+    assert!(used <= Index::limit(index.cells.len()));
 }
 
 /// Many slots, in and out again: all are found, none other, and the table follows what is there.

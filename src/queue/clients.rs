@@ -95,6 +95,11 @@ pub(super) struct Clients<F> {
 }
 
 impl<F> Clients<F> {
+    /// Whether there never was one.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     pub(super) const fn new() -> Clients<F> {
         Clients {
             by_context: Map::new(),

@@ -122,6 +122,12 @@ impl<P: Payload, F: Copy> Default for Queues<P, F> {
 }
 
 impl<P: Payload, F: Copy> Queues<P, F> {
+    /// Whether there never were queues or clients.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty() && self.clients.is_empty()
+    }
+
     /// No queues, no clients.
     #[must_use]
     pub const fn new() -> Queues<P, F> {

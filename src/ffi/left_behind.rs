@@ -1,0 +1,66 @@
+//! What is left of the library when it is unloaded.
+//!
+//! dbpmda and pmcd close the shared object of an agent, and with the last agent this library goes, and its variables with it.
+//! Nothing is freed then: what agents have attached hangs on what the caches hold. All that leads there afterwards is the
+//! `pmdaExt`, if the host still has it, and whatever pointer into the middle of a block lies about, for which valgrind says
+//! "possibly lost". So at unload the variables that lead to memory are copied into a block that each agent's record leads to.
+
+use std::mem::size_of;
+
+use super::lock::Mutex;
+use super::memory::Block;
+use super::{cache, dynamic, events, help, mark, private, queues};
+
+/// Runs when the library is unloaded, and when the process ends.
+// SAFETY: the loader calls what stands in this section once, and expects no arguments to be taken.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static UNLOADED: extern "C" fn() = unloaded;
+
+extern "C" fn unloaded() {
+    // A signal handler that ends the process on top of a call may hold locks itself. Without a record there is nothing that
+    // the copy could hang on.
+    if mark::is_inside() || !private::are_any() {
+        return;
+    }
+    let mut size = 0;
+    each(|_, length| size += length);
+    if size == 0 {
+        return;
+    }
+    let Ok(block) = Block::<u8>::zeroed(size) else { return };
+    let (start, mut end) = (block.as_ptr(), 0);
+    each(|variable, length| {
+        // Another thread may have made a first cache meanwhile.
+        if length <= size - end {
+            // SAFETY: the block has room for it, and the variable is locked.
+            unsafe { std::ptr::copy_nonoverlapping(variable, start.add(end), length) };
+            end += length;
+        }
+    });
+    private::leave_behind(block.into_raw().cast());
+}
+
+/// All variables that lead to memory: where they are, and their length, a multiple of that of a pointer.
+fn each(mut work: impl FnMut(*const u8, usize)) {
+    variable(&cache::CACHES, |caches| !caches.is_empty(), &mut work);
+    variable(&help::TABLES, |tables| !tables.is_empty(), &mut work);
+    variable(&events::ARRAYS, |arrays| !arrays.is_empty(), &mut work);
+    variable(&queues::QUEUES, |queues| !queues.is_empty(), &mut work);
+    if !dynamic::GLOBAL.snapshot().is_empty() {
+        work((&raw const dynamic::GLOBAL).cast(), size_of_val(&dynamic::GLOBAL));
+    }
+}
+
+fn variable<T, const ROOM: usize>(
+    variable: &'static Mutex<T, ROOM>,
+    leads_to_memory: impl Fn(&T) -> bool,
+    work: &mut impl FnMut(*const u8, usize),
+) {
+    const { assert!(size_of::<T>() % size_of::<usize>() == 0) };
+    if let Some(held) = variable.try_lock() {
+        if leads_to_memory(&held) {
+            work((&raw const *held).cast(), size_of::<T>());
+        }
+    }
+}
