@@ -148,12 +148,12 @@ pub(super) fn filter(world: &RefCell<World>, client: usize, place: usize, more: 
     }
 }
 
-pub(super) unsafe extern "C" fn applies(filter: *mut c_void, data: *mut c_void, size: usize) -> c_int {
+pub(super) unsafe extern "C-unwind" fn applies(filter: *mut c_void, data: *mut c_void, size: usize) -> c_int {
     // SAFETY: what `filter` made, and an event of ours.
     unsafe { c_int::from((*filter.cast::<u8>() ^ *data.cast::<u8>().add(size - 1)) & 2 != 0) }
 }
 
-pub(super) unsafe extern "C" fn release(filter: *mut c_void) {
+pub(super) unsafe extern "C-unwind" fn release(filter: *mut c_void) {
     if !filter.is_null() {
         FILTERS.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: made by `filter`; a second release would be found by the sanitizer, and by the count.
@@ -185,7 +185,7 @@ pub(super) fn fetch(world: &RefCell<World>, place: usize, client: usize, more: u
 }
 
 /// Sees an event, and does what the fetch was told to do.
-pub(super) unsafe extern "C" fn decode(
+pub(super) unsafe extern "C-unwind" fn decode(
     array: c_int,
     data: *mut c_void,
     size: usize,

@@ -1,6 +1,6 @@
 //! The one place where raw pointers become safe types.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
 use std::ptr::NonNull;
 
@@ -149,3 +149,43 @@ impl Out<c_int> {
         }
     }
 }
+
+/// Where C has a value to be read, or NULL.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct In<T>(*const T);
+
+impl<T> Clone for In<T> {
+    fn clone(&self) -> In<T> {
+        *self
+    }
+}
+
+impl<T> Copy for In<T> {}
+
+impl<T: Copy> In<T> {
+    /// The place behind a pointer. Nothing is read yet.
+    ///
+    /// # Safety
+    /// `place` is NULL or valid for reads until the view was used for the last time.
+    #[inline(always)]
+    pub(crate) unsafe fn new(place: *const T) -> In<T> {
+        In(place)
+    }
+
+    /// The value; `None` for NULL.
+    #[inline(always)]
+    pub(crate) fn get(self) -> Option<T> {
+        // SAFETY: not NULL, hence valid for a read by the contract of `new`.
+        (!self.0.is_null()).then(|| unsafe { self.0.read() })
+    }
+}
+
+/// What an agent gives for its own functions: it is handed back to them, and never looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(crate) struct Cookie(pub(crate) *mut c_void);
+
+// SAFETY: an address that is not followed here. Which thread may follow it is the agent's affair: its
+// functions get it on the thread that has called the library.
+unsafe impl Send for Cookie {}

@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 
 use super::types::timeval;
 use crate::error::{Error, Result};
-use crate::queue::{Excerpt, Payload, Shown};
+use crate::queue::{Excerpt, Payload, Printable};
 
 /// What stands in front of the data. The alignment makes the data start at a multiple of 16 (QUEUE-12).
 #[repr(C, align(16))]
@@ -18,6 +18,31 @@ struct Header {
 
 /// The room is a multiple of this, so that events of nearly the same size can follow each other in one block.
 const STEP: usize = 32;
+
+/// An event as C hands it over.
+#[derive(Clone, Copy)]
+pub(crate) struct NewEvent {
+    data: *const c_void,
+    size: usize,
+    when: *const timeval,
+}
+
+impl NewEvent {
+    /// The event behind two pointers. Nothing is read yet.
+    ///
+    /// # Safety
+    /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`, until the
+    /// event was copied.
+    #[inline(always)]
+    pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent {
+        NewEvent { data, size, when }
+    }
+
+    /// Bytes of data.
+    pub(crate) fn size(self) -> usize {
+        self.size
+    }
+}
 
 /// Time and data of one event, at an address that does not change, with a NUL behind the data (QUEUE-12).
 ///
@@ -35,16 +60,9 @@ impl Block {
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy (E-12).
-    ///
-    /// # Safety
-    /// `data` is NULL or readable for `size` bytes; `when` is NULL or points to a `struct timeval`.
     #[inline]
-    pub(crate) unsafe fn copy(
-        old: Option<Block>,
-        data: *const c_void,
-        size: usize,
-        when: *const timeval,
-    ) -> Result<Block> {
+    pub(crate) fn copy(old: Option<Block>, event: NewEvent) -> Result<Block> {
+        let NewEvent { data, size, when } = event;
         if when.is_null() || (data.is_null() && size > 0) {
             return Err(Error::INVAL);
         }
@@ -53,7 +71,7 @@ impl Block {
             old => Block::instead(old, size)?,
         };
         // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the block, so it does
-        // not overlap with what is copied.
+        // not overlap with what is copied, which is readable by the contract of `NewEvent::new`.
         unsafe {
             (*block.start.as_ptr()).when = when.read();
             let copy = block.start.add(1).cast::<u8>();
@@ -141,7 +159,7 @@ impl Payload for Block {
     }
 }
 
-impl Shown for Block {
+impl Printable for Block {
     fn address(&self) -> usize {
         self.start.as_ptr() as usize
     }

@@ -21,6 +21,7 @@ mod layout;
 pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod options;
+pub(crate) mod parameter;
 pub(crate) mod ret;
 pub(crate) mod table;
 pub(crate) mod tree;

@@ -238,13 +238,13 @@ pub type pmdaUpdateMetric = Option<unsafe extern "C-unwind" fn(*mut pmdaMetric, 
 /// Tells how many metrics there are to copy, and how many copies of each (DYN-20).
 pub type pmdaCountMetrics = Option<unsafe extern "C-unwind" fn(*mut c_int, *mut c_int)>;
 
-/// Takes one event from a queue: array handle, event, its size, its time, the agent's own.
+/// Makes records of an event: array, data, size, time, cookie.
 pub type pmdaEventDecodeCallBack =
-    Option<unsafe extern "C" fn(c_int, *mut c_void, usize, *mut timeval, *mut c_void) -> c_int>;
-/// Decides whether a client sees an event: the filter, the event, its size.
-pub type pmdaEventApplyFilterCallBack = Option<unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> c_int>;
-/// Releases a filter.
-pub type pmdaEventReleaseFilterCallBack = Option<unsafe extern "C" fn(*mut c_void)>;
+    Option<unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, *mut timeval, *mut c_void) -> c_int>;
+/// Non-zero drops an event for a client: filter, data, size.
+pub type pmdaEventApplyFilterCallBack = Option<unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int>;
+/// Frees a filter.
+pub type pmdaEventReleaseFilterCallBack = Option<unsafe extern "C-unwind" fn(*mut c_void)>;
 
 /// Options of an agent's command line (INIT-3). The fields up to `__last_nonopt` are libpcp's `pmOptions`.
 #[repr(C)]

@@ -8,8 +8,10 @@
 use std::mem::ManuallyDrop;
 
 pub(crate) mod dynamic;
+pub(crate) mod events;
 pub(crate) mod labels;
 pub(crate) mod options;
+pub(crate) mod queues;
 pub(crate) mod root;
 
 /// What a machine wants next.

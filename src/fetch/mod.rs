@@ -17,6 +17,9 @@ pub const CHANGE_FLAGS: u32 = 1 << 5 | 1 << 6;
 /// `PMDA_FETCH_STATIC`: a value, to an agent of any interface version.
 pub const STATIC: i32 = 1;
 
+/// `PMDA_FETCH_NOVALUES`: there is no value now.
+pub const NO_VALUES: i32 = 0;
+
 /// What a fetch callback has answered (FETCH-40).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
@@ -35,7 +38,7 @@ impl Answer {
     /// A negative return is the error itself.
     pub fn of(interface: u32, returned: i32) -> Result<Answer> {
         match Error::check(returned)? {
-            0 if interface >= 3 => Ok(Answer::NoValue),
+            NO_VALUES if interface >= 3 => Ok(Answer::NoValue),
             DYNAMIC if interface >= 5 => Ok(Answer::ValueToFree),
             _ => Ok(Answer::Value),
         }

@@ -9,7 +9,8 @@ use std::mem::size_of;
 
 use super::lock::Mutex;
 use super::memory::Block;
-use super::{cache, dynamic, events, help, mark, private, queues};
+use super::{cache, dynamic, help, mark, private};
+use crate::agent::{events, queues};
 
 /// Runs when the library is unloaded, and when the process ends.
 // SAFETY: the loader calls what stands in this section once, and expects no arguments to be taken.

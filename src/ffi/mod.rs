@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::abi::{arg, event_block, guard, memory, ret, types, value};
+use crate::abi::{arg, guard, memory, ret, types, value};
 use crate::os::{attributes, channel, lock, mark, socket, spoken};
 
 mod cache;
@@ -37,7 +37,6 @@ mod notices;
 mod options;
 mod output;
 mod private;
-mod queue_fetch;
 mod queues;
 mod received;
 mod reply;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Payload;
-use super::pins::Pins;
+use super::retained::Retained;
 use crate::error::{Error, Result};
 
 /// Fewer gaps than this are not worth closing.
@@ -25,23 +25,23 @@ pub(super) struct Event<P> {
     /// and in place of clients that have ended (QUEUE-27).
     spare: u32,
     /// How many fetches show it at this moment.
-    pins: u32,
+    holders: u32,
     /// The data; `None` when everybody has seen it and only its place is left.
     payload: Option<P>,
 }
 
 impl<P: Payload> Event<P> {
-    /// Shows the event to a fetch, which takes it back with [`Backlog::unpin`].
+    /// Shows the event to a fetch, which takes it back with [`Backlog::release`].
     #[inline]
-    pub(super) fn pin(&mut self) -> Option<P::View> {
+    pub(super) fn hold(&mut self) -> Option<P::View> {
         let view = self.payload.as_ref()?.view();
-        self.pins += 1;
+        self.holders += 1;
         Some(view)
     }
 
     /// How many fetches show the event at this moment.
-    pub(super) fn pins(&self) -> u32 {
-        self.pins
+    pub(super) fn holders(&self) -> u32 {
+        self.holders
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) struct New {
 /// eviction does no work per client.
 #[derive(Debug)]
 pub(super) struct Backlog<P> {
-    /// Birth of the queue, which [`Pins`] know it by.
+    /// Birth of the queue, which [`Retained`] know it by.
     queue: u64,
     /// Oldest first. Not a deque: its arithmetic took a tenth of the time of an event.
     events: Vec<Event<P>>,
@@ -127,17 +127,17 @@ impl<P: Payload> Backlog<P> {
 
     /// Evicts the oldest events until no more than `room` bytes are stored (QUEUE-10).
     #[inline]
-    pub(super) fn make_room(&mut self, room: usize, pins: &mut Pins<P>) {
+    pub(super) fn make_room(&mut self, room: usize, retained: &mut Retained<P>) {
         if self.memory > room as u64 {
-            self.evict(room as u64, pins);
+            self.evict(room as u64, retained);
         }
     }
 
     #[inline(never)]
-    fn evict(&mut self, room: u64, pins: &mut Pins<P>) {
+    fn evict(&mut self, room: u64, retained: &mut Retained<P>) {
         while self.memory > room && self.first < self.events.len() {
             self.evicted = self.oldest() + 1;
-            self.drop_first(pins);
+            self.drop_first(retained);
         }
     }
 
@@ -150,20 +150,20 @@ impl<P: Payload> Backlog<P> {
     pub(super) fn push(
         &mut self,
         event: New,
-        pins: &mut Pins<P>,
+        retained: &mut Retained<P>,
         store: impl FnOnce(Option<P>) -> Result<P>,
     ) -> Result<()> {
         if self.events.len() == self.events.capacity() {
             self.more_events()?;
         }
         let payload = store(self.spares.pop())?;
-        self.make_room(event.room, pins);
+        self.make_room(event.room, retained);
         self.events.push(Event {
             sequence: self.next,
             size: event.size,
             owed: event.owed,
             spare: event.spare,
-            pins: 0,
+            holders: 0,
             payload: Some(payload),
         });
         self.next += 1;
@@ -212,53 +212,53 @@ impl<P: Payload> Backlog<P> {
     }
 
     /// A client is done with an event that it was owed, without having been shown it.
-    pub(super) fn consume(&mut self, sequence: u64, pins: &mut Pins<P>) {
+    pub(super) fn consume(&mut self, sequence: u64, retained: &mut Retained<P>) {
         let position = self.position(sequence);
         if let Some(event) = self.stored(position, sequence) {
             event.owed -= 1;
-            self.settle(position, pins);
+            self.settle(position, retained);
         }
     }
 
     /// A fetch does not look at an event any more that it was shown; `consumed` when its client was owed the event
     /// and has now seen it. In the usual case it is the oldest one.
     #[inline]
-    pub(super) fn unpin(&mut self, sequence: u64, consumed: bool, pins: &mut Pins<P>) {
+    pub(super) fn release(&mut self, sequence: u64, consumed: bool, retained: &mut Retained<P>) {
         match self.events.get_mut(self.first) {
             Some(first) if first.sequence == sequence => {
-                first.pins -= 1;
+                first.holders -= 1;
                 first.owed -= u32::from(consumed);
                 if first.owed | first.spare == 0 {
-                    self.drop_first(pins);
+                    self.drop_first(retained);
                 }
             }
-            _ => self.unpin_any(sequence, consumed, pins),
+            _ => self.release_any(sequence, consumed, retained),
         }
     }
 
-    /// As [`Backlog::unpin`], wherever the event stands.
+    /// As [`Backlog::release`], wherever the event stands.
     #[inline(never)]
-    pub(super) fn unpin_any(&mut self, sequence: u64, consumed: bool, pins: &mut Pins<P>) {
+    pub(super) fn release_any(&mut self, sequence: u64, consumed: bool, retained: &mut Retained<P>) {
         let position = self.position(sequence);
         let Some(event) = self.stored(position, sequence) else {
-            pins.release(self.queue, sequence);
+            retained.release(self.queue, sequence);
             return;
         };
-        event.pins -= 1;
+        event.holders -= 1;
         event.owed -= u32::from(consumed);
-        self.settle(position, pins);
+        self.settle(position, retained);
     }
 
     /// Frees the oldest event, which always has a payload.
     #[inline(always)] // A call costs a third of it.
-    fn drop_first(&mut self, pins: &mut Pins<P>) {
+    fn drop_first(&mut self, retained: &mut Retained<P>) {
         let Some(event) = self.events.get_mut(self.first) else {
             return;
         };
-        let (sequence, size, shown) = (event.sequence, event.size, event.pins);
+        let (sequence, size, shown) = (event.sequence, event.size, event.holders);
         self.first += 1;
         if let Some(payload) = event.payload.take() {
-            self.expire(sequence, size, shown, payload, pins);
+            self.expire(sequence, size, shown, payload, retained);
         }
         if self.gaps > 0 {
             self.trim();
@@ -272,27 +272,27 @@ impl<P: Payload> Backlog<P> {
     }
 
     /// Frees the event at an index if nobody is owed it.
-    fn settle(&mut self, position: usize, pins: &mut Pins<P>) {
+    fn settle(&mut self, position: usize, retained: &mut Retained<P>) {
         let Some(event) = self.events.get_mut(position) else {
             return;
         };
         if event.owed != 0 || event.spare != 0 {
             return;
         }
-        let (sequence, size, shown) = (event.sequence, event.size, event.pins);
+        let (sequence, size, shown) = (event.sequence, event.size, event.holders);
         if let Some(payload) = event.payload.take() {
             self.gaps += 1;
-            self.expire(sequence, size, shown, payload, pins);
+            self.expire(sequence, size, shown, payload, retained);
         }
         self.trim();
     }
 
     /// What becomes of the payload of an event that has gone.
     #[inline]
-    fn expire(&mut self, sequence: u64, size: usize, shown: u32, payload: P, pins: &mut Pins<P>) {
+    fn expire(&mut self, sequence: u64, size: usize, shown: u32, payload: P, retained: &mut Retained<P>) {
         self.memory -= size as u64;
         if shown > 0 {
-            pins.keep(self.queue, sequence, shown, payload);
+            retained.keep(self.queue, sequence, shown, payload);
         } else if size <= SMALL && (self.spares.len() < self.spares.capacity() || self.more_spares()) {
             self.spares.push(payload);
         }
@@ -306,10 +306,10 @@ impl<P: Payload> Backlog<P> {
     }
 
     /// The queue goes: keeps what is shown at this moment.
-    pub(super) fn close(self, pins: &mut Pins<P>) {
-        for event in self.events.into_iter().filter(|event| event.pins > 0) {
+    pub(super) fn close(self, retained: &mut Retained<P>) {
+        for event in self.events.into_iter().filter(|event| event.holders > 0) {
             if let Some(payload) = event.payload {
-                pins.keep(self.queue, event.sequence, event.pins, payload);
+                retained.keep(self.queue, event.sequence, event.holders, payload);
             }
         }
     }

@@ -80,8 +80,27 @@ impl<F> Client<F> {
     }
 
     /// The client's filters, by slot of the queue.
-    pub(super) fn into_filters(self) -> impl Iterator<Item = F> {
-        self.pairs.into_iter().filter_map(|pair| pair?.filter)
+    pub(super) fn into_filters(self) -> Filters<F> {
+        Filters(self.pairs.into_iter())
+    }
+}
+
+/// The filters of a client that has ended, by slot of the queue: they are to be released.
+#[derive(Debug)]
+pub struct Filters<F>(std::vec::IntoIter<Option<Pair<F>>>);
+
+impl<F> Filters<F> {
+    /// Those of an unknown client.
+    pub(super) fn none() -> Filters<F> {
+        Filters(Vec::new().into_iter())
+    }
+}
+
+impl<F> Iterator for Filters<F> {
+    type Item = F;
+
+    fn next(&mut self) -> Option<F> {
+        self.0.find_map(|pair| pair?.filter)
     }
 }
 

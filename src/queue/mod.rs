@@ -18,7 +18,7 @@ mod backlog;
 mod clients;
 #[cfg(test)]
 mod model;
-mod pins;
+mod retained;
 mod trace;
 mod visit;
 
@@ -26,11 +26,12 @@ use std::io::Write;
 
 use backlog::{Backlog, New};
 use clients::{Client, Clients, IDLE};
-use pins::Pins;
+use retained::Retained;
 
 use crate::error::{Error, Result};
 
-pub use trace::{Excerpt, Farewell, Shown};
+pub use clients::Filters;
+pub use trace::{Excerpt, Farewell, Printable};
 pub use visit::{End, Event, Visit};
 
 /// What a queue stores of an event.
@@ -109,7 +110,7 @@ pub struct Leftovers<F> {
 pub struct Queues<P, F> {
     slots: Vec<Option<Queue<P, F>>>,
     clients: Clients<F>,
-    pins: Pins<P>,
+    retained: Retained<P>,
     born: u64,
     /// Queues that wait for their last client to end.
     closing: usize,
@@ -134,7 +135,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Queues {
             slots: Vec::new(),
             clients: Clients::new(),
-            pins: Pins::new(),
+            retained: Retained::new(),
             born: 0,
             closing: 0,
         }
@@ -244,7 +245,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             return Err(Error::TOOBIG);
         };
         if queue.clients() == 0 {
-            queue.backlog.make_room(room, &mut self.pins);
+            queue.backlog.make_room(room, &mut self.retained);
         } else {
             let event = New {
                 size,
@@ -252,7 +253,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 owed: queue.active,
                 spare: queue.places,
             };
-            queue.backlog.push(event, &mut self.pins, store)?;
+            queue.backlog.push(event, &mut self.retained, store)?;
         }
         queue.count(size);
         Ok(())
@@ -302,7 +303,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let done = |queue: &mut Queue<P, F>| queue.closing && queue.clients() == 0;
         let mut queue = self.slots[slot].take_if(done)?;
         self.closing -= 1;
-        queue.backlog.close(&mut self.pins);
+        queue.backlog.close(&mut self.retained);
         let pairs = self.clients.iter_mut().filter_map(|client| client.take_pair(slot));
         queue.filters.extend(pairs.filter_map(|pair| pair.filter));
         Some(Leftovers {
@@ -328,7 +329,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Ends a client and gives its filters, by slot of the queue; an unknown client is none of our business
     /// (QUEUE-26). They are to be released, and then the queues that have lost their last client: see
     /// [`Queues::reap`].
-    pub fn end(&mut self, context: i32) -> impl Iterator<Item = F> + use<P, F> {
+    pub fn end(&mut self, context: i32) -> Filters<F> {
         let client = self.clients.remove(context);
         for (slot, pair) in client.iter().flat_map(Client::pairs) {
             match self.slots.get_mut(slot) {
@@ -339,7 +340,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 _ => {}
             }
         }
-        client.into_iter().flat_map(Client::into_filters)
+        client.map_or_else(Filters::none, Client::into_filters)
     }
 
     /// Grants or denies a client the events of a queue (QUEUE-24).

@@ -7,12 +7,12 @@
 use std::fmt::{self, Display};
 
 use super::clients::IDLE;
-use super::visit::Parties;
+use super::visit::Visited;
 use super::{Event, Payload, Queue, Queues, Visit};
 use crate::log::{Bytes, Journal};
 
 /// A payload that can be shown.
-pub trait Shown: Payload {
+pub trait Printable: Payload {
     /// Where it is.
     fn address(&self) -> usize;
     /// The beginning of the event, of `size` bytes.
@@ -73,7 +73,7 @@ pub struct Farewell {
     pub lines: Journal,
 }
 
-impl<P: Shown, F: Copy> Queues<P, F> {
+impl<P: Printable, F: Copy> Queues<P, F> {
     /// Whether a handle belongs to a queue that has gone.
     #[must_use]
     pub fn is_vacant(&self, handle: i32) -> bool {
@@ -108,7 +108,7 @@ impl<P: Shown, F: Copy> Queues<P, F> {
             journal.debug(format_args!(
                 "{dropping} {name}: e={e} sz={sz} max={limit} qsz={memory}"
             ));
-            hands += event.pins();
+            hands += event.holders();
             for _ in 0..hands {
                 journal.debug(format_args!("Client missed queue {name} event {e}"));
             }
@@ -122,7 +122,7 @@ impl<P: Shown, F: Copy> Queues<P, F> {
         let Some(queue) = self.queue(handle).filter(|queue| queue.clients() > 0) else {
             return;
         };
-        let e = At(queue.backlog.newest().map(Shown::address));
+        let e = At(queue.backlog.newest().map(Printable::address));
         let (name, clients) = (Bytes(&queue.name), queue.clients());
         journal.debug(format_args!(
             "Inserted {name} event {e} ({size} bytes) clients = {clients}"
@@ -182,11 +182,11 @@ impl<P: Shown, F: Copy> Queues<P, F> {
 
     /// A fetch has begun.
     pub fn trace_fetch(&mut self, visit: &Visit, journal: &mut Journal) {
-        if let Some(Parties {
+        if let Some(Visited {
             queue,
             pair: Some(pair),
             ..
-        }) = self.parties(visit)
+        }) = self.visited(visit)
         {
             let next = queue
                 .backlog
@@ -239,7 +239,7 @@ impl<P> Watch<P> for () {
     }
 }
 
-impl<P: Shown> Watch<P> for Journal {
+impl<P: Printable> Watch<P> for Journal {
     const LOOKS: bool = true;
 
     fn denied(&mut self, payload: &P, size: usize) {

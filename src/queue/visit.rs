@@ -1,7 +1,7 @@
 //! One fetch of one client from one queue.
 
 use super::clients::{IDLE, Pair};
-use super::pins::Pins;
+use super::retained::Retained;
 use super::trace::Watch;
 use super::{Payload, Queue, Queues};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ pub struct Visit {
 
 /// An event that the client has not seen yet. Its payload stays alive until the fetch is done with it, whatever
 /// happens to the queue.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Event<V, F> {
     /// Which event it is, for [`Queues::advance`] and [`Queues::finish`].
     pub sequence: u64,
@@ -32,11 +32,11 @@ pub struct Event<V, F> {
 }
 
 /// Those who take part in a visit, as far as they still are those that it began with.
-pub(super) struct Parties<'a, P, F> {
+pub(super) struct Visited<'a, P, F> {
     pub(super) queue: &'a mut Queue<P, F>,
     /// `None` when the client has ended.
     pub(super) pair: Option<&'a mut Pair<F>>,
-    pub(super) pins: &'a mut Pins<P>,
+    pub(super) retained: &'a mut Retained<P>,
 }
 
 /// How a fetch ended.
@@ -80,23 +80,23 @@ impl<P: Payload, F: Copy> Queues<P, F> {
 
     /// Those who take part in a visit; `None` when the queue has gone.
     #[inline]
-    pub(super) fn parties(&mut self, visit: &Visit) -> Option<Parties<'_, P, F>> {
+    pub(super) fn visited(&mut self, visit: &Visit) -> Option<Visited<'_, P, F>> {
         let queue = self.slots.get_mut(visit.queue)?.as_mut()?;
         if queue.born != visit.queue_born {
             return None;
         }
         let client = self.clients.at(visit.client);
         let client = client.filter(|client| client.born == visit.client_born);
-        Some(Parties {
+        Some(Visited {
             queue,
             pair: client.and_then(|client| client.known(visit.queue)),
-            pins: &mut self.pins,
+            retained: &mut self.retained,
         })
     }
 
     /// Whether queue and client of the visit are still there.
     pub fn alive(&mut self, visit: &Visit) -> bool {
-        self.parties(visit).is_some_and(|parties| parties.pair.is_some())
+        self.visited(visit).is_some_and(|visited| visited.pair.is_some())
     }
 
     /// Takes note that the client is done with the event `seen`, which it was shown, and shows the next one. Events
@@ -116,12 +116,12 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         seen: Option<u64>,
         watch: &mut W,
     ) -> Option<Event<P::View, F>> {
-        let parties = self.parties(visit);
-        let Some(Parties {
+        let visited = self.visited(visit);
+        let Some(Visited {
             queue,
             pair: Some(pair),
-            pins,
-        }) = parties
+            retained,
+        }) = visited
         else {
             self.let_go(visit, seen);
             return None;
@@ -134,7 +134,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 pair.cursor = seen + 1;
             }
             let address = place::<P, F, W>(queue, seen);
-            queue.backlog.unpin(seen, due, pins);
+            queue.backlog.release(seen, due, retained);
             gone(queue, seen, address, watch);
         }
         loop {
@@ -145,7 +145,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 return Some(Event {
                     sequence,
                     size,
-                    payload: event.pin()?,
+                    payload: event.hold()?,
                     filter: pair.filter.filter(|_| pair.filtering),
                 });
             }
@@ -153,7 +153,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             if let (true, Some(payload)) = (W::LOOKS, queue.backlog.payload(sequence)) {
                 watch.denied(payload, size);
             }
-            queue.backlog.consume(sequence, pins);
+            queue.backlog.consume(sequence, retained);
             gone(queue, sequence, address, watch);
             pair.cursor = sequence + 1;
         }
@@ -162,9 +162,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// The fetch does not look at event `shown` any more, which its client has not seen to the end.
     fn let_go(&mut self, visit: &Visit, shown: Option<u64>) {
         let Some(shown) = shown else { return };
-        match self.parties(visit) {
-            Some(Parties { queue, pins, .. }) => queue.backlog.unpin_any(shown, false, pins),
-            None => self.pins.release(visit.queue_born, shown),
+        match self.visited(visit) {
+            Some(Visited { queue, retained, .. }) => queue.backlog.release_any(shown, false, retained),
+            None => self.retained.release(visit.queue_born, shown),
         }
     }
 
@@ -172,9 +172,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// to report (QUEUE-35); a client without access has missed nothing: it would not have seen the events.
     pub fn finish(&mut self, visit: &Visit, shown: Option<u64>, broken_off: bool) -> End {
         self.let_go(visit, shown);
-        match self.parties(visit) {
+        match self.visited(visit) {
             None => End::Gone,
-            Some(Parties { pair: Some(pair), .. }) if !broken_off => {
+            Some(Visited { pair: Some(pair), .. }) if !broken_off => {
                 let missed = std::mem::take(&mut pair.missed);
                 End::Missed(if pair.filtering || pair.allowed { missed } else { 0 })
             }

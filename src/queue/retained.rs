@@ -7,7 +7,7 @@ struct Kept<P> {
     queue: u64,
     sequence: u64,
     /// How many fetches show it at this moment.
-    pins: u32,
+    holders: u32,
     /// Only kept alive.
     _payload: P,
 }
@@ -17,18 +17,18 @@ struct Kept<P> {
 /// A callback that leaves with `longjmp` never takes its count back: the event is kept for ever, which harms nothing
 /// else.
 #[derive(Debug)]
-pub(super) struct Pins<P> {
+pub(super) struct Retained<P> {
     kept: Vec<Kept<P>>,
 }
 
-impl<P> Pins<P> {
-    pub(super) const fn new() -> Pins<P> {
-        Pins { kept: Vec::new() }
+impl<P> Retained<P> {
+    pub(super) const fn new() -> Retained<P> {
+        Retained { kept: Vec::new() }
     }
 
-    /// Keeps an event of a queue until `pins` fetches are done with it.
+    /// Keeps an event of a queue until `holders` fetches are done with it.
     #[cold]
-    pub(super) fn keep(&mut self, queue: u64, sequence: u64, pins: u32, payload: P) {
+    pub(super) fn keep(&mut self, queue: u64, sequence: u64, holders: u32, payload: P) {
         if self.kept.try_reserve(1).is_err() {
             // Without the note nobody knows when it may go, and it must not go under a callback's eyes.
             std::mem::forget(payload);
@@ -37,7 +37,7 @@ impl<P> Pins<P> {
         self.kept.push(Kept {
             queue,
             sequence,
-            pins,
+            holders,
             _payload: payload,
         });
     }
@@ -51,8 +51,8 @@ impl<P> Pins<P> {
             .iter()
             .rposition(|kept| kept.queue == queue && kept.sequence == sequence);
         let Some(place) = found else { return };
-        self.kept[place].pins -= 1;
-        if self.kept[place].pins == 0 {
+        self.kept[place].holders -= 1;
+        if self.kept[place].holders == 0 {
             self.kept.remove(place);
         }
     }
@@ -67,17 +67,17 @@ mod tests {
     /// E-14: the last fetch that shows an event frees it, and no other event with it.
     #[test]
     fn kept_until_the_last_fetch_is_done() {
-        let mut pins = Pins::new();
+        let mut retained = Retained::new();
         let events = [Rc::new(()), Rc::new(())];
-        pins.keep(1, 7, 2, Rc::clone(&events[0]));
-        pins.keep(2, 7, 1, Rc::clone(&events[1]));
-        pins.release(1, 8);
-        pins.release(1, 7);
+        retained.keep(1, 7, 2, Rc::clone(&events[0]));
+        retained.keep(2, 7, 1, Rc::clone(&events[1]));
+        retained.release(1, 8);
+        retained.release(1, 7);
         assert_eq!(events.each_ref().map(Rc::strong_count), [2, 2]);
-        pins.release(1, 7);
+        retained.release(1, 7);
         assert_eq!(events.each_ref().map(Rc::strong_count), [1, 2]);
-        pins.release(1, 7);
-        pins.release(2, 7);
+        retained.release(1, 7);
+        retained.release(2, 7);
         assert_eq!(events.each_ref().map(Rc::strong_count), [1, 1]);
     }
 }

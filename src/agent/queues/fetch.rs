@@ -1,0 +1,239 @@
+//! A client fetches the events of a queue that it has not seen.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Filter, QUEUES, say_vacant};
+use crate::abi::arg::{Cookie, Out};
+use crate::abi::event_block::View;
+use crate::abi::types::{pmAtomValue, pmdaEventDecodeCallBack, timeval};
+use crate::agent::{Machine, Step, events};
+use crate::error::{Error, Result};
+use crate::events::{Form, Stamp};
+use crate::fetch;
+use crate::libpcp::log::{self, Debug};
+use crate::log::Journal;
+use crate::queue::{End, Visit};
+
+type Event = crate::queue::Event<View, Filter>;
+
+/// A call to one of the agent's functions; it answers with a status.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    /// Asks the filter of the client about an event: anything but 0 drops it.
+    Filter(
+        unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int,
+        Cookie,
+        *mut c_void,
+        usize,
+    ),
+    /// Has records made of an event: they are added to the array whose handle is given.
+    Decode(
+        unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, *mut timeval, *mut c_void) -> c_int,
+        c_int,
+        *mut c_void,
+        usize,
+        *mut timeval,
+        Cookie,
+    ),
+}
+
+/// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
+///
+/// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave as it likes.
+pub(crate) struct Fetch {
+    visit: Visit,
+    decoder: pmdaEventDecodeCallBack,
+    cookie: Cookie,
+    out: Out<pmAtomValue>,
+    /// The event in hand.
+    event: Option<Event>,
+    /// Whether the filter is asked about it, rather than the decoder.
+    filtering: bool,
+    /// Whether a decoder has found something worth a record.
+    found: bool,
+    status: Result<()>,
+}
+
+impl Fetch {
+    /// Begins a fetch of a client from a queue.
+    ///
+    /// # Errors
+    /// `-EINVAL` for an unknown client or queue, and without a place for the array.
+    pub(crate) fn new(
+        handle: c_int,
+        context: c_int,
+        out: Out<pmAtomValue>,
+        decoder: pmdaEventDecodeCallBack,
+        cookie: Cookie,
+    ) -> Result<Fetch> {
+        if out.is_null() {
+            return Err(Error::INVAL);
+        }
+        let visit = QUEUES.lock().begin(handle, context);
+        let visit = visit.inspect_err(|_| {
+            // Queue and client are looked up one after the other.
+            say_vacant(handle);
+            say_vacant(handle);
+        })?;
+        if log::debug(Debug::Libpmda) {
+            let mut journal = Journal::new();
+            QUEUES.lock().trace_fetch(&visit, &mut journal);
+            log::flush(&mut journal);
+        }
+        Ok(Fetch {
+            visit,
+            decoder,
+            cookie,
+            out,
+            event: None,
+            filtering: false,
+            found: false,
+            status: Ok(()),
+        })
+    }
+
+    /// The next event's first call, or the end.
+    #[inline]
+    fn step(&mut self) -> Step<Call, Result<c_int>> {
+        // A decoder may have released the array through its handle; then there is nothing to fill.
+        if self.status.is_err() {
+            return Step::Done(self.finish());
+        }
+        let seen = self.event.take().map(|event| event.sequence);
+        self.event = next(&self.visit, seen);
+        let Some(event) = &self.event else {
+            return Step::Done(self.finish());
+        };
+        match event.filter {
+            None => self.decode(),
+            Some(filter) => match filter.apply {
+                Some(apply) => {
+                    self.filtering = true;
+                    Step::Call(Call::Filter(apply, filter.data, event.payload.data(), event.size))
+                }
+                None => self.judged(0),
+            },
+        }
+    }
+
+    /// The filter has judged the event in hand.
+    fn judged(&mut self, verdict: c_int) -> Step<Call, Result<c_int>> {
+        if log::debug(Debug::Libpmda) {
+            log::debug_line!("Clientq filter applied ({verdict})");
+            if verdict != 0 && QUEUES.lock().alive(&self.visit) {
+                say_event("Culling", self.event.as_ref());
+            }
+        }
+        if verdict != 0 {
+            return self.step();
+        }
+        if !QUEUES.lock().alive(&self.visit) {
+            return Step::Done(self.finish());
+        }
+        self.decode()
+    }
+
+    /// Has the event in hand decoded.
+    #[inline]
+    fn decode(&mut self) -> Step<Call, Result<c_int>> {
+        if log::debug(Debug::Libpmda) {
+            say_event("Adding", self.event.as_ref());
+        }
+        match (self.decoder, &self.event) {
+            (Some(decoder), Some(event)) => {
+                let (data, when) = (event.payload.data(), event.payload.when());
+                let array = self.visit.array;
+                Step::Call(Call::Decode(decoder, array, data, event.size, when, self.cookie))
+            }
+            _ => {
+                self.status = Err(Error::INVAL);
+                Step::Done(self.finish())
+            }
+        }
+    }
+
+    /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything worth a record.
+    fn finish(&mut self) -> Result<c_int> {
+        let seen = self.event.take().map(|event| event.sequence);
+        let end = QUEUES.lock().finish(&self.visit, seen, self.status.is_err());
+        if let End::Missed(count @ 1..) = end {
+            let count = c_int::try_from(count).unwrap_or(c_int::MAX);
+            self.status = events::with(self.visit.array, |array| array.add_missed(now(), count));
+            self.found |= self.status.is_ok();
+        }
+        let records = if self.found && end != End::Gone {
+            events::address(self.visit.array, Form::Low)
+        } else {
+            ptr::null_mut()
+        };
+        self.out.set(pmAtomValue { vbp: records.cast() });
+        self.status?;
+        Ok(if records.is_null() {
+            fetch::NO_VALUES
+        } else {
+            fetch::STATIC
+        })
+    }
+}
+
+impl Machine for Fetch {
+    type Call = Call;
+    type Answer = c_int;
+    type Done = Result<c_int>;
+
+    #[inline]
+    fn start(&mut self) -> Step<Call, Result<c_int>> {
+        self.status = events::reset(self.visit.array);
+        self.step()
+    }
+
+    #[inline]
+    fn answer(&mut self, status: c_int) -> Step<Call, Result<c_int>> {
+        if std::mem::take(&mut self.filtering) {
+            return self.judged(status);
+        }
+        match Error::check(status) {
+            Ok(records) => self.found |= records != 0,
+            Err(error) => self.status = Err(error),
+        }
+        self.step()
+    }
+}
+
+/// The next event, taken under the lock, which is free again when this returns.
+#[inline]
+fn next(visit: &Visit, seen: Option<u64>) -> Option<Event> {
+    if log::debug(Debug::Libpmda) {
+        return next_loudly(visit, seen);
+    }
+    QUEUES.lock().advance(visit, seen)
+}
+
+/// [`next`], and what there is to say about the events before it.
+#[cold]
+#[inline(never)]
+fn next_loudly(visit: &Visit, seen: Option<u64>) -> Option<Event> {
+    let mut journal = Journal::new();
+    let event = QUEUES.lock().advance_traced(visit, seen, &mut journal);
+    log::flush(&mut journal);
+    event
+}
+
+/// Says what becomes of the event in hand.
+#[cold]
+#[inline(never)]
+fn say_event(action: &str, event: Option<&Event>) {
+    if let Some(event) = event {
+        let (size, excerpt) = (event.size, event.payload.excerpt(event.size));
+        log::debug_line!("{action} event (sz={size}): \"{excerpt}\"");
+    }
+}
+
+/// The time for a record of missed events (QUEUE-35).
+fn now() -> Stamp {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    Stamp::Low(seconds, i64::from(now.subsec_micros()))
+}
