@@ -230,16 +230,18 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,
 ) -> c_int {
-    let cookie = Cookie(data);
-    // SAFETY: the caller gives NULL or an atom, which is written at the end of the call. The agent's functions get
-    // the cookies that came with them, and an event that the machine keeps alive until it is answered.
+    // SAFETY: the caller gives NULL or an atom, which is written at the end of the call. Its decoder gets the cookie that
+    // came along, a filter its own, and both an event that the machine keeps alive until it is answered.
     unsafe {
         let out = Out::new(avp);
         drive(
-            || Fetch::new(handle, context, out, decoder, cookie).map_err(Err),
+            || Fetch::new(handle, context, out).map_err(Err),
             |call| match call {
-                Call::Filter(apply, filter, data, size) => apply(filter.0, data, size),
-                Call::Decode(decode, array, data, size, when, cookie) => decode(array, data, size, when, cookie.0),
+                Call::Filter(apply, filter, event, size) => apply(filter.0, event.data(), size),
+                Call::Decode(array, event, size) => match decoder {
+                    Some(decoder) => decoder(array, event.data(), size, event.when(), data),
+                    None => Error::INVAL.code(),
+                },
             },
         )
     }

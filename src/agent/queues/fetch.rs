@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{Filter, QUEUES, say_vacant};
 use crate::abi::arg::{Cookie, Out};
 use crate::abi::event_block::View;
-use crate::abi::types::{pmAtomValue, pmdaEventDecodeCallBack, timeval};
+use crate::abi::types::pmAtomValue;
 use crate::agent::{Machine, Step, events};
 use crate::error::{Error, Result};
 use crate::events::{Form, Stamp};
@@ -21,36 +21,25 @@ type Event = crate::queue::Event<View, Filter>;
 /// A call to one of the agent's functions; it answers with a status.
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
-    /// Asks the filter of the client about an event: anything but 0 drops it.
-    Filter(
-        unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int,
-        Cookie,
-        *mut c_void,
-        usize,
-    ),
-    /// Has records made of an event: they are added to the array whose handle is given.
-    Decode(
-        unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, *mut timeval, *mut c_void) -> c_int,
-        c_int,
-        *mut c_void,
-        usize,
-        *mut timeval,
-        Cookie,
-    ),
+    /// Asks the filter of the client about an event, which has a size: anything but 0 drops it.
+    Filter(Apply, Cookie, View, usize),
+    /// Has records made of an event of a size: they are added to the array whose handle is given.
+    Decode(c_int, View, usize),
 }
+
+/// The function of a filter.
+pub(crate) type Apply = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int;
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave as it likes.
 pub(crate) struct Fetch {
     visit: Visit,
-    decoder: pmdaEventDecodeCallBack,
-    cookie: Cookie,
     out: Out<pmAtomValue>,
     /// The event in hand.
-    event: Option<Event>,
-    /// Whether the filter is asked about it, rather than the decoder.
-    filtering: bool,
+    seen: Option<u64>,
+    /// The event in hand, while the filter is asked about it.
+    filtered: Option<Event>,
     /// Whether a decoder has found something worth a record.
     found: bool,
     status: Result<()>,
@@ -61,13 +50,7 @@ impl Fetch {
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, and without a place for the array.
-    pub(crate) fn new(
-        handle: c_int,
-        context: c_int,
-        out: Out<pmAtomValue>,
-        decoder: pmdaEventDecodeCallBack,
-        cookie: Cookie,
-    ) -> Result<Fetch> {
+    pub(crate) fn new(handle: c_int, context: c_int, out: Out<pmAtomValue>) -> Result<Fetch> {
         if out.is_null() {
             return Err(Error::INVAL);
         }
@@ -84,80 +67,69 @@ impl Fetch {
         }
         Ok(Fetch {
             visit,
-            decoder,
-            cookie,
             out,
-            event: None,
-            filtering: false,
+            seen: None,
+            filtered: None,
             found: false,
             status: Ok(()),
         })
     }
 
     /// The next event's first call, or the end.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self) -> Step<Call, Result<c_int>> {
         // A decoder may have released the array through its handle; then there is nothing to fill.
         if self.status.is_err() {
             return Step::Done(self.finish());
         }
-        let seen = self.event.take().map(|event| event.sequence);
-        self.event = next(&self.visit, seen);
-        let Some(event) = &self.event else {
+        let Some(event) = next(&self.visit, self.seen.take()) else {
             return Step::Done(self.finish());
         };
-        match event.filter {
-            None => self.decode(),
-            Some(filter) => match filter.apply {
-                Some(apply) => {
-                    self.filtering = true;
-                    Step::Call(Call::Filter(apply, filter.data, event.payload.data(), event.size))
-                }
-                None => self.judged(0),
-            },
+        self.seen = Some(event.sequence);
+        let Some(filter) = event.filter else {
+            return Step::Call(self.decode(&event));
+        };
+        self.filtered = Some(event);
+        match filter.apply {
+            Some(apply) => Step::Call(Call::Filter(apply, filter.data, event.payload, event.size)),
+            None => self.judged(&event, 0),
         }
     }
 
     /// The filter has judged the event in hand.
-    fn judged(&mut self, verdict: c_int) -> Step<Call, Result<c_int>> {
+    #[inline(never)]
+    fn judged(&mut self, event: &Event, verdict: c_int) -> Step<Call, Result<c_int>> {
         if log::debug(Debug::Libpmda) {
             log::debug_line!("Clientq filter applied ({verdict})");
             if verdict != 0 && QUEUES.lock().alive(&self.visit) {
-                say_event("Culling", self.event.as_ref());
+                say_event("Culling", event);
             }
         }
+        self.filtered = None;
         if verdict != 0 {
             return self.step();
         }
         if !QUEUES.lock().alive(&self.visit) {
             return Step::Done(self.finish());
         }
-        self.decode()
+        Step::Call(self.decode(event))
     }
 
     /// Has the event in hand decoded.
     #[inline]
-    fn decode(&mut self) -> Step<Call, Result<c_int>> {
+    fn decode(&self, event: &Event) -> Call {
         if log::debug(Debug::Libpmda) {
-            say_event("Adding", self.event.as_ref());
+            say_event("Adding", event);
         }
-        match (self.decoder, &self.event) {
-            (Some(decoder), Some(event)) => {
-                let (data, when) = (event.payload.data(), event.payload.when());
-                let array = self.visit.array;
-                Step::Call(Call::Decode(decoder, array, data, event.size, when, self.cookie))
-            }
-            _ => {
-                self.status = Err(Error::INVAL);
-                Step::Done(self.finish())
-            }
-        }
+        Call::Decode(self.visit.array, event.payload, event.size)
     }
 
     /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything worth a record.
+    #[inline(never)]
     fn finish(&mut self) -> Result<c_int> {
-        let seen = self.event.take().map(|event| event.sequence);
-        let end = QUEUES.lock().finish(&self.visit, seen, self.status.is_err());
+        let end = QUEUES
+            .lock()
+            .finish(&self.visit, self.seen.take(), self.status.is_err());
         if let End::Missed(count @ 1..) = end {
             let count = c_int::try_from(count).unwrap_or(c_int::MAX);
             self.status = events::with(self.visit.array, |array| array.add_missed(now(), count));
@@ -183,16 +155,16 @@ impl Machine for Fetch {
     type Answer = c_int;
     type Done = Result<c_int>;
 
-    #[inline]
+    #[inline(always)]
     fn start(&mut self) -> Step<Call, Result<c_int>> {
         self.status = events::reset(self.visit.array);
         self.step()
     }
 
-    #[inline]
+    #[inline(always)]
     fn answer(&mut self, status: c_int) -> Step<Call, Result<c_int>> {
-        if std::mem::take(&mut self.filtering) {
-            return self.judged(status);
+        if let Some(event) = self.filtered {
+            return self.judged(&event, status);
         }
         match Error::check(status) {
             Ok(records) => self.found |= records != 0,
@@ -203,7 +175,7 @@ impl Machine for Fetch {
 }
 
 /// The next event, taken under the lock, which is free again when this returns.
-#[inline]
+#[inline(always)]
 fn next(visit: &Visit, seen: Option<u64>) -> Option<Event> {
     if log::debug(Debug::Libpmda) {
         return next_loudly(visit, seen);
@@ -224,11 +196,9 @@ fn next_loudly(visit: &Visit, seen: Option<u64>) -> Option<Event> {
 /// Says what becomes of the event in hand.
 #[cold]
 #[inline(never)]
-fn say_event(action: &str, event: Option<&Event>) {
-    if let Some(event) = event {
-        let (size, excerpt) = (event.size, event.payload.excerpt(event.size));
-        log::debug_line!("{action} event (sz={size}): \"{excerpt}\"");
-    }
+fn say_event(action: &str, event: &Event) {
+    let (size, excerpt) = (event.size, event.payload.excerpt(event.size));
+    log::debug_line!("{action} event (sz={size}): \"{excerpt}\"");
 }
 
 /// The time for a record of missed events (QUEUE-35).
