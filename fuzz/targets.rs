@@ -9,7 +9,7 @@ mod live_agent;
 use std::fs;
 use std::path::Path;
 
-use pcp_pmda::cache::{Cache, Content, Place, Report, Turn, Write, Writer};
+use pcp_pmda::cache::{Cache, Content, Directory, Report, Turn, Write, Writer};
 use pcp_pmda::events::{Array, Form, Stamp, Value};
 use pcp_pmda::ident::{InDom, MetricId};
 use pcp_pmda::log::Journal;
@@ -96,7 +96,7 @@ pub fn bodies(data: &[u8]) {
 pub fn cache_file(data: &[u8]) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let place = Place::below(directory.path()).expect("memory");
+    let place = Directory::below(directory.path()).expect("memory");
     let file = directory.path().join("config/pmda/1.2");
     fs::write(&file, data).expect("ours");
     let (mut first, mut second) = (cache(), cache());
@@ -118,7 +118,7 @@ pub fn cache_file(data: &[u8]) {
     only(&file);
 }
 
-fn save(cache: &mut Cache<*const u8>, place: &Place, report: &mut Report) {
+fn save(cache: &mut Cache<*const u8>, place: &Directory, report: &mut Report) {
     let me = Writer { process: 1, thread: 1 };
     let turn = cache.begin_save(Write::Always, place, 1, me);
     let Ok(Turn::Write(snapshot)) = turn else {

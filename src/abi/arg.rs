@@ -109,6 +109,9 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T> Out<T> {
+    /// Nothing is wanted.
+    pub(crate) const NONE: Out<T> = Out(std::ptr::null_mut());
+
     /// The place behind a pointer.
     ///
     /// # Safety
@@ -189,3 +192,31 @@ pub(crate) struct Cookie(pub(crate) *mut c_void);
 // SAFETY: an address that is not followed here. Which thread may follow it is the agent's affair: its
 // functions get it on the thread that has called the library.
 unsafe impl Send for Cookie {}
+
+/// What an agent attaches to an instance of a cache. It is handed back, and never looked into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(crate) struct Private(NonNull<c_void>);
+
+// SAFETY: an address that is not followed here, as with `Cookie`.
+unsafe impl Send for Private {}
+
+impl Private {
+    /// What is behind a pointer; nothing for NULL.
+    #[inline(always)]
+    pub(crate) fn new(pointer: *mut c_void) -> Option<Private> {
+        NonNull::new(pointer).map(Private)
+    }
+
+    /// The pointer as C has given it.
+    #[inline(always)]
+    pub(crate) fn as_ptr(self) -> *mut c_void {
+        self.0.as_ptr()
+    }
+}
+
+impl fmt::Pointer for Private {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.0, out)
+    }
+}

@@ -7,6 +7,7 @@
 
 use std::mem::ManuallyDrop;
 
+pub(crate) mod cache;
 pub(crate) mod dynamic;
 pub(crate) mod events;
 pub(crate) mod labels;

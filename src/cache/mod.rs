@@ -4,7 +4,7 @@
 //! remembers as much of the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
 //! to an instance; it is handed back and printed, never looked into.
 
-mod bulk;
+mod all;
 mod chains;
 mod disk;
 mod domains;
@@ -17,6 +17,7 @@ mod jenkins;
 mod keys;
 mod load;
 mod lookup;
+mod op;
 mod order;
 mod persist;
 mod report;
@@ -31,7 +32,8 @@ pub use disk::Same;
 pub use domains::Caches;
 pub use entry::State;
 pub use lookup::{Extent, Hit};
-pub use persist::{Place, Snapshot, Turn, Write, Writer};
+pub use op::{Op, Unknown};
+pub use persist::{Directory, Snapshot, Turn, Write, Writer};
 pub use report::Report;
 pub use store::Action;
 pub use stream::Content;

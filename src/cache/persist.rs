@@ -34,29 +34,29 @@ const NAMETOOLONG: i32 = 36;
 /// Where the files of the caches are (CACHE-72). It owns no memory: the library keeps it in a variable, and what that pointed
 /// to would be lost when an agent is unloaded.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Directory {
     bytes: [u8; LONGEST],
     length: usize,
 }
 
-impl Place {
+impl Directory {
     /// The directory of all cache files below PCP's variable directory; it is made if it is missing (CACHE-73).
     ///
     /// # Errors
     /// `-ENOMEM`; `-ENAMETOOLONG` for a path that no file could be opened by.
-    pub fn below(variable: &Path) -> Result<Place> {
+    pub fn below(variable: &Path) -> Result<Directory> {
         let mut path = Growing::default();
         path.push(variable.as_os_str().as_bytes());
         path.push(b"/config/pmda");
         let path = path.whole().ok_or(Error::NOMEM)?;
-        let mut place = Place {
+        let mut directory = Directory {
             bytes: [0; LONGEST],
             length: path.len(),
         };
-        let room = place.bytes.get_mut(..path.len());
+        let room = directory.bytes.get_mut(..path.len());
         room.ok_or(Error::os(NAMETOOLONG))?.copy_from_slice(&path);
-        place.make();
-        Ok(place)
+        directory.make();
+        Ok(directory)
     }
 
     fn path(&self) -> &Path {
@@ -137,9 +137,9 @@ impl<T: Copy + Pointer> Cache<T> {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub fn path(&self, place: &Place) -> Result<PathBuf> {
+    pub fn path(&self, directory: &Directory) -> Result<PathBuf> {
         let mut path = Growing::default();
-        path.push(place.path().as_os_str().as_bytes());
+        path.push(directory.path().as_os_str().as_bytes());
         path.show(format_args!("/{}", self.indom));
         Ok(OsString::from_vec(path.whole().ok_or(Error::NOMEM)?).into())
     }
@@ -159,7 +159,7 @@ impl<T: Copy + Pointer> Cache<T> {
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
-    pub fn begin_save(&mut self, when: Write, place: &Place, now: i64, me: Writer) -> Result<Turn> {
+    pub fn begin_save(&mut self, when: Write, directory: &Directory, now: i64, me: Writer) -> Result<Turn> {
         if !self.is_due(when) {
             return Ok(Turn::Done);
         }
@@ -168,7 +168,7 @@ impl<T: Copy + Pointer> Cache<T> {
             return Ok(Turn::Wait(other));
         }
         let mut snapshot = Snapshot {
-            path: self.path(place)?,
+            path: self.path(directory)?,
             text: Vec::new(),
             written: 0,
             skipped: 0,

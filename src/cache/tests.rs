@@ -7,7 +7,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{Action, Cache, Content, Place, Report, Snapshot, State, Turn, Write, Writer};
+use super::{Action, Cache, Content, Directory, Report, Snapshot, State, Turn, Write, Writer};
 use crate::ident::InDom;
 use crate::index::Seed;
 
@@ -100,18 +100,18 @@ fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
 }
 
 /// Begins a save that is due.
-fn begin(cache: &mut Cache<*const u8>, place: &Place, now: i64) -> Snapshot {
-    match cache.begin_save(Write::Sync, place, now, ME) {
+fn begin(cache: &mut Cache<*const u8>, directory: &Directory, now: i64) -> Snapshot {
+    match cache.begin_save(Write::Sync, directory, now, ME) {
         Ok(Turn::Write(snapshot)) => snapshot,
         other => panic!("a save is due: {other:?}"),
     }
 }
 
-fn directory() -> (tempfile::TempDir, Place) {
+fn directory() -> (tempfile::TempDir, Directory) {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let place = Place::below(directory.path()).expect("memory");
-    (directory, place)
+    let files = Directory::below(directory.path()).expect("memory");
+    (directory, files)
 }
 
 /// The lines of the file behind the first one.
@@ -123,13 +123,13 @@ fn lines(path: &Path) -> Vec<String> {
 /// CACHE-70, DEF-1: a save writes what there was when it began; what changes while nothing is locked stays to be saved.
 #[test]
 fn changes_meanwhile_stay_dirty() {
-    let (_directory, place) = directory();
+    let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
-    let path = cache.path(&place).expect("memory");
+    let path = cache.path(&files).expect("memory");
     add(&mut cache, "a");
     add(&mut cache, "b");
-    let snapshot = begin(&mut cache, &place, 100);
+    let snapshot = begin(&mut cache, &files, 100);
     assert!(!cache.is_due(Write::Sync));
     add(&mut cache, "a");
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
@@ -139,7 +139,7 @@ fn changes_meanwhile_stay_dirty() {
     assert!(cache.is_due(Write::Save));
     assert_eq!(lines(&path), ["0 100 a", "1 100 b"]);
     // The stamp of what was stored meanwhile is that of the next save.
-    let snapshot = begin(&mut cache, &place, 200);
+    let snapshot = begin(&mut cache, &files, 200);
     let result = snapshot.write(|_, _| true);
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(3));
     assert_eq!(lines(&path), ["0 200 a", "1 100 b", "2 200 c"]);
@@ -149,26 +149,26 @@ fn changes_meanwhile_stay_dirty() {
 /// DEF-1: after a failure all is to be saved as before, and no stamp has changed but those of later stores.
 #[test]
 fn failures_change_nothing() {
-    let (_directory, place) = directory();
+    let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
     add(&mut cache, "a");
     add(&mut cache, "b");
-    let snapshot = begin(&mut cache, &place, 100);
+    let snapshot = begin(&mut cache, &files, 100);
     add(&mut cache, "c");
     let full = || Err(io::Error::from_raw_os_error(28));
     assert!(cache.saved(&snapshot, full(), ME, &mut report).is_err());
     assert!(cache.is_due(Write::Save));
     // Nothing is old, since nothing was written.
     assert_eq!(cache.purge(i64::MAX).expect("memory").0, 0);
-    let snapshot = begin(&mut cache, &place, 300);
-    let path = cache.path(&place).expect("memory");
+    let snapshot = begin(&mut cache, &files, 300);
+    let path = cache.path(&files).expect("memory");
     let result = snapshot.write(|_, _| true);
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(3));
     assert_eq!(lines(&path), ["0 300 a", "1 300 b", "2 300 c"]);
     // Stamps only: the mark of the failed save is the same one.
     add(&mut cache, "a");
-    let snapshot = begin(&mut cache, &place, 400);
+    let snapshot = begin(&mut cache, &files, 400);
     assert!(cache.saved(&snapshot, full(), ME, &mut report).is_err());
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
 }
@@ -176,14 +176,14 @@ fn failures_change_nothing() {
 /// CACHE-7: one thread after the other writes a file; one that is no more, or is not of this process, is not waited for.
 #[test]
 fn writers_take_turns() {
-    let (_directory, place) = directory();
+    let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
     let other = Writer { process: 7, thread: 8 };
     let child = Writer { process: 9, thread: 7 };
-    let asks = |cache: &mut Cache<_>, who| cache.begin_save(Write::Always, &place, 1, who).expect("memory");
+    let asks = |cache: &mut Cache<_>, who| cache.begin_save(Write::Always, &files, 1, who).expect("memory");
     add(&mut cache, "a");
-    let first = begin(&mut cache, &place, 1);
+    let first = begin(&mut cache, &files, 1);
     assert!(matches!(asks(&mut cache, other), Turn::Wait(ME)));
     assert!(cache.saved(&first, Ok(()), ME, &mut report).is_ok());
     let Turn::Write(second) = asks(&mut cache, other) else {
@@ -203,17 +203,17 @@ fn writers_take_turns() {
 /// CACHE-65, CACHE-91: what is above the limit is not loaded, and stays in the file.
 #[test]
 fn beyond_the_limit() {
-    let (_directory, place) = directory();
+    let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
     let mut report = Report::default();
-    let path = cache.path(&place).expect("memory");
+    let path = cache.path(&files).expect("memory");
     fs::write(&path, "2 0 2147483647\n1 5 a\n9 6 [ab] far\n8 7  further\n").expect("ours");
     cache.resize(5).expect("it is empty");
     let content = Content::read(&path).expect("there");
     assert_eq!(cache.load(&path, content, &mut report), Ok(3));
     assert_eq!((cache.inactive(), report.journal.drain().count()), (1, 1));
     assert_eq!(add(&mut cache, "b"), 2);
-    let snapshot = begin(&mut cache, &place, 50);
+    let snapshot = begin(&mut cache, &files, 50);
     let result = snapshot.write(|_, _| true);
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(2));
     assert_eq!(lines(&path), ["1 5 a", "2 50 b", "9 6 [ab] far", "8 7 further"]);

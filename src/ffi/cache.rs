@@ -1,114 +1,18 @@
 //! The instance caches: `pmdaCache*`.
-//!
-//! One lock guards all caches of the process. It is never held while C runs: what there is to log is written out, and
-//! purge callbacks are called, after it was released (CACHE-7).
 
 use std::ffi::{c_char, c_int, c_void};
-use std::fmt;
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
-use super::arg;
+use super::drive::drive;
 use super::guard::guard;
-use super::lock::{Mutex, room};
-use super::mark::outside;
 use super::types::{pmInDom, time_t, wide};
-use crate::cache::{Action, Cache, Caches, Hit, Report};
-use crate::error::{Error, Result};
+use crate::abi::arg::{CText, Out, Private};
+use crate::abi::buffer::CBytes;
+use crate::agent::cache::{self, Purge, Save, Wanted, look, with};
+use crate::cache::{Action, Op};
+use crate::error::Error;
 use crate::ident::InDom;
-use crate::libpcp::log::{self, Debug};
-
-/// What the agent attaches to an instance. It is the agent's, and is never looked into.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Private(NonNull<c_void>);
-
-// SAFETY: the pointer is only handed back, never followed; what it points to is the agent's affair.
-unsafe impl Send for Private {}
-
-impl fmt::Pointer for Private {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Pointer::fmt(&self.0, out)
-    }
-}
-
-impl Private {
-    fn new(pointer: *mut c_void) -> Option<Private> {
-        NonNull::new(pointer).map(Private)
-    }
-}
-
-pub(super) static CACHES: Mutex<Caches<Private>, { room::CACHES }> = Mutex::new(Caches::new());
-
-/// Counts the calls that made an instance of any domain active, or ended that.
-static CHANGES: AtomicU64 = AtomicU64::new(0);
-
-/// A number that changes whenever an instance of any domain becomes active, or ceases to be.
-pub(super) fn changes() -> u64 {
-    CHANGES.load(Ordering::Relaxed)
-}
-
-/// Works on the cache of a domain if there is one.
-pub(super) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
-    CACHES.lock().get(indom).map(work)
-}
-
-/// Works on the cache of a domain, made if need be, and then writes out what there is to say.
-#[inline]
-pub(super) fn with<R>(indom: pmInDom, work: impl FnOnce(&mut Cache<Private>, &mut Report) -> Result<R>) -> Result<R> {
-    let mut report = Report {
-        debug: log::debug(Debug::Indom),
-        ..Report::default()
-    };
-    let result = CACHES.lock().open(InDom(indom)).and_then(|cache| {
-        let before = cache.changes();
-        let result = work(cache, &mut report);
-        if cache.changes() != before {
-            // Only written while the caches are locked, so this needs no atomic addition.
-            CHANGES.store(changes() + 1, Ordering::Relaxed);
-        }
-        result
-    });
-    log::flush(&mut report.journal);
-    result
-}
-
-/// Gives to C what a lookup found.
-///
-/// # Safety
-/// `name`, `inst` and `private` are each NULL or valid for one write.
-#[inline]
-unsafe fn give(hit: Hit<'_, Private>, name: *mut *mut c_char, inst: *mut c_int, private: *mut *mut c_void) -> c_int {
-    // SAFETY: NULL or valid for one write each, as the contract above says.
-    unsafe {
-        if !name.is_null() {
-            name.write(hit.terminated().as_ptr().cast::<c_char>().cast_mut());
-        }
-        arg::store(inst, hit.id());
-        arg::store(
-            private,
-            hit.private().map_or(ptr::null_mut(), |private| private.0.as_ptr()),
-        );
-    }
-    hit.state() as c_int
-}
-
-pub(super) fn count(number: usize) -> c_int {
-    c_int::try_from(number).unwrap_or(c_int::MAX)
-}
-
-/// Seconds since 1970.
-pub(super) fn now() -> i64 {
-    // Where the C library's time() may have 32 bits only, Rust knows the other one.
-    #[cfg(target_pointer_width = "32")]
-    return std::time::UNIX_EPOCH
-        .elapsed()
-        .map_or(0, |since| since.as_secs() as i64);
-    // SAFETY: time() accepts NULL.
-    #[cfg(target_pointer_width = "64")]
-    unsafe {
-        libc::time(ptr::null_mut())
-    }
-}
+use crate::os::process::Stream;
 
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`, `PMDA_CACHE_CULL`).
 ///
@@ -125,11 +29,12 @@ pub unsafe extern "C" fn pmdaCacheStore(
     name: *const c_char,
     private_: *mut c_void,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a string, which is copied before C code can change it.
+    let name = unsafe { CText::new(name) };
     guard(|| {
-        // SAFETY: as the contract above says; the string is only used during this call, and not after it was freed.
-        let name = unsafe { arg::bytes(name) };
         let (action, private) = (Action::new(flags), Private::new(private_));
-        with(indom, |cache, report| cache.store(action, name, private, report))
+        let name = name.as_ref().map(CText::bytes);
+        with(InDom(indom), |cache, report| cache.store(action, name, private, report))
     })
 }
 
@@ -149,12 +54,14 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     key: *const c_void,
     private_: *mut c_void,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a string, and NULL or a key of that length, which are copied before C code can
+    // change them.
+    let (name, key) = unsafe { (CText::new(name), CBytes::new(key, keylen)) };
     guard(|| {
-        // SAFETY: as the contract above says; both are only used during this call, and not after they were freed.
-        let (name, key) = unsafe { (arg::bytes(name), arg::slice(key.cast::<u8>(), keylen)) };
         let (action, private) = (Action::new(flags), Private::new(private_));
-        with(indom, |cache, report| {
-            cache.store_key(action, name, key, private, report)
+        let name = name.as_ref().map(CText::bytes);
+        with(InDom(indom), |cache, report| {
+            cache.store_key(action, name, key.bytes(), private, report)
         })
     })
 }
@@ -174,11 +81,17 @@ pub unsafe extern "C" fn pmdaCacheLookup(
     name: *mut *mut c_char,
     private_: *mut *mut c_void,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a place for each, and all are written before this returns.
+    let (name, private) = unsafe { (Out::new(name), Out::new(private_)) };
     guard(|| {
-        let mut caches = CACHES.lock();
-        let hit = caches.open(InDom(indom))?.lookup(inst)?;
-        // SAFETY: as the contract above says.
-        Ok(unsafe { give(hit, name, ptr::null_mut(), private_) })
+        look(InDom(indom), |cache| {
+            let wanted = Wanted {
+                name,
+                inst: Out::NONE,
+                private,
+            };
+            Ok(wanted.give(cache.lookup(inst)?))
+        })
     })
 }
 
@@ -196,14 +109,17 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     inst: *mut c_int,
     private_: *mut *mut c_void,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a string, and NULL or a place for each, which are written before this returns.
+    let (name, inst, private) = unsafe { (CText::new(name), Out::new(inst), Out::new(private_)) };
     guard(|| {
-        // SAFETY: as the contract above says; the string is only used during this call.
-        let name = unsafe { arg::bytes(name) };
-        let mut caches = CACHES.lock();
-        let cache = caches.open(InDom(indom))?;
-        let hit = cache.lookup_name(name.ok_or(Error::INST)?)?;
-        // SAFETY: as the contract above says.
-        Ok(unsafe { give(hit, ptr::null_mut(), inst, private_) })
+        look(InDom(indom), |cache| {
+            let wanted = Wanted {
+                name: Out::NONE,
+                inst,
+                private,
+            };
+            Ok(wanted.give(cache.lookup_name(name.ok_or(Error::INST)?.bytes())?))
+        })
     })
 }
 
@@ -225,13 +141,21 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     inst: *mut c_int,
     private_: *mut *mut c_void,
 ) -> c_int {
+    // SAFETY: the caller gives NULL or a string, NULL or a key of that length, and NULL or a place for each of the
+    // others, which are written before this returns.
+    let (name, key, wanted) = unsafe {
+        let (inst, private) = (Out::new(inst), Out::new(private_));
+        let wanted = Wanted {
+            name: Out::new(oname),
+            inst,
+            private,
+        };
+        (CText::new(name), CBytes::new(key, keylen), wanted)
+    };
     guard(|| {
-        // SAFETY: as the contract above says; both are only used during this call.
-        let (name, key) = unsafe { (arg::bytes(name), arg::slice(key.cast::<u8>(), keylen)) };
-        with(indom, |cache, report| {
-            let hit = cache.lookup_key(name, key, report)?;
-            // SAFETY: as the contract above says.
-            Ok(unsafe { give(hit, oname, inst, private_) })
+        with(InDom(indom), |cache, report| {
+            let name = name.as_ref().map(CText::bytes);
+            Ok(wanted.give(cache.lookup_key(name, key.bytes(), report)?))
         })
     })
 }
@@ -245,7 +169,7 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
 /// None of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int {
-    guard(|| purge(indom, recent).map(|(number, _)| count(number)))
+    guard(|| cache::purge(InDom(indom), wide(recent)).map(|(number, _)| number))
 }
 
 /// As [`pmdaCachePurge`]; `callback` gets what was attached to each instance, in ascending order of ids.
@@ -256,26 +180,17 @@ pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int
 /// # Safety
 /// `callback` is NULL or may be called with each pointer that was attached. It may call any function of the cache.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaCachePurgeCallback(
+pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
     indom: pmInDom,
     recent: time_t,
-    callback: Option<unsafe extern "C" fn(*mut c_void)>,
+    callback: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
 ) -> c_int {
-    guard(|| {
-        let (number, attached) = purge(indom, recent)?;
-        if let Some(callback) = callback {
-            for private in attached {
-                // SAFETY: as the contract above says; no lock is held.
-                outside(|| unsafe { callback(private.0.as_ptr()) });
-            }
-        }
-        Ok(count(number))
-    })
-}
-
-fn purge(indom: pmInDom, recent: time_t) -> Result<(usize, Vec<Private>)> {
-    let limit = now().saturating_sub(wide(recent));
-    with(indom, |cache, _| cache.purge(limit))
+    drive(
+        || Purge::new(InDom(indom), wide(recent), callback).map_err(Err),
+        // SAFETY: the caller gives a function for what the agent has attached; the instance has gone, so that nobody
+        // else gets the pointer from the cache.
+        |(callback, private)| unsafe { callback(private.as_ptr()) },
+    )
 }
 
 /// Sets the greatest id that the cache may hand out.
@@ -287,7 +202,7 @@ fn purge(indom: pmInDom, recent: time_t) -> Result<(usize, Vec<Private>)> {
 /// None of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_int {
-    guard(|| with(indom, |cache, _| cache.resize(maximum)))
+    guard(|| with(InDom(indom), |cache, _| cache.resize(maximum)))
 }
 
 /// Prints a cache, with its hash chains if `do_hash` is not 0; nothing if there is none.
@@ -296,11 +211,9 @@ pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_in
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCacheDump(stream: *mut libc::FILE, indom: pmInDom, do_hash: c_int) {
-    guard(|| {
-        let text = peek(InDom(indom), |cache| cache.dump(do_hash != 0));
-        // SAFETY: as the contract above says.
-        unsafe { print(stream, &text.unwrap_or_default()) };
-    });
+    // SAFETY: the caller gives NULL or an open stream, for the time of the call.
+    let stream = unsafe { Stream::new(stream) };
+    guard(|| stream.write(&cache::dump(InDom(indom), do_hash != 0)));
 }
 
 /// Prints all caches, the newest first.
@@ -309,23 +222,27 @@ pub unsafe extern "C" fn __pmdaCacheDump(stream: *mut libc::FILE, indom: pmInDom
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: *mut libc::FILE, do_hash: c_int) {
-    guard(|| {
-        let mut text = Vec::new();
-        for cache in CACHES.lock().newest_first() {
-            text.append(&mut cache.dump(do_hash != 0));
-        }
-        // SAFETY: as the contract above says.
-        unsafe { print(stream, &text) };
-    });
+    // SAFETY: the caller gives NULL or an open stream, for the time of the call.
+    let stream = unsafe { Stream::new(stream) };
+    guard(|| stream.write(&cache::dump_all(do_hash != 0)));
 }
 
-/// Writes through stdio, in order with what the caller wrote.
+/// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on.
+///
+/// # Returns
+/// What the operation counts or finds; -1 at the end of a walk; `-EINVAL` for an unknown operation, `PM_ERR_INDOM`
+/// for `PM_INDOM_NULL`, `-errno` or `PM_ERR_GENERIC` when a file cannot be read or written.
 ///
 /// # Safety
-/// `stream` is an open stdio stream or NULL, for which nothing is printed.
-unsafe fn print(stream: *mut libc::FILE, text: &[u8]) {
-    if !text.is_empty() && !stream.is_null() {
-        // SAFETY: an open stream by the contract above, and the bytes of a slice.
-        unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream) };
+/// None of its own; it writes to stderr and to libpcp's log.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
+    let (indom, op) = (InDom(indom), Op::try_from(op).ok());
+    if op == Some(Op::WalkNext) {
+        return guard(|| cache::walk_next(indom));
+    }
+    match op.and_then(Save::when) {
+        Some(when) => drive(|| Save::new(indom, when), thread::sleep),
+        None => guard(|| cache::operate(indom, op)),
     }
 }

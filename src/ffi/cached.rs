@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::cache::{changes, peek};
+use crate::agent::cache::{changes, peek};
 use crate::cache::{Cache, Extent, Hit, State};
 use crate::error::{Error, Result};
 use crate::ident::InDom;

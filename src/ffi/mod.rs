@@ -7,10 +7,9 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{arg, guard, memory, ret, types, value};
-use crate::os::{attributes, channel, lock, mark, socket, spoken};
+use crate::os::{channel, lock, mark, socket, spoken};
 
 mod cache;
-mod cache_op;
 mod cached;
 mod callbacks;
 mod connect;
