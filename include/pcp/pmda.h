@@ -1190,14 +1190,14 @@ PMDA_CALL extern void __pmdaSetContext(int context);
  * Arrays of event records, and queues of events for many clients
  */
 
-/* Makes records of an event: array, data, size, time, cookie. */
-typedef int (*pmdaEventDecodeCallBack)(int, void*, size_t, struct timeval*, void*);
-
 /* Non-zero drops an event for a client: filter, data, size. */
 typedef int (*pmdaEventApplyFilterCallBack)(void*, void*, size_t);
 
 /* Frees a filter. */
 typedef void (*pmdaEventReleaseFilterCallBack)(void*);
+
+/* Makes records of an event: array, data, size, time, cookie. */
+typedef int (*pmdaEventDecodeCallBack)(int, void*, size_t, struct timeval*, void*);
 
 /*
  * Makes an event array.
@@ -1331,21 +1331,6 @@ PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
  * not overlap.
  */
 PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *msg, int msgsize);
-
-/*
- * Gives a client the events of a queue that it has not seen. decoder is called for each
- * and adds records to the array whose handle it gets.
- *
- * Returns:
- * PMDA_FETCH_STATIC with the array in avp->vbp, which the next call for the queue overwrites;
- * PMDA_FETCH_NOVALUES with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
- * events before it gave; -EINVAL for an unknown client or queue, with avp as it was.
- *
- * Pointers:
- * avp is NULL or valid for one write; decoder and filters may be called with data and stored events.
- */
-PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int context,
-        pmdaEventDecodeCallBack decoder, void *data);
 
 /*
  * Makes a queue that keeps at most maxmemory bytes of events. The name is copied.
@@ -1491,6 +1476,21 @@ PMDA_CALL extern int pmdaEventSetFilter(int context, int handle, void *filter,
  * 0, or -EINVAL for an unknown client or queue.
  */
 PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
+
+/*
+ * Gives a client the events of a queue that it has not seen. decoder is called for each
+ * and adds records to the array whose handle it gets.
+ *
+ * Returns:
+ * PMDA_FETCH_STATIC with the array in avp->vbp, which the next call for the queue overwrites;
+ * PMDA_FETCH_NOVALUES with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
+ * events before it gave; -EINVAL for an unknown client or queue, with avp as it was.
+ *
+ * Pointers:
+ * avp is NULL or valid for one write; decoder and filters may be called with data and stored events.
+ */
+PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int context,
+        pmdaEventDecodeCallBack decoder, void *data);
 
 /*
  * What pmdaroot does for agents and pmcd
