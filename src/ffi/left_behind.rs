@@ -9,8 +9,8 @@ use std::mem::size_of;
 
 use super::lock::Mutex;
 use super::memory::Block;
-use super::{cache, dynamic, help, mark, private};
-use crate::agent::{events, queues};
+use super::{dynamic, help, mark, private};
+use crate::agent::{cache, events, queues};
 
 /// Runs when the library is unloaded, and when the process ends.
 // SAFETY: the loader calls what stands in this section once, and expects no arguments to be taken.

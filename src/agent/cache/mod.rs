@@ -19,7 +19,7 @@ use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
 use crate::os::lock::{Mutex, const_mutex, room};
 
-static CACHES: Mutex<Caches<Private>, { room::CACHES }> = const_mutex(Caches::new());
+pub(crate) static CACHES: Mutex<Caches<Private>, { room::CACHES }> = const_mutex(Caches::new());
 
 /// Counts the calls that made an instance of any domain active, or ended that.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
