@@ -237,10 +237,15 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: *mut libc::FILE, do_hash: c_
 /// None of its own; it writes to stderr and to libpcp's log.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
-    let (indom, op) = (InDom(indom), Op::try_from(op).ok());
-    if op == Some(Op::WalkNext) {
-        return guard(|| cache::walk_next(indom));
+    if op == Op::WalkNext as c_int {
+        return guard(|| cache::walk_next(InDom(indom)));
     }
+    operate(InDom(indom), Op::try_from(op).ok())
+}
+
+/// Does one of the operations that are not asked for once an instance. A save waits its turn.
+#[inline(never)]
+fn operate(indom: InDom, op: Option<Op>) -> c_int {
     match op.and_then(Save::when) {
         Some(when) => drive(|| Save::new(indom, when), thread::sleep),
         None => guard(|| cache::operate(indom, op)),
