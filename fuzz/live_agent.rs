@@ -260,7 +260,7 @@ fn set_up(interface: c_int) -> Agent {
     Agent(table)
 }
 
-unsafe extern "C" fn value(metric: *mut pmdaMetric, instance: c_uint, atom: *mut pmAtomValue) -> c_int {
+unsafe extern "C-unwind" fn value(metric: *mut pmdaMetric, instance: c_uint, atom: *mut pmAtomValue) -> c_int {
     static LONG: [u8; 2000] = {
         let mut text = [b'b'; 2000];
         text[1999] = 0;
@@ -286,7 +286,7 @@ unsafe extern "C" fn value(metric: *mut pmdaMetric, instance: c_uint, atom: *mut
 }
 
 /// Looks at each byte of each value: the sanitizer finds a length that lies.
-unsafe extern "C" fn store(result: *mut pmdaResult, _: *mut pmdaExt) -> c_int {
+unsafe extern "C-unwind" fn store(result: *mut pmdaResult, _: *mut pmdaExt) -> c_int {
     let mut sum = 0_u8;
     // SAFETY: a result as libpcp's: as many value sets as it says, each with as many values, and blocks as long as they say.
     unsafe {
@@ -310,7 +310,7 @@ unsafe extern "C" fn store(result: *mut pmdaResult, _: *mut pmdaExt) -> c_int {
 }
 
 /// Looks at each instance of each domain.
-unsafe extern "C" fn profile(profile: *mut pmProfile, ext: *mut pmdaExt) -> c_int {
+unsafe extern "C-unwind" fn profile(profile: *mut pmProfile, ext: *mut pmdaExt) -> c_int {
     let mut sum = 0;
     // SAFETY: a profile with as many domains as it says, each with as many instances.
     unsafe {
@@ -326,7 +326,7 @@ unsafe extern "C" fn profile(profile: *mut pmProfile, ext: *mut pmdaExt) -> c_in
 }
 
 /// One metric has a text; an answer belongs to the agent.
-unsafe extern "C" fn text(ident: c_int, _: c_int, text: *mut *mut c_char, _: *mut pmdaExt) -> c_int {
+unsafe extern "C-unwind" fn text(ident: c_int, _: c_int, text: *mut *mut c_char, _: *mut pmdaExt) -> c_int {
     let known = ident as u32 == DOMAIN << 22;
     let help = if known { c"help".as_ptr() } else { ptr::null() };
     // SAFETY: valid for a write.
@@ -334,17 +334,17 @@ unsafe extern "C" fn text(ident: c_int, _: c_int, text: *mut *mut c_char, _: *mu
     if known { 0 } else { NO_TEXT }
 }
 
-unsafe extern "C" fn metric_of(name: *const c_char, pmid: *mut c_uint, _: *mut pmdaExt) -> c_int {
+unsafe extern "C-unwind" fn metric_of(name: *const c_char, pmid: *mut c_uint, _: *mut pmdaExt) -> c_int {
     // SAFETY: a tree; the rest is what the library gave us.
     unsafe { pmdaTreePMID(names(), name, pmid) }
 }
 
-unsafe extern "C" fn names_of(pmid: c_uint, set: *mut *mut *mut c_char, _: *mut pmdaExt) -> c_int {
+unsafe extern "C-unwind" fn names_of(pmid: c_uint, set: *mut *mut *mut c_char, _: *mut pmdaExt) -> c_int {
     // SAFETY: as above.
     unsafe { pmdaTreeName(names(), pmid, set) }
 }
 
-unsafe extern "C" fn names_below(
+unsafe extern "C-unwind" fn names_below(
     name: *const c_char,
     traverse: c_int,
     offspring: *mut *mut *mut c_char,

@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::arg::CText;
-use super::table::{IndomTable, MetricTable};
+use super::profile::Profile;
+use super::table::{Indom, IndomTable, MetricTable};
 use super::types::{
     pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaExt, pmdaFetchCallBack, pmdaIndom,
     pmdaLabelCallBack, pmdaResultCallBack,
@@ -161,6 +162,20 @@ impl Ext {
     pub(crate) fn indoms(self) -> IndomTable {
         // SAFETY: the record and its tables are valid by the contract of `new`.
         unsafe { IndomTable::new((*self.as_ptr()).e_indoms, (*self.as_ptr()).e_nindoms) }
+    }
+
+    /// The profile received last, at this moment.
+    #[inline(always)]
+    pub(crate) fn profile(self) -> Option<Profile> {
+        // SAFETY: the profile is NULL or valid, by the contract of `new`.
+        unsafe { Profile::new(self.profile_ptr()) }
+    }
+
+    /// The instance domain that is walked: one of the agent, or our node for a cached one.
+    #[inline(always)]
+    pub(crate) fn walked(self) -> Option<Indom> {
+        // SAFETY: `e_idp` is NULL, or points to a domain of the agent's table or to our node, which is never freed.
+        unsafe { Indom::new(self.idp()) }
     }
 
     /// Takes another table of instance domains into use.

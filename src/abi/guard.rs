@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::ret::CReturn;
+use crate::agent::Step;
 use crate::libpcp::log;
 use crate::log::Level;
 use crate::os::mark;
@@ -27,6 +28,40 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     let outcome = inner(body);
     mark::leave();
     outcome
+}
+
+/// What became of a step of a machine.
+pub(crate) enum Turn<C, D> {
+    /// It wants a call into C.
+    Call(C),
+    /// It was the last.
+    Done(D),
+    /// It panicked.
+    Failed,
+    /// It was refused, as this thread is inside of the library already.
+    Busy,
+}
+
+/// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the hands of the catcher, so that it can
+/// stay in registers.
+#[inline(always)]
+pub(crate) fn step<C, D>(body: impl FnOnce() -> Step<C, D>) -> Turn<C, D> {
+    let Some(mark) = mark::step() else {
+        return Turn::Busy;
+    };
+    let mut turn = Turn::Failed;
+    // Unwind safety: as in `inner`.
+    let end = catch_unwind(AssertUnwindSafe(|| {
+        turn = match run(body) {
+            Step::Call(wanted) => Turn::Call(wanted),
+            Step::Done(done) => Turn::Done(done),
+        };
+    }));
+    if let Err(panic) = end {
+        caught::<()>(&*panic);
+    }
+    mark.leave();
+    turn
 }
 
 /// [`guard`] for what is already inside of the library: catches panics, no more.

@@ -3,6 +3,7 @@
 //! A table is seen as it was at one moment: its address and its length. Agents exchange, move and
 //! rewrite their tables in callbacks, so a view is made anew after each call into C.
 
+use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::ptr;
 
@@ -33,7 +34,8 @@ macro_rules! table {
 
         impl $name {
             /// No table.
-            pub(crate) const EMPTY: $name = $name { first: ptr::null_mut(), count: 0 };
+            #[allow(dead_code)]
+            pub(crate) const EMPTY: $name = $name { first: std::ptr::null_mut(), count: 0 };
 
             /// The view of `count` entries from `first` on; empty for NULL and for a negative count.
             ///
@@ -81,6 +83,8 @@ macro_rules! table {
     };
 }
 
+pub(super) use table;
+
 table! {
     /// The metrics of an agent.
     MetricTable of pmdaMetric
@@ -111,6 +115,36 @@ impl Metric {
     pub(crate) fn pmid(self) -> MetricId {
         // SAFETY: valid by the contract of `new`; one number is copied.
         MetricId(unsafe { (&raw const (*self.as_ptr()).m_desc.pmid).read() })
+    }
+
+    /// The type in the description.
+    #[inline(always)]
+    pub(crate) fn kind(self) -> c_int {
+        // SAFETY: valid by the contract of `new`; one number is copied.
+        unsafe { (&raw const (*self.as_ptr()).m_desc.type_).read() }
+    }
+
+    /// The instance domain in the description.
+    #[inline(always)]
+    pub(crate) fn indom(self) -> InDom {
+        // SAFETY: valid by the contract of `new`; one number is copied.
+        InDom(unsafe { (&raw const (*self.as_ptr()).m_desc.indom).read() })
+    }
+
+    /// The view of a metric in a frame of ours.
+    ///
+    /// # Safety
+    /// `metric` is the address of a metric that stays until the view was used for the last time.
+    #[inline(always)]
+    pub(crate) unsafe fn in_frame(metric: *mut pmdaMetric) -> Metric {
+        // SAFETY: the address of a variable is not NULL.
+        Metric(unsafe { ptr::NonNull::new_unchecked(metric) })
+    }
+
+    /// Makes all of it zero: a metric of which nothing is known yet.
+    pub(crate) fn clear(self) {
+        // SAFETY: valid by the contract of `new`; a metric may be all zero, and nobody has a reference to it.
+        unsafe { self.as_ptr().write_bytes(0, 1) };
     }
 }
 
@@ -172,6 +206,39 @@ impl Indom {
     }
 }
 
+/// What `e_idp` points to while a cached domain is walked: it holds the domain's number and nothing
+/// else (INST-30).
+pub(crate) struct IndomNode(UnsafeCell<pmdaIndom>);
+
+// SAFETY: the node is written by `stamp`, one plain number, and read by whoever walks over the same `pmdaExt`, which
+// C does from one thread at a time. No reference to it is ever made.
+unsafe impl Send for IndomNode {}
+// SAFETY: as above.
+unsafe impl Sync for IndomNode {}
+
+impl IndomNode {
+    /// A node for no domain yet.
+    pub(crate) const fn new() -> IndomNode {
+        IndomNode(UnsafeCell::new(pmdaIndom {
+            it_indom: 0,
+            it_numinst: 0,
+            it_set: ptr::null_mut(),
+        }))
+    }
+
+    /// Makes the node one for a domain.
+    pub(crate) fn stamp(&self, indom: InDom) {
+        // SAFETY: the write is to our own memory, and no reference to the domain exists.
+        unsafe { (&raw mut (*self.0.get()).it_indom).write(indom.0) };
+    }
+
+    /// The node as C sees it.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *mut pmdaIndom {
+        self.0.get()
+    }
+}
+
 impl IndomTable {
     /// The identifier of an entry.
     ///
@@ -191,6 +258,27 @@ impl IndomTable {
 }
 
 impl InstanceTable {
+    /// The instances from a place on, good until control goes back to C: for loops over long tables.
+    #[inline(always)]
+    pub(crate) fn rest(&self, place: usize) -> &[pmdaInstid] {
+        let Some(left @ 1..) = self.len().checked_sub(place) else {
+            return &[];
+        };
+        // SAFETY: the places from `place` to the end of the table, whose entries are valid by the contract of `new`. C
+        // alone changes them, and does not run while the slice is used.
+        unsafe { std::slice::from_raw_parts(self.first.add(place), left) }
+    }
+
+    /// The identifier of the instance at a place, if there is one.
+    #[inline(always)]
+    pub(crate) fn inst_at(self, place: u32) -> Option<c_int> {
+        if i64::from(place) >= i64::from(self.count) || self.first.is_null() {
+            return None;
+        }
+        // SAFETY: a place in the table, whose entries are valid by the contract of `new`; one number is copied.
+        Some(unsafe { (&raw const (*self.first.add(place as usize)).i_inst).read() })
+    }
+
     /// The identifier of an instance.
     ///
     /// # Panics

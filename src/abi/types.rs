@@ -61,7 +61,7 @@ pub struct pmdaMetric {
 }
 
 /// Gives one value to `pmdaFetch`.
-pub type pmdaFetchCallBack = Option<unsafe extern "C" fn(*mut pmdaMetric, c_uint, *mut pmAtomValue) -> c_int>;
+pub type pmdaFetchCallBack = Option<unsafe extern "C-unwind" fn(*mut pmdaMetric, c_uint, *mut pmAtomValue) -> c_int>;
 /// Cleans up a result after it was sent.
 pub type pmdaResultCallBack = Option<unsafe extern "C" fn(*mut pmdaResult)>;
 /// Runs when a PDU has arrived.
@@ -153,30 +153,36 @@ pub struct pmdaInterface {
     /// The extension; allocated by this library.
     pub ext: *mut pmdaExt,
     /// Takes the instance profile.
-    pub profile: Option<unsafe extern "C" fn(*mut pmProfile, *mut pmdaExt) -> c_int>,
+    pub profile: Option<unsafe extern "C-unwind" fn(*mut pmProfile, *mut pmdaExt) -> c_int>,
     /// Fetches values.
-    pub fetch: Option<unsafe extern "C" fn(c_int, *mut pmID, *mut *mut pmdaResult, *mut pmdaExt) -> c_int>,
+    pub fetch: Option<unsafe extern "C-unwind" fn(c_int, *mut pmID, *mut *mut pmdaResult, *mut pmdaExt) -> c_int>,
     /// Describes a metric.
-    pub desc: Option<unsafe extern "C" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int>,
+    pub desc: Option<unsafe extern "C-unwind" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int>,
     /// Lists instances.
     pub instance:
-        Option<unsafe extern "C" fn(pmInDom, c_int, *mut c_char, *mut *mut pmInResult, *mut pmdaExt) -> c_int>,
+        Option<unsafe extern "C-unwind" fn(pmInDom, c_int, *mut c_char, *mut *mut pmInResult, *mut pmdaExt) -> c_int>,
     /// Gives help.
-    pub text: Option<unsafe extern "C" fn(c_int, c_int, *mut *mut c_char, *mut pmdaExt) -> c_int>,
+    pub text: Option<unsafe extern "C-unwind" fn(c_int, c_int, *mut *mut c_char, *mut pmdaExt) -> c_int>,
     /// Stores values.
-    pub store: Option<unsafe extern "C" fn(*mut pmdaResult, *mut pmdaExt) -> c_int>,
+    pub store: Option<unsafe extern "C-unwind" fn(*mut pmdaResult, *mut pmdaExt) -> c_int>,
     /// Version 4 and up: the identifier of a name.
-    pub pmid: Option<unsafe extern "C" fn(*const c_char, *mut pmID, *mut pmdaExt) -> c_int>,
+    pub pmid: Option<unsafe extern "C-unwind" fn(*const c_char, *mut pmID, *mut pmdaExt) -> c_int>,
     /// Version 4 and up: the names of an identifier.
-    pub name: Option<unsafe extern "C" fn(pmID, *mut *mut *mut c_char, *mut pmdaExt) -> c_int>,
+    pub name: Option<unsafe extern "C-unwind" fn(pmID, *mut *mut *mut c_char, *mut pmdaExt) -> c_int>,
     /// Version 4 and up: the names below a name.
     pub children: Option<
-        unsafe extern "C" fn(*const c_char, c_int, *mut *mut *mut c_char, *mut *mut c_int, *mut pmdaExt) -> c_int,
+        unsafe extern "C-unwind" fn(
+            *const c_char,
+            c_int,
+            *mut *mut *mut c_char,
+            *mut *mut c_int,
+            *mut pmdaExt,
+        ) -> c_int,
     >,
     /// Version 6 and up: takes an attribute of a client.
-    pub attribute: Option<unsafe extern "C" fn(c_int, c_int, *const c_char, c_int, *mut pmdaExt) -> c_int>,
+    pub attribute: Option<unsafe extern "C-unwind" fn(c_int, c_int, *const c_char, c_int, *mut pmdaExt) -> c_int>,
     /// Version 7 and up: gives label sets.
-    pub label: Option<unsafe extern "C" fn(c_int, c_int, *mut *mut pmLabelSet, *mut pmdaExt) -> c_int>,
+    pub label: Option<unsafe extern "C-unwind" fn(c_int, c_int, *mut *mut pmLabelSet, *mut pmdaExt) -> c_int>,
 }
 
 /// `pmdaInterface.comm`: interface version (8 bits), PMAPI version (8) and flags (16), in this order in memory: C's

@@ -8,12 +8,18 @@
 use std::mem::ManuallyDrop;
 
 pub(crate) mod cache;
+pub(crate) mod cached;
 pub(crate) mod dynamic;
 pub(crate) mod events;
+pub(crate) mod fetch;
+pub(crate) mod iterate;
 pub(crate) mod labels;
+pub(crate) mod lookup;
 pub(crate) mod options;
 pub(crate) mod queues;
 pub(crate) mod root;
+pub(crate) mod selection;
+pub(crate) mod state;
 
 /// What a machine wants next.
 pub(crate) enum Step<C, D> {

@@ -46,16 +46,23 @@ impl Answer {
 }
 
 /// What has become of the instances of a metric so far: gives `numval` (FETCH-36).
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Tally {
-    stored: usize,
+    stored: u32,
     last: i32,
 }
 
 impl Tally {
+    /// No instance yet.
+    pub const EMPTY: Tally = Tally { stored: 0, last: 0 };
+
+    /// The largest number of values that there may be.
+    pub const MOST: usize = i32::MAX as usize;
+
     /// One more value was stored.
+    #[inline(always)]
     pub fn stored(&mut self) {
-        self.stored += 1;
+        self.stored = self.stored.wrapping_add(1);
     }
 
     /// An instance had no value, or failed.
@@ -65,16 +72,18 @@ impl Tally {
 
     /// Number of values stored.
     #[must_use]
+    #[inline(always)]
     pub fn count(self) -> usize {
-        self.stored
+        self.stored as usize
     }
 
     /// The number of values, or the status of the last instance when there are none.
     #[must_use]
+    #[inline(always)]
     pub fn numval(self) -> i32 {
         match self.stored {
             0 => self.last,
-            stored => i32::try_from(stored).unwrap_or(i32::MAX),
+            stored => stored as i32,
         }
     }
 }
@@ -132,7 +141,7 @@ mod tests {
     #[test]
     fn tally() {
         let numval = |statuses: &[i32]| {
-            let mut tally = Tally::default();
+            let mut tally = Tally::EMPTY;
             for status in statuses {
                 match status {
                     1 => tally.stored(),

@@ -4,32 +4,20 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use super::guard::guard;
-use super::metric;
 use super::types::{pmDesc, pmID, pmdaExt};
-use super::{arg, fetch_state, help, private};
-use crate::context;
+use super::{help, private};
+use crate::abi::arg::Out;
+use crate::abi::ext::Ext;
+use crate::abi::table::Metric;
+use crate::agent::{fetch, lookup, state};
 use crate::error::{Error, Result};
 use crate::fetch::report;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::Journal;
 
-/// From this interface version on unknown metrics are not reported (FETCH-23, FETCH-80).
-pub(super) const QUIET_SINCE: u32 = 4;
-
 /// `PM_TEXT_PMID`: the identifier is a metric's. Without it, it is that of an instance domain (FETCH-91).
 const OF_METRIC: c_int = 4;
-
-/// Makes the context of the request known to the agent, from interface 5 on (FETCH-80, MAIN-25).
-///
-/// # Safety
-/// `ext` is valid.
-pub(super) unsafe fn enter_context(ext: *const pmdaExt, interface: u32) {
-    if interface >= 5 {
-        // SAFETY: valid by the contract above.
-        context::set_current(unsafe { (*ext).e_context });
-    }
-}
 
 /// Describes a metric of the table.
 ///
@@ -39,47 +27,31 @@ pub(super) unsafe fn enter_context(ext: *const pmdaExt, interface: u32) {
 /// # Safety
 /// `desc` is NULL or valid for one write. `pmda` is NULL or valid, with its metric table.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaDesc(pmid: pmID, desc: *mut pmDesc, pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: *mut pmDesc, pmda: *mut pmdaExt) -> c_int {
+    // SAFETY: NULL, or the caller's place; NULL, or an agent whose table nobody changes during this call.
+    let (out, ext) = unsafe { (Out::new(desc), Ext::new(pmda)) };
     guard(|| {
-        if pmda.is_null() {
-            return Err(Error::INVAL);
-        }
-        // SAFETY: not NULL, hence valid by the contract above.
-        unsafe { describe(MetricId(pmid), desc, pmda) }
+        out.set(describe(MetricId(pmid), ext.ok_or(Error::INVAL)?)?);
+        Ok(())
     })
 }
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
-///
-/// # Safety
-/// As `pmdaDesc`, and `ext` is not NULL.
-unsafe fn describe(pmid: MetricId, desc: *mut pmDesc, ext: *mut pmdaExt) -> Result<()> {
-    // SAFETY: valid by the contract above.
-    let (interface, found) = unsafe {
-        let interface = private::interface(ext);
-        enter_context(ext, interface);
-        (interface, metric::find(fetch_state::of(ext), ext, pmid))
-    };
+fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
+    let interface = private::interface_of(ext);
+    fetch::enter_context(ext, interface);
+    let (metric, method) = lookup::find(state::of(ext), ext, pmid);
     let mut journal = Journal::new();
-    if !found.metric.is_null() {
-        // SAFETY: an entry of the agent's table; `desc` as the contract says.
-        unsafe { arg::store(desc, (*found.metric).m_desc) };
-    } else if interface < QUIET_SINCE {
+    if metric.is_none() && interface < fetch::QUIET_SINCE {
         report::undefined(&mut journal, "pmdaDesc", pmid);
     }
     if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
-        let outcome = if found.metric.is_null() { "fail" } else { "success" };
-        journal.trace(format_args!(
-            "pmdaDesc({pmid}, ...) method={} {outcome}\n",
-            found.method.name()
-        ));
+        let outcome = if metric.is_none() { "fail" } else { "success" };
+        let method = method.name();
+        journal.trace(format_args!("pmdaDesc({pmid}, ...) method={method} {outcome}\n"));
     }
     log::flush(&mut journal);
-    if found.metric.is_null() {
-        Err(Error::PMID)
-    } else {
-        Ok(())
-    }
+    metric.map(Metric::desc).ok_or(Error::PMID)
 }
 
 /// Gives the help text of a metric or an instance domain.
@@ -91,24 +63,25 @@ unsafe fn describe(pmid: MetricId, desc: *mut pmDesc, ext: *mut pmdaExt) -> Resu
 /// # Safety
 /// `buffer` is NULL or valid for one write. `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaText(ident: c_int, kind: c_int, buffer: *mut *mut c_char, pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaText(
+    ident: c_int,
+    kind: c_int,
+    buffer: *mut *mut c_char,
+    pmda: *mut pmdaExt,
+) -> c_int {
+    // SAFETY: NULL, or the caller's place; NULL, or the agent that the request is for.
+    let (out, ext) = unsafe { (Out::new(buffer), Ext::new(pmda)) };
     guard(|| -> Result<()> {
-        if pmda.is_null() {
-            return Err(Error::INVAL);
-        }
-        // SAFETY: not NULL, hence valid by the contract above.
-        let handle = unsafe {
-            enter_context(pmda, private::interface(pmda));
-            (*pmda).e_help
-        };
+        let ext = ext.ok_or(Error::INVAL)?;
+        fetch::enter_context(ext, private::interface_of(ext));
+        let handle = ext.help();
         let ident = ident as u32;
         let text = match handle {
             ..0 => ptr::null_mut(),
             _ if kind & OF_METRIC != 0 => help::metric_text(handle, MetricId(ident), kind),
             _ => help::indom_text(handle, InDom(ident), kind),
         };
-        // SAFETY: NULL or valid for one write by the contract above.
-        unsafe { arg::store(buffer, text) };
+        out.set(text);
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
     })
 }

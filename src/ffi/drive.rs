@@ -1,7 +1,7 @@
 //! The driver of machines: the only place where control is handed to C's own functions.
 
-use super::guard::guard;
-use super::ret::{CReturn, Inside, Outcome};
+use super::guard::{Turn, step};
+use super::ret::CReturn;
 use crate::agent::{Machine, Step};
 
 /// Runs a machine to its end: its steps under the panic guard, and between them, by `call`, the calls
@@ -16,27 +16,45 @@ where
     M::Done: CReturn,
     B: FnOnce() -> Result<M, M::Done>,
 {
+    drive_reading(begin, |_, wanted| call(wanted))
+}
+
+/// [`drive`] for calls that are read from the machine in part: what a step gives stays in registers when it is small.
+#[inline(always)]
+pub(super) fn drive_reading<M: Machine, B>(begin: B, call: impl Fn(&M, M::Call) -> M::Answer) -> <M::Done as CReturn>::C
+where
+    M::Done: CReturn,
+    B: FnOnce() -> Result<M, M::Done>,
+{
     const {
         assert!(!std::mem::needs_drop::<M>() && !std::mem::needs_drop::<B>());
         assert!(!std::mem::needs_drop::<M::Call>() && !std::mem::needs_drop::<M::Answer>());
         assert!(!std::mem::needs_drop::<M::Done>());
     }
-    let mut machine = match guard(|| Inside(begin())) {
-        Outcome::Value(Ok(machine)) => machine,
-        Outcome::Value(Err(done)) => return done.into_c(),
-        Outcome::Failed => return M::Done::failed(),
-        Outcome::Busy => return M::Done::busy(),
+    let mut place = None;
+    let first = step(|| match begin() {
+        Ok(machine) => place.insert(machine).start(),
+        Err(done) => Step::Done(done),
+    });
+    let (mut wanted, machine) = match (first, &mut place) {
+        (Turn::Call(wanted), Some(machine)) => (wanted, machine),
+        (end, _) => return ended(end),
     };
-    let mut step = guard(|| Inside(machine.start()));
     loop {
-        match step {
-            Outcome::Value(Step::Call(wanted)) => {
-                let answer = call(wanted);
-                step = guard(|| Inside(machine.answer(answer)));
-            }
-            Outcome::Value(Step::Done(done)) => return done.into_c(),
-            Outcome::Failed => return M::Done::failed(),
-            Outcome::Busy => return M::Done::busy(),
+        let answer = call(machine, wanted);
+        match step(|| machine.answer(answer)) {
+            Turn::Call(next) => wanted = next,
+            end => return ended(end),
         }
+    }
+}
+
+/// What C gets in the end.
+#[inline(always)]
+fn ended<C, D: CReturn>(end: Turn<C, D>) -> D::C {
+    match end {
+        Turn::Done(done) => done.into_c(),
+        Turn::Busy => D::busy(),
+        Turn::Failed | Turn::Call(_) => D::failed(),
     }
 }

@@ -8,9 +8,10 @@ use super::describe::pmdaText;
 use super::fetch::pmdaFetch;
 use super::guard::guard;
 use super::types::{pmdaExt, pmdaIndom, pmdaInterface, pmdaMetric};
-use super::{help, metric, private};
+use super::{help, private};
 use crate::abi::ext::Ext;
 use crate::abi::table::MetricTable;
+use crate::agent::lookup;
 use crate::error::Error;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
@@ -285,7 +286,7 @@ unsafe fn choose_lookup(ext: *mut pmdaExt, tables: &Tables) {
     unsafe {
         if (*ext).e_flags & HASHED != 0 {
             if let Some(ext) = Ext::new(ext) {
-                metric::rehash(ext, MetricTable::new(tables.metrics, tables.nmetrics));
+                lookup::rehash(ext, MetricTable::new(tables.metrics, tables.nmetrics));
             }
             return;
         }

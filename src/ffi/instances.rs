@@ -3,15 +3,19 @@
 use std::ffi::{c_char, c_int};
 use std::mem::ManuallyDrop;
 
-use super::fetch_state::{self, TablePlaces};
+use super::arg;
 use super::guard::guard;
 use super::memory::{self, Block};
-use super::metric::{find_indom, table};
-use super::types::{pmInDom, pmInResult, pmdaExt, pmdaIndom};
-use super::{arg, cached, iterate};
+use super::types::{pmInDom, pmInResult, pmdaExt};
+use crate::abi::arg::CText;
+use crate::abi::ext::Ext;
+use crate::abi::table::Indom;
+use crate::agent::lookup::find_indom;
+use crate::agent::state::{self, TablePlaces};
+use crate::agent::{cached, iterate};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
-use crate::instances::{self, Match, Request};
+use crate::instances::{Match, Request, matches};
 use crate::libpcp::log::{self, Debug};
 use crate::log::Bytes;
 
@@ -26,7 +30,7 @@ use crate::log::Bytes;
 /// `name` is NULL or a C string. `result` is NULL or valid for one write. `pmda` is NULL or valid, with its instance
 /// domains; a cached domain does not need it (INST-12).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaInstance(
+pub unsafe extern "C-unwind" fn pmdaInstance(
     indom: pmInDom,
     inst: c_int,
     name: *mut c_char,
@@ -77,13 +81,10 @@ pub(super) unsafe fn list<L: List>(
         }
         return from_cache(indom, request, make);
     }
-    // SAFETY: the contract above.
-    unsafe {
-        let idp = (!ext.is_null())
-            .then(|| find_indom(fetch_state::of(ext), ext, indom))
-            .flatten();
-        from_table(ext, idp.ok_or(Error::INDOM)?, request?, make)
-    }
+    // SAFETY: NULL, or an agent whose tables nobody changes during this call.
+    let ext = unsafe { Ext::new(ext) }.ok_or(Error::INDOM)?;
+    let idp = find_indom(state::of(ext), ext, indom).ok_or(Error::INDOM)?;
+    from_table(ext, idp, request?, make)
 }
 
 /// A list of instances under construction.
@@ -135,26 +136,17 @@ fn from_cache<L: List>(
 }
 
 /// Answers from a classic table.
-///
-/// # Safety
-/// `ext` and `idp` are valid, the latter with its instances, whose names are NULL or C strings.
-unsafe fn from_table<L: List>(
-    ext: *mut pmdaExt,
-    idp: *const pmdaIndom,
+fn from_table<L: List>(
+    ext: Ext,
+    idp: Indom,
     request: Request<'_>,
     make: impl FnOnce(usize, bool, bool) -> Result<L>,
 ) -> Result<L> {
-    // SAFETY: valid by the contract above.
-    let (indom, set, count) = unsafe { (InDom((*idp).it_indom), (*idp).it_set, (*idp).it_numinst) };
-    let table = table(set, count);
-    // SAFETY: every place asked for is in the table, and its name is NULL or a C string; no C code runs while it is used.
-    let name_at = |place: usize| unsafe { arg::bytes((*set.add(place)).i_name) };
-    // SAFETY: as above.
-    let inst_at = |place: usize| unsafe { (*set.add(place)).i_inst };
+    let (indom, instances, count) = (idp.indom(), idp.instances(), idp.numinst());
+    let table = instances.extent();
+    let inst_at = |place: usize| instances.inst(place);
     let place_of = |inst: c_int| {
-        // SAFETY: `ext` is valid by the contract above.
-        let state = unsafe { fetch_state::of(ext) };
-        let mut tables = state.instances.lock();
+        let mut tables = state::of(ext).instances.lock();
         let is_it = |place| inst_at(place) == inst;
         let key = |inst: c_int| u64::from(inst as u32);
         match tables.get_or_insert_with(indom.0, TablePlaces::default) {
@@ -165,18 +157,21 @@ unsafe fn from_table<L: List>(
         }
     };
     let place_named = |name: &[u8]| {
-        // SAFETY: as above.
-        let state = unsafe { fetch_state::of(ext) };
-        let mut tables = state.instances.lock();
-        let is_it = |place| name_at(place).is_some_and(|other| instances::matches(name, other).is_some());
+        let mut tables = state::of(ext).instances.lock();
+        let is_it = |place| {
+            let other = instances.name(place);
+            other.is_some_and(|other| matches(name, other.bytes()).is_some())
+        };
         let Ok(places) = tables.get_or_insert_with(indom.0, TablePlaces::default) else {
             return (0..table.len).find(|place| is_it(*place));
         };
-        places.by_name.find(table, instances::key(name), is_it, |place, add| {
-            if let Some(name) = name_at(place) {
-                instances::keys(name, add);
-            }
-        })
+        places
+            .by_name
+            .find(table, crate::instances::key(name), is_it, |place, add| {
+                if let Some(name) = instances.name(place) {
+                    crate::instances::keys(name.bytes(), add);
+                }
+            })
     };
     if matches!(request, Request::All) {
         iterate::trace_count(indom, count);
@@ -186,17 +181,19 @@ unsafe fn from_table<L: List>(
         Request::All => {
             let mut list = make(table.len, true, true)?;
             for place in 0..table.len {
-                list.push(inst_at(place), Some(name_at(place).unwrap_or_default()))?;
+                let name = instances.name(place);
+                list.push(inst_at(place), Some(name.as_ref().map_or(b"", CText::bytes)))?;
             }
             Ok(list)
         }
         Request::NameOf(inst) => {
             let place = place_of(inst).ok_or(Error::INST)?;
-            one_name(make, name_at(place).ok_or(Error::INST)?)
+            one_name(make, instances.name(place).ok_or(Error::INST)?.bytes())
         }
         Request::IdOf(name) => {
             let place = place_named(name).ok_or(Error::INST)?;
-            trace_match(name, inst_at(place), name_at(place).unwrap_or_default());
+            let found = instances.name(place);
+            trace_match(name, inst_at(place), found.as_ref().map_or(b"", CText::bytes));
             one_id(make, inst_at(place))
         }
     }
@@ -208,7 +205,7 @@ fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
         return;
     }
     let (shown, asked_shown) = (Bytes(name), Bytes(asked));
-    if let Some(Match::Short(length)) = instances::matches(asked, name) {
+    if let Some(Match::Short(length)) = matches(asked, name) {
         log::trace!(
             "pmdaInstance: matched argument name=\"{asked_shown}\" with indom id={inst} name=\"{shown}\" len={length}\n"
         );

@@ -6,9 +6,11 @@ use std::ptr;
 
 use super::mark::outside;
 use super::memory::Block;
+use super::private;
 use super::types::{pmInDom, pmLabelSet, pmdaExt, pmdaLabelCallBack};
-use super::{fetch_state, iterate, private};
+use crate::abi::ext::Ext;
 use crate::abi::label_set::LabelSet;
+use crate::agent::{iterate, state};
 use crate::context;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
@@ -152,7 +154,7 @@ unsafe fn trace(kind: Kind, ident: u32, ext: *const pmdaExt) {
 /// `sets` is valid for one write, `ext` is a valid extension.
 unsafe fn instances(indom: InDom, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt) -> Result<c_int> {
     // SAFETY: a valid extension, as the contract above says.
-    let count = outside(|| unsafe { iterate::__pmdaCntInst(indom.0, ext) });
+    let count = outside(|| unsafe { super::iterate::__pmdaCntInst(indom.0, ext) });
     if log::debug(Debug::Labels) {
         log::trace_parts(&[Show(&format_args!(
             "pmdaLabel: InDom {indom} {count} instance labels request\n"
@@ -169,12 +171,12 @@ unsafe fn instances(indom: InDom, sets: *mut *mut pmLabelSet, ext: *mut pmdaExt)
     unsafe {
         if indom.is_null() {
             slots.ask((*ext).e_labelCallBack, indom, NO_INSTANCE)?;
-        } else {
-            let state = fetch_state::of(ext);
+        } else if let Some(ext) = Ext::new(ext) {
+            let state = state::of(ext);
             iterate::start(state, indom, ext);
             let mut steps = iterate::Steps::new(iterate::Ordinal::Any);
             while let Some(inst) = iterate::next(state, ext, &mut steps) {
-                slots.ask((*ext).e_labelCallBack, indom, inst)?;
+                slots.ask(ext.label_callback(), indom, inst)?;
             }
         }
     }

@@ -47,7 +47,12 @@ pub unsafe extern "C" fn pcp_pmda_add_notes(sets: *mut *mut pmLabelSet, text: *c
 /// `lpp` is NULL or valid for reads and writes; `*lpp` is NULL or a valid label set, or anything for a request for
 /// instances, which replaces it. `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaLabel(ident: c_int, kind: c_int, lpp: *mut *mut pmLabelSet, pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaLabel(
+    ident: c_int,
+    kind: c_int,
+    lpp: *mut *mut pmLabelSet,
+    pmda: *mut pmdaExt,
+) -> c_int {
     // SAFETY: as the contract above says.
     guard(|| unsafe { label_request::request(ident as u32, kind, lpp, pmda) })
 }

@@ -2,10 +2,11 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::describe::enter_context;
 use super::guard::guard;
+use super::private;
 use super::types::{pmID, pmProfile, pmdaExt, pmdaResult};
-use super::{fetch_state, private, selection};
+use crate::abi::ext::Ext;
+use crate::agent::{fetch, selection, state};
 use crate::error::{Error, Result};
 use crate::libpcp::attribute;
 use crate::libpcp::log::{self, Debug};
@@ -17,16 +18,13 @@ use crate::log::Part::{Raw, Show};
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmdaExt) -> c_int {
+    // SAFETY: NULL, or the agent that the profile is for.
+    let ext = unsafe { Ext::new(pmda) };
     guard(|| {
-        if pmda.is_null() {
-            return Err(Error::INVAL);
-        }
-        // SAFETY: not NULL, hence valid by the contract above.
-        unsafe {
-            (*pmda).e_prof = prof;
-            selection::forget(fetch_state::of(pmda));
-        }
+        let ext = ext.ok_or(Error::INVAL)?;
+        ext.set_profile_ptr(prof);
+        selection::forget(state::of(ext));
         Ok(())
     })
 }
@@ -36,12 +34,13 @@ pub unsafe extern "C" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmdaExt) -
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaStore(result: *mut pmdaResult, pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: *mut pmdaExt) -> c_int {
+    // SAFETY: NULL, or the agent that the request is for.
+    let ext = unsafe { Ext::new(pmda) };
     guard(|| -> Result<()> {
         let _ = result;
-        if !pmda.is_null() {
-            // SAFETY: not NULL, hence valid by the contract above.
-            unsafe { enter_context(pmda, private::interface(pmda)) };
+        if let Some(ext) = ext {
+            fetch::enter_context(ext, private::interface_of(ext));
         }
         Err(Error::PERMISSION)
     })
@@ -52,7 +51,7 @@ pub unsafe extern "C" fn pmdaStore(result: *mut pmdaResult, pmda: *mut pmdaExt) 
 /// # Safety
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaPMID(_name: *const c_char, _pmid: *mut pmID, _pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaPMID(_name: *const c_char, _pmid: *mut pmID, _pmda: *mut pmdaExt) -> c_int {
     Error::NAME.code()
 }
 
@@ -61,7 +60,7 @@ pub unsafe extern "C" fn pmdaPMID(_name: *const c_char, _pmid: *mut pmID, _pmda:
 /// # Safety
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaName(_pmid: pmID, _nameset: *mut *mut *mut c_char, _pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: *mut *mut *mut c_char, _pmda: *mut pmdaExt) -> c_int {
     Error::PMID.code()
 }
 
@@ -70,7 +69,7 @@ pub unsafe extern "C" fn pmdaName(_pmid: pmID, _nameset: *mut *mut *mut c_char, 
 /// # Safety
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaChildren(
+pub unsafe extern "C-unwind" fn pmdaChildren(
     _name: *const c_char,
     _traverse: c_int,
     _offspring: *mut *mut *mut c_char,
@@ -85,7 +84,7 @@ pub unsafe extern "C" fn pmdaChildren(
 /// # Safety
 /// `value` is NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaAttribute(
+pub unsafe extern "C-unwind" fn pmdaAttribute(
     ctx: c_int,
     attr: c_int,
     value: *const c_char,

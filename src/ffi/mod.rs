@@ -6,11 +6,10 @@
 
 #![allow(unsafe_code)]
 
-use crate::abi::{arg, guard, memory, ret, types, value};
+use crate::abi::{arg, guard, memory, ret, types};
 use crate::os::{channel, lock, mark, socket, spoken};
 
 mod cache;
-mod cached;
 mod callbacks;
 mod connect;
 mod context;
@@ -20,7 +19,6 @@ mod drive;
 mod dynamic;
 mod events;
 mod fetch;
-mod fetch_state;
 mod flags;
 mod help;
 mod init;
@@ -31,20 +29,16 @@ mod labels;
 mod left_behind;
 mod mainloop;
 mod methods;
-pub(crate) mod metric;
+mod metric;
 mod notices;
 mod options;
-mod output;
-mod private;
+pub(crate) mod private;
 mod queues;
 mod received;
 mod reply;
-mod result_block;
 mod root;
 mod root_pdu;
-mod selection;
 mod session;
 mod setup;
 mod stock;
 mod tree;
-mod value_set;

@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::dispatch::{Agent, WITH_ATTRIBUTES, WITH_CONTEXT, method};
 use super::mark::outside;
+use super::memory;
 use super::received::OwnedProfile;
-use super::{fetch_state, memory, selection};
+use crate::abi::ext::Ext;
+use crate::agent::{selection, state};
 use crate::error::Error;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
@@ -22,8 +24,10 @@ impl Agent {
         let Ok(method) = method!(self, profile) else { return };
         // SAFETY: the profile is a valid structure of C; both pointers are valid during the call.
         let status = outside(|| unsafe { method(profile.as_ptr(), self.ext) });
-        // SAFETY: the extension is valid.
-        selection::forget(unsafe { fetch_state::of(self.ext) });
+        // SAFETY: the extension is valid while its PDU is served.
+        if let Some(ext) = unsafe { Ext::new(self.ext) } {
+            selection::forget(state::of(ext));
+        }
         if status >= 0 {
             self.session.keep_profile(profile);
         }

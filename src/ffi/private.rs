@@ -11,18 +11,19 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use super::fetch_state::FetchState;
 use super::memory::Block;
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmdaExt, pmdaInterface};
+use crate::abi::ext::Ext;
 use crate::agent::dynamic::Registrations;
+use crate::agent::state::FetchState;
 use crate::dynamic::List;
 use crate::error::Result;
 use crate::libpcp::log;
 use crate::log::Part::Show;
 
 /// The `desc` method of a dispatch table.
-pub(crate) type DescMethod = unsafe extern "C" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int;
+pub(crate) type DescMethod = unsafe extern "C-unwind" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int;
 
 /// How many lists the records are spread over. Processes have up to a hundred agents, unless they open and close the
 /// same ones again and again.
@@ -57,7 +58,7 @@ pub(crate) struct Private {
     /// The agent's own pointer (INIT-49).
     pub(super) user: AtomicPtr<c_void>,
     /// The fetch family's part.
-    pub(super) fetch: FetchState,
+    pub(crate) fetch: FetchState,
     /// The agent's own trees of dynamic names (DYN-1).
     pub(super) dynamic: Registrations,
     /// The main loop's part.
@@ -79,6 +80,14 @@ impl Private {
             dynamic: List::new(),
             session: Session::new(),
         }
+    }
+}
+
+impl Private {
+    /// The interface version of the agent.
+    #[inline]
+    pub(crate) fn interface(&self) -> u32 {
+        self.interface.load(Ordering::Relaxed)
     }
 }
 
@@ -175,6 +184,18 @@ pub(crate) unsafe fn of(ext: *const pmdaExt) -> Option<&'static Private> {
     known(unsafe { (*ext).e_ext }.cast())
 }
 
+/// The record of an agent; `None` when this library has not set it up.
+pub(crate) fn record(ext: Ext) -> Option<&'static Private> {
+    // SAFETY: the record of a view is valid for reads.
+    unsafe { of(ext.as_ptr()) }
+}
+
+/// The interface version of an agent; 0 when this library has not set it up.
+#[inline]
+pub(crate) fn interface_of(ext: Ext) -> u32 {
+    record(ext).map_or(0, Private::interface)
+}
+
 /// Tells whoever has made `ext` that its dispatch table is at `dispatch` now. A record of another copy of this library, or
 /// of the C library, has the address as its first word (INIT-51).
 ///
@@ -218,21 +239,20 @@ pub(crate) unsafe fn refresh(dispatch: *mut pmdaInterface) {
 /// As [`of`].
 pub(crate) unsafe fn interface(ext: *const pmdaExt) -> u32 {
     // SAFETY: the contract is the same.
-    unsafe { of(ext) }.map_or(0, |record| record.interface.load(Ordering::Relaxed))
+    unsafe { of(ext) }.map_or(0, Private::interface)
 }
 
-/// The `desc` method of the agent: for a daemon the one that its dispatch table has at this moment.
-///
-/// # Safety
-/// As [`of`]; the dispatch table of a daemon is still where it was.
-pub(crate) unsafe fn desc_method(ext: *const pmdaExt) -> Option<DescMethod> {
-    // SAFETY: the contract is the same.
-    let record = unsafe { of(ext) }?;
+/// The `desc` method of an agent: for a daemon the one that its dispatch table has at this moment.
+pub(crate) fn desc_method(ext: Ext) -> Option<DescMethod> {
+    let record = record(ext)?;
     let back = record.back.load(Ordering::Relaxed);
-    // SAFETY: the dispatch table of a daemon is still where it was, by the contract above.
-    if record.daemon && !back.is_null() && unsafe { ptr::eq((*back).ext, ext) } {
-        // SAFETY: as above; every interface version has the method.
-        return unsafe { (*back).desc };
+    if record.daemon && !back.is_null() {
+        // SAFETY: the dispatch table of a daemon stays where it was when `register` was told of it; two fields that
+        // every interface version has are copied.
+        let (other, desc) = unsafe { ((&raw const (*back).ext).read(), (&raw const (*back).desc).read()) };
+        if ptr::eq(other, ext.as_ptr()) {
+            return desc;
+        }
     }
     let method = record.desc.load(Ordering::Relaxed);
     if method.is_null() {
@@ -244,22 +264,21 @@ pub(crate) unsafe fn desc_method(ext: *const pmdaExt) -> Option<DescMethod> {
 
 /// Says so when the dispatch table of a daemon belongs to another `pmdaExt` (FETCH-11). The table of a DSO may have
 /// been moved without notice, so it is not looked at (MAIN-56).
-///
-/// # Safety
-/// As [`of`]; the dispatch table of a daemon is still where it was.
-pub(crate) unsafe fn check_botch(ext: *const pmdaExt) {
-    // SAFETY: the record is ours; the table of a daemon is valid by the contract above.
-    unsafe {
-        let Some(record) = of(ext) else { return };
-        let back = record.back.load(Ordering::Relaxed);
-        if !record.daemon || back.is_null() || ptr::eq((*back).ext, ext) {
-            return;
-        }
-        log::trace_parts(&[Show(&format_args!(
-            "Botch: pmdaFetch: PMDA domain={} pmda={ext:p} extp={record:p} backpointer={back:p} \
-             pmda-via-backpointer {:p} NOT EQUAL to pmda\n",
-            (*ext).e_domain,
-            (*back).ext
-        ))]);
+pub(crate) fn check_botch(ext: Ext) {
+    let Some(record) = record(ext) else { return };
+    let back = record.back.load(Ordering::Relaxed);
+    let ext_ptr = ext.as_ptr();
+    if !record.daemon || back.is_null() {
+        return;
     }
+    // SAFETY: the dispatch table of a daemon stays where it was when `register` was told of it; one field is copied.
+    let other = unsafe { (&raw const (*back).ext).read() };
+    if ptr::eq(other, ext_ptr) {
+        return;
+    }
+    log::trace_parts(&[Show(&format_args!(
+        "Botch: pmdaFetch: PMDA domain={} pmda={ext_ptr:p} extp={record:p} backpointer={back:p} \
+         pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
+        ext.domain(),
+    ))]);
 }

@@ -3,11 +3,11 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::arg;
-use super::types::{pmDesc, pmID, pmInResult, pmLabel, pmLabelSet, pmValue, pmValueBlock, pmdaResult};
+use super::types::{pmDesc, pmID, pmInResult, pmLabel, pmLabelSet, pmValue, pmdaResult};
+use crate::abi::value::block_bytes;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Place;
-use crate::wire::block;
 use crate::wire::encode::{LabelSet, Reply, entry_size};
 
 /// `PM_VAL_DPTR` and `PM_VAL_SPTR`; every other format is sent as values in place (WIRE-50).
@@ -68,22 +68,6 @@ pub(super) unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Res
         }
     }
     values.finish()
-}
-
-/// The bytes of a value block, header included.
-///
-/// # Safety
-/// `block` is NULL or a valid value block that stays unchanged for `'a`.
-pub(super) unsafe fn block_bytes<'a>(block: *const pmValueBlock) -> Option<&'a [u8]> {
-    if block.is_null() {
-        return None;
-    }
-    // SAFETY: not NULL, hence valid by the contract above: a header word, which may be unaligned as far as we know, and
-    // the length that it tells.
-    unsafe {
-        let header = block.cast::<u32>().read_unaligned();
-        Some(std::slice::from_raw_parts(block.cast::<u8>(), block::length(header)))
-    }
 }
 
 /// DESC; what the method wrote is sent unchecked.

@@ -11,7 +11,9 @@ use super::dispatch::{Agent, Names};
 use super::fetch::{fetch_into, pmdaFetch};
 use super::guard::inner;
 use super::instances::{self, List, pmdaInstance};
-use super::output::Drafted;
+use crate::abi::draft::Drafted;
+use crate::abi::ext::Ext;
+use crate::abi::pmids::WirePmids;
 use crate::error::{Error, Result};
 use crate::libpcp::version::free_result_values;
 use crate::wire::decode::{self, InstanceRequest};
@@ -34,33 +36,34 @@ impl Agent {
     pub(super) fn has_stock_fetch(self) -> bool {
         // SAFETY: the dispatch table and the extension are valid while their PDU is served.
         let (method, callback) = unsafe { ((*self.dispatch).fetch, (*self.ext).e_resultCallBack) };
-        method.is_some_and(|method| ptr::fn_addr_eq(method, pmdaFetch as unsafe extern "C" fn(_, _, _, _) -> _))
+        method.is_some_and(|method| ptr::fn_addr_eq(method, pmdaFetch as unsafe extern "C-unwind" fn(_, _, _, _) -> _))
             && !is_interposed(pmdaFetch as *const ())
             && callback.is_some_and(|callback| ptr::fn_addr_eq(callback, free_result_values as unsafe extern "C" fn(_)))
     }
 
     /// FETCH, for an agent with [`Agent::has_stock_fetch`].
     pub(super) fn stock_fetch(self, pdu: &[u8], names: &Names) {
-        let Ok(draft) = Drafted::take(&self.session.draft) else {
+        let Ok(mut draft) = Drafted::take(&self.session.draft) else {
             return self.answer(names.request, names.reply, |_| Err(Error::NOMEM));
         };
         let outcome = decode::fetch_ids(pdu).and_then(|ids| {
-            // SAFETY: the extension is valid while its PDU is served; the draft is ours.
-            checked(inner(|| unsafe { fetch_into(ids, draft, self.ext) }))
+            // SAFETY: the extension is valid while its PDU is served, and so are its tables and callback.
+            checked(inner(|| unsafe {
+                let ext = Ext::new(self.ext).ok_or(Error::INVAL)?;
+                fetch_into(WirePmids(ids), &mut draft, ext)
+            }))
         });
-        // SAFETY: the draft is ours, and nothing else uses it until it is given back.
-        unsafe {
-            self.send(draft.reply(), outcome, names);
-            draft.give_back(&self.session.draft);
-        }
+        self.send(draft.reply(), outcome, names);
+        draft.give_back(&self.session.draft);
     }
 
     /// Whether the list of instances would be seen by nobody but the encoder.
     pub(super) fn has_stock_instance(self) -> bool {
         // SAFETY: the dispatch table is valid while its PDU is served.
         let method = unsafe { (*self.dispatch).instance };
-        method.is_some_and(|method| ptr::fn_addr_eq(method, pmdaInstance as unsafe extern "C" fn(_, _, _, _, _) -> _))
-            && !is_interposed(pmdaInstance as *const ())
+        method.is_some_and(|method| {
+            ptr::fn_addr_eq(method, pmdaInstance as unsafe extern "C-unwind" fn(_, _, _, _, _) -> _)
+        }) && !is_interposed(pmdaInstance as *const ())
     }
 
     /// INSTANCE_REQ, for an agent with [`Agent::has_stock_instance`].

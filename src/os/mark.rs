@@ -53,14 +53,7 @@ pub(crate) fn is_inside() -> bool {
 /// Marks this thread as inside; `false` when it is already.
 #[inline(always)]
 pub(crate) fn enter() -> bool {
-    let mark = mark();
-    if mark.load(Ordering::Relaxed) {
-        return false;
-    }
-    mark.store(true, Ordering::Relaxed);
-    // For the signal handlers of this thread: first the mark, then the work.
-    compiler_fence(Ordering::SeqCst);
-    true
+    step().is_some()
 }
 
 /// Marks this thread as outside.
@@ -68,6 +61,32 @@ pub(crate) fn enter() -> bool {
 pub(crate) fn leave() {
     compiler_fence(Ordering::SeqCst);
     mark().store(false, Ordering::Relaxed);
+}
+
+/// The mark of this thread, which is inside.
+#[derive(Clone, Copy)]
+pub(crate) struct Marked(&'static AtomicBool);
+
+/// [`enter`], to be ended by [`Marked::leave`]: `None` when this thread is inside already.
+#[inline(always)]
+pub(crate) fn step() -> Option<Marked> {
+    let mark = mark();
+    if mark.load(Ordering::Relaxed) {
+        return None;
+    }
+    mark.store(true, Ordering::Relaxed);
+    // For the signal handlers of this thread: first the mark, then the work.
+    compiler_fence(Ordering::SeqCst);
+    Some(Marked(mark))
+}
+
+impl Marked {
+    /// Marks this thread as outside. No thread has started meanwhile, so it has the same mark.
+    #[inline(always)]
+    pub(crate) fn leave(self) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// Runs what is not ours: every call into the agent, and every wait for it or for pmcd, goes through here.

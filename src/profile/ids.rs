@@ -77,19 +77,19 @@ impl<'l> Ids<'l> {
         }
     }
 
-    /// The first of `len` identifiers that is in it, or is not. Tables are long and few of their instances are selected,
-    /// so each form of the index has a loop of its own, with one branch for many identifiers.
-    pub fn position(&self, wanted: bool, len: usize, id_at: impl Fn(usize) -> i32) -> Option<usize> {
+    /// The place of the first entry whose identifier is in it, or is not. Tables are long and few of their instances are
+    /// selected, so each form of the index has a loop of its own, with one branch for many entries.
+    pub fn position<T>(&self, wanted: bool, entries: &[T], id: impl Fn(&T) -> i32) -> Option<usize> {
         let offset = |id: i32| id.wrapping_sub(self.first) as u32;
         match &self.index {
-            Index::Short if self.sorted.len() == 1 => first(len, |at| (id_at(at) == self.first) == wanted),
-            Index::Short => first(len, |at| self.sorted.contains(&id_at(at)) == wanted),
-            Index::Bits(words) => first(len, |at| {
-                let offset = offset(id_at(at));
+            Index::Short if self.sorted.len() == 1 => first(entries, |entry| (id(entry) == self.first) == wanted),
+            Index::Short => first(entries, |entry| self.sorted.contains(&id(entry)) == wanted),
+            Index::Bits(words) => first(entries, |entry| {
+                let offset = offset(id(entry));
                 let word = words.get((offset / 64) as usize).copied().unwrap_or(0);
                 (word >> (offset % 64) & 1 != 0) == wanted
             }),
-            Index::Hash(_) | Index::List(_) => (0..len).find(|at| self.contains(id_at(*at)) == wanted),
+            Index::Hash(_) | Index::List(_) => entries.iter().position(|entry| self.contains(id(entry)) == wanted),
         }
     }
 
@@ -100,18 +100,19 @@ impl<'l> Ids<'l> {
     }
 }
 
-/// The first number below `len` that is accepted. Blocks are asked as a whole, without a branch for each number.
+/// The place of the first entry that is accepted. Blocks are asked as a whole, without a branch for each entry.
 #[inline]
-fn first(len: usize, accepts: impl Fn(usize) -> bool) -> Option<usize> {
+fn first<T>(entries: &[T], accepts: impl Fn(&T) -> bool) -> Option<usize> {
     const BLOCK: usize = 16;
     let mut start = 0;
-    while start + BLOCK <= len {
-        if (start..start + BLOCK).fold(false, |any, at| any | accepts(at)) {
+    for block in entries.chunks_exact(BLOCK) {
+        if block.iter().fold(false, |any, entry| any | accepts(entry)) {
             break;
         }
         start += BLOCK;
     }
-    (start..len).find(|at| accepts(*at))
+    let found = entries.get(start..)?.iter().position(accepts)?;
+    Some(start + found)
 }
 
 /// A copy of the list, if there is memory for it.
@@ -188,11 +189,7 @@ mod tests {
             let outside = [77_777_777, i32::MIN + 5];
             for (place, id) in list.iter().enumerate() {
                 let asked: Vec<_> = outside.iter().chain(&list[place..]).copied().collect();
-                assert_eq!(
-                    ids.position(true, asked.len(), |at| asked[at]),
-                    Some(2),
-                    "{id} in {list:?}"
-                );
+                assert_eq!(ids.position(true, &asked, |id| *id), Some(2), "{id} in {list:?}");
             }
         }
     }
@@ -210,8 +207,8 @@ mod tests {
             }
             for wanted in [true, false] {
                 let expected = asked.iter().position(|id| set.contains(id) == wanted);
-                prop_assert_eq!(ids.position(wanted, asked.len(), |at| asked[at]), expected);
-                prop_assert_eq!(Ids::unsorted(&list).position(wanted, asked.len(), |at| asked[at]), expected);
+                prop_assert_eq!(ids.position(wanted, &asked, |id| *id), expected);
+                prop_assert_eq!(Ids::unsorted(&list).position(wanted, &asked, |id| *id), expected);
             }
             let sorted: Vec<_> = set.into_iter().collect();
             prop_assert_eq!(ids.sorted(), Some(&sorted[..]));

@@ -54,9 +54,9 @@ impl<'l> Compiled<'l> {
         self.exceptions.contains(inst) != self.include
     }
 
-    /// The first of `len` instances that is selected.
-    pub fn position(&self, len: usize, inst_at: impl Fn(usize) -> i32) -> Option<usize> {
-        self.exceptions.position(!self.include, len, inst_at)
+    /// The place of the first entry whose instance is selected.
+    pub fn position<T>(&self, entries: &[T], inst: impl Fn(&T) -> i32) -> Option<usize> {
+        self.exceptions.position(!self.include, entries, inst)
     }
 
     /// The only instances that can be selected, ascending and each once; `None` when they are not listed.

@@ -2,23 +2,23 @@
 
 use std::ffi::c_int;
 
-use crate::agent::cache::{changes, peek};
+use super::cache::{changes, peek};
 use crate::cache::{Cache, Extent, Hit, State};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
-pub(super) fn exists(indom: InDom) -> bool {
+pub(crate) fn exists(indom: InDom) -> bool {
     peek(indom, |_| ()).is_some()
 }
 
 /// How far an iteration over the domain goes that starts now; `None` without a cache.
-pub(super) fn extent(indom: InDom) -> Option<Extent> {
+pub(crate) fn extent(indom: InDom) -> Option<Extent> {
     peek(indom, Cache::extent)
 }
 
 /// Number of active instances, `None` without a cache.
-pub(super) fn active_count(indom: InDom) -> Option<c_int> {
+pub(crate) fn active_count(indom: InDom) -> Option<c_int> {
     peek(indom, |cache| c_int::try_from(cache.active()).unwrap_or(c_int::MAX))
 }
 
@@ -39,7 +39,7 @@ const AHEAD: usize = 32;
 ///
 /// Callbacks run between two steps, so what was read is used only while no instance was made active or inactive since
 /// (INST-41). It has nothing to drop, as callbacks may leave by `longjmp`.
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     ids: [i32; AHEAD],
     next: usize,
     len: usize,
@@ -52,7 +52,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Nothing is read yet.
-    pub(super) fn new() -> Ahead {
+    pub(crate) const fn new() -> Ahead {
         Ahead {
             ids: [0; AHEAD],
             next: 0,
@@ -64,9 +64,15 @@ impl Ahead {
         }
     }
 
-    /// The active instance with the lowest id that is not below `from`.
+    /// Forgets what was read.
     #[inline]
-    pub(super) fn next(&mut self, indom: InDom, from: i64) -> Option<i32> {
+    pub(crate) fn reset(&mut self) {
+        (self.len, self.room, self.after) = (0, 1, -1);
+    }
+
+    /// The active instance with the lowest id that is not below `from`.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, indom: InDom, from: i64) -> Option<i32> {
         // Between the instance that was given last and the next one that was read there is none.
         if from == self.after && self.indom == indom && self.changes == changes() {
             if let Some(inst) = self.ids[..self.len].get(self.next) {
@@ -93,13 +99,13 @@ impl Ahead {
 }
 
 /// Whether an instance is active.
-pub(super) fn is_active(indom: InDom, inst: i32) -> bool {
+pub(crate) fn is_active(indom: InDom, inst: i32) -> bool {
     let active = |hit: Hit<'_, _>| hit.state() == State::Active;
     peek(indom, |cache| cache.lookup(inst).is_ok_and(active)).unwrap_or(false)
 }
 
 /// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).
-pub(super) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
+pub(crate) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
     peek(indom, |cache| {
         let hit = cache
             .lookup_name(name)
@@ -110,7 +116,7 @@ pub(super) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
 }
 
 /// Calls `use_it` with the name of an active instance.
-pub(super) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
     let found = peek(indom, |cache| {
         let hit = cache.lookup(inst)?;
         match hit.state() {
@@ -122,7 +128,7 @@ pub(super) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -
 }
 
 /// Calls `start` with the number of active instances, and `add` with each of them in ascending order of ids.
-pub(super) fn for_all<A>(
+pub(crate) fn for_all<A>(
     indom: InDom,
     start: impl FnOnce(usize) -> Result<A>,
     mut add: impl FnMut(&mut A, i32, &[u8]) -> Result<()>,

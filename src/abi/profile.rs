@@ -1,0 +1,119 @@
+//! The profile of a client: which instances of which domains it wants.
+
+use std::ffi::c_int;
+
+use super::arg;
+use super::table::table;
+use super::types::{pmInDomProfile, pmProfile};
+use super::view::view;
+use crate::ident::InDom;
+use crate::metrics::Table;
+use crate::profile::Element;
+
+/// `PM_PROFILE_INCLUDE`; any other number counts as exclude (INST-51).
+const INCLUDE: c_int = 0;
+
+view! {
+    /// A profile as it was received last. Agents may exchange it at any time.
+    Profile of pmProfile, contract
+    "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists."
+    get {
+        /// The state of domains without an element.
+        state: state as c_int;
+        /// The number of elements.
+        len: profile_len as c_int;
+        /// The elements.
+        first: profile as *mut pmInDomProfile;
+    }
+}
+
+table! {
+    /// The elements of a profile.
+    Elements of pmInDomProfile
+}
+
+/// What a profile says about one domain, copied out.
+#[derive(Clone, Copy)]
+pub(crate) struct ProfileElement(pmInDomProfile);
+
+/// Where the list of an element is. Two lists at one place are not the same list for that alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListPlace {
+    profile: usize,
+    state: c_int,
+    list: usize,
+    len: c_int,
+}
+
+impl Profile {
+    /// Whether domains without an element are selected.
+    #[inline(always)]
+    pub(crate) fn includes(self) -> bool {
+        self.state() == INCLUDE
+    }
+
+    /// Whether all instances of all domains are selected.
+    #[inline(always)]
+    pub(crate) fn selects_all(self) -> bool {
+        self.len() <= 0 && self.includes()
+    }
+
+    /// The elements at this moment.
+    #[inline]
+    pub(crate) fn elements(self) -> Elements {
+        // SAFETY: the profile has that many elements, by the contract of `new`.
+        unsafe { Elements::new(self.first(), self.len()) }
+    }
+}
+
+impl Elements {
+    /// The domain that an element is about.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    pub(crate) fn indom(self, place: usize) -> InDom {
+        // SAFETY: `at` gives the address of a valid element; one number is copied.
+        InDom(unsafe { (&raw const (*self.at(place)).indom).read() })
+    }
+
+    /// An element.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    pub(crate) fn copy(self, place: usize) -> ProfileElement {
+        // SAFETY: `at` gives the address of a valid element.
+        ProfileElement(unsafe { self.at(place).read() })
+    }
+}
+
+impl ProfileElement {
+    /// Whether instances are listed.
+    pub(crate) fn has_list(self) -> bool {
+        self.0.instances_len > 0 && !self.0.instances.is_null()
+    }
+
+    /// Whether instances are selected that are not listed.
+    pub(crate) fn includes(self) -> bool {
+        self.0.state == INCLUDE
+    }
+
+    /// The element as the core sees it; the list is good until control goes back to C.
+    pub(crate) fn element(&self) -> Element<'_> {
+        Element {
+            include: self.includes(),
+            // SAFETY: the profile that this was copied from has valid lists, by the contract of `Profile::new`;
+            // they change only while C runs, and elements are copied anew then.
+            exceptions: unsafe { arg::slice(self.0.instances, self.0.instances_len) },
+        }
+    }
+
+    /// Where the list is.
+    pub(crate) fn place(self, profile: Option<Profile>) -> ListPlace {
+        ListPlace {
+            profile: profile.map_or(0, |profile| profile.as_ptr().addr()),
+            state: self.0.state,
+            list: self.0.instances.addr(),
+            len: self.0.instances_len,
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! A fetch, step by step.
+//!
+//! A fetch callback may do anything: call this library again for the same agent, rewrite its tables, or leave in any way.
+//! So whatever is needed after it is read afresh.
+
+mod messages;
+mod output;
+
+use std::ffi::c_int;
+
+pub(crate) use self::output::{Output, ToCaller};
+use super::iterate::{self, Ordinal, Steps};
+use super::lookup::Ahead;
+use super::state::{self, FetchState};
+use super::{Machine, Step};
+use crate::abi::ext::Ext;
+use crate::abi::pmids::List;
+use crate::abi::result_block::time_from;
+use crate::abi::table::Metric;
+use crate::abi::types::{pmAtomValue, pmdaMetric, timeval};
+use crate::abi::value::Atom;
+use crate::context;
+use crate::error::{Error, Result};
+use crate::fetch::{self, CHANGE_FLAGS, Encoding};
+use crate::ffi::private::{self, DescMethod};
+use crate::ident::{InDom, MetricId};
+use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::SINCE_7_1_1;
+
+/// From this interface version on unknown metrics are not reported (FETCH-23, FETCH-80).
+pub(crate) const QUIET_SINCE: u32 = 4;
+
+/// The first interface version with client contexts.
+const WITH_CONTEXT: u32 = 5;
+
+/// A fetch callback.
+type FetchCallback = unsafe extern "C-unwind" fn(*mut pmdaMetric, u32, *mut pmAtomValue) -> c_int;
+
+/// What comes back from a call.
+#[derive(Clone, Copy)]
+pub(crate) enum Answer {
+    /// What the callback has returned and stored.
+    Value(c_int, Atom),
+    /// The desc method has run; what it returns is of no interest: a PMID in the description is (F-13).
+    Described,
+}
+
+/// What a call is about. It is read from the machine when the call is made: a step itself gives no more than that there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    /// The fetch callback is asked for a value; without it, the desc method for a description, which goes into the spare
+    /// metric.
+    pub(crate) callback: Option<FetchCallback>,
+    /// The metric that a value is asked for. Only its place goes to the agent again: the agent may move or free its
+    /// table while it gives a value (F-14).
+    pub(crate) metric: Metric,
+    /// The instance that a value is asked for, -1 for a metric that has none.
+    pub(crate) inst: c_int,
+    /// The method that a description is asked for, and the metric as the list has it.
+    pub(crate) method: Option<(DescMethod, MetricId)>,
+}
+
+/// What a fetch works with, and does not need after it: kept apart, so that a [`Fetch`] is small.
+pub(crate) struct Scratch {
+    metrics: Ahead,
+    steps: Steps,
+}
+
+impl Scratch {
+    /// Nothing yet.
+    pub(crate) const fn new() -> Scratch {
+        Scratch {
+            metrics: Ahead::new(),
+            steps: Steps::new(Ordinal::Any),
+        }
+    }
+}
+
+/// How a fetch goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// With the value of an instance.
+    Value,
+    /// With the description of a metric that is not in the table.
+    Describe,
+    /// With the next metric.
+    Metric,
+    /// Not at all.
+    End,
+}
+
+/// What is known of the metric that is being fetched.
+#[derive(Clone, Copy)]
+struct Current {
+    pmid: MetricId,
+    kind: c_int,
+    encoding: Encoding,
+    /// Whether it has one value and no instances.
+    singular: bool,
+}
+
+/// A fetch of the metrics of a list.
+pub(crate) struct Fetch<'s, L, O> {
+    ext: Ext,
+    state: &'static FetchState,
+    interface: u32,
+    list: L,
+    output: O,
+    scratch: &'s mut Scratch,
+    asked: Asked,
+    /// Stands in for a metric that is not in the agent's table (FETCH-21).
+    spare: Metric,
+    /// The place in the list.
+    place: usize,
+    current: Current,
+    outcome: Result<()>,
+}
+
+/// Makes the context of a request known to the agent, from interface 5 on (FETCH-80, MAIN-25).
+#[inline]
+pub(crate) fn enter_context(ext: Ext, interface: u32) {
+    if interface >= WITH_CONTEXT {
+        context::set_current(ext.context());
+    }
+}
+
+impl<'s, L: List, O: Output> Fetch<'s, L, O> {
+    /// Prepares a fetch: the check of the agent's record, the context (FETCH-11), and the head of the result.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    #[inline]
+    pub(crate) fn new(ext: Ext, list: L, output: O, scratch: &'s mut Scratch, spare: Metric) -> Result<Self> {
+        if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
+            messages::trace_call(&list);
+        }
+        private::check_botch(ext);
+        let interface = private::interface_of(ext);
+        enter_context(ext, interface);
+        let mut fetch = Fetch {
+            ext,
+            state: state::of(ext),
+            interface,
+            list,
+            output,
+            scratch,
+            asked: Asked {
+                callback: None,
+                metric: spare,
+                inst: -1,
+                method: None,
+            },
+            spare,
+            place: 0,
+            current: Current {
+                pmid: MetricId::NULL,
+                kind: 0,
+                encoding: Encoding::Unknown,
+                singular: false,
+            },
+            outcome: Ok(()),
+        };
+        let stamp = || stamp(ext, interface);
+        fetch.output.begin(fetch.state, fetch.list.len(), stamp)?;
+        Ok(fetch)
+    }
+
+    /// What the call that was asked for is about.
+    #[inline(always)]
+    pub(crate) fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    /// Goes on with the next metric of the list.
+    #[inline(always)]
+    fn next_metric(&mut self) -> Next {
+        while self.place < self.list.len() {
+            let wanted = self.list.pmid(self.place);
+            let metrics = &mut self.scratch.metrics;
+            let next = match metrics.find(self.state, self.ext, &self.list, self.place, wanted) {
+                Some(metric) => self.open(wanted, metric),
+                None => self.absent(wanted),
+            };
+            if next != Next::Metric {
+                return next;
+            }
+        }
+        self.finish()
+    }
+
+    #[inline(never)]
+    fn finish(&mut self) -> Next {
+        self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
+        self.outcome = self.output.finish();
+        Next::End
+    }
+
+    /// A metric that is not in the table (FETCH-21).
+    #[inline(never)]
+    fn absent(&mut self, wanted: MetricId) -> Next {
+        self.spare.clear();
+        if let Some(method) = private::desc_method(self.ext) {
+            self.asked.method = Some((method, wanted));
+            return Next::Describe;
+        }
+        self.open(wanted, self.spare)
+    }
+
+    /// Goes on with the metric that the desc method was asked for.
+    #[cold]
+    #[inline(never)]
+    fn described(&mut self) -> Next {
+        self.open(self.list.pmid(self.place), self.spare)
+    }
+
+    /// Starts the set of a metric, up to its first value.
+    #[inline(always)]
+    fn open(&mut self, wanted: MetricId, metric: Metric) -> Next {
+        let pmid = metric.pmid();
+        if pmid.0 == 0 {
+            return self.undefined(wanted);
+        }
+        let (kind, indom) = (metric.kind(), metric.indom());
+        self.current = Current {
+            pmid,
+            kind,
+            encoding: Encoding::of(kind),
+            singular: indom.is_null(),
+        };
+        self.asked.metric = metric;
+        if !indom.is_null() {
+            return self.open_instances(wanted, indom);
+        }
+        // A metric with one value (FETCH-30).
+        self.asked.inst = -1;
+        match self.output.open(wanted, 1) {
+            Ok(()) => Next::Value,
+            Err(error) => self.fail(error),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn undefined(&mut self, wanted: MetricId) -> Next {
+        if self.interface < QUIET_SINCE {
+            messages::undefined(wanted);
+        }
+        if let Err(error) = self.output.open(wanted, 0) {
+            return self.fail(error);
+        }
+        self.output.failed(Err(Error::PMID));
+        self.close();
+        Next::Metric
+    }
+
+    /// A metric with instances. One pass over them does: the room is estimated, and grows (FETCH-31).
+    #[inline(never)]
+    fn open_instances(&mut self, wanted: MetricId, indom: InDom) -> Next {
+        let mut ordinal = Ordinal::Any;
+        let mut values = None;
+        if log::debug(Debug::Indom) {
+            // Debug output shows the pass in which instances are counted, and ordinals (FETCH-111).
+            ordinal = Ordinal::Examined;
+            iterate::start(self.state, indom, self.ext);
+            self.scratch.steps.reset(ordinal);
+            if iterate::next(self.state, self.ext, &mut self.scratch.steps).is_none() {
+                // Nothing is selected: there is no second pass.
+                values = Some(0);
+            }
+            while values.is_none() && iterate::next(self.state, self.ext, &mut self.scratch.steps).is_some() {}
+        }
+        if values.is_none() {
+            iterate::start(self.state, indom, self.ext);
+        }
+        let room = values.unwrap_or_else(|| iterate::estimate(self.state, self.ext));
+        if let Err(error) = self.output.open(wanted, room) {
+            return self.fail(error);
+        }
+        if values.is_some() {
+            self.close();
+            return Next::Metric;
+        }
+        self.scratch.steps.reset(ordinal);
+        self.next_instance()
+    }
+
+    /// Goes on with the next instance.
+    #[inline(always)]
+    fn next_instance(&mut self) -> Next {
+        let Some(inst) = iterate::next(self.state, self.ext, &mut self.scratch.steps) else {
+            self.close();
+            return Next::Metric;
+        };
+        self.asked.inst = inst;
+        Next::Value
+    }
+
+    #[inline(always)]
+    fn close(&mut self) {
+        self.output.close();
+        self.place += 1;
+    }
+
+    /// Stores what the callback has given, behind the values that the set has, and goes on.
+    #[inline(always)]
+    fn store(&mut self, returned: c_int, atom: Atom) -> Next {
+        let Current { kind, encoding, .. } = self.current;
+        if returned != fetch::STATIC {
+            if let Err(error) = self.answered(returned, atom) {
+                return self.fail(error);
+            }
+        } else if let Err(error) = self.output.add(kind, encoding, self.asked.inst, atom) {
+            if let Err(error) = self.not_stored(error) {
+                return self.fail(error);
+            }
+        }
+        if self.current.singular {
+            self.close();
+            return Next::Metric;
+        }
+        self.next_instance()
+    }
+
+    /// Notes that a value could not be stored.
+    ///
+    /// # Errors
+    /// When that was for want of room: the set is gone then (F-6).
+    #[cold]
+    #[inline(never)]
+    fn not_stored(&mut self, error: Error) -> Result<()> {
+        if !self.output.is_open() {
+            return Err(error);
+        }
+        messages::value_failed(self.current, self.asked.inst, error);
+        self.output.failed(Err(error));
+        Ok(())
+    }
+
+    /// What the callback has answered, other than that there is a value that stays its own.
+    ///
+    /// # Errors
+    /// As [`Fetch::not_stored`].
+    #[inline(never)]
+    fn answered(&mut self, returned: c_int, atom: Atom) -> Result<()> {
+        let Current { kind, encoding, .. } = self.current;
+        let inst = self.asked.inst;
+        match fetch::Answer::of(self.interface, returned) {
+            Ok(fetch::Answer::NoValue) => self.output.failed(Ok(())),
+            Ok(answer) => {
+                let stored = self.output.add(kind, encoding, inst, atom);
+                let noted = stored.or_else(|error| self.not_stored(error));
+                if answer == fetch::Answer::ValueToFree && !atom.free(encoding) {
+                    messages::not_freed(self.current);
+                }
+                return noted;
+            }
+            Err(error) => {
+                messages::callback_failed(self.current, inst, error);
+                self.output.failed(Err(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// The step that follows: a call, or the end.
+    #[inline(always)]
+    fn step(&mut self, next: Next) -> Step<(), Result<()>> {
+        let next = if next == Next::Metric { self.next_metric() } else { next };
+        if next == Next::Value {
+            let callback = self.ext.fetch_callback();
+            self.asked.callback = callback;
+            if callback.is_some() {
+                return Step::Call(());
+            }
+        }
+        self.other_step(next)
+    }
+
+    /// [`Fetch::step`] where no value is asked for.
+    #[cold]
+    #[inline(never)]
+    fn other_step(&mut self, next: Next) -> Step<(), Result<()>> {
+        match next {
+            Next::Value => {
+                messages::no_callback();
+                self.fail(Error::GENERIC);
+            }
+            Next::Describe => {
+                self.asked.callback = None;
+                return Step::Call(());
+            }
+            Next::Metric | Next::End => {}
+        }
+        Step::Done(self.outcome)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: Error) -> Next {
+        self.output.abandon();
+        self.outcome = Err(error);
+        Next::End
+    }
+}
+
+impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
+    type Call = ();
+    type Answer = Answer;
+    type Done = Result<()>;
+
+    #[inline(never)]
+    fn start(&mut self) -> Step<(), Result<()>> {
+        self.step(Next::Metric)
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, answer: Answer) -> Step<(), Result<()>> {
+        let next = match answer {
+            Answer::Value(returned, atom) => self.store(returned, atom),
+            Answer::Described => self.described(),
+        };
+        self.step(next)
+    }
+}
+
+/// The time stamp, which tells about changes of names and labels (FETCH-60).
+fn stamp(ext: Ext, interface: u32) -> timeval {
+    let flags = ext.flags();
+    let report = fetch::change_report(interface, flags);
+    if report != 0 && log::debug(Debug::Libpmda) {
+        log::trace!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n");
+    }
+    time_from(fetch::change_stamp(report, SINCE_7_1_1))
+}

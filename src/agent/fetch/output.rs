@@ -1,0 +1,156 @@
+//! Where the values of a fetch go: into value sets for whoever has called `pmdaFetch`, or straight into a reply.
+
+use std::ffi::c_int;
+
+use crate::abi::arg::Out;
+use crate::abi::draft::Drafted;
+use crate::abi::result_block::{ResultBlock, Results};
+use crate::abi::types::{pmdaResult, timeval};
+use crate::abi::value::Atom;
+use crate::abi::value_set::ValueSet;
+use crate::agent::state::FetchState;
+use crate::error::Result;
+use crate::fetch::Encoding;
+use crate::ident::MetricId;
+
+/// What takes the value sets of a fetch, one after the other. It has nothing to drop: a callback may leave by `longjmp`.
+pub(crate) trait Output {
+    /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
+    fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
+
+    /// Starts the set of a metric that will have about so many values.
+    fn open(&mut self, pmid: MetricId, values: usize) -> Result<()>;
+
+    /// Adds the value in an atom of type `kind`.
+    ///
+    /// # Errors
+    /// What is wrong with the value; the set is as before then. Or there is no room for it: then the set is gone, with its
+    /// values (F-6).
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()>;
+
+    /// Whether there is a set.
+    fn is_open(&self) -> bool;
+
+    /// Notes that an instance has no value.
+    fn failed(&mut self, status: Result<()>);
+
+    /// Ends the set: `numval` tells what has become of its instances (FETCH-36).
+    fn close(&mut self);
+
+    /// Hands the result over.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Gives up what was made so far.
+    fn abandon(&mut self);
+}
+
+/// A result in the agent's block, with value sets that the caller frees.
+pub(crate) struct ToCaller {
+    place: Out<*mut pmdaResult>,
+    results: Option<&'static Results>,
+    block: ResultBlock,
+    set: ValueSet,
+}
+
+impl ToCaller {
+    /// A result that is to be stored at a place.
+    pub(crate) const fn new(place: Out<*mut pmdaResult>) -> ToCaller {
+        ToCaller {
+            place,
+            results: None,
+            block: ResultBlock::NONE,
+            set: ValueSet::NONE,
+        }
+    }
+
+    fn put_back(&mut self) {
+        if let Some(results) = self.results {
+            results.put_back(&mut self.block);
+        }
+    }
+}
+
+impl Output for ToCaller {
+    #[inline]
+    fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+        self.block = state.results.take(metrics)?;
+        self.results = Some(&state.results);
+        self.block
+            .begin(stamp(), c_int::try_from(metrics).unwrap_or(c_int::MAX));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn open(&mut self, pmid: MetricId, values: usize) -> Result<()> {
+        self.set = ValueSet::new(pmid, values)?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
+        self.set.add(kind, encoding, inst, atom)
+    }
+
+    fn is_open(&self) -> bool {
+        self.set.is_open()
+    }
+
+    fn failed(&mut self, status: Result<()>) {
+        self.set.failed(status);
+    }
+
+    #[inline(always)]
+    fn close(&mut self) {
+        self.block.push(self.set.close());
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let result = self.block.as_ptr();
+        self.put_back();
+        self.place.set(result);
+        Ok(())
+    }
+
+    #[cold]
+    fn abandon(&mut self) {
+        self.set.discard();
+        self.block.free_sets();
+        self.put_back();
+    }
+}
+
+/// A reply under construction.
+impl Output for &mut Drafted {
+    fn begin(&mut self, _state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+        Drafted::begin(self, stamp(), metrics)
+    }
+
+    #[inline]
+    fn open(&mut self, pmid: MetricId, values: usize) -> Result<()> {
+        Drafted::open(self, pmid, values)
+    }
+
+    #[inline]
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
+        Drafted::add(self, kind, encoding, inst, atom)
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn failed(&mut self, status: Result<()>) {
+        Drafted::failed(self, status);
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        Drafted::close(self);
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Drafted::finish(self)
+    }
+
+    fn abandon(&mut self) {}
+}

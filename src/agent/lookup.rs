@@ -1,0 +1,265 @@
+//! The tables of an agent: the lookup of metrics and of instance domains, and the hash of `pmdaRehash`.
+
+use std::sync::atomic::Ordering;
+
+use super::state::{self, FetchState};
+use crate::abi::arg::CText;
+use crate::abi::ext::Ext;
+use crate::abi::pmids::List;
+use crate::abi::table::{Indom, Metric, MetricTable};
+use crate::ident::{InDom, MetricId};
+use crate::libpcp::log::{self, Debug};
+use crate::log::Level;
+use crate::log::Part::{Raw, Show};
+use crate::metrics::{self, Hashed, Method, Places};
+
+/// `PMDA_EXT_FLAG_HASHED`.
+const HASHED: u32 = 1 << 1;
+
+/// What `pmdaRehash` has built, and the table that it was built over.
+pub(super) struct HashedTable {
+    index: Hashed,
+    table: MetricTable,
+}
+
+impl Default for HashedTable {
+    fn default() -> HashedTable {
+        HashedTable {
+            index: Hashed::default(),
+            table: MetricTable::EMPTY,
+        }
+    }
+}
+
+impl HashedTable {
+    /// The entry of a metric in the table that the hash was built over.
+    fn find(&self, wanted: MetricId) -> Option<Metric> {
+        self.table.entry(self.index.find(wanted)?)
+    }
+}
+
+/// What a lookup depends on, read from the public fields of a `pmdaExt` at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct View {
+    hashed: bool,
+    direct: bool,
+    table: MetricTable,
+}
+
+impl View {
+    #[inline(always)]
+    fn of(ext: Ext) -> View {
+        View {
+            hashed: ext.flags() & HASHED != 0,
+            direct: ext.direct() != 0,
+            table: ext.metrics(),
+        }
+    }
+
+    /// The entry that the item of a metric tells.
+    #[inline(always)]
+    fn direct(self, wanted: MetricId) -> Option<Metric> {
+        let place = metrics::direct(wanted, self.table.extent(), |place| self.table.pmid(place));
+        self.table.entry(place?)
+    }
+
+    /// The first entry that has the identifier.
+    fn search(self, places: &mut Places, wanted: MetricId) -> Option<Metric> {
+        let pmid_at = |place| self.table.pmid(place);
+        let is_it = |place| pmid_at(place) == wanted;
+        let place = places.find(self.table.extent(), wanted.0.into(), is_it, |place, add| {
+            add(pmid_at(place).0.into());
+        });
+        self.table.entry(place?)
+    }
+}
+
+/// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives how.
+pub(crate) fn find(state: &FetchState, ext: Ext, wanted: MetricId) -> (Option<Metric>, Method) {
+    let view = View::of(ext);
+    let len = view.table.len();
+    if view.hashed {
+        let hash = state.hash.lock();
+        let method = Method::choose(true, hash.index.is_empty(), view.direct, len);
+        if method == Method::Hashed {
+            return (hash.find(wanted), method);
+        }
+    }
+    let method = Method::choose(view.hashed, true, view.direct, len);
+    let metric = match method {
+        Method::Direct => view.direct(wanted),
+        _ => view.search(&mut state.metrics.lock(), wanted),
+    };
+    (metric, method)
+}
+
+/// How many metrics are looked up at once.
+const AHEAD: usize = 8;
+
+/// Looks metrics up for a fetch, some of them ahead of their turn: that takes the locks once for all of them.
+///
+/// Callbacks run between the turns, so what was found is used only if nothing that it depends on has changed: the
+/// public fields and the hash, or what the entry says. It has nothing to drop, as callbacks may leave by `longjmp`.
+pub(crate) struct Ahead {
+    found: [(MetricId, Option<Metric>); AHEAD],
+    next: usize,
+    end: usize,
+    view: View,
+    generation: u32,
+}
+
+impl Ahead {
+    /// Nothing is known yet.
+    pub(crate) const fn new() -> Ahead {
+        let view = View {
+            hashed: false,
+            direct: false,
+            table: MetricTable::EMPTY,
+        };
+        Ahead {
+            found: [(MetricId(0), None); AHEAD],
+            next: 0,
+            end: 0,
+            view,
+            generation: 0,
+        }
+    }
+
+    /// The entry of a metric, whose place in the list is given; those behind it will be asked for in turn.
+    #[inline(always)]
+    pub(crate) fn find(
+        &mut self,
+        state: &FetchState,
+        ext: Ext,
+        list: &impl List,
+        place: usize,
+        wanted: MetricId,
+    ) -> Option<Metric> {
+        if ext.flags() & HASHED == 0 {
+            if ext.direct() != 0 {
+                return View::of(ext).direct(wanted);
+            }
+        } else if let Some(metric) = self.hashed(state, ext.metrics(), wanted) {
+            return Some(metric);
+        }
+        self.find_known(state, ext, list, place, wanted)
+    }
+
+    /// The entry of a metric that was found in the hash, which is the same one still.
+    #[inline(always)]
+    fn hashed(&mut self, state: &FetchState, table: MetricTable, wanted: MetricId) -> Option<Metric> {
+        let known = self.next < self.end
+            && self.view.hashed
+            && self.view.table == table
+            && self.generation == state.rehashed.load(Ordering::Acquire);
+        let (_, metric) = *self
+            .found
+            .get(self.next)
+            .filter(|(pmid, metric)| known && *pmid == wanted && metric.is_some())?;
+        self.next += 1;
+        metric
+    }
+
+    /// [`Ahead::find`] in a table that is hashed or searched.
+    #[inline(never)]
+    fn find_known(
+        &mut self,
+        state: &FetchState,
+        ext: Ext,
+        list: &impl List,
+        place: usize,
+        wanted: MetricId,
+    ) -> Option<Metric> {
+        let view = View::of(ext);
+        if !view.hashed && view.table.extent().is_short() {
+            let found = (0..view.table.len()).find(|place| view.table.pmid(*place) == wanted);
+            return view.table.entry(found?);
+        }
+        if self.next >= self.end || view != self.view {
+            self.look(state, view, list, place);
+        }
+        let (pmid, metric) = self.found.get(self.next).copied().unwrap_or((MetricId::NULL, None));
+        self.next += 1;
+        let believed = metric.is_some_and(|metric| {
+            pmid == wanted
+                && if view.hashed {
+                    self.generation == state.rehashed.load(Ordering::Acquire)
+                } else {
+                    metric.pmid() == wanted
+                }
+        });
+        if believed { metric } else { find(state, ext, wanted).0 }
+    }
+
+    /// Looks up the next metrics.
+    #[inline(never)]
+    fn look(&mut self, state: &FetchState, view: View, list: &impl List, place: usize) {
+        (self.view, self.next, self.end) = (view, 0, (list.len() - place).min(AHEAD));
+        self.generation = state.rehashed.load(Ordering::Acquire);
+        let places = self.found.iter_mut().zip(place..list.len());
+        if view.hashed {
+            let hash = state.hash.lock();
+            for (found, place) in places {
+                *found = (list.pmid(place), hash.find(list.pmid(place)));
+            }
+        } else {
+            let mut known = state.metrics.lock();
+            for (found, place) in places {
+                *found = (list.pmid(place), view.search(&mut known, list.pmid(place)));
+            }
+        }
+    }
+}
+
+/// The first element of `e_indoms` for an instance domain.
+pub(crate) fn find_indom(state: &FetchState, ext: Ext, indom: InDom) -> Option<Indom> {
+    let indoms = ext.indoms();
+    let table = indoms.extent();
+    let is_it = |place| indoms.indom(place) == indom;
+    let place = if table.is_short() {
+        (0..table.len).find(|place| is_it(*place))?
+    } else {
+        let mut places = state.indoms.lock();
+        places.find(table, indom.0.into(), is_it, |place, add| {
+            add(indoms.indom(place).0.into());
+        })?
+    };
+    indoms.entry(place)
+}
+
+/// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).
+pub(crate) fn rehash(ext: Ext, table: MetricTable) {
+    let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
+    ext.set_direct(0);
+    ext.set_metrics(table);
+    let flags = if built.is_ok() {
+        ext.flags() | HASHED
+    } else {
+        ext.flags() & !HASHED
+    };
+    ext.set_flags(flags);
+    let state = state::of(ext);
+    let failed = built.is_err();
+    let new = built.map_or_else(|_| HashedTable::default(), |index| HashedTable { index, table });
+    let old = std::mem::replace(&mut *state.hash.lock(), new);
+    state.rehashed.fetch_add(1, Ordering::Release);
+    drop(old);
+    let name = ext.name();
+    let name = Raw(name.as_ref().map_or(b"", CText::bytes));
+    if failed {
+        // A table that was too large has a first entry.
+        let pmid = table.entry(0).map_or(MetricId::NULL, Metric::pmid);
+        log::notify_parts(
+            Level::Warning,
+            &[
+                Raw(b"pmdaRehash: PMDA "),
+                name,
+                Show(&format_args!(
+                    ": Hashed mapping for metrics disabled @ metric[0] {pmid}"
+                )),
+            ],
+        );
+    } else if log::debug(Debug::Libpmda) {
+        log::debug_parts(&[Raw(b"pmdaRehash: PMDA "), name, Raw(b": successful rebuild")]);
+    }
+}

@@ -1,0 +1,93 @@
+//! However a function of the agent is left, it passes through the library as through the C library: `tests/cpp/leaving.cpp`
+//! leaves each callback, method and hook that an agent can hand over in five ways.
+//!
+//! Here the library is as it is delivered, optimised: in a debug build the frames below a callback have landing pads, which an
+//! exception must not meet in a library with an unwinder of its own (docs/ARCHITECTURE.md).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use pcp_pmda_test::{Library, compare, profile_dir, relink, root, run, target_dir};
+
+/// What is left, as the program names it.
+const SCENES: [&str; 12] = [
+    "fetch callback, direct",
+    "desc inside of a fetch",
+    "event decoder",
+    "event filter",
+    "release of a filter",
+    "cache purge",
+    "dynamic names",
+    "dynamic names by id",
+    "dynamic text",
+    "dynamic metrics",
+    "dynamic counts",
+    "options",
+];
+
+/// MAIN-53, MAIN-54
+#[test]
+fn every_way_out() {
+    let program = profile_dir().join("test-cpp/leaving");
+    fs::create_dir_all(program.parent().expect("a directory")).expect("target is writable");
+    let output = Command::new("g++")
+        .args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-std=gnu++17", "-o"])
+        .arg(&program)
+        .arg(root().join("tests/cpp/leaving.cpp"))
+        .args(["-lpcp_pmda", "-lpcp", "-lpthread"])
+        .output()
+        .expect("g++ is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (c, ours) = (told(&program, &Library::C.directory()), told(&program, &optimised()));
+    let ends = [
+        ("return", "returned, returned"),
+        ("longjmp", "jumped, jumped"),
+        ("exception", "caught, caught"),
+        ("pthread_exit", "exited, exited"),
+        ("pthread_cancel", "cancelled, cancelled"),
+    ];
+    let mut lines = 0;
+    for line in c.lines() {
+        let expected = ends
+            .iter()
+            .any(|(way, end)| line.ends_with(&format!(", {way}: {end}; then returned; desc returned")));
+        assert!(expected, "the C library: {line}");
+        lines += 1;
+    }
+    assert_eq!(lines, SCENES.len() * ends.len(), "{c}");
+    if let Some(text) = compare::difference(("C library", &c), ("ours", &ours)) {
+        panic!("{text}");
+    }
+}
+
+/// A directory with the optimised library, which cargo builds if it is not there.
+fn optimised() -> PathBuf {
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--lib", "--quiet", "--target-dir"])
+        .arg(target_dir())
+        .current_dir(root())
+        .status()
+        .expect("cargo runs");
+    assert!(status.success(), "cargo build --release");
+    let directory = profile_dir().join("test-lib/optimised");
+    fs::create_dir_all(&directory).expect("target is writable");
+    let library = target_dir().join("release/libpcp_pmda.so");
+    relink(&library, &directory.join("libpcp_pmda.so.3"));
+    directory
+}
+
+fn told(program: &Path, library: &Path) -> String {
+    let directory = profile_dir().join("test-run/leaving");
+    let scene = |name: &&str| {
+        fs::create_dir_all(directory.join("var/config")).expect("target is writable");
+        let mut command = run::command(program);
+        command.arg(name);
+        run::private(&mut command, library, &directory);
+        let outcome = run::bounded(command, Duration::from_secs(120));
+        assert_eq!(outcome.end, "exit 0", "{}", String::from_utf8_lossy(&outcome.stderr));
+        String::from_utf8_lossy(&outcome.stdout).into_owned()
+    };
+    SCENES.iter().map(scene).collect()
+}
