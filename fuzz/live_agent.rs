@@ -355,7 +355,7 @@ unsafe extern "C-unwind" fn names_below(
     unsafe { pmdaTreeChildren(names(), name, traverse, offspring, status) }
 }
 
-unsafe extern "C" fn instance_labels(_: pmInDom, instance: c_uint, sets: *mut *mut pmLabelSet) -> c_int {
+unsafe extern "C-unwind" fn instance_labels(_: pmInDom, instance: c_uint, sets: *mut *mut pmLabelSet) -> c_int {
     const FORMAT: &CStr = c"{\"inst\":%u}";
     // SAFETY: a place for a set, and an argument as the format has it.
     unsafe { pmdaAddLabels(sets, FORMAT.as_ptr(), instance) }

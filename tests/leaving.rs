@@ -12,8 +12,9 @@ use std::time::Duration;
 use pcp_pmda_test::{Library, compare, profile_dir, relink, root, run, target_dir};
 
 /// What is left, as the program names it.
-const SCENES: [&str; 12] = [
+const SCENES: [&str; 13] = [
     "fetch callback, direct",
+    "label callback, direct",
     "desc inside of a fetch",
     "event decoder",
     "event filter",

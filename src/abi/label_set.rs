@@ -1,14 +1,16 @@
 //! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects (LABEL-3).
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
+use super::arg::CText;
 use super::block::{CVec, Zeroed};
 use super::memory::{self, Block};
 use super::types::{pmLabel, pmLabelSet};
 use super::view::view;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::labels::{self, Label, Place, Set};
+use crate::libpcp;
 use crate::libpcp::labels::{Sets, list};
 
 /// `PM_IN_NULL`: a set that belongs to no instance.
@@ -145,6 +147,14 @@ impl LabelSets {
         LabelSets(place)
     }
 
+    /// As [`LabelSets::new`]; `None` for NULL.
+    ///
+    /// # Safety
+    /// `place` is NULL, or as [`LabelSets::new`] has it.
+    pub(crate) unsafe fn at(place: *mut *mut pmLabelSet) -> Option<LabelSets> {
+        (!place.is_null()).then_some(LabelSets(place))
+    }
+
     /// The first set, if there is one.
     pub(crate) fn first(self) -> Option<LabelSet> {
         // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
@@ -170,6 +180,29 @@ impl LabelSets {
         let count = new.map_or(0, |new| new.fill(blocks));
         self.write(shell.into_raw());
         Ok(count)
+    }
+
+    /// Stores that there are none; what was there is not freed.
+    pub(crate) fn store_none(self) {
+        self.write(ptr::null_mut());
+    }
+
+    /// Stores the labels that are configured for the host, where there are none (LABEL-26).
+    ///
+    /// # Errors
+    /// What libpcp gives.
+    pub(crate) fn store_context(self) -> Result<c_int> {
+        // SAFETY: the place is valid, and holds NULL or a set from malloc, by the contract of `new`.
+        Error::check(unsafe { libpcp::labels::context(self.0) })
+    }
+
+    /// Stores the label of a domain, where there are none (LABEL-25).
+    ///
+    /// # Errors
+    /// What libpcp gives.
+    pub(crate) fn store_domain(self, domain: c_int, name: CText) -> Result<c_int> {
+        // SAFETY: as in `store_context`; the name is a C string.
+        Error::check(unsafe { libpcp::labels::domain(domain, CStr::from_ptr(name.as_ptr()), self.0) })
     }
 
     fn write(self, first: *mut pmLabelSet) {

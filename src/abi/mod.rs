@@ -17,6 +17,7 @@ pub(crate) mod event_block;
 pub(crate) mod ext;
 pub(crate) mod guard;
 pub(crate) mod interface;
+pub(crate) mod label_array;
 pub(crate) mod label_set;
 mod layout;
 pub(crate) mod memory;

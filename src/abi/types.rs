@@ -63,15 +63,15 @@ pub struct pmdaMetric {
 /// Gives one value to `pmdaFetch`.
 pub type pmdaFetchCallBack = Option<unsafe extern "C-unwind" fn(*mut pmdaMetric, c_uint, *mut pmAtomValue) -> c_int>;
 /// Cleans up a result after it was sent.
-pub type pmdaResultCallBack = Option<unsafe extern "C" fn(*mut pmdaResult)>;
+pub type pmdaResultCallBack = Option<unsafe extern "C-unwind" fn(*mut pmdaResult)>;
 /// Runs when a PDU has arrived.
-pub type pmdaCheckCallBack = Option<unsafe extern "C" fn() -> c_int>;
+pub type pmdaCheckCallBack = Option<unsafe extern "C-unwind" fn() -> c_int>;
 /// Runs when a PDU has been served.
-pub type pmdaDoneCallBack = Option<unsafe extern "C" fn()>;
+pub type pmdaDoneCallBack = Option<unsafe extern "C-unwind" fn()>;
 /// Runs when a client context ends.
-pub type pmdaEndContextCallBack = Option<unsafe extern "C" fn(c_int)>;
+pub type pmdaEndContextCallBack = Option<unsafe extern "C-unwind" fn(c_int)>;
 /// Gives the labels of one instance.
-pub type pmdaLabelCallBack = Option<unsafe extern "C" fn(pmInDom, c_uint, *mut *mut pmLabelSet) -> c_int>;
+pub type pmdaLabelCallBack = Option<unsafe extern "C-unwind" fn(pmInDom, c_uint, *mut *mut pmLabelSet) -> c_int>;
 
 /// How an agent talks to pmcd: `pmdaIoType`, an enumeration in C. Agents store it as a number.
 pub type pmdaIoType = c_uint;

@@ -14,6 +14,7 @@ use crate::abi::profile::{Profile, ProfileElement};
 use crate::abi::table::Indom;
 use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
+use crate::log::Level;
 
 /// What `e_ordinal` counts in a cached domain (INST-40).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,6 +76,20 @@ pub(crate) fn count(indom: InDom, ext: Option<Ext>) -> Option<c_int> {
     }
     let ext = ext?;
     find_indom(state::of(ext), ext, indom).map(Indom::numinst)
+}
+
+/// The body of `__pmdaCntInst`.
+pub(crate) fn told_count(indom: InDom, ext: Option<Ext>) -> c_int {
+    if indom.is_null() {
+        return 1;
+    }
+    let count = count(indom, ext);
+    if count.is_none() {
+        log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
+    }
+    let count = count.unwrap_or(0);
+    trace_count(indom, count);
+    count
 }
 
 /// The body of `__pmdaStartInst` (INST-30).

@@ -13,6 +13,7 @@ pub(crate) mod dynamic;
 pub(crate) mod events;
 pub(crate) mod fetch;
 pub(crate) mod iterate;
+pub(crate) mod label_request;
 pub(crate) mod labels;
 pub(crate) mod lookup;
 pub(crate) mod options;

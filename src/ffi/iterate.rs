@@ -9,8 +9,6 @@ use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::agent::{iterate, state};
 use crate::ident::InDom;
-use crate::libpcp::log;
-use crate::log::Level;
 
 /// Number of instances of a domain; the profile is not looked at.
 ///
@@ -24,19 +22,7 @@ use crate::log::Level;
 pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: *mut pmdaExt) -> c_int {
     // SAFETY: NULL, or an agent whose tables nobody changes during this call.
     let ext = unsafe { Ext::new(pmda) };
-    guard(|| {
-        let indom = InDom(indom);
-        if indom.is_null() {
-            return Plain::<0>(1);
-        }
-        let count = iterate::count(indom, ext);
-        if count.is_none() {
-            log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
-        }
-        let count = count.unwrap_or(0);
-        iterate::trace_count(indom, count);
-        Plain(count)
-    })
+    guard(|| Plain::<0>(iterate::told_count(InDom(indom), ext)))
 }
 
 /// Starts to go over the instances of a domain.

@@ -2,11 +2,14 @@
 
 use std::ffi::{c_char, c_int};
 
+use super::drive::drive;
 use super::guard::{guard, inner};
-use super::label_request;
+
 use super::types::{pmLabelSet, pmdaExt};
 use crate::abi::buffer::CBytes;
+use crate::abi::ext::Ext;
 use crate::abi::label_set::{LabelSet, LabelSets};
+use crate::agent::label_request::{Answer, Call, Request};
 use crate::agent::labels::add;
 
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
@@ -53,8 +56,20 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
     lpp: *mut *mut pmLabelSet,
     pmda: *mut pmdaExt,
 ) -> c_int {
-    // SAFETY: as the contract above says.
-    guard(|| unsafe { label_request::request(ident as u32, kind, lpp, pmda) })
+    // SAFETY: NULL, or the caller's place for sets, and the agent that is asked. The callback is the agent's: it gets an
+    // empty set of the machine's, and what it stores with a positive status is NULL or a set.
+    unsafe {
+        let (sets, ext) = (LabelSets::at(lpp), Ext::new(pmda));
+        drive(
+            || Request::new(ident as u32, kind, sets, ext),
+            |call: Call| {
+                let mut place = call.set.as_ptr();
+                let status = (call.callback)(call.indom.0, call.inst as u32, &raw mut place);
+                let given = if status > 0 { LabelSet::new(place) } else { None };
+                Answer { status, given }
+            },
+        )
+    }
 }
 
 /// Sets flags in every label of a set.

@@ -24,7 +24,6 @@ mod help;
 mod init;
 mod instances;
 mod iterate;
-mod label_request;
 mod labels;
 mod left_behind;
 mod mainloop;

@@ -233,15 +233,6 @@ pub(crate) unsafe fn refresh(dispatch: *mut pmdaInterface) {
     }
 }
 
-/// The interface version of the agent; 0 when the `pmdaExt` is not one of ours.
-///
-/// # Safety
-/// As [`of`].
-pub(crate) unsafe fn interface(ext: *const pmdaExt) -> u32 {
-    // SAFETY: the contract is the same.
-    unsafe { of(ext) }.map_or(0, Private::interface)
-}
-
 /// The `desc` method of an agent: for a daemon the one that its dispatch table has at this moment.
 pub(crate) fn desc_method(ext: Ext) -> Option<DescMethod> {
     let record = record(ext)?;

@@ -38,7 +38,8 @@ impl Agent {
         let (method, callback) = unsafe { ((*self.dispatch).fetch, (*self.ext).e_resultCallBack) };
         method.is_some_and(|method| ptr::fn_addr_eq(method, pmdaFetch as unsafe extern "C-unwind" fn(_, _, _, _) -> _))
             && !is_interposed(pmdaFetch as *const ())
-            && callback.is_some_and(|callback| ptr::fn_addr_eq(callback, free_result_values as unsafe extern "C" fn(_)))
+            && callback
+                .is_some_and(|callback| ptr::fn_addr_eq(callback, free_result_values as unsafe extern "C-unwind" fn(_)))
     }
 
     /// FETCH, for an agent with [`Agent::has_stock_fetch`].

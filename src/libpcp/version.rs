@@ -2,11 +2,20 @@
 
 use super::bindings::PMAPI_VERSION;
 
-/// Frees the values of a result whose time stamp is a `struct timeval`; the default result callback (FETCH-72).
+/// A result whose time stamp is a `struct timeval`.
 #[cfg(not(pcp7))]
-pub(crate) use super::bindings::__pmFreeResultValues as free_result_values;
+use super::bindings::pmResult as ValuesAndTime;
 #[cfg(pcp7)]
-pub(crate) use super::bindings::__pmFreeResultValues_v2 as free_result_values;
+use super::bindings::pmResult_v2 as ValuesAndTime;
+
+#[allow(clashing_extern_declarations)] // bindgen knows no "C-unwind"
+unsafe extern "C-unwind" {
+    /// Frees the values of a result whose time stamp is a `struct timeval`; the default result callback (FETCH-72), declared as
+    /// callbacks are.
+    #[cfg_attr(not(pcp7), link_name = "__pmFreeResultValues")]
+    #[cfg_attr(pcp7, link_name = "__pmFreeResultValues_v2")]
+    pub(crate) fn free_result_values(result: *mut ValuesAndTime);
+}
 
 /// What `comm.pmapi_version` is set to: 2 with PCP 6, 4 with PCP 7 (INIT-10).
 pub(crate) const PMAPI: u32 = PMAPI_VERSION;
