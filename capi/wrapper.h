@@ -13,10 +13,18 @@ extern void __pmSetInternalState(int);
 extern int __pmSetVersionIPC(int, int);
 extern int __pmSetSocketIPC(int);
 extern int __pmSocketIPC(int);
+extern void __pmResetIPC(int);
 /* Replies with an error: the version that debug output names, under -Dcontext only. */
 extern int __pmVersionIPC(int);
+/* Results that are received and sent: what libpcp shows of them, under -Dpdu only. */
+extern int *__pmFindPDUBuf(int);
+extern int __pmUnpinPDUBuf(void *);
+extern int __pmDecodeResult(int *, void **);
+extern void __pmPrintResult(FILE *, void *);
+extern void __pmFreeResult(void *);
 /* pmdaLabel: the sets that are sent, under -Dlabels only. */
 extern void __pmDumpLabelSets(FILE *, const pmLabelSet *, int);
+extern const char *__pmLabelTypeString(int);
 /* The once-only memory of "SIGPIPE is ignored" is libpcp's. */
 extern int __pmIgnoreSignalPIPE(void);
 /* pmdaLabel: the default labels of a context and a domain. */

@@ -8,6 +8,7 @@ use crate::labels::{self, Text};
 use crate::libpcp;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_7_2;
+use crate::log::Part::Raw;
 use crate::log::{Bytes, Level};
 
 /// Adds the labels of a JSON text, with `flags`, to the set that is there, or as a new one (LABEL-36,
@@ -25,9 +26,39 @@ pub(crate) fn add(caller: &str, sets: LabelSets, text: &[u8], flags: u8) -> Resu
     })
 }
 
+/// Whether libpcp has something to say of a text that was read so: of a plain one only when it is asked for every step.
+fn says_more(read: &Result<Text>) -> bool {
+    match read {
+        Ok(Text::Plain(_)) => log::debug(Debug::Desperate),
+        Ok(Text::Other(_)) => true,
+        Err(error) => *error == Error::INVAL,
+    }
+}
+
+/// Lets libpcp's parser read the text as it is: under debug options it says what it sees, and in which place it finds what is
+/// wrong.
+#[cold]
+fn shown(text: &[u8], flags: u8) -> Result<()> {
+    let depth = text.iter().filter(|byte| matches!(byte, b'{' | b'['));
+    if depth.count() > labels::MAX_DEPTH {
+        // It may be more than libpcp can bear (L-8).
+        return Ok(());
+    }
+    let line = crate::log::line(&[Raw(text), Raw(b"\0")]).ok_or(Error::NOMEM)?;
+    let text = CStr::from_bytes_until_nul(&line).map_err(|_| Error::INVAL)?;
+    libpcp::labels::parse(text, flags).map(drop)
+}
+
 fn add_quietly(sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
     let target = sets.first();
-    match (labels::parse(text, flags, !SINCE_7_2)?, target) {
+    let read = labels::parse(text, flags, !SINCE_7_2);
+    if log::debug(Debug::Labels) && says_more(&read) {
+        let shown = shown(text, flags);
+        if matches!(read, Ok(Text::Other(_))) {
+            shown?;
+        }
+    }
+    match (read?, target) {
         (Text::Plain(set), None) => sets.store_new(&set),
         (Text::Plain(set), Some(target)) if set.is_merged() && target.is_empty() => target.replace(&set),
         (Text::Plain(set), Some(target)) => target.merge(set.iter()),
@@ -35,7 +66,8 @@ fn add_quietly(sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
             text.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
             text.push(0);
             let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::INVAL)?;
-            let parsed = libpcp::labels::parse(text, flags)?;
+            // What libpcp says of it was said of the text as it is.
+            let parsed = log::without(Debug::Labels, || libpcp::labels::parse(text, flags))?;
             match target {
                 _ if parsed.is_none() => Ok(target.map_or(0, |target| target.count())),
                 None => {

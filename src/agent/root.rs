@@ -8,9 +8,9 @@ use super::{Kept, Machine, Step};
 use crate::abi::arg::{CText, Out};
 use crate::abi::buffer::{CBuffer, CField};
 use crate::error::{Error, Result};
-use crate::libpcp::config;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
+use crate::libpcp::{config, ipc};
 use crate::log::Level;
 use crate::log::Part::Raw;
 use crate::os::root_socket::{self as socket, Address, Answer, Call, NONE};
@@ -350,6 +350,10 @@ impl Connecting {
     }
 
     fn end(&mut self, outcome: Result<c_int>) -> Step<Call, Result<c_int>> {
+        if let Some(socket) = self.socket.get() {
+            // It is closed now.
+            ipc::forget(socket.as_raw_fd());
+        }
         drop((self.path.take(), self.socket.take(), self.message.take()));
         Step::Done(outcome)
     }

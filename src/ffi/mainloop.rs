@@ -135,12 +135,10 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
     } else {
         reach
     };
-    let pdu = agent.session.receive(channel, reach).map_err(|failure| {
-        if failure.code() == Error::EOF {
-            say_kind(Kind(0));
-        }
-        end(channel, failure)
-    })?;
+    let pdu = agent
+        .session
+        .receive(channel, reach)
+        .map_err(|failure| end(channel, failure))?;
     let (kind, from) = (pdu.header.kind, pdu.header.from);
     say_kind(kind);
     // SAFETY: the structures stay valid while callbacks run, which may change every field, so each is read at its time.
@@ -210,6 +208,10 @@ fn say_kind(kind: Kind) {
 /// Says why there are no more PDUs (MAIN-2, MAIN-32).
 fn end(channel: Channel, failure: Failure) -> Error {
     say_failure(channel, failure);
+    say_kind(match failure.code() {
+        Error::EOF => Kind(0),
+        error => Kind(error.code()),
+    });
     if failure.code() != Error::EOF {
         log::notify!(Level::Err, "IPC Error: {}", log::errstr(failure.code()));
     }

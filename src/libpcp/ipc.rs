@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::bindings::{__pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC, __pmVersionIPC};
+use super::bindings::{__pmResetIPC, __pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC, __pmVersionIPC};
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
@@ -14,6 +14,12 @@ pub(crate) fn set_version(fd: c_int, version: c_int) {
 pub(crate) fn set_socket(fd: c_int) {
     // SAFETY: as above.
     unsafe { __pmSetSocketIPC(fd) };
+}
+
+/// Tells libpcp that a descriptor is closed now: another one may get its number.
+pub(crate) fn forget(fd: c_int) {
+    // SAFETY: as above.
+    unsafe { __pmResetIPC(fd) };
 }
 
 /// Whether a descriptor is an inet socket as far as libpcp knows: the agent may have told it so itself.

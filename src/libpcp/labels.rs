@@ -58,6 +58,12 @@ impl Drop for Sets {
     }
 }
 
+/// What libpcp calls a type of labels.
+pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
+    // SAFETY: the function takes a number, and gives a string of libpcp's own, which stays.
+    unsafe { CStr::from_ptr(pcp::__pmLabelTypeString(kind)) }.to_bytes()
+}
+
 /// Makes a new set of a JSON text with libpcp's parser.
 ///
 /// # Errors

@@ -44,6 +44,26 @@ pub(crate) fn debug(option: Debug) -> bool {
     value != 0
 }
 
+/// Works without a debug option. Other threads do without it meanwhile, too.
+pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
+    let options = &raw mut pcp::pmDebugOptions;
+    // SAFETY: only the place of a field is computed, no reference is made.
+    let option = unsafe {
+        match option {
+            Debug::Labels => &raw mut (*options).labels,
+            _ => &raw mut (*options).pdu,
+        }
+    };
+    // SAFETY: as in `debug`: a plain int of libpcp, that other code may write at any time as well.
+    let before = unsafe { option.read_volatile() };
+    // SAFETY: as above.
+    unsafe { option.write_volatile(0) };
+    let result = work();
+    // SAFETY: as above.
+    unsafe { option.write_volatile(before) };
+    result
+}
+
 /// Writes a line to the log through `pmNotifyErr`: `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
 ///
 /// This and its three sisters are how the library speaks. The text is put together without memory, or in memory that may

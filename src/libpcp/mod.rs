@@ -13,4 +13,5 @@ pub(crate) mod ipc;
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pmns;
+pub(crate) mod result;
 pub(crate) mod version;

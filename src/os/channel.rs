@@ -10,6 +10,7 @@ use super::spoken;
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{config, ipc};
+use crate::wire::receive::Source;
 use crate::wire::trace::{self, Ring, Way};
 use crate::wire::{Kind, number};
 
@@ -36,6 +37,12 @@ impl Read for Channel {
     }
 }
 
+impl Source for Channel {
+    fn nameless(&mut self, pdu: &[u8]) {
+        self.note_received(pdu);
+    }
+}
+
 impl Channel {
     /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions do not cut it
     /// short, and a descriptor that does not block is waited for (WIRE-23).
@@ -43,10 +50,9 @@ impl Channel {
         config::ignore_sigpipe();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
         spoken::sending(self, kind, pdu);
-        if log::debug(Debug::Context) {
-            // libpcp asks itself before each write, and says what it finds.
-            ipc::is_socket(self.0);
-        }
+        // libpcp asks itself before each write, and says what it finds.
+        let shown = log::debug(Debug::Context) || log::debug(Debug::Pdu);
+        let socket = shown.then(|| ipc::is_socket(self.0));
         self.show(Way::Out, pdu);
         let mut rest = pdu;
         while !rest.is_empty() {
@@ -54,7 +60,14 @@ impl Channel {
             let count = unsafe { libc::write(self.0, rest.as_ptr().cast(), rest.len()) };
             match usize::try_from(count) {
                 Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(_) => self.recover(&io::Error::last_os_error())?,
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    let outcome = self.recover(&error, socket);
+                    if outcome.is_err() {
+                        spoken::failed_write(socket == Some(true), &error, pdu.len());
+                    }
+                    outcome?;
+                }
             }
         }
         RECENT.lock().note(Way::Out, kind, self.0, pdu.len());
@@ -73,7 +86,7 @@ impl Channel {
     }
 
     /// What to do after a failed write: go on at once, wait, or give up.
-    fn recover(self, error: &io::Error) -> Result<()> {
+    fn recover(self, error: &io::Error, socket: Option<bool>) -> Result<()> {
         match error.raw_os_error() {
             Some(libc::EINTR) => Ok(()),
             Some(libc::EAGAIN) => {
@@ -81,7 +94,7 @@ impl Channel {
                 Ok(())
             }
             // Of an inet socket it is only told that the peer has gone (WIRE-24).
-            Some(libc::EPIPE | libc::ECONNRESET) if ipc::is_socket(self.0) => Err(Error::IPC),
+            Some(libc::EPIPE | libc::ECONNRESET) if socket.unwrap_or_else(|| ipc::is_socket(self.0)) => Err(Error::IPC),
             code => Err(code.map_or(Error::GENERIC, Error::os)),
         }
     }

@@ -8,7 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
 use crate::error::{Error, Result};
-use crate::libpcp::config;
+use crate::libpcp::{config, ipc};
 
 /// What a failed send gives: plain -1, and errno says why (ROOT-10, R-9).
 const FAILED: Error = Error::os(1);
@@ -211,7 +211,7 @@ impl Address {
     }
 }
 
-/// A socket that is not connected yet. Children do not inherit the descriptor (ROOT-33).
+/// A socket that is not connected yet, and of which libpcp knows. Children do not inherit the descriptor (ROOT-33).
 ///
 /// # Errors
 /// The negated errno.
@@ -219,6 +219,7 @@ pub(crate) fn open() -> Result<OwnedFd> {
     // SAFETY: no memory is involved.
     let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     done(fd as isize)?;
+    ipc::set_socket(fd);
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,

@@ -37,6 +37,22 @@ fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
     unsafe { checked(step, libc::socket(family, kind, 0)).map(|fd| OwnedFd::from_raw_fd(fd)) }
 }
 
+/// A socket of which libpcp knows: it forgets it when this goes, before the number belongs to another descriptor.
+struct Known(c_int);
+
+impl Known {
+    fn new(socket: &OwnedFd) -> Known {
+        ipc::set_socket(socket.as_raw_fd());
+        Known(socket.as_raw_fd())
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        ipc::forget(self.0);
+    }
+}
+
 fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_int {
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: the value is valid for reads of its size.
@@ -114,6 +130,7 @@ pub(crate) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
             return Err(failure);
         }
     }
+    let _known = Known::new(&socket);
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,

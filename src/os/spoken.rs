@@ -1,13 +1,15 @@
 //! What libpcp says under debug options while the C library sends and receives by it; our own codec says the same.
 
 use std::ffi::c_int;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 use super::channel::Channel;
+use crate::error::Error;
 use crate::libpcp::bindings::pmLabelSet;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{self, ipc};
 use crate::log::Bytes;
+use crate::wire::receive::Source;
 use crate::wire::{HEADER, Kind, codec, decode, number, word};
 
 /// A PDU is about to be sent.
@@ -20,6 +22,7 @@ pub(crate) fn sending(channel: Channel, kind: Kind, pdu: &[u8]) {
         Kind::CREDS if log::debug(Debug::Context) => {
             log::trace!("__pmSendCreds: #0 = {:x}\n", word(pdu, 16).unwrap_or(0));
         }
+        Kind::RESULT if log::debug(Debug::Pdu) => libpcp::result::show_sent(pdu),
         Kind::INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", codec::Instances(pdu)),
         Kind::PMNS_NAMES if log::debug(Debug::Pmns) => {
             log::trace!("__pmSendNameList\n{}{}", codec::Names(pdu), codec::States(pdu));
@@ -33,15 +36,14 @@ pub(crate) fn sending(channel: Channel, kind: Kind, pdu: &[u8]) {
 pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
     match kind {
         Kind::ERROR if log::debug(Debug::Context) => {
-            if let Ok(code) = decode::error(pdu) {
-                let version = ipc::version(channel.0);
-                log::trace!("__pmDecodeError: got error PDU (code={code}, fromversion={version})\n");
-            }
+            let (code, version) = (decode::error(pdu).unwrap_or_else(Error::code), ipc::version(channel.0));
+            log::trace!("__pmDecodeError: got error PDU (code={code}, fromversion={version})\n");
         }
+        Kind::RESULT if log::debug(Debug::Pdu) => libpcp::result::show_received(pdu),
         Kind::ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
             log::trace!("{}", codec::Attribute(pdu));
         }
-        Kind::PMNS_NAMES if log::debug(Debug::Pmns) && decode::names_request(pdu).is_ok() => {
+        Kind::PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|(names, _)| names > 0) => {
             log::trace!("__pmDecodeNameList\n{}", codec::Names(pdu));
         }
         Kind::PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
@@ -68,15 +70,38 @@ pub(crate) fn credentials(pdu: &[u8]) {
 /// # Safety
 /// `sets` has `count` valid elements.
 pub(crate) unsafe fn labels(ident: u32, kind: c_int, sets: *const pmLabelSet, count: c_int) {
-    const KINDS: [&str; 6] = ["context", "domain", "indom", "cluster", "item", "instances"];
-    log::trace!("__pmSendLabel(ident={},type={kind:#x}[", ident as i32);
-    let named = KINDS.iter().enumerate().filter(|(bit, _)| kind & 1 << bit != 0);
-    for (place, (_, name)) in named.enumerate() {
-        log::trace!("{}{name}", if place == 0 { "" } else { "," });
+    let name = Bytes(libpcp::labels::type_name(kind));
+    log::trace!(
+        "__pmSendLabel(ident={},type={kind:#x}[{name}], {count} sets @",
+        ident as i32
+    );
+    if sets.is_null() {
+        log::trace!("(nil))\n");
+    } else {
+        log::trace!("{sets:p})\n");
     }
-    log::trace!("], {count} sets @{sets:p})\n");
     // SAFETY: the contract is passed on.
     unsafe { libpcp::labels::dump(sets, count) };
+}
+
+/// A PDU of so many bytes could not be written.
+#[cold]
+pub(crate) fn failed_write(socket: bool, error: &io::Error, length: usize) {
+    if !log::debug(Debug::Pdu) {
+        return;
+    }
+    let code = error.raw_os_error().unwrap_or(0);
+    let call = if socket {
+        "socket __pmSend()"
+    } else {
+        "non-socket write()"
+    };
+    log::trace!("__pmXmitPDU: {call} result -1 != {length}\n");
+    if socket && matches!(code, libc::EPIPE | libc::ECONNRESET) {
+        log::trace!("__pmXmitPDU: PM_ERR_IPC because __pmSocketClosed() (maybe error {code} from oserror())\n");
+    } else {
+        log::trace!("__pmXmitPDU: error -{code} from oserror()\n");
+    }
 }
 
 /// Whether something is said of each single read.
@@ -92,47 +117,68 @@ fn is_desperate() -> bool {
 /// A channel that says what each read gave; to be read to the byte, first a header, then what belongs to it.
 pub(crate) struct Loud {
     channel: Channel,
-    /// What was asked for at first, until it is there.
-    asked: Option<usize>,
+    /// How much is wanted.
+    asked: usize,
+    /// How much of that is there.
+    have: usize,
+    socket: bool,
 }
 
 impl Loud {
     pub(crate) fn new(channel: Channel) -> Loud {
-        Loud { channel, asked: None }
+        Loud {
+            channel,
+            asked: 0,
+            have: 0,
+            socket: false,
+        }
+    }
+}
+
+impl Source for Loud {
+    fn announce(&mut self, bytes: usize) {
+        (self.asked, self.have) = (bytes, 0);
+        // libpcp asks itself each time, and says what it finds under -Dcontext.
+        self.socket = ipc::is_socket(self.channel.0);
+    }
+
+    fn nameless(&mut self, pdu: &[u8]) {
+        self.channel.note_received(pdu);
     }
 }
 
 impl Read for Loud {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let fd = self.channel.0;
-        let asked = self.asked.unwrap_or_else(|| {
-            if log::debug(Debug::Context) {
-                // libpcp asks itself each time, and says what it finds.
-                ipc::is_socket(fd);
-            }
-            out.len()
-        });
         let result = self.channel.read(out);
-        let error = result.as_ref().err().map(|error| error.raw_os_error().unwrap_or(0));
-        if error == Some(libc::EINTR) {
-            self.asked = Some(asked);
+        if !is_desperate() {
             return result;
         }
-        let count = result.as_ref().copied().unwrap_or(0);
-        let need = out.len().saturating_sub(count);
-        let have = asked.saturating_sub(need);
-        let over = need == 0 || count == 0;
-        self.asked = (!over).then_some(asked);
-        if is_desperate() {
-            if count > 0 {
-                log::trace!("pduread({fd}, ...): have {have}, last read {count}, still need {need}\n");
-            } else {
-                let (status, reason) = (error.map_or(0, |_| -1), log::errstr_of(-error.unwrap_or(0)));
-                log::trace!("pduread({fd}, ...): eof/error {status} from read: {reason}\n");
+        if self.socket {
+            let (asked, count) = (out.len(), result.as_ref().map_or(-1, |count| *count as isize));
+            log::trace!("secureconnect.c:__pmRecv({fd}, ..., {asked}, 0x0) -> {count}\n");
+        }
+        let call = if self.socket { "__pmRecv" } else { "read" };
+        match &result {
+            Ok(0) => {
+                // Nothing went wrong: the reason is what some earlier call has left.
+                let reason = log::errstr_of(-io::Error::last_os_error().raw_os_error().unwrap_or(0));
+                log::trace!("pduread({fd}, ...): eof/error 0 from {call}: {reason}\n");
+                log::trace!("pduread({fd}, ...): return {}\n", self.have);
             }
-            if over {
-                let status = if error.is_some() { -1 } else { have as i64 };
-                log::trace!("pduread({fd}, ...): return {status}\n");
+            Ok(count) => {
+                self.have += count;
+                let need = self.asked.saturating_sub(self.have);
+                let have = self.have;
+                log::trace!("pduread({fd}, ...): have {have}, last read {count}, still need {need}\n");
+                if need == 0 {
+                    log::trace!("pduread({fd}, ...): return {have}\n");
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                let reason = log::errstr_of(-error.raw_os_error().unwrap_or(0));
+                log::trace!("pduread({fd}, ...): eof/error -1 from {call}: {reason}\n");
             }
         }
         result

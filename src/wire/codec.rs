@@ -94,10 +94,12 @@ impl Display for Instances<'_> {
                 break;
             };
             write!(out, "  [{index}]")?;
-            if inst != -1 {
+            // What the answer about a single instance lacks was in the question.
+            let single = entries == 1;
+            if !single || inst != -1 {
                 write!(out, " inst={inst}")?;
             }
-            if length > 0 {
+            if !single || length > 0 {
                 let name = rest.get(8..).and_then(|rest| rest.get(..length));
                 write!(out, " name=\"{}\"", Bytes(name.unwrap_or_default()))?;
             }

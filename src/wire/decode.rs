@@ -223,6 +223,17 @@ pub const fn label_ident(ident: u32, kind: i32) -> u32 {
 /// # Errors
 /// `PM_ERR_IPC`; the number of names where it is negative (WIRE-60).
 pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
+    match name_list(pdu)? {
+        (1, Some(name)) => Ok(text(name)),
+        _ => Err(Error::IPC),
+    }
+}
+
+/// PMNS_NAMES as a list: how many names there are, and the first.
+///
+/// # Errors
+/// As [`names_request`], for any number of names.
+pub fn name_list(pdu: &[u8]) -> Result<(usize, Option<&[u8]>)> {
     let total = checked(count(pdu, 12))?;
     let states = checked(number(pdu, 16))?;
     let names = checked(number(pdu, 20))?;
@@ -248,10 +259,7 @@ pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
         let next = checked(padded(length).and_then(|size| size.checked_add(head)))?;
         rest = rest.get(next..).unwrap_or_default();
     }
-    match first {
-        Some(name) if names == 1 => Ok(text(name)),
-        _ => Err(Error::IPC),
-    }
+    Ok((names, first))
 }
 
 /// PMNS_IDS as a request: the one metric whose names are wanted.

@@ -16,6 +16,17 @@ const ORDINARY: usize = 16 * 1024;
 /// A buffer that has grown beyond this is given back once its PDU has been served.
 const KEPT: usize = 256 * 1024;
 
+/// Where PDUs come from.
+pub trait Source: Read {
+    /// So many bytes are wanted now, in as many reads as that takes.
+    fn announce(&mut self, _bytes: usize) {}
+
+    /// A PDU has arrived that will count as the end of the stream: its type is 0.
+    fn nameless(&mut self, _pdu: &[u8]) {}
+}
+
+impl Source for &[u8] {}
+
 /// How far beyond the present PDU a read may reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
@@ -64,16 +75,22 @@ impl Receiver {
     ///
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
-    pub fn next(&mut self, source: &mut impl Read, reach: Reach) -> Result<Pdu, Failure> {
-        self.fill(source, HEADER, reach).map_err(|broken| match broken {
-            Some(Error::NOMEM) => Failure::NoMemory,
-            broken => self.no_header(broken),
-        })?;
+    pub fn next(&mut self, source: &mut impl Source, reach: Reach) -> Result<Pdu, Failure> {
+        if let Err(broken) = self.fill(source, HEADER, reach) {
+            return Err(match broken {
+                Some(Error::NOMEM) => Failure::NoMemory,
+                broken => self.no_header(source, broken),
+            });
+        }
         let header = self.header()?;
         self.fill(source, header.len, reach).map_err(|broken| match broken {
             Some(Error::NOMEM) => Failure::NoMemory,
             broken => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER), broken)),
         })?;
+        if header.kind.0 == 0 {
+            source.nameless(self.held().get(..header.len).unwrap_or_default());
+        }
+        check_kind(header.kind)?;
         self.hand_out(header)
     }
 
@@ -92,7 +109,10 @@ impl Receiver {
     }
 
     /// Reads until `wanted` bytes are held. `Err` holds the reason why there are fewer, `None` at the end of the stream.
-    fn fill(&mut self, source: &mut impl Read, wanted: usize, reach: Reach) -> Result<(), Option<Error>> {
+    fn fill(&mut self, source: &mut impl Source, wanted: usize, reach: Reach) -> Result<(), Option<Error>> {
+        if self.held.len() < wanted {
+            source.announce(wanted - self.held.len());
+        }
         while self.held.len() < wanted {
             let missing = wanted - self.held.len();
             let start = self.make_room(missing).map_err(Some)?;
@@ -127,7 +147,7 @@ impl Receiver {
         Ok(self.held.end)
     }
 
-    fn no_header(&self, broken: Option<Error>) -> Failure {
+    fn no_header(&self, source: &mut impl Source, broken: Option<Error>) -> Failure {
         let have = self.held.len();
         match (have, broken) {
             (0, None) => Failure::End,
@@ -135,7 +155,12 @@ impl Receiver {
             (1..4, None) => Failure::NoLength(have),
             _ => match self.check_length() {
                 Err(failure) => failure,
-                Ok(_) => Failure::Short(self.short(have, 0, None)),
+                Ok(len) => {
+                    // The C library asks for the rest all the same.
+                    source.announce(len - have);
+                    let _ = source.read(&mut [0]);
+                    Failure::Short(self.short(have, 0, None))
+                }
             },
         }
     }
@@ -157,17 +182,11 @@ impl Receiver {
 
     fn header(&self) -> Result<Header, Failure> {
         let len = self.check_length()?;
-        let kind = number(self.held(), 4).unwrap_or(0);
-        match kind {
-            // A type 0 cannot be told from the end of the stream by callers, and never was (WIRE-12).
-            0 => Err(Failure::End),
-            ..0 => Err(Failure::Kind(kind)),
-            _ => Ok(Header {
-                len,
-                kind: Kind(kind),
-                from: number(self.held(), 8).unwrap_or(0),
-            }),
-        }
+        Ok(Header {
+            len,
+            kind: Kind(number(self.held(), 4).unwrap_or(0)),
+            from: number(self.held(), 8).unwrap_or(0),
+        })
     }
 
     fn short(&self, have: usize, got: usize, broken: Option<Error>) -> Short {
@@ -197,6 +216,15 @@ impl Receiver {
         self.held = held;
         let buffer = std::mem::replace(&mut self.buffer, fresh);
         Ok(Pdu { buffer, range, header })
+    }
+}
+
+fn check_kind(kind: Kind) -> Result<(), Failure> {
+    match kind.0 {
+        // A type 0 cannot be told from the end of the stream by callers, and never was (WIRE-12).
+        0 => Err(Failure::End),
+        ..0 => Err(Failure::Kind(kind.0)),
+        _ => Ok(()),
     }
 }
 
@@ -230,6 +258,8 @@ mod tests {
             }
         }
     }
+
+    impl Source for Slow<'_> {}
 
     impl Read for Slow<'_> {
         fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
@@ -331,6 +361,8 @@ mod tests {
     }
 
     struct Broken;
+
+    impl Source for Broken {}
 
     impl Read for Broken {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
