@@ -85,8 +85,14 @@ impl CText {
     /// The bytes without the NUL.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
+        self.c_str().to_bytes()
+    }
+
+    /// The text with its NUL.
+    #[inline(always)]
+    pub(crate) fn c_str(&self) -> &CStr {
         // SAFETY: a NUL terminated string that does not change meanwhile, by the contract of `new`.
-        unsafe { CStr::from_ptr(self.0.as_ptr()) }.to_bytes()
+        unsafe { CStr::from_ptr(self.0.as_ptr()) }
     }
 
     /// The text as C sees it.

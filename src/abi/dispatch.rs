@@ -45,4 +45,44 @@ impl Dispatch {
         // SAFETY: NULL or valid by the contract of `new`.
         unsafe { Ext::new(self.ext_ptr()) }
     }
+
+    /// Puts methods into the table, and touches nothing beyond the interface version (INIT-1).
+    pub(crate) fn set_methods(self, methods: &pmdaInterface, interface: Interface) {
+        let table = self.as_ptr();
+        // SAFETY: the table has what its interface version defines, by the contract of `new`; a field beyond the version
+        // is not even pointed to. Plain pointers to functions are written.
+        unsafe {
+            (*table).profile = methods.profile;
+            (*table).fetch = methods.fetch;
+            (*table).desc = methods.desc;
+            (*table).instance = methods.instance;
+            (*table).text = methods.text;
+            (*table).store = methods.store;
+            if interface.has_names() {
+                (*table).pmid = methods.pmid;
+                (*table).name = methods.name;
+                (*table).children = methods.children;
+            }
+            if interface.has_attributes() {
+                (*table).attribute = methods.attribute;
+            }
+            if interface.has_labels() {
+                (*table).label = methods.label;
+            }
+        }
+    }
+
+    /// Whether the `fetch` method is that of other methods.
+    pub(crate) fn has_fetch_of(self, methods: &pmdaInterface) -> bool {
+        // SAFETY: valid by the contract of `new`; every interface version has the method, which is copied.
+        let fetch = unsafe { (&raw const (*self.as_ptr()).fetch).read() };
+        fetch.map(|method| method as usize) == methods.fetch.map(|method| method as usize)
+    }
+
+    /// Whether the `text` method is that of other methods.
+    pub(crate) fn has_text_of(self, methods: &pmdaInterface) -> bool {
+        // SAFETY: valid by the contract of `new`; every interface version has the method, which is copied.
+        let text = unsafe { (&raw const (*self.as_ptr()).text).read() };
+        text.map(|method| method as usize) == methods.text.map(|method| method as usize)
+    }
 }

@@ -21,7 +21,7 @@ view! {
         flags: e_flags as c_uint;
         /// Where the library's own record is, if there is one; never to be followed unchecked.
         record: e_ext as *mut c_void;
-        /// 0 unless the set-up has failed.
+        /// 0 unless the agent setup has failed.
         status: e_status as c_int;
         /// The descriptor that PDUs come from.
         infd: e_infd as c_int;
@@ -65,7 +65,7 @@ view! {
         set_flags: e_flags as c_uint;
         /// Stores the address of the library's own record.
         set_record: e_ext as *mut c_void;
-        /// Stores the status of the set-up.
+        /// Stores the status of the agent setup.
         set_status: e_status as c_int;
         /// Stores the descriptor that PDUs come from.
         set_infd: e_infd as c_int;
@@ -93,6 +93,8 @@ view! {
         set_port: e_port as c_int;
         /// Stores the socket or service name; the pointer is kept.
         set_sockname: e_sockname as *mut c_char;
+        /// Stores the name of the agent; the pointer is kept.
+        set_name: e_name as *const c_char;
         /// Stores the path of the log file; the pointer is kept.
         set_logfile: e_logfile as *const c_char;
         /// Stores the path of the help database; the pointer is kept.

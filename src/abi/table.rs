@@ -159,6 +159,30 @@ impl MetricTable {
         MetricId(unsafe { (&raw const (*self.at(place)).m_desc.pmid).read() })
     }
 
+    /// What an entry says about its instance domain.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn indom(self, place: usize) -> InDom {
+        // SAFETY: `at` gives the address of a valid entry; one number is copied.
+        InDom(unsafe { (&raw const (*self.at(place)).m_desc.indom).read() })
+    }
+
+    /// Stores both identifiers of an entry.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn set_identifiers(self, place: usize, pmid: MetricId, indom: InDom) {
+        let entry = self.at(place);
+        // SAFETY: `at` gives the address of a valid entry, which C lets us write; no reference to it is made.
+        unsafe {
+            (&raw mut (*entry).m_desc.pmid).write(pmid.0);
+            (&raw mut (*entry).m_desc.indom).write(indom.0);
+        }
+    }
+
     /// A copy of an entry.
     ///
     /// # Panics
@@ -240,6 +264,16 @@ impl IndomNode {
 }
 
 impl IndomTable {
+    /// Stores the identifier of an entry.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn set_indom(self, place: usize, indom: InDom) {
+        // SAFETY: `at` gives the address of a valid entry, which C lets us write; one number is stored.
+        unsafe { (&raw mut (*self.at(place)).it_indom).write(indom.0) };
+    }
+
     /// The identifier of an entry.
     ///
     /// # Panics

@@ -12,6 +12,7 @@ pub(crate) mod cached;
 pub(crate) mod dynamic;
 pub(crate) mod events;
 pub(crate) mod fetch;
+pub(crate) mod help;
 pub(crate) mod iterate;
 pub(crate) mod label_request;
 pub(crate) mod labels;
@@ -20,6 +21,7 @@ pub(crate) mod options;
 pub(crate) mod queues;
 pub(crate) mod root;
 pub(crate) mod selection;
+pub(crate) mod setup;
 pub(crate) mod state;
 
 /// What a machine wants next.

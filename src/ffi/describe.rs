@@ -4,12 +4,12 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use super::guard::guard;
+use super::private;
 use super::types::{pmDesc, pmID, pmdaExt};
-use super::{help, private};
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::abi::table::Metric;
-use crate::agent::{fetch, lookup, state};
+use crate::agent::{fetch, help, lookup, state};
 use crate::error::{Error, Result};
 use crate::fetch::report;
 use crate::ident::{InDom, MetricId};

@@ -9,8 +9,8 @@ use std::mem::size_of;
 
 use super::lock::Mutex;
 use super::memory::Block;
-use super::{dynamic, help, mark, private};
-use crate::agent::{cache, events, queues};
+use super::{dynamic, mark, private};
+use crate::agent::{cache, events, help, queues};
 
 /// Runs when the library is unloaded, and when the process ends.
 // SAFETY: the loader calls what stands in this section once, and expects no arguments to be taken.
@@ -45,7 +45,7 @@ extern "C" fn unloaded() {
 /// All variables that lead to memory: where they are, and their length, a multiple of that of a pointer.
 fn each(mut work: impl FnMut(*const u8, usize)) {
     variable(&cache::CACHES, |caches| !caches.is_empty(), &mut work);
-    variable(&help::TABLES, |tables| !tables.is_empty(), &mut work);
+    variable(&help::DATABASES, |databases| !databases.is_empty(), &mut work);
     variable(&events::ARRAYS, |arrays| !arrays.is_empty(), &mut work);
     variable(&queues::QUEUES, |queues| !queues.is_empty(), &mut work);
     if !dynamic::GLOBAL.snapshot().is_empty() {

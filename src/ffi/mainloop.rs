@@ -219,7 +219,7 @@ fn end(channel: Channel, failure: Failure) -> Error {
 }
 
 /// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
-pub(super) fn say_failure(channel: Channel, failure: Failure) {
+pub(crate) fn say_failure(channel: Channel, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
     }

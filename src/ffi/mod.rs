@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{arg, guard, memory, ret, types};
-use crate::os::{channel, lock, mark, socket, spoken};
+use crate::os::{channel, lock, mark, spoken};
 
 mod cache;
 mod callbacks;
@@ -26,7 +26,7 @@ mod instances;
 mod iterate;
 mod labels;
 mod left_behind;
-mod mainloop;
+pub(crate) mod mainloop;
 mod methods;
 mod metric;
 mod notices;
@@ -37,7 +37,7 @@ mod received;
 mod reply;
 mod root;
 mod root_pdu;
-mod session;
+pub(crate) mod session;
 mod setup;
 mod stock;
 mod tree;

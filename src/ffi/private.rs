@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::memory::Block;
 use super::session::Session;
 use super::types::{pmDesc, pmID, pmdaExt, pmdaInterface};
+use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::agent::dynamic::Registrations;
 use crate::agent::state::FetchState;
@@ -56,7 +57,7 @@ pub(crate) struct Private {
     /// The `desc` method, copied likewise.
     desc: AtomicPtr<c_void>,
     /// The agent's own pointer (INIT-49).
-    pub(super) user: AtomicPtr<c_void>,
+    pub(crate) user: AtomicPtr<c_void>,
     /// The fetch family's part.
     pub(crate) fetch: FetchState,
     /// The agent's own trees of dynamic names (DYN-1).
@@ -95,13 +96,13 @@ impl Private {
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(super) fn room() -> Result<Block<Private>> {
+pub(crate) fn room() -> Result<Block<Private>> {
     const { assert!(align_of::<Private>() <= 2 * align_of::<usize>()) };
     Block::zeroed(1)
 }
 
 /// Makes the record for the agent whose dispatch table is `dispatch`; it stays for ever. The result is for the `e_ext` of `ext`.
-pub(super) fn register(
+pub(crate) fn register(
     room: Block<Private>,
     ext: *mut pmdaExt,
     dispatch: *mut pmdaInterface,
@@ -231,6 +232,12 @@ pub(crate) unsafe fn refresh(dispatch: *mut pmdaInterface) {
             record.desc.store(desc, Ordering::Relaxed);
         }
     }
+}
+
+/// [`refresh`] for a view.
+pub(crate) fn refresh_view(dispatch: Dispatch) {
+    // SAFETY: a view's table is valid, with its extension.
+    unsafe { refresh(dispatch.as_ptr()) };
 }
 
 /// The `desc` method of an agent: for a daemon the one that its dispatch table has at this moment.

@@ -15,7 +15,7 @@ use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
 /// The connection of one agent. The locks are held only while nothing of C runs.
 #[derive(Default)]
-pub(super) struct Session {
+pub(crate) struct Session {
     /// The first PDU has been waited for (MAIN-3).
     begun: AtomicBool,
     /// The agent has asked for the descriptor: it may wait on it itself, also in a callback.
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Whether the loop has been entered before.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
 
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// The next PDU from `channel`. After a failure, what was read ahead from it is gone with the stream.
-    pub(super) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
+    pub(crate) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
         let mut receiver = self.take_ahead(channel);
         let outcome = if spoken::of_reads() {
             receiver.next(&mut Loud::new(channel), Reach::Exact)
@@ -117,17 +117,17 @@ impl Session {
     }
 
     /// Takes the buffer of a PDU back.
-    pub(super) fn recycle(&self, pdu: Pdu) {
+    pub(crate) fn recycle(&self, pdu: Pdu) {
         self.idle.lock().recycle(pdu);
     }
 
     /// Takes the buffer for replies; a second one is made when the first is in use.
-    pub(super) fn take_reply(&self) -> Reply {
+    pub(crate) fn take_reply(&self) -> Reply {
         std::mem::take(&mut *self.reply.lock())
     }
 
     /// Gives the buffer for replies back.
-    pub(super) fn give_reply(&self, reply: Reply) {
+    pub(crate) fn give_reply(&self, reply: Reply) {
         *self.reply.lock() = reply;
     }
 

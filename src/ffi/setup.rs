@@ -1,38 +1,40 @@
-//! Set-up of an agent: `pmdaDaemon`, `pmdaDSO`, `pmdaInterfaceMoved`, `pmdaOpenLog`.
+//! Agent setup: `pmdaDaemon`, `pmdaDSO`, `pmdaInterfaceMoved`, `pmdaOpenLog`.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use super::arg;
 use super::describe::{pmdaDesc, pmdaText};
 use super::fetch::pmdaFetch;
 use super::guard::guard;
 use super::instances::pmdaInstance;
 use super::labels::pmdaLabel;
-use super::memory::Block;
 use super::methods::{pmdaAttribute, pmdaChildren, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
 use super::private;
-use super::types::{Comm, pmdaExt, pmdaInterface};
-use crate::error::{Error, Result};
-use crate::libpcp::version::{PMAPI, free_result_values};
+use super::types::{Comm, pmdaInterface};
+use crate::abi::arg::CText;
+use crate::abi::dispatch::Dispatch;
+use crate::abi::new_ext::ExtTexts;
+use crate::agent::setup::{Request, log_file, set_up};
 use crate::libpcp::{config, log};
-use crate::log::Level;
-use crate::log::Part::{Raw, Show};
-use crate::setup;
 
-/// `PMDA_EXT_SETUPDONE`.
-const SETUP_DONE: u32 = 1 << 2;
-/// `pmdaUnknown`: how the agent talks to pmcd is not known yet.
-const IO_UNKNOWN: u32 = 3;
-
-/// What `pmdaDaemon` and `pmdaDSO` are told.
-struct Request {
-    interface: c_int,
-    name: *const c_char,
-    logfile: *const c_char,
-    helptext: *const c_char,
-    daemon: bool,
-}
+/// The methods that an agent gets, as a dispatch table of the last interface version.
+pub(super) const DEFAULT_METHODS: pmdaInterface = pmdaInterface {
+    domain: 0,
+    comm: Comm(0),
+    status: 0,
+    ext: ptr::null_mut(),
+    profile: Some(pmdaProfile),
+    fetch: Some(pmdaFetch),
+    desc: Some(pmdaDesc),
+    instance: Some(pmdaInstance),
+    text: Some(pmdaText),
+    store: Some(pmdaStore),
+    pmid: Some(pmdaPMID),
+    name: Some(pmdaName),
+    children: Some(pmdaChildren),
+    attribute: Some(pmdaAttribute),
+    label: Some(pmdaLabel),
+};
 
 /// Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
 ///
@@ -50,22 +52,28 @@ pub unsafe extern "C" fn pmdaDaemon(
     logfile: *const c_char,
     helptext: *const c_char,
 ) {
+    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code can change them.
+    let (dispatch, texts) = unsafe {
+        let (name, logfile, helptext) = (CText::new(name), CText::new(logfile), CText::new(helptext));
+        (
+            Dispatch::new(dispatch),
+            ExtTexts {
+                name,
+                logfile,
+                helptext,
+            },
+        )
+    };
     let request = Request {
         interface,
-        name,
-        logfile,
-        helptext,
+        texts,
         daemon: true,
     };
     guard(|| {
-        // SAFETY: the contract above.
-        unsafe {
-            if !dispatch.is_null() {
-                (*dispatch).domain = domain;
-            }
-            if set_up(dispatch, &request) {
-                config::below_pmapi();
-            }
+        let Some(dispatch) = dispatch else { return };
+        dispatch.set_domain(domain);
+        if set_up(dispatch, &request, &DEFAULT_METHODS) {
+            config::below_pmapi();
         }
     });
 }
@@ -83,137 +91,28 @@ pub unsafe extern "C" fn pmdaDSO(
     name: *mut c_char,
     helptext: *mut c_char,
 ) {
+    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code can change them.
+    let (dispatch, texts) = unsafe {
+        let (name, logfile, helptext) = (CText::new(name), None, CText::new(helptext));
+        (
+            Dispatch::new(dispatch),
+            ExtTexts {
+                name,
+                logfile,
+                helptext,
+            },
+        )
+    };
     let request = Request {
         interface,
-        name,
-        logfile: ptr::null(),
-        helptext,
+        texts,
         daemon: false,
     };
     guard(|| {
-        // SAFETY: the contract above.
-        unsafe { set_up(dispatch, &request) };
+        if let Some(dispatch) = dispatch {
+            set_up(dispatch, &request, &DEFAULT_METHODS);
+        }
     });
-}
-
-/// Whether the agent was set up (INIT-10 … INIT-13).
-///
-/// # Safety
-/// As for `pmdaDaemon`.
-unsafe fn set_up(dispatch: *mut pmdaInterface, request: &Request) -> bool {
-    if dispatch.is_null() {
-        return false;
-    }
-    // SAFETY: the contract above; methods beyond the interface version are not touched (INIT-1).
-    unsafe {
-        let name = arg::bytes(request.name).unwrap_or_default();
-        let version = u32::try_from(request.interface).unwrap_or(u32::MAX);
-        if !setup::supported(version) {
-            let domain = (*dispatch).domain;
-            let version = request.interface;
-            log::notify_parts(
-                Level::Crit,
-                &[
-                    Raw(b"__pmdaSetup: "),
-                    Raw(name),
-                    Show(&format_args!(
-                        " PMDA: interface version {version} not supported (domain={domain})"
-                    )),
-                ],
-            );
-            (*dispatch).status = Error::GENERIC.code();
-            return false;
-        }
-        match extension(dispatch, request) {
-            Ok(ext) => {
-                (*dispatch).status = 0;
-                (*dispatch).comm = Comm(0).with_interface(version).with_pmapi(PMAPI);
-                (*dispatch).ext = ext;
-                stock_methods(dispatch, version);
-                private::refresh(dispatch);
-                true
-            }
-            Err(_) => {
-                let parts = [Raw(name), Raw(b": Unable to allocate memory for pmdaExt")];
-                log::notify_parts(Level::Err, &parts);
-                (*dispatch).status = Error::GENERIC.code();
-                false
-            }
-        }
-    }
-}
-
-/// A new extension, with everything that is not zero at first (INIT-10). The strings lie behind it in the same block: an agent
-/// that puts others in their place leaves nothing behind.
-///
-/// # Safety
-/// `dispatch` is valid; strings as for `pmdaDaemon`.
-unsafe fn extension(dispatch: *mut pmdaInterface, request: &Request) -> Result<*mut pmdaExt> {
-    let texts = [request.logfile, request.helptext, request.name];
-    // SAFETY: each is NULL or a C string by the contract above.
-    let texts = texts.map(|text| unsafe { arg::bytes(text) });
-    let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
-        size.checked_add(text.len())?.checked_add(1)
-    });
-    let record = private::room()?;
-    let block = Block::<u8>::zeroed(size.ok_or(Error::NOMEM)?)?;
-    let ext = block.as_ptr().cast::<pmdaExt>();
-    let mut end = size_of::<pmdaExt>();
-    let [logfile, helptext, name] = texts.map(|text| {
-        let Some(text) = text else { return ptr::null() };
-        // SAFETY: the block has room for the extension and for each text with a NUL behind it, and is zero so far.
-        let copy = unsafe { block.as_ptr().add(end) };
-        // SAFETY: as above; the new block cannot overlap with the text.
-        unsafe { ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len()) };
-        end += text.len() + 1;
-        copy.cast_const().cast()
-    });
-    // SAFETY: the block is new, and has room for a `pmdaExt` at its start, aligned as all that comes from malloc; zero is a
-    // valid value of each field.
-    unsafe {
-        (*ext).e_logfile = logfile;
-        (*ext).e_helptext = helptext;
-        (*ext).e_name = name;
-        (*ext).e_infd = -1;
-        (*ext).e_outfd = -1;
-        (*ext).e_port = -1;
-        (*ext).e_singular = -1;
-        (*ext).e_ordinal = -1;
-        (*ext).e_help = -1;
-        (*ext).e_domain = (*dispatch).domain;
-        (*ext).e_io = IO_UNKNOWN;
-        (*ext).e_flags = SETUP_DONE;
-        (*ext).e_resultCallBack = Some(free_result_values);
-        (*ext).e_ext = private::register(record, ext, dispatch, request.daemon);
-    }
-    Ok(block.into_raw().cast())
-}
-
-/// Puts the stock methods of the interface version into the table, and touches nothing beyond them (INIT-1).
-///
-/// # Safety
-/// `dispatch` is valid for writes of what the interface version defines.
-unsafe fn stock_methods(dispatch: *mut pmdaInterface, version: u32) {
-    // SAFETY: the contract above; a field beyond the version is not even pointed to.
-    unsafe {
-        (*dispatch).profile = Some(pmdaProfile);
-        (*dispatch).fetch = Some(pmdaFetch);
-        (*dispatch).desc = Some(pmdaDesc);
-        (*dispatch).instance = Some(pmdaInstance);
-        (*dispatch).text = Some(pmdaText);
-        (*dispatch).store = Some(pmdaStore);
-        if version >= 4 {
-            (*dispatch).pmid = Some(pmdaPMID);
-            (*dispatch).name = Some(pmdaName);
-            (*dispatch).children = Some(pmdaChildren);
-        }
-        if version >= 6 {
-            (*dispatch).attribute = Some(pmdaAttribute);
-        }
-        if version >= 7 {
-            (*dispatch).label = Some(pmdaLabel);
-        }
-    }
 }
 
 /// Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
@@ -236,17 +135,13 @@ pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: *mut pmdaInterface) {
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenLog(dispatch: *mut pmdaInterface) {
-    guard(|| {
-        if dispatch.is_null() {
-            return;
-        }
-        // SAFETY: not NULL, hence valid by the contract above.
-        unsafe {
-            let ext = (*dispatch).ext;
-            if (*dispatch).status < 0 || ext.is_null() || (*ext).e_logfile.is_null() || (*ext).e_name.is_null() {
-                return;
+    // SAFETY: the caller gives NULL or the table of an agent that was set up, whose texts stay for ever.
+    unsafe {
+        let dispatch = Dispatch::new(dispatch);
+        guard(|| {
+            if let Some((name, file)) = dispatch.and_then(log_file) {
+                log::open(name.as_ptr(), file.as_ptr());
             }
-            log::open((*ext).e_name, (*ext).e_logfile);
-        }
-    });
+        });
+    }
 }

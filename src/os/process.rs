@@ -1,4 +1,6 @@
-//! Who the calling thread is, and what time it is.
+//! Who the calling thread is, what time it is, and the standard streams.
+
+use std::ffi::c_int;
 
 use crate::cache::Writer;
 
@@ -49,4 +51,27 @@ impl Stream {
             unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0) };
         }
     }
+}
+
+unsafe extern "C" {
+    /// The streams of C's standard library; programs move them to other descriptors, and close them.
+    static stdin: *mut libc::FILE;
+    static stdout: *mut libc::FILE;
+}
+
+/// The descriptors that pmcd has given to the agent: those of the standard streams, wherever the agent has moved them. -1
+/// for a stream that was closed.
+pub(crate) fn standard_streams() -> (c_int, c_int) {
+    // SAFETY: both streams live as long as the process; a closed one has no descriptor, and none of them is NULL unless a
+    // program has stored it there.
+    unsafe {
+        let number = |stream: *mut libc::FILE| if stream.is_null() { -1 } else { libc::fileno(stream) };
+        (number(stdin), number(stdout))
+    }
+}
+
+/// Ends the process; the handlers of exit are the agent's own.
+pub(crate) fn exit(status: c_int) -> ! {
+    // SAFETY: called by the driver, outside of any guard, so that the handlers may call the library.
+    unsafe { libc::exit(status) }
 }

@@ -1,13 +1,11 @@
 //! Sockets on which an agent waits for pmcd (CONN-3, CONN-4, CONN-5).
 
 use std::ffi::{CStr, c_char, c_int};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{fmt, io, ptr};
 
-use super::channel::Channel;
-use super::mark::outside;
+use crate::libpcp::config;
 use crate::libpcp::log::{self, Brief, Debug};
-use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
 
 /// Which step failed, and why.
@@ -59,26 +57,44 @@ fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_in
     unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), size) }
 }
 
-/// Waits for one connection; interruptions do not end the wait.
-fn accept(step: &'static str, listener: &OwnedFd) -> Result<OwnedFd, Failure> {
-    loop {
-        Channel(listener.as_raw_fd()).wait(libc::POLLIN);
-        // SAFETY: nobody asks for the address; a descriptor that the call gives belongs to nobody else.
-        let fd = outside(|| unsafe {
-            libc::accept4(
-                listener.as_raw_fd(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                libc::SOCK_CLOEXEC,
-            )
-        });
-        match checked(step, fd) {
-            // SAFETY: as above.
-            Ok(fd) => return Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-            Err(failure) if failure.error.raw_os_error() == Some(libc::EINTR) => {}
-            Err(failure) => return Err(failure),
-        }
+/// Waits for one connection to a listening socket, and gives its descriptor. For the driver: what waits owns nothing.
+///
+/// # Errors
+/// The error number: that of an interruption, too.
+pub(crate) fn accept(listener: RawFd) -> Result<RawFd, c_int> {
+    wait(listener)?;
+    // SAFETY: nobody asks for the address.
+    let fd = unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
+    if fd < 0 { Err(last()) } else { Ok(fd) }
+}
+
+/// Waits as a read of a descriptor would wait; an interruption ends the wait early. For the driver.
+///
+/// # Errors
+/// None: what is wrong with the descriptor shows when it is read.
+pub(crate) fn wait_to_read(fd: RawFd) -> Result<RawFd, c_int> {
+    // SAFETY: no memory is involved.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags < 0 || flags & libc::O_NONBLOCK != 0 {
+        return Ok(fd);
     }
+    wait(fd)
+}
+
+fn wait(fd: RawFd) -> Result<RawFd, c_int> {
+    let mut entry = libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one entry, valid for reads and writes during the call.
+    unsafe { libc::poll(&raw mut entry, 1, -1) };
+    Ok(fd)
+}
+
+/// The error number of the last system call.
+fn last() -> c_int {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 fn bind<T>(step: &'static str, socket: &OwnedFd, address: &T, length: usize) -> Result<c_int, Failure> {
@@ -114,8 +130,8 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
     }
 }
 
-/// Waits for a connection to a port of the loopback address, and gives its descriptor.
-pub(crate) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
+/// A socket that listens on a port of the loopback address.
+pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<OwnedFd, Failure> {
     let creation = if family == libc::AF_INET6 {
         "ipv6 socket"
     } else {
@@ -173,12 +189,18 @@ pub(crate) fn accept_inet(port: u16, family: c_int) -> Result<c_int, Failure> {
         bind("bind", &socket, &address, size_of_val(&address))?;
     }
     listen("listen", &socket, 1)?;
-    let connection = accept("accept", &socket)?.into_raw_fd();
-    ipc::set_socket(connection);
-    Ok(connection)
+    Ok(socket)
 }
 
 impl Failure {
+    /// No connection came, for the reason with this error number.
+    pub(crate) fn of_accept(why: c_int) -> Failure {
+        Failure {
+            step: "accept",
+            error: io::Error::from_raw_os_error(why),
+        }
+    }
+
     /// Says it of an inet socket.
     pub(crate) fn inet<R>(
         &self,
@@ -201,8 +223,8 @@ impl Failure {
     }
 }
 
-/// Waits for a connection to a socket in the file system, and gives its descriptor. The path stays (CONN-4).
-pub(crate) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
+/// A socket that listens in the file system. The path stays (CONN-4).
+pub(crate) fn listen_unix(path: &CStr) -> Result<OwnedFd, Failure> {
     let socket = create("socket", libc::AF_UNIX)?;
     // SAFETY: a C string.
     match checked("unlink", unsafe { libc::unlink(path.as_ptr()) }) {
@@ -237,7 +259,7 @@ pub(crate) fn accept_unix(path: &CStr) -> Result<c_int, Failure> {
     )?;
     set_owner(path);
     listen("listen", &socket, 5)?;
-    Ok(accept("accept", &socket)?.into_raw_fd())
+    Ok(socket)
 }
 
 /// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing here is fatal (CONN-5).
