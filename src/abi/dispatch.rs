@@ -4,8 +4,11 @@ use std::ffi::c_int;
 
 use super::ext::Ext;
 use super::interface::Interface;
-use super::types::{Comm, pmdaExt, pmdaInterface};
+use super::types::{Comm, pmDesc, pmID, pmdaExt, pmdaInterface};
 use super::view::view;
+
+/// The `desc` method of a dispatch table.
+pub(crate) type DescMethod = unsafe extern "C-unwind" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int;
 
 view! {
     /// An agent's dispatch table. An agent of an older interface version may own a shorter one, so a
@@ -21,6 +24,8 @@ view! {
         status: status as c_int;
         /// The extension, or NULL.
         ext_ptr: ext as *mut pmdaExt;
+        /// The method that describes a metric.
+        desc: desc as Option<DescMethod>;
     }
     set {
         /// Stores the agent's domain.
@@ -84,5 +89,18 @@ impl Dispatch {
         // SAFETY: valid by the contract of `new`; every interface version has the method, which is copied.
         let text = unsafe { (&raw const (*self.as_ptr()).text).read() };
         text.map(|method| method as usize) == methods.text.map(|method| method as usize)
+    }
+}
+
+impl Ext {
+    /// Tells another library, or another copy of this one, that has made the extension, where its dispatch table is: that
+    /// is the first word of such a record (INIT-51).
+    pub(crate) fn tell_other_library(self, dispatch: Dispatch) {
+        let record = self.record().cast::<*mut pmdaInterface>();
+        if !record.is_null() {
+            // SAFETY: an extension that was set up by a library has its record here; whoever calls this has found that it
+            // is none of ours, and an extension that nobody has set up has NULL.
+            unsafe { record.write(dispatch.as_ptr()) };
+        }
     }
 }

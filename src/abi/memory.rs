@@ -42,6 +42,17 @@ impl<T> Block<T> {
         self.start.as_ptr()
     }
 
+    /// Puts a value at the start of the block, which is never freed.
+    pub(crate) fn leak(self, value: T) -> &'static T {
+        let start = self.into_raw();
+        // SAFETY: the block has room for one element at least, is aligned for it as the users of this type see to, belongs
+        // to nobody else, and stays for ever.
+        unsafe {
+            start.write(value);
+            &*start
+        }
+    }
+
     /// Hands the block over: whoever gets the pointer frees it with `free()`.
     pub(crate) fn into_raw(self) -> *mut T {
         ManuallyDrop::new(self).start.as_ptr()

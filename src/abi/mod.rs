@@ -29,6 +29,7 @@ pub(crate) mod options;
 pub(crate) mod parameter;
 pub(crate) mod pmids;
 pub(crate) mod profile;
+pub(crate) mod records;
 pub(crate) mod result_block;
 pub(crate) mod ret;
 pub(crate) mod table;

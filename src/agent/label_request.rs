@@ -10,8 +10,8 @@ use crate::abi::interface::Interface;
 use crate::abi::label_array::LabelArray;
 use crate::abi::label_set::{LabelSet, LabelSets};
 use crate::abi::types::{pmInDom, pmLabelSet};
+use crate::agent::record;
 use crate::error::{Error, Result};
-use crate::ffi::private;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
@@ -104,7 +104,7 @@ impl Request {
         let (Some(sets), Some(ext)) = (sets, ext) else {
             return Err(Err(Error::INVAL));
         };
-        let version = private::interface_of(ext);
+        let version = record::interface(ext).0;
         fetch::enter_context(ext, version);
         let kind = Kind::new(kind).map_err(Err)?;
         if kind != Kind::Instances {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::state::{self, FetchState};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
+use crate::abi::flags::ExtFlags;
 use crate::abi::pmids::List;
 use crate::abi::table::{Indom, Metric, MetricTable};
 use crate::ident::{InDom, MetricId};
@@ -12,9 +13,6 @@ use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
 use crate::log::Part::{Raw, Show};
 use crate::metrics::{self, Hashed, Method, Places};
-
-/// `PMDA_EXT_FLAG_HASHED`.
-const HASHED: u32 = 1 << 1;
 
 /// What `pmdaRehash` has built, and the table that it was built over.
 pub(super) struct HashedTable {
@@ -50,7 +48,7 @@ impl View {
     #[inline(always)]
     fn of(ext: Ext) -> View {
         View {
-            hashed: ext.flags() & HASHED != 0,
+            hashed: ext.has(ExtFlags::HASHED),
             direct: ext.direct() != 0,
             table: ext.metrics(),
         }
@@ -135,7 +133,7 @@ impl Ahead {
         place: usize,
         wanted: MetricId,
     ) -> Option<Metric> {
-        if ext.flags() & HASHED == 0 {
+        if !ext.has(ExtFlags::HASHED) {
             if ext.direct() != 0 {
                 return View::of(ext).direct(wanted);
             }
@@ -232,12 +230,11 @@ pub(crate) fn rehash(ext: Ext, table: MetricTable) {
     let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
     ext.set_direct(0);
     ext.set_metrics(table);
-    let flags = if built.is_ok() {
-        ext.flags() | HASHED
+    if built.is_ok() {
+        ext.add_flags(ExtFlags::HASHED);
     } else {
-        ext.flags() & !HASHED
-    };
-    ext.set_flags(flags);
+        ext.clear_flags(ExtFlags::HASHED);
+    }
     let state = state::of(ext);
     let failed = built.is_err();
     let new = built.map_or_else(|_| HashedTable::default(), |index| HashedTable { index, table });

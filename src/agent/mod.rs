@@ -19,6 +19,7 @@ pub(crate) mod labels;
 pub(crate) mod lookup;
 pub(crate) mod options;
 pub(crate) mod queues;
+pub(crate) mod record;
 pub(crate) mod root;
 pub(crate) mod selection;
 pub(crate) mod setup;

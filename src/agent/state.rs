@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use super::lookup::HashedTable;
+use super::record;
 use super::selection::Selections;
 use crate::abi::ext::Ext;
 use crate::abi::result_block::Results;
 use crate::abi::table::IndomNode;
 use crate::abi::types::pmdaIndom;
 use crate::cache::Extent;
-use crate::ffi::private;
 use crate::ident::InDom;
 use crate::index::Map;
 use crate::metrics::Places;
@@ -108,7 +108,7 @@ impl Walk {
 /// The state for an agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a record of its own,
 /// found by its address, which is kept (INST-43).
 pub(crate) fn of(ext: Ext) -> &'static FetchState {
-    private::record(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| &record.fetch)
+    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| &record.fetch)
 }
 
 /// The state for a `pmdaExt` that this library has not made.

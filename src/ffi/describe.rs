@@ -4,11 +4,11 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use super::guard::guard;
-use super::private;
 use super::types::{pmDesc, pmID, pmdaExt};
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::abi::table::Metric;
+use crate::agent::record;
 use crate::agent::{fetch, help, lookup, state};
 use crate::error::{Error, Result};
 use crate::fetch::report;
@@ -38,7 +38,7 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: *mut pmDesc, pmda: *m
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
 fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
-    let interface = private::interface_of(ext);
+    let interface = record::interface(ext).0;
     fetch::enter_context(ext, interface);
     let (metric, method) = lookup::find(state::of(ext), ext, pmid);
     let mut journal = Journal::new();
@@ -73,7 +73,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
     let (out, ext) = unsafe { (Out::new(buffer), Ext::new(pmda)) };
     guard(|| -> Result<()> {
         let ext = ext.ok_or(Error::INVAL)?;
-        fetch::enter_context(ext, private::interface_of(ext));
+        fetch::enter_context(ext, record::interface(ext).0);
         let handle = ext.help();
         let ident = ident as u32;
         let text = match handle {

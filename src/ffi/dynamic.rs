@@ -5,9 +5,9 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
+use super::arg;
 use super::drive::drive;
 use super::guard::guard;
-use super::{arg, private};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::table::MetricTable;
@@ -16,6 +16,7 @@ use crate::abi::types::{
     pmID, pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
 use crate::agent::dynamic::{Answer, Call, Callbacks, Found, Lookup, Rebuild, Registrations, Wanted, registrations};
+use crate::agent::record;
 use crate::dynamic::{Counts, List, Walk};
 use crate::error::Error;
 use crate::ident::MetricId;
@@ -31,8 +32,7 @@ pub(super) static GLOBAL: Registrations = List::new();
 
 /// The registrations that count for an agent.
 fn registered(ext: Ext) -> Walk<Callbacks> {
-    // SAFETY: the record of the agent is valid, as the view is.
-    let own = unsafe { private::of(ext.as_ptr()) }.map(|record| &record.dynamic);
+    let own = record::of(ext).map(|record| &record.dynamic);
     registrations(own, &GLOBAL)
 }
 
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     // SAFETY: as for `pmdaDynamicPMNS`: a table for ever, a C string for this call, an `ext` that is NULL or valid.
     let (prefix, callbacks, record) = unsafe {
         let callbacks = callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics));
-        (CText::new(prefix), callbacks, private::of(ext))
+        (CText::new(prefix), callbacks, Ext::new(ext).and_then(record::of))
     };
     guard(|| match record {
         Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),

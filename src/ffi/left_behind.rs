@@ -9,8 +9,8 @@ use std::mem::size_of;
 
 use super::lock::Mutex;
 use super::memory::Block;
-use super::{dynamic, mark, private};
-use crate::agent::{cache, events, help, queues};
+use super::{dynamic, mark};
+use crate::agent::{cache, events, help, queues, record};
 
 /// Runs when the library is unloaded, and when the process ends.
 // SAFETY: the loader calls what stands in this section once, and expects no arguments to be taken.
@@ -21,7 +21,7 @@ static UNLOADED: extern "C" fn() = unloaded;
 extern "C" fn unloaded() {
     // A signal handler that ends the process on top of a call may hold locks itself. Without a record there is nothing that
     // the copy could hang on.
-    if mark::is_inside() || !private::are_any() {
+    if mark::is_inside() || !record::are_any() {
         return;
     }
     let mut size = 0;
@@ -39,7 +39,7 @@ extern "C" fn unloaded() {
             end += length;
         }
     });
-    private::leave_behind(block.into_raw().cast());
+    record::leave_behind(block.into_raw().cast());
 }
 
 /// All variables that lead to memory: where they are, and their length, a multiple of that of a pointer.

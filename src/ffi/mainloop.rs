@@ -8,7 +8,9 @@ use super::dispatch::{self, Agent};
 use super::guard::guard;
 use super::mark::outside;
 use super::types::pmdaInterface;
-use super::{private, session, stock};
+use super::{session, stock};
+use crate::abi::dispatch::Dispatch;
+use crate::agent::record;
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::{PMAPI, SINCE_6_0_5};
@@ -143,7 +145,9 @@ unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int>
     say_kind(kind);
     // SAFETY: the structures stay valid while callbacks run, which may change every field, so each is read at its time.
     unsafe {
-        private::refresh(agent.dispatch);
+        if let Some(dispatch) = Dispatch::new(agent.dispatch) {
+            record::refresh(dispatch);
+        }
         if agent.interface() >= dispatch::WITH_CONTEXT {
             (*agent.ext).e_context = from;
         }

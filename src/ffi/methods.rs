@@ -3,9 +3,9 @@
 use std::ffi::{c_char, c_int};
 
 use super::guard::guard;
-use super::private;
 use super::types::{pmID, pmProfile, pmdaExt, pmdaResult};
 use crate::abi::ext::Ext;
+use crate::agent::record;
 use crate::agent::{fetch, selection, state};
 use crate::error::{Error, Result};
 use crate::libpcp::attribute;
@@ -40,7 +40,7 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: *mut pm
     guard(|| -> Result<()> {
         let _ = result;
         if let Some(ext) = ext {
-            fetch::enter_context(ext, private::interface_of(ext));
+            fetch::enter_context(ext, record::interface(ext).0);
         }
         Err(Error::PERMISSION)
     })

@@ -31,7 +31,6 @@ mod methods;
 mod metric;
 mod notices;
 mod options;
-pub(crate) mod private;
 mod queues;
 mod received;
 mod reply;

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use super::lock::{Mutex, const_mutex, room};
 
 use super::channel::{Channel, Stream};
-use super::private;
 use super::received::OwnedProfile;
 use super::spoken::{self, Loud};
 use super::types::pmdaExt;
+use crate::abi::ext::Ext;
+use crate::agent::record;
 use crate::index::Map;
 use crate::wire::encode::{Draft, Reply};
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
@@ -35,10 +36,11 @@ pub(crate) struct Session {
 /// address, and kept.
 ///
 /// # Safety
-/// As `private::of`.
+/// `ext` is NULL or valid; its `e_ext` may be anything.
 pub(super) unsafe fn of(ext: *const pmdaExt) -> &'static Session {
     // SAFETY: the contract is passed on.
-    unsafe { private::of(ext) }.map_or_else(|| foreign(ext as usize), |record| &record.session)
+    let record = unsafe { Ext::new(ext.cast_mut()) }.and_then(record::of);
+    record.map_or_else(|| foreign(ext as usize), |record| &record.session)
 }
 
 /// The session of a `pmdaExt` that this library has not made.
@@ -52,7 +54,7 @@ fn foreign(address: usize) -> &'static Session {
 
 impl Session {
     /// A session that has not begun.
-    pub(super) const fn new() -> Session {
+    pub(crate) const fn new() -> Session {
         Session {
             begun: AtomicBool::new(false),
             watched: AtomicBool::new(false),

@@ -9,11 +9,11 @@ use super::guard::guard;
 use super::instances::pmdaInstance;
 use super::labels::pmdaLabel;
 use super::methods::{pmdaAttribute, pmdaChildren, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
-use super::private;
 use super::types::{Comm, pmdaInterface};
 use crate::abi::arg::CText;
 use crate::abi::dispatch::Dispatch;
 use crate::abi::new_ext::ExtTexts;
+use crate::agent::record;
 use crate::agent::setup::{Request, log_file, set_up};
 use crate::libpcp::{config, log};
 
@@ -121,10 +121,11 @@ pub unsafe extern "C" fn pmdaDSO(
 /// `dispatch` is NULL or valid; its `ext` is NULL or valid, and was set up by some copy of this library, or has NULL in `e_ext`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: *mut pmdaInterface) {
+    // SAFETY: the caller gives NULL or a table whose extension was set up by some library; no C code runs meanwhile.
+    let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| {
-        if !dispatch.is_null() {
-            // SAFETY: not NULL, hence valid by the contract above.
-            unsafe { private::moved(dispatch) };
+        if let Some(dispatch) = dispatch {
+            record::moved(dispatch);
         }
     });
 }

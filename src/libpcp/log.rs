@@ -182,13 +182,6 @@ pub(crate) fn notify_parts(level: Level, parts: &[Part<'_>]) {
     }
 }
 
-/// [`trace!`] of a text in pieces.
-pub(crate) fn trace_parts(parts: &[Part<'_>]) {
-    if let Some(text) = log::line(parts) {
-        trace(&text);
-    }
-}
-
 /// [`debug_line!`] of a text in pieces.
 pub(crate) fn debug_parts(parts: &[Part<'_>]) {
     if let Some(text) = log::line(parts) {

@@ -13,16 +13,17 @@ use super::iterate::{self, Ordinal, Steps};
 use super::lookup::Ahead;
 use super::state::{self, FetchState};
 use super::{Machine, Step};
+use crate::abi::dispatch::DescMethod;
 use crate::abi::ext::Ext;
 use crate::abi::pmids::List;
 use crate::abi::result_block::time_from;
 use crate::abi::table::Metric;
 use crate::abi::types::{pmAtomValue, pmdaMetric, timeval};
 use crate::abi::value::Atom;
+use crate::agent::record;
 use crate::context;
 use crate::error::{Error, Result};
 use crate::fetch::{self, CHANGE_FLAGS, Encoding};
-use crate::ffi::private::{self, DescMethod};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_7_1_1;
@@ -134,8 +135,8 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
             messages::trace_call(&list);
         }
-        private::check_botch(ext);
-        let interface = private::interface_of(ext);
+        record::check_botch(ext);
+        let interface = record::interface(ext).0;
         enter_context(ext, interface);
         let mut fetch = Fetch {
             ext,
@@ -199,7 +200,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     #[inline(never)]
     fn absent(&mut self, wanted: MetricId) -> Next {
         self.spare.clear();
-        if let Some(method) = private::desc_method(self.ext) {
+        if let Some(method) = record::desc_method(self.ext) {
             self.asked.method = Some((method, wanted));
             return Next::Describe;
         }

@@ -10,10 +10,9 @@ use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
 use crate::abi::table::{IndomTable, MetricTable};
 use crate::abi::types::pmdaInterface;
-use crate::agent::help;
 use crate::agent::lookup::rehash;
+use crate::agent::{help, record};
 use crate::error::Error;
-use crate::ffi::private;
 use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
@@ -36,7 +35,7 @@ fn set_up(
     defaults: &pmdaInterface,
 ) -> Result<c_int, Reported> {
     let ext = check(dispatch, indoms, metrics, defaults)?;
-    private::refresh_view(dispatch);
+    record::refresh(dispatch);
     ext.set_indoms(indoms.first(), indoms.count());
     ext.set_metrics(metrics);
     stamp(ext, dispatch.domain() as u32, indoms, metrics)?;

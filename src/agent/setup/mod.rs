@@ -15,8 +15,8 @@ use crate::abi::flags::ExtFlags;
 use crate::abi::interface::{Interface, Transport};
 use crate::abi::new_ext::{self, ExtTexts};
 use crate::abi::types::{Comm, pmdaInterface};
+use crate::agent::record;
 use crate::error::{Error, Result};
-use crate::ffi::private;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
 use crate::log::{Bytes, Level};
@@ -58,13 +58,13 @@ pub(crate) fn set_up(dispatch: Dispatch, request: &Request, methods: &pmdaInterf
     dispatch.set_comm(Comm(0).with_interface(interface.0).with_pmapi(PMAPI));
     dispatch.set_ext_ptr(ext.as_ptr());
     dispatch.set_methods(methods, interface);
-    private::refresh_view(dispatch);
+    record::refresh(dispatch);
     true
 }
 
 /// A new extension, with everything that is not zero at first (INIT-10).
 fn extension(dispatch: Dispatch, request: &Request) -> Result<Ext> {
-    let record = private::room()?;
+    let room = record::room()?;
     let ext = new_ext::create(&request.texts)?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
@@ -76,12 +76,7 @@ fn extension(dispatch: Dispatch, request: &Request) -> Result<Ext> {
     ext.set_io(Transport::Unknown.number());
     ext.add_flags(ExtFlags::SETUP_DONE);
     ext.set_result_callback(Some(free_result_values));
-    ext.set_record(private::register(
-        record,
-        ext.as_ptr(),
-        dispatch.as_ptr(),
-        request.daemon,
-    ));
+    ext.set_record(record::register(room, ext, dispatch, request.daemon));
     Ok(ext)
 }
 
@@ -156,7 +151,7 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch>, flags: c_uint) {
 
 /// Attaches a pointer of the agent's own, which replaces the one before (INIT-49).
 pub(crate) fn attach(ext: Option<Ext>, data: *mut c_void) {
-    if let Some(record) = ext.and_then(private::record) {
+    if let Some(record) = ext.and_then(record::of) {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
             log::debug_line!("pmdaExtSetData: data={}", Pointer(data));
@@ -166,6 +161,6 @@ pub(crate) fn attach(ext: Option<Ext>, data: *mut c_void) {
 
 /// The pointer that the agent has attached, at first NULL.
 pub(crate) fn attached(ext: Option<Ext>) -> *mut c_void {
-    let record = ext.and_then(private::record);
+    let record = ext.and_then(record::of);
     record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))
 }
