@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{fmt, io, ptr};
 
-use crate::libpcp::config;
 use crate::libpcp::log::{self, Brief, Debug};
+use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
 
 /// Which step failed, and why.
@@ -48,6 +48,19 @@ impl Known {
 impl Drop for Known {
     fn drop(&mut self) {
         ipc::forget(self.0);
+    }
+}
+
+/// A socket that listens.
+pub(crate) struct Listener {
+    // Dropped first.
+    _known: Option<Known>,
+    socket: OwnedFd,
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
     }
 }
 
@@ -131,7 +144,7 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
 }
 
 /// A socket that listens on a port of the loopback address.
-pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<OwnedFd, Failure> {
+pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Listener, Failure> {
     let creation = if family == libc::AF_INET6 {
         "ipv6 socket"
     } else {
@@ -146,7 +159,7 @@ pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<OwnedFd, Failure> 
             return Err(failure);
         }
     }
-    let _known = Known::new(&socket);
+    let known = Known::new(&socket);
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,
@@ -189,7 +202,10 @@ pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<OwnedFd, Failure> 
         bind("bind", &socket, &address, size_of_val(&address))?;
     }
     listen("listen", &socket, 1)?;
-    Ok(socket)
+    Ok(Listener {
+        _known: Some(known),
+        socket,
+    })
 }
 
 impl Failure {
@@ -224,7 +240,7 @@ impl Failure {
 }
 
 /// A socket that listens in the file system. The path stays (CONN-4).
-pub(crate) fn listen_unix(path: &CStr) -> Result<OwnedFd, Failure> {
+pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
     let socket = create("socket", libc::AF_UNIX)?;
     // SAFETY: a C string.
     match checked("unlink", unsafe { libc::unlink(path.as_ptr()) }) {
@@ -259,7 +275,7 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<OwnedFd, Failure> {
     )?;
     set_owner(path);
     listen("listen", &socket, 5)?;
-    Ok(socket)
+    Ok(Listener { _known: None, socket })
 }
 
 /// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing here is fatal (CONN-5).

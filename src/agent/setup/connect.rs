@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::fmt;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 
 use super::text;
 use crate::abi::arg::CText;
@@ -19,7 +19,7 @@ use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::{Bytes, Level};
 use crate::os::channel::{self, Channel};
-use crate::os::socket::{self, Failure};
+use crate::os::socket::{self, Failure, Listener};
 use crate::os::{process, spoken};
 use crate::wire::receive::Reach;
 use crate::wire::{Kind, decode};
@@ -46,7 +46,7 @@ pub(crate) struct Connect {
     ext: Ext,
     session: &'static Session,
     transport: Transport,
-    listener: Kept<OwnedFd>,
+    listener: Kept<Listener>,
 }
 
 type Next = Step<Call, ()>;
@@ -139,10 +139,10 @@ impl Connect {
     fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Next {
         match connection {
             Ok(fd) => {
-                drop(self.listener.take());
                 if self.transport != Transport::Unix {
                     ipc::set_socket(fd);
                 }
+                drop(self.listener.take());
                 self.opened(fd, fd)
             }
             Err(libc::EINTR) => match self.listener.get() {
