@@ -35,6 +35,7 @@ extern const struct scenario fetch_scenarios[];
 extern const struct scenario instance_scenarios[];
 extern const struct scenario text_scenarios[];
 extern const struct scenario event_scenarios[];
+extern const struct scenario tree_scenarios[];
 extern const struct scenario daemon_scenarios[];
 extern const struct scenario process_scenarios[];
 extern const struct scenario thread_scenarios[];

@@ -191,13 +191,15 @@ domains(long n, struct outcome *out)
 }
 
 static void
-walk(long n, struct outcome *out)
+walk_over(long n, struct outcome *out, long hidden)
 {
-    long turn, turns = rounds(4000000) / n + 1, seen = 0;
+    long i, turn, turns = rounds(4000000) / n + 1, seen = 0;
     double start;
     int inst;
 
     filled(1, n);
+    for (i = 0; hidden > 0 && i < n; i += hidden)
+	pmdaCacheStore(indom(1), PMDA_CACHE_HIDE, name_of(i), NULL);
     start = now();
     for (turn = 0; turn < turns; turn++) {
 	pmdaCacheOp(indom(1), PMDA_CACHE_WALK_REWIND);
@@ -207,6 +209,30 @@ walk(long n, struct outcome *out)
 	}
     }
     out->ns = (now() - start) / seen;
+}
+
+static void walk(long n, struct outcome *out) { walk_over(n, out, 0); }
+static void walk_a_third_inactive(long n, struct outcome *out) { walk_over(n, out, 3); }
+
+/* A million instances at some time, and ten now: what is done to the ten. */
+static void
+after_peak(long n, struct outcome *out)
+{
+    long i, turn, turns = rounds(2000);
+    double start;
+
+    filled(1, n);
+    for (i = 10; i < n; i++)
+	pmdaCacheStore(indom(1), PMDA_CACHE_CULL, name_of(i), NULL);
+    pmdaCacheOp(indom(1), PMDA_CACHE_REORG);
+    start = now();
+    for (turn = 0; turn < turns; turn++) {
+	add(out, pmdaCacheOp(indom(1), PMDA_CACHE_INACTIVE));
+	for (i = 0; i < 10; i++)
+	    add(out, pmdaCacheStore(indom(1), PMDA_CACHE_ADD, name_of(i), NULL));
+	add(out, pmdaCacheOp(indom(1), PMDA_CACHE_ACTIVE));
+    }
+    out->ns = (now() - start) / turns;
 }
 
 static void
@@ -251,6 +277,8 @@ const struct scenario cache_scenarios[] = {
     { "SIZE_ACTIVE, SIZE_INACTIVE", sizes },
     { "lookups over many domains", domains },
     { "walk", walk },
+    { "walk, a third inactive", walk_a_third_inactive },
+    { "ten instances after a peak", after_peak },
     { "purge", purge },
     { "bytes per instance", memory },
     { NULL, NULL },

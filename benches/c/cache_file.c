@@ -1,4 +1,5 @@
 /* The instance cache and its file. PCP_VAR_DIR is a private directory made by the runner. */
+#include <time.h>
 #include <unistd.h>
 #include "bench.h"
 
@@ -48,6 +49,43 @@ write_file(long n, int keyed)
     must(fclose(file) == 0, path);
 }
 
+/* Every second instance is older than a year. */
+static void
+write_aged(long n, int serial)
+{
+    char path[1024];
+    FILE *file;
+    long i, now = time(NULL);
+
+    snprintf(path, sizeof(path), "%s/config/pmda/%d.%d", getenv("PCP_VAR_DIR"), DOMAIN, serial);
+    file = fopen(path, "w");
+    must(file != NULL, path);
+    fprintf(file, "2 0 2147483647\n");
+    for (i = 0; i < n; i++)
+	fprintf(file, "%ld %ld %s\n", i, now - (i % 2 ? 10 : 400L * 86400), name_of(i));
+    must(fclose(file) == 0, path);
+}
+
+static void
+purge_half(long n, struct outcome *out)
+{
+    int serial, domains = 100000 / n + 1;
+    double start;
+
+    pmdaCacheOp(indom(0), PMDA_CACHE_LOAD);	/* makes the directory */
+    for (serial = 0; serial <= domains; serial++) {
+	write_aged(n, serial);
+	must(pmdaCacheOp(indom(serial), PMDA_CACHE_LOAD) >= 0, "load");
+    }
+    /* The first call of a process is another matter. */
+    pmdaCachePurge(indom(0), 365 * 86400);
+    start = now();
+    for (serial = 1; serial <= domains; serial++)
+	add(out, pmdaCachePurge(indom(serial), 365 * 86400));
+    out->ns = (now() - start) / n / domains;
+    add(out, pmdaCacheOp(indom(1), PMDA_CACHE_SIZE_INACTIVE));
+}
+
 static void
 load(long n, struct outcome *out, int keyed)
 {
@@ -71,5 +109,6 @@ const struct scenario cache_file_scenarios[] = {
     { "save", save },
     { "load, plain", load_plain },
     { "load, keyed", load_keyed },
+    { "purge that culls half", purge_half },
     { NULL, NULL },
 };

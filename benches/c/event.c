@@ -51,9 +51,9 @@ clients(int queue, long n, struct outcome *out)
 }
 
 static void
-append_fetch(long n, struct outcome *out)
+append_fetch_by(long n, struct outcome *out, int readers)
 {
-    int queue = clients(pmdaEventNewQueue("bench", 1 << 24), 1, out);
+    int client, queue = clients(pmdaEventNewQueue("bench", 1 << 24), readers, out);
     struct timeval when = { 1795229386, 42 };
     long turn, turns = rounds(1000000) / n + 1;
     uint32_t i, event[4] = { 0 };
@@ -65,11 +65,16 @@ append_fetch(long n, struct outcome *out)
 	    event[0] = i;
 	    add(out, pmdaEventQueueAppend(queue, event, sizeof(event), &when));
 	}
-	add(out, pmdaEventQueueRecords(queue, &atom, 0, decode, NULL));
-	add(out, ((pmEventArray *)atom.vbp)->ea_nrecords);
+	for (client = 0; client < readers; client++) {
+	    add(out, pmdaEventQueueRecords(queue, &atom, client, decode, NULL));
+	    add(out, ((pmEventArray *)atom.vbp)->ea_nrecords);
+	}
     }
-    out->ns = (now() - start) / turns / n;
+    out->ns = (now() - start) / turns / n / readers;
 }
+
+static void append_fetch(long n, struct outcome *out) { append_fetch_by(n, out, 1); }
+static void append_ten_fetch(long n, struct outcome *out) { append_fetch_by(n, out, 10); }
 
 /* Every append evicts one event that no client has seen. */
 static void
@@ -92,6 +97,7 @@ append_full(long n, struct outcome *out)
 const struct scenario event_scenarios[] = {
     { "event array, record or parameter", arrays },
     { "queue, append and fetch", append_fetch },
+    { "queue, append and ten clients fetch", append_ten_fetch },
     { "append to a full queue, many clients", append_full },
     { NULL, NULL },
 };

@@ -132,7 +132,7 @@ int
 main(int argc, char **argv)
 {
     static const struct scenario *const families[] = {
-	cache_scenarios, cache_file_scenarios, fetch_scenarios, instance_scenarios, text_scenarios, event_scenarios,
+	cache_scenarios, cache_file_scenarios, fetch_scenarios, instance_scenarios, text_scenarios, event_scenarios, tree_scenarios,
 	daemon_scenarios, process_scenarios, thread_scenarios,
     };
     struct outcome out = { 0, 0xcbf29ce484222325ULL };

@@ -2,13 +2,16 @@
 #include <unistd.h>
 #include "bench.h"
 
-/* A help database with n metrics, each with a short text, written as newhelp does. */
+/* The instance domain that has a text. */
+#define HELP_INDOM	5
+
+/* A help database with n metrics, each with a short text, and an instance domain, written as newhelp does. */
 static int
 help(long n)
 {
     char path[1024], file[1100];
     FILE *dir, *pag;
-    uint32_t word[3] = { 0x50635068, 0x31320000, (uint32_t)n };
+    uint32_t word[3] = { 0x50635068, 0x31320000, (uint32_t)n + 1 };
     long i;
 
     snprintf(path, sizeof(path), "%s/help", getenv("PCP_VAR_DIR"));
@@ -18,8 +21,8 @@ help(long n)
     must((pag = fopen(file, "w")) != NULL, file);
     fputs("PcPh22\n", pag);
     fwrite(word, sizeof(word), 1, dir);
-    for (i = 0; i < n; i++) {
-	word[0] = (DOMAIN << 22) | PMDA_PMID(i / 1000, i % 1000);
+    for (i = 0; i <= n; i++) {
+	word[0] = i < n ? (DOMAIN << 22) | PMDA_PMID(i / 1000, i % 1000) : indom(HELP_INDOM) | 0x80000000u;
 	fprintf(pag, "\n@ m%ld ", i);
 	word[1] = ftell(pag);
 	fprintf(pag, "one line of %ld%c", i, 0);
@@ -34,10 +37,9 @@ help(long n)
 }
 
 static void
-text(long n, struct outcome *out, int hit)
+text(long n, struct outcome *out, unsigned int id, int kind)
 {
     int handle = help(n);
-    pmID id = (DOMAIN << 22) | (hit ? PMDA_PMID((n - 1) / 1000, (n - 1) % 1000) : PMDA_PMID(4000, 1));
     pmdaInterface *dispatch = agent(NULL, 0, metric_table(1, PM_TYPE_U64, PM_INDOM_NULL, 1), 1, 0, (pmdaFetchCallBack)abort);
     long i, count = rounds(100000);
     char *answer;
@@ -46,14 +48,22 @@ text(long n, struct outcome *out, int hit)
     dispatch->version.any.ext->e_help = handle;
     start = now();
     for (i = 0; i < count; i++) {
-	add(out, pmdaText(id, PM_TEXT_PMID | PM_TEXT_ONELINE, &answer, dispatch->version.any.ext));
+	add(out, pmdaText(id, kind | PM_TEXT_ONELINE, &answer, dispatch->version.any.ext));
 	add(out, answer ? (unsigned char)answer[0] : 0);
     }
     out->ns = (now() - start) / count;
 }
 
-static void text_last(long n, struct outcome *out) { text(n, out, 1); }
-static void text_miss(long n, struct outcome *out) { text(n, out, 0); }
+static void
+metric_text(long n, struct outcome *out, int cluster, int item)
+{
+    text(n, out, (DOMAIN << 22) | PMDA_PMID(cluster, item), PM_TEXT_PMID);
+}
+
+static void text_first(long n, struct outcome *out) { metric_text(n, out, 0, 0); }
+static void text_last(long n, struct outcome *out) { metric_text(n, out, (n - 1) / 1000, (n - 1) % 1000); }
+static void text_miss(long n, struct outcome *out) { metric_text(n, out, 4000, 1); }
+static void text_indom(long n, struct outcome *out) { text(n, out, indom(HELP_INDOM), PM_TEXT_INDOM); }
 
 static int three;
 
@@ -96,8 +106,10 @@ static void one_label(long n, struct outcome *out) { three = 0; instance_labels(
 static void three_labels(long n, struct outcome *out) { three = 1; instance_labels(n, out); }
 
 const struct scenario text_scenarios[] = {
+    { "pmdaText, first", text_first },
     { "pmdaText, last", text_last },
     { "pmdaText, miss", text_miss },
+    { "pmdaText, instance domain", text_indom },
     { "instance labels, one each", one_label },
     { "instance labels, three each", three_labels },
     { NULL, NULL },

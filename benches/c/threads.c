@@ -29,7 +29,60 @@ beside(long n, struct outcome *out)
     out->ns = (now() - start) / count;
 }
 
+struct worker {
+    pthread_t	thread;
+    pmInDom	indom;
+    long	n;
+    long	count;
+    uint64_t	sum;
+};
+
+static void *
+work(void *argument)
+{
+    struct worker *mine = argument;
+    struct outcome out = { 0, 0 };
+    uint32_t state = 1;
+    long i;
+
+    for (i = 0; i < mine->count; i++)
+	add(&out, pmdaCacheLookup(mine->indom, next_random(&state) % mine->n, NULL, NULL));
+    mine->sum = out.sum;
+    return NULL;
+}
+
+/* Two threads at the same time: the time in which each of them has done one lookup. */
+static void
+two(long n, struct outcome *out, int domains)
+{
+    struct worker workers[2];
+    double start;
+    long i;
+    int w;
+
+    for (w = 0; w < 2; w++) {
+	workers[w].indom = indom(1 + w % domains);
+	workers[w].n = n;
+	workers[w].count = rounds(2000000);
+	for (i = 0; i < n; i++)
+	    must(pmdaCacheStore(workers[w].indom, PMDA_CACHE_ADD, name_of(i), NULL) >= 0, "store");
+    }
+    start = wall();
+    for (w = 0; w < 2; w++)
+	must(pthread_create(&workers[w].thread, NULL, work, &workers[w]) == 0, "a thread");
+    for (w = 0; w < 2; w++) {
+	pthread_join(workers[w].thread, NULL);
+	add(out, workers[w].sum);
+    }
+    out->ns = (wall() - start) / workers[0].count;
+}
+
+static void two_domains(long n, struct outcome *out) { two(n, out, 2); }
+static void one_domain(long n, struct outcome *out) { two(n, out, 1); }
+
 const struct scenario thread_scenarios[] = {
     { "lookup by id beside a second thread", beside },
+    { "lookups of two threads in two domains", two_domains },
+    { "lookups of two threads in one domain", one_domain },
     { NULL, NULL },
 };

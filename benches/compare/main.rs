@@ -96,7 +96,7 @@ impl Bench {
         let mut rows = Vec::new();
         for scenario in chosen {
             // What runs in another process is not counted.
-            if self.instructions && matches!(scenario.kind, Kind::Daemon | Kind::Process) {
+            if self.instructions && matches!(scenario.kind, Kind::Daemon | Kind::Process | Kind::Threads) {
                 continue;
             }
             for &size in scenario.sizes {
@@ -152,7 +152,7 @@ impl Bench {
         fs::create_dir_all(directory.join("config")).expect("target is writable");
         let counts = directory.join("callgrind.out");
         let mut command = Command::new("taskset");
-        command.args(["-c", "1"]);
+        command.args(["-c", if scenario.kind == Kind::Threads { "0,1" } else { "1" }]);
         if self.instructions {
             command.args(["valgrind", "--tool=callgrind", "--collect-atstart=no", "-q"]);
             command.arg(format!("--callgrind-out-file={}", counts.display()));
