@@ -22,11 +22,11 @@ const PROVOKE: &str = "PCP_PMDA_PANIC";
 /// nothing is allocated, locked, waited for or said.
 #[inline]
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
-    if !mark::enter() {
+    let Some(inside) = mark::enter() else {
         return R::busy();
-    }
+    };
     let outcome = inner(body);
-    mark::leave();
+    mark::leave(inside);
     outcome
 }
 

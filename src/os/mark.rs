@@ -6,6 +6,7 @@
 //! outside: calls from there are as good as any other, and however the code is left (also by `longjmp`), the mark is off.
 
 use std::ffi::c_int;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
 use super::lock;
@@ -50,17 +51,25 @@ pub(crate) fn is_inside() -> bool {
     mark().load(Ordering::Relaxed)
 }
 
-/// Marks this thread as inside; `false` when it is already.
+/// Marks this thread as inside; `None` when it is already.
 #[inline(always)]
-pub(crate) fn enter() -> bool {
-    step().is_some()
+pub(crate) fn enter() -> Option<Marked> {
+    step()
 }
 
-/// Marks this thread as outside.
+/// Marks this thread as outside, also when what was called [`outside`] has started a thread: then its mark is another one.
 #[inline(always)]
-pub(crate) fn leave() {
+pub(crate) fn leave(marked: Marked) {
     compiler_fence(Ordering::SeqCst);
-    mark().store(false, Ordering::Relaxed);
+    let mark = if lock::single_threaded() {
+        &ALONE
+    } else if ptr::eq(marked.0, &ALONE) {
+        several()
+    } else {
+        // Finding it again would be a call.
+        marked.0
+    };
+    mark.store(false, Ordering::Relaxed);
 }
 
 /// The mark of this thread, which is inside.
@@ -95,7 +104,7 @@ impl Marked {
 /// would be dropped outside.
 #[inline(always)]
 pub(crate) fn outside<R>(call: impl FnOnce() -> R) -> R {
-    leave();
+    leave(Marked(mark()));
     let result = call();
     enter();
     result
@@ -105,12 +114,12 @@ pub(crate) fn outside<R>(call: impl FnOnce() -> R) -> R {
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub extern "C" fn pcp_pmda_enter() -> c_int {
-    if enter() { 0 } else { -libc::EBUSY }
+    enter().map_or(-libc::EBUSY, |_| 0)
 }
 
 /// [`leave`] for `capi/shim.c`.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub extern "C" fn pcp_pmda_leave() {
-    leave();
+    leave(Marked(mark()));
 }
