@@ -1,6 +1,7 @@
 //! What is done to all instances at once.
 
 use super::entry::{Entry, State};
+use super::text::Draft;
 use super::{Cache, Mode, room};
 use crate::error::{Error, Result};
 
@@ -23,12 +24,19 @@ impl<T: Copy> Cache<T> {
 
     fn set_all(&mut self, from: State, to: State) {
         let mut changed = 0;
-        self.slab.for_each(|entry| {
+        let mut set = |entry: &mut Entry<T>| {
             if entry.state == from {
                 entry.state = to;
                 changed += 1;
             }
-        });
+        };
+        // The slab is passed faster; but after a peak it is large, and hardly any of it is listed.
+        if self.order.len() < self.slab.len() as usize / 4 {
+            let places = self.order.iter();
+            places.for_each(|place| set(self.slab.get_mut(place.slot)));
+        } else {
+            self.slab.for_each(set);
+        }
         self.changes += changed;
     }
 
@@ -36,10 +44,18 @@ impl<T: Copy> Cache<T> {
     /// (CACHE-22).
     pub fn cull_all(&mut self) -> usize {
         let culled = self.active + self.inactive;
-        for slot in 0..self.slab.len() {
-            if self.slab.get(slot).is_live() {
-                self.set_state(slot, State::Empty);
+        if culled > 0 {
+            self.names.take_all();
+            for slot in 0..self.slab.len() {
+                let entry = self.slab.get_mut(slot);
+                if entry.is_live() {
+                    entry.state = State::Empty;
+                    self.set_key(slot, Draft::EMPTY);
+                }
             }
+            self.empty += culled;
+            self.changes += self.active as u64;
+            (self.active, self.inactive) = (0, 0);
         }
         self.instances_dirty |= culled > 0 || !self.beyond.is_empty();
         self.beyond.clear();
@@ -57,23 +73,62 @@ impl<T: Copy> Cache<T> {
         if limit <= self.oldest {
             return Ok((0, attached));
         }
-        let aged = |entry: &Entry<T>| entry.is_live() && entry.stamp != 0 && entry.stamp < limit;
-        let count = self.slab.iter().filter(|(_, entry)| aged(entry)).count();
-        room(&mut attached, count)?;
+        room(&mut attached, self.active + self.inactive)?;
+        let mut gone = self.bits()?;
         let mut oldest = i64::MAX;
-        for at in 0..self.order.places(&self.slab).len() {
-            let slot = self.order.places(&self.slab)[at].slot;
-            let entry = self.slab.get_mut(slot);
-            if aged(entry) {
-                attached.extend(entry.private.take());
-                self.set_state(slot, State::Empty);
-            } else if entry.is_live() && entry.stamp != 0 {
-                oldest = oldest.min(entry.stamp);
+        let before = self.empty;
+        for place in self.order.places(&self.slab) {
+            let entry = self.slab.get_mut(place.slot);
+            if !entry.is_live() || entry.stamp == 0 {
+                continue;
             }
+            if entry.stamp >= limit {
+                oldest = oldest.min(entry.stamp);
+                continue;
+            }
+            attached.extend(entry.private.take());
+            match entry.state {
+                State::Active => self.active -= 1,
+                _ => self.inactive -= 1,
+            }
+            self.changes += u64::from(entry.state == State::Active);
+            self.empty += 1;
+            entry.state = State::Empty;
+            gone[place.slot as usize / 64] |= 1 << (place.slot % 64);
         }
         self.oldest = oldest;
+        let count = self.empty - before;
+        self.forget(count, &gone);
         self.instances_dirty |= count > 0;
         Ok((count, attached))
+    }
+
+    /// A bit for each slot.
+    fn bits(&self) -> Result<Vec<u64>> {
+        let mut bits = Vec::new();
+        let words = self.slab.len() as usize / 64 + 1;
+        room(&mut bits, words)?;
+        bits.resize(words, 0);
+        Ok(bits)
+    }
+
+    /// Takes names and keys of so many slots out of the tables, those whose bit is set.
+    fn forget(&mut self, count: usize, gone: &[u64]) {
+        let is_gone = |slot: u32| gone[slot as usize / 64] >> (slot % 64) & 1 != 0;
+        // One pass over the table costs less than to look many of them up.
+        let is_pass = count > self.names.cells() / 16;
+        if is_pass {
+            self.names.extract(is_gone);
+        }
+        if is_pass && self.keyed.is_empty() {
+            return;
+        }
+        for slot in (0..self.slab.len()).filter(|slot| is_gone(*slot)) {
+            if !is_pass {
+                self.names.remove(self.slab.get(slot).hash, slot);
+            }
+            self.set_key(slot, Draft::EMPTY);
+        }
     }
 
     /// Lets ids be used again (CACHE-24).

@@ -80,7 +80,8 @@ impl<T: Copy> Cache<T> {
             // Nothing drops out or moves: the usual case while a domain is filled.
             let last = self.sequence.wrapping_sub(1);
             if turn {
-                self.slab.for_each(|entry| entry.sequence = last - entry.sequence);
+                self.slab
+                    .for_each(|entry| entry.sequence = last.wrapping_sub(entry.sequence));
             }
             return Ok(());
         }

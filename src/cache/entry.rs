@@ -2,7 +2,7 @@
 
 use super::room;
 use super::text::Text;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What is known of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,18 +65,22 @@ impl<T> Entry<T> {
     }
 }
 
-/// Number of slots of a chunk: of 1 KiB, so that an entry is two steps away and little is unused.
-const SLOTS: u32 = 16;
+/// Number of slots of a chunk, as a power of two: of 1 KiB, so that an entry is two steps away and little is unused.
+const CHUNK: u32 = 4;
 
-/// Number of slots of the first chunk: most caches have few instances.
-const FIRST_SLOTS: u32 = 4;
+const SLOTS: usize = 1 << CHUNK;
+
+/// Number of slots before the first chunk: most caches have few instances.
+const FEW: usize = 4;
 
 const NONE: u32 = u32::MAX;
 
-/// The entries, in chunks that are never moved: pointers to names stay valid.
+/// The entries, in blocks that are never moved: pointers to names stay valid.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    chunks: Vec<Box<[Entry<T>]>>,
+    /// The first ones; the places of the first chunk that they have the numbers of are left unused.
+    few: Vec<Entry<T>>,
+    chunks: Vec<Box<[Entry<T>; SLOTS]>>,
     /// The slot that was given back last; its id is the one that was given back before, and so on.
     free: u32,
     /// Slots that were ever used.
@@ -86,37 +90,45 @@ pub(super) struct Slab<T> {
 impl<T> Slab<T> {
     pub(super) const fn new() -> Slab<T> {
         Slab {
+            few: Vec::new(),
             chunks: Vec::new(),
             free: NONE,
             len: 0,
         }
     }
 
-    /// Chunk and place in it. Slots begin at the end of a chunk, so that the few of the first one need no other rule.
+    /// Chunk and place in it.
     #[inline]
     fn place(slot: u32) -> (usize, usize) {
-        let number = u64::from(slot) + u64::from(SLOTS - FIRST_SLOTS);
-        let (chunk, place) = (number / u64::from(SLOTS), number % u64::from(SLOTS));
-        (chunk as usize, (u64::from(SLOTS) - 1 - place) as usize)
+        ((slot >> CHUNK) as usize, slot as usize % SLOTS)
     }
 
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
-        &self.chunks[chunk][place]
+        match self.few.get(slot as usize) {
+            Some(entry) => entry,
+            None => &self.chunks[chunk][place],
+        }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
-        &mut self.chunks[chunk][place]
+        match self.few.get_mut(slot as usize) {
+            Some(entry) => entry,
+            None => &mut self.chunks[chunk][place],
+        }
     }
 
     /// As [`Slab::get_mut`], for a slot that may not be there.
     #[inline]
     pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
-        self.chunks.get_mut(chunk)?.get_mut(place)
+        match self.few.get_mut(slot as usize) {
+            Some(entry) => Some(entry),
+            None => Some(&mut self.chunks.get_mut(chunk)?[place]),
+        }
     }
 
     /// Number of slots, free ones among them.
@@ -130,7 +142,8 @@ impl<T> Slab<T> {
     /// `-ENOMEM`.
     #[inline]
     pub(super) fn reserve(&mut self) -> Result<()> {
-        if self.free != NONE || Slab::<T>::place(self.len).0 < self.chunks.len() {
+        let there = (self.len as usize) < self.few.len() || Slab::<T>::place(self.len).0 < self.chunks.len();
+        if self.free != NONE || there {
             return Ok(());
         }
         self.add_chunk()
@@ -138,13 +151,18 @@ impl<T> Slab<T> {
 
     #[cold]
     fn add_chunk(&mut self) -> Result<()> {
+        if self.few.is_empty() {
+            room(&mut self.few, FEW)?;
+            self.few.resize_with(FEW, Entry::free);
+            return Ok(());
+        }
         room(&mut self.chunks, 1)?;
-        let slots = if self.chunks.is_empty() { FIRST_SLOTS } else { SLOTS };
         let mut chunk = Vec::new();
-        room(&mut chunk, slots as usize)?;
-        chunk.resize_with(slots as usize, Entry::free);
+        room(&mut chunk, SLOTS)?;
+        chunk.resize_with(SLOTS, Entry::free);
         // As long as it has room for, so this moves nothing.
-        self.chunks.push(chunk.into_boxed_slice());
+        let chunk = chunk.into_boxed_slice().try_into();
+        self.chunks.push(chunk.map_err(|_| Error::NOMEM)?);
         Ok(())
     }
 
@@ -177,16 +195,17 @@ impl<T> Slab<T> {
 
     /// All entries with their slots, in no order that means anything.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Entry<T>)> {
-        let entries = (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter().rev()));
+        let rest = self.chunks.iter().flat_map(|chunk| chunk.iter()).skip(FEW);
+        let entries = (0..).zip(self.few.iter().chain(rest));
         entries.filter(|(_, entry)| entry.state != State::Free)
     }
 
-    /// Works on all entries, in no order that means anything.
+    /// Works on all slots in order, free ones among them.
     pub(super) fn for_each(&mut self, mut work: impl FnMut(&mut Entry<T>)) {
+        self.few.iter_mut().for_each(&mut work);
+        let mut unused = FEW;
         for chunk in &mut self.chunks {
-            for entry in chunk.iter_mut().filter(|entry| entry.state != State::Free) {
-                work(entry);
-            }
+            chunk[std::mem::take(&mut unused)..].iter_mut().for_each(&mut work);
         }
     }
 }

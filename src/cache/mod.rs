@@ -194,7 +194,14 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Changes the state of an entry that is live, and stays so or is culled.
+    /// Culls an entry that is live.
+    fn cull(&mut self, slot: u32) {
+        self.names.remove(self.slab.get(slot).hash, slot);
+        self.set_key(slot, Draft::EMPTY);
+        self.set_state(slot, State::Empty);
+    }
+
+    /// Changes the state of an entry that is live. One that is culled has no name or key any more.
     fn set_state(&mut self, slot: u32, state: State) {
         let entry = self.slab.get_mut(slot);
         let old = std::mem::replace(&mut entry.state, state);
@@ -207,10 +214,6 @@ impl<T: Copy> Cache<T> {
         }
         if let Some(count) = self.counter(state) {
             *count += 1;
-        }
-        if state == State::Empty {
-            self.names.remove(self.slab.get(slot).hash, slot);
-            self.set_key(slot, Draft::EMPTY);
         }
     }
 

@@ -63,6 +63,16 @@ impl Order {
         self.pending.retain(|place| keep(*place));
     }
 
+    /// Number of listed entries.
+    pub(super) fn len(&self) -> usize {
+        self.sorted.len() + self.pending.len()
+    }
+
+    /// All places, in no order that means anything.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
+        self.sorted.iter().chain(&self.pending).copied()
+    }
+
     /// All places in order. Entries with the same id, all but one of them culled, come newest first (CACHE-44).
     #[inline]
     pub(super) fn places<T>(&mut self, slab: &Slab<T>) -> &[Place] {

@@ -103,7 +103,7 @@ impl<T: Copy> Cache<T> {
             }
             (Some(Match::Good(slot)), Action::Hide) => self.set_state(slot, State::Inactive),
             (Some(Match::Good(slot)), Action::Cull) => {
-                self.set_state(slot, State::Empty);
+                self.cull(slot);
                 self.instances_dirty = true;
             }
             (None, Action::Add) => return self.add(None, name, short, &[], private, report),

@@ -285,15 +285,27 @@ impl Index {
         }
     }
 
+    /// Takes all slots out, and keeps the memory.
+    pub fn take_all(&mut self) {
+        self.cells.fill(EMPTY);
+        (self.len, self.used) = (0, 0);
+    }
+
     /// Takes all slots out that `out` accepts.
     pub fn extract(&mut self, mut out: impl FnMut(u32) -> bool) {
         let mask = self.mask();
-        // Backwards, so that a run of cells that are emptied leaves nothing behind.
-        for at in (0..self.cells.len()).rev() {
-            let cell = self.cells[at];
-            if cell < GONE && out(cell & mask) {
-                self.vacate(at);
+        let mut is_end = self.cells.first().is_none_or(|cell| *cell == EMPTY);
+        // Backwards, so that a run of cells that are emptied leaves nothing behind (see `vacate`).
+        for cell in self.cells.iter_mut().rev() {
+            if *cell < GONE && out(*cell & mask) {
+                *cell = GONE;
+                self.len -= 1;
             }
+            if *cell == GONE && is_end {
+                *cell = EMPTY;
+                self.used -= 1;
+            }
+            is_end = *cell == EMPTY;
         }
     }
 
