@@ -22,11 +22,11 @@ const PROVOKE: &str = "PCP_PMDA_PANIC";
 /// nothing is allocated, locked, waited for or said.
 #[inline]
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
-    let Some(inside) = mark::enter() else {
+    let Some(marked) = mark::enter() else {
         return R::busy();
     };
     let outcome = inner(body);
-    mark::leave(inside);
+    mark::leave(marked);
     outcome
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Turn<C, D> {
 /// stay in registers.
 #[inline(always)]
 pub(crate) fn step<C, D>(body: impl FnOnce() -> Step<C, D>) -> Turn<C, D> {
-    let Some(mark) = mark::step() else {
+    let Some(mark) = mark::enter() else {
         return Turn::Busy;
     };
     let mut turn = Turn::Failed;

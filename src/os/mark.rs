@@ -51,12 +51,6 @@ pub(crate) fn is_inside() -> bool {
     mark().load(Ordering::Relaxed)
 }
 
-/// Marks this thread as inside; `None` when it is already.
-#[inline(always)]
-pub(crate) fn enter() -> Option<Marked> {
-    step()
-}
-
 /// Marks this thread as outside, also when what was called [`outside`] has started a thread: then its mark is another one.
 #[inline(always)]
 pub(crate) fn leave(marked: Marked) {
@@ -76,9 +70,9 @@ pub(crate) fn leave(marked: Marked) {
 #[derive(Clone, Copy)]
 pub(crate) struct Marked(&'static AtomicBool);
 
-/// [`enter`], to be ended by [`Marked::leave`]: `None` when this thread is inside already.
+/// Marks this thread as inside; `None` when it is already.
 #[inline(always)]
-pub(crate) fn step() -> Option<Marked> {
+pub(crate) fn enter() -> Option<Marked> {
     let mark = mark();
     if mark.load(Ordering::Relaxed) {
         return None;
