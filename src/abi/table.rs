@@ -72,6 +72,17 @@ macro_rules! table {
                 Table { address: self.first.addr(), len: self.len() }
             }
 
+            /// Works on all entries at once. Nothing of C runs meanwhile: this is for safe code, which calls no C.
+            #[inline(always)]
+            pub(crate) fn with_entries<R>(self, work: impl FnOnce(&mut [$entry]) -> R) -> R {
+                if self.len() == 0 {
+                    return work(&mut []);
+                }
+                // SAFETY: not empty, hence not NULL, and so many valid entries by the contract of `new`. C lets us write
+                // them, and looks at them again when we return to it; the reference ends before.
+                work(unsafe { std::slice::from_raw_parts_mut(self.first, self.len()) })
+            }
+
             /// The address of an entry that is in the table.
             #[inline(always)]
             fn at(self, place: usize) -> *mut $entry {
@@ -159,30 +170,6 @@ impl MetricTable {
         MetricId(unsafe { (&raw const (*self.at(place)).m_desc.pmid).read() })
     }
 
-    /// What an entry says about its instance domain.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
-    #[inline(always)]
-    pub(crate) fn indom(self, place: usize) -> InDom {
-        // SAFETY: `at` gives the address of a valid entry; one number is copied.
-        InDom(unsafe { (&raw const (*self.at(place)).m_desc.indom).read() })
-    }
-
-    /// Stores both identifiers of an entry.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
-    #[inline(always)]
-    pub(crate) fn set_identifiers(self, place: usize, pmid: MetricId, indom: InDom) {
-        let entry = self.at(place);
-        // SAFETY: `at` gives the address of a valid entry, which C lets us write; no reference to it is made.
-        unsafe {
-            (&raw mut (*entry).m_desc.pmid).write(pmid.0);
-            (&raw mut (*entry).m_desc.indom).write(indom.0);
-        }
-    }
-
     /// A copy of an entry.
     ///
     /// # Panics
@@ -264,16 +251,6 @@ impl IndomNode {
 }
 
 impl IndomTable {
-    /// Stores the identifier of an entry.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
-    #[inline(always)]
-    pub(crate) fn set_indom(self, place: usize, indom: InDom) {
-        // SAFETY: `at` gives the address of a valid entry, which C lets us write; one number is stored.
-        unsafe { (&raw mut (*self.at(place)).it_indom).write(indom.0) };
-    }
-
     /// The identifier of an entry.
     ///
     /// # Panics

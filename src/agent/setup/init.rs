@@ -9,11 +9,11 @@ use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
 use crate::abi::table::{IndomTable, MetricTable};
-use crate::abi::types::pmdaInterface;
+use crate::abi::types::{pmdaIndom, pmdaInterface, pmdaMetric};
 use crate::agent::lookup::rehash;
 use crate::agent::{help, record};
 use crate::error::Error;
-use crate::ident::InDom;
+use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
@@ -38,7 +38,8 @@ fn set_up(
     record::refresh(dispatch);
     ext.set_indoms(indoms.first(), indoms.count());
     ext.set_metrics(metrics);
-    stamp(ext, dispatch.domain() as u32, indoms, metrics)?;
+    let domain = dispatch.domain() as u32;
+    indoms.with_entries(|indoms| metrics.with_entries(|metrics| stamp(ext, domain, indoms, metrics)))?;
     open_help(ext, dispatch.has_text_of(defaults));
     choose_lookup(ext, metrics);
     if log::debug(Debug::Libpmda) {
@@ -114,30 +115,29 @@ fn consistent<T>(ext: Ext, table: &str, first: &Pointer<T>, count: c_int) -> Res
 }
 
 /// Puts the agent's domain into all identifiers, and finds the instance domain of each metric (INIT-41, INIT-42).
-fn stamp(ext: Ext, domain: u32, indoms: IndomTable, metrics: MetricTable) -> Result<(), Reported> {
+fn stamp(ext: Ext, domain: u32, indoms: &mut [pmdaIndom], metrics: &mut [pmdaMetric]) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
-    for place in 0..indoms.len() {
-        let serial = indoms.indom(place).serial();
-        indoms.set_indom(place, InDom::new(domain, serial));
+    for indom in indoms.iter_mut() {
+        let serial = InDom(indom.it_indom).serial();
+        indom.it_indom = InDom::new(domain, serial).0;
         ascending &= serial >= next;
         next = serial + 1;
     }
-    for place in 0..metrics.len() {
-        let pmid = setup::stamp_metric(metrics.pmid(place), domain);
-        let indom = setup::stamp_indom_of_metric(metrics.indom(place), domain);
-        metrics.set_identifiers(place, pmid, indom);
+    for metric in metrics.iter_mut() {
+        let desc = &mut metric.m_desc;
+        desc.pmid = setup::stamp_metric(MetricId(desc.pmid), domain).0;
+        desc.indom = setup::stamp_indom_of_metric(InDom(desc.indom), domain).0;
     }
-    if indoms.len() == 0 {
+    if indoms.is_empty() {
         return Ok(());
     }
-    let mut serials = Serials::new(indoms.len(), ascending, |place| indoms.indom(place).serial());
+    let mut serials = Serials::new(indoms.len(), ascending, |place| InDom(indoms[place].it_indom).serial());
     let trace = log::debug(Debug::Libpmda);
-    for place in 0..metrics.len() {
-        let indom = metrics.indom(place);
+    for (place, metric) in metrics.iter().enumerate() {
+        let (pmid, indom) = (MetricId(metric.m_desc.pmid), InDom(metric.m_desc.indom));
         if indom.is_null() {
             continue;
         }
-        let pmid = metrics.pmid(place);
         let Some(found) = serials.place(indom) else {
             let serial = indom.serial();
             return Err(failed(
@@ -147,19 +147,23 @@ fn stamp(ext: Ext, domain: u32, indoms: IndomTable, metrics: MetricTable) -> Res
                 ),
             ));
         };
-        if !trace {
-            continue;
-        }
-        if SINCE_6_0_5 {
-            log::debug_line!("pmid {pmid}({place}) matched to indom {indom}({found})");
-        } else {
-            log::debug_line!(
-                "pmdaInit: PMDA {}: Metric {pmid}({place}) matched to indom {indom}({found})",
-                name(ext)
-            );
+        if trace {
+            say_match(ext, (pmid, place), (indom, found));
         }
     }
     Ok(())
+}
+
+#[cold]
+fn say_match(ext: Ext, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
+    if SINCE_6_0_5 {
+        log::debug_line!("pmid {pmid}({place}) matched to indom {indom}({found})");
+    } else {
+        log::debug_line!(
+            "pmdaInit: PMDA {}: Metric {pmid}({place}) matched to indom {indom}({found})",
+            name(ext)
+        );
+    }
 }
 
 /// Opens the help database, if there is one; a failure is no failure of the agent setup (INIT-43, HELP-14).
@@ -199,7 +203,7 @@ fn choose_lookup(ext: Ext, metrics: MetricTable) {
     if ext.has(ExtFlags::HASHED) {
         return rehash(ext, metrics);
     }
-    match setup::mapping((0..metrics.len()).map(|place| metrics.pmid(place))) {
+    match lookup_of(metrics) {
         Mapping::Direct => ext.set_direct(1),
         Mapping::Linear(place) => {
             ext.set_direct(0);
@@ -213,6 +217,11 @@ fn choose_lookup(ext: Ext, metrics: MetricTable) {
             }
         }
     }
+}
+
+/// How the metrics of a table without a hash are looked up.
+fn lookup_of(metrics: MetricTable) -> Mapping {
+    metrics.with_entries(|metrics| setup::mapping(metrics.iter().map(|metric| MetricId(metric.m_desc.pmid))))
 }
 
 /// What was set up, for `-Dlibpmda`, in the C library's words.
