@@ -187,7 +187,7 @@ fn pattern(format: &str) -> Regex {
             "d" => r" *-?\d+",
             "u" => r"\d+",
             "x" => r"[ 0-9a-f]+",
-            "p" => r"(?:0x[0-9a-f]+|\(nil\))",
+            "p" => r"(?:0x[0-9a-f]+|\(nil\)|P)",
             _ => ".",
         };
         end = whole.end();

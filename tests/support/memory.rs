@@ -94,6 +94,22 @@ pub fn program(program: &Program, file: &Path, library: Library, directory: &Pat
     (outcome, Counts::read(directory))
 }
 
+/// Agents that do not start here on the C library either, opened by anybody or in one way, and why.
+const NOT_HERE: [(&str, Option<Opener>, &str); 4] = [
+    ("bpf", Some(Opener::Dbpmda), "it hangs there"),
+    ("docker", None, "it waits for a docker daemon"),
+    (
+        "kvm",
+        None,
+        "it sets no interface version when it is opened, and then crashes",
+    ),
+    (
+        "sendmail",
+        None,
+        "it sets no interface version when it is opened, so that pmdaInit refuses it",
+    ),
+];
+
 /// An agent of the package that is a shared object.
 #[derive(Clone, Debug)]
 pub struct Dso {
@@ -144,6 +160,15 @@ impl Dso {
         found
     }
 
+    /// Why it is not opened here, if it is not.
+    #[must_use]
+    pub fn not_here(&self, opener: Opener) -> Option<&'static str> {
+        let row = NOT_HERE
+            .iter()
+            .find(|(name, by, _)| *name == self.name && by.is_none_or(|by| by == opener));
+        row.map(|(_, _, reason)| *reason)
+    }
+
     /// Some names of its metrics, from all over its tree.
     fn metrics(&self, environment: &Environment) -> Vec<String> {
         let mut command = environment.command(installed("usr/bin/pminfo"));
@@ -168,11 +193,17 @@ impl Dso {
         let (file, init) = (self.file.display(), format!("{}_init", self.name));
         match opener {
             Opener::Dbpmda => {
-                let mut script = format!("open dso {file} {init} {}\ngetdesc on\nstatus\n", self.domain);
+                let open = format!("open dso {file} {init} {}\n", self.domain);
+                let status = environment.dbpmda(&self.name_space, &format!("{open}status\n"));
+                let mut script = format!("{open}getdesc on\nstatus\n");
                 for name in &metrics {
                     writeln!(script, "desc {name}\nfetch {name}\ntext {name}").expect("a string");
                 }
-                script += "label context\nlabel domain\nclose\nquit\n";
+                if status.contains("DSO Interface Version:  7") {
+                    // dbpmda calls the method also where there is none.
+                    script += "label context\nlabel domain\n";
+                }
+                script += "close\nquit\n";
                 let input = environment.directory.join("dbpmda.in");
                 fs::write(&input, script).expect("target is writable");
                 command
@@ -198,7 +229,8 @@ impl Dso {
         )
         .ok()?;
         let ended = !outcome.end.starts_with("killed") && !outcome.end.starts_with("signal");
-        (ended && text.contains(" value ")).then(|| Counts::read(&environment.directory))
+        // It may have no values here: there is no docker, no zfs.
+        (ended && text.contains("Data Type: ")).then(|| Counts::read(&environment.directory))
     }
 
     /// On both libraries: the C library's counts, and ours. Values and processes come and go while it runs, so ours gets

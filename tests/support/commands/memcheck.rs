@@ -39,6 +39,10 @@ pub fn run(names: &[String]) -> Result<(), String> {
     {
         for opener in [Opener::Dbpmda, Opener::Pminfo] {
             let what = format!("agent/{} {opener:?}", agent.name);
+            if let Some(reason) = agent.not_here(opener) {
+                println!("{what}: left out: {reason}");
+                continue;
+            }
             match agent.both(opener) {
                 None => println!("{what}: does not start here"),
                 Some((c, None)) => note(&what, Some(c), Counts::default(), false),
