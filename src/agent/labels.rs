@@ -26,11 +26,11 @@ pub(crate) fn add(caller: &str, sets: LabelSets, text: &[u8], flags: u8) -> Resu
     })
 }
 
-/// Whether libpcp has something to say of a text that was read so: of a plain one only when it is asked for every step.
+/// Whether libpcp has something to say of a text that was read so. A plain one is not shown to it: without memory it ends the
+/// process.
 fn says_more(read: &Result<Text>) -> bool {
     match read {
-        Ok(Text::Plain(_)) => log::debug(Debug::Desperate),
-        Ok(Text::Other(_)) => true,
+        Ok(text) => matches!(text, Text::Other(_)),
         Err(error) => *error == Error::INVAL,
     }
 }
