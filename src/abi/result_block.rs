@@ -10,9 +10,14 @@ use super::types::{pmValueSet, pmdaResult, timeval};
 use super::value_set;
 use crate::error::{Error, Result};
 use crate::os::lock::{Mutex, room};
+use crate::os::mark;
 
-/// How many blocks an agent keeps: one for each fetch inside of another. More than these are freed again.
-const KEPT: usize = 4;
+/// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch inside of that.
+const SLOTS: usize = 2;
+
+/// A fetch whose frame was so far down the stack, or less, was left when another one begins where it was, or above: on another
+/// stack it would be further away.
+const NEAR: usize = 1 << 16;
 
 /// A block from malloc with room for a number of value sets; NULL without room.
 #[derive(Clone, Copy)]
@@ -27,17 +32,81 @@ const NONE: Room = Room {
     capacity: 0,
 };
 
-/// The blocks of an agent that no fetch works on; the one that was used last is in front.
-pub(crate) struct Results(Mutex<[Room; KEPT], { room::RESULTS }>);
+/// Which fetch has taken a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct User {
+    frame: usize,
+    thread: u32,
+}
+
+impl User {
+    /// The fetch that keeps its state here, on the stack.
+    pub(crate) fn at<T>(state: &T) -> User {
+        User {
+            frame: ptr::from_ref(state).addr(),
+            thread: mark::number(),
+        }
+    }
+
+    /// Whether this fetch was left, now that another one begins. A fetch inside of it begins further down the stack.
+    fn was_left(self, next: User) -> bool {
+        self.thread == next.thread && next.frame.checked_sub(self.frame).is_some_and(|above| above < NEAR)
+    }
+}
+
+/// A block, and the fetch that works on it.
+#[derive(Clone, Copy)]
+struct Slot {
+    result: *mut pmdaResult,
+    /// 0: no fetch does.
+    frame: usize,
+    thread: u32,
+    capacity: u32,
+}
+
+const EMPTY: Slot = Slot {
+    result: ptr::null_mut(),
+    frame: 0,
+    thread: 0,
+    capacity: 0,
+};
+
+impl Slot {
+    fn user(&self) -> User {
+        User {
+            frame: self.frame,
+            thread: self.thread,
+        }
+    }
+
+    fn set_user(&mut self, user: User) {
+        (self.frame, self.thread) = (user.frame, user.thread);
+    }
+}
+
+const NOBODY: User = User { thread: 0, frame: 0 };
+
+/// The blocks of an agent.
+struct Blocks {
+    slots: [Slot; SLOTS],
+    /// Of fetches further inside: one that none works on.
+    beyond: Room,
+}
+
+/// The blocks of an agent: those of fetches that were left by `longjmp` are used again.
+pub(crate) struct Results(Mutex<Blocks, { room::RESULTS }>);
 
 impl Default for Results {
     fn default() -> Results {
-        Results(Mutex::new([NONE; KEPT]))
+        Results(Mutex::new(Blocks {
+            slots: [EMPTY; SLOTS],
+            beyond: NONE,
+        }))
     }
 }
 
 // SAFETY: a block belongs to whoever has taken it, which is a move.
-unsafe impl Send for Room {}
+unsafe impl Send for Blocks {}
 
 /// A time stamp that begins with these bytes, and is zero behind them (FETCH-60).
 pub(crate) fn time_from(bytes: [u8; 8]) -> timeval {
@@ -49,7 +118,7 @@ pub(crate) fn time_from(bytes: [u8; 8]) -> timeval {
 }
 
 /// A result that a fetch fills in. It owns its block, but has no destructor: a callback may leave by `longjmp`, and
-/// then the block is lost, once. A fetch inside of this one uses another block.
+/// then the next fetch gets it. A fetch inside of this one uses another block.
 pub(crate) struct ResultBlock {
     room: Room,
     /// How many value sets were filled in.
@@ -61,14 +130,11 @@ impl ResultBlock {
     pub(crate) const NONE: ResultBlock = ResultBlock { room: NONE, filled: 0 };
 
     /// Fills in the head.
-    pub(crate) fn begin(&mut self, stamp: timeval, numpmid: c_int) {
+    pub(crate) fn begin(&mut self, stamp: timeval) {
         let result = self.room.result;
         if !result.is_null() {
             // SAFETY: not NULL, hence a block of ours with room for a result.
-            unsafe {
-                (*result).timestamp = stamp;
-                (*result).numpmid = numpmid;
-            }
+            unsafe { (*result).timestamp = stamp };
         }
     }
 
@@ -83,6 +149,8 @@ impl ResultBlock {
         unsafe {
             let sets = (&raw mut (*self.room.result).vset).cast::<*mut pmValueSet>();
             sets.add(self.filled).write(set);
+            // How many there are stands in the block itself: a fetch that is left tells nobody.
+            (*self.room.result).numpmid = self.filled as c_int + 1;
         }
         self.filled += 1;
     }
@@ -116,27 +184,41 @@ impl Results {
     /// # Errors
     /// `-ENOMEM`; the agent keeps the block that it has (F-5).
     #[inline]
-    pub(crate) fn take(&self, sets: usize) -> Result<ResultBlock> {
-        let room = self.pop();
-        if room.capacity >= sets && !room.result.is_null() {
-            return Ok(ResultBlock { room, filled: 0 });
-        }
-        self.larger(room, sets)
+    pub(crate) fn take(&self, sets: usize, user: User) -> Result<ResultBlock> {
+        let room = self.pop(user);
+        let block = if room.capacity >= sets && !room.result.is_null() {
+            ResultBlock { room, filled: 0 }
+        } else {
+            self.larger(room, sets, user)?
+        };
+        // SAFETY: the block is there, and has room for a result.
+        unsafe { (*block.room.result).numpmid = 0 };
+        Ok(block)
     }
 
     /// A block with room for more value sets than the one that there is.
     #[cold]
-    fn larger(&self, room: Room, sets: usize) -> Result<ResultBlock> {
+    fn larger(&self, room: Room, sets: usize, user: User) -> Result<ResultBlock> {
+        let capacity = u32::try_from(sets.max(1)).ok();
         let more = (sets.max(1) - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
-        let result = size.map_or(ptr::null_mut(), |size| {
+        let result = size.zip(capacity).map_or(ptr::null_mut(), |(size, _)| {
             // SAFETY: malloc has no preconditions.
             unsafe { libc::malloc(size) }.cast::<pmdaResult>()
         });
+        let mut blocks = self.0.lock();
+        let slot = blocks.slots.iter_mut().find(|slot| slot.user() == user);
         if result.is_null() {
-            self.put_back(&mut ResultBlock { room, filled: 0 });
+            match slot {
+                Some(slot) => slot.set_user(NOBODY),
+                None => blocks.beyond = room,
+            }
             return Err(Error::NOMEM);
         }
+        if let Some(slot) = slot {
+            (slot.result, slot.capacity) = (result, capacity.unwrap_or(0));
+        }
+        drop(blocks);
         // SAFETY: the old block is ours, from malloc or NULL.
         unsafe { libc::free(room.result.cast()) };
         let capacity = sets.max(1);
@@ -146,12 +228,22 @@ impl Results {
         })
     }
 
-    fn pop(&self) -> Room {
+    /// The block of the first slot that no fetch works on any more, or what is beyond the slots.
+    #[inline]
+    fn pop(&self, user: User) -> Room {
         let mut blocks = self.0.lock();
-        let block = blocks[0];
-        blocks.rotate_left(1);
-        blocks[KEPT - 1] = NONE;
-        block
+        let vacant = |slot: &&mut Slot| slot.user() == NOBODY || slot.user().was_left(user);
+        let Some(slot) = blocks.slots.iter_mut().find(vacant) else {
+            return std::mem::replace(&mut blocks.beyond, NONE);
+        };
+        let left = slot.user() != NOBODY;
+        slot.set_user(user);
+        let room = Room {
+            result: slot.result,
+            capacity: slot.capacity as usize,
+        };
+        drop(blocks);
+        if left { forget_sets(room) } else { room }
     }
 
     /// Gives a block back: the next fetch uses it. What a fetch inside of this one has left stays for the next one
@@ -163,11 +255,26 @@ impl Results {
             return;
         }
         let mut blocks = self.0.lock();
-        let beyond = blocks[KEPT - 1];
-        blocks.rotate_right(1);
-        blocks[0] = room;
+        if let Some(slot) = blocks.slots.iter_mut().find(|slot| slot.result == room.result) {
+            slot.set_user(NOBODY);
+            return;
+        }
+        let before = std::mem::replace(&mut blocks.beyond, room);
         drop(blocks);
         // SAFETY: it was taken out of the list, so it is ours alone; a block from malloc or NULL.
-        unsafe { libc::free(beyond.result.cast()) };
+        unsafe { libc::free(before.result.cast()) };
     }
+}
+
+/// Frees what a fetch that was left by `longjmp` has filled in; the block is as good as new.
+#[cold]
+fn forget_sets(room: Room) -> Room {
+    if room.result.is_null() {
+        return room;
+    }
+    // SAFETY: the block is ours alone now; the number in it is that of the sets that were filled in.
+    let filled = usize::try_from(unsafe { (*room.result).numpmid }).unwrap_or(0);
+    let mut block = ResultBlock { room, filled };
+    block.free_sets();
+    block.room
 }

@@ -34,6 +34,16 @@ pub(crate) fn thread() -> &'static Thread {
     unsafe { &*pcp_pmda_thread() }
 }
 
+/// A number that no other thread has while this one lives.
+#[inline]
+pub(crate) fn number() -> u32 {
+    if lock::single_threaded() {
+        return 0;
+    }
+    // Two such variables are further apart than this.
+    (ptr::from_ref(thread()).addr() >> 4) as u32
+}
+
 /// The mark of this thread. No thread starts while one is inside, so it is the same one until it is out again.
 #[inline(always)]
 fn mark() -> &'static AtomicBool {

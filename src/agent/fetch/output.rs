@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::abi::arg::Out;
 use crate::abi::draft::Drafted;
-use crate::abi::result_block::{ResultBlock, Results};
+use crate::abi::result_block::{ResultBlock, Results, User};
 use crate::abi::types::{pmdaResult, timeval};
 use crate::abi::value::Atom;
 use crate::abi::value_set::ValueSet;
@@ -73,10 +73,9 @@ impl ToCaller {
 impl Output for ToCaller {
     #[inline]
     fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        self.block = state.results.take(metrics)?;
+        self.block = state.results.take(metrics, User::at(self))?;
         self.results = Some(&state.results);
-        self.block
-            .begin(stamp(), c_int::try_from(metrics).unwrap_or(c_int::MAX));
+        self.block.begin(stamp());
         Ok(())
     }
 
