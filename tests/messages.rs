@@ -43,7 +43,9 @@ const COMPARED: [&[&str]; 2] = [
 ];
 
 /// Programs that are not compared under an option, or under none at all, and why.
-const NOT_COMPARED: [(&str, Option<&str>, &str); 4] = [
+const NOT_COMPARED: [(&str, Option<&str>, &str); 6] = [
+    ("label_merge", Some("desperate"), "sets -Dlabels itself"),
+    ("label_request", Some("desperate"), "sets -Dlabels itself"),
     (
         "loop_malformed",
         None,
