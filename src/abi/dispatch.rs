@@ -4,11 +4,12 @@ use std::ffi::c_int;
 
 use super::ext::Ext;
 use super::interface::Interface;
-use super::types::{Comm, pmDesc, pmID, pmdaExt, pmdaInterface};
+use super::methods;
+use super::types::{Comm, pmdaExt, pmdaInterface};
 use super::view::view;
 
 /// The `desc` method of a dispatch table.
-pub(crate) type DescMethod = unsafe extern "C-unwind" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int;
+pub(crate) use super::methods::Desc as DescMethod;
 
 view! {
     /// An agent's dispatch table. An agent of an older interface version may own a shorter one, so a
@@ -24,8 +25,28 @@ view! {
         status: status as c_int;
         /// The extension, or NULL.
         ext_ptr: ext as *mut pmdaExt;
-        /// The method that describes a metric.
-        desc: desc as Option<DescMethod>;
+        /// Takes the instance profile.
+        profile: profile as Option<methods::Profile>;
+        /// Fetches values.
+        fetch: fetch as Option<methods::Fetch>;
+        /// Describes a metric.
+        desc: desc as Option<methods::Desc>;
+        /// Lists instances.
+        instance: instance as Option<methods::Instance>;
+        /// Gives help.
+        text: text as Option<methods::Text>;
+        /// Stores values.
+        store: store as Option<methods::Store>;
+        /// Version 4 and up: the identifier of a name.
+        pmid: pmid as Option<methods::Pmid>;
+        /// Version 4 and up: the names of an identifier.
+        name: name as Option<methods::Name>;
+        /// Version 4 and up: the names below a name.
+        children: children as Option<methods::Children>;
+        /// Version 6 and up: takes an attribute of a client.
+        attribute: attribute as Option<methods::Attribute>;
+        /// Version 7 and up: gives label sets.
+        label: label as Option<methods::Label>;
     }
     set {
         /// Stores the agent's domain.

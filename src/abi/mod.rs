@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 #![allow(dead_code, reason = "the views are whole; the families move onto them one by one")]
 
+pub(crate) mod answers;
 pub(crate) mod arg;
 pub(crate) mod block;
 pub(crate) mod buffer;
@@ -18,17 +19,20 @@ pub(crate) mod ext;
 pub(crate) mod flags;
 pub(crate) mod guard;
 pub(crate) mod help_table;
+pub(crate) mod instance_list;
 pub(crate) mod interface;
 pub(crate) mod label_array;
 pub(crate) mod label_set;
 mod layout;
 pub(crate) mod memory;
+pub(crate) mod methods;
 pub(crate) mod names;
 pub(crate) mod new_ext;
 pub(crate) mod options;
 pub(crate) mod parameter;
 pub(crate) mod pmids;
 pub(crate) mod profile;
+pub(crate) mod received;
 pub(crate) mod records;
 pub(crate) mod result_block;
 pub(crate) mod ret;

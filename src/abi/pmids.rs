@@ -1,11 +1,10 @@
-//! The metrics that a fetch is asked for: a list of C, or one in a PDU.
+//! The metrics that a fetch is asked for.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
 use super::types::pmID;
 use crate::ident::MetricId;
-use crate::wire;
 
 /// Metrics that are fetched one after the other.
 pub(crate) trait List {
@@ -51,21 +50,5 @@ impl List for PmidList {
         }
         // SAFETY: a place in the list, which is valid by the contract of `new`.
         MetricId(unsafe { self.first.add(place).read() })
-    }
-}
-
-/// A list of metrics as a PDU has it.
-#[derive(Clone, Copy)]
-pub(crate) struct WirePmids<'p>(pub(crate) &'p [u8]);
-
-impl List for WirePmids<'_> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.0.len() / 4
-    }
-
-    #[inline(always)]
-    fn pmid(&self, place: usize) -> MetricId {
-        MetricId(wire::word(self.0, place * 4).unwrap_or(0))
     }
 }

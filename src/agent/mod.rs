@@ -13,6 +13,7 @@ pub(crate) mod dynamic;
 pub(crate) mod events;
 pub(crate) mod fetch;
 pub(crate) mod help;
+pub(crate) mod instances;
 pub(crate) mod iterate;
 pub(crate) mod label_request;
 pub(crate) mod labels;
@@ -22,6 +23,7 @@ pub(crate) mod queues;
 pub(crate) mod record;
 pub(crate) mod root;
 pub(crate) mod selection;
+pub(crate) mod session;
 pub(crate) mod setup;
 pub(crate) mod state;
 
@@ -70,6 +72,11 @@ impl<T> Kept<T> {
     /// Keeps another value, and drops the one before.
     pub(crate) fn set(&mut self, value: T) {
         *self.0 = Some(value);
+    }
+
+    /// The value, if it was not taken, to be looked at.
+    pub(crate) fn peek(&self) -> Option<&T> {
+        self.0.as_ref()
     }
 
     /// The value, if it was not taken.

@@ -8,6 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::dynamic::Registrations;
+use super::session::Session;
 use super::state::FetchState;
 use crate::abi::dispatch::{DescMethod, Dispatch};
 use crate::abi::ext::Ext;
@@ -15,7 +16,6 @@ use crate::abi::interface::Interface;
 use crate::abi::records::{self, Record, Records};
 use crate::dynamic::List;
 use crate::error::Result;
-use crate::ffi::session::Session;
 use crate::libpcp::log;
 
 /// What the library keeps for one agent.

@@ -1,10 +1,9 @@
 //! `pmdaConnect`.
 
 use super::drive::drive;
-use super::session;
 use super::types::pmdaInterface;
 use crate::abi::dispatch::Dispatch;
-use crate::abi::ext::Ext;
+use crate::agent::session;
 use crate::agent::setup::connect::{Call, Connect};
 use crate::os::{process, socket};
 
@@ -20,9 +19,12 @@ pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: *mut pmdaInterface) {
     // SAFETY: the caller gives NULL or the table of an agent that was set up, with its extension.
     unsafe {
         let dispatch = Dispatch::new(dispatch);
-        let session = |ext: Ext| session::of(ext.as_ptr());
         drive(
-            || dispatch.and_then(|dispatch| Connect::new(dispatch, session)).ok_or(()),
+            || {
+                dispatch
+                    .and_then(|dispatch| Connect::new(dispatch, session::of))
+                    .ok_or(())
+            },
             |call| match call {
                 Call::Accept(listener) => (call, socket::accept(listener)),
                 Call::Wait(fd) => (call, socket::wait_to_read(fd)),

@@ -21,7 +21,10 @@ where
 
 /// [`drive`] for calls that are read from the machine in part: what a step gives stays in registers when it is small.
 #[inline(always)]
-pub(super) fn drive_reading<M: Machine, B>(begin: B, call: impl Fn(&M, M::Call) -> M::Answer) -> <M::Done as CReturn>::C
+pub(super) fn drive_reading<M: Machine, B>(
+    begin: B,
+    call: impl Fn(&mut M, M::Call) -> M::Answer,
+) -> <M::Done as CReturn>::C
 where
     M::Done: CReturn,
     B: FnOnce() -> Result<M, M::Done>,
@@ -36,15 +39,36 @@ where
         Ok(machine) => place.insert(machine).start(),
         Err(done) => Step::Done(done),
     });
-    let (mut wanted, machine) = match (first, &mut place) {
-        (Turn::Call(wanted), Some(machine)) => (wanted, machine),
-        (end, _) => return ended(end),
-    };
+    match (first, &mut place) {
+        (Turn::Call(wanted), Some(machine)) => ended(go_on(machine, wanted, call)),
+        (end, _) => ended(end),
+    }
+}
+
+/// Runs a machine that is a part of another one, inside of a call that the other one has asked for.
+#[inline(always)]
+pub(super) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) -> M::Answer) -> <M::Done as CReturn>::C
+where
+    M::Done: CReturn,
+{
+    match step(|| machine.start()) {
+        Turn::Call(wanted) => ended(go_on(machine, wanted, call)),
+        end => ended(end),
+    }
+}
+
+/// Makes a call, and all that follow.
+#[inline(always)]
+fn go_on<M: Machine>(
+    machine: &mut M,
+    mut wanted: M::Call,
+    call: impl Fn(&mut M, M::Call) -> M::Answer,
+) -> Turn<M::Call, M::Done> {
     loop {
         let answer = call(machine, wanted);
         match step(|| machine.answer(answer)) {
             Turn::Call(next) => wanted = next,
-            end => return ended(end),
+            end => return end,
         }
     }
 }

@@ -3,18 +3,15 @@
 use std::ffi::{c_int, c_uint};
 
 use super::drive::drive_reading;
-use super::mark::outside;
 use super::types::{pmAtomValue, pmID, pmdaExt, pmdaMetric, pmdaResult};
 use crate::abi::arg::Out;
 use crate::abi::block::Zeroed;
-use crate::abi::draft::Drafted;
 use crate::abi::ext::Ext;
-use crate::abi::pmids::{PmidList, WirePmids};
+use crate::abi::pmids::PmidList;
 use crate::abi::table::Metric;
 use crate::abi::value::Atom;
 use crate::agent::fetch::{Answer, Asked, Fetch, Scratch, ToCaller};
-use crate::agent::{Machine, Step};
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// Makes the calls of a fetch.
 ///
@@ -22,7 +19,7 @@ use crate::error::{Error, Result};
 /// The agent's callback and its desc method follow their contracts. `spare` is a metric of the driver's frame, `pmda`
 /// the agent.
 #[inline(always)]
-unsafe fn make(asked: Asked, spare: *mut pmdaMetric, pmda: *mut pmdaExt) -> Answer {
+pub(super) unsafe fn make(asked: Asked, spare: *mut pmdaMetric, pmda: *mut pmdaExt) -> Answer {
     // SAFETY: the functions are the agent's own and get what they expect (FETCH-22). The atom is ours, and zero before
     // each call (F-9).
     unsafe {
@@ -68,35 +65,9 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
             let (Some(list), Some(ext), false) = (list, ext, out.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
-            Fetch::new(ext, list, ToCaller::new(out), &mut scratch, metric).map_err(Err)
+            Ok(Fetch::new(ext, list, ToCaller::new(out), &mut scratch, metric))
         },
         // SAFETY: the callback and the method are the agent's, as the caller promises.
         |fetch, ()| unsafe { make(fetch.asked(), spare, pmda) },
     )
-}
-
-/// Fetches for an agent with stock methods, into a reply instead of a result: nobody would see the result (MAIN-20).
-///
-/// # Errors
-/// As `pmdaFetch`, and as the encoder of results.
-///
-/// # Safety
-/// As `pmdaFetch`.
-pub(super) unsafe fn fetch_into(list: WirePmids<'_>, draft: &mut Drafted, ext: Ext) -> Result<()> {
-    let mut scratch = Scratch::new();
-    let mut spare = pmdaMetric::zeroed();
-    // SAFETY: the spare metric is in this frame, which is there until the fetch is over.
-    let metric = unsafe { Metric::in_frame(&raw mut spare) };
-    let mut fetch = Fetch::new(ext, list, draft, &mut scratch, metric)?;
-    let mut step = fetch.start();
-    loop {
-        match step {
-            Step::Call(()) => {
-                // SAFETY: the callback and the method are the agent's, as the caller promises.
-                let answer = outside(|| unsafe { make(fetch.asked(), metric.as_ptr(), ext.as_ptr()) });
-                step = fetch.answer(answer);
-            }
-            Step::Done(outcome) => return outcome,
-        }
-    }
 }

@@ -1,43 +1,40 @@
 //! The main loop: `pmdaMain`, `__pmdaMainPDU`, `__pmdaInFd` and `pmdaSendError`.
 
 use std::ffi::c_int;
-use std::ptr;
+use std::{io, ptr};
 
-use super::channel::Channel;
-use super::dispatch::{self, Agent};
+use super::drive::{drive_reading, run};
+use super::fetch::{self, pmdaFetch};
 use super::guard::guard;
-use super::mark::outside;
-use super::types::pmdaInterface;
-use super::{session, stock};
+use super::instances::pmdaInstance;
+use super::types::{pmDesc, pmdaInterface, pmdaMetric};
+use crate::abi::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
+use crate::abi::arg::CText;
+use crate::abi::block::Zeroed;
 use crate::abi::dispatch::Dispatch;
-use crate::agent::record;
-use crate::error::{Error, Result};
-use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::{PMAPI, SINCE_6_0_5};
-use crate::log::Level;
-use crate::setup;
-use crate::wire::Kind;
-use crate::wire::receive::{Failure, Reach};
-
-/// What a loop that cannot start returns (MAIN-3).
-const NO_START: c_int = -1;
+use crate::abi::methods;
+use crate::abi::table::Metric;
+use crate::agent::Kept;
+use crate::agent::fetch::Scratch;
+use crate::agent::session::{self, Answer, Call, MainLoop, OwnMethods, is_supported};
+use crate::error::Error;
+use crate::ident::MetricId;
+use crate::os::channel::Channel;
 
 /// Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
 ///
 /// # Safety
 /// As [`__pmdaMainPDU`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaMain(dispatch: *mut pmdaInterface) {
-    guard(|| {
-        // SAFETY: the contract is passed on. The loop owns the stream until it ends, so it may read ahead.
-        unsafe {
-            if stock::is_interposed(__pmdaMainPDU as *const ()) {
-                while outside(|| __pmdaMainPDU(dispatch)) >= 0 {}
-            } else {
-                while serve_one(dispatch, Reach::Ahead).is_ok_and(|status| status >= 0) {}
-            }
+pub unsafe extern "C-unwind" fn pmdaMain(dispatch: *mut pmdaInterface) {
+    // SAFETY: the contract is passed on. The loop owns the stream until it ends, so it may read ahead.
+    unsafe {
+        if is_interposed(__pmdaMainPDU as *const ()) {
+            while __pmdaMainPDU(dispatch) >= 0 {}
+        } else {
+            serve(dispatch, false);
         }
-    });
+    }
 }
 
 /// Reads one PDU and serves it, and touches no byte beyond it.
@@ -49,11 +46,169 @@ pub unsafe extern "C" fn pmdaMain(dispatch: *mut pmdaInterface) {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension, whose methods follow their contracts.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaMainPDU(dispatch: *mut pmdaInterface) -> c_int {
-    guard(|| {
-        // SAFETY: the contract is passed on.
-        unsafe { serve_one(dispatch, Reach::Exact) }
-    })
+pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: *mut pmdaInterface) -> c_int {
+    // SAFETY: the contract is passed on.
+    unsafe { serve(dispatch, true) }
+}
+
+/// Serves one PDU, or all.
+///
+/// # Safety
+/// As [`__pmdaMainPDU`].
+#[inline(always)]
+unsafe fn serve(dispatch: *mut pmdaInterface, once: bool) -> c_int {
+    let mut scratch = Scratch::new();
+    let mut spare = pmdaMetric::zeroed();
+    let spare = &raw mut spare;
+    // SAFETY: NULL or the agent that is served, whose methods follow their contracts. The spare metric is in this frame, which is there
+    // until the loop is over.
+    unsafe {
+        let (dispatch, metric) = (Dispatch::new(dispatch), Metric::in_frame(spare));
+        drive_reading(
+            || MainLoop::new(dispatch, own_methods(), once, &mut scratch, metric),
+            |main, call| make(main, call, spare),
+        )
+    }
+}
+
+/// The methods of this library that a loop need not call.
+fn own_methods() -> OwnMethods {
+    let (fetch, instance): (methods::Fetch, methods::Instance) = (pmdaFetch, pmdaInstance);
+    OwnMethods {
+        fetch: (!is_interposed(fetch as *const ())).then_some(fetch),
+        instance: (!is_interposed(instance as *const ())).then_some(instance),
+    }
+}
+
+/// Whether a function with the name of one of ours is somebody else's: what the dynamic linker resolves the name to, in a
+/// dispatch table and here, is a preloaded function if there is one. That one wants to be called.
+fn is_interposed(function: *const ()) -> bool {
+    unsafe extern "C" {
+        /// Where this library, or the program that it was linked into, begins and ends in memory; the linker knows.
+        static __ehdr_start: u8;
+        static _end: u8;
+    }
+    let own = (&raw const __ehdr_start).addr()..(&raw const _end).addr();
+    !own.contains(&function.addr())
+}
+
+/// Makes the calls of a main loop.
+///
+/// # Safety
+/// The methods and callbacks of the agent follow their contracts; `spare` is the metric of the driver's frame.
+#[inline(always)]
+unsafe fn make(main: &mut MainLoop<'_>, call: Call, spare: *mut pmdaMetric) -> Answer {
+    let ext = main.ext().as_ptr();
+    // SAFETY: buffers, names, profiles and results are kept by the loop until the answer. Places for what a method gives are in
+    // this frame. What a method has stored is as its contract says when it has succeeded, and not looked at else; names are
+    // freed in any case.
+    unsafe {
+        match call {
+            Call::Values => match main.fetching() {
+                Some(fetch) => Answer::Status(run(fetch, |fetch, ()| fetch::make(fetch.asked(), spare, ext))),
+                None => Answer::Nothing,
+            },
+            Call::Read(fd, place, count) => bytes(libc::read(fd, place.cast(), count)),
+            Call::Write(fd, first, count) => bytes(libc::write(fd, first.cast(), count)),
+            Call::WaitToRead(fd) => wait_to_read(fd),
+            Call::WaitToWrite(fd) => wait(fd, libc::POLLOUT),
+            Call::Check(callback) => Answer::Status(callback()),
+            Call::Done(callback) => {
+                callback();
+                Answer::Nothing
+            }
+            Call::EndContext(callback, context) => {
+                callback(context);
+                Answer::Nothing
+            }
+            Call::CleanUp(callback, values) => {
+                callback(values.as_ptr());
+                Answer::Nothing
+            }
+            Call::Profile(method, profile) => Answer::Status(method(profile, ext)),
+            Call::Store(method, values) => Answer::Status(method(values, ext)),
+            Call::Attribute(method, context, key, value, length) => {
+                Answer::Status(method(context, key, value, length, ext))
+            }
+            Call::Fetch(method, count, metrics) => {
+                let mut values = ptr::null_mut();
+                let status = Error::check(method(count, metrics, &raw mut values, ext));
+                Answer::Values(status, if status.is_ok() { Values::new(values) } else { None })
+            }
+            Call::Desc(method, metric) => {
+                let mut desc = pmDesc::zeroed();
+                let status = Error::check(method(metric.0, &raw mut desc, ext));
+                Answer::Desc(status, desc)
+            }
+            Call::Instance(method, indom, inst, name) => {
+                let mut list = ptr::null_mut();
+                let status = Error::check(method(indom.0, inst, name, &raw mut list, ext));
+                let list = status.map_or_else(|_| Kept::none(), |_| Kept::new(OwnedInstances::new(list)));
+                Answer::Instances(status, list)
+            }
+            Call::Text(method, ident, kind) => {
+                let mut text = ptr::null_mut();
+                let status = Error::check(method(ident as i32, kind, &raw mut text, ext));
+                Answer::Text(status, if status.is_ok() { CText::new(text) } else { None })
+            }
+            Call::Pmid(method, name) => {
+                let mut metric = 0;
+                let status = Error::check(method(name, &raw mut metric, ext));
+                Answer::Pmid(status, MetricId(metric))
+            }
+            Call::Name(method, metric) => {
+                let mut names = ptr::null_mut();
+                let status = Error::check(method(metric.0, &raw mut names, ext));
+                Answer::Names(status, Kept::new(OwnedNames::new(names, ptr::null_mut())))
+            }
+            Call::Children(method, name, all) => {
+                let (mut names, mut states) = (ptr::null_mut(), ptr::null_mut());
+                let status = Error::check(method(name, c_int::from(all), &raw mut names, &raw mut states, ext));
+                Answer::Names(status, Kept::new(OwnedNames::new(names, states)))
+            }
+            Call::Label(method, ident, kind) => {
+                let mut first = ptr::null_mut();
+                let status = Error::check(method(ident as i32, kind, &raw mut first, ext));
+                let sets = match status {
+                    Ok(count) => Kept::new(OwnedLabels::new(first, count, kind)),
+                    Err(_) => Kept::none(),
+                };
+                Answer::Labels(status, sets)
+            }
+        }
+    }
+}
+
+/// What a system call has given, and why nothing.
+#[inline(always)]
+fn bytes(count: isize) -> Answer {
+    let error = if count < 0 {
+        io::Error::last_os_error().raw_os_error().unwrap_or(0)
+    } else {
+        0
+    };
+    Answer::Bytes(count, error)
+}
+
+/// Waits until a descriptor is ready; an interruption ends the wait early, and the caller tries again.
+fn wait(fd: c_int, events: libc::c_short) -> Answer {
+    let mut entry = libc::pollfd { fd, events, revents: 0 };
+    // A descriptor that is none would be waited for for ever.
+    if fd >= 0 {
+        // SAFETY: one entry, valid for reads and writes during the call.
+        unsafe { libc::poll(&raw mut entry, 1, -1) };
+    }
+    Answer::Nothing
+}
+
+/// Waits until a descriptor can be read; one that does not block is not waited for.
+fn wait_to_read(fd: c_int) -> Answer {
+    // SAFETY: a question about a descriptor; one that is not open has no flags.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags < 0 || flags & libc::O_NONBLOCK != 0 {
+        return Answer::Nothing;
+    }
+    wait(fd, libc::POLLIN)
 }
 
 /// The descriptor that PDUs arrive on, for agents that wait on several.
@@ -65,19 +220,14 @@ pub unsafe extern "C" fn __pmdaMainPDU(dispatch: *mut pmdaInterface) -> c_int {
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
+    // SAFETY: NULL, or the agent that is asked about.
+    let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| {
-        if dispatch.is_null() {
-            return -1;
-        }
-        // SAFETY: not NULL, hence valid by the contract above.
-        unsafe {
-            if !is_supported(dispatch) || (*dispatch).ext.is_null() {
-                return -1;
-            }
-            let ext = (*dispatch).ext;
+        let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
+        supported.and_then(Dispatch::ext).map_or(-1, |ext| {
             session::of(ext).watch();
-            (*ext).e_infd
-        }
+            ext.infd()
+        })
     })
 }
 
@@ -87,145 +237,15 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSendError(dispatch: *mut pmdaInterface, error: c_int) {
+    // SAFETY: NULL, or the agent that sends.
+    let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| {
-        if dispatch.is_null() {
-            return;
-        }
-        // SAFETY: not NULL, hence valid by the contract above, as far as its interface version goes (INIT-1).
-        unsafe {
-            let ext = (*dispatch).ext;
-            if ext.is_null() {
-                return;
-            }
-            let _ = dispatch::send_error(session::of(ext), Channel((*ext).e_outfd), error);
+        if let Some(ext) = dispatch.and_then(Dispatch::ext) {
+            let session = session::of(ext);
+            let mut reply = session.take_reply();
+            reply.error(error);
+            let _ = Channel(ext.outfd()).send(reply.bytes());
+            session.give_reply(reply);
         }
     });
-}
-
-/// Whether the interface version exists; says so if not.
-///
-/// # Safety
-/// `dispatch` is valid.
-unsafe fn is_supported(dispatch: *const pmdaInterface) -> bool {
-    // SAFETY: valid by the contract above.
-    let interface = unsafe { (*dispatch).comm.interface() };
-    if !setup::supported(interface) {
-        log::notify!(Level::Crit, "PMDA interface version {interface} not supported");
-    }
-    setup::supported(interface)
-}
-
-/// The body of the loop (MAIN-4).
-///
-/// # Safety
-/// As [`__pmdaMainPDU`].
-unsafe fn serve_one(dispatch: *mut pmdaInterface, reach: Reach) -> Result<c_int> {
-    // SAFETY: the contract is passed on.
-    let Some(agent) = (unsafe { enter(dispatch) }) else {
-        return Ok(NO_START);
-    };
-    // SAFETY: `enter` has found both structures valid.
-    let (channel, callbacks) = unsafe {
-        let ext = agent.ext;
-        let callbacks = (*ext).e_checkCallBack.is_some() || (*ext).e_doneCallBack.is_some();
-        (Channel((*ext).e_infd), callbacks)
-    };
-    // An agent with such callbacks, or one that has asked for the descriptor, may wait until there is more to read: what was
-    // read ahead would never come.
-    let reach = if callbacks || agent.session.is_watched() {
-        Reach::Exact
-    } else {
-        reach
-    };
-    let pdu = agent
-        .session
-        .receive(channel, reach)
-        .map_err(|failure| end(channel, failure))?;
-    let (kind, from) = (pdu.header.kind, pdu.header.from);
-    say_kind(kind);
-    // SAFETY: the structures stay valid while callbacks run, which may change every field, so each is read at its time.
-    unsafe {
-        if let Some(dispatch) = Dispatch::new(agent.dispatch) {
-            record::refresh(dispatch);
-        }
-        if agent.interface() >= dispatch::WITH_CONTEXT {
-            (*agent.ext).e_context = from;
-        }
-        let verdict = (*agent.ext)
-            .e_checkCallBack
-            .map_or(0, |callback| outside(|| callback()));
-        if verdict < 0 {
-            agent.refuse(kind, verdict);
-        } else {
-            agent.serve(&pdu);
-            if let Some(callback) = (*agent.ext).e_doneCallBack {
-                outside(|| callback());
-            }
-        }
-    }
-    agent.session.recycle(pdu);
-    Ok(0)
-}
-
-/// The agent behind a dispatch table, if it may be served. The checks are made until they have been passed once
-/// (MAIN-3).
-///
-/// # Safety
-/// As [`__pmdaMainPDU`].
-unsafe fn enter(dispatch: *mut pmdaInterface) -> Option<Agent> {
-    // SAFETY: NULL or valid by the contract above. The table may be shorter than ours (INIT-1), so no reference is
-    // made to it.
-    unsafe {
-        let ext = if dispatch.is_null() {
-            ptr::null_mut()
-        } else {
-            (*dispatch).ext
-        };
-        if ext.is_null() {
-            log::notify(Level::Err, b"PMDA Initialisation Failed");
-            return None;
-        }
-        let status = (*dispatch).status;
-        let session = session::of(ext);
-        if !session.has_begun() {
-            if status != 0 {
-                log::notify(Level::Err, b"PMDA Initialisation Failed");
-                return None;
-            }
-            if !is_supported(dispatch) {
-                return None;
-            }
-            (*dispatch).comm = (*dispatch).comm.with_pmapi(PMAPI);
-            session.begin();
-        }
-        Some(Agent { dispatch, ext, session })
-    }
-}
-
-/// Shows what has come; 0 stands for the end of the stream.
-fn say_kind(kind: Kind) {
-    if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
-        log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
-    }
-}
-
-/// Says why there are no more PDUs (MAIN-2, MAIN-32).
-fn end(channel: Channel, failure: Failure) -> Error {
-    say_failure(channel, failure);
-    say_kind(match failure.code() {
-        Error::EOF => Kind(0),
-        error => Kind(error.code()),
-    });
-    if failure.code() != Error::EOF {
-        log::notify!(Level::Err, "IPC Error: {}", log::errstr(failure.code()));
-    }
-    failure.code()
-}
-
-/// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
-pub(crate) fn say_failure(channel: Channel, failure: Failure) {
-    if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
-        return;
-    }
-    failure.lines(channel.0, log::errstr, |line| log::notify!(Level::Err, "{line}"));
 }

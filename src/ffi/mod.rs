@@ -7,14 +7,13 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{arg, guard, memory, ret, types};
-use crate::os::{channel, lock, mark, spoken};
+use crate::os::{lock, mark};
 
 mod cache;
 mod callbacks;
 mod connect;
 mod context;
 mod describe;
-mod dispatch;
 mod drive;
 mod dynamic;
 mod events;
@@ -29,14 +28,9 @@ mod left_behind;
 pub(crate) mod mainloop;
 mod methods;
 mod metric;
-mod notices;
 mod options;
 mod queues;
-mod received;
-mod reply;
 mod root;
 mod root_pdu;
-pub(crate) mod session;
 mod setup;
-mod stock;
 mod tree;

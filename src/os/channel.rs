@@ -29,6 +29,15 @@ pub(crate) struct Stream {
     inode: libc::ino64_t,
 }
 
+/// How far a write has come.
+#[derive(Clone, Copy)]
+pub(crate) enum Written {
+    /// So many bytes were written, and the rest is to follow.
+    Bytes(usize),
+    /// The descriptor does not block, and takes nothing at this moment.
+    Wait,
+}
+
 impl Read for Channel {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an error.
@@ -47,6 +56,23 @@ impl Channel {
     /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions do not cut it
     /// short, and a descriptor that does not block is waited for (WIRE-23).
     pub(crate) fn send(self, pdu: &[u8]) -> Result<()> {
+        let socket = self.announce(pdu);
+        let mut rest = pdu;
+        while !rest.is_empty() {
+            // SAFETY: the buffer is valid for reads of its length. A descriptor that is not open is an error.
+            let count = unsafe { libc::write(self.0, rest.as_ptr().cast(), rest.len()) };
+            let outcome = usize::try_from(count).map_err(|_| io::Error::last_os_error());
+            match self.written(outcome, socket, pdu.len())? {
+                Written::Bytes(count) => rest = rest.get(count..).unwrap_or_default(),
+                Written::Wait => self.wait(libc::POLLOUT),
+            }
+        }
+        self.note_sent(pdu);
+        Ok(())
+    }
+
+    /// A PDU is about to be written; also gives whether to a socket, if that was of interest.
+    pub(crate) fn announce(self, pdu: &[u8]) -> Option<bool> {
         config::ignore_sigpipe();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
         spoken::sending(self, kind, pdu);
@@ -54,24 +80,30 @@ impl Channel {
         let shown = log::debug(Debug::Context) || log::debug(Debug::Pdu);
         let socket = shown.then(|| ipc::is_socket(self.0));
         self.show(Way::Out, pdu);
-        let mut rest = pdu;
-        while !rest.is_empty() {
-            // SAFETY: the buffer is valid for reads of its length. A descriptor that is not open is an error.
-            let count = unsafe { libc::write(self.0, rest.as_ptr().cast(), rest.len()) };
-            match usize::try_from(count) {
-                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(_) => {
-                    let error = io::Error::last_os_error();
-                    let outcome = self.recover(&error, socket);
-                    if outcome.is_err() {
-                        spoken::failed_write(socket == Some(true), &error, pdu.len());
-                    }
-                    outcome?;
-                }
-            }
+        socket
+    }
+
+    /// What to do after a part of a PDU of so many bytes was written, or was not; `socket` is what [`Channel::announce`] has
+    /// given.
+    ///
+    /// # Errors
+    /// When nothing more can be written.
+    pub(crate) fn written(self, outcome: io::Result<usize>, socket: Option<bool>, length: usize) -> Result<Written> {
+        let error = match outcome {
+            Ok(count) => return Ok(Written::Bytes(count)),
+            Err(error) => error,
+        };
+        let next = self.recover(&error, socket);
+        if next.is_err() {
+            spoken::failed_write(socket == Some(true), &error, length);
         }
+        next
+    }
+
+    /// Takes note of a PDU that was written as a whole.
+    pub(crate) fn note_sent(self, pdu: &[u8]) {
+        let kind = Kind(number(pdu, 4).unwrap_or(0));
         RECENT.lock().note(Way::Out, kind, self.0, pdu.len());
-        Ok(())
     }
 
     /// What the descriptor stands for; `None` when it is not open.
@@ -86,13 +118,10 @@ impl Channel {
     }
 
     /// What to do after a failed write: go on at once, wait, or give up.
-    fn recover(self, error: &io::Error, socket: Option<bool>) -> Result<()> {
+    fn recover(self, error: &io::Error, socket: Option<bool>) -> Result<Written> {
         match error.raw_os_error() {
-            Some(libc::EINTR) => Ok(()),
-            Some(libc::EAGAIN) => {
-                self.wait(libc::POLLOUT);
-                Ok(())
-            }
+            Some(libc::EINTR) => Ok(Written::Bytes(0)),
+            Some(libc::EAGAIN) => Ok(Written::Wait),
             // Of an inet socket it is only told that the peer has gone (WIRE-24).
             Some(libc::EPIPE | libc::ECONNRESET) if socket.unwrap_or_else(|| ipc::is_socket(self.0)) => Err(Error::IPC),
             code => Err(code.map_or(Error::GENERIC, Error::os)),

@@ -7,6 +7,7 @@ use super::{HEADER, Header, Kind, number};
 use crate::error::Error;
 
 mod failure;
+mod steps;
 
 pub use failure::{Failure, Short};
 

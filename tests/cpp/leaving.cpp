@@ -12,8 +12,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <fcntl.h>
 #include <initializer_list>
 #include <pthread.h>
+#include <stdexcept>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -387,6 +390,79 @@ waiting(void)
     printf("then %s\n", call());
 }
 
+/* A thread that waits until pmcd takes a reply is cancelled: the pipe to pmcd is full. */
+static void
+writing(void)
+{
+    static const Scene loop = { "loop", []() {}, NULL, []() { pmdaMain(&dispatch); } };
+    static Scene start = { "start", []() {}, NULL, []() {} };
+    static char filling[4096];
+    pthread_t thread;
+    void *end;
+    int there[2], back[2];
+
+    if (pipe(there) < 0 || pipe(back) < 0)
+	_exit(9);
+    fcntl(back[1], F_SETFL, O_NONBLOCK);
+    while (write(back[1], filling, sizeof(filling)) > 0)
+	;
+    fcntl(back[1], F_SETFL, 0);
+    to_agent = there[1];
+    pmSetProgname("leaving");
+    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
+    ext = dispatch.version.any.ext;
+    dispatch.version.any.text = text_method;
+    pmdaSetFetchCallBack(&dispatch, fetch_callback);
+    pmdaInit(&dispatch, NULL, 0, NULL, 0);
+    ext->e_infd = there[0];
+    ext->e_outfd = back[1];
+    scene = &start;
+    call();
+    scene = &loop;
+    post_desc();
+    pthread_create(&thread, NULL, run, NULL);
+    usleep(200000);
+    pthread_cancel(thread);
+    pthread_join(thread, &end);
+    printf("%s ", end == PTHREAD_CANCELED ? "cancelled" : "ended");
+    fcntl(back[0], F_SETFL, O_NONBLOCK);
+    while (read(back[0], filling, sizeof(filling)) > 0)
+	;
+    scene = new Scene { "desc", []() {}, post_desc, serve };
+    printf("then %s\n", call());
+}
+
+/* An agent as the C++ binding makes them: what its callback throws reaches its main. */
+static void
+agent_main(void)
+{
+    int there[2], back[2];
+
+    if (pipe(there) < 0 || pipe(back) < 0)
+	_exit(9);
+    to_agent = there[1];
+    pmSetProgname("leaving");
+    metrics[0].m_desc.pmid = PMDA_PMID(0, 0);
+    metrics[0].m_desc.indom = PM_INDOM_NULL;
+    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
+    ext = dispatch.version.any.ext;
+    dispatch.version.any.text = text_method;
+    pmdaSetFetchCallBack(&dispatch, [](pmdaMetric *, unsigned int, pmAtomValue *) -> int {
+	throw std::runtime_error("no values today");
+    });
+    pmdaInit(&dispatch, NULL, 0, metrics, 1);
+    ext->e_infd = there[0];
+    ext->e_outfd = back[1];
+    post_fetch();
+    try {
+	pmdaMain(&dispatch);
+	printf("returned\n");
+    }
+    catch (const std::exception &error) {
+	printf("%s\n", error.what());
+    }
+}
+
 static void
 in_a_child(const char *name, const char *how, void (*body)(void))
 {
@@ -421,7 +497,10 @@ main(int argc, char **argv)
 	    in_a_child(one.name, ways[i], play);
 	}
     }
-    if (argc == 1)
+    if (argc == 1) {
 	in_a_child("waiting", "pthread_cancel", waiting);
+	in_a_child("writing", "pthread_cancel", writing);
+	in_a_child("main", "exception", agent_main);
+    }
     return 0;
 }

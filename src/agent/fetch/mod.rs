@@ -127,11 +127,8 @@ pub(crate) fn enter_context(ext: Ext, interface: u32) {
 
 impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     /// Prepares a fetch: the check of the agent's record, the context (FETCH-11), and the head of the result.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     #[inline]
-    pub(crate) fn new(ext: Ext, list: L, output: O, scratch: &'s mut Scratch, spare: Metric) -> Result<Self> {
+    pub(crate) fn new(ext: Ext, list: L, output: O, scratch: &'s mut Scratch, spare: Metric) -> Self {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
             messages::trace_call(&list);
         }
@@ -162,8 +159,13 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
             outcome: Ok(()),
         };
         let stamp = || stamp(ext, interface);
-        fetch.output.begin(fetch.state, fetch.list.len(), stamp)?;
-        Ok(fetch)
+        fetch.outcome = fetch.output.begin(fetch.state, fetch.list.len(), stamp);
+        fetch
+    }
+
+    /// What the fetch has worked with, when it is over.
+    pub(crate) fn into_parts(self) -> (L, O, &'s mut Scratch) {
+        (self.list, self.output, self.scratch)
     }
 
     /// What the call that was asked for is about.
@@ -411,6 +413,9 @@ impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
 
     #[inline(never)]
     fn start(&mut self) -> Step<(), Result<()>> {
+        if self.outcome.is_err() {
+            return Step::Done(self.outcome);
+        }
         self.step(Next::Metric)
     }
 

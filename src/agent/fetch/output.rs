@@ -119,7 +119,7 @@ impl Output for ToCaller {
 }
 
 /// A reply under construction.
-impl Output for &mut Drafted {
+impl Output for Drafted {
     fn begin(&mut self, _state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
         Drafted::begin(self, stamp(), metrics)
     }

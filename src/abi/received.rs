@@ -28,7 +28,7 @@ impl Plan {
 }
 
 /// A profile in one block from malloc: it stays where it is, as the default method keeps its address.
-pub(super) struct OwnedProfile {
+pub(crate) struct OwnedProfile {
     block: Block<u64>,
 }
 
@@ -40,7 +40,7 @@ impl OwnedProfile {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn new(profile: Profile<'_>) -> Result<OwnedProfile> {
+    pub(crate) fn new(profile: Profile<'_>) -> Result<OwnedProfile> {
         let mut plan = Plan { size: 0 };
         plan.add(size_of::<pmProfile>())?;
         let entries = plan.add(
@@ -83,7 +83,7 @@ impl OwnedProfile {
     }
 
     /// The structure for the method.
-    pub(super) fn as_ptr(&self) -> *mut pmProfile {
+    pub(crate) fn as_ptr(&self) -> *mut pmProfile {
         self.block.as_ptr().cast()
     }
 }
@@ -92,7 +92,7 @@ impl OwnedProfile {
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(super) fn metrics(metrics: impl ExactSizeIterator<Item = MetricId>) -> Result<Block<pmID>> {
+pub(crate) fn metrics(metrics: impl ExactSizeIterator<Item = MetricId>) -> Result<Block<pmID>> {
     let block = Block::<pmID>::zeroed(metrics.len())?;
     for (index, metric) in metrics.enumerate() {
         // SAFETY: the block has room for all of them.
@@ -115,10 +115,24 @@ const SET_HEAD: usize = size_of::<pmValueSet>() - size_of::<pmValue>();
 const RESULT_HEAD: usize = size_of::<pmdaResult>() - size_of::<*mut pmValueSet>();
 
 /// A store as C sees it, in one block that lives during the call (WIRE-53).
-///
-/// # Errors
-/// `PM_ERR_IPC` when a block of it is shorter than its type (WIRE-51); `-ENOMEM`.
-pub(super) fn result(store: Store<'_>) -> Result<Block<u64>> {
+pub(crate) struct OwnedResult(Block<u64>);
+
+impl OwnedResult {
+    /// The result as C sees it.
+    ///
+    /// # Errors
+    /// `PM_ERR_IPC` when a block of it is shorter than its type (WIRE-51); `-ENOMEM`.
+    pub(crate) fn new(store: Store<'_>) -> Result<OwnedResult> {
+        result(store).map(OwnedResult)
+    }
+
+    /// The structure for the method.
+    pub(crate) fn as_ptr(&self) -> *mut pmdaResult {
+        self.0.as_ptr().cast()
+    }
+}
+
+fn result(store: Store<'_>) -> Result<Block<u64>> {
     let mut plan = Plan { size: 0 };
     let pointers = store.metrics.max(1).checked_mul(size_of::<*mut pmValueSet>());
     plan.add(

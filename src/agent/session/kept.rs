@@ -2,15 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::lock::{Mutex, const_mutex, room};
-
-use super::channel::{Channel, Stream};
-use super::received::OwnedProfile;
-use super::spoken::{self, Loud};
-use super::types::pmdaExt;
 use crate::abi::ext::Ext;
+use crate::abi::received::OwnedProfile;
 use crate::agent::record;
 use crate::index::Map;
+use crate::os::channel::{Channel, Stream};
+use crate::os::lock::{Mutex, const_mutex, room};
+use crate::os::spoken::{self, Loud};
 use crate::wire::encode::{Draft, Reply};
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
@@ -28,19 +26,14 @@ pub(crate) struct Session {
     ahead: Mutex<Vec<(Option<Stream>, Receiver)>, { room::AHEAD }>,
     reply: Mutex<Reply, { room::REPLY }>,
     /// The draft of a reply to a fetch, or NULL while a fetch works on it.
-    pub(super) draft: AtomicPtr<Draft>,
+    pub(crate) draft: AtomicPtr<Draft>,
     profile: Mutex<Option<OwnedProfile>, { room::PROFILE }>,
 }
 
 /// The session of an agent. An agent whose `pmdaExt` was made by hand has no record of ours: its session is found by the
 /// address, and kept.
-///
-/// # Safety
-/// `ext` is NULL or valid; its `e_ext` may be anything.
-pub(super) unsafe fn of(ext: *const pmdaExt) -> &'static Session {
-    // SAFETY: the contract is passed on.
-    let record = unsafe { Ext::new(ext.cast_mut()) }.and_then(record::of);
-    record.map_or_else(|| foreign(ext as usize), |record| &record.session)
+pub(crate) fn of(ext: Ext) -> &'static Session {
+    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| &record.session)
 }
 
 /// The session of a `pmdaExt` that this library has not made.
@@ -72,17 +65,17 @@ impl Session {
     }
 
     /// The checks at the entry of the loop were passed.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.begun.store(true, Ordering::Relaxed);
     }
 
     /// Whether the agent has asked for the descriptor.
-    pub(super) fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
     }
 
     /// The agent has asked for the descriptor: nothing is read ahead from now on.
-    pub(super) fn watch(&self) {
+    pub(crate) fn watch(&self) {
         self.watched.store(true, Ordering::Relaxed);
     }
 
@@ -95,19 +88,24 @@ impl Session {
             receiver.next(&mut channel, reach)
         };
         if let Ok(pdu) = &outcome {
-            if receiver.is_ahead() {
-                self.ahead.lock().push((channel.stream(), receiver));
-            } else {
-                *self.idle.lock() = receiver;
-            }
-            channel.note_received(pdu.bytes());
+            self.received(channel, receiver, pdu);
         }
         outcome
     }
 
+    /// Takes note of a PDU that was received, and takes the receiver back.
+    pub(crate) fn received(&self, channel: Channel, receiver: Receiver, pdu: &Pdu) {
+        if receiver.is_ahead() {
+            self.ahead.lock().push((channel.stream(), receiver));
+        } else {
+            *self.idle.lock() = receiver;
+        }
+        channel.note_received(pdu.bytes());
+    }
+
     /// The receiver that holds what was read ahead from `channel`, or one that holds nothing. Requests rarely come
     /// before the one in front of them is answered, so the stream is rarely asked for its identity.
-    fn take_ahead(&self, channel: Channel) -> Receiver {
+    pub(crate) fn take_ahead(&self, channel: Channel) -> Receiver {
         let mut ahead = self.ahead.lock();
         if !ahead.is_empty() {
             let stream = channel.stream();
@@ -134,7 +132,7 @@ impl Session {
     }
 
     /// Keeps a profile that the agent has accepted; the one before it is freed now.
-    pub(super) fn keep_profile(&self, profile: OwnedProfile) {
+    pub(crate) fn keep_profile(&self, profile: OwnedProfile) {
         let before = self.profile.lock().replace(profile);
         drop(before);
     }

@@ -1,30 +1,57 @@
 //! Replies from the structures that methods filled: C's memory is looked at once, and encoded at once.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::NonNull;
 
-use super::arg;
-use super::types::{pmDesc, pmID, pmInResult, pmLabel, pmLabelSet, pmValue, pmdaResult};
-use crate::abi::value::block_bytes;
+use super::arg::{self, CText};
+use super::types::{pmDesc, pmInResult, pmLabel, pmLabelSet, pmValue, pmdaResult};
+use super::value::block_bytes;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Place;
+use crate::libpcp::labels::Sets;
+use crate::libpcp::log::{self, Debug};
+use crate::os::spoken;
 use crate::wire::encode::{LabelSet, Reply, entry_size};
 
 /// `PM_VAL_DPTR` and `PM_VAL_SPTR`; every other format is sent as values in place (WIRE-50).
 const POINTERS: [c_int; 2] = [1, 2];
 
-/// RESULT, the reply to a fetch (MAIN-20).
-///
-/// # Errors
-/// As `wire::encode::Values`; `PM_ERR_GENERIC` for a NULL result or value set (WIRE-74).
+/// A result that a fetch method has given.
+#[derive(Clone, Copy)]
+pub(crate) struct Values(NonNull<pmdaResult>);
+
+impl Values {
+    /// What a method has stored; `None` for NULL.
+    ///
+    /// # Safety
+    /// `result` is NULL or valid with `numpmid` value sets, each NULL or valid with its values and value blocks, until its
+    /// result callback has been called.
+    pub(crate) unsafe fn new(result: *mut pmdaResult) -> Option<Values> {
+        NonNull::new(result).map(Values)
+    }
+
+    /// The result as C sees it.
+    pub(crate) fn as_ptr(self) -> *mut pmdaResult {
+        self.0.as_ptr()
+    }
+
+    /// RESULT, the reply to a fetch (MAIN-20).
+    ///
+    /// # Errors
+    /// As `wire::encode::Values`; `PM_ERR_GENERIC` for a NULL value set (WIRE-74).
+    pub(crate) fn encode(self, reply: &mut Reply) -> Result<()> {
+        // SAFETY: valid with so many value sets by the contract of `new`, which C does not change while it does not run.
+        unsafe { result(reply, self.0.as_ptr()) }
+    }
+}
+
+/// Encodes a result.
 ///
 /// # Safety
-/// `result` is NULL or valid with `numpmid` value sets, each NULL or valid with its values and value blocks.
-pub(super) unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Result<()> {
-    if result.is_null() {
-        return Err(Error::GENERIC);
-    }
-    // SAFETY: not NULL, hence valid with so many value sets by the contract above.
+/// `result` is valid with `numpmid` value sets, each NULL or valid with its values and value blocks.
+unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Result<()> {
+    // SAFETY: valid with so many value sets by the contract above.
     let (flags, sets) = unsafe {
         let first = (&raw const (*result).vset).cast::<*const super::types::pmValueSet>();
         ((*result).timestamp.tv_sec as u32, arg::slice(first, (*result).numpmid))
@@ -71,20 +98,17 @@ pub(super) unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Res
 }
 
 /// DESC; what the method wrote is sent unchecked.
-pub(super) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
+pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
     // SAFETY: the units are 32 bits without padding; they are sent as one number (WIRE-42).
     let units = unsafe { (&raw const desc.units).cast::<u32>().read_unaligned() };
     reply.desc([desc.pmid, desc.type_ as u32, desc.indom, desc.sem as u32, units])
 }
 
-/// INSTANCE; either list may be missing.
-///
-/// # Errors
-/// `PM_ERR_GENERIC` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
+/// Encodes INSTANCE; either list may be missing.
 ///
 /// # Safety
 /// `list` is NULL or valid; its lists are NULL or have `numinst` elements; names are NULL or C strings.
-pub(super) unsafe fn instances(reply: &mut Reply, list: *const pmInResult) -> Result<()> {
+unsafe fn instances(reply: &mut Reply, list: *const pmInResult) -> Result<()> {
     // SAFETY: NULL or valid by the contract above.
     let list = unsafe { list.as_ref() }.ok_or(Error::GENERIC)?;
     // SAFETY: NULL or as long as the contract above says.
@@ -103,7 +127,27 @@ pub(super) unsafe fn instances(reply: &mut Reply, list: *const pmInResult) -> Re
 }
 
 /// An instance list that a method made: each name, both lists and the structure are blocks of their own.
-pub(super) struct OwnedInstances(pub(super) *mut pmInResult);
+pub(crate) struct OwnedInstances(*mut pmInResult);
+
+impl OwnedInstances {
+    /// Takes over what a method has handed over.
+    ///
+    /// # Safety
+    /// `list` is NULL or a list in blocks from malloc that nobody else frees: with `numinst` elements in each of its own
+    /// lists that is not NULL, and names that are NULL or C strings.
+    pub(crate) unsafe fn new(list: *mut pmInResult) -> OwnedInstances {
+        OwnedInstances(list)
+    }
+
+    /// INSTANCE.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
+    pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
+        // SAFETY: NULL or valid by the contract of `new`.
+        unsafe { instances(reply, self.0) }
+    }
+}
 
 impl Drop for OwnedInstances {
     fn drop(&mut self) {
@@ -120,30 +164,31 @@ impl Drop for OwnedInstances {
     }
 }
 
-/// PMNS_IDS.
-pub(super) fn id(reply: &mut Reply, status: c_int, metric: pmID) -> Result<()> {
-    reply.ids(status, MetricId(metric))
-}
-
 /// Names that a method made: one block with pointers and strings, and one with states.
-pub(super) struct OwnedNames {
-    pub(super) names: *mut *mut c_char,
-    pub(super) states: *mut c_int,
+pub(crate) struct OwnedNames {
+    names: *mut *mut c_char,
+    states: *mut c_int,
 }
 
 impl OwnedNames {
-    /// PMNS_NAMES.
+    /// Takes over what a method has stored, also one that has failed.
+    ///
+    /// # Safety
+    /// Both are NULL or blocks from malloc that nobody else frees. For a method that has succeeded, the names are as many
+    /// pointers as it has returned, to C strings or NULL, and the states as many numbers.
+    pub(crate) unsafe fn new(names: *mut *mut c_char, states: *mut c_int) -> OwnedNames {
+        OwnedNames { names, states }
+    }
+
+    /// PMNS_NAMES, for a method that has succeeded with so many names.
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` when there are no names in spite of the count (WIRE-74); `PM_ERR_TOOBIG`.
-    ///
-    /// # Safety
-    /// The names are NULL or `count` pointers to C strings, or NULL; the states are NULL or `count` numbers.
-    pub(super) unsafe fn encode(&self, reply: &mut Reply, count: c_int, with_states: bool) -> Result<()> {
+    pub(crate) fn encode(&self, reply: &mut Reply, count: c_int, with_states: bool) -> Result<()> {
         if self.names.is_null() && count > 0 {
             return Err(Error::GENERIC);
         }
-        // SAFETY: as long as the contract above says.
+        // SAFETY: so many by the contract of `new`.
         let (names, states) = unsafe { (arg::slice(self.names, count), arg::slice(self.states, count)) };
         // SAFETY: each is NULL or a C string.
         let texts = names
@@ -167,37 +212,72 @@ impl Drop for OwnedNames {
 /// TEXT.
 ///
 /// # Errors
-/// `PM_ERR_TEXT` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
-///
-/// # Safety
-/// `text` is NULL or a C string.
-pub(super) unsafe fn text(reply: &mut Reply, ident: u32, text: *const c_char) -> Result<()> {
-    // SAFETY: NULL or a C string by the contract above.
-    let text = unsafe { arg::bytes(text) }.ok_or(Error::TEXT)?;
-    reply.text(ident, text)
+/// `PM_ERR_TEXT` without a text (WIRE-74); `PM_ERR_TOOBIG`.
+pub(crate) fn text(reply: &mut Reply, ident: u32, text: Option<CText>) -> Result<()> {
+    reply.text(ident, text.as_ref().ok_or(Error::TEXT)?.bytes())
 }
 
-/// LABEL with the first `count` sets.
-///
-/// # Errors
-/// `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
-///
-/// # Safety
-/// `sets` is NULL or has `count` valid label sets.
-pub(super) unsafe fn labels(
-    reply: &mut Reply,
-    ident: u32,
+/// `PM_LABEL_INSTANCES`: the only type with more than one set (MAIN-22).
+const INSTANCE_LABELS: c_int = 32;
+
+/// `PM_LABEL_CONTEXT`, and the bits that say whose labels are asked for.
+const CONTEXT_LABELS: c_int = 1;
+const LABEL_KINDS: c_int = 0x3f;
+
+/// Label sets that a method has made. All of them are freed, not only those that are sent.
+pub(crate) struct OwnedLabels {
+    sets: Sets,
+    /// How many are sent.
+    sent: c_int,
     kind: c_int,
-    sets: *const pmLabelSet,
-    count: c_int,
-) -> Result<()> {
-    if sets.is_null() && count > 0 {
-        return Err(Error::GENERIC);
+}
+
+impl OwnedLabels {
+    /// Takes over the sets of a method that has succeeded with so many, for a request of type `kind`.
+    ///
+    /// # Safety
+    /// `first` is NULL or has `count` valid sets, as `pmFreeLabelSets` frees them, and nobody else frees them.
+    pub(crate) unsafe fn new(first: *mut pmLabelSet, count: c_int, kind: c_int) -> OwnedLabels {
+        // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed all the same.
+        let owned = if kind & LABEL_KINDS == CONTEXT_LABELS && !first.is_null() {
+            count.max(1)
+        } else {
+            count
+        };
+        let sent = if kind & INSTANCE_LABELS == 0 {
+            count.min(1)
+        } else {
+            count
+        };
+        // SAFETY: the contract is passed on.
+        let sets = unsafe { Sets::own(first, owned) };
+        OwnedLabels { sets, sent, kind }
     }
-    // SAFETY: as long as the contract above says.
-    let sets = unsafe { arg::slice(sets, count) };
-    // SAFETY: each set is valid by the contract above.
-    reply.labels(ident, kind, sets.iter().map(|set| unsafe { label_set(set) }))
+
+    /// No sets.
+    pub(crate) fn none(kind: c_int) -> OwnedLabels {
+        // SAFETY: NULL has no sets.
+        unsafe { OwnedLabels::new(std::ptr::null_mut(), 0, kind) }
+    }
+
+    /// LABEL.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
+    pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
+        let (first, sent, kind) = (self.sets.as_ptr(), self.sent, self.kind);
+        if log::debug(Debug::Labels) {
+            // SAFETY: NULL or so many sets, by the contract of `new`.
+            unsafe { spoken::labels(ident, kind, first, sent) };
+        }
+        if first.is_null() && sent > 0 {
+            return Err(Error::GENERIC);
+        }
+        // SAFETY: as above.
+        let sets = unsafe { arg::slice(first, sent) };
+        // SAFETY: each set is valid by the contract of `new`.
+        reply.labels(ident, kind, sets.iter().map(|set| unsafe { label_set(set) }))
+    }
 }
 
 /// A label set as the codec takes it.

@@ -1,0 +1,609 @@
+//! The main loop: one PDU after the other is received, given to the method that serves it, and answered (MAIN-4).
+//!
+//! Methods may do what they like: change the dispatch table, the descriptors and the callbacks, send PDUs of their
+//! own, even call the main loop. So every public field is read at the moment when it is needed, and nothing is
+//! locked while a method runs (MAIN-53).
+
+mod calls;
+mod kept;
+mod receiving;
+mod replying;
+mod requests;
+
+use std::ffi::c_int;
+use std::io;
+
+pub(crate) use self::calls::{Answer, Call};
+pub(crate) use self::kept::{Session, of};
+use self::receiving::{Receiving, Wanted};
+use self::replying::{Replying, What};
+pub(crate) use self::requests::Listed;
+use self::requests::{Given, Request};
+use super::fetch::{Fetch, Scratch};
+use super::{Kept, Machine, Step, record, selection, state};
+use crate::abi::answers::{OwnedLabels, Values};
+use crate::abi::dispatch::Dispatch;
+use crate::abi::draft::Drafted;
+use crate::abi::ext::Ext;
+use crate::abi::guard::inner;
+use crate::abi::interface::Interface;
+use crate::abi::methods;
+use crate::abi::table::Metric;
+use crate::error::{Error, Result};
+use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
+use crate::log::{Bytes, Level};
+use crate::os::channel::Channel;
+use crate::os::spoken;
+use crate::wire::encode::Reply;
+use crate::wire::receive::{Failure, Pdu, Reach};
+use crate::wire::{Kind, decode, show};
+
+/// What a loop that cannot start returns (MAIN-3).
+const NO_START: c_int = -1;
+
+/// An agent whose PDU is being served.
+#[derive(Clone, Copy)]
+struct Agent {
+    dispatch: Dispatch,
+    ext: Ext,
+    session: &'static Session,
+}
+
+impl Agent {
+    /// The interface version at this moment.
+    fn interface(self) -> Interface {
+        self.dispatch.interface()
+    }
+
+    /// The descriptor for replies at this moment.
+    fn out(self) -> Channel {
+        Channel(self.ext.outfd())
+    }
+}
+
+/// The library's own methods, where nobody has put others in front of them. What they would hand over in blocks from malloc, only
+/// to be encoded and freed, is encoded at once: for a reply with 10,000 values of 64 bits that is 20,000 calls of malloc and
+/// free less. Nobody can tell by what is on the wire.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnMethods {
+    pub(crate) fetch: Option<methods::Fetch>,
+    pub(crate) instance: Option<methods::Instance>,
+}
+
+/// What the loop waits for.
+#[derive(Clone, Copy)]
+enum State {
+    /// A PDU.
+    Receiving,
+    /// The check callback.
+    Checking,
+    /// A method.
+    Asking(Request),
+    /// The library's own fetch.
+    Fetching,
+    /// A reply to be written.
+    Replying(After),
+    /// The result callback.
+    CleaningUp,
+    /// The done callback.
+    Finishing,
+}
+
+/// What follows when a reply is written.
+#[derive(Clone, Copy)]
+enum After {
+    /// The result callback may see the result of the method.
+    CleanUp(Option<Values>),
+    /// The next PDU: this one was refused.
+    Refused,
+}
+
+/// What comes next.
+enum Next {
+    /// A call.
+    Call(Call),
+    /// The next PDU.
+    Pdu,
+    /// Nothing: the stream has ended, or the one PDU was served.
+    End(Result<c_int>),
+}
+
+/// The loop, or one turn of it.
+pub(crate) struct MainLoop<'s> {
+    agent: Agent,
+    own: OwnMethods,
+    /// Whether one PDU is served; else all of them.
+    once: bool,
+    state: State,
+    receiving: Receiving,
+    pdu: Kept<Pdu>,
+    given: Kept<Given>,
+    replying: Replying,
+    fetch: Option<Fetch<'s, Listed, Drafted>>,
+    scratch: Option<&'s mut Scratch>,
+    spare: Metric,
+}
+
+/// The agent behind a dispatch table, if it may be served. The checks are made until they have been passed once
+/// (MAIN-3).
+fn enter(dispatch: Option<Dispatch>) -> Option<Agent> {
+    let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
+        log::notify(Level::Err, b"PMDA Initialisation Failed");
+        return None;
+    };
+    let session = of(ext);
+    if !session.has_begun() {
+        if dispatch.status() != 0 {
+            log::notify(Level::Err, b"PMDA Initialisation Failed");
+            return None;
+        }
+        if !is_supported(dispatch) {
+            return None;
+        }
+        dispatch.set_comm(dispatch.comm().with_pmapi(PMAPI));
+        session.begin();
+    }
+    Some(Agent { dispatch, ext, session })
+}
+
+/// Whether the interface version exists; says so if not.
+pub(crate) fn is_supported(dispatch: Dispatch) -> bool {
+    let interface = dispatch.interface();
+    if !interface.is_supported() {
+        log::notify!(Level::Crit, "PMDA interface version {} not supported", interface.0);
+    }
+    interface.is_supported()
+}
+
+impl<'s> MainLoop<'s> {
+    /// A loop for an agent, to serve one PDU or all that come.
+    ///
+    /// # Errors
+    /// What a loop returns that cannot start.
+    pub(crate) fn new(
+        dispatch: Option<Dispatch>,
+        own: OwnMethods,
+        once: bool,
+        scratch: &'s mut Scratch,
+        spare: Metric,
+    ) -> std::result::Result<MainLoop<'s>, Result<c_int>> {
+        Ok(MainLoop {
+            agent: enter(dispatch).ok_or(Ok(NO_START))?,
+            own,
+            once,
+            state: State::Receiving,
+            receiving: Receiving::nothing(),
+            pdu: Kept::none(),
+            given: Kept::none(),
+            replying: Replying::nothing(),
+            fetch: None,
+            scratch: Some(scratch),
+            spare,
+        })
+    }
+
+    /// The agent.
+    pub(crate) fn ext(&self) -> Ext {
+        self.agent.ext
+    }
+
+    /// The fetch that is in progress.
+    pub(crate) fn fetching(&mut self) -> Option<&mut Fetch<'s, Listed, Drafted>> {
+        self.fetch.as_mut()
+    }
+
+    fn call(&mut self, state: State, call: Call) -> Next {
+        self.state = state;
+        Next::Call(call)
+    }
+
+    /// Starts to receive the next PDU.
+    fn receive(&mut self) -> Next {
+        let Some(agent) = enter(Some(self.agent.dispatch)) else {
+            return Next::End(Ok(NO_START));
+        };
+        self.agent = agent;
+        let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
+        // An agent with such callbacks, or one that has asked for the descriptor, may wait until there is more to read:
+        // what was read ahead would never come.
+        let reach = if self.once || callbacks || agent.session.is_watched() {
+            Reach::Exact
+        } else {
+            Reach::Ahead
+        };
+        self.receiving.begin(agent.session, Channel(agent.ext.infd()), reach);
+        self.go_on_receiving()
+    }
+
+    fn go_on_receiving(&mut self) -> Next {
+        let fd = self.receiving.channel().0;
+        match self.receiving.next(self.agent.session) {
+            Ok(Wanted::Bytes(place, count)) => self.call(State::Receiving, Call::Read(fd, place, count)),
+            Ok(Wanted::Readable) => self.call(State::Receiving, Call::WaitToRead(fd)),
+            Ok(Wanted::Nothing(pdu)) => self.arrived(pdu),
+            Err(failure) => self.lost(failure),
+        }
+    }
+
+    /// Something was read, or can be.
+    fn received(&mut self, answer: &Answer) -> Next {
+        let outcome = match *answer {
+            Answer::Bytes(count, error) => self.receiving.read(io_result(count, error)).map(|()| None),
+            _ => self.receiving.readable(self.agent.session).map(Some),
+        };
+        match outcome {
+            Ok(None) => self.go_on_receiving(),
+            Ok(Some(pdu)) => self.arrived(pdu),
+            Err(failure) => self.lost(failure),
+        }
+    }
+
+    /// There are no more PDUs (MAIN-2, MAIN-32).
+    fn lost(&mut self, failure: Failure) -> Next {
+        let code = failure.code();
+        say_failure(self.receiving.channel(), failure);
+        say_kind(match code {
+            Error::EOF => Kind(0),
+            error => Kind(error.code()),
+        });
+        if code != Error::EOF {
+            log::notify!(Level::Err, "IPC Error: {}", log::errstr(code));
+        }
+        Next::End(Err(code))
+    }
+
+    fn arrived(&mut self, pdu: Pdu) -> Next {
+        let (kind, from) = (pdu.header.kind, pdu.header.from);
+        self.pdu.set(pdu);
+        say_kind(kind);
+        record::refresh(self.agent.dispatch);
+        if self.agent.interface().has_contexts() {
+            self.agent.ext.set_context(from);
+        }
+        match self.agent.ext.check_callback() {
+            Some(callback) => self.call(State::Checking, Call::Check(callback)),
+            None => self.serve(),
+        }
+    }
+
+    /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no answer, as pmcd would take
+    /// it for that of its next request (MAIN-52).
+    fn refuse(&mut self, code: c_int) -> Next {
+        let kind = self.pdu.peek().map(|pdu| pdu.header.kind);
+        if matches!(kind, Some(Kind::PROFILE | Kind::ATTR | Kind::ERROR)) {
+            return self.recycle();
+        }
+        self.send_status(What::Refusal(code), code, After::Refused)
+    }
+
+    /// Has a PDU served.
+    fn serve(&mut self) -> Next {
+        let Some(pdu) = self.pdu.take() else {
+            return Next::End(Err(Error::GENERIC));
+        };
+        show_request(self.agent, &pdu);
+        if pdu.header.kind == Kind::FETCH && self.has_own_fetch() {
+            return self.fetch(pdu);
+        }
+        let next = self.ask(&pdu);
+        self.pdu.set(pdu);
+        next
+    }
+
+    /// Calls the method for a PDU, or does without.
+    fn ask(&mut self, pdu: &Pdu) -> Next {
+        let (agent, bytes, from) = (self.agent, pdu.bytes(), pdu.header.from);
+        let given = &mut self.given;
+        let (request, asked) = match pdu.header.kind {
+            Kind::PROFILE => return self.tell(|given| requests::profile(agent, bytes, given)),
+            Kind::ATTR => return self.tell(|given| requests::attribute(agent, bytes, from, given)),
+            Kind::ERROR => return self.tell(|_| requests::notice(agent, bytes, from)),
+            Kind::CONTROL_REQ => return self.served(),
+            Kind::RESULT => {
+                return match requests::store(agent, bytes, given) {
+                    Ok((request, call)) => self.call(State::Asking(request), call),
+                    Err(error) => self.send_status(What::Status, error.code(), After::CleanUp(None)),
+                };
+            }
+            Kind::LABEL_REQ => return self.labels(bytes),
+            Kind::INSTANCE_REQ => return self.instance(bytes),
+            Kind::FETCH => (Request::Fetch, requests::fetch(agent, bytes, given)),
+            Kind::DESC_REQ => (Request::Desc, requests::desc(agent, bytes)),
+            Kind::TEXT_REQ => (Request::Text(0), requests::text(agent, bytes)),
+            Kind::PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, given)),
+            Kind::PMNS_IDS => (Request::Name, requests::name(agent, bytes)),
+            Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => {
+                let all = pdu.header.kind == Kind::PMNS_TRAVERSE;
+                let request = Request::Children {
+                    all,
+                    with_states: false,
+                };
+                (request, requests::children(agent, bytes, all, given))
+            }
+            other => {
+                let name = agent.ext.name();
+                let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
+                log::notify!(Level::Err, "{name}: Unrecognised pdu type: {other}?");
+                return self.served();
+            }
+        };
+        match asked {
+            Ok((request, call)) => self.call(State::Asking(request), call),
+            Err(error) => self.reply(request, None, |_| Err(error)),
+        }
+    }
+
+    /// Tells the agent something that has no answer.
+    fn tell(&mut self, make: impl FnOnce(&mut Kept<Given>) -> Result<(Request, Call)>) -> Next {
+        match make(&mut self.given) {
+            Ok((request, call)) => self.call(State::Asking(request), call),
+            Err(_) => self.served(),
+        }
+    }
+
+    fn labels(&mut self, pdu: &[u8]) -> Next {
+        let about = match decode::label_request(pdu) {
+            Ok(about) => about,
+            Err(error) => return self.reply(Request::Label(0), None, |_| Err(error)),
+        };
+        let request = Request::Label(about.ident);
+        match requests::label(self.agent, about) {
+            Ok(Some((request, call))) => self.call(State::Asking(request), call),
+            Ok(None) => self.reply(request, None, |reply| {
+                OwnedLabels::none(about.kind).encode(reply, about.ident)
+            }),
+            Err(error) => self.reply(request, None, |_| Err(error)),
+        }
+    }
+
+    fn instance(&mut self, pdu: &[u8]) -> Next {
+        let agent = self.agent;
+        let request = match decode::instance_request(pdu) {
+            Ok(request) => request,
+            Err(error) => return self.reply(Request::Instance, None, |_| Err(error)),
+        };
+        let own = self.own.instance.map(|method| method as usize);
+        if own.is_some() && agent.dispatch.instance().map(|method| method as usize) == own {
+            return self.reply(Request::Instance, None, |reply| {
+                // A panic ends in an error reply, as that of a method does.
+                Error::check(inner(|| requests::list_instances(agent, &request, reply))).map(drop)
+            });
+        }
+        match requests::instance(agent, &request, &mut self.given) {
+            Ok((request, call)) => self.call(State::Asking(request), call),
+            Err(error) => self.reply(Request::Instance, None, |_| Err(error)),
+        }
+    }
+
+    /// Whether the result of a fetch would be seen by nobody but the encoder and libpcp's own free function. The agent may
+    /// replace its methods and callbacks at any time.
+    fn has_own_fetch(&self) -> bool {
+        let own = self.own.fetch.map(|method| method as usize);
+        let free: methods::CleanUp = free_result_values;
+        own.is_some()
+            && self.agent.dispatch.fetch().map(|method| method as usize) == own
+            && self.agent.ext.result_callback().map(|callback| callback as usize) == Some(free as usize)
+    }
+
+    /// FETCH with the library's own method: its values are encoded as they come.
+    fn fetch(&mut self, pdu: Pdu) -> Next {
+        let agent = self.agent;
+        let draft = Drafted::take(&agent.session.draft);
+        let (draft, scratch) = match (draft, self.scratch.take()) {
+            (Ok(draft), Some(scratch)) => (draft, scratch),
+            (_, scratch) => {
+                self.pdu.set(pdu);
+                self.scratch = scratch;
+                return self.reply(Request::Fetch, None, |_| Err(Error::NOMEM));
+            }
+        };
+        match Listed::new(pdu) {
+            Ok(list) => {
+                self.fetch = Some(Fetch::new(agent.ext, list, draft, scratch, self.spare));
+                self.call(State::Fetching, Call::Values)
+            }
+            Err((pdu, error)) => {
+                self.pdu.set(pdu);
+                self.scratch = Some(scratch);
+                self.reply_draft(draft, Err(error))
+            }
+        }
+    }
+
+    fn fetched(&mut self, outcome: Result<()>) -> Next {
+        let Some(fetch) = self.fetch.take() else {
+            return Next::End(Err(Error::GENERIC));
+        };
+        let (list, draft, scratch) = fetch.into_parts();
+        self.scratch = Some(scratch);
+        if let Some(pdu) = list.into_pdu() {
+            self.pdu.set(pdu);
+        }
+        self.reply_draft(draft, outcome)
+    }
+
+    fn reply_draft(&mut self, draft: Drafted, outcome: Result<()>) -> Next {
+        self.replying
+            .begin_draft(self.agent, Request::Fetch.names(), draft, outcome);
+        self.state = State::Replying(After::CleanUp(None));
+        self.write()
+    }
+
+    /// A method has returned.
+    fn answered(&mut self, request: Request, answer: Answer) -> Next {
+        let given = self.given.take();
+        match (request, answer) {
+            (Request::Profile, Answer::Status(status)) => {
+                selection::forget(state::of(self.agent.ext));
+                if let (Some(Given::Profile(profile)), true) = (given, status >= 0) {
+                    self.agent.session.keep_profile(profile);
+                }
+                self.served()
+            }
+            (Request::Attribute, Answer::Status(status)) => {
+                drop(given);
+                requests::attribute_answered(self.agent, status);
+                self.served()
+            }
+            (Request::Store, Answer::Status(status)) => {
+                drop(given);
+                self.send_status(What::Status, status, After::CleanUp(None))
+            }
+            (Request::EndContext, _) => self.served(),
+            (request, answer) => {
+                drop(given);
+                let values = requests::values(&answer);
+                self.reply(request, values, |reply| requests::encode(request, answer, reply))
+            }
+        }
+    }
+
+    /// Sends what `fill` makes, or its error.
+    fn reply(&mut self, request: Request, values: Option<Values>, fill: impl FnOnce(&mut Reply) -> Result<()>) -> Next {
+        let mut reply = self.agent.session.take_reply();
+        let code = fill(&mut reply).err().map(Error::code);
+        if let Some(code) = code {
+            reply.error(code);
+        }
+        self.send(What::Answer(request.names(), code), reply, After::CleanUp(values))
+    }
+
+    fn send_status(&mut self, what: What, code: c_int, after: After) -> Next {
+        let mut reply = self.agent.session.take_reply();
+        reply.error(code);
+        self.send(what, reply, after)
+    }
+
+    fn send(&mut self, what: What, reply: Reply, after: After) -> Next {
+        self.replying.begin(self.agent, what, reply);
+        self.state = State::Replying(after);
+        self.write()
+    }
+
+    fn write(&mut self) -> Next {
+        match self.replying.next() {
+            Some(call) => Next::Call(call),
+            None => self.sent(Ok(())),
+        }
+    }
+
+    /// A part of the reply was written, or more can be.
+    fn wrote(&mut self, answer: &Answer) -> Next {
+        let Answer::Bytes(count, error) = *answer else {
+            return self.write();
+        };
+        match self.replying.wrote(io_result(count, error)) {
+            Ok(Some(call)) => Next::Call(call),
+            Ok(None) => self.write(),
+            Err(error) => self.sent(Err(error)),
+        }
+    }
+
+    /// The reply is on its way, or cannot be sent.
+    fn sent(&mut self, outcome: Result<()>) -> Next {
+        self.replying.end(self.agent, outcome);
+        let State::Replying(After::CleanUp(values)) = self.state else {
+            return self.recycle();
+        };
+        // MAIN-20: whatever has become of the reply.
+        match self.agent.ext.result_callback().zip(values) {
+            Some((callback, values)) => self.call(State::CleaningUp, Call::CleanUp(callback, values)),
+            None => self.served(),
+        }
+    }
+
+    fn served(&mut self) -> Next {
+        match self.agent.ext.done_callback() {
+            Some(callback) => self.call(State::Finishing, Call::Done(callback)),
+            None => self.recycle(),
+        }
+    }
+
+    /// Is done with a PDU.
+    fn recycle(&mut self) -> Next {
+        if let Some(pdu) = self.pdu.take() {
+            self.agent.session.recycle(pdu);
+        }
+        if self.once { Next::End(Ok(0)) } else { Next::Pdu }
+    }
+
+    fn step(&mut self, mut next: Next) -> Step<Call, Result<c_int>> {
+        loop {
+            match next {
+                Next::Call(call) => return Step::Call(call),
+                Next::End(outcome) => return Step::Done(outcome),
+                Next::Pdu => next = self.receive(),
+            }
+        }
+    }
+}
+
+impl Machine for MainLoop<'_> {
+    type Call = Call;
+    type Answer = Answer;
+    type Done = Result<c_int>;
+
+    fn start(&mut self) -> Step<Call, Result<c_int>> {
+        self.step(Next::Pdu)
+    }
+
+    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+        let next = match (self.state, answer) {
+            // A panic ends in an error reply, as that of a method does.
+            (State::Fetching, Answer::Status(status)) => self.fetched(Error::check(status).map(drop)),
+            (State::Receiving, answer) => self.received(&answer),
+            (State::Checking, Answer::Status(verdict @ ..0)) => self.refuse(verdict),
+            (State::Checking, _) => self.serve(),
+            (State::Asking(request), answer) => self.answered(request, answer),
+            (State::Replying(_), answer) => self.wrote(&answer),
+            (State::CleaningUp, _) => self.served(),
+            (State::Finishing, _) => self.recycle(),
+            (State::Fetching, _) => self.fetched(Err(Error::GENERIC)),
+        };
+        self.step(next)
+    }
+}
+
+/// What a system call has given.
+fn io_result(count: isize, error: c_int) -> io::Result<usize> {
+    usize::try_from(count).map_err(|_| io::Error::from_raw_os_error(error))
+}
+
+/// Shows what has come; 0 stands for the end of the stream.
+fn say_kind(kind: Kind) {
+    if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
+        log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
+    }
+}
+
+/// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
+pub(crate) fn say_failure(channel: Channel, failure: Failure) {
+    if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
+        return;
+    }
+    failure.lines(channel.0, log::errstr, |line| log::notify!(Level::Err, "{line}"));
+}
+
+/// Shows a request under -Dlibpmda, and says what its decoder says of it: behind the line before PCP 6.0.5, inside of it,
+/// in front of the details, since then.
+fn show_request(agent: Agent, pdu: &Pdu) {
+    let kind = pdu.header.kind;
+    let decode = || spoken::decoding(Channel(agent.ext.infd()), kind, pdu.bytes());
+    let line = if log::debug(Debug::Libpmda) {
+        let context = agent.interface().has_attributes().then_some(pdu.header.from);
+        show::request(kind, pdu.bytes(), context, SINCE_6_0_5)
+    } else {
+        None
+    };
+    let Some(line) = line else { return decode() };
+    if SINCE_6_0_5 && (log::debug(Debug::Pmns) || log::debug(Debug::Attr)) {
+        let (head, details) = show::split(kind, line.bytes());
+        log::debug_start(head);
+        decode();
+        log::trace!("{}\n", Bytes(details));
+    } else {
+        log::debug_line!("{}", Bytes(line.bytes()));
+        decode();
+    }
+}
