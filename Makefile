@@ -40,9 +40,10 @@ bench: setup all
 bench-instructions: setup all
 	packaging/cargo.sh bench --bench compare -- --instructions
 
-# This library alone at growing sizes.
+# This library alone at growing sizes, and the picture of both in docs/growth.svg.
 bench-growth: setup all
 	packaging/cargo.sh bench --bench compare -- --growth
+	packaging/cargo.sh bench --bench compare -- --picture
 
 # Writes include/pcp anew from src/ffi and capi; a test fails when it is stale.
 headers:

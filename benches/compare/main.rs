@@ -5,8 +5,10 @@
 //! answers must agree, else the run fails.
 //!
 //! Arguments: words that select scenarios by a part of their name; `--instructions` counts instructions with
-//! callgrind instead of time; `--growth` measures ours alone at growing sizes; `--print` leaves the file alone.
+//! callgrind instead of time; `--growth` measures ours alone at growing sizes; `--picture` draws `docs/growth.svg`
+//! from three rows of both libraries; `--print` leaves the file alone.
 
+mod picture;
 mod report;
 mod scenarios;
 
@@ -60,6 +62,11 @@ fn main() {
         libraries: [Library::C, Library::Ours].map(install),
         instructions: has("--instructions"),
     };
+    if has("--picture") {
+        let picture = picture::draw(&bench.curves());
+        fs::write(root().join("docs/growth.svg"), picture).expect("the document is writable");
+        return;
+    }
     let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| wanted(scenario)).collect();
     let text = if has("--growth") {
         report::growth(&bench.growth(&chosen), &bench.libraries)
@@ -144,6 +151,21 @@ impl Bench {
                 )
             })
             .collect()
+    }
+
+    /// The median of some runs for each point of the picture.
+    fn curves(&self) -> [picture::Curves; 3] {
+        picture::PANELS.map(|(name, _, sizes)| {
+            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name);
+            let scenario = scenario.expect("the picture shows rows of the table");
+            [Library::C, Library::Ours].map(|library| {
+                sizes.map(|size| {
+                    let mut times = [(); 3].map(|()| self.run(library, scenario, size).cost);
+                    times.sort_by(f64::total_cmp);
+                    times[1]
+                })
+            })
+        })
     }
 
     fn run(&self, library: Library, scenario: &Scenario, size: u64) -> Sample {
