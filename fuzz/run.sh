@@ -2,7 +2,7 @@
 # Runs the fuzz targets. Needs the nightly toolchain and cargo-fuzz.
 #
 # run.sh [TARGET...]: each (without a name all of them) for FUZZ_SECONDS (600), FUZZ_JOBS (1) at a time. A line for each, then
-# "N targets, N runs, N failed"; logs and new inputs are in fuzz/target/run, inputs that fail in fuzz/artifacts. Once mended,
+# "N targets, N runs, N failed"; logs and new inputs are in fuzz/target/run, inputs that fail in fuzz/artifacts. Once fixed,
 # such an input goes to fuzz/regressions/TARGET.
 #
 # run.sh --corpus [TARGET...]: takes the new inputs over into fuzz/corpus, as few files as cover the same, of at most 1 kB.

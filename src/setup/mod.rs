@@ -1,4 +1,4 @@
-//! Set-up of an agent: what can be checked and decided without C.
+//! Agent setup: what can be checked and decided without C.
 
 use crate::ident::{InDom, MetricId};
 use crate::index::{Index, Seed};
