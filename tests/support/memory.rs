@@ -95,9 +95,11 @@ pub fn program(program: &Program, file: &Path, library: Library, directory: &Pat
 }
 
 /// Agents that do not start here on the C library either, opened by anybody or in one way, and why.
-const NOT_HERE: [(&str, Option<Opener>, &str); 4] = [
+const NOT_HERE: [(&str, Option<Opener>, &str); 6] = [
     ("bpf", Some(Opener::Dbpmda), "it hangs there"),
     ("docker", None, "it waits for a docker daemon"),
+    ("nvidia", Some(Opener::Pminfo), "it finds no library of the driver"),
+    ("pmcd", None, "it needs variables of pmcd itself"),
     (
         "kvm",
         None,
@@ -230,7 +232,11 @@ impl Dso {
         .ok()?;
         let ended = !outcome.end.starts_with("killed") && !outcome.end.starts_with("signal");
         // It may have no values here: there is no docker, no zfs.
-        (ended && text.contains("Data Type: ")).then(|| Counts::read(&environment.directory))
+        let started = match opener {
+            Opener::Dbpmda => "DSO Interface Version: ",
+            Opener::Pminfo => "Data Type: ",
+        };
+        (ended && text.contains(started)).then(|| Counts::read(&environment.directory))
     }
 
     /// On both libraries: the C library's counts, and ours. Values and processes come and go while it runs, so ours gets
