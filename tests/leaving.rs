@@ -1,6 +1,6 @@
 //! However a function of the agent is left, it passes through the library as through the C library: `tests/cpp/leaving.cpp`
 //! leaves each callback, method and hook that an agent can hand over in five ways, cancels threads that
-//! wait in the main loop, and lets an exception reach the main of its agent.
+//! wait in the main loop, for a connection or for pmdaroot, and lets an exception reach the main of its agent.
 //!
 //! Here the library is as it is delivered, optimised: in a debug build the frames below a callback have landing pads, which an
 //! exception must not meet in a library with an unwinder of its own (docs/ARCHITECTURE.md).
@@ -15,7 +15,7 @@ use pcp_pmda_test::{Library, compare, profile_dir, relink, root, run, target_dir
 /// How many functions are left.
 const SCENES: usize = 31;
 
-/// MAIN-53, MAIN-54
+/// MAIN-53, MAIN-54, ROOT-11
 #[test]
 fn every_way_out() {
     let program = profile_dir().join("test-cpp/leaving");
@@ -43,6 +43,11 @@ fn every_way_out() {
     assert_eq!(c.lines().filter(left).count(), SCENES * ends.len(), "{c}");
     let others: Vec<_> = c.lines().filter(|line| !left(line)).collect();
     let expected = [
+        "pmdaroot's introduction, pthread_cancel: cancelled, cancelled; then -22",
+        "pmdaroot's answer, pthread_cancel: cancelled, cancelled; then -1",
+        "a started agent, pthread_cancel: cancelled, cancelled; then -1",
+        "a connection, pthread_cancel: cancelled, cancelled",
+        "credentials, pthread_cancel: cancelled, cancelled",
         "waiting, pthread_cancel: cancelled cancelled cancelled then returned",
         "writing, pthread_cancel: cancelled then returned",
         "main, exception: no values today",

@@ -1,7 +1,6 @@
 //! The instance caches: `pmdaCache*`.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::thread;
 
 use super::drive::drive;
 use super::guard::guard;
@@ -13,6 +12,7 @@ use crate::cache::{Action, Op};
 use crate::error::Error;
 use crate::ident::InDom;
 use crate::os::process::Stream;
+use crate::os::waits;
 
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`, `PMDA_CACHE_CULL`).
 ///
@@ -247,7 +247,7 @@ pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int 
 #[inline(never)]
 fn operate(indom: InDom, op: Option<Op>) -> c_int {
     match op.and_then(Save::when) {
-        Some(when) => drive(|| Save::new(indom, when), thread::sleep),
+        Some(when) => drive(|| Save::new(indom, when), waits::sleep),
         None => guard(|| cache::operate(indom, op)),
     }
 }

@@ -12,3 +12,4 @@ pub(crate) mod root_socket;
 pub(crate) mod seed;
 pub(crate) mod socket;
 pub(crate) mod spoken;
+pub(crate) mod waits;

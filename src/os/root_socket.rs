@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
+use super::waits;
 use crate::error::{Error, Result};
 use crate::libpcp::{config, ipc};
 
@@ -54,18 +55,18 @@ impl Call {
             match self {
                 Call::Connect(fd, address) => {
                     let size = size_of_val(&address.0) as libc::socklen_t;
-                    let connected = libc::connect(fd, (&raw const address.0).cast(), size);
+                    let connected = waits::connect(fd, (&raw const address.0).cast(), size);
                     (done(connected as isize), NONE)
                 }
                 Call::Send(fd, message, len, descriptors) => {
                     let sent = if descriptors.iter().any(|descriptor| *descriptor < 0) {
-                        libc::send(fd, message.cast(), len, libc::MSG_NOSIGNAL)
+                        waits::send(fd, message.cast(), len, libc::MSG_NOSIGNAL)
                     } else {
                         send_with(fd, message, len, descriptors)
                     };
                     (usize::try_from(sent).map_err(|_| FAILED), NONE)
                 }
-                Call::Receive(fd, buffer, size) => (done(libc::recv(fd, buffer.cast(), size, 0)), NONE),
+                Call::Receive(fd, buffer, size) => (done(waits::recv(fd, buffer.cast(), size, 0)), NONE),
                 Call::ReceiveWith(fd, buffer, size) => receive_with(fd, buffer, size),
             }
         }
@@ -102,7 +103,7 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
         (*first).cmsg_type = libc::SCM_RIGHTS;
         (*first).cmsg_len = libc::CMSG_LEN(bytes as u32) as _;
         ptr::copy_nonoverlapping(descriptors.as_ptr().cast::<u8>(), libc::CMSG_DATA(first), bytes);
-        libc::sendmsg(fd, &raw const header, libc::MSG_NOSIGNAL)
+        waits::sendmsg(fd, &raw const header, libc::MSG_NOSIGNAL)
     }
 }
 
@@ -136,7 +137,7 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Answer {
     // SAFETY: the header names the caller's buffer, writable for `size` bytes, and our control buffer. recvmsg has
     // filled the header in before its descriptors are looked for, once.
     unsafe {
-        let received = done(libc::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC));
+        let received = done(waits::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC));
         if received.is_err() {
             return (received, NONE);
         }

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{fmt, io, ptr};
 
+use super::waits;
 use crate::libpcp::log::{self, Brief, Debug};
 use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
@@ -75,9 +76,9 @@ fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_in
 /// # Errors
 /// The error number: that of an interruption, too.
 pub(crate) fn accept(listener: RawFd) -> Result<RawFd, c_int> {
-    wait(listener)?;
+    waits::ready(listener, libc::POLLIN);
     // SAFETY: nobody asks for the address.
-    let fd = unsafe { libc::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
+    let fd = unsafe { waits::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
     if fd < 0 { Err(last()) } else { Ok(fd) }
 }
 
@@ -91,17 +92,7 @@ pub(crate) fn wait_to_read(fd: RawFd) -> Result<RawFd, c_int> {
     if flags < 0 || flags & libc::O_NONBLOCK != 0 {
         return Ok(fd);
     }
-    wait(fd)
-}
-
-fn wait(fd: RawFd) -> Result<RawFd, c_int> {
-    let mut entry = libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one entry, valid for reads and writes during the call.
-    unsafe { libc::poll(&raw mut entry, 1, -1) };
+    waits::ready(fd, libc::POLLIN);
     Ok(fd)
 }
 

@@ -18,10 +18,12 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include <pcp/pmdaroot.h>
 
 #if PM_VERSION_CURRENT < PM_VERSION(7,0,0)
 typedef pmResult Result;
@@ -463,6 +465,55 @@ agent_main(void)
     }
 }
 
+/* A thread that waits for somebody who does not come is cancelled; what it waited for can be asked for again. */
+static int silent[2];
+static int told;
+
+static const Scene waits[] = {
+    { "pmdaroot's introduction", NULL, NULL, []() { int version, features; told = __pmdaRecvRootPDUInfo(silent[0], &version, &features); } },
+    { "pmdaroot's answer", NULL, NULL, []() { int status; told = pmdaRootProcessWait(silent[0], 1, &status); } },
+    { "a started agent", NULL, NULL,
+	[]() { int pid, in, out; told = pmdaRootProcessStart(silent[0], 1, "agent", 5, "args", 4, &pid, &in, &out); } },
+    { "a connection", []() { ext->e_io = pmdaUnix; ext->e_sockname = (char *)"socket"; }, NULL, []() { pmdaConnect(&dispatch); } },
+    { "credentials", []() {}, NULL, []() { pmdaConnect(&dispatch); } },
+};
+
+static void
+cancelled_wait(void)
+{
+    pthread_t thread;
+    void *end;
+    int there[2], back[2];
+
+    if (pipe(there) < 0 || pipe(back) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, silent) < 0)
+	_exit(9);
+    if (chdir(getenv("PCP_TMP_DIR") ? getenv("PCP_TMP_DIR") : "/tmp") < 0)
+	_exit(8);
+    pmSetProgname("leaving");
+    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
+    ext = dispatch.version.any.ext;
+    if (scene->set)
+	scene->set();
+    /* The agent talks to pmcd where others have their output. */
+    FILE *report = fdopen(dup(1), "w");
+    dup2(there[0], 0);
+    dup2(back[1], 1);
+    for (int i = 0; i < 2; i++) {
+	pthread_create(&thread, NULL, run, NULL);
+	usleep(200000);
+	pthread_cancel(thread);
+	pthread_join(thread, &end);
+	fprintf(report, "%s%s", i ? ", " : "", end == PTHREAD_CANCELED ? "cancelled" : "ended");
+    }
+    shutdown(silent[1], SHUT_RDWR);
+    if (scene->set == NULL) {
+	scene->call();
+	fprintf(report, "; then %d", told);
+    }
+    fprintf(report, "\n");
+    fclose(report);
+}
+
 static void
 in_a_child(const char *name, const char *how, void (*body)(void))
 {
@@ -496,6 +547,12 @@ main(int argc, char **argv)
 	    way = (Way)i;
 	    in_a_child(one.name, ways[i], play);
 	}
+    }
+    for (const Scene &one : waits) {
+	if (argc > 1 && strcmp("waits", argv[1]) != 0)
+	    continue;
+	scene = &one;
+	in_a_child(one.name, "pthread_cancel", cancelled_wait);
     }
     if (argc == 1) {
 	in_a_child("waiting", "pthread_cancel", waiting);
