@@ -7,7 +7,7 @@ use super::profile::Profile;
 use super::table::{Indom, IndomTable, MetricTable};
 use super::types::{
     pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaExt, pmdaFetchCallBack, pmdaIndom,
-    pmdaLabelCallBack, pmdaResultCallBack,
+    pmdaLabelCallBack, pmdaMetric, pmdaResultCallBack,
 };
 use super::view::view;
 
@@ -61,6 +61,14 @@ view! {
         label_callback: e_labelCallBack as pmdaLabelCallBack;
     }
     set {
+        /// Stores the address of the metric table.
+        set_first_metric: e_metrics as *mut pmdaMetric;
+        /// Stores the number of metrics.
+        set_metric_count: e_nmetrics as c_int;
+        /// Stores the address of the table of instance domains.
+        set_first_indom: e_indoms as *mut pmdaIndom;
+        /// Stores the number of instance domains.
+        set_indom_count: e_nindoms as c_int;
         /// Stores `PMDA_EXT_FLAG_*` bits.
         set_flags: e_flags as c_uint;
         /// Stores the address of the library's own record.
@@ -152,11 +160,8 @@ impl Ext {
 
     /// Takes another metric table into use.
     pub(crate) fn set_metrics(self, table: MetricTable) {
-        // SAFETY: the record is valid by the contract of `new`; two plain fields are written.
-        unsafe {
-            (*self.as_ptr()).e_metrics = table.first();
-            (*self.as_ptr()).e_nmetrics = table.count();
-        }
+        self.set_first_metric(table.first());
+        self.set_metric_count(table.count());
     }
 
     /// The table of classic instance domains at this moment.
@@ -182,10 +187,7 @@ impl Ext {
 
     /// Takes another table of instance domains into use.
     pub(crate) fn set_indoms(self, first: *mut pmdaIndom, count: c_int) {
-        // SAFETY: the record is valid by the contract of `new`; two plain fields are written.
-        unsafe {
-            (*self.as_ptr()).e_indoms = first;
-            (*self.as_ptr()).e_nindoms = count;
-        }
+        self.set_first_indom(first);
+        self.set_indom_count(count);
     }
 }

@@ -96,6 +96,15 @@ macro_rules! table {
 
 pub(super) use table;
 
+/// Reads one field behind the address of an entry, or of what a view points to.
+macro_rules! field {
+    ($address:expr, $($field:tt)+) => {
+        // SAFETY: views and `at` give addresses of valid structures, by the contracts of their constructors. One plain
+        // field is copied, and no reference to it is made, so that it does not matter who else has a pointer to it.
+        unsafe { (&raw const (*$address).$($field)+).read() }
+    };
+}
+
 table! {
     /// The metrics of an agent.
     MetricTable of pmdaMetric
@@ -124,22 +133,19 @@ impl Metric {
     /// The identifier in the description.
     #[inline(always)]
     pub(crate) fn pmid(self) -> MetricId {
-        // SAFETY: valid by the contract of `new`; one number is copied.
-        MetricId(unsafe { (&raw const (*self.as_ptr()).m_desc.pmid).read() })
+        MetricId(field!(self.as_ptr(), m_desc.pmid))
     }
 
     /// The type in the description.
     #[inline(always)]
     pub(crate) fn kind(self) -> c_int {
-        // SAFETY: valid by the contract of `new`; one number is copied.
-        unsafe { (&raw const (*self.as_ptr()).m_desc.type_).read() }
+        field!(self.as_ptr(), m_desc.type_)
     }
 
     /// The instance domain in the description.
     #[inline(always)]
     pub(crate) fn indom(self) -> InDom {
-        // SAFETY: valid by the contract of `new`; one number is copied.
-        InDom(unsafe { (&raw const (*self.as_ptr()).m_desc.indom).read() })
+        InDom(field!(self.as_ptr(), m_desc.indom))
     }
 
     /// The view of a metric in a frame of ours.
@@ -166,8 +172,7 @@ impl MetricTable {
     /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn pmid(self, place: usize) -> MetricId {
-        // SAFETY: `at` gives the address of a valid entry; one number is copied.
-        MetricId(unsafe { (&raw const (*self.at(place)).m_desc.pmid).read() })
+        MetricId(field!(self.at(place), m_desc.pmid))
     }
 
     /// A copy of an entry.
@@ -257,8 +262,7 @@ impl IndomTable {
     /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn indom(self, place: usize) -> InDom {
-        // SAFETY: `at` gives the address of a valid entry; one number is copied.
-        InDom(unsafe { (&raw const (*self.at(place)).it_indom).read() })
+        InDom(field!(self.at(place), it_indom))
     }
 
     /// An entry, if the place is in the table.
@@ -296,8 +300,7 @@ impl InstanceTable {
     /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn inst(self, place: usize) -> c_int {
-        // SAFETY: `at` gives the address of a valid entry; one number is copied.
-        unsafe { (&raw const (*self.at(place)).i_inst).read() }
+        field!(self.at(place), i_inst)
     }
 
     /// The name of an instance.

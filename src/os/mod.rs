@@ -7,6 +7,7 @@ pub(crate) mod attributes;
 pub(crate) mod channel;
 pub(crate) mod lock;
 pub(crate) mod mark;
+mod numbers;
 pub(crate) mod process;
 pub(crate) mod root_socket;
 pub(crate) mod seed;

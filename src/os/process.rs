@@ -2,12 +2,12 @@
 
 use std::ffi::c_int;
 
+use super::numbers;
 use crate::cache::Writer;
 
 /// The calling thread.
 pub(crate) fn this_thread() -> Writer {
-    // SAFETY: neither has arguments, nor can it fail.
-    let (process, thread) = unsafe { (libc::getpid(), libc::gettid()) };
+    let (process, thread) = (numbers::getpid(), numbers::gettid());
     Writer { process, thread }
 }
 
@@ -70,8 +70,7 @@ pub(crate) fn standard_streams() -> (c_int, c_int) {
     }
 }
 
-/// Ends the process; the handlers of exit are the agent's own.
+/// Ends the process. The handlers of exit are the agent's own: they run outside of any guard, and may call the library.
 pub(crate) fn exit(status: c_int) -> ! {
-    // SAFETY: called by the driver, outside of any guard, so that the handlers may call the library.
-    unsafe { libc::exit(status) }
+    numbers::exit(status)
 }

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
-use super::waits;
+use super::{numbers, waits};
 use crate::error::{Error, Result};
 use crate::libpcp::{config, ipc};
 
@@ -181,16 +181,14 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
 /// Closes a descriptor that came with a message and that nobody else knows; nothing for a negative one.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
-        // SAFETY: no memory is involved.
-        unsafe { libc::close(descriptor) };
+        numbers::close(descriptor);
     }
 }
 
 /// Ends the conversation; the descriptor stays open (ROOT-34).
 pub(crate) fn shut_down(fd: c_int) {
     if fd >= 0 {
-        // SAFETY: no memory is involved.
-        unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
+        numbers::shutdown(fd, libc::SHUT_RDWR);
     }
 }
 
@@ -201,9 +199,10 @@ pub(crate) struct Address(libc::sockaddr_un);
 impl Address {
     /// The address of a path, cut at the size of an address (ROOT-31).
     pub(crate) fn new(path: &[u8]) -> Address {
-        // SAFETY: all fields are numbers, for which zero is a value.
-        let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        let mut address = libc::sockaddr_un {
+            sun_family: libc::AF_UNIX as libc::sa_family_t,
+            sun_path: [0; 108],
+        };
         let room = address.sun_path.len() - 1;
         for (place, byte) in address.sun_path.iter_mut().zip(path.iter().take(room)) {
             *place = *byte as libc::c_char;
@@ -217,8 +216,7 @@ impl Address {
 /// # Errors
 /// The negated errno.
 pub(crate) fn open() -> Result<OwnedFd> {
-    // SAFETY: no memory is involved.
-    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    let fd = numbers::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
     done(fd as isize)?;
     ipc::set_socket(fd);
     let linger = libc::linger {

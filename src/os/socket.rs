@@ -1,10 +1,11 @@
 //! Sockets on which an agent waits for pmcd (CONN-3, CONN-4, CONN-5).
 
 use std::ffi::{CStr, c_char, c_int};
+use std::net::Ipv6Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{fmt, io, ptr};
 
-use super::waits;
+use super::{numbers, waits};
 use crate::libpcp::log::{self, Brief, Debug};
 use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
@@ -32,8 +33,9 @@ fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
 /// A socket that the programs that an agent starts do not get.
 fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: the call takes plain numbers, and a descriptor that it gives belongs to nobody else.
-    unsafe { checked(step, libc::socket(family, kind, 0)).map(|fd| OwnedFd::from_raw_fd(fd)) }
+    let fd = checked(step, numbers::socket(family, kind, 0))?;
+    // SAFETY: the descriptor is new, and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A socket of which libpcp knows: it forgets it when this goes, before the number belongs to another descriptor.
@@ -114,8 +116,7 @@ fn bind<T>(step: &'static str, socket: &OwnedFd, address: &T, length: usize) -> 
 }
 
 fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int, Failure> {
-    // SAFETY: the call takes plain numbers.
-    checked(step, unsafe { libc::listen(socket.as_raw_fd(), backlog) })
+    checked(step, numbers::listen(socket.as_raw_fd(), backlog))
 }
 
 /// The port of a service as the C library takes it: not in the order of the host (CONN-3, MAIN-50).
@@ -178,18 +179,25 @@ pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Listener, Failure>
         set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &on),
     )?;
     if family == libc::AF_INET6 {
-        // SAFETY: the structure has nothing but integers.
-        let mut address: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
-        address.sin6_family = libc::AF_INET6 as libc::sa_family_t;
-        address.sin6_port = port.to_be();
-        address.sin6_addr.s6_addr[15] = 1;
+        let address = libc::sockaddr_in6 {
+            sin6_family: libc::AF_INET6 as libc::sa_family_t,
+            sin6_port: port.to_be(),
+            sin6_flowinfo: 0,
+            sin6_addr: libc::in6_addr {
+                s6_addr: Ipv6Addr::LOCALHOST.octets(),
+            },
+            sin6_scope_id: 0,
+        };
         bind("bind", &socket, &address, size_of_val(&address))?;
     } else {
-        // SAFETY: the structure has nothing but integers.
-        let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
-        address.sin_family = libc::AF_INET as libc::sa_family_t;
-        address.sin_port = port.to_be();
-        address.sin_addr.s_addr = libc::INADDR_LOOPBACK.to_be();
+        let address = libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: port.to_be(),
+            sin_addr: libc::in_addr {
+                s_addr: libc::INADDR_LOOPBACK.to_be(),
+            },
+            sin_zero: [0; 8],
+        };
         bind("bind", &socket, &address, size_of_val(&address))?;
     }
     listen("listen", &socket, 1)?;
@@ -245,9 +253,10 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
         Err(failure) if failure.error.raw_os_error() == Some(libc::ENOENT) => {}
         Err(failure) => return Err(failure),
     }
-    // SAFETY: the structure has nothing but integers.
-    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let mut address = libc::sockaddr_un {
+        sun_family: libc::AF_UNIX as libc::sa_family_t,
+        sun_path: [0; 108],
+    };
     // A path that is too long is cut, with room for its NUL, without notice.
     let most = address.sun_path.len() - 1;
     let kept = path.to_bytes().iter().take(most);
@@ -256,8 +265,8 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
         *place = *byte as c_char;
     }
     // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
-    // SAFETY: the call takes plain numbers. If it fails, the mode is what the umask leaves, as in the C library.
-    unsafe { libc::fchmod(socket.as_raw_fd(), 0o600) };
+    // If this fails, the mode is what the umask leaves, as in the C library.
+    numbers::fchmod(socket.as_raw_fd(), 0o600);
     bind(
         "bind",
         &socket,
