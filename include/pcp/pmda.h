@@ -424,11 +424,12 @@ PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *opts);
 /*
  * Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
  *
- * dispatch->status is 0 afterwards, or negative. All strings are copied: bindings pass temporary ones.
+ * dispatch->status is 0 afterwards, or negative. All strings are copied: bindings pass temporary
+ * ones.
  *
  * Pointers:
- * dispatch is NULL or valid for writes of what interface defines. name, logfile and helptext are each NULL or a C
- * string.
+ * dispatch is NULL or valid for writes of what interface defines. name, logfile and
+ * helptext are each NULL or a C string.
  */
 PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const char *name, int domain,
         const char *logfile, const char *helptext);
@@ -436,7 +437,8 @@ PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const c
 /*
  * Sets up an agent that was loaded as a shared object; the loader has set the domain.
  *
- * dispatch->status is 0 afterwards, or negative. Both strings are copied: bindings pass temporary ones.
+ * dispatch->status is 0 afterwards, or negative. Both strings are copied: bindings pass
+ * temporary ones.
  *
  * Pointers:
  * As for pmdaDaemon.
@@ -444,7 +446,8 @@ PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const c
 PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name, char *helptext);
 
 /*
- * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev.
+ * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev
+ * .
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
@@ -468,7 +471,8 @@ PMDA_CALL extern void pmdaSetFlags(pmdaInterface *dispatch, int flags);
 PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *pmda, int flags);
 
 /*
- * Adds PMDA_FLAG_* flags to what the agent tells pmcd when it connects; call it before pmdaConnect.
+ * Adds PMDA_FLAG_* flags to what the agent tells pmcd when it connects; call it before
+ * pmdaConnect.
  *
  * Pointers:
  * dispatch is NULL or valid.
@@ -476,7 +480,8 @@ PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *pmda, int flags);
 PMDA_CALL extern void pmdaSetCommFlags(pmdaInterface *dispatch, int flags);
 
 /*
- * Attaches a pointer of the agent's own, which replaces the one before; the library never looks at it.
+ * Attaches a pointer of the agent's own, which replaces the one before; the library never looks at
+ * it.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
@@ -503,7 +508,8 @@ PMDA_CALL extern void *pmdaExtGetData(pmdaExt *pmda);
  * Opens the connection to pmcd that e_io names, and exchanges versions.
  *
  * Returns:
- * Nothing; status in the dispatch table is negative on failure. A socket that cannot be opened ends the process.
+ * Nothing; status in the dispatch table is negative on failure. A socket that cannot be opened
+ * ends the process.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
@@ -511,14 +517,16 @@ PMDA_CALL extern void *pmdaExtGetData(pmdaExt *pmda);
 PMDA_CALL extern void pmdaConnect(pmdaInterface *dispatch);
 
 /*
- * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for ever.
+ * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
+ * ever.
  *
- * The agent's domain is put into every identifier of both tables. dispatch->status is 0 afterwards (or what the agent
- * has put into e_status), or PM_ERR_GENERIC with a line in the log.
+ * The agent's domain is put into every identifier of both tables. dispatch->status is 0
+ * afterwards (or what the agent has put into e_status), or PM_ERR_GENERIC with a line in the
+ * log.
  *
  * Pointers:
- * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and metrics are each NULL or
- * valid for reads and writes of as many elements as the counts say.
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and
+ * metrics are each NULL or valid for reads and writes of as many elements as the counts say.
  */
 PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int nindoms, pmdaMetric *metrics,
         int nmetrics);
@@ -543,7 +551,8 @@ PMDA_CALL extern void pmdaSendError(pmdaInterface *dispatch, int error);
  * Tells the library that the dispatch table of an agent is somewhere else now.
  *
  * Pointers:
- * dispatch is NULL or valid; its ext is NULL or valid, and was set up by some copy of this library, or has NULL in e_ext.
+ * dispatch is NULL or valid; its ext is NULL or valid, and was set up by some copy of this
+ * library, or has NULL in e_ext.
  */
 PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *dispatch);
 
@@ -580,8 +589,8 @@ PMDA_CALL extern void pmdaSetCheckCallBack(pmdaInterface *dispatch, pmdaCheckCal
 PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *dispatch, pmdaDoneCallBack callback);
 
 /*
- * Sets the callback that runs when a client context ends. It needs interface version 5 or more, also one that does not
- * exist yet; NULL is always accepted.
+ * Sets the callback that runs when a client context ends. It needs interface version 5 or more,
+ * also one that does not exist yet; NULL is always accepted.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
@@ -589,8 +598,8 @@ PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *dispatch, pmdaDoneCallB
 PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *dispatch, pmdaEndContextCallBack callback);
 
 /*
- * Sets the callback that gives the labels of one instance; NULL for none. It needs interface version 7 or
- * more.
+ * Sets the callback that gives the labels of one instance; NULL for none. It needs interface
+ * version 7 or more.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
@@ -675,16 +684,16 @@ PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, p
 PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result, pmdaExt *pmda);
 
 /*
- * Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the instances of a domain: the default
- * method for label requests.
+ * Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the
+ * instances of a domain: the default method for label requests.
  *
  * Returns:
- * The number of sets in *lpp; PM_ERR_TYPE for what is no type; -EINVAL when lpp or pmda is NULL; other
- * negative codes.
+ * The number of sets in *lpp; PM_ERR_TYPE for what is no type; -EINVAL when lpp or pmda
+ * is NULL; other negative codes.
  *
  * Pointers:
- * lpp is NULL or valid for reads and writes; *lpp is NULL or a valid label set, or anything for a request for
- * instances, which replaces it. pmda is NULL or valid.
+ * lpp is NULL or valid for reads and writes; *lpp is NULL or a valid label set, or anything
+ * for a request for instances, which replaces it. pmda is NULL or valid.
  */
 PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, pmdaExt *pmda);
 
@@ -781,8 +790,8 @@ PMDA_CALL extern int __pmdaNextInst(int *inst, pmdaExt *pmda);
  * Opens the help database that consists of the files fname.dir and fname.pag.
  *
  * Returns:
- * A handle, 0 or more; -errno when a file cannot be read, -EINVAL when it is no help database of version 2, is
- * damaged, or fname is NULL.
+ * A handle, 0 or more; -errno when a file cannot be read, -EINVAL when it is no help database
+ * of version 2, is damaged, or fname is NULL.
  *
  * Pointers:
  * fname is NULL or a C string.
@@ -793,7 +802,8 @@ PMDA_CALL extern int pmdaOpenHelp(const char *fname);
 PMDA_CALL extern void pmdaCloseHelp(int handle);
 
 /*
- * Looks up a text of a metric: the one-line text when bit PM_TEXT_ONELINE is set in kind, else the long one.
+ * Looks up a text of a metric: the one-line text when bit PM_TEXT_ONELINE is set in kind, else
+ * the long one.
  *
  * Returns:
  * A text that stays until the handle is closed and must not be changed or freed, or NULL.
@@ -801,7 +811,8 @@ PMDA_CALL extern void pmdaCloseHelp(int handle);
 PMDA_CALL extern char *pmdaGetHelp(int handle, pmID pmid, int kind);
 
 /*
- * Looks up a text of an instance domain: the one-line text when bit PM_TEXT_ONELINE is set in kind, else the long one.
+ * Looks up a text of an instance domain: the one-line text when bit PM_TEXT_ONELINE is set in
+ * kind, else the long one.
  *
  * Returns:
  * A text that stays until the handle is closed and must not be changed or freed, or NULL.
@@ -1033,11 +1044,13 @@ PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *tree, const char *name, int
  */
 
 /*
- * Adds, hides or culls the instance name (PMDA_CACHE_ADD, PMDA_CACHE_HIDE, PMDA_CACHE_CULL).
+ * Adds, hides or culls the instance name (PMDA_CACHE_ADD, PMDA_CACHE_HIDE,
+ * PMDA_CACHE_CULL).
  *
  * Returns:
- * The id of the instance; PM_ERR_INST if it is not there and not to be added, -EINVAL if only its short name is
- * known, or for other flags, PM_ERR_GENERIC without a name or a free id, PM_ERR_INDOM for PM_INDOM_NULL.
+ * The id of the instance; PM_ERR_INST if it is not there and not to be added, -EINVAL if only
+ * its short name is known, or for other flags, PM_ERR_GENERIC without a name or a free id,
+ * PM_ERR_INDOM for PM_INDOM_NULL.
  *
  * Pointers:
  * name is NULL or a C string. private_ is kept and given back, never followed.
@@ -1045,7 +1058,8 @@ PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *tree, const char *name, int
 PMDA_CALL extern int pmdaCacheStore(pmInDom indom, int flags, const char *name, void *private_);
 
 /*
- * As pmdaCacheStore, with an id made of keylen bytes of key, or of the name when there is no key.
+ * As pmdaCacheStore, with an id made of keylen bytes of key, or of the name when there is
+ * no key.
  *
  * Returns:
  * As pmdaCacheStore; also PM_ERR_INST when name and key belong to different instances.
@@ -1060,8 +1074,8 @@ PMDA_CALL extern int pmdaCacheStoreKey(pmInDom indom, int flags, const char *nam
  * Looks up instance inst.
  *
  * Returns:
- * PMDA_CACHE_ACTIVE or PMDA_CACHE_INACTIVE; PM_ERR_INST if there is none. The name belongs to the cache and
- * stays valid until the instance is culled and reclaimed.
+ * PMDA_CACHE_ACTIVE or PMDA_CACHE_INACTIVE; PM_ERR_INST if there is none. The name belongs
+ * to the cache and stays valid until the instance is culled and reclaimed.
  *
  * Pointers:
  * name and private_ are each NULL or valid for one write.
@@ -1072,7 +1086,8 @@ PMDA_CALL extern int pmdaCacheLookup(pmInDom indom, int inst, char **name, void 
  * Looks up the instance name.
  *
  * Returns:
- * As pmdaCacheLookup, for the instance that has the same short name (up to the first blank), whatever follows.
+ * As pmdaCacheLookup, for the instance that has the same short name (up to the first blank),
+ * whatever follows.
  *
  * Pointers:
  * name is NULL or a C string; inst and private_ are each NULL or valid for one write.
@@ -1086,8 +1101,8 @@ PMDA_CALL extern int pmdaCacheLookupName(pmInDom indom, const char *name, int *i
  * As pmdaCacheLookup.
  *
  * Pointers:
- * name is NULL or a C string; key is NULL or valid for reads of keylen bytes; oname, inst and private_
- * are each NULL or valid for one write.
+ * name is NULL or a C string; key is NULL or valid for reads of keylen bytes; oname,
+ * inst and private_ are each NULL or valid for one write.
  */
 PMDA_CALL extern int pmdaCacheLookupKey(pmInDom indom, const char *name, int keylen, const void *key,
         char **oname, int *inst, void **private_);
@@ -1104,13 +1119,15 @@ PMDA_CALL extern int pmdaCacheLookupKey(pmInDom indom, const char *name, int key
 PMDA_CALL extern int pmdaCachePurge(pmInDom indom, time_t recent);
 
 /*
- * As pmdaCachePurge; callback gets what was attached to each instance, in ascending order of ids.
+ * As pmdaCachePurge; callback gets what was attached to each instance, in ascending order of
+ * ids.
  *
  * Returns:
  * How many were culled.
  *
  * Pointers:
- * callback is NULL or may be called with each pointer that was attached. It may call any function of the cache.
+ * callback is NULL or may be called with each pointer that was attached. It may call any
+ * function of the cache.
  */
 PMDA_CALL extern int pmdaCachePurgeCallback(pmInDom indom, time_t recent, void (*callback)(void*));
 
@@ -1145,8 +1162,9 @@ PMDA_CALL extern void __pmdaCacheDumpAll(FILE *stream, int do_hash);
  * Does an operation on the whole cache: one of the PMDA_CACHE_* macros from LOAD on.
  *
  * Returns:
- * What the operation counts or finds; -1 at the end of a walk; -EINVAL for an unknown operation, PM_ERR_INDOM
- * for PM_INDOM_NULL, -errno or PM_ERR_GENERIC when a file cannot be read or written.
+ * What the operation counts or finds; -1 at the end of a walk; -EINVAL for an unknown operation,
+ * PM_ERR_INDOM for PM_INDOM_NULL, -errno or PM_ERR_GENERIC when a file cannot be read or
+ * written.
  *
  * Pointers:
  * None of its own; it writes to stderr and to libpcp's log.
@@ -1236,8 +1254,8 @@ PMDA_CALL extern int pmdaEventReleaseHighResArray(int idx);
  * Starts a record.
  *
  * Returns:
- * 0; PM_ERR_NOCONTEXT, PM_ERR_CONV when the flags claim a missed record, -EINVAL without a time,
- * PM_ERR_TOOBIG when the array is full.
+ * 0; PM_ERR_NOCONTEXT, PM_ERR_CONV when the flags claim a missed record, -EINVAL without a
+ * time, PM_ERR_TOOBIG when the array is full.
  *
  * Pointers:
  * tp is NULL or points to a struct timeval.
@@ -1267,7 +1285,8 @@ PMDA_CALL extern int pmdaEventAddHighResRecord(int idx, struct timespec *ts, int
 PMDA_CALL extern int pmdaEventAddMissedRecord(int idx, struct timeval *tp, int nmissed);
 
 /*
- * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp.
+ * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp
+ * .
  *
  * Returns:
  * As pmdaEventAddMissedRecord.
@@ -1281,11 +1300,12 @@ PMDA_CALL extern int pmdaEventAddHighResMissedRecord(int idx, struct timespec *t
  * Adds a parameter to the newest record, of either form. The value is copied.
  *
  * Returns:
- * 0; PM_ERR_NOCONTEXT, PM_ERR_TYPE for a type that no parameter has, -EINVAL without a record or a value,
- * PM_ERR_TOOBIG when a length field would overflow.
+ * 0; PM_ERR_NOCONTEXT, PM_ERR_TYPE for a type that no parameter has, -EINVAL without a
+ * record or a value, PM_ERR_TOOBIG when a length field would overflow.
  *
  * Pointers:
- * avp is NULL or points to an atom of the type; its string is terminated, its value block as long as it says.
+ * avp is NULL or points to an atom of the type; its string is terminated, its value block as
+ * long as it says.
  */
 PMDA_CALL extern int pmdaEventAddParam(int idx, pmID pmid, int type, pmAtomValue *avp);
 
@@ -1309,8 +1329,8 @@ PMDA_CALL extern int pmdaEventHighResAddParam(int idx, pmID pmid, int type, pmAt
  * Writes length and type into the array's header and gives its address.
  *
  * Returns:
- * The array, which the library keeps; valid until something is added or the array is released. NULL
- * for an unknown handle.
+ * The array, which the library keeps; valid until something is added or the array is released
+ * . NULL for an unknown handle.
  */
 PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int idx);
 
@@ -1327,8 +1347,8 @@ PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
  * msg; NULL when msgsize is less than 4 or there is no msg.
  *
  * Pointers:
- * buffer is NULL or readable for bufsize bytes, msg is NULL or writable for msgsize bytes, and the two do
- * not overlap.
+ * buffer is NULL or readable for bufsize bytes, msg is NULL or writable for msgsize bytes,
+ * and the two do not overlap.
  */
 PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *msg, int msgsize);
 
@@ -1374,8 +1394,8 @@ PMDA_CALL extern int pmdaEventQueueShutdown(int handle);
 PMDA_CALL extern int pmdaEventQueueHandle(const char *name);
 
 /*
- * Appends a copy of an event to a queue. Events that are too large, or that nobody listens to, are
- * dropped; they count nevertheless.
+ * Appends a copy of an event to a queue. Events that are too large, or that nobody
+ * listens to, are dropped; they count nevertheless.
  *
  * Returns:
  * 0; -EINVAL for a handle that is not in use, or NULL for what is to be copied; -ENOMEM.
@@ -1438,7 +1458,8 @@ PMDA_CALL extern int pmdaEventQueueMemory(int handle, pmAtomValue *avp);
 PMDA_CALL extern int pmdaEventNewClient(int context);
 
 /*
- * Ends a client: its filters are released, and queues that were shut down go with their last client.
+ * Ends a client: its filters are released, and queues that were shut down go with their last
+ * client.
  *
  * Returns:
  * 0, for unknown clients too.
@@ -1457,14 +1478,15 @@ PMDA_CALL extern int pmdaEventEndClient(int context);
 PMDA_CALL extern int pmdaEventClients(pmAtomValue *avp);
 
 /*
- * Installs a filter for a client and a queue, and grants access; the filter before it is released. A
- * NULL filter clears it.
+ * Installs a filter for a client and a queue, and grants access; the filter before it is released
+ * . A NULL filter clears it.
  *
  * Returns:
  * 0; -EINVAL for an unknown client or queue, or a filter without apply.
  *
  * Pointers:
- * apply and release may be called with filter until it is replaced or the client or queue has gone.
+ * apply and release may be called with filter until it is replaced or the client or queue
+ * has gone.
  */
 PMDA_CALL extern int pmdaEventSetFilter(int context, int handle, void *filter,
         pmdaEventApplyFilterCallBack apply, pmdaEventReleaseFilterCallBack release);
@@ -1478,16 +1500,18 @@ PMDA_CALL extern int pmdaEventSetFilter(int context, int handle, void *filter,
 PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
 
 /*
- * Gives a client the events of a queue that it has not seen. decoder is called for each
- * and adds records to the array whose handle it gets.
+ * Gives a client the events of a queue that it has not seen. decoder is
+ * called for each and adds records to the array whose handle it gets.
  *
  * Returns:
  * PMDA_FETCH_STATIC with the array in avp->vbp, which the next call for the queue overwrites;
- * PMDA_FETCH_NOVALUES with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
- * events before it gave; -EINVAL for an unknown client or queue, with avp as it was.
+ * PMDA_FETCH_NOVALUES with NULL when there is nothing; the code of a decoder that failed, with
+ * NULL or what the events before it gave; -EINVAL for an unknown client or queue, with avp as
+ * it was.
  *
  * Pointers:
- * avp is NULL or valid for one write; decoder and filters may be called with data and stored events.
+ * avp is NULL or valid for one write; decoder and filters may be called with data and stored
+ * events.
  */
 PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int context,
         pmdaEventDecodeCallBack decoder, void *data);
@@ -1497,11 +1521,12 @@ PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int con
  */
 
 /*
- * Connects to pmdaroot and waits for its introduction. path NULL means the usual place.
+ * Connects to pmdaroot and waits for its introduction. path NULL means the
+ * usual place.
  *
  * Returns:
- * A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up;
- * PM_ERR_GENERIC when PCP does not say where the usual place is; another negative code.
+ * A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up
+ * ; PM_ERR_GENERIC when PCP does not say where the usual place is; another negative code.
  *
  * Pointers:
  * path is NULL or a terminated string.
@@ -1515,11 +1540,13 @@ PMDA_CALL extern void pmdaRootShutdown(int fd);
  * Asks for the host name of a container.
  *
  * Returns:
- * Its length; a NUL is added in buffer, which may be NULL if only the length is wanted. -ENOTCONN without a
- * connection, -E2BIG when the buffer is too small, what the server says, -1 when sending fails.
+ * Its length; a NUL is added in buffer, which may be NULL if only the length is wanted.
+ * -ENOTCONN without a connection, -E2BIG when the buffer is too small, what the server says,
+ * -1 when sending fails.
  *
  * Pointers:
- * name is NULL or readable for namelen bytes or up to a NUL; buffer is NULL or writable for buflen bytes.
+ * name is NULL or readable for namelen bytes or up to a NUL; buffer is NULL or writable for
+ * buflen bytes.
  */
 PMDA_CALL extern int pmdaRootContainerHostName(int fd, const char *name, int namelen, char *buffer,
         int buflen);
@@ -1551,12 +1578,12 @@ PMDA_CALL extern int pmdaRootContainerCGroupName(int fd, const char *name, int n
  * Has an agent started. args is its command line.
  *
  * Returns:
- * 0 with process and descriptors stored, -1 for descriptors that the server did not pass on; else a negative code.
- * A descriptor that nobody wants is closed.
+ * 0 with process and descriptors stored, -1 for descriptors that the server did not pass on; else
+ * a negative code. A descriptor that nobody wants is closed.
  *
  * Pointers:
- * name and args are each NULL or readable for their lengths or up to a NUL; the other pointers are each NULL or
- * valid for one write.
+ * name and args are each NULL or readable for their lengths or up to a NUL; the other pointers
+ * are each NULL or valid for one write.
  */
 PMDA_CALL extern int pmdaRootProcessStart(int fd, int ipctype, const char *name, int namelen,
         const char *args, int argslen, int *pid, int *infd, int *outfd);
@@ -1565,8 +1592,8 @@ PMDA_CALL extern int pmdaRootProcessStart(int fd, int ipctype, const char *name,
  * Asks whether an agent has ended.
  *
  * Returns:
- * The process that has ended with its status as waitpid gives it in status; 0 when none has, or a negative
- * number.
+ * The process that has ended with its status as waitpid gives it in status; 0 when none has,
+ * or a negative number.
  *
  * Pointers:
  * status is NULL or valid for one write.

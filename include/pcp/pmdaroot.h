@@ -116,12 +116,12 @@ PMDA_CALL extern int __pmdaRecvRootPDUContainer(int fd, int type, void *buf, int
  * Takes a message about a container apart.
  *
  * Returns:
- * The length of the name, to which a NUL is added in the buffer; -EINVAL when the message is too short for it,
- * -E2BIG when the buffer is.
+ * The length of the name, to which a NUL is added in the buffer; -EINVAL when the message is too
+ * short for it, -E2BIG when the buffer is.
  *
  * Pointers:
- * buf is NULL or readable for blen bytes; pid is NULL or valid for one write; name is NULL or writable for
- * namelen bytes.
+ * buf is NULL or readable for blen bytes; pid is NULL or valid for one write; name is NULL
+ * or writable for namelen bytes.
  */
 PMDA_CALL extern int __pmdaDecodeRootPDUContainer(void *buf, int blen, int *pid, char *name, int namelen);
 
@@ -143,7 +143,8 @@ PMDA_CALL extern int __pmdaSendRootPDUStartReq(int fd, int ipctype, const char *
 PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int fd, void *buf, int buflen);
 
 /*
- * Tells that an agent was started, and passes its descriptors on; the caller still owns them.
+ * Tells that an agent was started, and passes its descriptors on; the caller still owns them
+ * .
  *
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
@@ -152,8 +153,9 @@ PMDA_CALL extern int __pmdaSendRootPDUStart(int fd, int pid, int infd, int outfd
         int namelen, int status);
 
 /*
- * Receives the answer to a request to start an agent into buf, with the descriptors that came along, or -1, in
- * its fields infd and outfd. They are the caller's, and closed on exec.
+ * Receives the answer to a request to start an agent into buf, with the descriptors that came
+ * along, or -1, in its fields infd and outfd. They are the caller's, and
+ * closed on exec.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
@@ -164,12 +166,12 @@ PMDA_CALL extern int __pmdaRecvRootPDUStart(int fd, void *buf, int buflen);
  * Takes a request to start an agent, or the answer, apart.
  *
  * Returns:
- * 0; -EINVAL when the message is too short for what is wanted or a length in it is impossible, -E2BIG when a
- * buffer is too small: then nothing is stored.
+ * 0; -EINVAL when the message is too short for what is wanted or a length in it is impossible,
+ * -E2BIG when a buffer is too small: then nothing is stored.
  *
  * Pointers:
- * buf is NULL or readable for blen bytes; each other pointer is NULL or valid for one write, those of texts for
- * as many bytes as their sizes say.
+ * buf is NULL or readable for blen bytes; each other pointer is NULL or valid for one write,
+ * those of texts for as many bytes as their sizes say.
  */
 PMDA_CALL extern int __pmdaDecodeRootPDUStart(void *buf, int blen, int *pid, int *infd, int *outfd,
         int *ipctype, char *name, int namesz, char *args, int argssz);
@@ -186,8 +188,8 @@ PMDA_CALL extern int __pmdaSendRootPDUStop(int fd, int type, int pid, int code, 
 PMDA_CALL extern int __pmdaRecvRootPDUStop(int fd, int type, void *buf, int buflen);
 
 /*
- * Takes a message about the end of an agent apart. len is ignored, as it always was: the buffer holds a
- * whole message, which has one size.
+ * Takes a message about the end of an agent apart. len is ignored, as it always was:
+ * the buffer holds a whole message, which has one size.
  *
  * Returns:
  * 0, or -EINVAL without a message.

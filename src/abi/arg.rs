@@ -27,7 +27,8 @@ pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     Some(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// A C array given as pointer and count; empty when the pointer is NULL or the count is not positive.
+/// A C array given as pointer and count; empty when the pointer is NULL or the count is not
+/// positive.
 ///
 /// # Safety
 /// `first` is NULL or valid for reads of `count` elements that stay unchanged for `'a`.
@@ -42,10 +43,12 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
 /// As [`slice()`], to change the elements.
 ///
 /// # Safety
-/// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses for `'a`.
+/// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses for
+/// `'a`.
 pub(crate) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T] {
     match usize::try_from(count) {
-        // SAFETY: not NULL and a positive count, hence valid for reads and writes by the contract above.
+        // SAFETY: not NULL and a positive count, hence valid for reads and writes by the contract
+        // above.
         Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts_mut(first, count) },
         _ => &mut [],
     }
@@ -64,7 +67,8 @@ impl<T> Display for Pointer<T> {
     }
 }
 
-/// A C string. Its bytes are looked at only until control goes back to C, which may change or free it.
+/// A C string. Its bytes are looked at only until control goes back to C, which may change or free
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(crate) struct CText(NonNull<c_char>);
@@ -76,7 +80,8 @@ impl CText {
     /// The text behind a pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `text` is NULL or a NUL terminated string. It stays so, unchanged, while [`CText::bytes`] of it are in use.
+    /// `text` is NULL or a NUL terminated string. It stays so, unchanged, while [`CText::bytes`] of
+    /// it are in use.
     #[inline(always)]
     pub(crate) unsafe fn new(text: *const c_char) -> Option<CText> {
         NonNull::new(text.cast_mut()).map(CText)
@@ -137,8 +142,8 @@ impl<T> Out<T> {
     #[inline(always)]
     pub(crate) fn set(self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: not NULL, hence valid for a write by the contract of `new`. What was there is C's, and is
-            // not dropped.
+            // SAFETY: not NULL, hence valid for a write by the contract of `new`. What was there is
+            // C's, and is not dropped.
             unsafe { self.0.write(value) };
         }
     }
@@ -153,7 +158,8 @@ impl Out<c_int> {
     /// Adds to the number that is there, if C wants it.
     pub(crate) fn add(self, number: c_int) {
         if !self.0.is_null() {
-            // SAFETY: not NULL, hence valid for a read and a write: the constructors of such places say so.
+            // SAFETY: not NULL, hence valid for a read and a write: the constructors of such places
+            // say so.
             unsafe { self.0.write(self.0.read().wrapping_add(number)) };
         }
     }
@@ -195,8 +201,8 @@ impl<T: Copy> In<T> {
 #[repr(transparent)]
 pub(crate) struct Cookie(pub(crate) *mut c_void);
 
-// SAFETY: an address that is not followed here. Which thread may follow it is the agent's affair: its
-// functions get it on the thread that has called the library.
+// SAFETY: an address that is not followed here. Which thread may follow it is the agent's affair:
+// its functions get it on the thread that has called the library.
 unsafe impl Send for Cookie {}
 
 /// What an agent attaches to an instance of a cache. It is handed back, and never looked into.

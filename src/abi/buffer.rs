@@ -1,4 +1,5 @@
-//! Memory that C gives together with its length: texts and messages to be read, buffers to be filled.
+//! Memory that C gives together with its length: texts and messages to be read, buffers to be
+//! filled.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -15,8 +16,8 @@ impl CBytes {
     /// The bytes from `start` on; none for NULL and for a negative count.
     ///
     /// # Safety
-    /// `start` is NULL or readable for `count` bytes. They stay so, unchanged, while [`CBytes::bytes`] of
-    /// them are in use.
+    /// `start` is NULL or readable for `count` bytes. They stay so, unchanged, while
+    /// [`CBytes::bytes`] of them are in use.
     pub(crate) unsafe fn new(start: *const c_void, count: c_int) -> CBytes {
         let len = usize::try_from(count).unwrap_or(0);
         CBytes {
@@ -42,8 +43,8 @@ impl CBytes {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: `new` was told that so many bytes are readable and do not change meanwhile; with a length
-        // other than 0 the pointer is not NULL.
+        // SAFETY: `new` was told that so many bytes are readable and do not change meanwhile; with
+        // a length other than 0 the pointer is not NULL.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -59,8 +60,8 @@ impl CField {
     /// The text from `start` on. Nothing is read yet.
     ///
     /// # Safety
-    /// `start` is NULL or readable for `length` bytes or up to a NUL, unchanged, while [`CField::bytes`] of
-    /// it are in use.
+    /// `start` is NULL or readable for `length` bytes or up to a NUL, unchanged, while
+    /// [`CField::bytes`] of it are in use.
     pub(crate) unsafe fn new(start: *const c_char, length: c_int) -> CField {
         CField { start, length }
     }
@@ -86,7 +87,8 @@ impl CField {
         if self.start.is_null() {
             return Err(Error::INVAL);
         }
-        // SAFETY: strnlen stops at `length` and at a NUL, so it stays within what `new` was told is readable.
+        // SAFETY: strnlen stops at `length` and at a NUL, so it stays within what `new` was told is
+        // readable.
         Ok(unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), libc::strnlen(self.start, length)) })
     }
 }
@@ -102,8 +104,8 @@ impl CBuffer {
     /// The buffer from `start` on.
     ///
     /// # Safety
-    /// `start` is NULL or valid for reads and writes of `size` bytes until the view was used for the last
-    /// time. Nobody else writes there while [`CBuffer::filled`] of it is in use.
+    /// `start` is NULL or valid for reads and writes of `size` bytes until the view was used for
+    /// the last time. Nobody else writes there while [`CBuffer::filled`] of it is in use.
     pub(crate) unsafe fn new<T>(start: *mut T, size: c_int) -> CBuffer {
         CBuffer {
             start: start.cast(),
@@ -153,8 +155,8 @@ impl CBuffer {
             offset.checked_add(bytes.len()).is_some_and(|end| end <= size),
             "beyond {size} bytes"
         );
-        // SAFETY: the assertion keeps the bytes in the buffer, which is writable by the contract of `new`; `copy`
-        // does not mind when they come from the same place.
+        // SAFETY: the assertion keeps the bytes in the buffer, which is writable by the contract of
+        // `new`; `copy` does not mind when they come from the same place.
         unsafe { std::ptr::copy(bytes.as_ptr(), start.add(offset), bytes.len()) };
     }
 

@@ -12,8 +12,8 @@ use super::view::view;
 pub(crate) use super::methods::Desc as DescMethod;
 
 view! {
-    /// An agent's dispatch table. An agent of an older interface version may own a shorter one, so a
-    /// method is touched only when its version has it (INIT-1).
+    /// An agent's dispatch table. An agent of an older interface version may own a shorter one, so
+    /// a method is touched only when its version has it (INIT-1).
     Dispatch of pmdaInterface, contract
     "`pointer` is NULL, or points to a dispatch table as its interface version has it, with a valid extension."
     get {
@@ -75,8 +75,8 @@ impl Dispatch {
     /// Puts methods into the table, and touches nothing beyond the interface version (INIT-1).
     pub(crate) fn set_methods(self, methods: &pmdaInterface, interface: Interface) {
         let table = self.as_ptr();
-        // SAFETY: the table has what its interface version defines, by the contract of `new`; a field beyond the version
-        // is not even pointed to. Plain pointers to functions are written.
+        // SAFETY: the table has what its interface version defines, by the contract of `new`; a
+        // field beyond the version is not even pointed to. Plain pointers to functions are written.
         unsafe {
             (*table).profile = methods.profile;
             (*table).fetch = methods.fetch;
@@ -100,27 +100,30 @@ impl Dispatch {
 
     /// Whether the `fetch` method is that of other methods.
     pub(crate) fn has_fetch_of(self, methods: &pmdaInterface) -> bool {
-        // SAFETY: valid by the contract of `new`; every interface version has the method, which is copied.
+        // SAFETY: valid by the contract of `new`; every interface version has the method, which is
+        // copied.
         let fetch = unsafe { (&raw const (*self.as_ptr()).fetch).read() };
         fetch.map(|method| method as usize) == methods.fetch.map(|method| method as usize)
     }
 
     /// Whether the `text` method is that of other methods.
     pub(crate) fn has_text_of(self, methods: &pmdaInterface) -> bool {
-        // SAFETY: valid by the contract of `new`; every interface version has the method, which is copied.
+        // SAFETY: valid by the contract of `new`; every interface version has the method, which is
+        // copied.
         let text = unsafe { (&raw const (*self.as_ptr()).text).read() };
         text.map(|method| method as usize) == methods.text.map(|method| method as usize)
     }
 }
 
 impl Ext {
-    /// Tells another library, or another copy of this one, that has made the extension, where its dispatch table is: that
-    /// is the first word of such a record (INIT-51).
+    /// Tells another library, or another copy of this one, that has made the extension, where its
+    /// dispatch table is: that is the first word of such a record (INIT-51).
     pub(crate) fn tell_other_library(self, dispatch: Dispatch) {
         let record = self.record().cast::<*mut pmdaInterface>();
         if !record.is_null() {
-            // SAFETY: an extension that was set up by a library has its record here; whoever calls this has found that it
-            // is none of ours, and an extension that nobody has set up has NULL.
+            // SAFETY: an extension that was set up by a library has its record here; whoever calls
+            // this has found that it is none of ours, and an extension that nobody has set up has
+            // NULL.
             unsafe { record.write(dispatch.as_ptr()) };
         }
     }

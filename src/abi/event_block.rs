@@ -8,7 +8,8 @@ use super::types::timeval;
 use crate::error::{Error, Result};
 use crate::queue::{Excerpt, Payload, Printable};
 
-/// What stands in front of the data. The alignment makes the data start at a multiple of 16 (QUEUE-12).
+/// What stands in front of the data. The alignment makes the data start at a multiple of 16
+/// (QUEUE-12).
 #[repr(C, align(16))]
 struct Header {
     when: timeval,
@@ -16,7 +17,8 @@ struct Header {
     room: usize,
 }
 
-/// The room is a multiple of this, so that events of nearly the same size can follow each other in one block.
+/// The room is a multiple of this, so that events of nearly the same size can follow each other in
+/// one block.
 const STEP: usize = 32;
 
 /// An event as C hands it over.
@@ -31,8 +33,8 @@ impl NewEvent {
     /// The event behind two pointers. Nothing is read yet.
     ///
     /// # Safety
-    /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`, until the
-    /// event was copied.
+    /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
+    /// until the event was copied.
     #[inline(always)]
     pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent {
         NewEvent { data, size, when }
@@ -44,7 +46,8 @@ impl NewEvent {
     }
 }
 
-/// Time and data of one event, at an address that does not change, with a NUL behind the data (QUEUE-12).
+/// Time and data of one event, at an address that does not change, with a NUL behind the data
+/// (QUEUE-12).
 ///
 /// Decoders and filters may write to both (QUEUE-31), so Rust never makes references to them.
 #[derive(Debug)]
@@ -59,7 +62,8 @@ impl Block {
     /// Copies an event, into the block `old` if there is one that is large enough.
     ///
     /// # Errors
-    /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy (E-12).
+    /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy
+    /// (E-12).
     #[inline]
     pub(crate) fn copy(old: Option<Block>, event: NewEvent) -> Result<Block> {
         let NewEvent { data, size, when } = event;
@@ -70,8 +74,9 @@ impl Block {
             Some(old) if old.room() > size => old,
             old => Block::instead(old, size)?,
         };
-        // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the block, so it does
-        // not overlap with what is copied, which is readable by the contract of `NewEvent::new`.
+        // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the
+        // block, so it does not overlap with what is copied, which is readable by the contract of
+        // `NewEvent::new`.
         unsafe {
             (*block.start.as_ptr()).when = when.read();
             let copy = block.start.add(1).cast::<u8>();
@@ -92,8 +97,8 @@ impl Block {
         let (Some(room), Some(total)) = (room, total) else {
             return Err(Error::NOMEM);
         };
-        // SAFETY: malloc has no preconditions; its blocks are aligned for max_align_t, which the assertion below
-        // holds against the header's alignment.
+        // SAFETY: malloc has no preconditions; its blocks are aligned for max_align_t, which the
+        // assertion below holds against the header's alignment.
         let start = NonNull::new(unsafe { libc::malloc(total) }.cast::<Header>()).ok_or(Error::NOMEM)?;
         let when = timeval { tv_sec: 0, tv_usec: 0 };
         // SAFETY: the block has room for the header.
@@ -128,7 +133,8 @@ impl View {
     /// The data.
     #[inline]
     pub(crate) fn data(self) -> *mut c_void {
-        // SAFETY: the data follows the header in the same block, which is alive as long as its view is used.
+        // SAFETY: the data follows the header in the same block, which is alive as long as its view
+        // is used.
         unsafe { self.start.add(1) }.as_ptr().cast()
     }
 

@@ -59,8 +59,8 @@ fn count(size: usize) -> c_int {
 /// The rows of the table, one for each slot of the databases beside it.
 pub(crate) struct HelpTable(Vec<Row>);
 
-// SAFETY: the pointers in the rows are only handed out, never followed here; what they point to belongs to the
-// databases beside them and is never changed.
+// SAFETY: the pointers in the rows are only handed out, never followed here; what they point to
+// belongs to the databases beside them and is never changed.
 unsafe impl Send for HelpTable {}
 // SAFETY: as above: sharing a table gives access to nothing that another thread could be writing.
 unsafe impl Sync for HelpTable {}
@@ -95,7 +95,8 @@ impl HelpTable {
         }
     }
 
-    /// The first row, NULL without one. It may move when another database is opened (HELP-43); chkhelp only looks at it.
+    /// The first row, NULL without one. It may move when another database is opened (HELP-43);
+    /// chkhelp only looks at it.
     pub(crate) fn first(&self) -> *mut c_void {
         if self.0.is_empty() {
             return ptr::null_mut();
@@ -104,8 +105,8 @@ impl HelpTable {
     }
 }
 
-/// The C string that starts here: a slice that a database returns always holds a NUL (HELP-31, HELP-32). The text is
-/// constant, but C callers take it as `char *` (H-9).
+/// The C string that starts here: a slice that a database returns always holds a NUL (HELP-31,
+/// HELP-32). The text is constant, but C callers take it as `char *` (H-9).
 pub(crate) fn text_pointer(text: Option<&[u8]>) -> *mut c_char {
     text.map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut().cast())
 }

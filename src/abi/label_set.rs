@@ -1,4 +1,5 @@
-//! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects (LABEL-3).
+//! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects
+//! (LABEL-3).
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -38,9 +39,11 @@ view! {
 }
 
 impl LabelSet {
-    /// The labels by their full names, looked at until control goes back to C or the set is changed.
+    /// The labels by their full names, looked at until control goes back to C or the set is
+    /// changed.
     pub(crate) fn list(&self) -> impl Iterator<Item = Label<'_>> {
-        // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels are looked at.
+        // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels
+        // are looked at.
         unsafe { list(self.as_ptr()) }
     }
 
@@ -58,7 +61,8 @@ impl LabelSet {
         self.replace(&merged)
     }
 
-    /// Puts other labels into the set, and frees the old ones; the instance stays. Gives their number.
+    /// Puts other labels into the set, and frees the old ones; the instance stays. Gives their
+    /// number.
     ///
     /// # Errors
     /// `-ENOMEM`; the set is as it was.
@@ -74,8 +78,9 @@ impl LabelSet {
         let labels = blocks.labels.map_or(ptr::null_mut(), CVec::into_raw);
         self.set_count(count as c_int);
         self.set_labels_ptr(labels);
-        // SAFETY: a valid set by the contract of `new`; the length shares a word with flags, which are changed through
-        // the pointer, and nobody else looks at the set meanwhile: C is not called.
+        // SAFETY: a valid set by the contract of `new`; the length shares a word with flags, which
+        // are changed through the pointer, and nobody else looks at the set meanwhile: C is not
+        // called.
         unsafe {
             (*self.as_ptr()).set_jsonlen(length as u32);
             (*self.as_ptr()).json = blocks.json.into_raw();
@@ -85,8 +90,8 @@ impl LabelSet {
 
     /// Frees what the set points to, and empties it; its instance stays.
     pub(crate) fn clear(self) {
-        // SAFETY: a valid set whose blocks come from malloc, by the contract of `new`. Each is freed once, because the
-        // set forgets the pointers to it before control goes back to C.
+        // SAFETY: a valid set whose blocks come from malloc, by the contract of `new`. Each is
+        // freed once, because the set forgets the pointers to it before control goes back to C.
         unsafe {
             let old = self.as_ptr().read();
             self.as_ptr().write(empty(old.inst));
@@ -100,11 +105,13 @@ impl LabelSet {
         }
     }
 
-    /// Frees the array of labels, without what goes with it: the set has failed, and libpcp would not free it.
+    /// Frees the array of labels, without what goes with it: the set has failed, and libpcp would
+    /// not free it.
     pub(crate) fn drop_array(self) {
         let labels = self.labels_ptr();
         self.set_labels_ptr(ptr::null_mut());
-        // SAFETY: NULL or the set's own block from malloc by the contract of `new`, which the set has just forgotten.
+        // SAFETY: NULL or the set's own block from malloc by the contract of `new`, which the set
+        // has just forgotten.
         unsafe { libc::free(labels.cast()) };
     }
 
@@ -115,8 +122,8 @@ impl LabelSet {
             return;
         }
         for place in 0..usize::try_from(self.count()).unwrap_or(0) {
-            // SAFETY: the array is not NULL, hence has `nlabels` elements by the contract of `new`; one is copied,
-            // changed and stored.
+            // SAFETY: the array is not NULL, hence has `nlabels` elements by the contract of `new`;
+            // one is copied, changed and stored.
             unsafe {
                 let mut label = labels.add(place).read();
                 label.set_flags(label.flags() | u32::from(flags));
@@ -141,8 +148,8 @@ impl LabelSets {
     /// The place of the pointer.
     ///
     /// # Safety
-    /// `place` is valid for reads and writes. What is there is NULL or points to a set as [`LabelSet::new`] has it
-    /// whenever [`LabelSets::first`] is asked for.
+    /// `place` is valid for reads and writes. What is there is NULL or points to a set as
+    /// [`LabelSet::new`] has it whenever [`LabelSets::first`] is asked for.
     pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> LabelSets {
         LabelSets(place)
     }
@@ -192,7 +199,8 @@ impl LabelSets {
     /// # Errors
     /// What libpcp gives.
     pub(crate) fn store_context(self) -> Result<c_int> {
-        // SAFETY: the place is valid, and holds NULL or a set from malloc, by the contract of `new`.
+        // SAFETY: the place is valid, and holds NULL or a set from malloc, by the contract of
+        // `new`.
         Error::check(unsafe { libpcp::labels::context(self.0) })
     }
 

@@ -20,8 +20,8 @@ pub(crate) struct ExtTexts {
     pub(crate) helptext: Option<CText>,
 }
 
-/// Makes an extension that is zero but for its texts. It stays for ever. The texts lie behind it in the same block: an
-/// agent that puts others in their place leaves nothing behind.
+/// Makes an extension that is zero but for its texts. It stays for ever. The texts lie behind it in
+/// the same block: an agent that puts others in their place leaves nothing behind.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -35,8 +35,8 @@ pub(crate) fn create(texts: &ExtTexts) -> Result<Ext> {
     let [logfile, helptext, name] = texts.map(|text| {
         let Some(text) = text else { return ptr::null::<c_char>() };
         let text = text.bytes();
-        // SAFETY: the block has room for the extension and for each text with a NUL behind it, is zero so far, and new, so
-        // that it does not overlap with the text.
+        // SAFETY: the block has room for the extension and for each text with a NUL behind it, is
+        // zero so far, and new, so that it does not overlap with the text.
         let copy = unsafe {
             let copy = block.as_ptr().add(end);
             ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
@@ -45,8 +45,8 @@ pub(crate) fn create(texts: &ExtTexts) -> Result<Ext> {
         end += text.len() + 1;
         copy.cast_const().cast()
     });
-    // SAFETY: the block has room for a `pmdaExt` at its start, is aligned as all that comes from malloc, and is handed
-    // over to C; zero is a valid value of each field.
+    // SAFETY: the block has room for a `pmdaExt` at its start, is aligned as all that comes from
+    // malloc, and is handed over to C; zero is a valid value of each field.
     let ext = unsafe { Ext::new(block.into_raw().cast()) }.ok_or(Error::NOMEM)?;
     ext.set_logfile(logfile);
     ext.set_helptext(helptext);

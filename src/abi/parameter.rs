@@ -41,8 +41,8 @@ impl Parameter {
         if block.is_null() {
             return Err(Error::INVAL);
         }
-        // SAFETY: not NULL, so it has the leading word by the contract of `new`; the payload follows it and is as long
-        // as the word says.
+        // SAFETY: not NULL, so it has the leading word by the contract of `new`; the payload
+        // follows it and is as long as the word says.
         unsafe {
             let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::INVAL)?;
             Ok(CBytes::with_len((&raw const (*block).vbuf).cast::<u8>(), length))

@@ -1,8 +1,9 @@
 //! What `pmdaExt.e_ext` points to: records that stay for ever, found by their addresses.
 //!
-//! `e_ext` may point anywhere: agents make a `pmdaExt` by hand and leave it unset, and an agent that was linked with a
-//! copy of the C library has a record of that one, also inside of a pmcd that runs on this library. So a record is
-//! known by its address alone, and nothing is read through a pointer that is not known.
+//! `e_ext` may point anywhere: agents make a `pmdaExt` by hand and leave it unset, and an agent
+//! that was linked with a copy of the C library has a record of that one, also inside of a pmcd
+//! that runs on this library. So a record is known by its address alone, and nothing is read
+//! through a pointer that is not known.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -14,21 +15,22 @@ use super::memory::Block;
 use super::types::{pmdaExt, pmdaInterface};
 use crate::error::Result;
 
-/// How many lists the records are spread over. Processes have up to a hundred agents, unless they open and close the
-/// same ones again and again.
+/// How many lists the records are spread over. Processes have up to a hundred agents, unless they
+/// open and close the same ones again and again.
 const LISTS: usize = 256;
 
 /// A record, with what leads to it and from it.
 #[repr(C)]
 pub(crate) struct Record<T> {
-    /// The dispatch table as it was last seen. It may have moved since (MAIN-41), so it is compared, and read only
-    /// for daemons. It is the first word, as in the record of the C library: a pmcd on that one moves the table of an
-    /// agent that has this library inside (INIT-51).
+    /// The dispatch table as it was last seen. It may have moved since (MAIN-41), so it is
+    /// compared, and read only for daemons. It is the first word, as in the record of the C
+    /// library: a pmcd on that one moves the table of an agent that has this library inside
+    /// (INIT-51).
     back: AtomicPtr<pmdaInterface>,
     /// The next record in its list; set before the record is in it.
     next: AtomicPtr<Record<T>>,
-    /// The extension that was made with this record: never looked at, but whoever lists what is still in use finds it here when
-    /// the agent has forgotten it.
+    /// The extension that was made with this record: never looked at, but whoever lists what is
+    /// still in use finds it here when the agent has forgotten it.
     _ext: AtomicPtr<pmdaExt>,
     /// What the library has left when it was unloaded.
     left: AtomicPtr<c_void>,
@@ -41,19 +43,22 @@ pub(crate) struct Record<T> {
 }
 
 impl<T> Record<T> {
-    /// Notes where the dispatch table is now, and its `desc` method: the table may move or go without notice (MAIN-56).
+    /// Notes where the dispatch table is now, and its `desc` method: the table may move or go
+    /// without notice (MAIN-56).
     pub(crate) fn note(&self, dispatch: Dispatch) {
         self.back.store(dispatch.as_ptr(), Ordering::Relaxed);
         let desc = dispatch.desc().map_or(ptr::null_mut(), |method| method as *mut c_void);
         self.desc.store(desc, Ordering::Relaxed);
     }
 
-    /// The dispatch table of a daemon. That of a DSO may have been moved without notice, so it is not looked at (MAIN-56).
+    /// The dispatch table of a daemon. That of a DSO may have been moved without notice, so it is
+    /// not looked at (MAIN-56).
     pub(crate) fn table(&self) -> Option<Dispatch> {
         if !self.daemon {
             return None;
         }
-        // SAFETY: the dispatch table of a daemon stays where it was when the record was told of it; NULL is told apart.
+        // SAFETY: the dispatch table of a daemon stays where it was when the record was told of it;
+        // NULL is told apart.
         unsafe { Dispatch::new(self.back.load(Ordering::Relaxed)) }
     }
 
@@ -79,7 +84,8 @@ impl<T> Room<T> {
     }
 }
 
-/// All records, by address. Records are only ever added, at the front of a list, so nobody waits for a lock.
+/// All records, by address. Records are only ever added, at the front of a list, so nobody waits
+/// for a lock.
 pub(crate) struct Records<T: 'static> {
     lists: [AtomicPtr<Record<T>>; LISTS],
     /// The record that was asked for last: most processes have one.
@@ -118,7 +124,8 @@ impl<T: Sync> Records<T> {
         }
     }
 
-    /// The record at an address, if it is one of these; nothing is read through the address before that is known.
+    /// The record at an address, if it is one of these; nothing is read through the address before
+    /// that is known.
     #[inline]
     pub(crate) fn find(&self, address: *mut c_void) -> Option<&'static Record<T>> {
         let record = address.cast::<Record<T>>();
@@ -159,12 +166,13 @@ fn list_from<T: Sync + 'static>(first: &AtomicPtr<Record<T>>) -> impl Iterator<I
 
 /// The record that a pointer of a list leads to.
 fn followed<T: Sync + 'static>(record: *mut Record<T>) -> Option<&'static Record<T>> {
-    // SAFETY: NULL, or one of the records that `add` has put into a list after it had written them; they are never freed,
-    // and change through shared references alone.
+    // SAFETY: NULL, or one of the records that `add` has put into a list after it had written them;
+    // they are never freed, and change through shared references alone.
     unsafe { record.as_ref() }
 }
 
-/// The list that a record with this address is in. Blocks of this size are never closer than a few hundred bytes.
+/// The list that a record with this address is in. Blocks of this size are never closer than a few
+/// hundred bytes.
 fn list<T>(record: *const Record<T>) -> usize {
     (record.addr() >> 8) % LISTS
 }

@@ -74,10 +74,12 @@ pub(crate) fn add_record(array: &mut Array, flags: c_int, stamp: impl FnOnce() -
     array.add_record(stamp()?, flags)
 }
 
-/// Adds a parameter. Its type is judged before the atom is looked at, as in the C library (EVENT-22).
+/// Adds a parameter. Its type is judged before the atom is looked at, as in the C library
+/// (EVENT-22).
 ///
 /// # Errors
-/// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as [`Array::add_parameter`].
+/// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
+/// [`Array::add_parameter`].
 #[inline]
 pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: Option<Parameter>) -> Result<()> {
     let atom = || atom.ok_or(Error::INVAL);

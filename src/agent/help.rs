@@ -20,8 +20,8 @@ pub(crate) struct Databases {
     table: HelpTable,
 }
 
-/// They lie in a block of their own, made by the first open: what an agent leaves behind when it is unloaded is one
-/// block, as with the C library.
+/// They lie in a block of their own, made by the first open: what an agent leaves behind when it is
+/// unloaded is one block, as with the C library.
 pub(crate) static DATABASES: Mutex<Vec<Databases>, { room::HELP }> = const_mutex(Vec::new());
 
 fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
@@ -89,7 +89,8 @@ pub(crate) fn metric_text(handle: c_int, metric: MetricId, kind: c_int) -> *mut 
     text_pointer(base.and_then(|base| base.metric(metric, text_kind(kind))))
 }
 
-/// The text of an instance domain, NULL when there is none; it stays until the database is closed (HELP-29).
+/// The text of an instance domain, NULL when there is none; it stays until the database is closed
+/// (HELP-29).
 pub(crate) fn indom_text(handle: c_int, indom: InDom, kind: c_int) -> *mut c_char {
     let databases = DATABASES.lock();
     let base = databases.first().and_then(|databases| databases.slots.get(handle));

@@ -11,8 +11,9 @@ use crate::libpcp::version::SINCE_7_2;
 use crate::log::Part::Raw;
 use crate::log::{Bytes, Level};
 
-/// Adds the labels of a JSON text, with `flags`, to the set that is there, or as a new one (LABEL-36,
-/// LABEL-37), and says what went wrong (LABEL-39). Gives the number of labels in the set afterwards.
+/// Adds the labels of a JSON text, with `flags`, to the set that is there, or as a new one
+/// (LABEL-36, LABEL-37), and says what went wrong (LABEL-39). Gives the number of labels in the set
+/// afterwards.
 ///
 /// # Errors
 /// As listed in LABEL-31; nothing is changed then (L-10).
@@ -26,8 +27,8 @@ pub(crate) fn add(caller: &str, sets: LabelSets, text: &[u8], flags: u8) -> Resu
     })
 }
 
-/// Whether libpcp has something to say of a text that was read so. A plain one is not shown to it: without memory it ends the
-/// process.
+/// Whether libpcp has something to say of a text that was read so. A plain one is not shown to it:
+/// without memory it ends the process.
 fn says_more(read: &Result<Text>) -> bool {
     match read {
         Ok(text) => matches!(text, Text::Other(_)),
@@ -35,8 +36,8 @@ fn says_more(read: &Result<Text>) -> bool {
     }
 }
 
-/// Lets libpcp's parser read the text as it is: under debug options it says what it sees, and in which place it finds what is
-/// wrong.
+/// Lets libpcp's parser read the text as it is: under debug options it says what it sees, and in
+/// which place it finds what is wrong.
 #[cold]
 fn shown(text: &[u8], flags: u8) -> Result<()> {
     let depth = text.iter().filter(|byte| matches!(byte, b'{' | b'['));

@@ -1,7 +1,7 @@
 //! What the library keeps for one agent, behind `pmdaExt.e_ext`.
 //!
-//! Each family has a field of its own with locks or atomics inside, so that a shared reference is enough. The
-//! record is never freed, as nothing tells us when an agent ends (INIT-14).
+//! Each family has a field of its own with locks or atomics inside, so that a shared reference is
+//! enough. The record is never freed, as nothing tells us when an agent ends (INIT-14).
 
 use std::ffi::c_void;
 use std::ptr;
@@ -37,7 +37,8 @@ static RECORDS: Records<AgentRecord> = Records::new();
 /// Room for the record of an agent.
 pub(crate) type Room = records::Room<AgentRecord>;
 
-/// Makes the record of the agent that has a dispatch table; it stays for ever. The result is for the `e_ext` of `ext`.
+/// Makes the record of the agent that has a dispatch table; it stays for ever. The result is for
+/// the `e_ext` of `ext`.
 pub(crate) fn register(room: Room, ext: Ext, dispatch: Dispatch, daemon: bool) -> *mut c_void {
     let record = AgentRecord {
         interface: AtomicU32::new(0),
@@ -84,8 +85,8 @@ pub(crate) fn interface(ext: Ext) -> Interface {
     Interface(of(ext).map_or(0, |record| record.interface.load(Ordering::Relaxed)))
 }
 
-/// Tells whoever has made the extension that its dispatch table is here now. A record of another copy of this library, or
-/// of the C library, has the address as its first word (INIT-51).
+/// Tells whoever has made the extension that its dispatch table is here now. A record of another
+/// copy of this library, or of the C library, has the address as its first word (INIT-51).
 pub(crate) fn moved(dispatch: Dispatch) {
     let Some(ext) = dispatch.ext() else { return };
     match find(ext) {
@@ -94,8 +95,8 @@ pub(crate) fn moved(dispatch: Dispatch) {
     }
 }
 
-/// Takes over what the default methods need from a dispatch table: they have only the `pmdaExt`, and the table may
-/// move or go without notice (MAIN-56).
+/// Takes over what the default methods need from a dispatch table: they have only the `pmdaExt`,
+/// and the table may move or go without notice (MAIN-56).
 pub(crate) fn refresh(dispatch: Dispatch) {
     if let Some(record) = dispatch.ext().and_then(find) {
         record.note(dispatch);

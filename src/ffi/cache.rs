@@ -7,18 +7,20 @@ use super::guard::guard;
 use super::types::{pmInDom, time_t, wide};
 use crate::abi::arg::{CText, Out, Private};
 use crate::abi::buffer::CBytes;
-use crate::agent::cache::{self, Purge, Save, Wanted, look, with};
+use crate::agent::cache::{self, Outputs, Purge, Save, look, with};
 use crate::cache::{Action, Op};
 use crate::error::Error;
 use crate::ident::InDom;
 use crate::os::process::Stream;
 use crate::os::waits;
 
-/// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`, `PMDA_CACHE_CULL`).
+/// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`,
+/// `PMDA_CACHE_CULL`).
 ///
 /// # Returns
-/// The id of the instance; `PM_ERR_INST` if it is not there and not to be added, `-EINVAL` if only its short name is
-/// known, or for other flags, `PM_ERR_GENERIC` without a name or a free id, `PM_ERR_INDOM` for `PM_INDOM_NULL`.
+/// The id of the instance; `PM_ERR_INST` if it is not there and not to be added, `-EINVAL` if only
+/// its short name is known, or for other flags, `PM_ERR_GENERIC` without a name or a free id,
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
 ///
 /// # Safety
 /// `name` is NULL or a C string. `private_` is kept and given back, never followed.
@@ -38,7 +40,8 @@ pub unsafe extern "C" fn pmdaCacheStore(
     })
 }
 
-/// As [`pmdaCacheStore`], with an id made of `keylen` bytes of `key`, or of the name when there is no key.
+/// As [`pmdaCacheStore`], with an id made of `keylen` bytes of `key`, or of the name when there is
+/// no key.
 ///
 /// # Returns
 /// As [`pmdaCacheStore`]; also `PM_ERR_INST` when name and key belong to different instances.
@@ -54,8 +57,8 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     key: *const c_void,
     private_: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a string, and NULL or a key of that length, which are copied before C code can
-    // change them.
+    // SAFETY: the caller gives NULL or a string, and NULL or a key of that length, which are copied
+    // before C code can change them.
     let (name, key) = unsafe { (CText::new(name), CBytes::new(key, keylen)) };
     guard(|| {
         let (action, private) = (Action::new(flags), Private::new(private_));
@@ -69,8 +72,8 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
 /// Looks up instance `inst`.
 ///
 /// # Returns
-/// `PMDA_CACHE_ACTIVE` or `PMDA_CACHE_INACTIVE`; `PM_ERR_INST` if there is none. The name belongs to the cache and
-/// stays valid until the instance is culled and reclaimed.
+/// `PMDA_CACHE_ACTIVE` or `PMDA_CACHE_INACTIVE`; `PM_ERR_INST` if there is none. The name belongs
+/// to the cache and stays valid until the instance is culled and reclaimed.
 ///
 /// # Safety
 /// `name` and `private_` are each NULL or valid for one write.
@@ -85,12 +88,12 @@ pub unsafe extern "C" fn pmdaCacheLookup(
     let (name, private) = unsafe { (Out::new(name), Out::new(private_)) };
     guard(|| {
         look(InDom(indom), |cache| {
-            let wanted = Wanted {
+            let outputs = Outputs {
                 name,
                 inst: Out::NONE,
                 private,
             };
-            Ok(wanted.give(cache.lookup(inst)?))
+            Ok(outputs.give(cache.lookup(inst)?))
         })
     })
 }
@@ -98,7 +101,8 @@ pub unsafe extern "C" fn pmdaCacheLookup(
 /// Looks up the instance `name`.
 ///
 /// # Returns
-/// As [`pmdaCacheLookup`], for the instance that has the same short name (up to the first blank), whatever follows.
+/// As [`pmdaCacheLookup`], for the instance that has the same short name (up to the first blank),
+/// whatever follows.
 ///
 /// # Safety
 /// `name` is NULL or a C string; `inst` and `private_` are each NULL or valid for one write.
@@ -109,16 +113,17 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     inst: *mut c_int,
     private_: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a string, and NULL or a place for each, which are written before this returns.
+    // SAFETY: the caller gives NULL or a string, and NULL or a place for each, which are written
+    // before this returns.
     let (name, inst, private) = unsafe { (CText::new(name), Out::new(inst), Out::new(private_)) };
     guard(|| {
         look(InDom(indom), |cache| {
-            let wanted = Wanted {
+            let outputs = Outputs {
                 name: Out::NONE,
                 inst,
                 private,
             };
-            Ok(wanted.give(cache.lookup_name(name.ok_or(Error::INST)?.bytes())?))
+            Ok(outputs.give(cache.lookup_name(name.ok_or(Error::INST)?.bytes())?))
         })
     })
 }
@@ -129,8 +134,8 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
 /// As [`pmdaCacheLookup`].
 ///
 /// # Safety
-/// `name` is NULL or a C string; `key` is NULL or valid for reads of `keylen` bytes; `oname`, `inst` and `private_`
-/// are each NULL or valid for one write.
+/// `name` is NULL or a C string; `key` is NULL or valid for reads of `keylen` bytes; `oname`,
+/// `inst` and `private_` are each NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheLookupKey(
     indom: pmInDom,
@@ -141,21 +146,21 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     inst: *mut c_int,
     private_: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a string, NULL or a key of that length, and NULL or a place for each of the
-    // others, which are written before this returns.
-    let (name, key, wanted) = unsafe {
+    // SAFETY: the caller gives NULL or a string, NULL or a key of that length, and NULL or a place
+    // for each of the others, which are written before this returns.
+    let (name, key, outputs) = unsafe {
         let (inst, private) = (Out::new(inst), Out::new(private_));
-        let wanted = Wanted {
+        let outputs = Outputs {
             name: Out::new(oname),
             inst,
             private,
         };
-        (CText::new(name), CBytes::new(key, keylen), wanted)
+        (CText::new(name), CBytes::new(key, keylen), outputs)
     };
     guard(|| {
         with(InDom(indom), |cache, report| {
             let name = name.as_ref().map(CText::bytes);
-            Ok(wanted.give(cache.lookup_key(name, key.bytes(), report)?))
+            Ok(outputs.give(cache.lookup_key(name, key.bytes(), report)?))
         })
     })
 }
@@ -172,13 +177,15 @@ pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int
     guard(|| cache::purge(InDom(indom), wide(recent)).map(|(number, _)| number))
 }
 
-/// As [`pmdaCachePurge`]; `callback` gets what was attached to each instance, in ascending order of ids.
+/// As [`pmdaCachePurge`]; `callback` gets what was attached to each instance, in ascending order of
+/// ids.
 ///
 /// # Returns
 /// How many were culled.
 ///
 /// # Safety
-/// `callback` is NULL or may be called with each pointer that was attached. It may call any function of the cache.
+/// `callback` is NULL or may be called with each pointer that was attached. It may call any
+/// function of the cache.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
     indom: pmInDom,
@@ -187,8 +194,8 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
 ) -> c_int {
     drive(
         || Purge::new(InDom(indom), wide(recent), callback).map_err(Err),
-        // SAFETY: the caller gives a function for what the agent has attached; the instance has gone, so that nobody
-        // else gets the pointer from the cache.
+        // SAFETY: the caller gives a function for what the agent has attached; the instance has
+        // gone, so that nobody else gets the pointer from the cache.
         |(callback, private)| unsafe { callback(private.as_ptr()) },
     )
 }
@@ -230,8 +237,9 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: *mut libc::FILE, do_hash: c_
 /// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on.
 ///
 /// # Returns
-/// What the operation counts or finds; -1 at the end of a walk; `-EINVAL` for an unknown operation, `PM_ERR_INDOM`
-/// for `PM_INDOM_NULL`, `-errno` or `PM_ERR_GENERIC` when a file cannot be read or written.
+/// What the operation counts or finds; -1 at the end of a walk; `-EINVAL` for an unknown operation,
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-errno` or `PM_ERR_GENERIC` when a file cannot be read or
+/// written.
 ///
 /// # Safety
 /// None of its own; it writes to stderr and to libpcp's log.

@@ -16,7 +16,8 @@ use crate::agent::setup::set_callback;
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: *mut pmdaInterface, callback: pmdaResultCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     let set = |ext: Ext| ext.set_result_callback(callback);
     guard(|| set_callback(dispatch, "result", Interface::is_supported, set));
@@ -28,7 +29,8 @@ pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: *mut pmdaInterface, cal
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: *mut pmdaInterface, callback: pmdaFetchCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     let set = |ext: Ext| ext.set_fetch_callback(callback);
     guard(|| set_callback(dispatch, "fetch", Interface::is_supported, set));
@@ -40,7 +42,8 @@ pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: *mut pmdaInterface, call
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: *mut pmdaInterface, callback: pmdaCheckCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     let set = |ext: Ext| ext.set_check_callback(callback);
     guard(|| set_callback(dispatch, "check", Interface::is_supported, set));
@@ -52,33 +55,36 @@ pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: *mut pmdaInterface, call
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: *mut pmdaInterface, callback: pmdaDoneCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     let set = |ext: Ext| ext.set_done_callback(callback);
     guard(|| set_callback(dispatch, "done", Interface::is_supported, set));
 }
 
-/// Sets the callback that runs when a client context ends. It needs interface version 5 or more, also one that does not
-/// exist yet; NULL is always accepted.
+/// Sets the callback that runs when a client context ends. It needs interface version 5 or more,
+/// also one that does not exist yet; NULL is always accepted.
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: *mut pmdaInterface, callback: pmdaEndContextCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     let has = |interface: Interface| callback.is_none() || interface.has_contexts();
     guard(|| set_callback(dispatch, "end context", has, |ext| ext.set_end_callback(callback)));
 }
 
-/// Sets the callback that gives the labels of one instance; NULL for none. It needs interface version 7 or
-/// more.
+/// Sets the callback that gives the labels of one instance; NULL for none. It needs interface
+/// version 7 or more.
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: *mut pmdaInterface, callback: pmdaLabelCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     let set = |ext: Ext| ext.set_label_callback(callback);
     guard(|| set_callback(dispatch, "label", Interface::has_labels, set));

@@ -10,7 +10,8 @@ use crate::os::{process, socket};
 /// Opens the connection to pmcd that `e_io` names, and exchanges versions.
 ///
 /// # Returns
-/// Nothing; `status` in the dispatch table is negative on failure. A socket that cannot be opened ends the process.
+/// Nothing; `status` in the dispatch table is negative on failure. A socket that cannot be opened
+/// ends the process.
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.

@@ -1,4 +1,5 @@
-//! Event arrays: the `pmdaEvent…Array`, `…Record`, `…Param` and `…Addr` functions, and `__pmdaEventPrint`.
+//! Event arrays: the `pmdaEvent…Array`, `…Record`, `…Param` and `…Addr` functions, and
+//! `__pmdaEventPrint`.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -59,8 +60,8 @@ pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
 /// Starts a record (EVENT-20).
 ///
 /// # Returns
-/// 0; `PM_ERR_NOCONTEXT`, `PM_ERR_CONV` when the flags claim a missed record, `-EINVAL` without a time,
-/// `PM_ERR_TOOBIG` when the array is full.
+/// 0; `PM_ERR_NOCONTEXT`, `PM_ERR_CONV` when the flags claim a missed record, `-EINVAL` without a
+/// time, `PM_ERR_TOOBIG` when the array is full.
 ///
 /// # Safety
 /// `tp` is NULL or points to a `struct timeval`.
@@ -99,7 +100,8 @@ pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: *mut timeval, 
     guard(|| with(idx, |array| array.add_missed(low(when)?, nmissed)))
 }
 
-/// Adds a record that says that `nmissed` events were missed, with all 64 bits of its time stamp (EVENT-21, E-6).
+/// Adds a record that says that `nmissed` events were missed, with all 64 bits of its time stamp
+/// (EVENT-21, E-6).
 ///
 /// # Returns
 /// As `pmdaEventAddMissedRecord`.
@@ -116,11 +118,12 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: *mut ti
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
 ///
 /// # Returns
-/// 0; `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a record or a value,
-/// `PM_ERR_TOOBIG` when a length field would overflow.
+/// 0; `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a
+/// record or a value, `PM_ERR_TOOBIG` when a length field would overflow.
 ///
 /// # Safety
-/// `avp` is NULL or points to an atom of the type; its string is terminated, its value block as long as it says.
+/// `avp` is NULL or points to an atom of the type; its string is terminated, its value block as
+/// long as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: *mut pmAtomValue) -> c_int {
     // SAFETY: the caller gives NULL or an atom of the type, which is copied before this returns.
@@ -161,8 +164,8 @@ pub unsafe extern "C" fn pmdaEventHighResAddParam(
 /// Writes length and type into the array's header and gives its address.
 ///
 /// # Returns
-/// The array, which the library keeps; valid until something is added or the array is released (EVENT-25). NULL
-/// for an unknown handle.
+/// The array, which the library keeps; valid until something is added or the array is released
+/// (EVENT-25). NULL for an unknown handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventGetAddr(idx: c_int) -> *mut pmEventArray {
     guard(|| address(idx, Form::Low).cast())
@@ -186,8 +189,8 @@ pub extern "C" fn pmdaEventHighResGetAddr(idx: c_int) -> *mut pmHighResEventArra
 /// `msg`; NULL when `msgsize` is less than 4 or there is no `msg`.
 ///
 /// # Safety
-/// `buffer` is NULL or readable for `bufsize` bytes, `msg` is NULL or writable for `msgsize` bytes, and the two do
-/// not overlap.
+/// `buffer` is NULL or readable for `bufsize` bytes, `msg` is NULL or writable for `msgsize` bytes,
+/// and the two do not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaEventPrint(
     buffer: *const c_char,
@@ -195,8 +198,8 @@ pub unsafe extern "C" fn __pmdaEventPrint(
     msg: *mut c_char,
     msgsize: c_int,
 ) -> *mut c_char {
-    // SAFETY: the caller gives NULL or memory of these sizes; no more than `msgsize` bytes of the event are looked at,
-    // and no C code runs meanwhile.
+    // SAFETY: the caller gives NULL or memory of these sizes; no more than `msgsize` bytes of the
+    // event are looked at, and no C code runs meanwhile.
     let (data, out) = unsafe {
         (
             CBytes::new(buffer.cast(), bufsize.min(msgsize)),

@@ -1,4 +1,5 @@
-//! Flags of an agent, and the pointer that it may attach: `pmdaSetFlags`, `pmdaSetData` and friends.
+//! Flags of an agent, and the pointer that it may attach: `pmdaSetFlags`, `pmdaSetData` and
+//! friends.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -14,7 +15,8 @@ use crate::agent::setup;
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetFlags(dispatch: *mut pmdaInterface, flags: c_int) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| setup::add_flags(setup::supported(dispatch, "pmdaSetFlags"), flags as c_uint));
 }
@@ -30,24 +32,28 @@ pub unsafe extern "C" fn pmdaExtSetFlags(pmda: *mut pmdaExt, flags: c_int) {
     guard(|| setup::add_flags(ext, flags as c_uint));
 }
 
-/// Adds `PMDA_FLAG_*` flags to what the agent tells pmcd when it connects; call it before `pmdaConnect` (INIT-48).
+/// Adds `PMDA_FLAG_*` flags to what the agent tells pmcd when it connects; call it before
+/// `pmdaConnect` (INIT-48).
 ///
 /// # Safety
 /// `dispatch` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: *mut pmdaInterface, flags: c_int) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| setup::add_comm_flags(dispatch, flags as c_uint));
 }
 
-/// Attaches a pointer of the agent's own, which replaces the one before; the library never looks at it (INIT-49).
+/// Attaches a pointer of the agent's own, which replaces the one before; the library never looks at
+/// it (INIT-49).
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetData(dispatch: *mut pmdaInterface, data: *mut c_void) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code runs while it is in use.
+    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
+    // runs while it is in use.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| setup::attach(setup::supported(dispatch, "pmdaSetData"), data));
 }

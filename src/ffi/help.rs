@@ -1,4 +1,5 @@
-//! The help database: `pmdaOpenHelp`, `pmdaCloseHelp`, `pmdaGetHelp`, `pmdaGetInDomHelp`, `__pmdaHelpTab`.
+//! The help database: `pmdaOpenHelp`, `pmdaCloseHelp`, `pmdaGetHelp`, `pmdaGetInDomHelp`,
+//! `__pmdaHelpTab`.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -12,14 +13,15 @@ use crate::ident::{InDom, MetricId};
 /// Opens the help database that consists of the files `fname`.dir and `fname`.pag.
 ///
 /// # Returns
-/// A handle, 0 or more; `-errno` when a file cannot be read, `-EINVAL` when it is no help database of version 2, is
-/// damaged, or `fname` is NULL (HELP-10, HELP-20, HELP-30).
+/// A handle, 0 or more; `-errno` when a file cannot be read, `-EINVAL` when it is no help database
+/// of version 2, is damaged, or `fname` is NULL (HELP-10, HELP-20, HELP-30).
 ///
 /// # Safety
 /// `fname` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenHelp(fname: *const c_char) -> c_int {
-    // SAFETY: the caller gives NULL or a string, which is looked at before this returns, while no C code runs.
+    // SAFETY: the caller gives NULL or a string, which is looked at before this returns, while no C
+    // code runs.
     let name = unsafe { CText::new(fname) };
     guard(|| help::open(name.ok_or(Error::INVAL)?.bytes()))
 }
@@ -30,19 +32,23 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
     guard(|| help::close(handle));
 }
 
-/// Looks up a text of a metric: the one-line text when bit `PM_TEXT_ONELINE` is set in `kind`, else the long one.
+/// Looks up a text of a metric: the one-line text when bit `PM_TEXT_ONELINE` is set in `kind`, else
+/// the long one.
 ///
 /// # Returns
-/// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-25, HELP-28, HELP-29).
+/// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-25,
+/// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_char {
     guard(|| help::metric_text(handle, MetricId(pmid), kind))
 }
 
-/// Looks up a text of an instance domain: the one-line text when bit `PM_TEXT_ONELINE` is set in `kind`, else the long one.
+/// Looks up a text of an instance domain: the one-line text when bit `PM_TEXT_ONELINE` is set in
+/// `kind`, else the long one.
 ///
 /// # Returns
-/// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-26, HELP-28, HELP-29).
+/// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-26,
+/// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -> *mut c_char {
     guard(|| help::indom_text(handle, InDom(indom), kind))
@@ -51,7 +57,8 @@ pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -
 /// The table of open help databases, for `chkhelp`.
 ///
 /// # Returns
-/// The first slot, NULL before the first open; it may move when another database is opened (HELP-40, HELP-43).
+/// The first slot, NULL before the first open; it may move when another database is opened
+/// (HELP-40, HELP-43).
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaHelpTab() -> *mut c_void {
     guard(help::table)

@@ -9,14 +9,16 @@ use crate::abi::dispatch::Dispatch;
 use crate::abi::table::{IndomTable, MetricTable};
 use crate::agent::setup::init;
 
-/// Gives an agent its instance domains and metrics; the tables stay the agent's and in use for ever.
+/// Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
+/// ever.
 ///
-/// The agent's domain is put into every identifier of both tables. `dispatch->status` is 0 afterwards (or what the agent
-/// has put into `e_status`), or `PM_ERR_GENERIC` with a line in the log.
+/// The agent's domain is put into every identifier of both tables. `dispatch->status` is 0
+/// afterwards (or what the agent has put into `e_status`), or `PM_ERR_GENERIC` with a line in the
+/// log.
 ///
 /// # Safety
-/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up; `indoms` and `metrics` are each NULL or
-/// valid for reads and writes of as many elements as the counts say.
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up; `indoms` and
+/// `metrics` are each NULL or valid for reads and writes of as many elements as the counts say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInit(
     dispatch: *mut pmdaInterface,
@@ -25,8 +27,8 @@ pub unsafe extern "C" fn pmdaInit(
     metrics: *mut pmdaMetric,
     nmetrics: c_int,
 ) {
-    // SAFETY: the caller gives NULL or the table of an agent that was set up, and tables of these lengths that it leaves
-    // alone during the call.
+    // SAFETY: the caller gives NULL or the table of an agent that was set up, and tables of these
+    // lengths that it leaves alone during the call.
     let (dispatch, indoms, metrics) = unsafe {
         let tables = (IndomTable::new(indoms, nindoms), MetricTable::new(metrics, nmetrics));
         (Dispatch::new(dispatch), tables.0, tables.1)

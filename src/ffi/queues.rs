@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 #[inline(always)]
 fn release_filters(begin: impl FnOnce() -> Result<Release>) -> c_int {
     let begin = || begin().map_err(Err);
-    // SAFETY: the agent gave function and argument of a filter together, for as long as the filter is in
-    // use; the machine releases each once, when nobody else has it any more.
+    // SAFETY: the agent gave function and argument of a filter together, for as long as the filter
+    // is in use; the machine releases each once, when nobody else has it any more.
     drive(begin, |(release, filter)| unsafe { release(filter.0) })
 }
 
@@ -71,8 +71,8 @@ pub unsafe extern "C" fn pmdaEventQueueHandle(name: *const c_char) -> c_int {
     guard(|| queues::find(name.ok_or(Error::os(libc::ESRCH))?.bytes()))
 }
 
-/// Appends a copy of an event to a queue (QUEUE-10). Events that are too large, or that nobody listens to, are
-/// dropped; they count nevertheless (E-19).
+/// Appends a copy of an event to a queue (QUEUE-10). Events that are too large, or that nobody
+/// listens to, are dropped; they count nevertheless (E-19).
 ///
 /// # Returns
 /// 0; `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
@@ -156,7 +156,8 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
     guard(|| queues::register(context))
 }
 
-/// Ends a client: its filters are released, and queues that were shut down go with their last client (QUEUE-26).
+/// Ends a client: its filters are released, and queues that were shut down go with their last
+/// client (QUEUE-26).
 ///
 /// # Returns
 /// 0, for unknown clients too.
@@ -179,14 +180,15 @@ pub unsafe extern "C" fn pmdaEventClients(avp: *mut pmAtomValue) -> c_int {
     guard(|| queues::clients(atom))
 }
 
-/// Installs a filter for a client and a queue, and grants access; the filter before it is released (QUEUE-25). A
-/// NULL filter clears it.
+/// Installs a filter for a client and a queue, and grants access; the filter before it is released
+/// (QUEUE-25). A NULL filter clears it.
 ///
 /// # Returns
 /// 0; `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
 ///
 /// # Safety
-/// `apply` and `release` may be called with `filter` until it is replaced or the client or queue has gone.
+/// `apply` and `release` may be called with `filter` until it is replaced or the client or queue
+/// has gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
     context: c_int,
@@ -212,16 +214,18 @@ pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int
     guard(|| queues::set_access(context, handle, allow != 0))
 }
 
-/// Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). `decoder` is called for each
-/// and adds records to the array whose handle it gets.
+/// Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). `decoder` is
+/// called for each and adds records to the array whose handle it gets.
 ///
 /// # Returns
 /// `PMDA_FETCH_STATIC` with the array in `avp->vbp`, which the next call for the queue overwrites;
-/// `PMDA_FETCH_NOVALUES` with NULL when there is nothing; the code of a decoder that failed, with NULL or what the
-/// events before it gave; `-EINVAL` for an unknown client or queue, with `avp` as it was.
+/// `PMDA_FETCH_NOVALUES` with NULL when there is nothing; the code of a decoder that failed, with
+/// NULL or what the events before it gave; `-EINVAL` for an unknown client or queue, with `avp` as
+/// it was.
 ///
 /// # Safety
-/// `avp` is NULL or valid for one write; `decoder` and filters may be called with `data` and stored events.
+/// `avp` is NULL or valid for one write; `decoder` and filters may be called with `data` and stored
+/// events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     handle: c_int,
@@ -230,8 +234,9 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or an atom, which is written at the end of the call. Its decoder gets the cookie that
-    // came along, a filter its own, and both an event that the machine keeps alive until it is answered.
+    // SAFETY: the caller gives NULL or an atom, which is written at the end of the call. Its
+    // decoder gets the cookie that came along, a filter its own, and both an event that the machine
+    // keeps alive until it is answered.
     unsafe {
         let out = Out::new(avp);
         drive(

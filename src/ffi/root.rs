@@ -6,15 +6,16 @@ use super::guard::guard;
 use super::root_pdu::converse;
 use crate::abi::arg::{CText, Out};
 use crate::abi::buffer::{CBuffer, CField};
-use crate::agent::root::{self as client, Connecting, Question, Wanted};
+use crate::agent::root::{self as client, Connecting, Purpose, Question};
 use crate::os::root_socket;
 use crate::root::kind;
 
-/// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the usual place.
+/// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the
+/// usual place.
 ///
 /// # Returns
-/// A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up;
-/// `PM_ERR_GENERIC` when PCP does not say where the usual place is; another negative code.
+/// A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up
+/// `PM_ERR_GENERIC` when PCP does not say where the usual place is; another negative code.
 ///
 /// # Safety
 /// `path` is NULL or a terminated string.
@@ -34,11 +35,13 @@ pub extern "C" fn pmdaRootShutdown(fd: c_int) {
 /// Asks for the host name of a container (ROOT-35).
 ///
 /// # Returns
-/// Its length; a NUL is added in `buffer`, which may be NULL if only the length is wanted. `-ENOTCONN` without a
-/// connection, `-E2BIG` when the buffer is too small, what the server says, -1 when sending fails.
+/// Its length; a NUL is added in `buffer`, which may be NULL if only the length is wanted.
+/// `-ENOTCONN` without a connection, `-E2BIG` when the buffer is too small, what the server says,
+/// -1 when sending fails.
 ///
 /// # Safety
-/// `name` is NULL or readable for `namelen` bytes or up to a NUL; `buffer` is NULL or writable for `buflen` bytes.
+/// `name` is NULL or readable for `namelen` bytes or up to a NUL; `buffer` is NULL or writable for
+/// `buflen` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
     fd: c_int,
@@ -47,10 +50,10 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
     buffer: *mut c_char,
     buflen: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size, for the time of the
-    // call.
+    // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
+    // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    converse(|| Question::about(fd, kind::HOSTNAME_REQ, name, Wanted::Text(kind::HOSTNAME, buffer)))
+    converse(|| Question::about(fd, kind::HOSTNAME_REQ, name, Purpose::Text(kind::HOSTNAME, buffer)))
 }
 
 /// Asks for the first process of a container (ROOT-35).
@@ -64,7 +67,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
 pub unsafe extern "C-unwind" fn pmdaRootContainerProcessID(fd: c_int, name: *const c_char, namelen: c_int) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    converse(|| Question::about(fd, kind::PROCESSID_REQ, name, Wanted::Process))
+    converse(|| Question::about(fd, kind::PROCESSID_REQ, name, Purpose::Process))
 }
 
 /// Asks for the control group of a container (ROOT-35).
@@ -82,21 +85,21 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerCGroupName(
     buffer: *mut c_char,
     buflen: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size, for the time of the
-    // call.
+    // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
+    // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    converse(|| Question::about(fd, kind::CGROUPNAME_REQ, name, Wanted::Text(kind::CGROUPNAME, buffer)))
+    converse(|| Question::about(fd, kind::CGROUPNAME_REQ, name, Purpose::Text(kind::CGROUPNAME, buffer)))
 }
 
 /// Has an agent started (ROOT-37). `args` is its command line.
 ///
 /// # Returns
-/// 0 with process and descriptors stored, -1 for descriptors that the server did not pass on; else a negative code.
-/// A descriptor that nobody wants is closed.
+/// 0 with process and descriptors stored, -1 for descriptors that the server did not pass on; else
+/// a negative code. A descriptor that nobody wants is closed.
 ///
 /// # Safety
-/// `name` and `args` are each NULL or readable for their lengths or up to a NUL; the other pointers are each NULL or
-/// valid for one write.
+/// `name` and `args` are each NULL or readable for their lengths or up to a NUL; the other pointers
+/// are each NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     fd: c_int,
@@ -109,22 +112,23 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     infd: *mut c_int,
     outfd: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or texts of these lengths, and places for numbers, for the time of the call.
+    // SAFETY: the caller gives NULL or texts of these lengths, and places for numbers, for the time
+    // of the call.
     let (name, args, pid, descriptors) = unsafe {
         let texts = (CField::new(name, namelen), CField::new(args, argslen));
         (texts.0, texts.1, Out::new(pid), [Out::new(infd), Out::new(outfd)])
     };
     converse(|| {
         let request = client::start_request(ipctype, name, args)?;
-        Ok(Question::new(fd, request, Wanted::Started(pid, descriptors)))
+        Ok(Question::new(fd, request, Purpose::Started(pid, descriptors)))
     })
 }
 
 /// Asks whether an agent has ended (ROOT-38).
 ///
 /// # Returns
-/// The process that has ended with its status as `waitpid` gives it in `status`; 0 when none has, or a negative
-/// number.
+/// The process that has ended with its status as `waitpid` gives it in `status`; 0 when none has,
+/// or a negative number.
 ///
 /// # Safety
 /// `status` is NULL or valid for one write.
@@ -132,7 +136,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
 pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: *mut c_int) -> c_int {
     // SAFETY: the caller gives NULL or a place for a number, which is written before this returns.
     let status = unsafe { Out::new(status) };
-    converse(|| Question::end(fd, pid, false, Wanted::Ended(status)))
+    converse(|| Question::end(fd, pid, false, Purpose::Ended(status)))
 }
 
 /// Has an agent terminated (ROOT-39).
@@ -141,5 +145,5 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, statu
 /// 0, or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_int {
-    converse(|| Question::end(fd, pid, true, Wanted::Terminated))
+    converse(|| Question::end(fd, pid, true, Purpose::Terminated))
 }

@@ -1,7 +1,7 @@
 //! The messages of pmdaroot: `__pmdaSendRootPDU…`, `__pmdaRecvRootPDU…` and `__pmdaDecodeRootPDU…`.
 //!
-//! All `Send` functions return the number of bytes sent, or -1 with errno set when the socket fails; all `Recv`
-//! functions the number of bytes received, or a negative code (ROOT-10, ROOT-11).
+//! All `Send` functions return the number of bytes sent, or -1 with errno set when the socket
+//! fails; all `Recv` functions the number of bytes received, or a negative code (ROOT-10, ROOT-11).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -21,8 +21,8 @@ pub(super) fn converse<M>(begin: impl FnOnce() -> Result<M>) -> c_int
 where
     M: Machine<Call = Call, Answer = Answer, Done = Result<c_int>>,
 {
-    // SAFETY: what the machines of `agent::root` send they keep until they are answered, and what they
-    // receive into is theirs as well, or a buffer whose size C has promised.
+    // SAFETY: what the machines of `agent::root` send they keep until they are answered, and what
+    // they receive into is theirs as well, or a buffer whose size C has promised.
     drive(|| begin().map_err(Err), |call| unsafe { call.make() })
 }
 
@@ -38,7 +38,8 @@ pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, statu
 /// `version` and `features` are each NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(fd: c_int, version: *mut c_int, features: *mut c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a place for each number, and both are written before this returns.
+    // SAFETY: the caller gives NULL or a place for each number, and both are written before this
+    // returns.
     let (version, features) = unsafe { (Out::new(version), Out::new(features)) };
     converse(|| Introduction::new(fd, version, features))
 }
@@ -80,12 +81,12 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUContainer(
 /// Takes a message about a container apart (ROOT-22, R-5).
 ///
 /// # Returns
-/// The length of the name, to which a NUL is added in the buffer; `-EINVAL` when the message is too short for it,
-/// `-E2BIG` when the buffer is.
+/// The length of the name, to which a NUL is added in the buffer; `-EINVAL` when the message is too
+/// short for it, `-E2BIG` when the buffer is.
 ///
 /// # Safety
-/// `buf` is NULL or readable for `blen` bytes; `pid` is NULL or valid for one write; `name` is NULL or writable for
-/// `namelen` bytes.
+/// `buf` is NULL or readable for `blen` bytes; `pid` is NULL or valid for one write; `name` is NULL
+/// or writable for `namelen` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     buf: *mut c_void,
@@ -94,8 +95,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     name: *mut c_char,
     namelen: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a message of that length, a place, and a buffer of that size, for the time of
-    // the call. Nothing of C runs meanwhile.
+    // SAFETY: the caller gives NULL or a message of that length, a place, and a buffer of that
+    // size, for the time of the call. Nothing of C runs meanwhile.
     let (message, pid, name) = unsafe { (CBytes::new(buf, blen), Out::new(pid), CBuffer::new(name, namelen)) };
     guard(|| {
         let found = Container::decode(message.bytes())?;
@@ -117,7 +118,8 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
     args: *const c_char,
     argslen: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a text of that length for each, which are copied before this returns.
+    // SAFETY: the caller gives NULL or a text of that length for each, which are copied before this
+    // returns.
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
     converse(|| Ok(Sending::new(fd, client::start_request(ipctype, name, args)?)))
 }
@@ -133,7 +135,8 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStartReq(fd: c_int, buf: *mut c
     converse(|| Ok(Receiving::new(fd, Expected::StartRequest, buffer)))
 }
 
-/// Tells that an agent was started, and passes its descriptors on; the caller still owns them (ROOT-24).
+/// Tells that an agent was started, and passes its descriptors on; the caller still owns them
+/// (ROOT-24).
 ///
 /// # Safety
 /// `name` is NULL or readable for `namelen` bytes or up to a NUL.
@@ -155,8 +158,9 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
     })
 }
 
-/// Receives the answer to a request to start an agent into `buf`, with the descriptors that came along, or -1, in
-/// its fields `infd` and `outfd` (ROOT-25, R-6, R-7). They are the caller's, and closed on exec.
+/// Receives the answer to a request to start an agent into `buf`, with the descriptors that came
+/// along, or -1, in its fields `infd` and `outfd` (ROOT-25, R-6, R-7). They are the caller's, and
+/// closed on exec.
 ///
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
@@ -170,12 +174,12 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_vo
 /// Takes a request to start an agent, or the answer, apart (ROOT-26, R-4).
 ///
 /// # Returns
-/// 0; `-EINVAL` when the message is too short for what is wanted or a length in it is impossible, `-E2BIG` when a
-/// buffer is too small: then nothing is stored.
+/// 0; `-EINVAL` when the message is too short for what is wanted or a length in it is impossible,
+/// `-E2BIG` when a buffer is too small: then nothing is stored.
 ///
 /// # Safety
-/// `buf` is NULL or readable for `blen` bytes; each other pointer is NULL or valid for one write, those of texts for
-/// as many bytes as their sizes say.
+/// `buf` is NULL or readable for `blen` bytes; each other pointer is NULL or valid for one write,
+/// those of texts for as many bytes as their sizes say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
     buf: *mut c_void,
@@ -189,8 +193,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
     args: *mut c_char,
     argssz: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a message of that length, places for numbers and buffers of these sizes, for
-    // the time of the call. Nothing of C runs meanwhile.
+    // SAFETY: the caller gives NULL or a message of that length, places for numbers and buffers of
+    // these sizes, for the time of the call. Nothing of C runs meanwhile.
     let (message, numbers, name, args) = unsafe {
         let numbers = [pid, infd, outfd, ipctype].map(|place| Out::new(place));
         let (name, args) = (CBuffer::new(name, namesz), CBuffer::new(args, argssz));
@@ -249,8 +253,8 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
     converse(|| Ok(Receiving::new(fd, Expected::Stop(r#type), buffer)))
 }
 
-/// Takes a message about the end of an agent apart (ROOT-27). `len` is ignored, as it always was: the buffer holds a
-/// whole message, which has one size.
+/// Takes a message about the end of an agent apart (ROOT-27). `len` is ignored, as it always was:
+/// the buffer holds a whole message, which has one size.
 ///
 /// # Returns
 /// 0, or `-EINVAL` without a message.
@@ -265,7 +269,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     code: *mut c_int,
     force: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a whole message, and places for numbers, for the time of the call.
+    // SAFETY: the caller gives NULL or a whole message, and places for numbers, for the time of the
+    // call.
     let (message, numbers) = unsafe {
         let numbers = [pid, code, force].map(|place| Out::new(place));
         (CBytes::new(buf, root::STOP_SIZE as c_int), numbers)

@@ -38,11 +38,12 @@ pub(super) const DEFAULT_METHODS: pmdaInterface = pmdaInterface {
 
 /// Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
 ///
-/// `dispatch->status` is 0 afterwards, or negative. All strings are copied: bindings pass temporary ones.
+/// `dispatch->status` is 0 afterwards, or negative. All strings are copied: bindings pass temporary
+/// ones.
 ///
 /// # Safety
-/// `dispatch` is NULL or valid for writes of what `interface` defines. `name`, `logfile` and `helptext` are each NULL or a C
-/// string.
+/// `dispatch` is NULL or valid for writes of what `interface` defines. `name`, `logfile` and
+/// `helptext` are each NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDaemon(
     dispatch: *mut pmdaInterface,
@@ -52,7 +53,8 @@ pub unsafe extern "C" fn pmdaDaemon(
     logfile: *const c_char,
     helptext: *const c_char,
 ) {
-    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code can change them.
+    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code
+    // can change them.
     let (dispatch, texts) = unsafe {
         let (name, logfile, helptext) = (CText::new(name), CText::new(logfile), CText::new(helptext));
         (
@@ -80,7 +82,8 @@ pub unsafe extern "C" fn pmdaDaemon(
 
 /// Sets up an agent that was loaded as a shared object; the loader has set the domain.
 ///
-/// `dispatch->status` is 0 afterwards, or negative. Both strings are copied: bindings pass temporary ones.
+/// `dispatch->status` is 0 afterwards, or negative. Both strings are copied: bindings pass
+/// temporary ones.
 ///
 /// # Safety
 /// As for `pmdaDaemon`.
@@ -91,7 +94,8 @@ pub unsafe extern "C" fn pmdaDSO(
     name: *mut c_char,
     helptext: *mut c_char,
 ) {
-    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code can change them.
+    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code
+    // can change them.
     let (dispatch, texts) = unsafe {
         let (name, logfile, helptext) = (CText::new(name), None, CText::new(helptext));
         (
@@ -118,10 +122,12 @@ pub unsafe extern "C" fn pmdaDSO(
 /// Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
 ///
 /// # Safety
-/// `dispatch` is NULL or valid; its `ext` is NULL or valid, and was set up by some copy of this library, or has NULL in `e_ext`.
+/// `dispatch` is NULL or valid; its `ext` is NULL or valid, and was set up by some copy of this
+/// library, or has NULL in `e_ext`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: *mut pmdaInterface) {
-    // SAFETY: the caller gives NULL or a table whose extension was set up by some library; no C code runs meanwhile.
+    // SAFETY: the caller gives NULL or a table whose extension was set up by some library; no C
+    // code runs meanwhile.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| {
         if let Some(dispatch) = dispatch {
@@ -130,13 +136,15 @@ pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: *mut pmdaInterface) {
     });
 }
 
-/// Sends stderr into the agent's log file; an older file of that name becomes `NAME.prev` (INIT-30).
+/// Sends stderr into the agent's log file; an older file of that name becomes `NAME.prev`
+/// (INIT-30).
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenLog(dispatch: *mut pmdaInterface) {
-    // SAFETY: the caller gives NULL or the table of an agent that was set up, whose texts stay for ever.
+    // SAFETY: the caller gives NULL or the table of an agent that was set up, whose texts stay for
+    // ever.
     unsafe {
         let dispatch = Dispatch::new(dispatch);
         guard(|| {

@@ -11,7 +11,8 @@ pub(crate) fn this_thread() -> Writer {
     Writer { process, thread }
 }
 
-/// Whether a thread of this process is still there: one that was ended in the middle of a save does not come back.
+/// Whether a thread of this process is still there: one that was ended in the middle of a save does
+/// not come back.
 pub(crate) fn is_there(writer: Writer) -> bool {
     // SAFETY: the system call looks for a thread and sends it nothing.
     unsafe { libc::syscall(libc::SYS_tgkill, writer.process, writer.thread, 0) == 0 }
@@ -54,23 +55,25 @@ impl Stream {
 }
 
 unsafe extern "C" {
-    /// The streams of C's standard library; programs move them to other descriptors, and close them.
+    /// The streams of C's standard library; programs move them to other descriptors, and close
+    /// them.
     static stdin: *mut libc::FILE;
     static stdout: *mut libc::FILE;
 }
 
-/// The descriptors that pmcd has given to the agent: those of the standard streams, wherever the agent has moved them. -1
-/// for a stream that was closed.
+/// The descriptors that pmcd has given to the agent: those of the standard streams, wherever the
+/// agent has moved them. -1 for a stream that was closed.
 pub(crate) fn standard_streams() -> (c_int, c_int) {
-    // SAFETY: both streams live as long as the process; a closed one has no descriptor, and none of them is NULL unless a
-    // program has stored it there.
+    // SAFETY: both streams live as long as the process; a closed one has no descriptor, and none of
+    // them is NULL unless a program has stored it there.
     unsafe {
         let number = |stream: *mut libc::FILE| if stream.is_null() { -1 } else { libc::fileno(stream) };
         (number(stdin), number(stdout))
     }
 }
 
-/// Ends the process. The handlers of exit are the agent's own: they run outside of any guard, and may call the library.
+/// Ends the process. The handlers of exit are the agent's own: they run outside of any guard, and
+/// may call the library.
 pub(crate) fn exit(status: c_int) -> ! {
     numbers::exit(status)
 }

@@ -1,7 +1,7 @@
 //! The socket to pmdaroot: one message a call, and descriptors that travel beside messages.
 //!
-//! What may wait leaves nothing behind when its thread is cancelled: it is called by the driver, and
-//! owns nothing.
+//! What may wait leaves nothing behind when its thread is cancelled: it is called by the driver,
+//! and owns nothing.
 
 use std::ffi::c_int;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -34,8 +34,8 @@ pub(crate) enum Call {
     Send(RawFd, *const u8, usize, [RawFd; 2]),
     /// Receives what is there, up to a number of bytes (ROOT-11).
     Receive(RawFd, *mut u8, usize),
-    /// Receives a message and the two descriptors beside it. All others are closed: too few, too many,
-    /// or cut off by the kernel (ROOT-25, R-7).
+    /// Receives a message and the two descriptors beside it. All others are closed: too few, too
+    /// many, or cut off by the kernel (ROOT-25, R-7).
     ReceiveWith(RawFd, *mut u8, usize),
 }
 
@@ -93,9 +93,10 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = (&raw mut control).cast();
-    // SAFETY: CMSG_SPACE and CMSG_LEN only count. The control buffer has more room than CMSG_SPACE asks for (the
-    // assertion below), so there is a first header in it, and its data has room for both descriptors; sendmsg only
-    // reads what the header names, which is alive in this frame, and the caller's message.
+    // SAFETY: CMSG_SPACE and CMSG_LEN only count. The control buffer has more room than CMSG_SPACE
+    // asks for (the assertion below), so there is a first header in it, and its data has room for
+    // both descriptors; sendmsg only reads what the header names, which is alive in this frame, and
+    // the caller's message.
     unsafe {
         header.msg_controllen = libc::CMSG_SPACE(bytes as u32) as _;
         let first = libc::CMSG_FIRSTHDR(&raw const header);
@@ -134,8 +135,8 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Answer {
     header.msg_iovlen = 1;
     header.msg_control = (&raw mut control).cast();
     header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the header names the caller's buffer, writable for `size` bytes, and our control buffer. recvmsg has
-    // filled the header in before its descriptors are looked for, once.
+    // SAFETY: the header names the caller's buffer, writable for `size` bytes, and our control
+    // buffer. recvmsg has filled the header in before its descriptors are looked for, once.
     unsafe {
         let received = done(waits::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC));
         if received.is_err() {
@@ -148,11 +149,13 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Answer {
 /// The two descriptors that came with a message; others, and two of more, are closed.
 ///
 /// # Safety
-/// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the descriptors yet.
+/// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the
+/// descriptors yet.
 unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
     let (mut found, mut count) = (NONE, 0);
-    // SAFETY: the header is as recvmsg left it, so the macros walk within what the kernel has written: the data of a
-    // header of this kind holds as many descriptors as its length says. CMSG_LEN only counts.
+    // SAFETY: the header is as recvmsg left it, so the macros walk within what the kernel has
+    // written: the data of a header of this kind holds as many descriptors as its length says.
+    // CMSG_LEN only counts.
     unsafe {
         let mut next = libc::CMSG_FIRSTHDR(header);
         while !next.is_null() {
@@ -178,7 +181,8 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
     NONE
 }
 
-/// Closes a descriptor that came with a message and that nobody else knows; nothing for a negative one.
+/// Closes a descriptor that came with a message and that nobody else knows; nothing for a negative
+/// one.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
         numbers::close(descriptor);
@@ -211,7 +215,8 @@ impl Address {
     }
 }
 
-/// A socket that is not connected yet, and of which libpcp knows. Children do not inherit the descriptor (ROOT-33).
+/// A socket that is not connected yet, and of which libpcp knows. Children do not inherit the
+/// descriptor (ROOT-33).
 ///
 /// # Errors
 /// The negated errno.
@@ -224,8 +229,9 @@ pub(crate) fn open() -> Result<OwnedFd> {
         l_linger: 0,
     };
     let size = size_of_val(&linger) as libc::socklen_t;
-    // SAFETY: the structure is alive, and its size is passed along. Without lingering the connection works as well,
-    // so a failure is of no interest. The descriptor is new and owned by nobody else.
+    // SAFETY: the structure is alive, and its size is passed along. Without lingering the
+    // connection works as well, so a failure is of no interest. The descriptor is new and owned by
+    // nobody else.
     unsafe {
         libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), size);
         Ok(OwnedFd::from_raw_fd(fd))

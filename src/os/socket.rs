@@ -16,7 +16,8 @@ pub(crate) struct Failure {
     error: io::Error,
 }
 
-/// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end with.
+/// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end
+/// with.
 fn reason(error: &io::Error) -> Brief {
     log::errstr_of(-error.raw_os_error().unwrap_or(0))
 }
@@ -38,7 +39,8 @@ fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A socket of which libpcp knows: it forgets it when this goes, before the number belongs to another descriptor.
+/// A socket of which libpcp knows: it forgets it when this goes, before the number belongs to
+/// another descriptor.
 struct Known(c_int);
 
 impl Known {
@@ -73,7 +75,8 @@ fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_in
     unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), size) }
 }
 
-/// Waits for one connection to a listening socket, and gives its descriptor. For the driver: what waits owns nothing.
+/// Waits for one connection to a listening socket, and gives its descriptor. For the driver: what
+/// waits owns nothing.
 ///
 /// # Errors
 /// The error number: that of an interruption, too.
@@ -124,7 +127,8 @@ fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int,
 /// # Errors
 /// The error number when there is no such service.
 pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
-    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
+    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is
+    // read at once.
     unsafe {
         *libc::__errno_location() = 0;
         let entry = libc::getservbyname(name.as_ptr(), ptr::null());
@@ -278,7 +282,8 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
     Ok(Listener { _known: None, socket })
 }
 
-/// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing here is fatal (CONN-5).
+/// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing
+/// here is fatal (CONN-5).
 ///
 /// The path is not followed: whoever may write to the directory may have put a link there.
 fn set_owner(path: &CStr) {
@@ -316,7 +321,8 @@ fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
         .as_deref()
         .and_then(|name| CStr::from_bytes_with_nul(name).ok())
         .unwrap_or(c"pcp");
-    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is read at once.
+    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is
+    // read at once.
     let owner = unsafe {
         *libc::__errno_location() = 0;
         libc::getpwnam(user.as_ptr())

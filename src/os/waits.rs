@@ -1,7 +1,8 @@
 //! The system calls that may wait, for the driver alone.
 //!
-//! A thread that is cancelled unwinds from where it waits. `libc` declares these functions as ones that never unwind,
-//! and a frame with landing pads ends the process then; so they are declared here as what they are.
+//! A thread that is cancelled unwinds from where it waits. `libc` declares these functions as ones
+//! that never unwind, and a frame with landing pads ends the process then; so they are declared
+//! here as what they are.
 
 use std::ffi::{c_int, c_short, c_uint, c_void};
 use std::os::fd::RawFd;

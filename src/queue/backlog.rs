@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 const FEW: usize = 32;
 /// So many payloads of events that have gone are kept for new ones, ...
 const SPARES: usize = 1024;
-/// ... when they were not larger than this: copying larger ones takes longer than asking for memory.
+/// ... when they were not larger than this: copying larger ones takes longer than asking for
+/// memory.
 const SMALL: usize = 128;
 
 /// One stored event.
@@ -21,8 +22,8 @@ pub(super) struct Event<P> {
     pub(super) size: usize,
     /// How many active clients have not seen it.
     owed: u32,
-    /// How many consumptions it waits for beyond those: by clients that were announced but have not fetched yet,
-    /// and in place of clients that have ended (QUEUE-27).
+    /// How many consumptions it waits for beyond those: by clients that were announced but have not
+    /// fetched yet, and in place of clients that have ended (QUEUE-27).
     spare: u32,
     /// How many fetches show it at this moment.
     holders: u32,
@@ -59,9 +60,9 @@ pub(super) struct New {
 
 /// Stored events by sequence number.
 ///
-/// Everything below [`Backlog::evicted`] that an active client has not seen was lost to the memory limit: an event
-/// that a client is owed leaves the backlog in no other way. So a missed count is a difference of two numbers, and
-/// eviction does no work per client.
+/// Everything below [`Backlog::evicted`] that an active client has not seen was lost to the memory
+/// limit: an event that a client is owed leaves the backlog in no other way. So a missed count is a
+/// difference of two numbers, and eviction does no work per client.
 #[derive(Debug)]
 pub(super) struct Backlog<P> {
     /// Birth of the queue, which [`Retained`] know it by.
@@ -141,8 +142,8 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// Stores an event behind all others, and evicts the oldest ones as [`Backlog::make_room`] does. `store` makes the
-    /// payload, from one that is not needed any more if there is one.
+    /// Stores an event behind all others, and evicts the oldest ones as [`Backlog::make_room`]
+    /// does. `store` makes the payload, from one that is not needed any more if there is one.
     ///
     /// # Errors
     /// What `store` fails with, and `-ENOMEM`; then nothing has changed.
@@ -171,8 +172,8 @@ impl<P: Payload> Backlog<P> {
         Ok(())
     }
 
-    /// Makes place for one more event: where others have gone if these are half of all, so that an event is moved
-    /// once on average.
+    /// Makes place for one more event: where others have gone if these are half of all, so that an
+    /// event is moved once on average.
     #[cold]
     fn more_events(&mut self) -> Result<()> {
         if self.first >= self.events.len() - self.first {
@@ -182,8 +183,8 @@ impl<P: Payload> Backlog<P> {
         self.events.try_reserve(1).map_err(|_| Error::NOMEM)
     }
 
-    /// The first stored event whose sequence number is not below `from`. In the usual case it is the oldest one,
-    /// which always has a payload.
+    /// The first stored event whose sequence number is not below `from`. In the usual case it is
+    /// the oldest one, which always has a payload.
     #[inline]
     pub(super) fn seek(&mut self, from: u64) -> Option<&mut Event<P>> {
         if self.oldest() < from {
@@ -220,8 +221,8 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// A fetch does not look at an event any more that it was shown; `consumed` when its client was owed the event
-    /// and has now seen it. In the usual case it is the oldest one.
+    /// A fetch does not look at an event any more that it was shown; `consumed` when its client was
+    /// owed the event and has now seen it. In the usual case it is the oldest one.
     #[inline]
     pub(super) fn release(&mut self, sequence: u64, consumed: bool, retained: &mut Retained<P>) {
         match self.events.get_mut(self.first) {
@@ -314,8 +315,9 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// The sequence numbers among the stored ones that no event has any more: for a client that becomes active now,
-    /// they are nothing that it misses if the rest is evicted. Behind them everything is owed to the client.
+    /// The sequence numbers among the stored ones that no event has any more: for a client that
+    /// becomes active now, they are nothing that it misses if the rest is evicted. Behind them
+    /// everything is owed to the client.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -335,8 +337,8 @@ impl<P: Payload> Backlog<P> {
         Ok(absent)
     }
 
-    /// A client has become active: it is owed what is stored. Where a place or an ended client left a consumption
-    /// open, the client takes that over.
+    /// A client has become active: it is owed what is stored. Where a place or an ended client left
+    /// a consumption open, the client takes that over.
     pub(super) fn claim(&mut self) {
         for event in self.events.iter_mut().filter(|event| event.payload.is_some()) {
             event.spare = event.spare.saturating_sub(1);
@@ -344,7 +346,8 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// A client that has seen everything below `from` has ended: what it was owed waits for somebody else.
+    /// A client that has seen everything below `from` has ended: what it was owed waits for
+    /// somebody else.
     pub(super) fn abandon(&mut self, from: u64) {
         let position = self.position(from);
         for event in &mut self.events[position..] {
@@ -353,8 +356,8 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// Passes over gaps at the front, and closes all gaps when they are more than the events: each event is moved a
-    /// constant number of times on average.
+    /// Passes over gaps at the front, and closes all gaps when they are more than the events: each
+    /// event is moved a constant number of times on average.
     fn trim(&mut self) {
         let rest = self.events[self.first..].iter();
         let leading = rest.take_while(|event| event.payload.is_none()).count();

@@ -13,15 +13,16 @@ pub(super) const IDLE: u64 = u64::MAX;
 /// What is known about one client and one queue (QUEUE-22).
 #[derive(Debug)]
 pub(super) struct Pair<F> {
-    /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first fetch.
+    /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first
+    /// fetch.
     pub(super) cursor: u64,
     /// Events that were evicted before the client saw them, and are not reported yet.
     pub(super) missed: u64,
     /// Sequence numbers from the cursor on that had no event when the client became active.
     pub(super) absent: Vec<Range<u64>>,
     pub(super) allowed: bool,
-    /// Whether the filter takes part in fetches: one that was cleared is kept, since its release function runs
-    /// when the client ends (E-13).
+    /// Whether the filter takes part in fetches: one that was cleared is kept, since its release
+    /// function runs when the client ends (E-13).
     pub(super) filtering: bool,
     pub(super) filter: Option<F>,
 }
@@ -42,7 +43,8 @@ impl<F> Default for Pair<F> {
 /// One client.
 #[derive(Debug)]
 pub(super) struct Client<F> {
-    /// Different for each registration, so that a fetch notices when its client was ended and registered anew.
+    /// Different for each registration, so that a fetch notices when its client was ended and
+    /// registered anew.
     pub(super) born: u64,
     /// By slot of the queue.
     pairs: Vec<Option<Pair<F>>>,
@@ -198,7 +200,8 @@ impl<F> Clients<F> {
 mod tests {
     use super::*;
 
-    /// QUEUE-20: any number is a context; the lowest free slot is taken; a known client keeps its slot.
+    /// QUEUE-20: any number is a context; the lowest free slot is taken; a known client keeps its
+    /// slot.
     #[test]
     fn slots() {
         let mut clients = Clients::<()>::new();

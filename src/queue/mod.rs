@@ -1,18 +1,19 @@
 //! Queues of events that several clients read at their own pace, within a limit of memory.
 //!
-//! Each client sees each event at most once, and an active client exactly once unless the memory limit takes the
-//! event away before; then the client is told how many it has missed (E-7). A client becomes active with its first
-//! fetch. What an ended client has not seen stays for the next client (QUEUE-27). A queue may be created with a
-//! number of places, clients that are known to come: events are kept for them, and the first fetches of clients
-//! fill them (E-8).
+//! Each client sees each event at most once, and an active client exactly once unless the memory
+//! limit takes the event away before; then the client is told how many it has missed (E-7). A
+//! client becomes active with its first fetch. What an ended client has not seen stays for the next
+//! client (QUEUE-27). A queue may be created with a number of places, clients that are known to
+//! come: events are kept for them, and the first fetches of clients fill them (E-8).
 //!
-//! The queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to the caller, who
-//! also calls decoders and filters: nothing here runs foreign code, so a caller can keep all queues behind one lock
-//! and release it around each callback. A [`Visit`] survives whatever a callback does to queue or client, and what a
-//! callback looks at stays where it is (E-14).
+//! The queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to
+//! the caller, who also calls decoders and filters: nothing here runs foreign code, so a caller can
+//! keep all queues behind one lock and release it around each callback. A [`Visit`] survives
+//! whatever a callback does to queue or client, and what a callback looks at stays where it is
+//! (E-14).
 //!
-//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17); what gives something back needs
-//! none.
+//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17); what gives
+//! something back needs none.
 
 mod backlog;
 mod clients;
@@ -36,8 +37,8 @@ pub use visit::{End, Event, Visit};
 
 /// What a queue stores of an event.
 pub trait Payload {
-    /// How a callback sees it while nothing is locked. A fetch may use a view until it says that it is done with the
-    /// event: so long the payload is neither moved nor dropped.
+    /// How a callback sees it while nothing is locked. A fetch may use a view until it says that it
+    /// is done with the event: so long the payload is neither moved nor dropped.
     type View: Copy;
 
     /// The view.
@@ -141,11 +142,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// Makes a queue that stores `limit` bytes at most and expects `places` clients; `array` makes the event array
-    /// that its fetches fill. Gives the lowest free handle (QUEUE-1). Other queues keep their events (E-9).
+    /// Makes a queue that stores `limit` bytes at most and expects `places` clients; `array` makes
+    /// the event array that its fetches fill. Gives the lowest free handle (QUEUE-1). Other queues
+    /// keep their events (E-9).
     ///
     /// # Errors
-    /// `-EINVAL` for a limit of 0, `-EEXIST` when a queue of this name is in use, `-ENOMEM`, what `array` fails with.
+    /// `-EINVAL` for a limit of 0, `-EEXIST` when a queue of this name is in use, `-ENOMEM`, what
+    /// `array` fails with.
     pub fn create(
         &mut self,
         name: &[u8],
@@ -228,14 +231,15 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         })
     }
 
-    /// An event of `size` bytes has come; `store` makes its payload if it is to be kept (QUEUE-10), from one that is not
-    /// needed any more if there is one.
+    /// An event of `size` bytes has come; `store` makes its payload if it is to be kept (QUEUE-10),
+    /// from one that is not needed any more if there is one.
     ///
-    /// One that nobody listens to is dropped, and so is one that is larger than the limit; both count.
+    /// One that nobody listens to is dropped, and so is one that is larger than the limit; both
+    /// count.
     ///
     /// # Errors
-    /// `PM_ERR_TOOBIG` for an event larger than the limit. `-EINVAL` for a handle that is not in use; what `store` fails
-    /// with, and `-ENOMEM`: then nothing has changed.
+    /// `PM_ERR_TOOBIG` for an event larger than the limit. `-EINVAL` for a handle that is not in
+    /// use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
     #[inline]
     pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
         let slot = usize::try_from(handle).map_err(|_| Error::INVAL)?;
@@ -289,7 +293,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(self.release(slot))
     }
 
-    /// Takes out one of the queues that were shut down and have no clients any more; to be called until there is none.
+    /// Takes out one of the queues that were shut down and have no clients any more; to be called
+    /// until there is none.
     pub fn reap(&mut self) -> Option<Leftovers<F>> {
         if self.closing == 0 {
             return None;
@@ -297,8 +302,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         (0..self.slots.len()).find_map(|slot| self.release(slot))
     }
 
-    /// Frees a queue with its events if it was shut down and has no clients, and forgets what clients had to do with
-    /// it: a new queue in the same slot starts afresh (QUEUE-41, E-10, E-11).
+    /// Frees a queue with its events if it was shut down and has no clients, and forgets what
+    /// clients had to do with it: a new queue in the same slot starts afresh (QUEUE-41, E-10,
+    /// E-11).
     fn release(&mut self, slot: usize) -> Option<Leftovers<F>> {
         let done = |queue: &mut Queue<P, F>| queue.closing && queue.clients() == 0;
         let mut queue = self.slots[slot].take_if(done)?;
@@ -326,9 +332,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         u32::try_from(self.clients.count()).unwrap_or(u32::MAX)
     }
 
-    /// Ends a client and gives its filters, by slot of the queue; an unknown client is none of our business
-    /// (QUEUE-26). They are to be released, and then the queues that have lost their last client: see
-    /// [`Queues::reap`].
+    /// Ends a client and gives its filters, by slot of the queue; an unknown client is none of our
+    /// business (QUEUE-26). They are to be released, and then the queues that have lost their last
+    /// client: see [`Queues::reap`].
     pub fn end(&mut self, context: i32) -> Filters<F> {
         let client = self.clients.remove(context);
         for (slot, pair) in client.iter().flat_map(Client::pairs) {
@@ -353,8 +359,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(())
     }
 
-    /// Installs a filter, and grants access (QUEUE-25). One with `filtering` false only takes the place of the one
-    /// before. Gives the filter that it replaces if that one was filtering: it is to be released.
+    /// Installs a filter, and grants access (QUEUE-25). One with `filtering` false only takes the
+    /// place of the one before. Gives the filter that it replaces if that one was filtering: it is
+    /// to be released.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.

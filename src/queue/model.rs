@@ -135,8 +135,9 @@ fn fetch(queues: &mut Queues<u64, ()>, queue: i32, client: i32, stop: usize) -> 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// E-7, E-8, QUEUE-5, QUEUE-10, QUEUE-26, QUEUE-27, QUEUE-34, QUEUE-35: each client sees each event once or has it
-    /// counted as missed, and memory and the number of clients are what the model says.
+    /// E-7, E-8, QUEUE-5, QUEUE-10, QUEUE-26, QUEUE-27, QUEUE-34, QUEUE-35: each client sees each
+    /// event once or has it counted as missed, and memory and the number of clients are what the
+    /// model says.
     #[test]
     fn as_the_model(places in 0_u32..3, steps in steps()) {
         let mut queues = Queues::new();

@@ -2,7 +2,7 @@
 
 /// An event that the queue has no use for any more.
 #[derive(Debug)]
-struct Kept<P> {
+struct RetainedEvent<P> {
     /// Birth of the queue.
     queue: u64,
     sequence: u64,
@@ -12,29 +12,31 @@ struct Kept<P> {
     _payload: P,
 }
 
-/// Stored events count the fetches that show them. One that leaves its queue before that count is 0 is kept here.
+/// Stored events count the fetches that show them. One that leaves its queue before that count is 0
+/// is kept here.
 ///
-/// A callback that leaves with `longjmp` never takes its count back: the event is kept for ever, which harms nothing
-/// else.
+/// A callback that leaves with `longjmp` never takes its count back: the event is kept for ever,
+/// which harms nothing else.
 #[derive(Debug)]
 pub(super) struct Retained<P> {
-    kept: Vec<Kept<P>>,
+    events: Vec<RetainedEvent<P>>,
 }
 
 impl<P> Retained<P> {
     pub(super) const fn new() -> Retained<P> {
-        Retained { kept: Vec::new() }
+        Retained { events: Vec::new() }
     }
 
     /// Keeps an event of a queue until `holders` fetches are done with it.
     #[cold]
     pub(super) fn keep(&mut self, queue: u64, sequence: u64, holders: u32, payload: P) {
-        if self.kept.try_reserve(1).is_err() {
-            // Without the note nobody knows when it may go, and it must not go under a callback's eyes.
+        if self.events.try_reserve(1).is_err() {
+            // Without the note nobody knows when it may go, and it must not go under a callback's
+            // eyes.
             std::mem::forget(payload);
             return;
         }
-        self.kept.push(Kept {
+        self.events.push(RetainedEvent {
             queue,
             sequence,
             holders,
@@ -47,13 +49,13 @@ impl<P> Retained<P> {
     pub(super) fn release(&mut self, queue: u64, sequence: u64) {
         // From the end: what was lost by `longjmp` lies in front.
         let found = self
-            .kept
+            .events
             .iter()
             .rposition(|kept| kept.queue == queue && kept.sequence == sequence);
         let Some(place) = found else { return };
-        self.kept[place].holders -= 1;
-        if self.kept[place].holders == 0 {
-            self.kept.remove(place);
+        self.events[place].holders -= 1;
+        if self.events[place].holders == 0 {
+            self.events.remove(place);
         }
     }
 }

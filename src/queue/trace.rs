@@ -1,6 +1,7 @@
 //! What `-Dlibpmda` says about queues and their clients, in the C library's words (E-7).
 //!
-//! All of it is put together beside the work itself, under the same lock, and only when somebody has asked for it.
+//! All of it is put together beside the work itself, under the same lock, and only when somebody
+//! has asked for it.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +23,8 @@ pub trait Printable: Payload {
 /// So much of an event is shown, and a NUL.
 const EXCERPT: usize = 64;
 
-/// The beginning of an event: all but its last byte, with blanks for white space and dots for what cannot be shown.
+/// The beginning of an event: all but its last byte, with blanks for white space and dots for what
+/// cannot be shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
     bytes: [u8; EXCERPT],
@@ -85,7 +87,8 @@ impl<P: Printable, F: Copy> Queues<P, F> {
         self.slots.get(usize::try_from(handle).ok()?)?.as_ref()
     }
 
-    /// An event is about to be appended: which others have to go for it. PCP 6.0.5 `revised` the words.
+    /// An event is about to be appended: which others have to go for it. PCP 6.0.5 `revised` the
+    /// words.
     pub fn trace_append(&mut self, handle: i32, size: usize, revised: bool, journal: &mut Journal) {
         let Some(queue) = self.queue(handle) else { return };
         let (name, limit) = (Bytes(&queue.name), queue.limit);
@@ -151,7 +154,8 @@ impl<P: Printable, F: Copy> Queues<P, F> {
         self.clients.slot(context).is_some()
     }
 
-    /// A client is about to end: what to say at once, and then about each queue, in the order of their slots.
+    /// A client is about to end: what to say at once, and then about each queue, in the order of
+    /// their slots.
     pub fn trace_end(&mut self, context: i32, journal: &mut Journal) -> Vec<Farewell> {
         let slot = self.clients.slot(context);
         let shown = slot.unwrap_or(0);

@@ -17,8 +17,8 @@ pub struct Visit {
     pub array: i32,
 }
 
-/// An event that the client has not seen yet. Its payload stays alive until the fetch is done with it, whatever
-/// happens to the queue.
+/// An event that the client has not seen yet. Its payload stays alive until the fetch is done with
+/// it, whatever happens to the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<V, F> {
     /// Which event it is, for [`Queues::advance`] and [`Queues::finish`].
@@ -49,8 +49,8 @@ pub enum End {
 }
 
 impl<P: Payload, F: Copy> Queues<P, F> {
-    /// Begins a fetch. The first one of a client makes it active, in a place that was kept for a client or in
-    /// addition to the others (QUEUE-23, E-8); it begins with the oldest event.
+    /// Begins a fetch. The first one of a client makes it active, in a place that was kept for a
+    /// client or in addition to the others (QUEUE-23, E-8); it begins with the oldest event.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
@@ -63,7 +63,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let pair = client.pair(slot)?;
         if pair.cursor == IDLE {
             pair.absent = queue.backlog.absent()?;
-            // A place has been waiting since the queue was made, so all that was evicted since then was missed.
+            // A place has been waiting since the queue was made, so all that was evicted since then
+            // was missed.
             pair.cursor = if queue.places > 0 { 0 } else { queue.backlog.oldest() };
             queue.places = queue.places.saturating_sub(1);
             queue.active = queue.active.saturating_add(1);
@@ -99,8 +100,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.visited(visit).is_some_and(|visited| visited.pair.is_some())
     }
 
-    /// Takes note that the client is done with the event `seen`, which it was shown, and shows the next one. Events
-    /// that the client has no access to count as seen (E-18). `None` at the end, and when queue or client have gone.
+    /// Takes note that the client is done with the event `seen`, which it was shown, and shows the
+    /// next one. Events that the client has no access to count as seen (E-18). `None` at the end,
+    /// and when queue or client have gone.
     ///
     /// Events that arrive during the fetch take part in it.
     #[inline]
@@ -168,8 +170,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// Ends a fetch, which may still be shown an event. One that was not broken off takes the number of missed events
-    /// to report (QUEUE-35); a client without access has missed nothing: it would not have seen the events.
+    /// Ends a fetch, which may still be shown an event. One that was not broken off takes the
+    /// number of missed events to report (QUEUE-35); a client without access has missed nothing: it
+    /// would not have seen the events.
     pub fn finish(&mut self, visit: &Visit, shown: Option<u64>, broken_off: bool) -> End {
         self.let_go(visit, shown);
         match self.visited(visit) {
@@ -202,9 +205,11 @@ fn gone<P: Payload, F, W: Watch<P>>(queue: &Queue<P, F>, sequence: u64, address:
     }
 }
 
-/// Counts what was evicted ahead of the client, up to the event `limit`, and moves its cursor behind that.
+/// Counts what was evicted ahead of the client, up to the event `limit`, and moves its cursor
+/// behind that.
 ///
-/// The event in hand may itself be evicted while it is shown (E-14): the client has seen it, so it is not missed.
+/// The event in hand may itself be evicted while it is shown (E-14): the client has seen it, so it
+/// is not missed.
 #[inline]
 fn catch_up<P: Payload, F>(queue: &Queue<P, F>, pair: &mut Pair<F>, limit: u64) {
     let end = queue.backlog.evicted().min(limit);

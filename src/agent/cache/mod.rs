@@ -1,7 +1,7 @@
 //! The instance caches of the process.
 //!
-//! One lock guards all of them. It is never held while C runs: what there is to log is written out, and
-//! purge callbacks are called, after it was released (CACHE-7).
+//! One lock guards all of them. It is never held while C runs: what there is to log is written out,
+//! and purge callbacks are called, after it was released (CACHE-7).
 
 mod op;
 mod purge;
@@ -62,7 +62,7 @@ pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>, &mut 
 
 /// Where C wants what a lookup finds.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct Outputs {
     /// The name.
     pub(crate) name: Out<*mut c_char>,
     /// The id.
@@ -71,7 +71,7 @@ pub(crate) struct Wanted {
     pub(crate) private: Out<*mut c_void>,
 }
 
-impl Wanted {
+impl Outputs {
     /// Gives what was found, and its state.
     #[inline]
     pub(crate) fn give(self, hit: Hit<'_, Private>) -> c_int {

@@ -29,7 +29,8 @@ pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
 /// Does an operation that writes no file; none for an unknown one.
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, and what reading a file may give.
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, and what reading a file
+/// may give.
 pub(crate) fn operate(indom: InDom, op: Option<Op>) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -74,8 +75,8 @@ fn load(indom: InDom) -> Result<c_int> {
     with(indom, |cache, report| Ok(count(cache.load(&path, content, report)?)))
 }
 
-/// SAVE, SYNC and WRITE. The file is written while nothing is locked; of several threads that save one cache, each
-/// waits for the one before.
+/// SAVE, SYNC and WRITE. The file is written while nothing is locked; of several threads that save
+/// one cache, each waits for the one before.
 pub(crate) struct Save {
     indom: InDom,
     when: Write,
@@ -98,8 +99,8 @@ impl Save {
     /// A save that is due.
     ///
     /// # Errors
-    /// 0 when nothing is to be written; `PM_ERR_INDOM` for `PM_INDOM_NULL`, `PM_ERR_GENERIC` and `-errno` without a
-    /// directory.
+    /// 0 when nothing is to be written; `PM_ERR_INDOM` for `PM_INDOM_NULL`, `PM_ERR_GENERIC` and
+    /// `-errno` without a directory.
     pub(crate) fn new(indom: InDom, when: Write) -> std::result::Result<Save, Result<c_int>> {
         // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
         if !with(indom, |cache, _| Ok(cache.is_due(when))).map_err(Err)? {
@@ -159,8 +160,8 @@ impl Machine for Save {
     }
 }
 
-/// The directory of the cache files, found at its first use (CACHE-72). libpcp is asked while nothing is held, and what
-/// it could not say for want of memory is asked again.
+/// The directory of the cache files, found at its first use (CACHE-72). libpcp is asked while
+/// nothing is held, and what it could not say for want of memory is asked again.
 fn directory() -> Result<&'static Directory> {
     static DIRECTORY: OnceCell<Directory> = OnceCell::new();
     if let Some(directory) = DIRECTORY.get() {

@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::ident::InDom;
 use crate::os::process::now;
 
-/// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives their number, and
-/// what was attached to them, in ascending order of ids.
+/// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives
+/// their number, and what was attached to them, in ascending order of ids.
 ///
 /// # Errors
 /// `PM_ERR_INDOM`, `-ENOMEM`.

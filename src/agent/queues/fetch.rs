@@ -32,7 +32,8 @@ pub(crate) type Apply = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, us
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
-/// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave as it likes.
+/// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
+/// as it likes.
 pub(crate) struct Fetch {
     visit: Visit,
     out: Out<pmAtomValue>,
@@ -124,7 +125,8 @@ impl Fetch {
         Call::Decode(self.visit.array, event.payload, event.size)
     }
 
-    /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything worth a record.
+    /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything
+    /// worth a record.
     #[inline(never)]
     fn finish(&mut self) -> Result<c_int> {
         let end = QUEUES

@@ -35,14 +35,15 @@ pub(crate) struct Filter {
 pub(crate) type ReleaseCall = (unsafe extern "C-unwind" fn(*mut c_void), Cookie);
 
 impl Filter {
-    /// The agent's release function, if it has one: it gets NULL if there is no filter (E-12, E-13).
+    /// The agent's release function, if it has one: it gets NULL if there is no filter (E-12,
+    /// E-13).
     fn release(self) -> Option<ReleaseCall> {
         self.release.map(|release| (release, self.data))
     }
 }
 
-/// All queues and clients of the process. Nothing of C is called while it is locked; the lock of the event arrays
-/// may be taken inside of it, never the other way round.
+/// All queues and clients of the process. Nothing of C is called while it is locked; the lock of
+/// the event arrays may be taken inside of it, never the other way round.
 pub(crate) static QUEUES: Mutex<Queues<Block, Filter>, { room::QUEUES }> = const_mutex(Queues::new());
 
 /// Makes a queue for a number of clients that will fetch later (QUEUE-1, E-8).
@@ -138,7 +139,8 @@ fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
     outcome
 }
 
-/// Says why an event was not stored; one that is too large is no error (E-19). Asks for no memory that it needs.
+/// Says why an event was not stored; one that is too large is no error (E-19). Asks for no memory
+/// that it needs.
 #[cold]
 fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {

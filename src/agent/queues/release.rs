@@ -14,7 +14,8 @@ use crate::queue::{Farewell, Filters, Leftovers};
 pub(crate) struct Release {
     /// A filter that another one has replaced.
     replaced: Option<Filter>,
-    /// What is to be said about each queue of a client that has ended, and whether its filter comes first.
+    /// What is to be said about each queue of a client that has ended, and whether its filter comes
+    /// first.
     farewells: Kept<vec::IntoIter<Farewell>>,
     /// What is to be said when the filter in hand was released.
     lines: Kept<Journal>,
@@ -38,8 +39,8 @@ impl Release {
         }
     }
 
-    /// Installs a filter for a client and a queue, and grants access; the filter before it is released
-    /// (QUEUE-25). No filter clears it.
+    /// Installs a filter for a client and a queue, and grants access; the filter before it is
+    /// released (QUEUE-25). No filter clears it.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
@@ -74,8 +75,8 @@ impl Release {
         Ok(release)
     }
 
-    /// Ends a client: its filters are released, and queues that were shut down go with their last client
-    /// (QUEUE-26).
+    /// Ends a client: its filters are released, and queues that were shut down go with their last
+    /// client (QUEUE-26).
     pub(crate) fn client(context: c_int) -> Release {
         let mut release = Release::new();
         release.reaps = true;
@@ -103,7 +104,8 @@ impl Release {
         self.queue.set(leftovers.filters.into_iter());
     }
 
-    /// The next filter to release; what is due to be said about queues without one is said on the way.
+    /// The next filter to release; what is due to be said about queues without one is said on the
+    /// way.
     fn filter(&mut self) -> Option<Filter> {
         if let Some(filter) = self.replaced.take() {
             return Some(filter);

@@ -31,11 +31,13 @@ const NO_HANDSHAKE: c_int = -1;
 /// What may wait, or does not come back.
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
-    /// Waits for a connection to a listening socket; the answer is its descriptor, or an error number.
+    /// Waits for a connection to a listening socket; the answer is its descriptor, or an error
+    /// number.
     Accept(RawFd),
     /// Waits for a descriptor to become readable.
     Wait(RawFd),
-    /// Ends the process: an agent without a way to pmcd is of no use, and its users expect this (CONN-2 to CONN-4).
+    /// Ends the process: an agent without a way to pmcd is of no use, and its users expect this
+    /// (CONN-2 to CONN-4).
     Exit,
 }
 
@@ -212,7 +214,8 @@ impl Connect {
                 self.say_exchange_failure(pdu.header.kind);
                 return Ok(0);
             }
-            // Nothing can be read: for the C library that is the end of the stream, and the agent runs on.
+            // Nothing can be read: for the C library that is the end of the stream, and the agent
+            // runs on.
             Err(failure) if failure.code() == Error::EOF => {
                 say_failure(input, failure);
                 self.say_exchange_failure(Kind(0));

@@ -1,4 +1,5 @@
-//! `pmdaInit`: the agent's tables are checked and stamped, its help opened, its metric lookup chosen.
+//! `pmdaInit`: the agent's tables are checked and stamped, its help opened, its metric lookup
+//! chosen.
 
 use std::ffi::c_int;
 use std::fmt::{self, Display};
@@ -114,7 +115,8 @@ fn consistent<T>(ext: Ext, table: &str, first: &Pointer<T>, count: c_int) -> Res
     ))
 }
 
-/// Puts the agent's domain into all identifiers, and finds the instance domain of each metric (INIT-41, INIT-42).
+/// Puts the agent's domain into all identifiers, and finds the instance domain of each metric
+/// (INIT-41, INIT-42).
 fn stamp(ext: Ext, domain: u32, indoms: &mut [pmdaIndom], metrics: &mut [pmdaMetric]) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
     for indom in indoms.iter_mut() {
@@ -166,7 +168,8 @@ fn say_match(ext: Ext, (pmid, place): (MetricId, usize), (indom, found): (InDom,
     }
 }
 
-/// Opens the help database, if there is one; a failure is no failure of the agent setup (INIT-43, HELP-14).
+/// Opens the help database, if there is one; a failure is no failure of the agent setup (INIT-43,
+/// HELP-14).
 fn open_help(ext: Ext, has_default_text: bool) {
     let name = name(ext);
     if let Some(path) = ext.helptext() {

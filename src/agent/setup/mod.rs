@@ -36,7 +36,8 @@ fn text(text: Option<&CText>) -> Bytes<'_> {
     Bytes(text.map_or(&[], CText::bytes))
 }
 
-/// Gives a dispatch table an extension and the default `methods`; whether that was possible (INIT-10 … INIT-13).
+/// Gives a dispatch table an extension and the default `methods`; whether that was possible
+/// (INIT-10 … INIT-13).
 pub(crate) fn set_up(dispatch: Dispatch, request: &Request, methods: &pmdaInterface) -> bool {
     let interface = Interface(u32::try_from(request.interface).unwrap_or(u32::MAX));
     let name = text(request.texts.name.as_ref());
@@ -109,7 +110,8 @@ pub(crate) fn set_callback(
     }
 }
 
-/// The extension of an agent whose interface version exists; else says so in the name of `function` (INIT-47).
+/// The extension of an agent whose interface version exists; else says so in the name of `function`
+/// (INIT-47).
 pub(crate) fn supported(dispatch: Option<Dispatch>, function: &str) -> Option<Ext> {
     let dispatch = dispatch?;
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
