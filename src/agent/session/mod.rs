@@ -6,38 +6,40 @@
 
 mod calls;
 mod kept;
+mod messages;
 mod receiving;
 mod replying;
 mod requests;
+mod serving;
 
 use std::ffi::c_int;
 use std::io;
 
 pub(crate) use self::calls::{Answer, Call};
 pub(crate) use self::kept::{Session, of};
+pub(crate) use self::messages::say_failure;
+use self::messages::say_kind;
 use self::receiving::{Receiving, Wanted};
 use self::replying::{Replying, What};
 pub(crate) use self::requests::Listed;
 use self::requests::{Given, Request};
 use super::fetch::{Fetch, Scratch};
-use super::{Kept, Machine, Step, record, selection, state};
-use crate::abi::answers::{OwnedLabels, Values};
+use super::{Kept, Machine, Step, record};
+use crate::abi::answers::Values;
 use crate::abi::dispatch::Dispatch;
 use crate::abi::draft::Drafted;
 use crate::abi::ext::Ext;
-use crate::abi::guard::inner;
 use crate::abi::interface::Interface;
 use crate::abi::methods;
 use crate::abi::table::Metric;
 use crate::error::{Error, Result};
-use crate::libpcp::log::{self, Debug};
-use crate::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
-use crate::log::{Bytes, Level};
+use crate::libpcp::log;
+use crate::libpcp::version::PMAPI;
+use crate::log::Level;
 use crate::os::channel::Channel;
-use crate::os::spoken;
+use crate::wire::Kind;
 use crate::wire::encode::Reply;
 use crate::wire::receive::{Failure, Pdu, Reach};
-use crate::wire::{Kind, decode, show};
 
 /// What a loop that cannot start returns (MAIN-3).
 const NO_START: c_int = -1;
@@ -277,188 +279,6 @@ impl<'s> MainLoop<'s> {
         self.send_status(What::Refusal(code), code, After::Refused)
     }
 
-    /// Has a PDU served.
-    fn serve(&mut self) -> Next {
-        let Some(pdu) = self.pdu.take() else {
-            return Next::End(Err(Error::GENERIC));
-        };
-        show_request(self.agent, &pdu);
-        if pdu.header.kind == Kind::FETCH && self.has_own_fetch() {
-            return self.fetch(pdu);
-        }
-        let next = self.ask(&pdu);
-        self.pdu.set(pdu);
-        next
-    }
-
-    /// Calls the method for a PDU, or does without.
-    fn ask(&mut self, pdu: &Pdu) -> Next {
-        let (agent, bytes, from) = (self.agent, pdu.bytes(), pdu.header.from);
-        let given = &mut self.given;
-        let (request, asked) = match pdu.header.kind {
-            Kind::PROFILE => return self.tell(|given| requests::profile(agent, bytes, given)),
-            Kind::ATTR => return self.tell(|given| requests::attribute(agent, bytes, from, given)),
-            Kind::ERROR => return self.tell(|_| requests::notice(agent, bytes, from)),
-            Kind::CONTROL_REQ => return self.served(),
-            Kind::RESULT => {
-                return match requests::store(agent, bytes, given) {
-                    Ok((request, call)) => self.call(State::Asking(request), call),
-                    Err(error) => self.send_status(What::Status, error.code(), After::CleanUp(None)),
-                };
-            }
-            Kind::LABEL_REQ => return self.labels(bytes),
-            Kind::INSTANCE_REQ => return self.instance(bytes),
-            Kind::FETCH => (Request::Fetch, requests::fetch(agent, bytes, given)),
-            Kind::DESC_REQ => (Request::Desc, requests::desc(agent, bytes)),
-            Kind::TEXT_REQ => (Request::Text(0), requests::text(agent, bytes)),
-            Kind::PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, given)),
-            Kind::PMNS_IDS => (Request::Name, requests::name(agent, bytes)),
-            Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => {
-                let all = pdu.header.kind == Kind::PMNS_TRAVERSE;
-                let request = Request::Children {
-                    all,
-                    with_states: false,
-                };
-                (request, requests::children(agent, bytes, all, given))
-            }
-            other => {
-                let name = agent.ext.name();
-                let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
-                log::notify!(Level::Err, "{name}: Unrecognised pdu type: {other}?");
-                return self.served();
-            }
-        };
-        match asked {
-            Ok((request, call)) => self.call(State::Asking(request), call),
-            Err(error) => self.reply(request, None, |_| Err(error)),
-        }
-    }
-
-    /// Tells the agent something that has no answer.
-    fn tell(&mut self, make: impl FnOnce(&mut Kept<Given>) -> Result<(Request, Call)>) -> Next {
-        match make(&mut self.given) {
-            Ok((request, call)) => self.call(State::Asking(request), call),
-            Err(_) => self.served(),
-        }
-    }
-
-    fn labels(&mut self, pdu: &[u8]) -> Next {
-        let about = match decode::label_request(pdu) {
-            Ok(about) => about,
-            Err(error) => return self.reply(Request::Label(0), None, |_| Err(error)),
-        };
-        let request = Request::Label(about.ident);
-        match requests::label(self.agent, about) {
-            Ok(Some((request, call))) => self.call(State::Asking(request), call),
-            Ok(None) => self.reply(request, None, |reply| {
-                OwnedLabels::none(about.kind).encode(reply, about.ident)
-            }),
-            Err(error) => self.reply(request, None, |_| Err(error)),
-        }
-    }
-
-    fn instance(&mut self, pdu: &[u8]) -> Next {
-        let agent = self.agent;
-        let request = match decode::instance_request(pdu) {
-            Ok(request) => request,
-            Err(error) => return self.reply(Request::Instance, None, |_| Err(error)),
-        };
-        let own = self.own.instance.map(|method| method as usize);
-        if own.is_some() && agent.dispatch.instance().map(|method| method as usize) == own {
-            return self.reply(Request::Instance, None, |reply| {
-                // A panic ends in an error reply, as that of a method does.
-                Error::check(inner(|| requests::list_instances(agent, &request, reply))).map(drop)
-            });
-        }
-        match requests::instance(agent, &request, &mut self.given) {
-            Ok((request, call)) => self.call(State::Asking(request), call),
-            Err(error) => self.reply(Request::Instance, None, |_| Err(error)),
-        }
-    }
-
-    /// Whether the result of a fetch would be seen by nobody but the encoder and libpcp's own free function. The agent may
-    /// replace its methods and callbacks at any time.
-    fn has_own_fetch(&self) -> bool {
-        let own = self.own.fetch.map(|method| method as usize);
-        let free: methods::CleanUp = free_result_values;
-        own.is_some()
-            && self.agent.dispatch.fetch().map(|method| method as usize) == own
-            && self.agent.ext.result_callback().map(|callback| callback as usize) == Some(free as usize)
-    }
-
-    /// FETCH with the library's own method: its values are encoded as they come.
-    fn fetch(&mut self, pdu: Pdu) -> Next {
-        let agent = self.agent;
-        let draft = Drafted::take(&agent.session.draft);
-        let (draft, scratch) = match (draft, self.scratch.take()) {
-            (Ok(draft), Some(scratch)) => (draft, scratch),
-            (_, scratch) => {
-                self.pdu.set(pdu);
-                self.scratch = scratch;
-                return self.reply(Request::Fetch, None, |_| Err(Error::NOMEM));
-            }
-        };
-        match Listed::new(pdu) {
-            Ok(list) => {
-                self.fetch = Some(Fetch::new(agent.ext, list, draft, scratch, self.spare));
-                self.call(State::Fetching, Call::Values)
-            }
-            Err((pdu, error)) => {
-                self.pdu.set(pdu);
-                self.scratch = Some(scratch);
-                self.reply_draft(draft, Err(error))
-            }
-        }
-    }
-
-    fn fetched(&mut self, outcome: Result<()>) -> Next {
-        let Some(fetch) = self.fetch.take() else {
-            return Next::End(Err(Error::GENERIC));
-        };
-        let (list, draft, scratch) = fetch.into_parts();
-        self.scratch = Some(scratch);
-        if let Some(pdu) = list.into_pdu() {
-            self.pdu.set(pdu);
-        }
-        self.reply_draft(draft, outcome)
-    }
-
-    fn reply_draft(&mut self, draft: Drafted, outcome: Result<()>) -> Next {
-        self.replying
-            .begin_draft(self.agent, Request::Fetch.names(), draft, outcome);
-        self.state = State::Replying(After::CleanUp(None));
-        self.write()
-    }
-
-    /// A method has returned.
-    fn answered(&mut self, request: Request, answer: Answer) -> Next {
-        let given = self.given.take();
-        match (request, answer) {
-            (Request::Profile, Answer::Status(status)) => {
-                selection::forget(state::of(self.agent.ext));
-                if let (Some(Given::Profile(profile)), true) = (given, status >= 0) {
-                    self.agent.session.keep_profile(profile);
-                }
-                self.served()
-            }
-            (Request::Attribute, Answer::Status(status)) => {
-                drop(given);
-                requests::attribute_answered(self.agent, status);
-                self.served()
-            }
-            (Request::Store, Answer::Status(status)) => {
-                drop(given);
-                self.send_status(What::Status, status, After::CleanUp(None))
-            }
-            (Request::EndContext, _) => self.served(),
-            (request, answer) => {
-                drop(given);
-                let values = requests::values(&answer);
-                self.reply(request, values, |reply| requests::encode(request, answer, reply))
-            }
-        }
-    }
-
     /// Sends what `fill` makes, or its error.
     fn reply(&mut self, request: Request, values: Option<Values>, fill: impl FnOnce(&mut Reply) -> Result<()>) -> Next {
         let mut reply = self.agent.session.take_reply();
@@ -568,42 +388,4 @@ impl Machine for MainLoop<'_> {
 /// What a system call has given.
 fn io_result(count: isize, error: c_int) -> io::Result<usize> {
     usize::try_from(count).map_err(|_| io::Error::from_raw_os_error(error))
-}
-
-/// Shows what has come; 0 stands for the end of the stream.
-fn say_kind(kind: Kind) {
-    if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
-        log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
-    }
-}
-
-/// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
-pub(crate) fn say_failure(channel: Channel, failure: Failure) {
-    if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
-        return;
-    }
-    failure.lines(channel.0, log::errstr, |line| log::notify!(Level::Err, "{line}"));
-}
-
-/// Shows a request under -Dlibpmda, and says what its decoder says of it: behind the line before PCP 6.0.5, inside of it,
-/// in front of the details, since then.
-fn show_request(agent: Agent, pdu: &Pdu) {
-    let kind = pdu.header.kind;
-    let decode = || spoken::decoding(Channel(agent.ext.infd()), kind, pdu.bytes());
-    let line = if log::debug(Debug::Libpmda) {
-        let context = agent.interface().has_attributes().then_some(pdu.header.from);
-        show::request(kind, pdu.bytes(), context, SINCE_6_0_5)
-    } else {
-        None
-    };
-    let Some(line) = line else { return decode() };
-    if SINCE_6_0_5 && (log::debug(Debug::Pmns) || log::debug(Debug::Attr)) {
-        let (head, details) = show::split(kind, line.bytes());
-        log::debug_start(head);
-        decode();
-        log::trace!("{}\n", Bytes(details));
-    } else {
-        log::debug_line!("{}", Bytes(line.bytes()));
-        decode();
-    }
 }
