@@ -17,6 +17,7 @@ pub mod error;
 pub mod events;
 pub mod fetch;
 pub mod ffi;
+mod forever;
 pub mod help;
 pub mod ident;
 pub mod index;

@@ -111,7 +111,7 @@ typedef struct pmdaExt {
     void *e_ext;
     /* Socket or service name. */
     char *e_sockname;
-    /* Name of the agent; the caller's pointer, not a copy. */
+    /* Name of the agent. */
     const char *e_name;
     /* Path of the log file. */
     const char *e_logfile;

@@ -86,7 +86,7 @@ pub struct pmdaExt {
     pub e_ext: *mut c_void,
     /// Socket or service name.
     pub e_sockname: *mut c_char,
-    /// Name of the agent; the caller's pointer, not a copy.
+    /// Name of the agent.
     pub e_name: *const c_char,
     /// Path of the log file.
     pub e_logfile: *const c_char,

@@ -39,7 +39,7 @@ pub(crate) fn list<L: List>(
         return from_cache(indom, request, make);
     }
     let ext = ext.ok_or(Error::INDOM)?;
-    let idp = find_indom(state::of(ext), ext, indom).ok_or(Error::INDOM)?;
+    let idp = find_indom(state::of(ext)?, ext, indom).ok_or(Error::INDOM)?;
     from_table(ext, idp, request?, make)
 }
 
@@ -98,11 +98,12 @@ fn from_table<L: List>(
     request: Request<'_>,
     make: impl FnOnce(usize, bool, bool) -> Result<L>,
 ) -> Result<L> {
+    let state = state::of(ext)?;
     let (indom, instances, count) = (idp.indom(), idp.instances(), idp.numinst());
     let table = instances.extent();
     let inst_at = |place: usize| instances.inst(place);
     let place_of = |inst: c_int| {
-        let mut tables = state::of(ext).instances.lock();
+        let mut tables = state.instances.lock();
         let is_it = |place| inst_at(place) == inst;
         let key = |inst: c_int| u64::from(inst as u32);
         match tables.get_or_insert_with(indom.0, TablePlaces::default) {
@@ -113,7 +114,7 @@ fn from_table<L: List>(
         }
     };
     let place_named = |name: &[u8]| {
-        let mut tables = state::of(ext).instances.lock();
+        let mut tables = state.instances.lock();
         let is_it = |place| {
             let other = instances.name(place);
             other.is_some_and(|other| matches(name, other.bytes()).is_some())

@@ -75,7 +75,7 @@ pub(crate) fn count(indom: InDom, ext: Option<Ext>) -> Option<c_int> {
         return Some(count);
     }
     let ext = ext?;
-    find_indom(state::of(ext), ext, indom).map(Indom::numinst)
+    find_indom(state::of(ext).ok()?, ext, indom).map(Indom::numinst)
 }
 
 /// The body of `__pmdaCntInst`.

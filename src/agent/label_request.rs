@@ -128,7 +128,7 @@ impl Request {
         // What was there was never ours.
         sets.store_none();
         let array = LabelArray::new(room).map_err(Err)?;
-        let state = state::of(ext);
+        let state = state::of(ext).map_err(Err)?;
         if !indom.is_null() {
             iterate::start(state, indom, ext);
         }

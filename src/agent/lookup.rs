@@ -227,7 +227,9 @@ pub(crate) fn find_indom(state: &FetchState, ext: Ext, indom: InDom) -> Option<I
 
 /// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).
 pub(crate) fn rehash(ext: Ext, table: MetricTable) {
+    let state = state::of(ext);
     let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
+    let built = state.and_then(|state| Ok((state, built?)));
     ext.set_direct(0);
     ext.set_metrics(table);
     if built.is_ok() {
@@ -235,12 +237,13 @@ pub(crate) fn rehash(ext: Ext, table: MetricTable) {
     } else {
         ext.clear_flags(ExtFlags::HASHED);
     }
-    let state = state::of(ext);
     let failed = built.is_err();
-    let new = built.map_or_else(|_| HashedTable::default(), |index| HashedTable { index, table });
-    let old = std::mem::replace(&mut *state.hash.lock(), new);
-    state.rehashed.fetch_add(1, Ordering::Release);
-    drop(old);
+    if let Ok(state) = state {
+        let new = built.map_or_else(|_| HashedTable::default(), |(_, index)| HashedTable { index, table });
+        let old = std::mem::replace(&mut *state.hash.lock(), new);
+        state.rehashed.fetch_add(1, Ordering::Release);
+        drop(old);
+    }
     let name = ext.name();
     let name = Raw(name.as_ref().map_or(b"", CText::bytes));
     if failed {

@@ -10,6 +10,8 @@ use crate::abi::result_block::Results;
 use crate::abi::table::IndomNode;
 use crate::abi::types::pmdaIndom;
 use crate::cache::Extent;
+use crate::error::Result;
+use crate::forever::forever;
 use crate::ident::InDom;
 use crate::index::Map;
 use crate::metrics::Places;
@@ -107,15 +109,22 @@ impl Walk {
 
 /// The state for an agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a record of its own,
 /// found by its address, which is kept (INST-43).
-pub(crate) fn of(ext: Ext) -> &'static FetchState {
-    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| &record.fetch)
+///
+/// # Errors
+/// `-ENOMEM` for such a record.
+pub(crate) fn of(ext: Ext) -> Result<&'static FetchState> {
+    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| Ok(&record.fetch))
 }
 
 /// The state for a `pmdaExt` that this library has not made.
 #[cold]
-fn foreign(address: usize) -> &'static FetchState {
+fn foreign(address: usize) -> Result<&'static FetchState> {
     static FOREIGN: Mutex<Map<&'static FetchState>, { room::FOREIGN_STATES }> = const_mutex(Map::new());
     let mut known = FOREIGN.lock();
-    let state = known.get_or_insert_with(address as u64, || Box::leak(Box::default()));
-    state.expect("memory")
+    if let Some(state) = known.get(address as u64) {
+        return Ok(state);
+    }
+    known.reserve(1)?;
+    let state = forever(FetchState::default())?;
+    known.get_or_insert_with(address as u64, || state).copied()
 }

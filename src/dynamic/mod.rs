@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use once_cell::race::OnceRef;
 
 use crate::error::{Error, Result};
+use crate::forever::forever;
 
 /// A registration: names with a common prefix, and what the caller attaches to them.
 #[derive(Debug)]
@@ -141,15 +142,6 @@ impl<C> List<C> {
             .inspect(|entry| entry.mask.store(mask, Ordering::Relaxed))
             .is_some()
     }
-}
-
-/// Puts a value where it stays until the process ends.
-fn forever<T: 'static>(value: T) -> Result<&'static T> {
-    let mut place = Vec::new();
-    place.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
-    place.push(value);
-    let place: &'static [T] = place.leak();
-    place.first().ok_or(Error::NOMEM)
 }
 
 fn copy(text: &[u8]) -> Result<Vec<u8>> {

@@ -40,7 +40,7 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: *mut pmDesc, pmda: *m
 fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
     let interface = record::interface(ext).0;
     fetch::enter_context(ext, interface);
-    let (metric, method) = lookup::find(state::of(ext), ext, pmid);
+    let (metric, method) = lookup::find(state::of(ext)?, ext, pmid);
     let mut journal = Journal::new();
     if metric.is_none() && interface < fetch::QUIET_SINCE {
         report::undefined(&mut journal, "pmdaDesc", pmid);

@@ -11,6 +11,7 @@ use crate::abi::pmids::PmidList;
 use crate::abi::table::Metric;
 use crate::abi::value::Atom;
 use crate::agent::fetch::{Answer, Asked, Fetch, Scratch, ToCaller};
+use crate::agent::state;
 use crate::error::Error;
 
 /// Makes the calls of a fetch.
@@ -65,7 +66,8 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
             let (Some(list), Some(ext), false) = (list, ext, out.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
-            Ok(Fetch::new(ext, list, ToCaller::new(out), &mut scratch, metric))
+            let state = state::of(ext).map_err(Err)?;
+            Ok(Fetch::new(ext, state, list, ToCaller::new(out), &mut scratch, metric))
         },
         // SAFETY: the callback and the method are the agent's, as the caller promises.
         |fetch, ()| unsafe { make(fetch.asked(), spare, pmda) },

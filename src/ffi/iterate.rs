@@ -34,8 +34,8 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: *mut pmdaExt) {
     // SAFETY: NULL, or an agent whose tables and profile nobody changes during this call.
     let ext = unsafe { Ext::new(pmda) };
     guard(|| {
-        if let Some(ext) = ext {
-            iterate::start(state::of(ext), InDom(indom), ext);
+        if let Some((ext, state)) = ext.and_then(|ext| Some((ext, state::of(ext).ok()?))) {
+            iterate::start(state, InDom(indom), ext);
         }
     });
 }
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: *mut c_int, pmda: *mut pmdaExt) ->
     guard(|| {
         let next = ext.and_then(|ext| {
             let mut steps = iterate::Steps::new(iterate::Ordinal::Examined);
-            iterate::next(state::of(ext), ext, &mut steps)
+            iterate::next(state::of(ext).ok()?, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };
         out.set(next);

@@ -225,7 +225,9 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
     guard(|| {
         let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
-            session::of(ext).watch();
+            if let Ok(session) = session::of(ext) {
+                session.watch();
+            }
             ext.infd()
         })
     })
@@ -240,8 +242,8 @@ pub unsafe extern "C" fn pmdaSendError(dispatch: *mut pmdaInterface, error: c_in
     // SAFETY: NULL, or the agent that sends.
     let dispatch = unsafe { Dispatch::new(dispatch) };
     guard(|| {
-        if let Some(ext) = dispatch.and_then(Dispatch::ext) {
-            let session = session::of(ext);
+        let agent = dispatch.and_then(Dispatch::ext);
+        if let Some((ext, session)) = agent.and_then(|ext| Some((ext, session::of(ext).ok()?))) {
             let mut reply = session.take_reply();
             reply.error(error);
             let _ = Channel(ext.outfd()).send(reply.bytes());

@@ -24,7 +24,7 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmd
     guard(|| {
         let ext = ext.ok_or(Error::INVAL)?;
         ext.set_profile_ptr(prof);
-        selection::forget(state::of(ext));
+        selection::forget(state::of(ext)?);
         Ok(())
     })
 }

@@ -426,6 +426,62 @@ root_wait(void)
 
 static int root_connect(void) { return pmdaRootConnect("nobody.socket") < 0 ? 0 : -ENOMEM; }
 
+/* An extension that nobody has set up: what the library keeps for it has to be made at its first use. */
+
+static pmdaExt by_hand;
+static pmdaIndom its_indom;
+static pmdaInstid its_instances[] = { { 0, "zero" }, { 1, "one" } };
+static pmdaMetric its_metric = { NULL, { PMDA_PMID(0, 1), PM_TYPE_U32, PM_INDOM_NULL, PM_SEM_INSTANT, PMDA_PMUNITS(0, 0, 0, 0, 0, 0) } };
+
+static void
+make_by_hand(void)
+{
+    its_indom.it_indom = DOMAIN << 22 | 1;
+    its_indom.it_numinst = 2;
+    its_indom.it_set = its_instances;
+    by_hand.e_indoms = &its_indom;
+    by_hand.e_nindoms = 1;
+    by_hand.e_metrics = &its_metric;
+    by_hand.e_nmetrics = 1;
+    by_hand.e_domain = DOMAIN;
+    its_metric.m_desc.pmid = pmID_build(DOMAIN, 0, 1);
+}
+
+static int
+instances_by_hand(void)
+{
+    pmInResult *result;
+    int sts = pmdaInstance(its_indom.it_indom, PM_IN_NULL, NULL, &result, &by_hand);
+
+    if (sts == 0 && result->numinst != 2)
+	return -EIO;
+    return sts;
+}
+
+static int
+desc_by_hand(void)
+{
+    pmDesc desc;
+
+    return pmdaDesc(its_metric.m_desc.pmid, &desc, &by_hand);
+}
+
+static int
+request_by_hand(void)
+{
+    pmdaInterface dispatch = { .domain = DOMAIN, .comm = { .pmda_interface = PMDA_INTERFACE_7 } };
+    int through[2], sts;
+
+    if (pipe(through) != 0)
+	_exit(4);
+    close(through[1]);
+    by_hand.e_infd = through[0];
+    dispatch.version.any.ext = &by_hand;
+    sts = __pmdaMainPDU(&dispatch);
+    close(through[0]);
+    return sts == PM_ERR_EOF ? 0 : sts;
+}
+
 static const struct {
     const char *name;
     void (*prepare)(void);
@@ -439,6 +495,9 @@ static const struct {
     { "pmdaInit", tables, init, 0, 0 },
     { "pmdaInit, hashed", hashed, init, 0, 0 },
     { "pmdaInit, wrong tables", wrong_tables, init_fails, 0, 1 },
+    { "pmdaInstance, an extension made by hand", make_by_hand, instances_by_hand, 1, 0 },
+    { "pmdaDesc, an extension made by hand", make_by_hand, desc_by_hand, 1, 0 },
+    { "__pmdaMainPDU, an extension made by hand", make_by_hand, request_by_hand, 1, 0 },
     { "pmdaOpenHelp", nothing, open_help, 1, 0 },
     { "pmdaOpenHelp, a damaged database", nothing, open_bad_help, 1, 1 },
     { "pmdaGetHelp", opened, get_help, 0, 0 },

@@ -11,7 +11,7 @@ use std::ffi::c_int;
 pub(crate) use self::output::{Output, ToCaller};
 use super::iterate::{self, Ordinal, Steps};
 use super::lookup::Ahead;
-use super::state::{self, FetchState};
+use super::state::FetchState;
 use super::{Machine, Step};
 use crate::abi::dispatch::DescMethod;
 use crate::abi::ext::Ext;
@@ -128,7 +128,14 @@ pub(crate) fn enter_context(ext: Ext, interface: u32) {
 impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     /// Prepares a fetch: the check of the agent's record, the context (FETCH-11), and the head of the result.
     #[inline]
-    pub(crate) fn new(ext: Ext, list: L, output: O, scratch: &'s mut Scratch, spare: Metric) -> Self {
+    pub(crate) fn new(
+        ext: Ext,
+        state: &'static FetchState,
+        list: L,
+        output: O,
+        scratch: &'s mut Scratch,
+        spare: Metric,
+    ) -> Self {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
             messages::trace_call(&list);
         }
@@ -137,7 +144,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         enter_context(ext, interface);
         let mut fetch = Fetch {
             ext,
-            state: state::of(ext),
+            state,
             interface,
             list,
             output,

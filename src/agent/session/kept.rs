@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::abi::ext::Ext;
 use crate::abi::received::OwnedProfile;
 use crate::agent::record;
+use crate::error;
+use crate::forever::forever;
 use crate::index::Map;
 use crate::os::channel::{Channel, Stream};
 use crate::os::lock::{Mutex, const_mutex, room};
@@ -32,17 +34,24 @@ pub(crate) struct Session {
 
 /// The session of an agent. An agent whose `pmdaExt` was made by hand has no record of ours: its session is found by the
 /// address, and kept.
-pub(crate) fn of(ext: Ext) -> &'static Session {
-    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| &record.session)
+///
+/// # Errors
+/// `-ENOMEM` for the session of such an agent.
+pub(crate) fn of(ext: Ext) -> error::Result<&'static Session> {
+    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| Ok(&record.session))
 }
 
 /// The session of a `pmdaExt` that this library has not made.
 #[cold]
-fn foreign(address: usize) -> &'static Session {
+fn foreign(address: usize) -> error::Result<&'static Session> {
     static FOREIGN: Mutex<Map<&'static Session>, { room::FOREIGN_SESSIONS }> = const_mutex(Map::new());
     let mut known = FOREIGN.lock();
-    let session = known.get_or_insert_with(address as u64, || Box::leak(Box::default()));
-    session.expect("memory")
+    if let Some(session) = known.get(address as u64) {
+        return Ok(session);
+    }
+    known.reserve(1)?;
+    let session = forever(Session::new())?;
+    known.get_or_insert_with(address as u64, || session).copied()
 }
 
 impl Session {

@@ -129,24 +129,27 @@ pub(crate) struct MainLoop<'s> {
 
 /// The agent behind a dispatch table, if it may be served. The checks are made until they have been passed once
 /// (MAIN-3).
-fn enter(dispatch: Option<Dispatch>) -> Option<Agent> {
+///
+/// # Errors
+/// What the loop returns without it.
+fn enter(dispatch: Option<Dispatch>) -> std::result::Result<Agent, Result<c_int>> {
     let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
         log::notify(Level::Err, b"PMDA Initialisation Failed");
-        return None;
+        return Err(Ok(NO_START));
     };
-    let session = of(ext);
+    let session = of(ext).map_err(Err)?;
     if !session.has_begun() {
         if dispatch.status() != 0 {
             log::notify(Level::Err, b"PMDA Initialisation Failed");
-            return None;
+            return Err(Ok(NO_START));
         }
         if !is_supported(dispatch) {
-            return None;
+            return Err(Ok(NO_START));
         }
         dispatch.set_comm(dispatch.comm().with_pmapi(PMAPI));
         session.begin();
     }
-    Some(Agent { dispatch, ext, session })
+    Ok(Agent { dispatch, ext, session })
 }
 
 /// Whether the interface version exists; says so if not.
@@ -171,7 +174,7 @@ impl<'s> MainLoop<'s> {
         spare: Metric,
     ) -> std::result::Result<MainLoop<'s>, Result<c_int>> {
         Ok(MainLoop {
-            agent: enter(dispatch).ok_or(Ok(NO_START))?,
+            agent: enter(dispatch)?,
             own,
             once,
             state: State::Receiving,
@@ -202,8 +205,9 @@ impl<'s> MainLoop<'s> {
 
     /// Starts to receive the next PDU.
     fn receive(&mut self) -> Next {
-        let Some(agent) = enter(Some(self.agent.dispatch)) else {
-            return Next::End(Ok(NO_START));
+        let agent = match enter(Some(self.agent.dispatch)) {
+            Ok(agent) => agent,
+            Err(outcome) => return Next::End(outcome),
         };
         self.agent = agent;
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();

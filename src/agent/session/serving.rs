@@ -131,9 +131,9 @@ impl MainLoop<'_> {
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch(&mut self, pdu: Pdu) -> Next {
         let agent = self.agent;
-        let draft = Drafted::take(&agent.session.draft);
-        let (draft, scratch) = match (draft, self.scratch.take()) {
-            (Ok(draft), Some(scratch)) => (draft, scratch),
+        let begun = state::of(agent.ext).and_then(|state| Ok((state, Drafted::take(&agent.session.draft)?)));
+        let (state, draft, scratch) = match (begun, self.scratch.take()) {
+            (Ok((state, draft)), Some(scratch)) => (state, draft, scratch),
             (_, scratch) => {
                 self.pdu.set(pdu);
                 self.scratch = scratch;
@@ -142,7 +142,7 @@ impl MainLoop<'_> {
         };
         match Listed::new(pdu) {
             Ok(list) => {
-                self.fetch = Some(Fetch::new(agent.ext, list, draft, scratch, self.spare));
+                self.fetch = Some(Fetch::new(agent.ext, state, list, draft, scratch, self.spare));
                 self.call(State::Fetching, Call::Values)
             }
             Err((pdu, error)) => {
@@ -177,7 +177,9 @@ impl MainLoop<'_> {
         let given = self.given.take();
         match (request, answer) {
             (Request::Profile, Answer::Status(status)) => {
-                selection::forget(state::of(self.agent.ext));
+                if let Ok(state) = state::of(self.agent.ext) {
+                    selection::forget(state);
+                }
                 if let (Some(Given::Profile(profile)), true) = (given, status >= 0) {
                     self.agent.session.keep_profile(profile);
                 }

@@ -12,7 +12,7 @@ use crate::abi::flags::ExtFlags;
 use crate::abi::interface::Transport;
 use crate::agent::session::{Session, say_failure};
 use crate::agent::{Kept, Machine, Step};
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::libpcp::ipc;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
@@ -54,15 +54,22 @@ type Next = Step<Call, ()>;
 
 impl Connect {
     /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
-    pub(crate) fn new(dispatch: Dispatch, session: impl FnOnce(Ext) -> &'static Session) -> Option<Connect> {
+    pub(crate) fn new(
+        dispatch: Dispatch,
+        session: impl FnOnce(Ext) -> error::Result<&'static Session>,
+    ) -> Option<Connect> {
         let Some(ext) = check(dispatch) else {
             dispatch.set_status(Error::GENERIC.code());
             return None;
         };
+        let session = session(ext);
+        if let Err(error) = session {
+            dispatch.set_status(error.code());
+        }
         Some(Connect {
             dispatch,
             ext,
-            session: session(ext),
+            session: session.ok()?,
             transport: Transport::Unknown,
             listener: Kept::none(),
         })
