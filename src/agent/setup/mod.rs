@@ -145,7 +145,7 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch>, flags: c_uint) {
         return;
     }
     if SINCE_6_0_5 {
-        log::debug_line!("pmdaSetCommFlags: flags={}", log::hex(flags));
+        log::debug_line!("pmdaSetCommFlags: flags={flags:#x}");
     } else {
         log::debug_line!("pmdaSetCommFlags: flags={flags:x}");
     }
