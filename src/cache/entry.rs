@@ -65,21 +65,17 @@ impl<T> Entry<T> {
     }
 }
 
-/// Number of slots of a chunk, as a power of two: of 1 KiB, so that an entry is two steps away and little is unused.
-const CHUNK: u32 = 4;
+/// Number of slots of a chunk, as a power of two: most caches have few instances. All chunks are alike, since a lookup among ten
+/// would guess wrong which kind it meets.
+const CHUNK: u32 = 2;
 
 const SLOTS: usize = 1 << CHUNK;
 
-/// Number of slots before the first chunk: most caches have few instances.
-const FEW: usize = 4;
-
 const NONE: u32 = u32::MAX;
 
-/// The entries, in blocks that are never moved: pointers to names stay valid.
+/// The entries, in chunks that are never moved: pointers to names stay valid.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    /// The first ones; the places of the first chunk that they have the numbers of are left unused.
-    few: Vec<Entry<T>>,
     chunks: Vec<Box<[Entry<T>; SLOTS]>>,
     /// The slot that was given back last; its id is the one that was given back before, and so on.
     free: u32,
@@ -90,7 +86,6 @@ pub(super) struct Slab<T> {
 impl<T> Slab<T> {
     pub(super) const fn new() -> Slab<T> {
         Slab {
-            few: Vec::new(),
             chunks: Vec::new(),
             free: NONE,
             len: 0,
@@ -106,29 +101,20 @@ impl<T> Slab<T> {
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
-        match self.few.get(slot as usize) {
-            Some(entry) => entry,
-            None => &self.chunks[chunk][place],
-        }
+        &self.chunks[chunk][place]
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
-        match self.few.get_mut(slot as usize) {
-            Some(entry) => entry,
-            None => &mut self.chunks[chunk][place],
-        }
+        &mut self.chunks[chunk][place]
     }
 
     /// As [`Slab::get_mut`], for a slot that may not be there.
     #[inline]
     pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
-        match self.few.get_mut(slot as usize) {
-            Some(entry) => Some(entry),
-            None => Some(&mut self.chunks.get_mut(chunk)?[place]),
-        }
+        Some(&mut self.chunks.get_mut(chunk)?[place])
     }
 
     /// Number of slots, free ones among them.
@@ -142,8 +128,7 @@ impl<T> Slab<T> {
     /// `-ENOMEM`.
     #[inline]
     pub(super) fn reserve(&mut self) -> Result<()> {
-        let there = (self.len as usize) < self.few.len() || Slab::<T>::place(self.len).0 < self.chunks.len();
-        if self.free != NONE || there {
+        if self.free != NONE || Slab::<T>::place(self.len).0 < self.chunks.len() {
             return Ok(());
         }
         self.add_chunk()
@@ -151,11 +136,6 @@ impl<T> Slab<T> {
 
     #[cold]
     fn add_chunk(&mut self) -> Result<()> {
-        if self.few.is_empty() {
-            room(&mut self.few, FEW)?;
-            self.few.resize_with(FEW, Entry::free);
-            return Ok(());
-        }
         room(&mut self.chunks, 1)?;
         let mut chunk = Vec::new();
         room(&mut chunk, SLOTS)?;
@@ -195,17 +175,14 @@ impl<T> Slab<T> {
 
     /// All entries with their slots, in no order that means anything.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Entry<T>)> {
-        let rest = self.chunks.iter().flat_map(|chunk| chunk.iter()).skip(FEW);
-        let entries = (0..).zip(self.few.iter().chain(rest));
+        let entries = (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter()));
         entries.filter(|(_, entry)| entry.state != State::Free)
     }
 
     /// Works on all slots in order, free ones among them.
     pub(super) fn for_each(&mut self, mut work: impl FnMut(&mut Entry<T>)) {
-        self.few.iter_mut().for_each(&mut work);
-        let mut unused = FEW;
         for chunk in &mut self.chunks {
-            chunk[std::mem::take(&mut unused)..].iter_mut().for_each(&mut work);
+            chunk.iter_mut().for_each(&mut work);
         }
     }
 }
