@@ -6,11 +6,12 @@ use std::fs;
 use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::{self, Environment, text};
 
-/// Two DSO agents in pmcd and a daemon with a library of its own; whoever asks for a text or an event runs into a panic.
+/// Two DSO agents in pmcd and a daemon with a library of its own; whoever asks for a text, a label or an event runs into a
+/// panic. `pmdaLabel` is driven, the others are not.
 #[test]
 fn pmcd_lives_on() {
     let mut environment = Environment::new("panic", Library::Ours);
-    let broken = ["pmdaText", "pmdaEventAddRecord"];
+    let broken = ["pmdaText", "pmdaEventAddRecord", "pmdaLabel"];
     environment.variables.push(("PCP_PMDA_PANIC", broken.join(" ")));
     let configuration = format!(
         "sample 29 dso sample_init {}\npmcd 2 dso pmcd_init {}\nother 31 pipe binary {} -d 31\n",
@@ -41,6 +42,8 @@ fn pmcd_lives_on() {
         let answer = ask("-t", metric);
         assert!(answer.contains("Error: Generic error"), "{metric}: {answer}");
     }
+    // Without its labels a metric still has those of its host.
+    ask("-l", "sample.ten");
     let answer = ask("-f", "sample.events");
     assert!(answer.contains("No value(s) available"), "{answer}");
     whole();

@@ -61,21 +61,6 @@ pub(crate) fn is_inside() -> bool {
     mark().load(Ordering::Relaxed)
 }
 
-/// Marks this thread as outside, also when what was called [`outside`] has started a thread: then its mark is another one.
-#[inline(always)]
-pub(crate) fn leave(marked: Marked) {
-    compiler_fence(Ordering::SeqCst);
-    let mark = if lock::single_threaded() {
-        &ALONE
-    } else if ptr::eq(marked.0, &ALONE) {
-        several()
-    } else {
-        // Finding it again would be a call.
-        marked.0
-    };
-    mark.store(false, Ordering::Relaxed);
-}
-
 /// The mark of this thread, which is inside.
 #[derive(Clone, Copy)]
 pub(crate) struct Marked(&'static AtomicBool);
@@ -102,13 +87,13 @@ impl Marked {
     }
 }
 
-/// Runs what is not ours: every call into the agent, and every wait for it or for pmcd, goes through here.
+/// Waits for a descriptor in the middle of a step, where handlers may call the library. What the driver calls is outside without it.
 ///
 /// Nothing is locked or borrowed meanwhile (`docs/ARCHITECTURE.md`). `call` is to do nothing else: what it leaves to drop
 /// would be dropped outside.
 #[inline(always)]
 pub(crate) fn outside<R>(call: impl FnOnce() -> R) -> R {
-    leave(Marked(mark()));
+    Marked(mark()).leave();
     let result = call();
     enter();
     result
@@ -121,9 +106,9 @@ pub extern "C" fn pcp_pmda_enter() -> c_int {
     enter().map_or(-libc::EBUSY, |_| 0)
 }
 
-/// [`leave`] for `capi/shim.c`.
+/// [`Marked::leave`] for `capi/shim.c`.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub extern "C" fn pcp_pmda_leave() {
-    leave(Marked(mark()));
+    Marked(mark()).leave();
 }
