@@ -15,9 +15,9 @@ use crate::os::mark;
 /// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch inside of that.
 const SLOTS: usize = 2;
 
-/// A fetch whose frame was so far down the stack, or less, was left when another one begins where it was, or above: on another
-/// stack it would be further away.
-const NEAR: usize = 1 << 16;
+/// A fetch was left when another one begins in its frame, or so little above. Further above it may be on a stack of its own,
+/// as coroutines have them, and go on later: then the C library's block would be overwritten, and ours is left alone.
+const NEAR: usize = 1 << 11;
 
 /// A block from malloc with room for a number of value sets; NULL without room.
 #[derive(Clone, Copy)]
