@@ -4,12 +4,12 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
 use super::arg::{self, CText};
-use super::types::{pmDesc, pmInResult, pmLabel, pmLabelSet, pmValue, pmdaResult};
+use super::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmdaResult};
 use super::value::block_bytes;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Place;
-use crate::libpcp::labels::Sets;
+use crate::libpcp::labels::{Sets, place};
 use crate::libpcp::log::{self, Debug};
 use crate::os::spoken;
 use crate::wire::encode::{LabelSet, Reply, entry_size};
@@ -301,16 +301,5 @@ unsafe fn label_set(set: &pmLabelSet) -> LabelSet<'_, impl ExactSizeIterator<Ite
         },
         json,
         labels: labels.iter().map(place),
-    }
-}
-
-/// A label as C sees it, in our terms. The widths are those of the bit fields.
-fn place(raw: &pmLabel) -> Place {
-    Place {
-        name: raw.name() as u16,
-        name_len: raw.namelen() as u8,
-        flags: raw.flags() as u8,
-        value: raw.value() as u16,
-        value_len: raw.valuelen() as u16,
     }
 }

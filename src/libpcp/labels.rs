@@ -173,7 +173,7 @@ unsafe fn full_name<'a>(hash: *mut std::ffi::c_void, place: Place) -> Option<&'a
 }
 
 /// A label as C sees it, in our terms. The widths are those of the bit fields.
-fn place(raw: &pcp::pmLabel) -> Place {
+pub(crate) fn place(raw: &pcp::pmLabel) -> Place {
     Place {
         name: raw.name() as u16,
         name_len: raw.namelen() as u8,
