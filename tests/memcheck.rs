@@ -38,8 +38,9 @@ fn programs() {
         let directory = profile_dir().join("test-memcheck").join(name);
         let file = directory.join("program");
         program.compile(&file);
-        let counts = |library| memory::program(&program, &file, library, &directory.join(format!("{library:?}"))).1;
-        let (c, ours) = (counts(Library::C), counts(Library::Ours));
+        let run = |library| memory::program(&program, &file, library, &directory.join(format!("{library:?}")));
+        let ((c_outcome, c), (outcome, ours)) = (run(Library::C), run(Library::Ours));
+        assert_eq!(c_outcome.end, outcome.end, "{name}");
         assert!(ours.within(&c), "{name}: C library: {c:?}, ours: {ours:?}");
     }
 }

@@ -72,25 +72,6 @@ __pmGetDomainLabels(int domain, const char *name, pmLabelSet **set)
     return status;
 }
 
-extern int __pmAddLabels(pmLabelSet **, const char *, int);
-
-/* The same parser: under -Dlabels it reads every text, for what it says of it. */
-int
-__pmAddLabels(pmLabelSet **sets, const char *text, int flags)
-{
-    static int (*real)(pmLabelSet **, const char *, int);
-    int status;
-
-    if (pause_failing)
-	pause_failing(1);
-    if (real == NULL)
-	*(void **)&real = dlsym(RTLD_NEXT, "__pmAddLabels");
-    status = real(sets, text, flags);
-    if (pause_failing)
-	pause_failing(0);
-    return status;
-}
-
 /* What else arrives, or happens. */
 static const struct {
     const char *name;

@@ -39,8 +39,12 @@ impl Counts {
     }
 
     /// Reads the reports in a directory.
+    ///
+    /// # Panics
+    /// When there is none that is whole: then nothing was counted.
     fn read(directory: &Path) -> Counts {
         let mut counts = Counts::default();
+        let mut whole = false;
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             if !entry.file_name().to_string_lossy().starts_with("report.") {
                 continue;
@@ -49,7 +53,9 @@ impl Counts {
             counts.definite += number(&text, "definitely lost: ", " bytes in ");
             counts.possible += number(&text, "possibly lost: ", " bytes in ");
             counts.errors += number(&text, "ERROR SUMMARY", ": ");
+            whole |= text.contains("ERROR SUMMARY");
         }
+        assert!(whole, "valgrind has written no report in {}", directory.display());
         counts
     }
 }
