@@ -33,7 +33,13 @@ fn linux_in_dbpmda() {
 
 #[test]
 fn programs() {
-    for name in ["c/cache_files", "c/event_array", "c/help_lookup", "c/setup_unloaded"] {
+    for name in [
+        "c/cache_files",
+        "c/event_array",
+        "c/help_lookup",
+        "c/loop_lost",
+        "c/setup_unloaded",
+    ] {
         let program = Program::new(name).expect("a program of tests/c");
         let directory = profile_dir().join("test-memcheck").join(name);
         let file = directory.join("program");

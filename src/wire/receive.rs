@@ -101,6 +101,14 @@ impl Receiver {
         !self.held.is_empty()
     }
 
+    /// Forgets what was read; an ordinary buffer is kept.
+    pub fn clear(&mut self) {
+        self.held = 0..0;
+        if self.buffer.len() > KEPT {
+            self.buffer = Vec::new();
+        }
+    }
+
     /// Takes the buffer of a PDU back that has been served.
     pub fn recycle(&mut self, pdu: Pdu) {
         if self.held.is_empty() && pdu.buffer.len() <= KEPT {

@@ -88,7 +88,7 @@ impl Session {
         self.watched.store(true, Ordering::Relaxed);
     }
 
-    /// The next PDU from `channel`. After a failure, what was read ahead from it is gone with the stream.
+    /// The next PDU from `channel`.
     pub(crate) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
         let mut receiver = self.take_ahead(channel);
         let outcome = if spoken::of_reads() {
@@ -96,10 +96,17 @@ impl Session {
         } else {
             receiver.next(&mut channel, reach)
         };
-        if let Ok(pdu) = &outcome {
-            self.received(channel, receiver, pdu);
+        match &outcome {
+            Ok(pdu) => self.received(channel, receiver, pdu),
+            Err(_) => self.give_up(receiver),
         }
         outcome
+    }
+
+    /// Takes the receiver of a stream back that cannot be followed any further: what was read ahead is gone with it.
+    pub(crate) fn give_up(&self, mut receiver: Receiver) {
+        receiver.clear();
+        *self.idle.lock() = receiver;
     }
 
     /// Takes note of a PDU that was received, and takes the receiver back.

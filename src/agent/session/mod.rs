@@ -247,6 +247,7 @@ impl<'s> MainLoop<'s> {
 
     /// There are no more PDUs (MAIN-2, MAIN-32).
     fn lost(&mut self, failure: Failure) -> Next {
+        self.receiving.give_up(self.agent.session);
         let code = failure.code();
         say_failure(self.receiving.channel(), failure);
         say_kind(match code {

@@ -48,7 +48,7 @@ impl Receiving {
         self.channel
     }
 
-    /// Goes on. After a failure, what was read ahead is gone with the stream.
+    /// Goes on.
     pub(super) fn next(&mut self, session: &Session) -> Result<Wanted, Failure> {
         let Some(receiver) = self.receiver.get() else {
             return Ok(Wanted::Readable);
@@ -69,6 +69,13 @@ impl Receiving {
         self.receiver
             .get()
             .map_or(Ok(()), |receiver| receiver.filled(channel, outcome))
+    }
+
+    /// Ends without a PDU: what was read ahead is gone with the stream, the buffer is not.
+    pub(super) fn give_up(&mut self, session: &Session) {
+        if let Some(receiver) = self.receiver.take() {
+            session.give_up(receiver);
+        }
     }
 
     /// Receives a PDU whose first bytes are there.
