@@ -37,13 +37,14 @@ body(void)
 int
 main(int argc, char **argv)
 {
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 4);
+    char path[4096], preloaded[4096 + 4];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
     if (argc == 1) {
-	strcpy(path + (length < 0 ? 0 : length), ".so");
-	setenv("LD_PRELOAD", path, 1);
-	execl("/proc/self/exe", argv[0], "preloaded", NULL);
+	path[length < 0 ? 0 : length] = '\0';
+	sprintf(preloaded, "%s.so", path);
+	setenv("LD_PRELOAD", preloaded, 1);
+	execl(path, argv[0], "preloaded", NULL);
 	return 9;
     }
     unsetenv("LD_PRELOAD");

@@ -140,6 +140,21 @@ to_load(void)
     store("another");
 }
 
+/* The first save of a process looks for what others have left behind, too. */
+static void
+linked(void)
+{
+    char link[64], target[64];
+
+    indom = pmInDom_build(DOMAIN, 10);
+    snprintf(link, sizeof(link), "config/pmda/%d.10", DOMAIN);
+    snprintf(target, sizeof(target), "%d.11", DOMAIN);
+    unlink(link);
+    if (symlink(target, link) < 0)
+	_exit(4);
+    unordered();
+}
+
 static int load(void) { return pmdaCacheOp(indom, PMDA_CACHE_LOAD); }
 
 static void nothing(void) { }
@@ -172,6 +187,7 @@ static const struct {
     { "reorganize", unordered, reorg, 1, 0 },
     { "save", saved, save, 1, 0 },
     { "sync", saved, sync_, 1, 0 },
+    { "the first save, through a link", linked, save, 1, 0 },
     { "purge", saved, purge, 1, 0 },
     { "purge with a callback", saved, purge_callback, 1, 0 },
     { "load", to_load, load, 1, 1 },
@@ -224,13 +240,17 @@ run(int which, int n)
 int
 main(void)
 {
+    char directory[1024] = ".";
     size_t i;
     int n, wrong = 0;
 
     if (find_fail_malloc() < 0)
 	return 1;
     mkdir("config", 0755);
-    setenv("PCP_VAR_DIR", ".", 1);
+    /* Longer than what anybody keeps on the stack for a path. */
+    while (strlen(directory) < 1000)
+	strcat(directory, "/.");
+    setenv("PCP_VAR_DIR", directory, 1);
     /* The place of the files is looked up once in a process. */
     pmdaCacheOp(pmInDom_build(DOMAIN, 1), PMDA_CACHE_LOAD);
     for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

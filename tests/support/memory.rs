@@ -93,6 +93,8 @@ pub fn program(program: &Program, file: &Path, library: Library, directory: &Pat
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
     let mut command = Command::new("valgrind");
     watch(&mut command, directory);
+    // A program that starts itself again is watched there too, the tools that it calls are not.
+    command.args(["--trace-children=yes", "--trace-children-skip=/bin/*,/usr/bin/*"]);
     command.arg(file).args(program.arguments(Course::Memcheck));
     private(&mut command, &library.directory(), directory);
     command.env("HOSTILE_TOOL", "valgrind");
