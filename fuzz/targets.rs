@@ -7,6 +7,7 @@ mod event_calls;
 mod live_agent;
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pcp_pmda::cache::{Cache, Content, Directory, Report, Turn, Write, Writer};
@@ -96,10 +97,10 @@ pub fn bodies(data: &[u8]) {
 pub fn cache_file(data: &[u8]) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let place = Directory::below(directory.path()).expect("memory");
-    let file = directory.path().join("config/pmda/1.2");
-    fs::write(&file, data).expect("ours");
+    let place = Directory::below(directory.path().as_os_str().as_bytes()).expect("memory");
     let (mut first, mut second) = (cache(), cache());
+    let file = first.path(&place).expect("memory");
+    fs::write(&file, data).expect("ours");
     let mut report = Report::default();
     let load = |cache: &mut Cache<*const u8>, report: &mut Report| {
         let content = Content::read(&file).expect("ours");
@@ -115,7 +116,7 @@ pub fn cache_file(data: &[u8]) {
     // No instance without a name, and no blanks are lost.
     assert!(first.actives().all(|(_, name)| !name.is_empty()));
     assert!(again.iter().all(|byte| *byte != 0));
-    only(&file);
+    only(file.as_ref());
 }
 
 fn save(cache: &mut Cache<*const u8>, place: &Directory, report: &mut Report) {
@@ -124,7 +125,7 @@ fn save(cache: &mut Cache<*const u8>, place: &Directory, report: &mut Report) {
     let Ok(Turn::Write(snapshot)) = turn else {
         panic!("a save is always due: {turn:?}");
     };
-    let result = snapshot.write(|_, _| true);
+    let result = snapshot.write();
     cache
         .saved(&snapshot, result, me, report)
         .expect("a file can be written");

@@ -28,6 +28,7 @@ pub mod log;
 pub mod metrics;
 pub mod namespace;
 mod os;
+pub mod path;
 pub mod profile;
 pub mod queue;
 pub mod root;

@@ -1,21 +1,32 @@
 //! Replacing a file so that a crash or a full disk leaves the old one or the new one (DEF-1).
 
-use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fmt::Arguments;
+use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::mem::MaybeUninit;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::report::Growing;
-use super::room;
+use rustix::fs::{
+    AtFlags, CWD, FileType, OFlags, RawDir, Stat, lstat, readlinkat_raw, rename, statat, unlink, unlinkat,
+};
+
+use super::attributes;
+use crate::error::Error;
+use crate::log::Part;
+use crate::path::FilePath;
 
 /// A temporary file that was not written to for so long has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// Compares the attributes of two files, access control lists among them: the system's interface for that is C's.
-pub type Same = fn(&File, &File) -> bool;
+/// The system follows so many links.
+const LINKS: usize = 40;
+
+/// No path is longer for the system.
+const LONGEST: usize = 4096;
+
+/// Compares the attributes of two files.
+type Same = fn(&File, &File) -> bool;
 
 /// Gives the file the content.
 ///
@@ -28,38 +39,66 @@ pub type Same = fn(&File, &File) -> bool;
 ///
 /// # Errors
 /// What the system says; the old file is as it was, unless it had to be written in place.
-pub(super) fn write(path: &Path, content: &[u8], same: Same) -> io::Result<()> {
-    let old = match path.symlink_metadata() {
-        Ok(old) if old.is_symlink() => {
+pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
+    write_if(attributes::same, path, content)
+}
+
+fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
+    let old = match lstat(path.c_str()) {
+        Ok(old) if is(&old, FileType::Symlink) => {
             // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to open().
-            let Ok(target) = resolved(path) else {
-                return in_place(path, content);
+            return match follow(path)? {
+                Some((target, old)) => replace(same, &target, Some(&old), content),
+                None => in_place(path, content),
             };
-            let old = fs::metadata(&target)?;
-            return replace(&target, Some(&old), content, same);
         }
         Ok(old) => Some(old),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
-    replace(path, old.as_ref(), content, same)
+    replace(same, path, old.as_ref(), content)
 }
 
-/// Where a symbolic link leads to in the end.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
-    // The standard library's function may not run out of memory, so there must be plenty.
-    room(&mut Vec::<u8>::new(), 64 * 1024).map_err(|_| io::Error::from_raw_os_error(12))?;
-    fs::canonicalize(path)
+fn is(file: &Stat, kind: FileType) -> bool {
+    FileType::from_raw_mode(file.st_mode) == kind
+}
+
+/// Where a symbolic link leads to in the end, and what is there; `None` when that is nothing.
+fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Stat)>> {
+    let mut room = [MaybeUninit::uninit(); LONGEST];
+    let mut target: Option<FilePath> = None;
+    for _ in 0..LINKS {
+        let link = target.as_ref().unwrap_or(link);
+        let Ok((leads_to, _)) = readlinkat_raw(CWD, link.c_str(), &mut room) else {
+            return Ok(None);
+        };
+        let directory = if leads_to.starts_with(b"/") {
+            &[]
+        } else {
+            link.split().0
+        };
+        let next = FilePath::new(&[Part::Raw(directory), Part::Raw(leads_to)]).map_err(io_error)?;
+        match lstat(next.c_str()) {
+            Ok(found) if is(&found, FileType::Symlink) => target = Some(next),
+            Ok(found) => return Ok(Some((next, found))),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+fn io_error(error: Error) -> io::Error {
+    io::Error::from_raw_os_error(-error.code())
 }
 
 /// [`write`] for a file that is no symbolic link.
-fn replace(target: &Path, old: Option<&Metadata>, content: &[u8], same: Same) -> io::Result<()> {
+fn replace(same: Same, target: &FilePath, old: Option<&Stat>, content: &[u8]) -> io::Result<()> {
     let mut known = None;
     if let Some(old) = old {
-        if !old.is_file() || old.nlink() > 1 {
+        if !is(old, FileType::RegularFile) || old.st_nlink > 1 {
             return in_place(target, content);
         }
-        known = Some((OpenOptions::new().write(true).open(target)?, old));
+        known = Some(target.open(OFlags::WRONLY, 0)?);
     }
     let (temporary, mut file) = match create_beside(target, old.is_some()) {
         Ok(made) => made,
@@ -67,16 +106,18 @@ fn replace(target: &Path, old: Option<&Metadata>, content: &[u8], same: Same) ->
         Err(error) if is_refusal(&error) => return in_place(target, content),
         Err(error) => return Err(error),
     };
-    let replaceable = known.is_none_or(|(known, old)| take_after(&file, &known, old, same));
+    let replaceable = known.is_none_or(|known| take_after(&file, &known, same));
     let result = match replaceable.then(|| file.write_all(content)) {
-        Some(Ok(())) => fs::rename(&temporary, target).map(|()| true),
+        Some(Ok(())) => rename(temporary.c_str(), target.c_str())
+            .map(|()| true)
+            .map_err(io::Error::from),
         Some(Err(error)) => Err(error),
         None => Ok(false),
     };
     if matches!(result, Ok(true)) {
         return Ok(());
     }
-    let _ = fs::remove_file(&temporary);
+    let _ = unlink(temporary.c_str());
     match result {
         // What is mounted cannot be replaced, nor can another's file in a directory with the sticky bit.
         Err(error) if !is_refusal(&error) => Err(error),
@@ -97,34 +138,30 @@ fn is_refusal(error: &io::Error) -> bool {
 }
 
 /// The name of a temporary file beside this one: what they all begin with, and `rest`.
-fn temporary(target: &Path, rest: std::fmt::Arguments<'_>) -> io::Result<PathBuf> {
-    let mut name = Growing::default();
-    if let Some(directory) = target.parent() {
-        name.push(directory.as_os_str().as_bytes());
-        name.push(b"/");
-    }
-    name.push(b".");
-    name.push(target.file_name().unwrap_or_default().as_bytes());
-    name.show(format_args!(".tmp-{rest}"));
-    let name = name.whole().ok_or_else(|| io::Error::from_raw_os_error(12))?;
-    Ok(OsString::from_vec(name).into())
+fn temporary(target: &FilePath, rest: Arguments<'_>) -> io::Result<FilePath> {
+    let (directory, name) = target.split();
+    let parts = [
+        Part::Raw(directory),
+        Part::Raw(b"."),
+        Part::Raw(name),
+        Part::Raw(b".tmp-"),
+        Part::Show(&rest),
+    ];
+    FilePath::new(&parts).map_err(io_error)
 }
 
 /// A new file in the same directory. Until it has its owner, the successor of an old file is for us alone.
-fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
-    let mut options = OpenOptions::new();
+fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     // O_EXCL never follows a link that somebody has put there.
-    options
-        .write(true)
-        .create_new(true)
-        .mode(if old { 0o600 } else { 0o666 });
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    let mode = if old { 0o600 } else { 0o666 };
     // In a container an agent may have the same process id each time: the clock tells its runs apart.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
         let number = now.as_nanos() + attempt;
         let temporary = temporary(target, format_args!("{}-{number}", std::process::id()))?;
-        match options.open(&temporary) {
+        match temporary.open(flags, mode) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
             Err(error) => return Err(error),
@@ -133,34 +170,48 @@ fn create_beside(target: &Path, old: bool) -> io::Result<(PathBuf, File)> {
     Err(last)
 }
 
-/// Removes what agents that were killed while they wrote this file have left behind.
-pub(super) fn sweep(path: &Path) {
-    // The standard library's directory functions may not run out of memory, so there must be plenty.
-    if room(&mut Vec::<u8>::new(), 256 * 1024).is_err() {
-        return;
-    }
-    let real = fs::canonicalize(path);
-    let target = real.as_deref().unwrap_or(path);
+/// Removes what agents that were killed while they wrote this file have left behind. What cannot be removed stays.
+pub(super) fn sweep(path: &FilePath) {
+    let followed = follow(path);
+    let target = match &followed {
+        Ok(Some((target, _))) => target,
+        _ => path,
+    };
     let Ok(prefix) = temporary(target, format_args!("")) else {
         return;
     };
-    let prefix = prefix.file_name().unwrap_or_default();
-    let entries = target.parent().and_then(|directory| fs::read_dir(directory).ok());
-    for entry in entries.into_iter().flatten().flatten() {
-        if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
+    let (directory, prefix) = prefix.split();
+    let directory = if directory.is_empty() { b"." } else { directory };
+    let opened = FilePath::new(&[Part::Raw(directory)]).map_err(io_error);
+    let Ok(directory) = opened.and_then(|path| path.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)) else {
+        return;
+    };
+    let mut room = [MaybeUninit::uninit(); LONGEST];
+    let mut entries = RawDir::new(&directory, &mut room);
+    while let Some(Ok(entry)) = entries.next() {
+        let name = entry.file_name();
+        if !name.to_bytes().starts_with(prefix) {
             continue;
         }
-        let modified = entry.metadata().and_then(|found| found.modified());
-        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        let age = found.ok().and_then(|found| age(&found));
         if age.is_some_and(|age| age > ABANDONED) {
-            let _ = fs::remove_file(entry.path());
+            let _ = unlinkat(&directory, name, AtFlags::empty());
         }
     }
 }
 
+/// How long ago a file was written to; `None` for one of the future.
+fn age(file: &Stat) -> Option<Duration> {
+    let modified = Duration::from_secs(u64::try_from(file.st_mtime).ok()?);
+    SystemTime::now().duration_since(UNIX_EPOCH).ok()?.checked_sub(modified)
+}
+
 /// Gives the new file what the old one has apart from its content; `false` when that cannot be.
-fn take_after(new: &File, known: &File, old: &Metadata, same: Same) -> bool {
-    let Ok(found) = new.metadata() else { return false };
+fn take_after(new: &File, known: &File, same: Same) -> bool {
+    let (Ok(old), Ok(found)) = (known.metadata(), new.metadata()) else {
+        return false;
+    };
     let is_owned = (old.uid(), old.gid()) == (found.uid(), found.gid());
     if !is_owned && fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
         return false;
@@ -171,23 +222,21 @@ fn take_after(new: &File, known: &File, old: &Metadata, same: Same) -> bool {
 }
 
 /// Writes over the file itself.
-fn in_place(target: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o666)
-        .open(target)?;
-    file.write_all(content)
+fn in_place(target: &FilePath, content: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    target.open(flags, 0o666)?.write_all(content)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::*;
 
     fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-        super::write(path, content, |_, _| true)
+        write_if(|_, _| true, &path.into(), content)
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -220,7 +269,7 @@ mod tests {
         assert_eq!(names(directory.path()), ["1.2", "link", "other"]);
         fs::remove_file(directory.path().join("other")).expect("ours");
         let before = fs::metadata(&file).expect("there").ino();
-        super::write(&file, b"five", |_, _| false).expect("a file with other attributes");
+        write_if(|_, _| false, &file.as_path().into(), b"five").expect("a file with other attributes");
         assert_eq!(fs::read(&file).expect("there"), b"five");
         assert_eq!(fs::metadata(&file).expect("there").ino(), before);
         assert_eq!(names(directory.path()), ["1.2", "link"]);
@@ -244,7 +293,7 @@ mod tests {
             }
         }
         write(&file, b"one").expect("new");
-        sweep(&file);
+        sweep(&file.as_path().into());
         assert_eq!(
             names(directory.path()),
             [".1.2.tmp-8-8", ".1.23.tmp-7-7", "1.2", "1.2.tmp-7-7"]

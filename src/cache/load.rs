@@ -1,8 +1,6 @@
 //! Loading a cache from its file.
 
 use std::fmt::Pointer;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use super::entry::State;
 use super::file::{self, Record};
@@ -14,6 +12,7 @@ use super::text::{Draft, Text};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::log::Level;
+use crate::path::FilePath;
 
 impl<T: Copy + Pointer> Cache<T> {
     /// Applies what was read from the file at `path`; returns the number of records in it (CACHE-90).
@@ -21,10 +20,10 @@ impl<T: Copy + Pointer> Cache<T> {
     /// # Errors
     /// `PM_ERR_GENERIC` for a bad header, which changes nothing, or a bad record, which ends the load: what came before
     /// it is loaded (CACHE-94). `-ENOMEM`, or what ended the reading, in the same way.
-    pub fn load(&mut self, path: &Path, content: Content, report: &mut Report) -> Result<usize> {
+    pub fn load(&mut self, path: &FilePath, content: Content, report: &mut Report) -> Result<usize> {
         let (text, failure) = content.lines();
         let nomem = failure.as_ref().is_some_and(|error| error.raw_os_error() == Some(12));
-        let path = path.as_os_str().as_bytes();
+        let path = path.bytes();
         if text.is_empty() {
             if nomem {
                 return Err(Error::NOMEM);

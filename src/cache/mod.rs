@@ -5,6 +5,7 @@
 //! to an instance; it is handed back and printed, never looked into.
 
 mod all;
+mod attributes;
 mod chains;
 mod disk;
 mod domains;
@@ -28,7 +29,6 @@ mod stream;
 mod tests;
 mod text;
 
-pub use disk::Same;
 pub use domains::Caches;
 pub use entry::State;
 pub use lookup::{Extent, Hit};

@@ -1,20 +1,20 @@
 //! Where cache files are, when they are written, and saving: under the cache's lock a save only collects what the file
 //! will say ([`Snapshot`]). It is written without the lock, and what changes meanwhile is saved by the next one.
 
-use std::ffi::{OsStr, OsString};
 use std::fmt::Pointer;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
 
-use super::disk::{self, Same};
+use rustix::fs::{Mode, mkdir};
+
+use super::disk;
 use super::file::{self, Header};
-use super::report::{Growing, Part};
+use super::report::Part;
 use super::stream::Sink;
 use super::text::Text;
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
+use crate::path::FilePath;
 
 /// When a cache is written (CACHE-70).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,33 +40,27 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The directory of all cache files below PCP's variable directory; it is made if it is missing (CACHE-73).
+    /// The directory of all cache files below PCP's variable directory; its last component is made if it is missing
+    /// (CACHE-73).
     ///
     /// # Errors
     /// `-ENOMEM`; `-ENAMETOOLONG` for a path that no file could be opened by.
-    pub fn below(variable: &Path) -> Result<Directory> {
-        let mut path = Growing::default();
-        path.push(variable.as_os_str().as_bytes());
-        path.push(b"/config/pmda");
-        let path = path.whole().ok_or(Error::NOMEM)?;
+    pub fn below(variable: &[u8]) -> Result<Directory> {
+        let path = FilePath::new(&[Part::Raw(variable), Part::Raw(b"/config/pmda")])?;
+        let length = path.bytes().len();
         let mut directory = Directory {
             bytes: [0; LONGEST],
-            length: path.len(),
+            length,
         };
-        let room = directory.bytes.get_mut(..path.len());
-        room.ok_or(Error::os(NAMETOOLONG))?.copy_from_slice(&path);
-        directory.make();
+        let room = directory.bytes.get_mut(..length);
+        room.ok_or(Error::os(NAMETOOLONG))?.copy_from_slice(path.bytes());
+        // A failure shows when a file is opened.
+        let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
         Ok(directory)
     }
 
-    fn path(&self) -> &Path {
-        Path::new(OsStr::from_bytes(&self.bytes[..self.length]))
-    }
-
-    /// Makes the last component. A failure shows when a file is opened.
-    fn make(&self) {
-        use std::os::unix::fs::DirBuilderExt;
-        let _ = std::fs::DirBuilder::new().mode(0o755).create(self.path());
+    fn path(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 }
 
@@ -92,7 +86,7 @@ pub(super) struct Beyond {
 /// What a cache file is to say, collected at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
-    path: PathBuf,
+    path: FilePath,
     text: Vec<u8>,
     /// Instances in the text.
     written: usize,
@@ -108,12 +102,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Writes the file; `same` compares the attributes of two files. This is the part that waits for the disk.
+    /// Writes the file. This is the part that waits for the disk.
     ///
     /// # Errors
     /// What the system says; the old file is as it was, unless it had to be written in place.
-    pub fn write(&self, same: Same) -> io::Result<()> {
-        disk::write(&self.path, &self.text, same)?;
+    pub fn write(&self) -> io::Result<()> {
+        disk::write(&self.path, &self.text)?;
         if self.sweeps {
             disk::sweep(&self.path);
         }
@@ -137,11 +131,8 @@ impl<T: Copy + Pointer> Cache<T> {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub fn path(&self, directory: &Directory) -> Result<PathBuf> {
-        let mut path = Growing::default();
-        path.push(directory.path().as_os_str().as_bytes());
-        path.show(format_args!("/{}", self.indom));
-        Ok(OsString::from_vec(path.whole().ok_or(Error::NOMEM)?).into())
+    pub fn path(&self, directory: &Directory) -> Result<FilePath> {
+        FilePath::new(&[Part::Raw(directory.path()), Part::Raw(b"/"), Part::Show(&self.indom)])
     }
 
     /// Whether the file is to be written (CACHE-70).
@@ -218,7 +209,7 @@ impl<T: Copy + Pointer> Cache<T> {
             }
             return Err(error.into());
         }
-        let path = snapshot.path.as_os_str().as_bytes();
+        let path = snapshot.path.bytes();
         if snapshot.skipped > 0 {
             let parts = [
                 Part::Raw(b"pmdaCacheOp: "),

@@ -1,13 +1,14 @@
 //! The bytes of a cache file, whole: no lock is held while the disk is waited for, so what is written was collected
 //! before, and what is read is applied afterwards.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use super::file::{self, Decimal};
 use super::{room, scan};
 use crate::error::Result;
+use crate::path::FilePath;
 
 /// So much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -70,8 +71,8 @@ impl Content {
     ///
     /// # Errors
     /// What the system says when it cannot be opened. When it cannot be read to its end, what was read is there.
-    pub fn read(path: &Path) -> io::Result<Content> {
-        Ok(Content::from(File::open(path)?))
+    pub fn read(path: &FilePath) -> io::Result<Content> {
+        Ok(Content::from(path.open(OFlags::RDONLY, 0)?))
     }
 
     fn from(mut input: impl Read) -> Content {

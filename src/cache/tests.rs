@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -110,7 +111,7 @@ fn begin(cache: &mut Cache<*const u8>, directory: &Directory, now: i64) -> Snaps
 fn directory() -> (tempfile::TempDir, Directory) {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let files = Directory::below(directory.path()).expect("memory");
+    let files = Directory::below(directory.path().as_os_str().as_bytes()).expect("memory");
     (directory, files)
 }
 
@@ -134,15 +135,15 @@ fn changes_meanwhile_stay_dirty() {
     add(&mut cache, "a");
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
     add(&mut cache, "c");
-    let result = snapshot.write(|_, _| true);
+    let result = snapshot.write();
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(2));
     assert!(cache.is_due(Write::Save));
-    assert_eq!(lines(&path), ["0 100 a", "1 100 b"]);
+    assert_eq!(lines(path.as_ref()), ["0 100 a", "1 100 b"]);
     // The stamp of what was stored meanwhile is that of the next save.
     let snapshot = begin(&mut cache, &files, 200);
-    let result = snapshot.write(|_, _| true);
+    let result = snapshot.write();
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(3));
-    assert_eq!(lines(&path), ["0 200 a", "1 100 b", "2 200 c"]);
+    assert_eq!(lines(path.as_ref()), ["0 200 a", "1 100 b", "2 200 c"]);
     assert!(!cache.is_due(Write::Sync));
 }
 
@@ -163,9 +164,9 @@ fn failures_change_nothing() {
     assert_eq!(cache.purge(i64::MAX).expect("memory").0, 0);
     let snapshot = begin(&mut cache, &files, 300);
     let path = cache.path(&files).expect("memory");
-    let result = snapshot.write(|_, _| true);
+    let result = snapshot.write();
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(3));
-    assert_eq!(lines(&path), ["0 300 a", "1 300 b", "2 300 c"]);
+    assert_eq!(lines(path.as_ref()), ["0 300 a", "1 300 b", "2 300 c"]);
     // Stamps only: the mark of the failed save is the same one.
     add(&mut cache, "a");
     let snapshot = begin(&mut cache, &files, 400);
@@ -214,8 +215,8 @@ fn beyond_the_limit() {
     assert_eq!((cache.inactive(), report.journal.drain().count()), (1, 1));
     assert_eq!(add(&mut cache, "b"), 2);
     let snapshot = begin(&mut cache, &files, 50);
-    let result = snapshot.write(|_, _| true);
+    let result = snapshot.write();
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(2));
-    assert_eq!(lines(&path), ["1 5 a", "2 50 b", "9 6 [ab] far", "8 7 further"]);
+    assert_eq!(lines(path.as_ref()), ["1 5 a", "2 50 b", "9 6 [ab] far", "8 7 further"]);
     assert!(report.journal.is_empty());
 }

@@ -1,14 +1,14 @@
 //! Reads the two files of a help database into memory (HELP-20, HELP-33).
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use super::{Database, RECORD, entry_count, size_of_index};
 use crate::error::{Error, Result};
-use crate::log::{self, Journal, Part};
+use crate::log::{Journal, Part};
+use crate::path::FilePath;
 
 /// No such device, `-ENODEV`: what mapping a directory gives, hence the code for a directory in the place of NAME.pag.
 const NO_DEVICE: Error = Error::os(19);
@@ -26,8 +26,8 @@ impl Database {
 }
 
 fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
-    let path = log::line(&[Part::Raw(name), Part::Raw(suffix)]).ok_or(Error::NOMEM)?;
-    Ok(File::open(Path::new(OsStr::from_bytes(&path)))?)
+    let path = FilePath::new(&[Part::Raw(name), Part::Raw(suffix)])?;
+    Ok(path.open(OFlags::RDONLY, 0)?)
 }
 
 /// The header and as many entries as it announces.
@@ -85,6 +85,8 @@ fn fill(file: &mut File, room: &mut [u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
 
     use super::super::Kind;
     use super::super::tests::index;

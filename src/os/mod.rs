@@ -1,9 +1,8 @@
 //! What the operating system gives: locks that outlive forks, the mark of threads that are inside of
-//! the library, streams, listening sockets, and the attributes of files.
+//! the library, streams, and listening sockets.
 
 #![allow(unsafe_code)]
 
-pub(crate) mod attributes;
 pub(crate) mod channel;
 pub(crate) mod lock;
 pub(crate) mod mark;

@@ -1,8 +1,6 @@
 //! The operations on a whole instance cache.
 
-use std::ffi::{OsStr, c_int};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::c_int;
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
@@ -14,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::libpcp::config;
 use crate::log::Bytes;
-use crate::os::attributes;
 use crate::os::process::{is_there, now, this_thread};
 
 /// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.
@@ -134,7 +131,7 @@ impl Save {
                 })?,
             }
         };
-        let result = snapshot.write(attributes::same);
+        let result = snapshot.write();
         with(self.indom, |cache, report| {
             Ok(Some(count(cache.saved(&snapshot, result, self.me, report)?)))
         })
@@ -168,6 +165,6 @@ fn directory() -> Result<&'static Directory> {
         return Ok(directory);
     }
     let variable = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
-    let directory = Directory::below(Path::new(OsStr::from_bytes(&variable)))?;
+    let directory = Directory::below(&variable)?;
     Ok(DIRECTORY.get_or_init(|| directory))
 }

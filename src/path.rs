@@ -1,0 +1,95 @@
+//! Paths and files of the system without a call that may end the process: the standard library's functions allocate for a
+//! path that is longer than 383 bytes, and end the process when they cannot.
+
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::error::{Error, Result};
+use crate::log::{self, Part};
+
+/// A path with the NUL that the system wants.
+#[derive(Debug)]
+pub struct FilePath(Vec<u8>);
+
+impl FilePath {
+    /// The path that the parts make together.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; `-EINVAL` for a NUL in it.
+    pub fn new(parts: &[Part<'_>]) -> Result<FilePath> {
+        let mut path = log::line(parts).ok_or(Error::NOMEM)?;
+        path.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        path.push(0);
+        CStr::from_bytes_with_nul(&path).map_err(|_| Error::INVAL)?;
+        Ok(FilePath(path))
+    }
+
+    /// The path as the system wants it.
+    #[must_use]
+    pub fn c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
+    }
+
+    /// The path without the NUL.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.c_str().to_bytes()
+    }
+
+    /// The directory, with the slash at its end, if the path names one, and the last component.
+    #[must_use]
+    pub fn split(&self) -> (&[u8], &[u8]) {
+        let path = self.bytes();
+        path.split_at(path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1))
+    }
+
+    /// Opens the file. Programs that this process starts do not get it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(&self, flags: OFlags, mode: u32) -> io::Result<File> {
+        let mode = Mode::from_raw_mode(mode);
+        let file = rustix::io::retry_on_intr(|| rustix::fs::open(self.c_str(), flags | OFlags::CLOEXEC, mode))?;
+        Ok(file.into())
+    }
+}
+
+impl AsRef<Path> for FilePath {
+    fn as_ref(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.bytes()))
+    }
+}
+
+#[cfg(test)]
+impl From<&Path> for FilePath {
+    fn from(path: &Path) -> FilePath {
+        FilePath::new(&[Part::Raw(path.as_os_str().as_bytes())]).expect("a path without a NUL")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CACHE-72: where the last component begins; a NUL is refused.
+    #[test]
+    fn parts() {
+        let path = |path: &[u8]| FilePath::new(&[Part::Raw(path), Part::Show(&7)]);
+        for (text, directory, name) in [
+            ("", "", "7"),
+            ("/", "/", "7"),
+            ("a/b", "a/", "b7"),
+            ("//a/", "//a/", "7"),
+        ] {
+            let path = path(text.as_bytes()).expect("memory");
+            assert_eq!(path.split(), (directory.as_bytes(), name.as_bytes()));
+            assert_eq!(path.bytes(), [text.as_bytes(), b"7"].concat());
+        }
+        assert_eq!(path(b"a\0b").unwrap_err(), Error::INVAL);
+    }
+}
