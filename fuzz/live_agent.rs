@@ -209,6 +209,15 @@ fn names() -> *mut pmdaNameSpace {
     *address as *mut pmdaNameSpace
 }
 
+/// Puts a method into a dispatch table as agents in C do: what the library sees as views are pointers there.
+///
+/// # Safety
+/// The place is valid, and the function has the type of the method.
+unsafe fn put<M>(place: *mut Option<M>, method: *const ()) {
+    // SAFETY: valid by the contract above; a pointer to a function that may be missing is a pointer.
+    unsafe { place.cast::<*const ()>().write(method) };
+}
+
 /// Sets up an agent; it lives as long as the process, as agents do.
 fn set_up(interface: c_int) -> Agent {
     // SAFETY: structures of integers and pointers; all zeros is what C programs start from.
@@ -243,13 +252,13 @@ fn set_up(interface: c_int) -> Agent {
             ptr::null(),
         );
         pmdaSetFetchCallBack(table, Some(value));
-        table.store = Some(store);
-        table.profile = Some(profile);
-        table.text = Some(text);
+        put(&raw mut table.store, store as *const ());
+        put(&raw mut table.profile, profile as *const ());
+        put(&raw mut table.text, text as *const ());
         if interface >= 4 {
-            table.pmid = Some(metric_of);
-            table.name = Some(names_of);
-            table.children = Some(names_below);
+            put(&raw mut table.pmid, metric_of as *const ());
+            put(&raw mut table.name, names_of as *const ());
+            put(&raw mut table.children, names_below as *const ());
         }
         if interface >= 7 {
             pmdaSetLabelCallBack(table, Some(instance_labels));

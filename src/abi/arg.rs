@@ -4,6 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
 use std::ptr::NonNull;
 
+use super::types::pmAtomValue;
+
 /// Stores `value` where `out` points, or nowhere when `out` is NULL.
 ///
 /// # Safety
@@ -68,10 +70,13 @@ impl<T> Display for Pointer<T> {
 }
 
 /// A C string. Its bytes are looked at only until control goes back to C, which may change or free
-/// it.
+/// it. As a parameter, `Option<CText>` is what C declares as `const char *`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
-pub(crate) struct CText(NonNull<c_char>);
+pub struct CText(NonNull<c_char>);
+
+/// A C string that C declares as `char *`, though nobody writes to it.
+pub type MutableText = CText;
 
 impl CText {
     /// No characters.
@@ -106,10 +111,11 @@ impl CText {
     }
 }
 
-/// Where C wants a value to be stored, or NULL where it does not want it.
+/// Where C wants a value to be stored, or NULL where it does not want it. As a parameter it is a
+/// pointer of C, `T *`, and whoever calls promises what [`Out::new`] demands.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct Out<T>(*mut T);
+pub struct Out<T>(*mut T);
 
 impl<T> Clone for Out<T> {
     fn clone(&self) -> Out<T> {
@@ -154,6 +160,21 @@ impl<T> Out<T> {
     }
 }
 
+impl Out<pmAtomValue> {
+    /// The member of an atom that holds a value of this type.
+    pub(crate) fn member<M: Member>(self) -> Out<M> {
+        // All members of a union begin where it begins.
+        Out(self.0.cast())
+    }
+}
+
+/// The types of an atom's members that counters are stored in.
+pub(crate) trait Member {}
+
+impl Member for u32 {}
+
+impl Member for u64 {}
+
 impl Out<c_int> {
     /// Adds to the number that is there, if C wants it.
     pub(crate) fn add(self, number: c_int) {
@@ -165,10 +186,11 @@ impl Out<c_int> {
     }
 }
 
-/// Where C has a value to be read, or NULL.
+/// Where C has a value to be read, or NULL. As a parameter it is what C declares as `T *`, though
+/// nobody writes there, and whoever calls promises what [`In::new`] demands.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct In<T>(*const T);
+pub struct In<T>(*const T);
 
 impl<T> Clone for In<T> {
     fn clone(&self) -> In<T> {
@@ -208,7 +230,7 @@ unsafe impl Send for Cookie {}
 /// What an agent attaches to an instance of a cache. It is handed back, and never looked into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
-pub(crate) struct Private(NonNull<c_void>);
+pub struct Private(NonNull<c_void>);
 
 // SAFETY: an address that is not followed here, as with `Cookie`.
 unsafe impl Send for Private {}

@@ -15,7 +15,8 @@ view! {
     /// An agent's dispatch table. An agent of an older interface version may own a shorter one, so
     /// a method is touched only when its version has it (INIT-1).
     Dispatch of pmdaInterface, contract
-    "`pointer` is NULL, or points to a dispatch table as its interface version has it, with a valid extension."
+    "`pointer` is NULL, or points to a dispatch table as its interface version has it, with a valid extension, and with \
+     methods that do what their types say: what they store is valid when they succeed."
     get {
         /// The agent's domain.
         domain: domain as c_int;

@@ -15,7 +15,8 @@ view! {
     /// An agent's extension record. Its fields are the live state of the agent, which the agent reads
     /// and writes itself (INIT-2): each is read when it is needed.
     Ext of pmdaExt, contract
-    "`pointer` is NULL, or points to a `pmdaExt` whose tables, names and profile are valid."
+    "`pointer` is NULL, or points to a `pmdaExt` whose tables, names and profile are valid, and whose callbacks do what \
+     their types say."
     get {
         /// `PMDA_EXT_FLAG_*` bits.
         flags: e_flags as c_uint;

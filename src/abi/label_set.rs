@@ -1,8 +1,8 @@
 //! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects
 //! (LABEL-3).
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{self, NonNull};
 
 use super::arg::CText;
 use super::block::{CVec, Zeroed};
@@ -142,24 +142,18 @@ fn empty(inst: u32) -> pmLabelSet {
 
 /// Where C keeps a pointer to its label sets.
 #[derive(Clone, Copy)]
-pub(crate) struct LabelSets(*mut *mut pmLabelSet);
+#[repr(transparent)]
+pub struct LabelSets(NonNull<*mut pmLabelSet>);
 
 impl LabelSets {
-    /// The place of the pointer.
+    /// The place of the pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `place` is valid for reads and writes. What is there is NULL or points to a set as
-    /// [`LabelSet::new`] has it whenever [`LabelSets::first`] is asked for.
-    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> LabelSets {
-        LabelSets(place)
-    }
-
-    /// As [`LabelSets::new`]; `None` for NULL.
-    ///
-    /// # Safety
-    /// `place` is NULL, or as [`LabelSets::new`] has it.
-    pub(crate) unsafe fn at(place: *mut *mut pmLabelSet) -> Option<LabelSets> {
-        (!place.is_null()).then_some(LabelSets(place))
+    /// `place` is NULL, or valid for reads and writes until the view was used for the last time. What
+    /// is there is NULL or points to a set as [`LabelSet::new`] has it whenever [`LabelSets::first`]
+    /// is asked for.
+    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets> {
+        NonNull::new(place).map(LabelSets)
     }
 
     /// The first set, if there is one.
@@ -201,7 +195,7 @@ impl LabelSets {
     pub(crate) fn store_context(self) -> Result<c_int> {
         // SAFETY: the place is valid, and holds NULL or a set from malloc, by the contract of
         // `new`.
-        Error::check(unsafe { libpcp::labels::context(self.0) })
+        Error::check(unsafe { libpcp::labels::context(self.0.as_ptr()) })
     }
 
     /// Stores the label of a domain, where there are none (LABEL-25).
@@ -209,8 +203,8 @@ impl LabelSets {
     /// # Errors
     /// What libpcp gives.
     pub(crate) fn store_domain(self, domain: c_int, name: CText) -> Result<c_int> {
-        // SAFETY: as in `store_context`; the name is a C string.
-        Error::check(unsafe { libpcp::labels::domain(domain, CStr::from_ptr(name.as_ptr()), self.0) })
+        // SAFETY: the place is valid, and holds NULL or a set from malloc, by the contract of `new`.
+        Error::check(unsafe { libpcp::labels::domain(domain, name.c_str(), self.0.as_ptr()) })
     }
 
     fn write(self, first: *mut pmLabelSet) {

@@ -38,6 +38,12 @@ impl Options {
         unsafe { CText::new((*self.as_ptr()).optarg) }.unwrap_or(CText::EMPTY)
     }
 
+    /// Prints the messages that were collected, and how the agent is used, to stderr.
+    pub(crate) fn show_usage(self) {
+        // SAFETY: valid by the contract of `new`, and they begin with libpcp's part (INIT-3).
+        unsafe { getopt::usage(self.as_ptr()) };
+    }
+
     /// Counts an error.
     pub(crate) fn count_error(self) {
         self.set_errors(self.errors().wrapping_add(1));

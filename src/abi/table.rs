@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::ptr;
 
-use super::arg::CText;
+use super::arg::{CText, Out};
 use super::block::CVec;
 use super::types::{pmDesc, pmdaIndom, pmdaInstid, pmdaMetric};
 use super::view::view;
@@ -156,6 +156,13 @@ impl Metric {
     pub(crate) unsafe fn in_frame(metric: *mut pmdaMetric) -> Metric {
         // SAFETY: the address of a variable is not NULL.
         Metric(unsafe { ptr::NonNull::new_unchecked(metric) })
+    }
+
+    /// Where the description is, for a method that fills it in.
+    #[inline(always)]
+    pub(crate) fn desc_place(self) -> Out<pmDesc> {
+        // SAFETY: the metric is valid for writes by the contract of `new`, and its description with it.
+        unsafe { Out::new(&raw mut (*self.as_ptr()).m_desc) }
     }
 
     /// Makes all of it zero: a metric of which nothing is known yet.

@@ -4,11 +4,14 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::arg::{self, CText};
+use super::memory::Block;
 use super::types::pmdaNameSpace;
 use super::view::view;
+use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::libpcp::bindings::__pmnsNode;
-use crate::libpcp::pmns::NodeRef;
+use crate::libpcp::pmns::{self, NodeRef};
 use crate::namespace::{self, Node};
 
 view! {
@@ -36,6 +39,51 @@ impl Tree {
     pub(crate) fn root(&self) -> Option<NodeRef<'_>> {
         // SAFETY: a tree has valid nodes by the contract of `new`, for as long as the view is used.
         unsafe { NodeRef::new(self.root_ptr()) }
+    }
+
+    /// Adds a name (TREE-11).
+    ///
+    /// # Errors
+    /// `-EINVAL` for a tree without a root, and what libpcp gives.
+    pub(crate) fn insert(self, pmid: MetricId, name: CText) -> Result<c_int> {
+        self.root().ok_or(Error::INVAL)?;
+        // SAFETY: a tree by the contract of `new`, and it has a root.
+        unsafe { pmns::insert(self.as_ptr(), pmid, name.c_str()) }
+    }
+
+    /// Frees the tree with all that belongs to it.
+    pub(crate) fn release(self) {
+        // SAFETY: a tree by the contract of `new`, which ends with this: nobody uses a view after it was used for the last
+        // time.
+        unsafe { pmns::release(self.as_ptr()) };
+    }
+
+    /// Builds a table of `size` chains from identifiers to names, and the links from the nodes to their parents.
+    ///
+    /// # Errors
+    /// `-ENOMEM`: the links were built, and the tree has no table.
+    pub(crate) fn rebuild(self, size: c_int) -> Result<()> {
+        let table = usize::try_from(size)
+            .map_err(|_| Error::NOMEM)
+            .and_then(Block::<*mut __pmnsNode>::zeroed);
+        let (table, size, outcome) = match table {
+            Ok(table) => (table.into_raw(), size, Ok(())),
+            Err(error) => (ptr::null_mut(), 0, Err(error)),
+        };
+        let old = self.table_ptr();
+        self.set_table_ptr(table);
+        self.set_table_len(size);
+        const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
+        // SAFETY: the old table is NULL or a block from malloc that only the tree knew. The new one has so many pointers, all
+        // NULL, or is NULL, and this thread alone uses the tree; an `Option<NodeRef>` is such a pointer, with None as NULL.
+        let chains = unsafe {
+            libc::free(old.cast());
+            arg::slice_mut(table.cast::<Option<NodeRef<'_>>>(), size)
+        };
+        if let Some(root) = self.root() {
+            namespace::rebuild(root, chains);
+        }
+        outcome
     }
 
     /// The node that is called `name`.

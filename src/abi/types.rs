@@ -7,6 +7,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
+use super::methods;
 pub use crate::libpcp::bindings::{
     pmAtomValue, pmDesc, pmEventArray, pmHighResEventArray, pmID, pmInDom, pmInDomProfile, pmInResult, pmLabel,
     pmLabelSet, pmLongOptions, pmProfile, pmResult, pmValue, pmValueBlock, pmValueSet, time_t, timespec, timeval,
@@ -153,36 +154,27 @@ pub struct pmdaInterface {
     /// The extension; allocated by this library.
     pub ext: *mut pmdaExt,
     /// Takes the instance profile.
-    pub profile: Option<unsafe extern "C-unwind" fn(*mut pmProfile, *mut pmdaExt) -> c_int>,
+    pub profile: Option<methods::Profile>,
     /// Fetches values.
-    pub fetch: Option<unsafe extern "C-unwind" fn(c_int, *mut pmID, *mut *mut pmdaResult, *mut pmdaExt) -> c_int>,
+    pub fetch: Option<methods::Fetch>,
     /// Describes a metric.
-    pub desc: Option<unsafe extern "C-unwind" fn(pmID, *mut pmDesc, *mut pmdaExt) -> c_int>,
+    pub desc: Option<methods::Desc>,
     /// Lists instances.
-    pub instance:
-        Option<unsafe extern "C-unwind" fn(pmInDom, c_int, *mut c_char, *mut *mut pmInResult, *mut pmdaExt) -> c_int>,
+    pub instance: Option<methods::Instance>,
     /// Gives help.
-    pub text: Option<unsafe extern "C-unwind" fn(c_int, c_int, *mut *mut c_char, *mut pmdaExt) -> c_int>,
+    pub text: Option<methods::Text>,
     /// Stores values.
-    pub store: Option<unsafe extern "C-unwind" fn(*mut pmdaResult, *mut pmdaExt) -> c_int>,
+    pub store: Option<methods::Store>,
     /// Version 4 and up: the identifier of a name.
-    pub pmid: Option<unsafe extern "C-unwind" fn(*const c_char, *mut pmID, *mut pmdaExt) -> c_int>,
+    pub pmid: Option<methods::Pmid>,
     /// Version 4 and up: the names of an identifier.
-    pub name: Option<unsafe extern "C-unwind" fn(pmID, *mut *mut *mut c_char, *mut pmdaExt) -> c_int>,
+    pub name: Option<methods::Name>,
     /// Version 4 and up: the names below a name.
-    pub children: Option<
-        unsafe extern "C-unwind" fn(
-            *const c_char,
-            c_int,
-            *mut *mut *mut c_char,
-            *mut *mut c_int,
-            *mut pmdaExt,
-        ) -> c_int,
-    >,
+    pub children: Option<methods::Children>,
     /// Version 6 and up: takes an attribute of a client.
-    pub attribute: Option<unsafe extern "C-unwind" fn(c_int, c_int, *const c_char, c_int, *mut pmdaExt) -> c_int>,
+    pub attribute: Option<methods::Attribute>,
     /// Version 7 and up: gives label sets.
-    pub label: Option<unsafe extern "C-unwind" fn(c_int, c_int, *mut *mut pmLabelSet, *mut pmdaExt) -> c_int>,
+    pub label: Option<methods::Label>,
 }
 
 /// `pmdaInterface.comm`: interface version (8 bits), PMAPI version (8) and flags (16), in this order in memory: C's

@@ -1,4 +1,9 @@
 //! How a structure of C is seen: a pointer behind functions that copy one field out, or in.
+//!
+//! `Option<VIEW>` is the pointer itself, NULL being `None`, so exported functions and methods take
+//! their arguments as views: what C has to see to when it hands such a pointer over is the view's
+//! contract, which is said once, where the view is declared. `tests/support/generated.rs` turns the
+//! views back into pointers for the headers.
 
 /// Declares a typed view of a C structure: what it points to, and which fields are read and written.
 ///
@@ -14,7 +19,7 @@ macro_rules! view {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(transparent)]
-        pub(crate) struct $name(std::ptr::NonNull<$structure>);
+        pub struct $name(std::ptr::NonNull<$structure>);
 
         impl $name {
             /// The view of what a pointer points to; `None` for NULL.

@@ -28,15 +28,14 @@ use crate::os::waits;
 pub unsafe extern "C" fn pmdaCacheStore(
     indom: pmInDom,
     flags: c_int,
-    name: *const c_char,
-    private_: *mut c_void,
+    name: Option<CText>,
+    private_: Option<Private>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a string, which is copied before C code can change it.
-    let name = unsafe { CText::new(name) };
     guard(|| {
-        let (action, private) = (Action::new(flags), Private::new(private_));
-        let name = name.as_ref().map(CText::bytes);
-        with(InDom(indom), |cache, report| cache.store(action, name, private, report))
+        let (action, name) = (Action::new(flags), name.as_ref().map(CText::bytes));
+        with(InDom(indom), |cache, report| {
+            cache.store(action, name, private_, report)
+        })
     })
 }
 
@@ -52,19 +51,17 @@ pub unsafe extern "C" fn pmdaCacheStore(
 pub unsafe extern "C" fn pmdaCacheStoreKey(
     indom: pmInDom,
     flags: c_int,
-    name: *const c_char,
+    name: Option<CText>,
     keylen: c_int,
     key: *const c_void,
-    private_: *mut c_void,
+    private_: Option<Private>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a string, and NULL or a key of that length, which are copied
-    // before C code can change them.
-    let (name, key) = unsafe { (CText::new(name), CBytes::new(key, keylen)) };
+    // SAFETY: the caller gives NULL or a key of that length, which is copied before C code can change it.
+    let key = unsafe { CBytes::new(key, keylen) };
     guard(|| {
-        let (action, private) = (Action::new(flags), Private::new(private_));
-        let name = name.as_ref().map(CText::bytes);
+        let (action, name) = (Action::new(flags), name.as_ref().map(CText::bytes));
         with(InDom(indom), |cache, report| {
-            cache.store_key(action, name, key.bytes(), private, report)
+            cache.store_key(action, name, key.bytes(), private_, report)
         })
     })
 }
@@ -81,17 +78,15 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
 pub unsafe extern "C" fn pmdaCacheLookup(
     indom: pmInDom,
     inst: c_int,
-    name: *mut *mut c_char,
-    private_: *mut *mut c_void,
+    name: Out<*mut c_char>,
+    private_: Out<*mut c_void>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a place for each, and all are written before this returns.
-    let (name, private) = unsafe { (Out::new(name), Out::new(private_)) };
     guard(|| {
         look(InDom(indom), |cache| {
             let outputs = Outputs {
                 name,
                 inst: Out::NONE,
-                private,
+                private: private_,
             };
             Ok(outputs.give(cache.lookup(inst)?))
         })
@@ -109,19 +104,16 @@ pub unsafe extern "C" fn pmdaCacheLookup(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheLookupName(
     indom: pmInDom,
-    name: *const c_char,
-    inst: *mut c_int,
-    private_: *mut *mut c_void,
+    name: Option<CText>,
+    inst: Out<c_int>,
+    private_: Out<*mut c_void>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a string, and NULL or a place for each, which are written
-    // before this returns.
-    let (name, inst, private) = unsafe { (CText::new(name), Out::new(inst), Out::new(private_)) };
     guard(|| {
         look(InDom(indom), |cache| {
             let outputs = Outputs {
                 name: Out::NONE,
                 inst,
-                private,
+                private: private_,
             };
             Ok(outputs.give(cache.lookup_name(name.ok_or(Error::INST)?.bytes())?))
         })
@@ -139,23 +131,19 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheLookupKey(
     indom: pmInDom,
-    name: *const c_char,
+    name: Option<CText>,
     keylen: c_int,
     key: *const c_void,
-    oname: *mut *mut c_char,
-    inst: *mut c_int,
-    private_: *mut *mut c_void,
+    oname: Out<*mut c_char>,
+    inst: Out<c_int>,
+    private_: Out<*mut c_void>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a string, NULL or a key of that length, and NULL or a place
-    // for each of the others, which are written before this returns.
-    let (name, key, outputs) = unsafe {
-        let (inst, private) = (Out::new(inst), Out::new(private_));
-        let outputs = Outputs {
-            name: Out::new(oname),
-            inst,
-            private,
-        };
-        (CText::new(name), CBytes::new(key, keylen), outputs)
+    // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked at.
+    let key = unsafe { CBytes::new(key, keylen) };
+    let outputs = Outputs {
+        name: oname,
+        inst,
+        private: private_,
     };
     guard(|| {
         with(InDom(indom), |cache, report| {
@@ -217,10 +205,12 @@ pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_in
 /// # Safety
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaCacheDump(stream: *mut libc::FILE, indom: pmInDom, do_hash: c_int) {
-    // SAFETY: the caller gives NULL or an open stream, for the time of the call.
-    let stream = unsafe { Stream::new(stream) };
-    guard(|| stream.write(&cache::dump(InDom(indom), do_hash != 0)));
+pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<Stream>, indom: pmInDom, do_hash: c_int) {
+    guard(|| {
+        if let Some(stream) = stream {
+            stream.write(&cache::dump(InDom(indom), do_hash != 0));
+        }
+    });
 }
 
 /// Prints all caches, the newest first.
@@ -228,10 +218,12 @@ pub unsafe extern "C" fn __pmdaCacheDump(stream: *mut libc::FILE, indom: pmInDom
 /// # Safety
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: *mut libc::FILE, do_hash: c_int) {
-    // SAFETY: the caller gives NULL or an open stream, for the time of the call.
-    let stream = unsafe { Stream::new(stream) };
-    guard(|| stream.write(&cache::dump_all(do_hash != 0)));
+pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<Stream>, do_hash: c_int) {
+    guard(|| {
+        if let Some(stream) = stream {
+            stream.write(&cache::dump_all(do_hash != 0));
+        }
+    });
 }
 
 /// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on.

@@ -2,7 +2,7 @@
 
 use super::guard::guard;
 use super::types::{
-    pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaInterface, pmdaLabelCallBack,
+    pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaLabelCallBack,
     pmdaResultCallBack,
 };
 use crate::abi::dispatch::Dispatch;
@@ -15,10 +15,7 @@ use crate::agent::setup::set_callback;
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: *mut pmdaInterface, callback: pmdaResultCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch>, callback: pmdaResultCallBack) {
     let set = |ext: Ext| ext.set_result_callback(callback);
     guard(|| set_callback(dispatch, "result", Interface::is_supported, set));
 }
@@ -28,10 +25,7 @@ pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: *mut pmdaInterface, cal
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: *mut pmdaInterface, callback: pmdaFetchCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch>, callback: pmdaFetchCallBack) {
     let set = |ext: Ext| ext.set_fetch_callback(callback);
     guard(|| set_callback(dispatch, "fetch", Interface::is_supported, set));
 }
@@ -41,10 +35,7 @@ pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: *mut pmdaInterface, call
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: *mut pmdaInterface, callback: pmdaCheckCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch>, callback: pmdaCheckCallBack) {
     let set = |ext: Ext| ext.set_check_callback(callback);
     guard(|| set_callback(dispatch, "check", Interface::is_supported, set));
 }
@@ -54,10 +45,7 @@ pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: *mut pmdaInterface, call
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: *mut pmdaInterface, callback: pmdaDoneCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch>, callback: pmdaDoneCallBack) {
     let set = |ext: Ext| ext.set_done_callback(callback);
     guard(|| set_callback(dispatch, "done", Interface::is_supported, set));
 }
@@ -68,10 +56,7 @@ pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: *mut pmdaInterface, callb
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: *mut pmdaInterface, callback: pmdaEndContextCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch>, callback: pmdaEndContextCallBack) {
     let has = |interface: Interface| callback.is_none() || interface.has_contexts();
     guard(|| set_callback(dispatch, "end context", has, |ext| ext.set_end_callback(callback)));
 }
@@ -82,10 +67,7 @@ pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: *mut pmdaInterface,
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: *mut pmdaInterface, callback: pmdaLabelCallBack) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch>, callback: pmdaLabelCallBack) {
     let set = |ext: Ext| ext.set_label_callback(callback);
     guard(|| set_callback(dispatch, "label", Interface::has_labels, set));
 }

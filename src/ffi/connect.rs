@@ -1,7 +1,6 @@
 //! `pmdaConnect`.
 
 use super::drive::drive;
-use super::types::pmdaInterface;
 use crate::abi::dispatch::Dispatch;
 use crate::agent::session;
 use crate::agent::setup::connect::{Call, Connect};
@@ -16,21 +15,17 @@ use crate::os::{process, socket};
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: *mut pmdaInterface) {
-    // SAFETY: the caller gives NULL or the table of an agent that was set up, with its extension.
-    unsafe {
-        let dispatch = Dispatch::new(dispatch);
-        drive(
-            || {
-                dispatch
-                    .and_then(|dispatch| Connect::new(dispatch, session::of))
-                    .ok_or(())
-            },
-            |call| match call {
-                Call::Accept(listener) => (call, socket::accept(listener)),
-                Call::Wait(fd) => (call, socket::wait_to_read(fd)),
-                Call::Exit => process::exit(1),
-            },
-        );
-    }
+pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch>) {
+    drive(
+        || {
+            dispatch
+                .and_then(|dispatch| Connect::new(dispatch, session::of))
+                .ok_or(())
+        },
+        |call| match call {
+            Call::Accept(listener) => (call, socket::accept(listener)),
+            Call::Wait(fd) => (call, socket::wait_to_read(fd)),
+            Call::Exit => process::exit(1),
+        },
+    );
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use super::guard::guard;
-use super::types::{pmDesc, pmID, pmdaExt};
+use super::types::{pmDesc, pmID};
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::abi::table::Metric;
@@ -27,11 +27,9 @@ const OF_METRIC: c_int = 4;
 /// # Safety
 /// `desc` is NULL or valid for one write. `pmda` is NULL or valid, with its metric table.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: *mut pmDesc, pmda: *mut pmdaExt) -> c_int {
-    // SAFETY: NULL, or the caller's place; NULL, or an agent whose table nobody changes during this call.
-    let (out, ext) = unsafe { (Out::new(desc), Ext::new(pmda)) };
+pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<pmDesc>, pmda: Option<Ext>) -> c_int {
     guard(|| {
-        out.set(describe(MetricId(pmid), ext.ok_or(Error::INVAL)?)?);
+        desc.set(describe(MetricId(pmid), pmda.ok_or(Error::INVAL)?)?);
         Ok(())
     })
 }
@@ -66,13 +64,11 @@ fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
 pub unsafe extern "C-unwind" fn pmdaText(
     ident: c_int,
     kind: c_int,
-    buffer: *mut *mut c_char,
-    pmda: *mut pmdaExt,
+    buffer: Out<*mut c_char>,
+    pmda: Option<Ext>,
 ) -> c_int {
-    // SAFETY: NULL, or the caller's place; NULL, or the agent that the request is for.
-    let (out, ext) = unsafe { (Out::new(buffer), Ext::new(pmda)) };
     guard(|| -> Result<()> {
-        let ext = ext.ok_or(Error::INVAL)?;
+        let ext = pmda.ok_or(Error::INVAL)?;
         fetch::enter_context(ext, record::interface(ext).0);
         let handle = ext.help();
         let ident = ident as u32;
@@ -81,7 +77,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
             _ if kind & OF_METRIC != 0 => help::metric_text(handle, MetricId(ident), kind),
             _ => help::indom_text(handle, InDom(ident), kind),
         };
-        out.set(text);
+        buffer.set(text);
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
     })
 }

@@ -5,15 +5,14 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
-use super::arg;
 use super::drive::drive;
 use super::guard::guard;
-use crate::abi::arg::CText;
+use crate::abi::arg::{CText, Out};
 use crate::abi::ext::Ext;
 use crate::abi::table::MetricTable;
 use crate::abi::tree::{Tree, TreePlace};
 use crate::abi::types::{
-    pmID, pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
+    pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
 use crate::agent::dynamic::{Answer, Call, Callbacks, Found, Lookup, Rebuild, Registrations, Wanted, registrations};
 use crate::agent::record;
@@ -37,13 +36,10 @@ fn registered(ext: Ext) -> Walk<Callbacks> {
 }
 
 /// Makes the calls of a machine.
-///
-/// # Safety
-/// What was registered follows the contracts of `pmdaDynamicPMNS`.
 #[inline(always)]
-unsafe fn make(call: Call) -> Answer {
-    // SAFETY: each callback has its type, and gets what it was registered for. The counts live in
-    // this frame.
+fn make(call: Call) -> Answer {
+    // SAFETY: each callback was registered with its type, by an agent that promised that it follows its contract, and gets
+    // what it was registered for. The counts live in this frame.
     unsafe {
         match call {
             Call::Update(update, ext, tree) => Answer::Updated(update(ext.as_ptr(), tree)),
@@ -70,7 +66,7 @@ unsafe fn make(call: Call) -> Answer {
 /// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries, for ever; the callbacks have these types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicPMNS(
-    prefix: *const c_char,
+    prefix: Option<CText>,
     clusters: *mut c_int,
     nclusters: c_int,
     update: pmdaUpdatePMNS,
@@ -81,11 +77,8 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     nmetrics: c_int,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the caller promises `nmetrics` entries for ever, a C string for this call, and that `update` stores trees.
-    let (prefix, callbacks) = unsafe {
-        let callbacks = callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics));
-        (CText::new(prefix), callbacks)
-    };
+    // SAFETY: the caller promises `nmetrics` entries for ever, and that the callbacks follow their contracts.
+    let callbacks = unsafe { callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics)) };
     guard(|| register("pmdaDynamicPMNS", &GLOBAL, prefix, callbacks));
 }
 
@@ -95,7 +88,7 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
 /// As `pmdaDynamicPMNS`; `ext` is NULL or was set up by `pmdaDaemon` or `pmdaDSO`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaExtDynamicPMNS(
-    prefix: *const c_char,
+    prefix: Option<CText>,
     clusters: *mut c_int,
     nclusters: c_int,
     update: pmdaUpdatePMNS,
@@ -104,15 +97,12 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     counts: pmdaCountMetrics,
     metrics: *mut pmdaMetric,
     nmetrics: c_int,
-    ext: *mut pmdaExt,
+    ext: Option<Ext>,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: as for `pmdaDynamicPMNS`: a table for ever, a C string for this call, an `ext` that is NULL or valid.
-    let (prefix, callbacks, record) = unsafe {
-        let callbacks = callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics));
-        (CText::new(prefix), callbacks, Ext::new(ext).and_then(record::of))
-    };
-    guard(|| match record {
+    // SAFETY: the caller promises `nmetrics` entries for ever, and that the callbacks follow their contracts.
+    let callbacks = unsafe { callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics)) };
+    guard(|| match ext.and_then(record::of) {
         Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),
         None => log::notify(
             Level::Err,
@@ -132,7 +122,8 @@ fn register(caller: &str, list: &Registrations, prefix: Option<CText>, callbacks
 /// What is registered.
 ///
 /// # Safety
-/// The agent stores nothing but trees and NULL in the place that `update` gets.
+/// The callbacks do what their types say, whenever they are called: what `update` stores in the place that it gets are
+/// trees and NULL.
 unsafe fn callbacks(
     update: pmdaUpdatePMNS,
     text: pmdaUpdateText,
@@ -151,7 +142,7 @@ unsafe fn callbacks(
         } else {
             metrics
         },
-        // SAFETY: `update` alone gets the address of the place, and the caller promises that it stores trees and NULL.
+        // SAFETY: `update` alone gets the address of the place, and stores nothing but trees and NULL there.
         tree: unsafe { TreePlace::new() },
     }
 }
@@ -164,11 +155,9 @@ unsafe fn callbacks(
 /// # Safety
 /// `prefix` is NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: *const c_char, mask: c_uint) -> c_int {
+pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText>, mask: c_uint) -> c_int {
     guard(|| {
-        // SAFETY: NULL or a C string, as the contract above says.
-        let prefix = unsafe { arg::bytes(prefix) }.ok_or(Error::INVAL)?;
-        if GLOBAL.set_mask(prefix, mask) {
+        if GLOBAL.set_mask(prefix.ok_or(Error::INVAL)?.bytes(), mask) {
             Ok(())
         } else {
             Err(Error::INVAL)
@@ -195,13 +184,9 @@ fn tree_of(callbacks: &Callbacks) -> *mut pmdaNameSpace {
 /// # Safety
 /// `pmda` is NULL or valid, `name` NULL or a C string; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: *mut pmdaExt, name: *const c_char) -> *mut pmdaNameSpace {
-    // SAFETY: agent and name are NULL or valid until this returns; what is called was registered with these types.
-    unsafe {
-        let (ext, name) = (Ext::new(pmda), CText::new(name));
-        let found = drive(|| lookup(ext, Wanted::Name(name)), |call| make(call));
-        found.map_or(ptr::null_mut(), tree_of)
-    }
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: Option<Ext>, name: Option<CText>) -> *mut pmdaNameSpace {
+    let found = drive(|| lookup(pmda, Wanted::Name(name)), make);
+    found.map_or(ptr::null_mut(), tree_of)
 }
 
 /// Finds the tree that has a name for `pmid`, after all trees were brought up to date.
@@ -212,13 +197,9 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: *mut pmdaExt, name: 
 /// # Safety
 /// `pmda` is NULL or valid; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: *mut pmdaExt, pmid: pmID) -> *mut pmdaNameSpace {
-    // SAFETY: the agent is NULL or valid until this returns; what is called was registered with these types.
-    unsafe {
-        let ext = Ext::new(pmda);
-        let found = drive(|| lookup(ext, Wanted::Metric(MetricId(pmid))), |call| make(call));
-        found.map_or(ptr::null_mut(), tree_of)
-    }
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext>, pmid: pmID) -> *mut pmdaNameSpace {
+    let found = drive(|| lookup(pmda, Wanted::Metric(MetricId(pmid))), make);
+    found.map_or(ptr::null_mut(), tree_of)
 }
 
 /// Asks the text callback of the first registration that has a name for `pmid`, after all trees were brought up to date.
@@ -233,20 +214,17 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: *mut pmdaExt, pmid: 
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     pmid: pmID,
     r#type: c_int,
-    buf: *mut *mut c_char,
-    pmda: *mut pmdaExt,
+    buf: Out<*mut c_char>,
+    pmda: Option<Ext>,
 ) -> c_int {
-    if pmda.is_null() || buf.is_null() {
+    let Some(ext) = pmda.filter(|_| !buf.is_null()) else {
         return Error::INVAL.code();
-    }
-    // SAFETY: the agent is not NULL, hence valid until this returns; what is called was registered with these types.
-    unsafe {
-        let ext = Ext::new(pmda);
-        let found = drive(|| lookup(ext, Wanted::Metric(MetricId(pmid))), |call| make(call));
-        match found.and_then(|callbacks| callbacks.text) {
-            Some(text) => text(pmda, pmid, r#type, buf),
-            None => NOENT.code(),
-        }
+    };
+    let found = drive(|| lookup(pmda, Wanted::Metric(MetricId(pmid))), make);
+    match found.and_then(|callbacks| callbacks.text) {
+        // SAFETY: the callback was registered with this type, and gets the caller's own agent and place.
+        Some(text) => unsafe { text(ext.as_ptr(), pmid, r#type, buf.as_ptr()) },
+        None => NOENT.code(),
     }
 }
 
@@ -256,13 +234,9 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
 /// # Safety
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: *mut pmdaExt) {
-    // SAFETY: the agent is NULL or valid until this returns; what is called was registered with these types.
-    unsafe {
-        let ext = Ext::new(pmda);
-        drive(
-            || ext.and_then(|ext| Rebuild::new(ext, registered(ext))).ok_or(()),
-            |call| make(call),
-        );
-    }
+pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext>) {
+    drive(
+        || pmda.and_then(|ext| Rebuild::new(ext, registered(ext))).ok_or(()),
+        make,
+    );
 }

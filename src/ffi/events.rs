@@ -8,7 +8,7 @@ use super::guard::guard;
 use crate::abi::arg::In;
 use crate::abi::buffer::{CBuffer, CBytes};
 use crate::abi::parameter::Parameter;
-use crate::abi::types::{pmAtomValue, pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
+use crate::abi::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use crate::agent::events::{add_parameter, add_record, address, create, high, low, release, reset, with};
 use crate::events::{Form, printable};
 
@@ -66,10 +66,8 @@ pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
 /// # Safety
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: *mut timeval, flags: c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a time, which is copied before this returns.
-    let when = unsafe { In::new(tp) };
-    guard(|| with(idx, |array| add_record(array, flags, || low(when))))
+pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<timeval>, flags: c_int) -> c_int {
+    guard(|| with(idx, |array| add_record(array, flags, || low(tp))))
 }
 
 /// Starts a record with a time stamp in nanoseconds (EVENT-20).
@@ -80,10 +78,8 @@ pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: *mut timeval, flags:
 /// # Safety
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: *mut timespec, flags: c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a time, which is copied before this returns.
-    let when = unsafe { In::new(ts) };
-    guard(|| with(idx, |array| add_record(array, flags, || high(when))))
+pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<timespec>, flags: c_int) -> c_int {
+    guard(|| with(idx, |array| add_record(array, flags, || high(ts))))
 }
 
 /// Adds a record that says that `nmissed` events were missed (EVENT-21).
@@ -94,10 +90,8 @@ pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: *mut timespec
 /// # Safety
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: *mut timeval, nmissed: c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a time, which is copied before this returns.
-    let when = unsafe { In::new(tp) };
-    guard(|| with(idx, |array| array.add_missed(low(when)?, nmissed)))
+pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<timeval>, nmissed: c_int) -> c_int {
+    guard(|| with(idx, |array| array.add_missed(low(tp)?, nmissed)))
 }
 
 /// Adds a record that says that `nmissed` events were missed, with all 64 bits of its time stamp
@@ -109,10 +103,8 @@ pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: *mut timeval, 
 /// # Safety
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: *mut timespec, nmissed: c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a time, which is copied before this returns.
-    let when = unsafe { In::new(ts) };
-    guard(|| with(idx, |array| array.add_missed(high(when)?, nmissed)))
+pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<timespec>, nmissed: c_int) -> c_int {
+    guard(|| with(idx, |array| array.add_missed(high(ts)?, nmissed)))
 }
 
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
@@ -125,10 +117,8 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: *mut ti
 /// `avp` is NULL or points to an atom of the type; its string is terminated, its value block as
 /// long as it says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: *mut pmAtomValue) -> c_int {
-    // SAFETY: the caller gives NULL or an atom of the type, which is copied before this returns.
-    let atom = unsafe { Parameter::new(avp) };
-    guard(|| with(idx, |array| add_parameter(array, pmid, r#type, atom)))
+pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: Option<Parameter>) -> c_int {
+    guard(|| with(idx, |array| add_parameter(array, pmid, r#type, avp)))
 }
 
 /// The same as `pmdaEventAddParam`.
@@ -140,10 +130,9 @@ pub unsafe extern "C" fn pmdaEventAddHighResParam(
     idx: c_int,
     pmid: pmID,
     r#type: c_int,
-    avp: *mut pmAtomValue,
+    avp: Option<Parameter>,
 ) -> c_int {
-    // SAFETY: the contracts are the same.
-    unsafe { pmdaEventAddParam(idx, pmid, r#type, avp) }
+    guard(|| with(idx, |array| add_parameter(array, pmid, r#type, avp)))
 }
 
 /// An older name of `pmdaEventAddHighResParam` (EVENT-23).
@@ -155,10 +144,9 @@ pub unsafe extern "C" fn pmdaEventHighResAddParam(
     idx: c_int,
     pmid: pmID,
     r#type: c_int,
-    avp: *mut pmAtomValue,
+    avp: Option<Parameter>,
 ) -> c_int {
-    // SAFETY: the contracts are the same.
-    unsafe { pmdaEventAddParam(idx, pmid, r#type, avp) }
+    guard(|| with(idx, |array| add_parameter(array, pmid, r#type, avp)))
 }
 
 /// Writes length and type into the array's header and gives its address.

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use super::drive::drive_reading;
-use super::types::{pmAtomValue, pmID, pmdaExt, pmdaMetric, pmdaResult};
+use super::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
 use crate::abi::arg::Out;
 use crate::abi::block::Zeroed;
 use crate::abi::ext::Ext;
@@ -15,14 +15,10 @@ use crate::agent::state;
 use crate::error::Error;
 
 /// Makes the calls of a fetch.
-///
-/// # Safety
-/// The agent's callback and its desc method follow their contracts. `spare` is a metric of the driver's frame, `pmda`
-/// the agent.
 #[inline(always)]
-pub(super) unsafe fn make(asked: Asked, spare: *mut pmdaMetric, pmda: *mut pmdaExt) -> Answer {
-    // SAFETY: the functions are the agent's own and get what they expect (FETCH-22). The atom is ours, and zero before
-    // each call (F-9).
+pub(super) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> Answer {
+    // SAFETY: callback and method were read from the agent's own structures, whose views demand that they do what their
+    // types say, and get what they expect (FETCH-22). The atom is ours, and zero before each call (F-9).
     unsafe {
         if let Some(callback) = asked.callback {
             let mut atom = pmAtomValue::zeroed();
@@ -30,7 +26,7 @@ pub(super) unsafe fn make(asked: Asked, spare: *mut pmdaMetric, pmda: *mut pmdaE
             return Answer::Value(returned, Atom::new(atom));
         }
         if let Some((method, wanted)) = asked.method {
-            method(wanted.0, &raw mut (*spare).m_desc, pmda);
+            method(wanted.0, spare.desc_place(), agent);
         }
         Answer::Described
     }
@@ -49,27 +45,22 @@ pub(super) unsafe fn make(asked: Asked, spare: *mut pmdaMetric, pmda: *mut pmdaE
 pub unsafe extern "C-unwind" fn pmdaFetch(
     numpmid: c_int,
     pmidlist: *mut pmID,
-    resp: *mut *mut pmdaResult,
-    pmda: *mut pmdaExt,
+    resp: Out<*mut pmdaResult>,
+    pmda: Option<Ext>,
 ) -> c_int {
     let mut scratch = Scratch::new();
     let mut spare = pmdaMetric::zeroed();
-    let spare = &raw mut spare;
-    // SAFETY: each is NULL or what the caller has handed over for the time of the call. The spare metric is in this
-    // frame, which is there until the fetch is over, and only the machine and the agent have its address.
-    let (list, out, ext, metric) = unsafe {
-        let metric = Metric::in_frame(spare);
-        (PmidList::new(pmidlist, numpmid), Out::new(resp), Ext::new(pmda), metric)
-    };
+    // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is in this frame, which
+    // is there until the fetch is over, and only the machine and the agent have its address.
+    let (list, spare) = unsafe { (PmidList::new(pmidlist, numpmid), Metric::in_frame(&raw mut spare)) };
     drive_reading(
         || {
-            let (Some(list), Some(ext), false) = (list, ext, out.is_null()) else {
+            let (Some(list), Some(ext), false) = (list, pmda, resp.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
             let state = state::of(ext).map_err(Err)?;
-            Ok(Fetch::new(ext, state, list, ToCaller::new(out), &mut scratch, metric))
+            Ok(Fetch::new(ext, state, list, ToCaller::new(resp), &mut scratch, spare))
         },
-        // SAFETY: the callback and the method are the agent's, as the caller promises.
-        |fetch, ()| unsafe { make(fetch.asked(), spare, pmda) },
+        |fetch, ()| make(fetch.asked(), spare, pmda),
     )
 }

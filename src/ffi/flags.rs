@@ -4,7 +4,6 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use super::guard::guard;
-use super::types::{pmdaExt, pmdaInterface};
 use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::agent::setup;
@@ -14,10 +13,7 @@ use crate::agent::setup;
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetFlags(dispatch: *mut pmdaInterface, flags: c_int) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch>, flags: c_int) {
     guard(|| setup::add_flags(setup::supported(dispatch, "pmdaSetFlags"), flags as c_uint));
 }
 
@@ -26,10 +22,8 @@ pub unsafe extern "C" fn pmdaSetFlags(dispatch: *mut pmdaInterface, flags: c_int
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaExtSetFlags(pmda: *mut pmdaExt, flags: c_int) {
-    // SAFETY: the caller gives NULL or an extension; no C code runs while it is in use.
-    let ext = unsafe { Ext::new(pmda) };
-    guard(|| setup::add_flags(ext, flags as c_uint));
+pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext>, flags: c_int) {
+    guard(|| setup::add_flags(pmda, flags as c_uint));
 }
 
 /// Adds `PMDA_FLAG_*` flags to what the agent tells pmcd when it connects; call it before
@@ -38,10 +32,7 @@ pub unsafe extern "C" fn pmdaExtSetFlags(pmda: *mut pmdaExt, flags: c_int) {
 /// # Safety
 /// `dispatch` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: *mut pmdaInterface, flags: c_int) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch>, flags: c_int) {
     guard(|| setup::add_comm_flags(dispatch, flags as c_uint));
 }
 
@@ -51,10 +42,7 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: *mut pmdaInterface, flags: c
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetData(dispatch: *mut pmdaInterface, data: *mut c_void) {
-    // SAFETY: the caller gives NULL or the dispatch table of an agent that was set up; no C code
-    // runs while it is in use.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch>, data: *mut c_void) {
     guard(|| setup::attach(setup::supported(dispatch, "pmdaSetData"), data));
 }
 
@@ -63,10 +51,8 @@ pub unsafe extern "C" fn pmdaSetData(dispatch: *mut pmdaInterface, data: *mut c_
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaExtSetData(pmda: *mut pmdaExt, data: *mut c_void) {
-    // SAFETY: the caller gives NULL or an extension; no C code runs while it is in use.
-    let ext = unsafe { Ext::new(pmda) };
-    guard(|| setup::attach(ext, data));
+pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext>, data: *mut c_void) {
+    guard(|| setup::attach(pmda, data));
 }
 
 /// The pointer that the agent has attached, at first NULL.
@@ -74,8 +60,6 @@ pub unsafe extern "C" fn pmdaExtSetData(pmda: *mut pmdaExt, data: *mut c_void) {
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaExtGetData(pmda: *mut pmdaExt) -> *mut c_void {
-    // SAFETY: the caller gives NULL or an extension; no C code runs while it is in use.
-    let ext = unsafe { Ext::new(pmda) };
-    guard(|| setup::attached(ext))
+pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext>) -> *mut c_void {
+    guard(|| setup::attached(pmda))
 }

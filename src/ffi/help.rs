@@ -19,11 +19,8 @@ use crate::ident::{InDom, MetricId};
 /// # Safety
 /// `fname` is NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaOpenHelp(fname: *const c_char) -> c_int {
-    // SAFETY: the caller gives NULL or a string, which is looked at before this returns, while no C
-    // code runs.
-    let name = unsafe { CText::new(fname) };
-    guard(|| help::open(name.ok_or(Error::INVAL)?.bytes()))
+pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText>) -> c_int {
+    guard(|| help::open(fname.ok_or(Error::INVAL)?.bytes()))
 }
 
 /// Closes a help database and releases its texts; other handles do nothing (HELP-12).

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use super::guard::guard;
 use super::setup::DEFAULT_METHODS;
-use super::types::{pmdaIndom, pmdaInterface, pmdaMetric};
+use super::types::{pmdaIndom, pmdaMetric};
 use crate::abi::dispatch::Dispatch;
 use crate::abi::table::{IndomTable, MetricTable};
 use crate::agent::setup::init;
@@ -21,18 +21,14 @@ use crate::agent::setup::init;
 /// `metrics` are each NULL or valid for reads and writes of as many elements as the counts say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInit(
-    dispatch: *mut pmdaInterface,
+    dispatch: Option<Dispatch>,
     indoms: *mut pmdaIndom,
     nindoms: c_int,
     metrics: *mut pmdaMetric,
     nmetrics: c_int,
 ) {
-    // SAFETY: the caller gives NULL or the table of an agent that was set up, and tables of these
-    // lengths that it leaves alone during the call.
-    let (dispatch, indoms, metrics) = unsafe {
-        let tables = (IndomTable::new(indoms, nindoms), MetricTable::new(metrics, nmetrics));
-        (Dispatch::new(dispatch), tables.0, tables.1)
-    };
+    // SAFETY: the caller gives tables of these lengths, which it leaves alone during the call.
+    let (indoms, metrics) = unsafe { (IndomTable::new(indoms, nindoms), MetricTable::new(metrics, nmetrics)) };
     guard(|| {
         if let Some(dispatch) = dispatch {
             init::init(dispatch, indoms, metrics, &DEFAULT_METHODS);

@@ -1,10 +1,10 @@
 //! `pmdaInstance`: the ids and names of the instances of a domain.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 use super::guard::guard;
-use super::types::{pmInDom, pmInResult, pmdaExt};
-use crate::abi::arg::{CText, Out};
+use super::types::{pmInDom, pmInResult};
+use crate::abi::arg::{CText, MutableText, Out};
 use crate::abi::ext::Ext;
 use crate::abi::instance_list::InstanceList;
 use crate::agent::instances::list;
@@ -24,21 +24,19 @@ use crate::ident::InDom;
 pub unsafe extern "C-unwind" fn pmdaInstance(
     indom: pmInDom,
     inst: c_int,
-    name: *mut c_char,
-    result: *mut *mut pmInResult,
-    pmda: *mut pmdaExt,
+    name: Option<MutableText>,
+    result: Out<*mut pmInResult>,
+    pmda: Option<Ext>,
 ) -> c_int {
-    // SAFETY: NULL or the caller's name, place and agent, which nobody changes during this call.
-    let (name, out, ext) = unsafe { (CText::new(name), Out::new(result), Ext::new(pmda)) };
     guard(|| {
         let indom = InDom(indom);
         let name = name.as_ref().map(CText::bytes);
-        let answer = list(indom, inst, name, ext, |room, ids, names| {
+        let answer = list(indom, inst, name, pmda, |room, ids, names| {
             InstanceList::new(indom, room, ids, names)
         })?;
         // Where C wants none it is freed.
-        if !out.is_null() {
-            out.set(answer.into_raw());
+        if !result.is_null() {
+            result.set(answer.into_raw());
         }
         Ok(())
     })

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use super::guard::guard;
 use super::ret::Plain;
-use super::types::{pmInDom, pmdaExt};
+use super::types::pmInDom;
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::agent::{iterate, state};
@@ -19,10 +19,8 @@ use crate::ident::InDom;
 /// # Safety
 /// `pmda` is NULL or valid, with its instance domains.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: *mut pmdaExt) -> c_int {
-    // SAFETY: NULL, or an agent whose tables nobody changes during this call.
-    let ext = unsafe { Ext::new(pmda) };
-    guard(|| Plain::<0>(iterate::told_count(InDom(indom), ext)))
+pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext>) -> c_int {
+    guard(|| Plain::<0>(iterate::told_count(InDom(indom), pmda)))
 }
 
 /// Starts to go over the instances of a domain.
@@ -30,11 +28,9 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: *mut pmdaExt) -> c_
 /// # Safety
 /// `pmda` is NULL or valid, with its instance domains and profile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: *mut pmdaExt) {
-    // SAFETY: NULL, or an agent whose tables and profile nobody changes during this call.
-    let ext = unsafe { Ext::new(pmda) };
+pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext>) {
     guard(|| {
-        if let Some((ext, state)) = ext.and_then(|ext| Some((ext, state::of(ext).ok()?))) {
+        if let Some((ext, state)) = pmda.and_then(|ext| Some((ext, state::of(ext).ok()?))) {
             iterate::start(state, InDom(indom), ext);
         }
     });
@@ -49,16 +45,14 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: *mut pmdaExt) {
 /// `inst` is NULL or valid for one write. `pmda` is NULL or valid, with its profile and the domain that `e_idp` points
 /// to.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaNextInst(inst: *mut c_int, pmda: *mut pmdaExt) -> c_int {
-    // SAFETY: NULL, or the caller's place; NULL, or an agent whose profile and domain nobody changes meanwhile.
-    let (out, ext) = unsafe { (Out::new(inst), Ext::new(pmda)) };
+pub unsafe extern "C" fn __pmdaNextInst(inst: Out<c_int>, pmda: Option<Ext>) -> c_int {
     guard(|| {
-        let next = ext.and_then(|ext| {
+        let next = pmda.and_then(|ext| {
             let mut steps = iterate::Steps::new(iterate::Ordinal::Examined);
             iterate::next(state::of(ext).ok()?, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };
-        out.set(next);
+        inst.set(next);
         Plain(1)
     })
 }

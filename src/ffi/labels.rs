@@ -5,13 +5,12 @@ use std::ffi::{c_char, c_int};
 
 use super::drive::drive;
 use super::guard::{guard, inner};
-
-use super::types::{pmLabelSet, pmdaExt};
 use crate::abi::buffer::CBytes;
 use crate::abi::ext::Ext;
 use crate::abi::label_set::{LabelSet, LabelSets};
 use crate::agent::label_request::{Answer, Call, Request};
 use crate::agent::labels::add;
+use crate::error::Error;
 
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
 const OPTIONAL: u8 = 0x80;
@@ -20,15 +19,14 @@ const OPTIONAL: u8 = 0x80;
 /// thread as inside.
 ///
 /// # Safety
-/// `sets` is valid for reads and writes, and `*sets` is NULL or a valid set from the heap; `text`
+/// `sets` is NULL or valid, and `*sets` is NULL or a valid set from the heap; `text`
 /// has `length` bytes.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pcp_pmda_add_labels(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
-    // SAFETY: the shim has checked `sets`, whose set is the agent's, and has written the text,
-    // which it frees later.
-    let (sets, text) = unsafe { (LabelSets::new(sets), CBytes::with_len(text, length)) };
-    inner(|| add("pmdaAddLabels", sets, text.bytes(), 0))
+pub unsafe extern "C" fn pcp_pmda_add_labels(sets: Option<LabelSets>, text: *const c_char, length: usize) -> c_int {
+    // SAFETY: the shim has written a text of that length, which it frees later.
+    let text = unsafe { CBytes::with_len(text, length) };
+    inner(|| add("pmdaAddLabels", sets.ok_or(Error::INVAL)?, text.bytes(), 0))
 }
 
 /// `pmdaAddNotes` after formatting: adds the labels of `text` as optional ones (LABEL-31).
@@ -37,11 +35,10 @@ pub unsafe extern "C" fn pcp_pmda_add_labels(sets: *mut *mut pmLabelSet, text: *
 /// As `pcp_pmda_add_labels`.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pcp_pmda_add_notes(sets: *mut *mut pmLabelSet, text: *const c_char, length: usize) -> c_int {
-    // SAFETY: the shim has checked `sets`, whose set is the agent's, and has written the text,
-    // which it frees later.
-    let (sets, text) = unsafe { (LabelSets::new(sets), CBytes::with_len(text, length)) };
-    inner(|| add("pmdaAddNotes", sets, text.bytes(), OPTIONAL))
+pub unsafe extern "C" fn pcp_pmda_add_notes(sets: Option<LabelSets>, text: *const c_char, length: usize) -> c_int {
+    // SAFETY: the shim has written a text of that length, which it frees later.
+    let text = unsafe { CBytes::with_len(text, length) };
+    inner(|| add("pmdaAddNotes", sets.ok_or(Error::INVAL)?, text.bytes(), OPTIONAL))
 }
 
 /// Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the
@@ -58,24 +55,23 @@ pub unsafe extern "C" fn pcp_pmda_add_notes(sets: *mut *mut pmLabelSet, text: *c
 pub unsafe extern "C-unwind" fn pmdaLabel(
     ident: c_int,
     kind: c_int,
-    lpp: *mut *mut pmLabelSet,
-    pmda: *mut pmdaExt,
+    lpp: Option<LabelSets>,
+    pmda: Option<Ext>,
 ) -> c_int {
-    // SAFETY: NULL, or the caller's place for sets, and the agent that is asked. The callback is
-    // the agent's: it gets an empty set of the machine's, and what it stores with a positive status
-    // is NULL or a set.
-    unsafe {
-        let (sets, ext) = (LabelSets::at(lpp), Ext::new(pmda));
-        drive(
-            || Request::new(ident as u32, kind, sets, ext),
-            |call: Call| {
-                let mut place = call.set.as_ptr();
+    drive(
+        || Request::new(ident as u32, kind, lpp, pmda),
+        |call: Call| {
+            let mut place = call.set.as_ptr();
+            // SAFETY: the callback was read from the agent's extension, whose view demands that it does
+            // what its type says. It gets an empty set of the machine's, and what it stores with a
+            // positive status is NULL or a set.
+            let (status, given) = unsafe {
                 let status = (call.callback)(call.indom.0, call.inst as u32, &raw mut place);
-                let given = if status > 0 { LabelSet::new(place) } else { None };
-                Answer { status, given }
-            },
-        )
-    }
+                (status, if status > 0 { LabelSet::new(place) } else { None })
+            };
+            Answer { status, given }
+        },
+    )
 }
 
 /// Sets flags in every label of a set.
@@ -86,9 +82,7 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
 /// # Safety
 /// `set` is NULL or a valid label set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaAddLabelFlags(set: *mut pmLabelSet, flags: c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a set; no C code runs while the view is in use.
-    let set = unsafe { LabelSet::new(set) };
+pub unsafe extern "C" fn pmdaAddLabelFlags(set: Option<LabelSet>, flags: c_int) -> c_int {
     guard(|| {
         set.map_or(0, |set| {
             set.add_flags(flags as u8);

@@ -7,11 +7,12 @@ use super::drive::{drive_reading, run};
 use super::fetch::{self, pmdaFetch};
 use super::guard::guard;
 use super::instances::pmdaInstance;
-use super::types::{pmDesc, pmdaInterface, pmdaMetric};
+use super::types::{pmDesc, pmdaMetric};
 use crate::abi::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
-use crate::abi::arg::CText;
+use crate::abi::arg::{CText, Out};
 use crate::abi::block::Zeroed;
 use crate::abi::dispatch::Dispatch;
+use crate::abi::label_set::LabelSets;
 use crate::abi::methods;
 use crate::abi::table::Metric;
 use crate::agent::Kept;
@@ -26,14 +27,13 @@ use crate::os::channel::Channel;
 /// # Safety
 /// As [`__pmdaMainPDU`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaMain(dispatch: *mut pmdaInterface) {
-    // SAFETY: the contract is passed on. The loop owns the stream until it ends, so it may read ahead.
-    unsafe {
-        if is_interposed(__pmdaMainPDU as *const ()) {
-            while __pmdaMainPDU(dispatch) >= 0 {}
-        } else {
-            serve(dispatch, false);
-        }
+pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch>) {
+    if is_interposed(__pmdaMainPDU as *const ()) {
+        // SAFETY: the dispatch table is valid, as this function's caller promises, and each call leaves it so.
+        while unsafe { __pmdaMainPDU(dispatch) } >= 0 {}
+    } else {
+        // The loop owns the stream until it ends, so it may read ahead.
+        serve(dispatch, false);
     }
 }
 
@@ -46,29 +46,21 @@ pub unsafe extern "C-unwind" fn pmdaMain(dispatch: *mut pmdaInterface) {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension, whose methods follow their contracts.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: *mut pmdaInterface) -> c_int {
-    // SAFETY: the contract is passed on.
-    unsafe { serve(dispatch, true) }
+pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch>) -> c_int {
+    serve(dispatch, true)
 }
 
 /// Serves one PDU, or all.
-///
-/// # Safety
-/// As [`__pmdaMainPDU`].
 #[inline(always)]
-unsafe fn serve(dispatch: *mut pmdaInterface, once: bool) -> c_int {
+fn serve(dispatch: Option<Dispatch>, once: bool) -> c_int {
     let mut scratch = Scratch::new();
     let mut spare = pmdaMetric::zeroed();
-    let spare = &raw mut spare;
-    // SAFETY: NULL or the agent that is served, whose methods follow their contracts. The spare metric is in this frame, which is there
-    // until the loop is over.
-    unsafe {
-        let (dispatch, metric) = (Dispatch::new(dispatch), Metric::in_frame(spare));
-        drive_reading(
-            || MainLoop::new(dispatch, own_methods(), once, &mut scratch, metric),
-            |main, call| make(main, call, spare),
-        )
-    }
+    // SAFETY: the metric is in this frame, which is there until the loop is over.
+    let spare = unsafe { Metric::in_frame(&raw mut spare) };
+    drive_reading(
+        || MainLoop::new(dispatch, own_methods(), once, &mut scratch, spare),
+        |main, call| make(main, call, spare),
+    )
 }
 
 /// The methods of this library that a loop need not call.
@@ -93,13 +85,11 @@ fn is_interposed(function: *const ()) -> bool {
 }
 
 /// Makes the calls of a main loop.
-///
-/// # Safety
-/// The methods and callbacks of the agent follow their contracts; `spare` is the metric of the driver's frame.
 #[inline(always)]
-unsafe fn make(main: &mut MainLoop<'_>, call: Call, spare: *mut pmdaMetric) -> Answer {
-    let ext = main.ext().as_ptr();
-    // SAFETY: buffers, names, profiles and results are kept by the loop until the answer. Places for what a method gives are in
+fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
+    let ext = Some(main.ext());
+    // SAFETY: methods and callbacks were read from the agent's own structures, whose views demand that they do what their types
+    // say. Buffers, names, profiles and results are kept by the loop until the answer. Places for what a method gives are in
     // this frame. What a method has stored is as its contract says when it has succeeded, and not looked at else; names are
     // freed in any case.
     unsafe {
@@ -128,47 +118,48 @@ unsafe fn make(main: &mut MainLoop<'_>, call: Call, spare: *mut pmdaMetric) -> A
             Call::Profile(method, profile) => Answer::Status(method(profile, ext)),
             Call::Store(method, values) => Answer::Status(method(values, ext)),
             Call::Attribute(method, context, key, value, length) => {
-                Answer::Status(method(context, key, value, length, ext))
+                Answer::Status(method(context, key, CText::new(value), length, ext))
             }
             Call::Fetch(method, count, metrics) => {
                 let mut values = ptr::null_mut();
-                let status = Error::check(method(count, metrics, &raw mut values, ext));
+                let status = Error::check(method(count, metrics, Out::new(&raw mut values), ext));
                 Answer::Values(status, if status.is_ok() { Values::new(values) } else { None })
             }
             Call::Desc(method, metric) => {
                 let mut desc = pmDesc::zeroed();
-                let status = Error::check(method(metric.0, &raw mut desc, ext));
+                let status = Error::check(method(metric.0, Out::new(&raw mut desc), ext));
                 Answer::Desc(status, desc)
             }
             Call::Instance(method, indom, inst, name) => {
                 let mut list = ptr::null_mut();
-                let status = Error::check(method(indom.0, inst, name, &raw mut list, ext));
+                let status = Error::check(method(indom.0, inst, CText::new(name), Out::new(&raw mut list), ext));
                 let list = status.map_or_else(|_| Kept::none(), |_| Kept::new(OwnedInstances::new(list)));
                 Answer::Instances(status, list)
             }
             Call::Text(method, ident, kind) => {
                 let mut text = ptr::null_mut();
-                let status = Error::check(method(ident as i32, kind, &raw mut text, ext));
+                let status = Error::check(method(ident as i32, kind, Out::new(&raw mut text), ext));
                 Answer::Text(status, if status.is_ok() { CText::new(text) } else { None })
             }
             Call::Pmid(method, name) => {
                 let mut metric = 0;
-                let status = Error::check(method(name, &raw mut metric, ext));
+                let status = Error::check(method(CText::new(name), Out::new(&raw mut metric), ext));
                 Answer::Pmid(status, MetricId(metric))
             }
             Call::Name(method, metric) => {
                 let mut names = ptr::null_mut();
-                let status = Error::check(method(metric.0, &raw mut names, ext));
+                let status = Error::check(method(metric.0, Out::new(&raw mut names), ext));
                 Answer::Names(status, Kept::new(OwnedNames::new(names, ptr::null_mut())))
             }
             Call::Children(method, name, all) => {
                 let (mut names, mut states) = (ptr::null_mut(), ptr::null_mut());
-                let status = Error::check(method(name, c_int::from(all), &raw mut names, &raw mut states, ext));
+                let (list, kinds) = (Out::new(&raw mut names), Out::new(&raw mut states));
+                let status = Error::check(method(CText::new(name), c_int::from(all), list, kinds, ext));
                 Answer::Names(status, Kept::new(OwnedNames::new(names, states)))
             }
             Call::Label(method, ident, kind) => {
                 let mut first = ptr::null_mut();
-                let status = Error::check(method(ident as i32, kind, &raw mut first, ext));
+                let status = Error::check(method(ident as i32, kind, LabelSets::new(&raw mut first), ext));
                 let sets = match status {
                     Ok(count) => Kept::new(OwnedLabels::new(first, count, kind)),
                     Err(_) => Kept::none(),
@@ -219,9 +210,7 @@ fn wait_to_read(fd: c_int) -> Answer {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
-    // SAFETY: NULL, or the agent that is asked about.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch>) -> c_int {
     guard(|| {
         let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
@@ -238,9 +227,7 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: *mut pmdaInterface) -> c_int {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSendError(dispatch: *mut pmdaInterface, error: c_int) {
-    // SAFETY: NULL, or the agent that sends.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaSendError(dispatch: Option<Dispatch>, error: c_int) {
     guard(|| {
         let agent = dispatch.and_then(Dispatch::ext);
         if let Some((ext, session)) = agent.and_then(|ext| Some((ext, session::of(ext).ok()?))) {

@@ -3,26 +3,24 @@
 use std::ffi::{c_char, c_int};
 
 use super::guard::guard;
-use super::types::{pmID, pmProfile, pmdaExt, pmdaResult};
+use super::types::{pmID, pmProfile, pmdaResult};
+use crate::abi::arg::{CText, Out};
 use crate::abi::ext::Ext;
 use crate::agent::record;
 use crate::agent::{fetch, selection, state};
 use crate::error::{Error, Result};
-use crate::libpcp::attribute;
+use crate::libpcp::attribute::Text;
 use crate::libpcp::log::{self, Debug};
-use crate::log::Level;
-use crate::log::Part::{Raw, Show};
+use crate::log::{Bytes, Level};
 
 /// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive (FETCH-100).
 ///
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmdaExt) -> c_int {
-    // SAFETY: NULL, or the agent that the profile is for.
-    let ext = unsafe { Ext::new(pmda) };
+pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext>) -> c_int {
     guard(|| {
-        let ext = ext.ok_or(Error::INVAL)?;
+        let ext = pmda.ok_or(Error::INVAL)?;
         ext.set_profile_ptr(prof);
         selection::forget(state::of(ext)?);
         Ok(())
@@ -34,12 +32,10 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: *mut pmd
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: *mut pmdaExt) -> c_int {
-    // SAFETY: NULL, or the agent that the request is for.
-    let ext = unsafe { Ext::new(pmda) };
+pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<Ext>) -> c_int {
     guard(|| -> Result<()> {
         let _ = result;
-        if let Some(ext) = ext {
+        if let Some(ext) = pmda {
             fetch::enter_context(ext, record::interface(ext).0);
         }
         Err(Error::PERMISSION)
@@ -51,7 +47,7 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: *mut pm
 /// # Safety
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaPMID(_name: *const c_char, _pmid: *mut pmID, _pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaPMID(_name: Option<CText>, _pmid: Out<pmID>, _pmda: Option<Ext>) -> c_int {
     Error::NAME.code()
 }
 
@@ -60,7 +56,7 @@ pub unsafe extern "C-unwind" fn pmdaPMID(_name: *const c_char, _pmid: *mut pmID,
 /// # Safety
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: *mut *mut *mut c_char, _pmda: *mut pmdaExt) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: Out<*mut *mut c_char>, _pmda: Option<Ext>) -> c_int {
     Error::PMID.code()
 }
 
@@ -70,11 +66,11 @@ pub unsafe extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: *mut *mut *mut c
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaChildren(
-    _name: *const c_char,
+    _name: Option<CText>,
     _traverse: c_int,
-    _offspring: *mut *mut *mut c_char,
-    _status: *mut *mut c_int,
-    _pmda: *mut pmdaExt,
+    _offspring: Out<*mut *mut c_char>,
+    _status: Out<*mut c_int>,
+    _pmda: Option<Ext>,
 ) -> c_int {
     Error::NAME.code()
 }
@@ -87,22 +83,16 @@ pub unsafe extern "C-unwind" fn pmdaChildren(
 pub unsafe extern "C-unwind" fn pmdaAttribute(
     ctx: c_int,
     attr: c_int,
-    value: *const c_char,
+    value: Option<CText>,
     _size: c_int,
-    _pmda: *mut pmdaExt,
+    _pmda: Option<Ext>,
 ) -> c_int {
     guard(|| {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
-            let say = |text: Option<&[u8]>| match text {
-                Some(text) => {
-                    log::notify_parts(Level::Info, &[Show(&format_args!("Attribute: ctx={ctx} ")), Raw(text)]);
-                }
-                None => {
-                    log::notify_parts(Level::Err, &[Show(&format_args!("Bad attr: ctx={ctx}, attr={attr}"))]);
-                }
-            };
-            // SAFETY: the contract is the same.
-            unsafe { attribute::text(attr, value, say) };
+            match Text::new(attr, value.as_ref().map_or(c"", CText::c_str)) {
+                Some(text) => log::notify!(Level::Info, "Attribute: ctx={ctx} {}", Bytes(text.bytes())),
+                None => log::notify!(Level::Err, "Bad attr: ctx={ctx}, attr={attr}"),
+            }
         }
         Ok(())
     })

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::guard::guard;
-use super::types::{pmdaExt, pmdaMetric};
+use super::types::pmdaMetric;
 use crate::abi::ext::Ext;
 use crate::abi::table::MetricTable;
 use crate::agent::lookup;
@@ -13,11 +13,11 @@ use crate::agent::lookup;
 /// # Safety
 /// `pmda` is NULL or valid; `metrics` is NULL or valid with `nmetrics` entries, for as long as it is in use.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaRehash(pmda: *mut pmdaExt, metrics: *mut pmdaMetric, nmetrics: c_int) {
-    // SAFETY: NULL, or what the agent has; the table is the agent's, which leaves it alone while it is in use.
-    let (ext, table) = unsafe { (Ext::new(pmda), MetricTable::new(metrics, nmetrics)) };
+pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext>, metrics: *mut pmdaMetric, nmetrics: c_int) {
+    // SAFETY: the table is the agent's, of the length that it gives, and it leaves it alone while it is in use.
+    let table = unsafe { MetricTable::new(metrics, nmetrics) };
     guard(|| {
-        if let Some(ext) = ext {
+        if let Some(ext) = pmda {
             lookup::rehash(ext, table);
         }
     });

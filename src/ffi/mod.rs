@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::abi::{arg, guard, memory, ret, types};
+use crate::abi::{guard, memory, ret, types};
 use crate::os::{lock, mark};
 
 mod cache;

@@ -10,20 +10,17 @@ use crate::abi::arg::Out;
 use crate::abi::dispatch::Dispatch;
 use crate::abi::options::{Arguments, Options};
 use crate::abi::ret::{Inside, Outcome, Plain};
-use crate::abi::types::{pmdaInterface, pmdaOptions};
+use crate::abi::types::pmdaOptions;
 use crate::agent::options::{END, Letter, Override, Search};
-use crate::libpcp::getopt;
 
 /// `PM_OPTFLAG_POSIX`: options end at the first argument that is none.
 const POSIX: c_int = 1 << 6;
 
 /// Shows an option to the agent.
-///
-/// # Safety
-/// The agent's function has this type, and the options are valid.
 #[inline(always)]
-unsafe fn show(call: Override) -> c_int {
-    // SAFETY: the function comes from the options of this type, which are valid until pmdaGetOptions returns.
+fn show(call: Override) -> c_int {
+    // SAFETY: the function stands in the options, which are valid by the contract of their view, and gets them: it has
+    // the type that it has there.
     unsafe { (call.function)(call.letter, call.options.as_ptr()) }
 }
 
@@ -51,15 +48,12 @@ fn search(
 pub unsafe extern "C-unwind" fn pmdaGetOptions(
     argc: c_int,
     argv: *const *mut c_char,
-    opts: *mut pmdaOptions,
-    dispatch: *mut pmdaInterface,
+    opts: Option<Options>,
+    dispatch: Option<Dispatch>,
 ) -> c_int {
-    // SAFETY: each is NULL or valid by the contract above, and so is what the agent's function gets.
-    unsafe {
-        let (arguments, options) = (Arguments::new(argc, argv), Options::new(opts));
-        let dispatch = Dispatch::new(dispatch);
-        drive(|| search(arguments, options, dispatch, true), |call| show(call))
-    }
+    // SAFETY: the caller gives NULL or so many strings.
+    let arguments = unsafe { Arguments::new(argc, argv) };
+    drive(|| search(arguments, opts, dispatch, true), show)
 }
 
 /// As `pmdaGetOptions` for short options alone, with getopt's global variables as its results (INIT-24).
@@ -75,10 +69,10 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     argc: c_int,
     argv: *const *mut c_char,
     optstring: *const c_char,
-    dispatch: *mut pmdaInterface,
-    err: *mut c_int,
+    dispatch: Option<Dispatch>,
+    err: Out<c_int>,
 ) -> c_int {
-    if dispatch.is_null() || argv.is_null() {
+    if dispatch.is_none() || argv.is_null() {
         return END;
     }
     // A copy, since the lock is not held while libpcp works; the last of several threads wins.
@@ -88,22 +82,21 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     state.flags |= POSIX;
     state.short_options = optstring;
     state.errors = 0;
-    // SAFETY: the arguments, the agent and `err` are valid by the contract above, and the state lives in this frame. The
-    // global variables are those of the C library's getopt, which is used from one thread.
+    // SAFETY: the caller gives so many strings, and the state lives in this frame.
+    let (arguments, options) = unsafe { (Arguments::new(argc, argv), Options::new(&raw mut state)) };
+    let found = drive(|| search(arguments, options, dispatch, false), show);
+    // SAFETY: the variables of the C library's getopt, which is used from one thread.
     unsafe {
-        let (arguments, options) = (Arguments::new(argc, argv), Options::new(&raw mut state));
-        let (dispatch, errors) = (Dispatch::new(dispatch), Out::new(err));
-        let found = drive(|| search(arguments, options, dispatch, false), |call| show(call));
         libc_getopt::optind = state.optind;
         libc_getopt::opterr = state.opterr;
         libc_getopt::optopt = state.optopt;
         libc_getopt::optarg = state.optarg;
-        guard(|| {
-            errors.add(state.errors);
-            CLASSIC.lock().0 = state;
-        });
-        found
     }
+    guard(|| {
+        err.add(state.errors);
+        CLASSIC.lock().0 = state;
+    });
+    found
 }
 
 /// Prints the messages that were collected, and how the agent is used, to stderr.
@@ -111,13 +104,8 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
 /// # Safety
 /// `opts` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaUsageMessage(opts: *mut pmdaOptions) {
-    guard(|| {
-        if !opts.is_null() {
-            // SAFETY: not NULL, hence valid by the contract above.
-            unsafe { getopt::usage(opts) };
-        }
-    });
+pub unsafe extern "C" fn pmdaUsageMessage(opts: Option<Options>) {
+    guard(|| opts.map_or((), Options::show_usage));
 }
 
 /// The global variables of the C library's getopt.

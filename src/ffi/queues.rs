@@ -1,6 +1,6 @@
 //! Event queues and their clients: the `pmdaEvent…Queue…` and `pmdaEvent…Client…` functions.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
 use super::drive::drive;
 use super::guard::guard;
@@ -29,9 +29,8 @@ fn release_filters(begin: impl FnOnce() -> Result<Release>) -> c_int {
 /// # Safety
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventNewQueue(name: *const c_char, maxmemory: usize) -> c_int {
-    // SAFETY: the contracts are the same.
-    unsafe { pmdaEventNewActiveQueue(name, maxmemory, 0) }
+pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText>, maxmemory: usize) -> c_int {
+    guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, 0))
 }
 
 /// Makes a queue that keeps events for `nclients` clients that will fetch later (QUEUE-1, E-8).
@@ -42,9 +41,7 @@ pub unsafe extern "C" fn pmdaEventNewQueue(name: *const c_char, maxmemory: usize
 /// # Safety
 /// As `pmdaEventNewQueue`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: *const c_char, maxmemory: usize, nclients: c_uint) -> c_int {
-    // SAFETY: the caller gives NULL or a string, which is copied before this returns.
-    let name = unsafe { CText::new(name) };
+pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText>, maxmemory: usize, nclients: c_uint) -> c_int {
     guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, nclients))
 }
 
@@ -65,9 +62,7 @@ pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 /// # Safety
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueHandle(name: *const c_char) -> c_int {
-    // SAFETY: the caller gives NULL or a string; no C code runs while it is looked at.
-    let name = unsafe { CText::new(name) };
+pub unsafe extern "C" fn pmdaEventQueueHandle(name: Option<CText>) -> c_int {
     guard(|| queues::find(name.ok_or(Error::os(libc::ESRCH))?.bytes()))
 }
 
@@ -99,10 +94,8 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: *mut pmAtomValue) -> c_int {
-    // SAFETY: the caller gives NULL or an atom, all of whose members begin where it begins.
-    let atom = unsafe { Out::new(avp.cast()) };
-    guard(|| queues::counter(handle, atom, |counters| counters.clients))
+pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.clients))
 }
 
 /// Stores the number of events that came to a queue in `avp->ul` (QUEUE-5).
@@ -113,10 +106,8 @@ pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: *mut pmAtomVa
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: *mut pmAtomValue) -> c_int {
-    // SAFETY: the caller gives NULL or an atom, all of whose members begin where it begins.
-    let atom = unsafe { Out::new(avp.cast()) };
-    guard(|| queues::counter(handle, atom, |counters| counters.count))
+pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.count))
 }
 
 /// Stores the number of bytes that came to a queue in `avp->ull` (QUEUE-5).
@@ -127,10 +118,8 @@ pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: *mut pmAtomVa
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: *mut pmAtomValue) -> c_int {
-    // SAFETY: the caller gives NULL or an atom, all of whose members begin where it begins.
-    let atom = unsafe { Out::new(avp.cast()) };
-    guard(|| queues::counter(handle, atom, |counters| counters.bytes))
+pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.bytes))
 }
 
 /// Stores the number of bytes that a queue keeps in `avp->ull` (QUEUE-5).
@@ -141,10 +130,8 @@ pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: *mut pmAtomValu
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: *mut pmAtomValue) -> c_int {
-    // SAFETY: the caller gives NULL or an atom, all of whose members begin where it begins.
-    let atom = unsafe { Out::new(avp.cast()) };
-    guard(|| queues::counter(handle, atom, |counters| counters.memory))
+pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.memory))
 }
 
 /// Registers a client; a known one keeps its place (QUEUE-20).
@@ -174,10 +161,8 @@ pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventClients(avp: *mut pmAtomValue) -> c_int {
-    // SAFETY: the caller gives NULL or an atom, all of whose members begin where it begins.
-    let atom = unsafe { Out::new(avp.cast()) };
-    guard(|| queues::clients(atom))
+pub unsafe extern "C" fn pmdaEventClients(avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::clients(avp.member()))
 }
 
 /// Installs a filter for a client and a queue, and grants access; the filter before it is released
@@ -229,25 +214,23 @@ pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     handle: c_int,
-    avp: *mut pmAtomValue,
+    avp: Out<pmAtomValue>,
     context: c_int,
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or an atom, which is written at the end of the call. Its
-    // decoder gets the cookie that came along, a filter its own, and both an event that the machine
-    // keeps alive until it is answered.
-    unsafe {
-        let out = Out::new(avp);
-        drive(
-            || Fetch::new(handle, context, out).map_err(Err),
-            |call| match call {
+    drive(
+        || Fetch::new(handle, context, avp).map_err(Err),
+        // SAFETY: the caller's decoder gets the cookie that came along, a filter the one that it was
+        // set with, and both an event that the machine keeps alive until it is answered.
+        |call| unsafe {
+            match call {
                 Call::Filter(apply, filter, event, size) => apply(filter.0, event.data(), size),
                 Call::Decode(array, event, size) => match decoder {
                     Some(decoder) => decoder(array, event.data(), size, event.when(), data),
                     None => Error::INVAL.code(),
                 },
-            },
-        )
-    }
+            }
+        },
+    )
 }

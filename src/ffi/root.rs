@@ -20,9 +20,7 @@ use crate::root::kind;
 /// # Safety
 /// `path` is NULL or a terminated string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaRootConnect(path: *const c_char) -> c_int {
-    // SAFETY: the caller gives NULL or a string, which is copied before this returns.
-    let path = unsafe { CText::new(path) };
+pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText>) -> c_int {
     converse(|| Connecting::new(path))
 }
 
@@ -108,19 +106,15 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     namelen: c_int,
     args: *const c_char,
     argslen: c_int,
-    pid: *mut c_int,
-    infd: *mut c_int,
-    outfd: *mut c_int,
+    pid: Out<c_int>,
+    infd: Out<c_int>,
+    outfd: Out<c_int>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or texts of these lengths, and places for numbers, for the time
-    // of the call.
-    let (name, args, pid, descriptors) = unsafe {
-        let texts = (CField::new(name, namelen), CField::new(args, argslen));
-        (texts.0, texts.1, Out::new(pid), [Out::new(infd), Out::new(outfd)])
-    };
+    // SAFETY: the caller gives NULL or texts of these lengths, which are copied before this returns.
+    let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
     converse(|| {
         let request = client::start_request(ipctype, name, args)?;
-        Ok(Question::new(fd, request, Purpose::Started(pid, descriptors)))
+        Ok(Question::new(fd, request, Purpose::Started(pid, [infd, outfd])))
     })
 }
 
@@ -133,9 +127,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
 /// # Safety
 /// `status` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: *mut c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a place for a number, which is written before this returns.
-    let status = unsafe { Out::new(status) };
+pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: Out<c_int>) -> c_int {
     converse(|| Question::end(fd, pid, false, Purpose::Ended(status)))
 }
 

@@ -37,10 +37,7 @@ pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, statu
 /// # Safety
 /// `version` and `features` are each NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(fd: c_int, version: *mut c_int, features: *mut c_int) -> c_int {
-    // SAFETY: the caller gives NULL or a place for each number, and both are written before this
-    // returns.
-    let (version, features) = unsafe { (Out::new(version), Out::new(features)) };
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(fd: c_int, version: Out<c_int>, features: Out<c_int>) -> c_int {
     converse(|| Introduction::new(fd, version, features))
 }
 
@@ -91,13 +88,13 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUContainer(
 pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     buf: *mut c_void,
     blen: c_int,
-    pid: *mut c_int,
+    pid: Out<c_int>,
     name: *mut c_char,
     namelen: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a message of that length, a place, and a buffer of that
-    // size, for the time of the call. Nothing of C runs meanwhile.
-    let (message, pid, name) = unsafe { (CBytes::new(buf, blen), Out::new(pid), CBuffer::new(name, namelen)) };
+    // SAFETY: the caller gives NULL or a message of that length, and a buffer of that size, for the
+    // time of the call. Nothing of C runs meanwhile.
+    let (message, name) = unsafe { (CBytes::new(buf, blen), CBuffer::new(name, namelen)) };
     guard(|| {
         let found = Container::decode(message.bytes())?;
         pid.set(found.pid);
@@ -184,21 +181,20 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_vo
 pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
     buf: *mut c_void,
     blen: c_int,
-    pid: *mut c_int,
-    infd: *mut c_int,
-    outfd: *mut c_int,
-    ipctype: *mut c_int,
+    pid: Out<c_int>,
+    infd: Out<c_int>,
+    outfd: Out<c_int>,
+    ipctype: Out<c_int>,
     name: *mut c_char,
     namesz: c_int,
     args: *mut c_char,
     argssz: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a message of that length, places for numbers and buffers of
-    // these sizes, for the time of the call. Nothing of C runs meanwhile.
-    let (message, numbers, name, args) = unsafe {
-        let numbers = [pid, infd, outfd, ipctype].map(|place| Out::new(place));
+    // SAFETY: the caller gives NULL or a message of that length, and buffers of these sizes, for the
+    // time of the call. Nothing of C runs meanwhile.
+    let (message, name, args) = unsafe {
         let (name, args) = (CBuffer::new(name, namesz), CBuffer::new(args, argssz));
-        (CBytes::new(buf, blen), numbers, name, args)
+        (CBytes::new(buf, blen), name, args)
     };
     guard(|| {
         let found = Start::decode(message.bytes())?;
@@ -217,7 +213,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
             buffer.write_text(text.unwrap_or_default())?;
         }
         let values = [found.pid, found.infd, found.outfd, found.ipc];
-        for (place, value) in numbers.into_iter().zip(values) {
+        for (place, value) in [pid, infd, outfd, ipctype].into_iter().zip(values) {
             place.set(value);
         }
         Ok(())
@@ -265,19 +261,15 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
 pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     buf: *mut c_void,
     _len: c_int,
-    pid: *mut c_int,
-    code: *mut c_int,
-    force: *mut c_int,
+    pid: Out<c_int>,
+    code: Out<c_int>,
+    force: Out<c_int>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a whole message, and places for numbers, for the time of the
-    // call.
-    let (message, numbers) = unsafe {
-        let numbers = [pid, code, force].map(|place| Out::new(place));
-        (CBytes::new(buf, root::STOP_SIZE as c_int), numbers)
-    };
+    // SAFETY: the caller gives NULL or a whole message, which has this size, for the time of the call.
+    let message = unsafe { CBytes::new(buf, root::STOP_SIZE as c_int) };
     guard(|| {
         let found = Stop::decode(message.bytes())?;
-        for (place, value) in numbers.into_iter().zip([found.pid, found.code, found.force]) {
+        for (place, value) in [pid, code, force].into_iter().zip([found.pid, found.code, found.force]) {
             place.set(value);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Agent setup: `pmdaDaemon`, `pmdaDSO`, `pmdaInterfaceMoved`, `pmdaOpenLog`.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::ptr;
 
 use super::describe::{pmdaDesc, pmdaText};
@@ -10,7 +10,7 @@ use super::instances::pmdaInstance;
 use super::labels::pmdaLabel;
 use super::methods::{pmdaAttribute, pmdaChildren, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
 use super::types::{Comm, pmdaInterface};
-use crate::abi::arg::CText;
+use crate::abi::arg::{CText, MutableText};
 use crate::abi::dispatch::Dispatch;
 use crate::abi::new_ext::ExtTexts;
 use crate::agent::record;
@@ -46,25 +46,17 @@ pub(super) const DEFAULT_METHODS: pmdaInterface = pmdaInterface {
 /// `helptext` are each NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDaemon(
-    dispatch: *mut pmdaInterface,
+    dispatch: Option<Dispatch>,
     interface: c_int,
-    name: *const c_char,
+    name: Option<CText>,
     domain: c_int,
-    logfile: *const c_char,
-    helptext: *const c_char,
+    logfile: Option<CText>,
+    helptext: Option<CText>,
 ) {
-    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code
-    // can change them.
-    let (dispatch, texts) = unsafe {
-        let (name, logfile, helptext) = (CText::new(name), CText::new(logfile), CText::new(helptext));
-        (
-            Dispatch::new(dispatch),
-            ExtTexts {
-                name,
-                logfile,
-                helptext,
-            },
-        )
+    let texts = ExtTexts {
+        name,
+        logfile,
+        helptext,
     };
     let request = Request {
         interface,
@@ -89,23 +81,15 @@ pub unsafe extern "C" fn pmdaDaemon(
 /// As for `pmdaDaemon`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDSO(
-    dispatch: *mut pmdaInterface,
+    dispatch: Option<Dispatch>,
     interface: c_int,
-    name: *mut c_char,
-    helptext: *mut c_char,
+    name: Option<MutableText>,
+    helptext: Option<MutableText>,
 ) {
-    // SAFETY: the caller gives NULL or a table, and NULL or strings, which are copied before C code
-    // can change them.
-    let (dispatch, texts) = unsafe {
-        let (name, logfile, helptext) = (CText::new(name), None, CText::new(helptext));
-        (
-            Dispatch::new(dispatch),
-            ExtTexts {
-                name,
-                logfile,
-                helptext,
-            },
-        )
+    let texts = ExtTexts {
+        name,
+        logfile: None,
+        helptext,
     };
     let request = Request {
         interface,
@@ -125,10 +109,7 @@ pub unsafe extern "C" fn pmdaDSO(
 /// `dispatch` is NULL or valid; its `ext` is NULL or valid, and was set up by some copy of this
 /// library, or has NULL in `e_ext`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: *mut pmdaInterface) {
-    // SAFETY: the caller gives NULL or a table whose extension was set up by some library; no C
-    // code runs meanwhile.
-    let dispatch = unsafe { Dispatch::new(dispatch) };
+pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch>) {
     guard(|| {
         if let Some(dispatch) = dispatch {
             record::moved(dispatch);
@@ -142,15 +123,10 @@ pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: *mut pmdaInterface) {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaOpenLog(dispatch: *mut pmdaInterface) {
-    // SAFETY: the caller gives NULL or the table of an agent that was set up, whose texts stay for
-    // ever.
-    unsafe {
-        let dispatch = Dispatch::new(dispatch);
-        guard(|| {
-            if let Some((name, file)) = dispatch.and_then(log_file) {
-                log::open(name.as_ptr(), file.as_ptr());
-            }
-        });
-    }
+pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch>) {
+    guard(|| {
+        if let Some((name, file)) = dispatch.and_then(log_file) {
+            log::open(name.c_str(), file.c_str());
+        }
+    });
 }

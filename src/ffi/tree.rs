@@ -6,7 +6,6 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use super::guard::guard;
-use super::memory::Block;
 use super::types::{pmID, pmdaNameSpace};
 use crate::abi::arg::{CText, Out};
 use crate::abi::block::CVec;
@@ -34,14 +33,12 @@ fn count(names: &Names) -> c_int {
 /// # Safety
 /// `tree` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeCreate(tree: *mut *mut pmdaNameSpace) -> c_int {
-    // SAFETY: the caller gives NULL or a place for one pointer, which is written once, before this returns.
-    let out = unsafe { Out::new(tree) };
+pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<*mut pmdaNameSpace>) -> c_int {
     guard(|| {
-        if out.is_null() {
+        if tree.is_null() {
             return Err(Error::INVAL);
         }
-        out.set(pmns::create()?);
+        tree.set(pmns::create()?);
         Ok(())
     })
 }
@@ -57,15 +54,10 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: *mut *mut pmdaNameSpace) -> c_int 
 /// # Safety
 /// `tree` is NULL or a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeInsert(tree: *mut pmdaNameSpace, pmid: pmID, name: *const c_char) -> c_int {
+pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree>, pmid: pmID, name: Option<CText>) -> c_int {
     guard(|| {
-        // SAFETY: NULL or a tree, as the contract above says.
-        let view = unsafe { Tree::new(tree) };
-        if view.as_ref().and_then(Tree::root).is_none() || name.is_null() {
-            return Err(Error::INVAL);
-        }
-        // SAFETY: a tree with a root and a C string.
-        unsafe { pmns::insert(tree, MetricId(pmid), name) }
+        let (tree, name) = tree.zip(name).ok_or(Error::INVAL)?;
+        tree.insert(MetricId(pmid), name)
     })
 }
 
@@ -74,9 +66,8 @@ pub unsafe extern "C" fn pmdaTreeInsert(tree: *mut pmdaNameSpace, pmid: pmID, na
 /// # Safety
 /// `tree` is NULL or a tree that nobody uses any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeRelease(tree: *mut pmdaNameSpace) {
-    // SAFETY: the contracts are the same.
-    guard(|| unsafe { pmns::release(tree) });
+pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree>) {
+    guard(|| tree.map_or((), Tree::release));
 }
 
 /// Builds the table from identifiers to names, for about `numpmid` names; the number need not be exact. Sets the
@@ -85,49 +76,15 @@ pub unsafe extern "C" fn pmdaTreeRelease(tree: *mut pmdaNameSpace) {
 /// # Safety
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: *mut pmdaNameSpace, numpmid: c_int) {
+pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree>, numpmid: c_int) {
     guard(|| {
-        if tree.is_null() {
-            return;
-        }
+        let Some(tree) = tree else { return };
         let size = namespace::table_size(numpmid);
-        let table = usize::try_from(size)
-            .map_err(|_| Error::NOMEM)
-            .and_then(Block::<*mut __pmnsNode>::zeroed);
-        let (table, size) = match table {
-            Ok(table) => (table.into_raw(), size),
-            Err(_) => {
-                let bytes = (size as isize as usize).wrapping_mul(size_of::<*mut __pmnsNode>());
-                pmns::no_memory(c"pmdaTreeRebuildHash", bytes);
-                (ptr::null_mut(), 0)
-            }
-        };
-        // SAFETY: a tree, as the contract above says. Its old table is NULL or a block from malloc that only the tree
-        // knows. A place of the new table is a pointer, zeroed; `Option<NodeRef>` is one too, with None as NULL.
-        unsafe {
-            let Some(tree) = Tree::new(tree) else { return };
-            let old = tree.table_ptr();
-            tree.set_table_ptr(table);
-            tree.set_table_len(size);
-            libc::free(old.cast());
-            if let Some(root) = tree.root() {
-                namespace::rebuild(root, places(table, size));
-            }
+        if tree.rebuild(size).is_err() {
+            let bytes = (size as isize as usize).wrapping_mul(size_of::<*mut __pmnsNode>());
+            pmns::no_memory(c"pmdaTreeRebuildHash", bytes);
         }
     });
-}
-
-/// The table of a tree as the core fills it.
-///
-/// # Safety
-/// `table` is NULL or has `size` entries, each NULL or a node; nobody else uses it for `'t`.
-unsafe fn places<'t>(table: *mut *mut __pmnsNode, size: c_int) -> &'t mut [Option<NodeRef<'t>>] {
-    const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
-    match usize::try_from(size) {
-        // SAFETY: not NULL, hence `size` entries; NodeRef is transparent over a non-NULL pointer, None is NULL.
-        Ok(size) if !table.is_null() => unsafe { std::slice::from_raw_parts_mut(table.cast(), size) },
-        _ => &mut [],
-    }
 }
 
 /// Counts the names of a tree.
@@ -139,10 +96,8 @@ unsafe fn places<'t>(table: *mut *mut __pmnsNode, size: c_int) -> &'t mut [Optio
 /// # Safety
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeSize(tree: *mut pmdaNameSpace) -> c_int {
+pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree>) -> c_int {
     guard(|| {
-        // SAFETY: NULL or a tree, as the contract above says.
-        let tree = unsafe { Tree::new(tree) };
         let names = tree.as_ref().and_then(Tree::root).map_or(Ok(0), namespace::size)?;
         Ok(c_int::try_from(names).unwrap_or(c_int::MAX))
     })
@@ -156,10 +111,8 @@ pub unsafe extern "C" fn pmdaTreeSize(tree: *mut pmdaNameSpace) -> c_int {
 /// # Safety
 /// `node` is NULL or a node of a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaNodeLookup(node: *mut __pmnsNode, name: *const c_char) -> *mut __pmnsNode {
+pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<CText>) -> *mut __pmnsNode {
     guard(|| {
-        // SAFETY: NULL or a node, and NULL or a C string, as the contract above says.
-        let (node, name) = unsafe { (NodeRef::new(node), CText::new(name)) };
         name.and_then(|name| namespace::lookup(node, name.bytes()))
             .map_or(ptr::null_mut(), NodeRef::as_ptr)
     })
@@ -173,13 +126,11 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: *mut __pmnsNode, name: *const c_ch
 /// # Safety
 /// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreePMID(tree: *mut pmdaNameSpace, name: *const c_char, pmid: *mut pmID) -> c_int {
-    // SAFETY: the caller gives NULL or a tree, a C string and a place; no C code runs while the views are in use.
-    let (tree, name, out) = unsafe { (Tree::new(tree), CText::new(name), Out::new(pmid)) };
+pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree>, name: Option<CText>, pmid: Out<pmID>) -> c_int {
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
         let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
-        out.set(node.ok_or(Error::NAME)?.pmid().0);
+        pmid.set(node.ok_or(Error::NAME)?.pmid().0);
         Ok(())
     })
 }
@@ -194,11 +145,9 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: *mut pmdaNameSpace, name: *const c_c
 /// # Safety
 /// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeName(tree: *mut pmdaNameSpace, pmid: pmID, nameset: *mut *mut *mut c_char) -> c_int {
-    // SAFETY: the caller gives NULL or a tree, and a place; no C code runs while the views are in use.
-    let (tree, out) = unsafe { (Tree::new(tree), Out::new(nameset)) };
+pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: Out<*mut *mut c_char>) -> c_int {
     guard(|| {
-        if out.is_null() {
+        if nameset.is_null() {
             return Err(Error::INVAL);
         }
         let head = tree.as_ref().and_then(|tree| tree.chain(MetricId(pmid)));
@@ -206,7 +155,7 @@ pub unsafe extern "C" fn pmdaTreeName(tree: *mut pmdaNameSpace, pmid: pmID, name
         if names.is_empty() {
             return Err(Error::PMID);
         }
-        out.set(names::pack(&names)?.into_raw());
+        nameset.set(names::pack(&names)?.into_raw());
         Ok(count(&names))
     })
 }
@@ -225,20 +174,16 @@ pub unsafe extern "C" fn pmdaTreeName(tree: *mut pmdaNameSpace, pmid: pmID, name
 /// `tree` is NULL or a tree, `name` NULL or a C string, `offspring` and `status` are NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeChildren(
-    tree: *mut pmdaNameSpace,
-    name: *const c_char,
+    tree: Option<Tree>,
+    name: Option<CText>,
     traverse: c_int,
-    offspring: *mut *mut *mut c_char,
-    status: *mut *mut c_int,
+    offspring: Out<*mut *mut c_char>,
+    status: Out<*mut c_int>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a tree, and a C string; no C code runs while the views are in use.
-    let (tree, name) = unsafe { (Tree::new(tree), CText::new(name)) };
-    // SAFETY: the caller gives NULL or a place for one pointer each, written at the end of the call.
-    let (names_out, states_out) = unsafe { (Out::new(offspring), Out::new(status)) };
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
         let node = tree.find(name.bytes()).ok_or(Error::NAME)?;
-        if names_out.is_null() || states_out.is_null() {
+        if offspring.is_null() || status.is_null() {
             return Err(Error::INVAL);
         }
         let found = match traverse {
@@ -253,8 +198,8 @@ pub unsafe extern "C" fn pmdaTreeChildren(
         for branch in &found.branches {
             states.push(STATUS[usize::from(*branch)])?;
         }
-        names_out.set(block.into_raw());
-        states_out.set(states.into_raw());
+        offspring.set(block.into_raw());
+        status.set(states.into_raw());
         Ok(count(&found.names))
     })
 }

@@ -287,18 +287,15 @@ pub(crate) fn errstr_of(code: c_int) -> Brief {
 
 /// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written line by line under
 /// `-Dlibpmda,desperate` (INIT-30).
-///
-/// # Safety
-/// `program` and `file` are C strings.
-pub(crate) unsafe fn open(program: *const c_char, file: *const c_char) {
+pub(crate) fn open(program: &CStr, file: &CStr) {
     let mut status = 0;
     let stream = stream();
-    // SAFETY: two C strings by the contract above, stdio's own stderr, and a status to write to.
+    // SAFETY: two C strings, stdio's own stderr, and a status to write to.
     unsafe {
         if SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
             libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0);
         }
-        pcp::pmOpenLog(program, file, stream, &raw mut status);
+        pcp::pmOpenLog(program.as_ptr(), file.as_ptr(), stream, &raw mut status);
     }
 }
 

@@ -3,7 +3,7 @@
 //! libpcp's functions are private, but agents and the Perl and Python bindings mix them freely with `pmdaTree*`, so a
 //! tree must be libpcp's own down to its blocks (TREE-3).
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
@@ -15,7 +15,7 @@ use crate::namespace::{Link, Node};
 /// A node that stays where it is, with its name unchanged, for `'t`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct NodeRef<'t> {
+pub struct NodeRef<'t> {
     node: NonNull<__pmnsNode>,
     tree: PhantomData<&'t __pmnsNode>,
 }
@@ -107,11 +107,11 @@ pub(crate) fn create() -> Result<*mut __pmnsTree> {
 /// already.
 ///
 /// # Safety
-/// `tree` is a tree of libpcp with a root, `name` a C string.
-pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: *const c_char) -> Result<c_int> {
+/// `tree` is a tree of libpcp with a root.
+pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) -> Result<c_int> {
     let pmid = c_int::from_ne_bytes(pmid.0.to_ne_bytes());
     // SAFETY: the contract above is that of the function.
-    Error::check(unsafe { __pmAddPMNSNode(tree, pmid, name) })
+    Error::check(unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) })
 }
 
 /// Frees a tree with all that belongs to it; NULL is allowed (TREE-10).

@@ -1,6 +1,7 @@
 //! Who the calling thread is, what time it is, and the standard streams.
 
 use std::ffi::c_int;
+use std::ptr::NonNull;
 
 use super::numbers;
 use crate::cache::Writer;
@@ -32,24 +33,19 @@ pub(crate) fn now() -> i64 {
     }
 }
 
-/// A stream of stdio.
+/// A stream of stdio. C alone makes them, as parameters: whoever hands one over promises that it is
+/// open until the call returns.
 #[derive(Clone, Copy)]
-pub(crate) struct Stream(*mut libc::FILE);
+#[repr(transparent)]
+pub struct Stream(NonNull<libc::FILE>);
 
 impl Stream {
-    /// The stream behind a pointer.
-    ///
-    /// # Safety
-    /// `stream` is NULL or open until the view was used for the last time.
-    pub(crate) unsafe fn new(stream: *mut libc::FILE) -> Stream {
-        Stream(stream)
-    }
-
-    /// Writes in order with what the caller wrote; nothing for NULL.
+    /// Writes in order with what the caller wrote.
     pub(crate) fn write(self, text: &[u8]) {
-        if !text.is_empty() && !self.0.is_null() {
-            // SAFETY: an open stream by the contract of `new`, and the bytes of a slice.
-            unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0) };
+        if !text.is_empty() {
+            // SAFETY: the stream is open, as the caller of the exported function has promised, and the
+            // bytes are those of a slice.
+            unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) };
         }
     }
 }

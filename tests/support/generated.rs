@@ -4,6 +4,7 @@
 //! any rest. Each declaration goes to the first line that asks for it, and one that no line asks for is an error: a
 //! function cannot be forgotten.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -35,14 +36,30 @@ pub fn headers(ffi: &Path, capi: &Path) -> Vec<(&'static str, String)> {
     headers.into()
 }
 
+/// What the parameters of exported functions are in C. The views that `view!` declares say themselves what they point to.
+const PARAMETERS: [(&str, &str); 6] = [
+    ("Option<CText>", "*const c_char"),
+    ("Option<MutableText>", "*mut c_char"),
+    ("Option<LabelSets>", "*mut *mut pmLabelSet"),
+    ("Option<Stream>", "*mut libc::FILE"),
+    ("Option<Private>", "*mut c_void"),
+    ("Option<NodeRef<'_>>", "*mut __pmnsNode"),
+];
+
 /// All declarations that cbindgen finds, in the order of the sources.
 fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
     let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("capi/cbindgen.toml is valid");
-    // cbindgen follows the modules from there.
+    // cbindgen knows nothing of views, so it reads copies of the sources, in which they are the pointers that they are.
+    let copies = tempfile::tempdir().expect("room for copies of the sources");
+    let abi = ffi.join("../abi");
+    let views = views(&abi);
+    copy(&abi, &copies.path().join("abi"), str::to_owned);
+    copy(ffi, &copies.path().join("ffi"), |source| with_pointers(source, &views));
+    // It follows the modules from there.
     let builder = cbindgen::Builder::new()
         .with_config(config)
-        .with_src(ffi.join("mod.rs"))
-        .with_src(ffi.join("../abi/mod.rs"));
+        .with_src(copies.path().join("ffi/mod.rs"))
+        .with_src(copies.path().join("abi/mod.rs"));
     let mut text = Vec::new();
     builder.generate().expect("cbindgen reads src/ffi").write(&mut text);
     let text = String::from_utf8(text).expect("cbindgen writes UTF-8");
@@ -52,6 +69,47 @@ fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
         .map(declaration)
         .filter(|item| !item.name.starts_with("pcp_pmda_"))
         .collect()
+}
+
+/// The views that may be parameters, and the pointers that they are: `Ext of pmdaExt` is a `*mut pmdaExt`.
+fn views(abi: &Path) -> Vec<(String, String)> {
+    let declared = Regex::new(r"(?m)^ +([A-Za-z]+) of ([A-Za-z_]+), contract").expect("valid");
+    let mut views: Vec<_> = PARAMETERS
+        .iter()
+        .map(|(view, pointer)| ((*view).to_owned(), (*pointer).to_owned()))
+        .collect();
+    for (_, source) in sources(abi) {
+        let found = declared.captures_iter(&source);
+        views.extend(found.map(|view| (format!("Option<{}>", &view[1]), format!("*mut {}", &view[2]))));
+    }
+    views
+}
+
+/// A source with pointers in place of views, and of the places `Out<T>` and `In<T>`.
+fn with_pointers(source: &str, views: &[(String, String)]) -> String {
+    let mut source = source.to_owned();
+    for (view, pointer) in views {
+        source = source.replace(view, pointer);
+    }
+    let place = Regex::new(r"(?-u:\b)(?:Out|In)<([^<>]+)>").expect("valid");
+    place.replace_all(&source, "*mut $1").into_owned()
+}
+
+/// Copies the sources of a module, each as it was changed.
+fn copy(from: &Path, to: &Path, change: impl Fn(&str) -> String) {
+    fs::create_dir(to).expect("a fresh directory");
+    for (name, source) in sources(from) {
+        fs::write(to.join(name), change(&source)).expect("a fresh directory");
+    }
+}
+
+/// The sources of a module, with their names.
+fn sources(module: &Path) -> impl Iterator<Item = (OsString, String)> {
+    fs::read_dir(module).expect("a module").map(|entry| {
+        let entry = entry.expect("a module");
+        let source = fs::read_to_string(entry.path()).expect("a source");
+        (entry.file_name(), source)
+    })
 }
 
 fn declaration(item: &str) -> Declaration {
