@@ -7,11 +7,13 @@
 
 pub(crate) mod attribute;
 pub(crate) mod bindings;
+mod buffer;
 pub(crate) mod config;
 pub(crate) mod getopt;
 pub(crate) mod ipc;
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pmns;
+pub(crate) mod refusal;
 pub(crate) mod result;
 pub(crate) mod version;

@@ -7,6 +7,7 @@ use super::channel::Channel;
 use crate::error::Error;
 use crate::libpcp::bindings::pmLabelSet;
 use crate::libpcp::log::{self, Debug};
+use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{self, ipc};
 use crate::log::Bytes;
 use crate::wire::receive::Source;
@@ -34,6 +35,9 @@ pub(crate) fn sending(channel: Channel, kind: Kind, pdu: &[u8]) {
 
 /// A PDU was received and is decoded now.
 pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
+    if is_refused(kind, pdu) {
+        return libpcp::refusal::say(kind, pdu);
+    }
     match kind {
         Kind::ERROR if log::debug(Debug::Context) => {
             let (code, version) = (decode::error(pdu).unwrap_or_else(Error::code), ipc::version(channel.0));
@@ -58,8 +62,32 @@ pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
     }
 }
 
+/// Whether libpcp's decoder gives the reason why it cannot read a PDU: under -Dpdu, since PCP 6.0.5.
+fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
+    SINCE_6_0_5
+        && log::debug(Debug::Pdu)
+        && match kind {
+            Kind::ERROR => decode::error(pdu).is_err(),
+            Kind::PROFILE => decode::profile(pdu).is_err(),
+            Kind::FETCH => decode::fetch_ids(pdu).is_err(),
+            Kind::DESC_REQ => decode::desc_request(pdu).is_err(),
+            Kind::INSTANCE_REQ => decode::instance_request(pdu).is_err(),
+            Kind::TEXT_REQ => decode::text_request(pdu).is_err(),
+            Kind::LABEL_REQ => decode::label_request(pdu).is_err(),
+            Kind::CREDS => decode::credentials(pdu).map_or(true, |list| list.len() == 0),
+            Kind::PMNS_NAMES => decode::name_list(pdu).is_err(),
+            Kind::PMNS_IDS => decode::listed_id(pdu).is_none(),
+            Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => decode::names_below(pdu).is_err(),
+            Kind::ATTR => decode::attribute(pdu).is_err(),
+            _ => false,
+        }
+}
+
 /// The peer's credentials are decoded now.
 pub(crate) fn credentials(pdu: &[u8]) {
+    if is_refused(Kind::CREDS, pdu) {
+        return libpcp::refusal::say(Kind::CREDS, pdu);
+    }
     if log::debug(Debug::Context) && decode::credentials(pdu).is_ok() {
         log::trace!("{}", codec::Credentials(pdu));
     }

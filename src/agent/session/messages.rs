@@ -36,7 +36,7 @@ pub(super) fn show_request(agent: Agent, pdu: &Pdu) {
         None
     };
     let Some(line) = line else { return decode() };
-    if SINCE_6_0_5 && (log::debug(Debug::Pmns) || log::debug(Debug::Attr)) {
+    if SINCE_6_0_5 && [Debug::Pmns, Debug::Attr, Debug::Pdu].into_iter().any(log::debug) {
         let (head, details) = show::split(kind, line.bytes());
         log::debug_start(head);
         decode();

@@ -1,0 +1,45 @@
+//! PDUs in libpcp's own buffers, for its decoders.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use super::bindings as pcp;
+
+/// A PDU in a buffer of libpcp's, pinned while this lives.
+pub(super) struct Buffer(*mut c_int);
+
+impl Buffer {
+    /// A copy of a PDU; `None` without memory.
+    pub(super) fn of(pdu: &[u8]) -> Option<Buffer> {
+        let length = c_int::try_from(pdu.len()).ok()?;
+        // SAFETY: the function takes a number, and gives a buffer of at least that size, which is ours until it is unpinned.
+        let buffer = unsafe { pcp::__pmFindPDUBuf(length) };
+        if buffer.is_null() {
+            return None;
+        }
+        // SAFETY: the buffer has room for the PDU, and is nobody else's.
+        unsafe { ptr::copy_nonoverlapping(pdu.as_ptr(), buffer.cast(), pdu.len()) };
+        for word in 0..3.min(pdu.len() / 4) {
+            // SAFETY: the buffer has that many words, aligned as all that comes from malloc. libpcp has the header in its own order.
+            unsafe { buffer.add(word).write(c_int::from_be(buffer.add(word).read())) };
+        }
+        Some(Buffer(buffer))
+    }
+
+    /// The PDU as libpcp's decoders take it: with a header in the order of this machine.
+    pub(super) fn as_ptr(&self) -> *mut c_int {
+        self.0
+    }
+
+    /// Takes back one more pin of the buffer: decoders that give an address in it pin it for that.
+    pub(super) fn unpin(&self) {
+        // SAFETY: libpcp looks the buffer up by its address, and it is there as long as this lives.
+        unsafe { pcp::__pmUnpinPDUBuf(self.0.cast()) };
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.unpin();
+    }
+}
