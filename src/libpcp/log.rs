@@ -51,6 +51,7 @@ pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
     let option = unsafe {
         match option {
             Debug::Labels => &raw mut (*options).labels,
+            Debug::Context => &raw mut (*options).context,
             _ => &raw mut (*options).pdu,
         }
     };

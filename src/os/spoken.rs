@@ -36,7 +36,11 @@ pub(crate) fn sending(channel: Channel, kind: Kind, pdu: &[u8]) {
 /// A PDU was received and is decoded now.
 pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
     if is_refused(kind, pdu) {
-        return libpcp::refusal::say(kind, pdu);
+        // What it says of an error under -Dcontext depends on the descriptor that libpcp has read from last.
+        log::without(Debug::Context, || libpcp::refusal::say(kind, pdu));
+        if kind != Kind::ERROR {
+            return;
+        }
     }
     match kind {
         Kind::ERROR if log::debug(Debug::Context) => {
@@ -62,10 +66,11 @@ pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
     }
 }
 
-/// Whether libpcp's decoder gives the reason why it cannot read a PDU: under -Dpdu, since PCP 6.0.5.
+/// Whether libpcp's decoder gives the reason why it cannot read a PDU: under -Dpdu, those of names also under -Dpmns, since
+/// PCP 6.0.5.
 fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
     SINCE_6_0_5
-        && log::debug(Debug::Pdu)
+        && (log::debug(Debug::Pdu) || log::debug(Debug::Pmns))
         && match kind {
             Kind::ERROR => decode::error(pdu).is_err(),
             Kind::PROFILE => decode::profile(pdu).is_err(),
