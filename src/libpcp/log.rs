@@ -192,19 +192,11 @@ pub(crate) fn debug_parts(parts: &[Part<'_>]) {
 
 /// Writes debug output to stderr as it is. It has no better place to report a failure to, so it ignores one.
 ///
-/// Not by `std::io::stderr`: in the child of a threaded process its lock may be held by a thread that is not there.
-pub(crate) fn trace(mut text: &[u8]) {
-    while !text.is_empty() {
-        // SAFETY: the buffer has the length that is passed along.
-        let written = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
-        match usize::try_from(written) {
-            Ok(0) => return,
-            Ok(written) => text = text.get(written..).unwrap_or_default(),
-            // SAFETY: the error number of this thread.
-            Err(_) if unsafe { *libc::__errno_location() } == libc::EINTR => {}
-            Err(_) => return,
-        }
-    }
+/// By stdio's own stream, as libpcp and agents do it: with a buffer, which libpcp gives it since 7.0, lines would overtake each
+/// other else. Not by `std::io::stderr`: in the child of a threaded process its lock may be held by a thread that is not there.
+pub(crate) fn trace(text: &[u8]) {
+    // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or tells that it is not.
+    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) };
 }
 
 /// Writes one line of debug output: a line of the log before PCP 6.0.5; since then to stderr, with the time to the
