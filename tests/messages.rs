@@ -43,9 +43,10 @@ const COMPARED: [&[&str]; 2] = [
 ];
 
 /// Programs that are not compared under an option, or under none at all, and why.
-const NOT_COMPARED: [(&str, Option<&str>, &str); 7] = [
+const NOT_COMPARED: [(&str, Option<&str>, &str); 8] = [
     ("label_merge", Some("desperate"), "sets -Dlabels itself"),
     ("label_request", Some("desperate"), "sets -Dlabels itself"),
+    ("log_buffered", Some("desperate"), "sets -Dlabels itself"),
     (
         "loop_empty_store",
         Some("libpmda"),
