@@ -120,7 +120,7 @@ impl<T: Copy> Cache<T> {
         if is_pass {
             self.names.extract(is_gone);
         }
-        if is_pass && self.keyed.is_empty() {
+        if is_pass && self.keys.is_empty() {
             return;
         }
         for slot in (0..self.slab.len()).filter(|slot| is_gone(*slot)) {

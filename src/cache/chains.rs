@@ -54,8 +54,7 @@ impl<T: Copy> Cache<T> {
         let slab = &self.slab;
         self.ids.shrink(slab);
         self.names.shrink(|slot| slab.get(slot).hash);
-        let (keys, seed) = (&self.keys, self.seed);
-        self.keyed.shrink(|slot| seed.bytes(keys.get(slot)));
+        self.keys.shrink();
     }
 
     /// Slots in the order of the chains, front first.

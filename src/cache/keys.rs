@@ -1,43 +1,206 @@
-//! The keys of instances, by slot: few caches have any, so they are no part of the entries (CACHE-56).
+//! The keys of instances, by slot and by their bytes: few caches have any, so they are no part of the entries (CACHE-56).
+//!
+//! A store refuses a key that another instance has, but a file may give one key to many. Such instances form a ring, and one
+//! of them stands for all in the index: in a table of hash values they would be passed one by one at each insertion.
 
 use super::room;
 use super::text::{Draft, Text};
 use crate::error::Result;
+use crate::index::{Index, Seed};
 
-/// Key bytes by slot; without keys it owns no memory.
+/// The neighbours of a slot in the ring of those with the same key.
+#[derive(Clone, Copy, Debug)]
+struct Neighbours {
+    before: u32,
+    after: u32,
+}
+
+/// Keys of slots, and slots of keys; without keys it owns no memory.
 #[derive(Debug)]
 pub(super) struct Keys {
+    seed: Seed,
     cells: Vec<Text>,
+    /// One slot of each key.
+    index: Index,
+    /// By slot, as far as two instances ever had one key. Who shares his key with nobody is his own neighbour.
+    rings: Vec<Neighbours>,
 }
 
 impl Keys {
-    pub(super) const fn new() -> Keys {
-        Keys { cells: Vec::new() }
+    pub(super) const fn new(seed: Seed) -> Keys {
+        Keys {
+            seed,
+            cells: Vec::new(),
+            index: Index::new(),
+            rings: Vec::new(),
+        }
+    }
+
+    /// Whether no instance has a key.
+    pub(super) fn is_empty(&self) -> bool {
+        self.index.is_empty()
     }
 
     /// The key of the entry in a slot; empty for none.
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &[u8] {
-        self.cells.get(slot as usize).map_or(&[], Text::bytes)
+        bytes(&self.cells, slot)
     }
 
-    /// Makes room for keys in the slots below `end`.
+    /// The slots with a key that is not empty.
+    pub(super) fn slots(&self, key: &[u8]) -> impl Iterator<Item = u32> {
+        let first = self.find(key);
+        let next = move |slot: &u32| Some(self.neighbours(*slot).after).filter(|after| Some(*after) != first);
+        std::iter::successors(first, next)
+    }
+
+    /// Makes room for this key of any slot below `end`, and for as many as are expected to follow.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn reserve(&mut self, end: u32) -> Result<()> {
-        let missing = (end as usize).saturating_sub(self.cells.len());
-        room(&mut self.cells, missing)
+    pub(super) fn reserve(&mut self, key: &[u8], end: u32, expected: usize) -> Result<()> {
+        let (cells, seed) = (&self.cells, self.seed);
+        self.index
+            .reserve_expecting(expected, end, |slot| seed.bytes(bytes(cells, slot)))?;
+        let missing = |length: usize| (end as usize).saturating_sub(length);
+        let more = missing(self.cells.len());
+        room(&mut self.cells, more)?;
+        if self.find(key).is_some() {
+            let more = missing(self.rings.len());
+            room(&mut self.rings, more)?;
+        }
+        Ok(())
     }
 
-    /// Gives a slot a key, or takes it with [`Draft::EMPTY`]. There must be room for one that is not empty.
+    /// Gives a slot another key, or takes it with [`Draft::EMPTY`]. There must be room for one that is not empty.
+    #[cold]
     pub(super) fn set(&mut self, slot: u32, key: Draft<'_>) {
-        let slot = slot as usize;
-        while self.cells.len() <= slot && !key.bytes().is_empty() {
+        self.take_out(slot);
+        let place = slot as usize;
+        while self.cells.len() <= place && !key.bytes().is_empty() {
             self.cells.push(Text::EMPTY);
         }
-        if let Some(cell) = self.cells.get_mut(slot) {
-            cell.assign(key);
+        let others = self.find(key.bytes());
+        let Some(cell) = self.cells.get_mut(place) else { return };
+        cell.assign(key);
+        match others {
+            _ if cell.bytes().is_empty() => {}
+            None => self.index.insert(self.seed.bytes(cell.bytes()), slot),
+            Some(other) => self.join(slot, other),
+        }
+    }
+
+    /// Gives memory back when there is little left in the table.
+    pub(super) fn shrink(&mut self) {
+        let (cells, seed) = (&self.cells, self.seed);
+        self.index.shrink(|slot| seed.bytes(bytes(cells, slot)));
+    }
+
+    /// The slot that stands for a key.
+    fn find(&self, key: &[u8]) -> Option<u32> {
+        if key.is_empty() {
+            return None;
+        }
+        self.index.find(self.seed.bytes(key), |slot| self.get(slot) == key)
+    }
+
+    fn neighbours(&self, slot: u32) -> Neighbours {
+        let alone = Neighbours {
+            before: slot,
+            after: slot,
+        };
+        self.rings.get(slot as usize).copied().unwrap_or(alone)
+    }
+
+    /// Puts a slot behind another one that has the same key.
+    fn join(&mut self, slot: u32, other: u32) {
+        for alone in self.rings.len() as u32..=slot.max(other) {
+            self.rings.push(Neighbours {
+                before: alone,
+                after: alone,
+            });
+        }
+        let after = self.neighbours(other).after;
+        self.link(other, slot);
+        self.link(slot, after);
+    }
+
+    fn link(&mut self, before: u32, after: u32) {
+        if let Some(ring) = self.rings.get_mut(before as usize) {
+            ring.after = after;
+        }
+        if let Some(ring) = self.rings.get_mut(after as usize) {
+            ring.before = before;
+        }
+    }
+
+    /// Takes a slot out of the index. If it stands for others, one of these does from now on.
+    fn take_out(&mut self, slot: u32) {
+        let key = self.get(slot);
+        if key.is_empty() {
+            return;
+        }
+        let hash = self.seed.bytes(key);
+        let Neighbours { before, after } = self.neighbours(slot);
+        if after == slot {
+            self.index.remove(hash, slot);
+        } else {
+            self.index.replace(hash, slot, after);
+            self.link(before, after);
+            self.link(slot, slot);
+        }
+    }
+}
+
+/// The key in a cell.
+fn bytes(cells: &[Text], slot: u32) -> &[u8] {
+    cells.get(slot as usize).map_or(&[], Text::bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A file may give one key to all: the table holds it once, so that no insertion passes the others.
+    #[test]
+    fn one_for_all() {
+        let mut keys = Keys::new(Seed::process());
+        for slot in 0..1000 {
+            keys.reserve(b"key", slot + 1, 0).expect("memory");
+            keys.set(slot, Draft::new(b"key").expect("memory"));
+        }
+        assert_eq!((keys.index.len(), keys.slots(b"key").count()), (1, 1000));
+        for slot in 0..1000 {
+            assert_eq!(keys.slots(b"key").count(), 1000 - slot as usize);
+            keys.set(slot, Draft::EMPTY);
+        }
+        assert!(keys.is_empty());
+    }
+
+    proptest! {
+        /// CACHE-31, CACHE-56: whatever keys slots get and lose, each key leads to its slots, once.
+        #[test]
+        fn as_a_model(steps in proptest::collection::vec((0..12_u32, 0..4_usize), 1..200)) {
+            const KEYS: [&[u8]; 4] = [b"", b"a", b"key", b"another key that is much longer than the others"];
+            let mut keys = Keys::new(Seed::process());
+            let mut model = [0; 12];
+            for (slot, key) in steps {
+                keys.reserve(KEYS[key], 12, 0).expect("memory");
+                keys.set(slot, Draft::new(KEYS[key]).expect("memory"));
+                model[slot as usize] = key;
+                for (number, key) in KEYS.iter().enumerate().skip(1) {
+                    let found: Vec<u32> = keys.slots(key).collect();
+                    let expected: BTreeSet<u32> = (0..12).filter(|slot| model[*slot as usize] == number).collect();
+                    prop_assert_eq!(found.len(), expected.len());
+                    prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+                }
+                prop_assert!((0..12).all(|slot| keys.get(slot) == KEYS[model[slot as usize]]));
+                prop_assert_eq!(keys.is_empty(), model.iter().all(|key| *key == 0));
+            }
         }
     }
 }

@@ -118,14 +118,7 @@ impl<T: Copy> Cache<T> {
             let mut places = self.order.places(slab).iter().map(|place| place.slot);
             return places.find(|slot| slab.get(*slot).is_live() && self.keys.get(*slot).is_empty());
         }
-        let mut lowest: Option<u32> = None;
-        self.keyed.for_each(self.seed.bytes(key), |slot| {
-            let id = |slot: u32| self.slab.get(slot).id;
-            if self.keys.get(slot) == key && lowest.is_none_or(|before| id(slot) < id(before)) {
-                lowest = Some(slot);
-            }
-        });
-        lowest
+        self.keys.slots(key).min_by_key(|slot| self.slab.get(*slot).id)
     }
 
     /// The instance with an id (CACHE-30).

@@ -79,12 +79,11 @@ pub struct Cache<T> {
     /// Names and keys come from outside: nobody is to know which of them meet in a table.
     seed: Seed,
     slab: Slab<T>,
+    /// Of the live entries.
     keys: Keys,
     ids: Ids,
     /// Slots of the live entries, by short name.
     names: Index,
-    /// Slots of the live entries that have a key.
-    keyed: Index,
     order: Order,
     cursor: Cursor,
     mode: Mode,
@@ -153,10 +152,9 @@ impl<T: Copy> Cache<T> {
             indom,
             seed,
             slab: Slab::new(),
-            keys: Keys::new(),
+            keys: Keys::new(seed),
             ids: Ids::new(),
             names: Index::new(),
-            keyed: Index::new(),
             order: Order::new(),
             cursor: Cursor::End,
             mode: Mode::Monotonic,
@@ -222,10 +220,7 @@ impl<T: Copy> Cache<T> {
         if key.bytes().is_empty() {
             return Ok(());
         }
-        let (keys, seed, end) = (&self.keys, self.seed, self.slab.len() + 1);
-        self.keyed
-            .reserve_expecting(self.expected, end, |slot| seed.bytes(keys.get(slot)))?;
-        self.keys.reserve(end)
+        self.keys.reserve(key.bytes(), self.slab.len() + 1, self.expected)
     }
 
     /// Gives an entry another key, for which there is room; an empty one is none.
@@ -234,20 +229,7 @@ impl<T: Copy> Cache<T> {
         let old = self.keys.get(slot);
         // Comparing two empty slices takes 70 ns on some processors: memcmp looks at what a dangling pointer leads to.
         if !(old.is_empty() && key.bytes().is_empty()) && old != key.bytes() {
-            self.exchange_key(slot, key);
-        }
-    }
-
-    #[cold]
-    fn exchange_key(&mut self, slot: u32, key: Draft<'_>) {
-        let old = self.keys.get(slot);
-        if !old.is_empty() {
-            self.keyed.remove(self.seed.bytes(old), slot);
-        }
-        self.keys.set(slot, key);
-        let key = self.keys.get(slot);
-        if !key.is_empty() {
-            self.keyed.insert(self.seed.bytes(key), slot);
+            self.keys.set(slot, key);
         }
     }
 }
