@@ -36,13 +36,10 @@ extern int pcp_pmda_enter(void);
 extern void pcp_pmda_leave(void);
 
 /* In src/ffi/labels.rs. */
-extern int pcp_pmda_add_labels(pmLabelSet **, const char *, size_t);
-extern int pcp_pmda_add_notes(pmLabelSet **, const char *, size_t);
-
-typedef int (*adder)(pmLabelSet **, const char *, size_t);
+extern int pcp_pmda_add(pmLabelSet **, const char *, size_t, int);
 
 static int
-format_and_add(adder add, pmLabelSet **sets, const char *format, va_list arguments)
+format_and_add(int notes, pmLabelSet **sets, const char *format, va_list arguments)
 {
     char usual[512];
     char *large;
@@ -56,14 +53,14 @@ format_and_add(adder add, pmLabelSet **sets, const char *format, va_list argumen
     va_copy(again, arguments);
     length = vsnprintf(usual, sizeof(usual), format, arguments);
     if (length < (int)sizeof(usual)) {
-	status = length < 0 ? length : add(sets, usual, length);
+	status = length < 0 ? length : pcp_pmda_add(sets, usual, length, notes);
     }
     else if ((large = malloc(LONGEST + 1)) == NULL) {
 	status = -ENOMEM;
     }
     else {
 	length = vsnprintf(large, LONGEST + 1, format, again);
-	status = length < 0 ? length : add(sets, large, length < LONGEST ? length : LONGEST);
+	status = length < 0 ? length : pcp_pmda_add(sets, large, length < LONGEST ? length : LONGEST, notes);
 	free(large);
     }
     va_end(again);
@@ -78,7 +75,7 @@ pmdaAddLabels(pmLabelSet **sets, const char *format, ...)
     int status;
 
     va_start(arguments, format);
-    status = format_and_add(pcp_pmda_add_labels, sets, format, arguments);
+    status = format_and_add(0, sets, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -90,7 +87,7 @@ pmdaAddNotes(pmLabelSet **sets, const char *format, ...)
     int status;
 
     va_start(arguments, format);
-    status = format_and_add(pcp_pmda_add_notes, sets, format, arguments);
+    status = format_and_add(1, sets, format, arguments);
     va_end(arguments);
     return status;
 }

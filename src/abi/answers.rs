@@ -1,39 +1,58 @@
 //! Replies from the structures that methods filled: C's memory is looked at once, and encoded at once.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::NonNull;
+use std::ptr;
 
 use super::arg::{self, CText};
-use super::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmdaResult};
-use super::value::block_bytes;
+use super::array::Array;
+use super::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmValueSet, pmdaResult, timeval};
+use super::value::ValueBlock;
+use super::view::view;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Place;
-use crate::libpcp::labels::{Sets, place};
+use crate::libpcp::labels::{SetRef, Sets};
 use crate::libpcp::log::{self, Debug};
 use crate::os::spoken;
-use crate::wire::encode::{LabelSet, Reply, entry_size};
+use crate::wire::encode::{self, LabelSet, Reply, entry_size};
 
 /// `PM_VAL_DPTR` and `PM_VAL_SPTR`; every other format is sent as values in place (WIRE-50).
 const POINTERS: [c_int; 2] = [1, 2];
 
-/// A result that a fetch method has given.
-#[derive(Clone, Copy)]
-pub(crate) struct Values(NonNull<pmdaResult>);
+view! {
+    /// A result that a fetch method has given.
+    Values of pmdaResult, contract
+    "`pointer` is NULL, or points to a result with `numpmid` value sets, each NULL or valid with its values and value \
+     blocks, until its result callback has been called."
+    get {
+        /// The number of value sets.
+        count: numpmid as c_int;
+        /// When the values were taken.
+        stamp: timestamp as timeval;
+    }
+}
+
+view! {
+    /// One value set of a result. One without values may end before its list.
+    ValueSet of pmValueSet, contract
+    "`pointer` is NULL, or points to a value set with `numval` values: pointers to valid blocks or NULL, if the format is \
+     one of pointers, else numbers."
+    get {
+        /// The metric.
+        pmid: pmid as u32;
+        /// The number of values, or a negative code.
+        count: numval as c_int;
+        /// Where the values are.
+        format: valfmt as c_int;
+    }
+}
 
 impl Values {
-    /// What a method has stored; `None` for NULL.
-    ///
-    /// # Safety
-    /// `result` is NULL or valid with `numpmid` value sets, each NULL or valid with its values and value blocks, until its
-    /// result callback has been called.
-    pub(crate) unsafe fn new(result: *mut pmdaResult) -> Option<Values> {
-        NonNull::new(result).map(Values)
-    }
-
-    /// The result as C sees it.
-    pub(crate) fn as_ptr(self) -> *mut pmdaResult {
-        self.0.as_ptr()
+    /// The value sets, good until control goes back to C.
+    fn sets(&self) -> &[Option<ValueSet>] {
+        // SAFETY: so many pointers stand at the end of the structure, each NULL or to a valid set, by the contract of `new`. C
+        // does not change them while it does not run.
+        unsafe { arg::slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
     }
 
     /// RESULT, the reply to a fetch (MAIN-20).
@@ -41,60 +60,46 @@ impl Values {
     /// # Errors
     /// As `wire::encode::Values`; `PM_ERR_GENERIC` for a NULL value set (WIRE-74).
     pub(crate) fn encode(self, reply: &mut Reply) -> Result<()> {
-        // SAFETY: valid with so many value sets by the contract of `new`, which C does not change while it does not run.
-        unsafe { result(reply, self.0.as_ptr()) }
+        let sets = self.sets();
+        let mut size = 0_usize;
+        for set in sets {
+            let count = set.ok_or(Error::GENERIC)?.count();
+            size = size.checked_add(entry_size(count)).ok_or(Error::TOOBIG)?;
+        }
+        let mut values = reply.result(self.stamp().tv_sec as u32, sets.len(), size)?;
+        for set in sets.iter().flatten() {
+            set.encode(&mut values)?;
+        }
+        values.finish()
     }
 }
 
-/// Encodes a result.
-///
-/// # Safety
-/// `result` is valid with `numpmid` value sets, each NULL or valid with its values and value blocks.
-unsafe fn result(reply: &mut Reply, result: *const pmdaResult) -> Result<()> {
-    // SAFETY: valid with so many value sets by the contract above.
-    let (flags, sets) = unsafe {
-        let first = (&raw const (*result).vset).cast::<*const super::types::pmValueSet>();
-        ((*result).timestamp.tv_sec as u32, arg::slice(first, (*result).numpmid))
-    };
-    let mut size = 0_usize;
-    for set in sets {
-        if set.is_null() {
-            return Err(Error::GENERIC);
-        }
-        // SAFETY: not NULL, hence valid. A set without values may end before `vlist`, so no reference is made to it.
-        let numval = unsafe { (**set).numval };
-        size = size.checked_add(entry_size(numval)).ok_or(Error::TOOBIG)?;
+impl ValueSet {
+    /// The values, good until control goes back to C.
+    fn values(&self) -> &[pmValue] {
+        // SAFETY: so many values stand behind the head, by the contract of `new`. C does not change them while it does not run.
+        unsafe { arg::slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
     }
-    let mut values = reply.result(flags, sets.len(), size)?;
-    for set in sets {
-        // SAFETY: valid, as was seen above, with `numval` values behind the head.
-        let (metric, numval, format, list) = unsafe {
-            let numval = (**set).numval;
-            let first = (&raw const (**set).vlist).cast::<pmValue>();
-            (
-                MetricId((**set).pmid),
-                numval,
-                (**set).valfmt,
-                arg::slice(first, numval),
-            )
-        };
+
+    fn encode(self, result: &mut encode::Values<'_>) -> Result<()> {
+        let (metric, format, list) = (MetricId(self.pmid()), self.format(), self.values());
         if list.is_empty() {
-            values.none(metric, numval)?;
-        } else if POINTERS.contains(&format) {
-            // SAFETY: with these formats the values are pointers, to valid blocks or NULL.
-            let blocks = list
-                .iter()
-                .map(|value| (value.inst, unsafe { block_bytes(value.value.pval) }));
-            values.blocks(metric, format, blocks)?;
-        } else {
-            // SAFETY: with any other format the values are numbers.
-            let words = list
-                .iter()
-                .map(|value| (value.inst, unsafe { value.value.lval as u32 }));
-            values.words(metric, format, words)?;
+            return result.none(metric, self.count());
         }
+        if POINTERS.contains(&format) {
+            let blocks = list.iter().map(|value| {
+                // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the contract of `new`.
+                let block = unsafe { ValueBlock::new(value.value.pval) };
+                (value.inst, block.map(ValueBlock::bytes))
+            });
+            return result.blocks(metric, format, blocks);
+        }
+        // SAFETY: with any other format the values are numbers, by the contract of `new`.
+        let words = list
+            .iter()
+            .map(|value| (value.inst, unsafe { value.value.lval as u32 }));
+        result.words(metric, format, words)
     }
-    values.finish()
 }
 
 /// DESC; what the method wrote is sent unchecked.
@@ -104,62 +109,72 @@ pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
     reply.desc([desc.pmid, desc.type_ as u32, desc.indom, desc.sem as u32, units])
 }
 
-/// Encodes INSTANCE; either list may be missing.
-///
-/// # Safety
-/// `list` is NULL or valid; its lists are NULL or have `numinst` elements; names are NULL or C strings.
-unsafe fn instances(reply: &mut Reply, list: *const pmInResult) -> Result<()> {
-    // SAFETY: NULL or valid by the contract above.
-    let list = unsafe { list.as_ref() }.ok_or(Error::GENERIC)?;
-    // SAFETY: NULL or as long as the contract above says.
-    let (ids, names) = unsafe {
-        (
-            arg::slice(list.instlist, list.numinst),
-            arg::slice(list.namelist, list.numinst),
-        )
-    };
-    let entries = (0..usize::try_from(list.numinst).unwrap_or(0)).map(|index| {
-        // SAFETY: NULL or a C string by the contract above.
-        let name = names.get(index).and_then(|name| unsafe { arg::bytes(*name) });
-        (ids.get(index).copied(), name)
-    });
-    reply.instances(InDom(list.indom), entries)
+view! {
+    /// An instance list that a method has made.
+    Instances of pmInResult, contract
+    "`pointer` is NULL, or points to a list with `numinst` elements in each of its own lists that is not NULL. Names are NULL or \
+     C strings."
+    get {
+        /// The instance domain.
+        indom: indom as u32;
+        /// The number of instances.
+        count: numinst as c_int;
+    }
+    arrays {
+        /// The identifiers.
+        ids: instlist[numinst] as Ids;
+        /// The names.
+        names: namelist[numinst] as Texts;
+    }
 }
 
+/// Identifiers of instances, or states of names.
+type Ids = Array<c_int>;
+
+/// C strings, or NULL.
+type Texts = Array<Option<CText>>;
+
 /// An instance list that a method made: each name, both lists and the structure are blocks of their own.
-pub(crate) struct OwnedInstances(*mut pmInResult);
+pub(crate) struct OwnedInstances(Option<Instances>);
 
 impl OwnedInstances {
     /// Takes over what a method has handed over.
     ///
     /// # Safety
-    /// `list` is NULL or a list in blocks from malloc that nobody else frees: with `numinst` elements in each of its own
-    /// lists that is not NULL, and names that are NULL or C strings.
+    /// `list` is as `Instances::new` demands, in blocks from malloc that nobody else frees.
     pub(crate) unsafe fn new(list: *mut pmInResult) -> OwnedInstances {
-        OwnedInstances(list)
+        // SAFETY: the same is demanded here, and more.
+        OwnedInstances(unsafe { Instances::new(list) })
     }
 
-    /// INSTANCE.
+    /// INSTANCE; either list may be missing.
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
-        // SAFETY: NULL or valid by the contract of `new`.
-        unsafe { instances(reply, self.0) }
+        let list = self.0.ok_or(Error::GENERIC)?;
+        let (ids, names) = (list.ids(), list.names());
+        let (ids, names) = (ids.entries(), names.entries());
+        let entries = (0..usize::try_from(list.count()).unwrap_or(0)).map(|index| {
+            let name = names.get(index).and_then(Option::as_ref);
+            (ids.get(index).copied(), name.map(CText::bytes))
+        });
+        reply.instances(InDom(list.indom()), entries)
     }
 }
 
 impl Drop for OwnedInstances {
     fn drop(&mut self) {
-        // SAFETY: NULL or a list that the method handed over, in blocks from malloc.
+        let Some(list) = self.0 else { return };
+        let (ids, names) = (list.ids(), list.names());
+        // SAFETY: a list that the method handed over, in blocks from malloc, of which each is freed once.
         unsafe {
-            let Some(list) = self.0.as_ref() else { return };
-            for name in arg::slice(list.namelist, list.numinst) {
-                libc::free(name.cast::<c_void>());
+            for name in names.entries() {
+                libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());
             }
-            libc::free(list.namelist.cast::<c_void>());
-            libc::free(list.instlist.cast::<c_void>());
-            libc::free(self.0.cast::<c_void>());
+            libc::free(names.first().cast::<c_void>());
+            libc::free(ids.first().cast::<c_void>());
+            libc::free(list.as_ptr().cast::<c_void>());
         }
     }
 }
@@ -188,13 +203,11 @@ impl OwnedNames {
         if self.names.is_null() && count > 0 {
             return Err(Error::GENERIC);
         }
-        // SAFETY: so many by the contract of `new`.
-        let (names, states) = unsafe { (arg::slice(self.names, count), arg::slice(self.states, count)) };
-        // SAFETY: each is NULL or a C string.
-        let texts = names
-            .iter()
-            .map(|name| unsafe { arg::bytes(*name) }.unwrap_or_default());
-        let states = (with_states && !self.states.is_null()).then_some(states);
+        // SAFETY: so many names and states by the contract of `new`.
+        let (names, states) = unsafe { (Texts::new(self.names.cast(), count), Ids::new(self.states, count)) };
+        let texts = names.entries().iter();
+        let texts = texts.map(|name| name.as_ref().map_or(&b""[..], CText::bytes));
+        let states = (with_states && !self.states.is_null()).then_some(states.entries());
         reply.names(texts, states)
     }
 }
@@ -249,15 +262,18 @@ impl OwnedLabels {
         } else {
             count
         };
-        // SAFETY: the contract is passed on.
+        // SAFETY: libpcp can free as many sets as there are, as the caller promises, and a context's in any case.
         let sets = unsafe { Sets::own(first, owned) };
         OwnedLabels { sets, sent, kind }
     }
 
     /// No sets.
     pub(crate) fn none(kind: c_int) -> OwnedLabels {
-        // SAFETY: NULL has no sets.
-        unsafe { OwnedLabels::new(std::ptr::null_mut(), 0, kind) }
+        OwnedLabels {
+            sets: Sets::NONE,
+            sent: 0,
+            kind,
+        }
     }
 
     /// LABEL.
@@ -265,41 +281,28 @@ impl OwnedLabels {
     /// # Errors
     /// `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
-        let (first, sent, kind) = (self.sets.as_ptr(), self.sent, self.kind);
+        let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
         if log::debug(Debug::Labels) {
-            // SAFETY: NULL or so many sets, by the contract of `new`.
-            unsafe { spoken::labels(ident, kind, first, sent) };
+            spoken::labels(ident, kind, sets, sent);
         }
-        if first.is_null() && sent > 0 {
+        if sets.is_none() && sent > 0 {
             return Err(Error::GENERIC);
         }
-        // SAFETY: as above.
-        let sets = unsafe { arg::slice(first, sent) };
-        // SAFETY: each set is valid by the contract of `new`.
-        reply.labels(ident, kind, sets.iter().map(|set| unsafe { label_set(set) }))
+        reply.labels(ident, kind, sets.first(sent).map(label_set))
     }
 }
 
 /// A label set as the codec takes it.
-///
-/// # Safety
-/// The set is valid: its text has `jsonlen` bytes and its array `nlabels` elements, or they are NULL.
-unsafe fn label_set(set: &pmLabelSet) -> LabelSet<'_, impl ExactSizeIterator<Item = Place>> {
-    // SAFETY: as long as the contract above says, or NULL.
-    let (json, labels) = unsafe {
-        (
-            arg::slice(set.json.cast::<u8>(), set.jsonlen() as c_int),
-            arg::slice(set.labels, set.nlabels),
-        )
-    };
+fn label_set(set: SetRef<'_>) -> LabelSet<'_, impl ExactSizeIterator<Item = Place>> {
+    let (json, labels) = set.parts();
     LabelSet {
-        inst: set.inst,
-        count: if labels.is_empty() {
-            set.nlabels.min(0)
+        inst: set.inst(),
+        count: if labels.len() == 0 {
+            set.count().min(0)
         } else {
-            set.nlabels
+            set.count()
         },
         json,
-        labels: labels.iter().map(place),
+        labels,
     }
 }

@@ -6,53 +6,17 @@ use std::ptr::NonNull;
 
 use super::types::pmAtomValue;
 
-/// Stores `value` where `out` points, or nowhere when `out` is NULL.
-///
-/// # Safety
-/// `out` is NULL or valid for one write.
-pub(crate) unsafe fn store<T>(out: *mut T, value: T) {
-    if !out.is_null() {
-        // SAFETY: not NULL, hence valid for one write by the contract above.
-        unsafe { out.write(value) };
-    }
-}
-
-/// The bytes of a C string without its NUL; `None` for NULL.
-///
-/// # Safety
-/// `text` is NULL or a NUL terminated string that stays unchanged for `'a`.
-pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: not NULL, hence a terminated string by the contract above.
-    Some(unsafe { CStr::from_ptr(text) }.to_bytes())
-}
-
 /// A C array given as pointer and count; empty when the pointer is NULL or the count is not
 /// positive.
 ///
 /// # Safety
 /// `first` is NULL or valid for reads of `count` elements that stay unchanged for `'a`.
+#[inline(always)]
 pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
     match usize::try_from(count) {
-        // SAFETY: not NULL and a positive count, hence valid for the reads by the contract above.
+        // SAFETY: not NULL and a positive count: then the caller has promised so many elements that stay for `'a`.
         Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts(first, count) },
         _ => &[],
-    }
-}
-
-/// As [`slice()`], to change the elements.
-///
-/// # Safety
-/// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses for
-/// `'a`.
-pub(crate) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T] {
-    match usize::try_from(count) {
-        // SAFETY: not NULL and a positive count, hence valid for reads and writes by the contract
-        // above.
-        Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts_mut(first, count) },
-        _ => &mut [],
     }
 }
 

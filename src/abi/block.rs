@@ -1,5 +1,6 @@
 //! Arrays that grow in a block from malloc, for everything that C takes over or looks into.
 
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use super::memory::Block;
@@ -28,6 +29,20 @@ impl<T: Copy> CVec<T> {
         })
     }
 
+    /// An empty array with room for some elements, which are still to be written.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn with_room(capacity: usize) -> Result<CVec<T>> {
+        let capacity = capacity.max(1);
+        let block = Block::room(capacity)?;
+        Ok(CVec {
+            block,
+            len: 0,
+            capacity,
+        })
+    }
+
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -38,9 +53,7 @@ impl<T: Copy> CVec<T> {
     /// # Errors
     /// `-ENOMEM`; the array is as it was.
     pub(crate) fn push(&mut self, element: T) -> Result<*mut T> {
-        let place = self.room()?;
-        // SAFETY: `room` has made sure that this place is in the block, and is not an element yet.
-        unsafe { place.write(element) };
+        let place: *mut T = self.spare()?.write(element);
         self.len += 1;
         Ok(place)
     }
@@ -54,15 +67,11 @@ impl<T: Copy> CVec<T> {
     where
         T: Zeroed,
     {
-        let place = self.room()?;
-        // SAFETY: as in `push`; a T may be all zero, as `Zeroed` promises.
-        unsafe { place.write_bytes(0, 1) };
-        self.len += 1;
-        Ok(place)
+        self.push(T::zeroed())
     }
 
     /// The place behind the last element, in a larger block when there is none left.
-    fn room(&mut self) -> Result<*mut T> {
+    fn spare(&mut self) -> Result<&mut MaybeUninit<T>> {
         if self.len == self.capacity {
             let capacity = self.capacity.checked_mul(2).ok_or(Error::NOMEM)?;
             let larger = Block::zeroed(capacity)?;
@@ -71,13 +80,24 @@ impl<T: Copy> CVec<T> {
             self.block = larger;
             self.capacity = capacity;
         }
-        // SAFETY: the block has `capacity` places, which is more than `len`.
-        Ok(unsafe { self.block.as_ptr().add(self.len) })
+        // SAFETY: the block is ours alone, and has `capacity` places, which is more than `len`.
+        Ok(unsafe { &mut *self.block.as_ptr().add(self.len).cast() })
+    }
+
+    /// The elements.
+    pub(crate) fn entries(&self) -> &[T] {
+        // SAFETY: the block is ours, and so many elements of it were written.
+        unsafe { std::slice::from_raw_parts(self.block.as_ptr(), self.len) }
     }
 
     /// The elements as C sees them.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.block.as_ptr()
+    }
+
+    /// The block without its count.
+    pub(crate) fn into_block(self) -> Block<T> {
+        self.block
     }
 
     /// Hands the block over: whoever gets the pointer frees it with `free()`.

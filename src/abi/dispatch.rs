@@ -58,6 +58,32 @@ view! {
         set_status: status as c_int;
         /// Stores the extension.
         set_ext_ptr: ext as *mut pmdaExt;
+        /// Stores the method that takes the instance profile.
+        set_profile: profile as Option<methods::Profile>;
+        /// Stores the method that fetches values.
+        set_fetch: fetch as Option<methods::Fetch>;
+        /// Stores the method that describes a metric.
+        set_desc: desc as Option<methods::Desc>;
+        /// Stores the method that lists instances.
+        set_instance: instance as Option<methods::Instance>;
+        /// Stores the method that gives help.
+        set_text: text as Option<methods::Text>;
+        /// Stores the method that stores values.
+        set_store: store as Option<methods::Store>;
+        /// Stores the method for the identifier of a name.
+        set_pmid: pmid as Option<methods::Pmid>;
+        /// Stores the method for the names of an identifier.
+        set_name: name as Option<methods::Name>;
+        /// Stores the method for the names below a name.
+        set_children: children as Option<methods::Children>;
+        /// Stores the method that takes an attribute of a client.
+        set_attribute: attribute as Option<methods::Attribute>;
+        /// Stores the method that gives label sets.
+        set_label: label as Option<methods::Label>;
+    }
+    views {
+        /// The extension, if there is one.
+        ext: ext as Ext;
     }
 }
 
@@ -67,52 +93,35 @@ impl Dispatch {
         Interface(self.comm().interface())
     }
 
-    /// The extension, if there is one.
-    pub(crate) fn ext(self) -> Option<Ext> {
-        // SAFETY: NULL or valid by the contract of `new`.
-        unsafe { Ext::new(self.ext_ptr()) }
-    }
-
     /// Puts methods into the table, and touches nothing beyond the interface version (INIT-1).
     pub(crate) fn set_methods(self, methods: &pmdaInterface, interface: Interface) {
-        let table = self.as_ptr();
-        // SAFETY: the table has what its interface version defines, by the contract of `new`; a
-        // field beyond the version is not even pointed to. Plain pointers to functions are written.
-        unsafe {
-            (*table).profile = methods.profile;
-            (*table).fetch = methods.fetch;
-            (*table).desc = methods.desc;
-            (*table).instance = methods.instance;
-            (*table).text = methods.text;
-            (*table).store = methods.store;
-            if interface.has_names() {
-                (*table).pmid = methods.pmid;
-                (*table).name = methods.name;
-                (*table).children = methods.children;
-            }
-            if interface.has_attributes() {
-                (*table).attribute = methods.attribute;
-            }
-            if interface.has_labels() {
-                (*table).label = methods.label;
-            }
+        self.set_profile(methods.profile);
+        self.set_fetch(methods.fetch);
+        self.set_desc(methods.desc);
+        self.set_instance(methods.instance);
+        self.set_text(methods.text);
+        self.set_store(methods.store);
+        if interface.has_names() {
+            self.set_pmid(methods.pmid);
+            self.set_name(methods.name);
+            self.set_children(methods.children);
+        }
+        if interface.has_attributes() {
+            self.set_attribute(methods.attribute);
+        }
+        if interface.has_labels() {
+            self.set_label(methods.label);
         }
     }
 
     /// Whether the `fetch` method is that of other methods.
     pub(crate) fn has_fetch_of(self, methods: &pmdaInterface) -> bool {
-        // SAFETY: valid by the contract of `new`; every interface version has the method, which is
-        // copied.
-        let fetch = unsafe { (&raw const (*self.as_ptr()).fetch).read() };
-        fetch.map(|method| method as usize) == methods.fetch.map(|method| method as usize)
+        self.fetch().map(|method| method as usize) == methods.fetch.map(|method| method as usize)
     }
 
     /// Whether the `text` method is that of other methods.
     pub(crate) fn has_text_of(self, methods: &pmdaInterface) -> bool {
-        // SAFETY: valid by the contract of `new`; every interface version has the method, which is
-        // copied.
-        let text = unsafe { (&raw const (*self.as_ptr()).text).read() };
-        text.map(|method| method as usize) == methods.text.map(|method| method as usize)
+        self.text().map(|method| method as usize) == methods.text.map(|method| method as usize)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::memory::Block;
 use super::types::{pmValueBlock, timeval};
-use super::value::{self, Atom};
+use super::value::{Atom, ValueBlock};
 use crate::error::{Error, Result};
 use crate::fetch::{self, Encoding, Tally};
 use crate::ident::MetricId;
@@ -37,9 +37,7 @@ impl Drafted {
             return Ok(Drafted::new(draft));
         }
         let draft = Draft::new()?;
-        let block = Block::<Draft>::room(1)?;
-        // SAFETY: the block has room for a draft, at an address that malloc has aligned for anything.
-        unsafe { block.as_ptr().write(draft) };
+        let block = Block::holding(draft)?;
         NonNull::new(block.into_raw()).map(Drafted::new).ok_or(Error::NOMEM)
     }
 
@@ -82,7 +80,7 @@ impl Drafted {
     /// Adds the value in an atom of type `kind`.
     ///
     /// # Errors
-    /// As [`Atom::store`]; the set is as before then.
+    /// As [`Atom::stored`]; the set is as before then.
     #[inline]
     pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
         let draft = self.draft();
@@ -98,7 +96,7 @@ impl Drafted {
                 let data = atom.data()?;
                 draft.block(inst, fetch::header(kind, data.len())?, data)
             }
-            Encoding::Borrowed => draft.later(inst, atom.checked_block()?.addr()),
+            Encoding::Borrowed => draft.later(inst, atom.checked_block()?.as_ptr().addr()),
             Encoding::Unknown => Err(Error::TYPE),
         }?;
         self.tally.stored();
@@ -122,10 +120,11 @@ impl Drafted {
     /// # Errors
     /// As the encoder of results.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that their agent keeps until
-        // the fetch is done, as `Atom::new` demands.
-        self.draft()
-            .finish(|block| unsafe { value::block_bytes(block as *const pmValueBlock) })
+        self.draft().finish(|block| {
+            // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that their agent keeps until
+            // the fetch is done, as `Atom::new` demands.
+            unsafe { ValueBlock::new(block as *mut pmValueBlock) }.map(ValueBlock::bytes)
+        })
     }
 
     /// The finished reply.

@@ -4,6 +4,7 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
+use super::memory;
 use super::types::timeval;
 use crate::error::{Error, Result};
 use crate::queue::{Excerpt, Payload, Printable};
@@ -97,11 +98,10 @@ impl Block {
         let (Some(room), Some(total)) = (room, total) else {
             return Err(Error::NOMEM);
         };
-        // SAFETY: malloc has no preconditions; its blocks are aligned for max_align_t, which the
-        // assertion below holds against the header's alignment.
-        let start = NonNull::new(unsafe { libc::malloc(total) }.cast::<Header>()).ok_or(Error::NOMEM)?;
+        let start = memory::Block::<u8>::room(total)?.into_raw().cast::<Header>();
         let when = timeval { tv_sec: 0, tv_usec: 0 };
-        // SAFETY: the block has room for the header.
+        let start = NonNull::new(start).ok_or(Error::NOMEM)?;
+        // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted below.
         unsafe { start.write(Header { when, room }) };
         Ok(Block { start })
     }
@@ -133,9 +133,8 @@ impl View {
     /// The data.
     #[inline]
     pub(crate) fn data(self) -> *mut c_void {
-        // SAFETY: the data follows the header in the same block, which is alive as long as its view
-        // is used.
-        unsafe { self.start.add(1) }.as_ptr().cast()
+        // The data follows the header in the same block.
+        self.start.as_ptr().wrapping_add(1).cast()
     }
 
     /// The beginning of the data, of which there are `size` bytes, as debug output shows it.
@@ -151,8 +150,8 @@ impl View {
     /// The time of the event.
     #[inline]
     pub(crate) fn when(self) -> *mut timeval {
-        // SAFETY: the block has a header, and is alive as long as its view is used.
-        unsafe { &raw mut (*self.start.as_ptr()).when }
+        const { assert!(std::mem::offset_of!(Header, when) == 0) };
+        self.start.as_ptr().cast()
     }
 }
 

@@ -121,69 +121,33 @@ view! {
         /// Stores the callback that gives the labels of one instance.
         set_label_callback: e_labelCallBack as pmdaLabelCallBack;
     }
-}
-
-/// Reads one of the record's pointers to text.
-macro_rules! text {
-    ($ext:expr, $field:ident) => {
-        // SAFETY: the record is valid by the contract of `Ext::new`, and its texts are NULL or C strings.
-        unsafe { CText::new((&raw const (*$ext.as_ptr()).$field).read().cast()) }
-    };
+    views {
+        /// The agent's name.
+        name: e_name as CText;
+        /// The socket or service name.
+        sockname: e_sockname as CText;
+        /// The path of the log file.
+        logfile: e_logfile as CText;
+        /// The path of the help database.
+        helptext: e_helptext as CText;
+        /// The profile received last, at this moment.
+        profile: e_prof as Profile;
+        /// The instance domain that is walked: one of the agent, or our node for a cached one, which is never freed.
+        walked: e_idp as Indom;
+    }
+    arrays {
+        /// The metric table at this moment.
+        metrics: e_metrics[e_nmetrics] as MetricTable;
+        /// The table of classic instance domains at this moment.
+        indoms: e_indoms[e_nindoms] as IndomTable;
+    }
 }
 
 impl Ext {
-    /// The agent's name.
-    pub(crate) fn name(self) -> Option<CText> {
-        text!(self, e_name)
-    }
-
-    /// The socket or service name.
-    pub(crate) fn sockname(self) -> Option<CText> {
-        text!(self, e_sockname)
-    }
-
-    /// The path of the log file.
-    pub(crate) fn logfile(self) -> Option<CText> {
-        text!(self, e_logfile)
-    }
-
-    /// The path of the help database.
-    pub(crate) fn helptext(self) -> Option<CText> {
-        text!(self, e_helptext)
-    }
-
-    /// The metric table at this moment.
-    #[inline(always)]
-    pub(crate) fn metrics(self) -> MetricTable {
-        // SAFETY: the record and its tables are valid by the contract of `new`.
-        unsafe { MetricTable::new((*self.as_ptr()).e_metrics, (*self.as_ptr()).e_nmetrics) }
-    }
-
     /// Takes another metric table into use.
     pub(crate) fn set_metrics(self, table: MetricTable) {
         self.set_first_metric(table.first());
         self.set_metric_count(table.count());
-    }
-
-    /// The table of classic instance domains at this moment.
-    #[inline(always)]
-    pub(crate) fn indoms(self) -> IndomTable {
-        // SAFETY: the record and its tables are valid by the contract of `new`.
-        unsafe { IndomTable::new((*self.as_ptr()).e_indoms, (*self.as_ptr()).e_nindoms) }
-    }
-
-    /// The profile received last, at this moment.
-    #[inline(always)]
-    pub(crate) fn profile(self) -> Option<Profile> {
-        // SAFETY: the profile is NULL or valid, by the contract of `new`.
-        unsafe { Profile::new(self.profile_ptr()) }
-    }
-
-    /// The instance domain that is walked: one of the agent, or our node for a cached one.
-    #[inline(always)]
-    pub(crate) fn walked(self) -> Option<Indom> {
-        // SAFETY: `e_idp` is NULL, or points to a domain of the agent's table or to our node, which is never freed.
-        unsafe { Indom::new(self.idp()) }
     }
 
     /// Takes another table of instance domains into use.

@@ -1,16 +1,22 @@
 //! Lists of instances as `pmdaInstance` gives them out.
 
-use std::ffi::c_int;
-use std::mem::ManuallyDrop;
+use std::ffi::{c_char, c_int};
+use std::ptr;
 
+use super::block::CVec;
 use super::memory::{self, Block};
 use super::types::pmInResult;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ident::InDom;
 
 /// An answer under construction: the structure that C gets, freed with all that is in it unless it is handed over.
 pub(crate) struct InstanceList {
-    start: *mut pmInResult,
+    /// Room for the structure.
+    shell: Option<Block<pmInResult>>,
+    indom: InDom,
+    count: c_int,
+    ids: Option<CVec<c_int>>,
+    names: Option<CVec<*mut c_char>>,
 }
 
 impl InstanceList {
@@ -19,66 +25,52 @@ impl InstanceList {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn new(indom: InDom, room: usize, ids: bool, names: bool) -> Result<InstanceList> {
-        let answer = InstanceList {
-            start: Block::<pmInResult>::zeroed(1)?.into_raw(),
-        };
-        // SAFETY: the structure is new and ours.
-        unsafe {
-            (*answer.start).indom = indom.0;
-            if ids {
-                (*answer.start).instlist = Block::room(room)?.into_raw();
-            }
-            if names {
-                (*answer.start).namelist = Block::room(room)?.into_raw();
-            }
-        }
-        Ok(answer)
+        Ok(InstanceList {
+            shell: Some(Block::room(1)?),
+            indom,
+            count: 0,
+            ids: if ids { Some(CVec::with_room(room)?) } else { None },
+            names: if names { Some(CVec::with_room(room)?) } else { None },
+        })
     }
 
-    /// Hands the structure over.
-    pub(crate) fn into_raw(self) -> *mut pmInResult {
-        ManuallyDrop::new(self).start
-    }
-}
-
-impl InstanceList {
-    /// Adds an instance; what was not asked for is left out. Callers add no more than they have announced.
+    /// Adds an instance; what was not asked for is left out.
     ///
     /// # Errors
     /// `-ENOMEM`.
     #[inline]
     pub(crate) fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
-        // SAFETY: the structure and its lists are ours, and the lists have room for one more.
-        unsafe {
-            let index = usize::try_from((*self.start).numinst).map_err(|_| Error::NOMEM)?;
-            if let (Some(name), false) = (name, (*self.start).namelist.is_null()) {
-                (*self.start)
-                    .namelist
-                    .add(index)
-                    .write(memory::string(name)?.into_raw());
-            }
-            if !(*self.start).instlist.is_null() {
-                (*self.start).instlist.add(index).write(inst);
-            }
-            (*self.start).numinst += 1;
+        if let (Some(name), Some(names)) = (name, &mut self.names) {
+            names.push(memory::string(name)?.into_raw())?;
         }
+        if let Some(ids) = &mut self.ids {
+            ids.push(inst)?;
+        }
+        self.count += 1;
         Ok(())
+    }
+
+    /// Hands the structure over; NULL after that.
+    pub(crate) fn into_raw(mut self) -> *mut pmInResult {
+        let Some(shell) = self.shell.take() else {
+            return ptr::null_mut();
+        };
+        shell.put(pmInResult {
+            indom: self.indom.0,
+            numinst: self.count,
+            instlist: self.ids.take().map_or(ptr::null_mut(), CVec::into_raw),
+            namelist: self.names.take().map_or(ptr::null_mut(), CVec::into_raw),
+        });
+        shell.into_raw()
     }
 }
 
 impl Drop for InstanceList {
     fn drop(&mut self) {
-        // SAFETY: nothing was handed over, and `numinst` names are in the list, if there is one.
-        unsafe {
-            let names = (*self.start).namelist;
-            for index in 0..usize::try_from((*self.start).numinst).unwrap_or(0) {
-                if !names.is_null() {
-                    libc::free((*names.add(index)).cast());
-                }
-            }
-            libc::free(names.cast());
-            libc::free((*self.start).instlist.cast());
-            libc::free(self.start.cast());
+        let names = self.names.iter().flat_map(CVec::entries);
+        for name in names {
+            // SAFETY: nothing was handed over, so each name is a block of ours, which is freed once.
+            unsafe { libc::free(name.cast()) };
         }
     }
 }

@@ -5,14 +5,15 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 
 use super::arg::CText;
+use super::array::Array;
 use super::block::{CVec, Zeroed};
 use super::memory::{self, Block};
 use super::types::{pmLabel, pmLabelSet};
 use super::view::view;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::labels::{self, Label, Place, Set};
 use crate::libpcp;
-use crate::libpcp::labels::{Sets, list};
+use crate::libpcp::labels::{SetRef, Sets};
 
 /// `PM_IN_NULL`: a set that belongs to no instance.
 const NO_INSTANCE: u32 = u32::MAX;
@@ -27,6 +28,8 @@ view! {
         count: nlabels as c_int;
         /// The array of labels, or NULL.
         labels_ptr: labels as *mut pmLabel;
+        /// The instance that the set belongs to.
+        inst: inst as u32;
     }
     set {
         /// Stores the number of labels, or a negative code.
@@ -36,7 +39,14 @@ view! {
         /// Stores the instance that the set belongs to.
         set_inst: inst as u32;
     }
+    arrays {
+        /// The labels.
+        array: labels[nlabels] as Labels;
+    }
 }
+
+/// The labels of a set.
+type Labels = Array<pmLabel>;
 
 impl LabelSet {
     /// The labels by their full names, looked at until control goes back to C or the set is
@@ -44,7 +54,9 @@ impl LabelSet {
     pub(crate) fn list(&self) -> impl Iterator<Item = Label<'_>> {
         // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels
         // are looked at.
-        unsafe { list(self.as_ptr()) }
+        unsafe { SetRef::new(self.as_ptr()) }
+            .into_iter()
+            .flat_map(SetRef::labels)
     }
 
     /// Whether the set holds no labels that a merge would keep.
@@ -69,34 +81,23 @@ impl LabelSet {
     pub(crate) fn replace(self, set: &Set) -> Result<c_int> {
         let blocks = Blocks::of(set)?;
         self.clear();
-        Ok(self.fill(blocks))
-    }
-
-    /// Puts text and array into a set that has none.
-    fn fill(self, blocks: Blocks) -> c_int {
-        let (length, count) = (blocks.length, blocks.labels.as_ref().map_or(0, CVec::len));
-        let labels = blocks.labels.map_or(ptr::null_mut(), CVec::into_raw);
-        self.set_count(count as c_int);
-        self.set_labels_ptr(labels);
-        // SAFETY: a valid set by the contract of `new`; the length shares a word with flags, which
-        // are changed through the pointer, and nobody else looks at the set meanwhile: C is not
-        // called.
-        unsafe {
-            (*self.as_ptr()).set_jsonlen(length as u32);
-            (*self.as_ptr()).json = blocks.json.into_raw();
-        }
-        count as c_int
+        // SAFETY: a valid set by the contract of `new`. C is not called meanwhile, so nobody else
+        // looks at it.
+        Ok(blocks.fill(unsafe { &mut *self.as_ptr() }))
     }
 
     /// Frees what the set points to, and empties it; its instance stays.
     pub(crate) fn clear(self) {
         // SAFETY: a valid set whose blocks come from malloc, by the contract of `new`. Each is
-        // freed once, because the set forgets the pointers to it before control goes back to C.
+        // freed once, because the set forgets the pointers to it before control goes back to C. The
+        // hash is freed by libpcp, as that of a set that has nothing else.
         unsafe {
-            let old = self.as_ptr().read();
-            self.as_ptr().write(empty(old.inst));
+            let old = self.as_ptr().replace(empty(self.inst()));
             if old.compound() == 1 && !old.hash.is_null() {
-                free_hash(old.hash);
+                let mut rest = empty(NO_INSTANCE);
+                rest.hash = old.hash;
+                rest.set_compound(1);
+                drop(Block::holding(rest).map(|rest| Sets::own(rest.into_raw(), 1)));
             }
             libc::free(old.json.cast::<c_void>());
             if old.nlabels > 0 {
@@ -117,19 +118,11 @@ impl LabelSet {
 
     /// Sets flags in every label (LABEL-45).
     pub(crate) fn add_flags(self, flags: u8) {
-        let labels = self.labels_ptr();
-        if labels.is_null() {
-            return;
-        }
-        for place in 0..usize::try_from(self.count()).unwrap_or(0) {
-            // SAFETY: the array is not NULL, hence has `nlabels` elements by the contract of `new`;
-            // one is copied, changed and stored.
-            unsafe {
-                let mut label = labels.add(place).read();
+        self.array().with_entries(|labels| {
+            for label in labels {
                 label.set_flags(label.flags() | u32::from(flags));
-                labels.add(place).write(label);
             }
-        }
+        });
     }
 }
 
@@ -143,7 +136,7 @@ fn empty(inst: u32) -> pmLabelSet {
 /// Where C keeps a pointer to its label sets.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct LabelSets(NonNull<*mut pmLabelSet>);
+pub struct LabelSets(NonNull<Option<LabelSet>>);
 
 impl LabelSets {
     /// The place of the pointer; `None` for NULL.
@@ -153,13 +146,13 @@ impl LabelSets {
     /// is there is NULL or points to a set as [`LabelSet::new`] has it whenever [`LabelSets::first`]
     /// is asked for.
     pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets> {
-        NonNull::new(place).map(LabelSets)
+        NonNull::new(place.cast()).map(LabelSets)
     }
 
     /// The first set, if there is one.
     pub(crate) fn first(self) -> Option<LabelSet> {
         // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
-        unsafe { LabelSet::new(self.0.read()) }
+        unsafe { self.0.read() }
     }
 
     /// Stores sets that libpcp has made, for C to free.
@@ -172,15 +165,12 @@ impl LabelSets {
     /// # Errors
     /// `-ENOMEM`; nothing is stored.
     pub(crate) fn store_new(self, set: &Set) -> Result<c_int> {
-        let (shell, blocks) = (Block::<pmLabelSet>::zeroed(1)?, Blocks::of(set)?);
-        // SAFETY: the block has room for one set, and is not NULL.
-        let new = unsafe {
-            shell.as_ptr().write(empty(NO_INSTANCE));
-            LabelSet::new(shell.as_ptr())
-        };
-        let count = new.map_or(0, |new| new.fill(blocks));
+        let (shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
+        let mut new = empty(NO_INSTANCE);
+        blocks.fill(&mut new);
+        shell.put(new);
         self.write(shell.into_raw());
-        Ok(count)
+        Ok(new.nlabels)
     }
 
     /// Stores that there are none; what was there is not freed.
@@ -193,9 +183,9 @@ impl LabelSets {
     /// # Errors
     /// What libpcp gives.
     pub(crate) fn store_context(self) -> Result<c_int> {
-        // SAFETY: the place is valid, and holds NULL or a set from malloc, by the contract of
-        // `new`.
-        Error::check(unsafe { libpcp::labels::context(self.0.as_ptr()) })
+        let (status, sets) = libpcp::labels::context();
+        self.store(sets);
+        status
     }
 
     /// Stores the label of a domain, where there are none (LABEL-25).
@@ -203,13 +193,14 @@ impl LabelSets {
     /// # Errors
     /// What libpcp gives.
     pub(crate) fn store_domain(self, domain: c_int, name: CText) -> Result<c_int> {
-        // SAFETY: the place is valid, and holds NULL or a set from malloc, by the contract of `new`.
-        Error::check(unsafe { libpcp::labels::domain(domain, name.c_str(), self.0.as_ptr()) })
+        let (status, sets) = libpcp::labels::domain(domain, name.c_str());
+        self.store(sets);
+        status
     }
 
     fn write(self, first: *mut pmLabelSet) {
-        // SAFETY: the place is writable by the contract of `new`.
-        unsafe { self.0.write(first) };
+        // SAFETY: the place is writable by the contract of `new`, and what is stored is NULL or a set.
+        unsafe { self.0.cast::<*mut pmLabelSet>().write(first) };
     }
 }
 
@@ -232,6 +223,15 @@ impl Blocks {
         }
         Ok(Blocks { json, length, labels })
     }
+
+    /// Puts text and array into a set that has none, and gives the number of labels.
+    fn fill(self, set: &mut pmLabelSet) -> c_int {
+        set.set_jsonlen(self.length as u32);
+        set.json = self.json.into_raw();
+        set.nlabels = self.labels.as_ref().map_or(0, CVec::len) as c_int;
+        set.labels = self.labels.map_or(ptr::null_mut(), CVec::into_raw);
+        set.nlabels
+    }
 }
 
 fn label(place: Place) -> pmLabel {
@@ -244,23 +244,4 @@ fn label(place: Place) -> pmLabel {
         u32::from(place.value_len),
     );
     label
-}
-
-/// Frees a hash of dotted names: libpcp does that for a set that has nothing else.
-///
-/// # Safety
-/// `hash` belongs to nobody else.
-unsafe fn free_hash(hash: *mut c_void) {
-    let Ok(shell) = Block::<pmLabelSet>::zeroed(1) else {
-        return;
-    };
-    let mut set = empty(0);
-    set.hash = hash;
-    set.set_compound(1);
-    let shell = shell.into_raw();
-    // SAFETY: a block from malloc with room for one set, which owns nothing but the hash.
-    unsafe {
-        shell.write(set);
-        drop(Sets::own(shell, 1));
-    }
 }

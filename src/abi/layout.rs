@@ -85,13 +85,15 @@ mod tests {
     /// INIT-1: where the compiler of the target puts the bit-fields of `comm`.
     #[test]
     fn bit_fields_of_comm() {
-        // SAFETY: the structure has numbers, pointers and optional functions, for all of which 0 is a value.
-        let mut agent: header::pmdaInterface = unsafe { std::mem::zeroed() };
-        agent.comm.set_pmda_interface(7);
-        agent.comm.set_pmapi_version(2);
-        agent.comm.set_flags(0x8041);
-        // SAFETY: both are the same four bytes.
-        let comm: Comm = unsafe { std::mem::transmute(agent.comm) };
+        // SAFETY: the structure has numbers, pointers and optional functions, for all of which 0 is a value; the three bit-fields
+        // are the four bytes of a number.
+        let comm: Comm = unsafe {
+            let mut agent: header::pmdaInterface = std::mem::zeroed();
+            agent.comm.set_pmda_interface(7);
+            agent.comm.set_pmapi_version(2);
+            agent.comm.set_flags(0x8041);
+            std::mem::transmute(agent.comm)
+        };
         assert_eq!((comm.interface(), comm.flags()), (7, 0x8041));
         let ours = Comm(0).with_interface(7).with_pmapi(2).with_flags(0x8041);
         assert_eq!(ours, comm);

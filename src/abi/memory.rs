@@ -1,10 +1,15 @@
 //! Blocks from malloc, for everything that C code frees.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 use crate::error::{Error, Result};
+
+unsafe extern "C" {
+    safe fn malloc(size: usize) -> *mut c_void;
+    safe fn calloc(count: usize, size: usize) -> *mut c_void;
+}
 
 /// A block from malloc that is freed again unless it is handed over to C with [`Block::into_raw`].
 pub(crate) struct Block<T> {
@@ -17,8 +22,8 @@ impl<T> Block<T> {
     /// # Errors
     /// `-ENOMEM` when there is no memory, or the size does not fit.
     pub(crate) fn zeroed(count: usize) -> Result<Block<T>> {
-        // SAFETY: calloc has no preconditions; it checks the product itself.
-        let start = unsafe { libc::calloc(count.max(1), size_of::<T>().max(1)) };
+        // calloc checks the product itself.
+        let start = calloc(count.max(1), size_of::<T>().max(1));
         NonNull::new(start.cast::<T>())
             .map(|start| Block { start })
             .ok_or(Error::NOMEM)
@@ -30,9 +35,7 @@ impl<T> Block<T> {
     /// As [`Block::zeroed`].
     pub(crate) fn room(count: usize) -> Result<Block<T>> {
         let size = count.max(1).checked_mul(size_of::<T>().max(1)).ok_or(Error::NOMEM)?;
-        // SAFETY: malloc has no preconditions.
-        let start = unsafe { libc::malloc(size) };
-        NonNull::new(start.cast::<T>())
+        NonNull::new(malloc(size).cast::<T>())
             .map(|start| Block { start })
             .ok_or(Error::NOMEM)
     }
@@ -42,15 +45,28 @@ impl<T> Block<T> {
         self.start.as_ptr()
     }
 
+    /// A block with one value in it.
+    ///
+    /// # Errors
+    /// As [`Block::zeroed`].
+    pub(crate) fn holding(value: T) -> Result<Block<T>> {
+        let block = Block::room(1)?;
+        block.put(value);
+        Ok(block)
+    }
+
+    /// Puts a value at the start of the block. What was there is not dropped.
+    pub(crate) fn put(&self, value: T) {
+        const { assert!(align_of::<T>() <= align_of::<libc::max_align_t>()) };
+        // SAFETY: the block has room for one element at least, is aligned as malloc does it, and belongs to nobody else.
+        unsafe { self.start.as_ptr().write(value) };
+    }
+
     /// Puts a value at the start of the block, which is never freed.
     pub(crate) fn leak(self, value: T) -> &'static T {
-        let start = self.into_raw();
-        // SAFETY: the block has room for one element at least, is aligned for it as the users of this type see to, belongs
-        // to nobody else, and stays for ever.
-        unsafe {
-            start.write(value);
-            &*start
-        }
+        self.put(value);
+        // SAFETY: the value that was just written; the block belongs to nobody else, and stays for ever.
+        unsafe { &*self.into_raw() }
     }
 
     /// Hands the block over: whoever gets the pointer frees it with `free()`.
@@ -72,12 +88,11 @@ impl<T> Drop for Block<T> {
 /// `-ENOMEM` when there is no memory.
 pub(crate) fn string(text: &[u8]) -> Result<Block<c_char>> {
     let size = text.len().checked_add(1).ok_or(Error::NOMEM)?;
-    // SAFETY: malloc has no preconditions.
-    let start = NonNull::new(unsafe { libc::malloc(size) }.cast::<c_char>()).ok_or(Error::NOMEM)?;
+    let block = Block::<c_char>::room(size)?;
     // SAFETY: the new block has room for the text and the NUL, and cannot overlap with the text.
     unsafe {
-        ptr::copy_nonoverlapping(text.as_ptr().cast::<c_char>(), start.as_ptr(), text.len());
-        start.as_ptr().add(text.len()).write(0);
+        ptr::copy_nonoverlapping(text.as_ptr().cast::<c_char>(), block.as_ptr(), text.len());
+        block.as_ptr().add(text.len()).write(0);
     }
-    Ok(Block { start })
+    Ok(block)
 }

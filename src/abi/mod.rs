@@ -10,6 +10,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod arg;
+pub(crate) mod array;
 pub(crate) mod block;
 pub(crate) mod buffer;
 pub(crate) mod dispatch;

@@ -1,7 +1,6 @@
 //! The command line of an agent as C hands it around: `argc`, `argv` and `pmdaOptions`.
 
-use std::ffi::{c_char, c_int};
-use std::ptr;
+use std::ffi::{c_char, c_int, c_long};
 
 use super::arg::CText;
 use super::types::{pmdaOptionOverride, pmdaOptions};
@@ -28,14 +27,16 @@ view! {
         /// Stores the argument of `-U`.
         set_username: username as *mut c_char;
     }
+    views {
+        /// The argument of the option that was found, if any: one of the strings in `argv`, or a part of one.
+        given: optarg as CText;
+    }
 }
 
 impl Options {
     /// The argument of the option that was found; an empty text when a table says that it takes none.
     pub(crate) fn argument(self) -> CText {
-        // SAFETY: the options are valid by the contract of `new`; the argument is NULL or one of the C strings
-        // in `argv`, or a part of one.
-        unsafe { CText::new((*self.as_ptr()).optarg) }.unwrap_or(CText::EMPTY)
+        self.given().unwrap_or(CText::EMPTY)
     }
 
     /// Prints the messages that were collected, and how the agent is used, to stderr.
@@ -50,20 +51,34 @@ impl Options {
     }
 }
 
-/// Sets debug options as `-D` does; whether they were understood.
-pub(crate) fn set_debug(options: CText) -> bool {
-    // SAFETY: a CText is a C string.
-    unsafe { getopt::set_debug(options.as_ptr()) }
-}
-
 /// A decimal number as C's `strtol` reads it, cut to an `int`, and whether nothing stands behind it.
-pub(crate) fn number(text: CText) -> (c_int, bool) {
-    let mut end = ptr::null_mut();
-    // SAFETY: a CText is a C string; strtol leaves `end` inside of it.
-    unsafe {
-        let number = libc::strtol(text.as_ptr(), &raw mut end, 10);
-        (number as c_int, *end == 0)
+pub(crate) fn number(text: &[u8]) -> (c_int, bool) {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r'));
+    let unsigned = &text[blanks.count()..];
+    let (is_negative, digits) = match unsigned {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (mut number, mut used): (c_long, usize) = (0, 0);
+    for digit in digits.iter().take_while(|byte| byte.is_ascii_digit()) {
+        let digit = c_long::from(digit - b'0');
+        // A number that is too large becomes the last one that is not.
+        number = number.saturating_mul(10);
+        number = if is_negative {
+            number.saturating_sub(digit)
+        } else {
+            number.saturating_add(digit)
+        };
+        used += 1;
     }
+    // Without a digit nothing is used up, not even blanks.
+    let is_clean = if used == 0 {
+        text.is_empty()
+    } else {
+        used == digits.len()
+    };
+    (number as c_int, is_clean)
 }
 
 /// The arguments of a program.
@@ -87,5 +102,38 @@ impl Arguments {
         // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options are valid by
         // that of `Options::new`.
         unsafe { getopt::next(self.count, self.first, options.as_ptr()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{c_int, c_long};
+
+    use super::number;
+
+    /// INIT-20: what `strtol` makes of the argument of `-d`.
+    #[test]
+    fn numbers() {
+        for (text, expected) in [
+            (&b""[..], (0, true)),
+            (b"12", (12, true)),
+            (b" \t\n\x0b\x0c\r+12", (12, true)),
+            (b"-7", (-7, true)),
+            (b"12x", (12, false)),
+            (b"12 ", (12, false)),
+            (b"x", (0, false)),
+            (b" ", (0, false)),
+            (b"-", (0, false)),
+            (b"+-1", (0, false)),
+            (b"0x10", (0, false)),
+            (b"2147483647", (c_int::MAX, true)),
+        ] {
+            assert_eq!(number(text), expected, "{}", String::from_utf8_lossy(text));
+        }
+        let [most, least] = [&b"99999999999999999999"[..], b"-99999999999999999999"].map(number);
+        assert_eq!(
+            (most, least),
+            ((c_long::MAX as c_int, true), (c_long::MIN as c_int, true))
+        );
     }
 }

@@ -1,7 +1,5 @@
 //! The value of an event's parameter, as C has put it into an atom.
 
-use std::ffi::c_char;
-
 use super::arg::CText;
 use super::buffer::CBytes;
 use super::types::{pmAtomValue, pmValueBlock};
@@ -18,20 +16,16 @@ view! {
         word: ul as u32;
         /// The bits of an eight-byte type.
         long: ull as u64;
-        /// A string, or NULL.
-        text_ptr: cp as *mut c_char;
         /// A value block, or NULL.
         block: vbp as *mut pmValueBlock;
+    }
+    views {
+        /// The string of an atom that holds one.
+        text: cp as CText;
     }
 }
 
 impl Parameter {
-    /// The string of an atom that holds one.
-    pub(crate) fn text(self) -> Option<CText> {
-        // SAFETY: NULL or terminated by the contract of `new`: this is asked of atoms of this type.
-        unsafe { CText::new(self.text_ptr()) }
-    }
-
     /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
     ///
     /// # Errors

@@ -3,11 +3,10 @@
 use std::ffi::c_int;
 
 use super::arg;
-use super::table::table;
+use super::array::Array;
 use super::types::{pmInDomProfile, pmProfile};
 use super::view::view;
 use crate::ident::InDom;
-use crate::metrics::Table;
 use crate::profile::Element;
 
 /// `PM_PROFILE_INCLUDE`; any other number counts as exclude (INST-51).
@@ -22,15 +21,15 @@ view! {
         state: state as c_int;
         /// The number of elements.
         len: profile_len as c_int;
-        /// The elements.
-        first: profile as *mut pmInDomProfile;
+    }
+    arrays {
+        /// The elements at this moment.
+        elements: profile[profile_len] as Elements;
     }
 }
 
-table! {
-    /// The elements of a profile.
-    Elements of pmInDomProfile
-}
+/// The elements of a profile.
+pub(crate) type Elements = Array<pmInDomProfile>;
 
 /// What a profile says about one domain, copied out.
 #[derive(Clone, Copy)]
@@ -57,13 +56,6 @@ impl Profile {
     pub(crate) fn selects_all(self) -> bool {
         self.len() <= 0 && self.includes()
     }
-
-    /// The elements at this moment.
-    #[inline]
-    pub(crate) fn elements(self) -> Elements {
-        // SAFETY: the profile has that many elements, by the contract of `new`.
-        unsafe { Elements::new(self.first(), self.len()) }
-    }
 }
 
 impl Elements {
@@ -72,8 +64,7 @@ impl Elements {
     /// # Panics
     /// When the place is not in the table.
     pub(crate) fn indom(self, place: usize) -> InDom {
-        // SAFETY: `at` gives the address of a valid element; one number is copied.
-        InDom(unsafe { (&raw const (*self.at(place)).indom).read() })
+        InDom(self.entries()[place].indom)
     }
 
     /// An element.
@@ -81,8 +72,7 @@ impl Elements {
     /// # Panics
     /// When the place is not in the table.
     pub(crate) fn copy(self, place: usize) -> ProfileElement {
-        // SAFETY: `at` gives the address of a valid element.
-        ProfileElement(unsafe { self.at(place).read() })
+        ProfileElement(self.entries()[place])
     }
 }
 

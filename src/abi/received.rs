@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use super::block::CVec;
 use super::memory::Block;
 use super::types::{pmID, pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
 use crate::error::{Error, Result};
@@ -93,12 +94,11 @@ impl OwnedProfile {
 /// # Errors
 /// `-ENOMEM`.
 pub(crate) fn metrics(metrics: impl ExactSizeIterator<Item = MetricId>) -> Result<Block<pmID>> {
-    let block = Block::<pmID>::zeroed(metrics.len())?;
-    for (index, metric) in metrics.enumerate() {
-        // SAFETY: the block has room for all of them.
-        unsafe { block.as_ptr().add(index).write(metric.0) };
+    let mut list = CVec::with_capacity(metrics.len())?;
+    for metric in metrics {
+        list.push(metric.0)?;
     }
-    Ok(block)
+    Ok(list.into_block())
 }
 
 /// Size of a value set, in bytes; the structure has room for one value in any case.

@@ -6,8 +6,10 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::types::{pmValueSet, pmdaResult, timeval};
+use super::memory::Block;
+use super::types::{pmValueSet, pmdaResult, time_t, timeval};
 use super::value_set;
+use super::view::view;
 use crate::error::{Error, Result};
 use crate::os::lock::{Mutex, room};
 use crate::os::mark;
@@ -31,6 +33,36 @@ const NONE: Room = Room {
     result: ptr::null_mut(),
     capacity: 0,
 };
+
+view! {
+    /// The head of a block.
+    Head of pmdaResult, contract "`pointer` is NULL or a block with room for a result."
+    get {
+        /// The number of value sets.
+        count: numpmid as c_int;
+    }
+    set {
+        /// Stores the time stamp.
+        set_stamp: timestamp as timeval;
+        /// Stores the number of value sets.
+        set_count: numpmid as c_int;
+    }
+}
+
+impl Room {
+    /// The head of the block, if there is one.
+    #[inline(always)]
+    fn head(self) -> Option<Head> {
+        // SAFETY: NULL or a block of ours, which has room for a result and stays while it is worked on.
+        unsafe { Head::new(self.result) }
+    }
+
+    /// Frees the block, if there is one, when nothing leads to it any more.
+    fn free(self) {
+        // SAFETY: NULL or a block from malloc that was taken out of the agent's list: nobody else has it.
+        unsafe { libc::free(self.result.cast()) };
+    }
+}
 
 /// Which fetch has taken a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,11 +142,19 @@ unsafe impl Send for Blocks {}
 
 /// A time stamp that begins with these bytes, and is zero behind them (FETCH-60).
 pub(crate) fn time_from(bytes: [u8; 8]) -> timeval {
-    const { assert!(size_of::<timeval>() >= 8) };
-    let mut stamp = timeval { tv_sec: 0, tv_usec: 0 };
-    // SAFETY: the structure has room for the bytes, as was asserted, and any bytes make two numbers.
-    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut stamp).cast(), bytes.len()) };
-    stamp
+    // Seconds have 64 bits, or 32 in front of those of the microseconds.
+    let (whole, [a, b, c, d, e, f, g, h]) = (i64::from_ne_bytes(bytes), bytes);
+    let halves = [[a, b, c, d], [e, f, g, h]].map(|half| i64::from(i32::from_ne_bytes(half)));
+    let [seconds, micros] = if size_of::<time_t>() == 8 { [whole, 0] } else { halves };
+    timeval {
+        tv_sec: narrowed(seconds),
+        tv_usec: narrowed(micros),
+    }
+}
+
+/// A number that fits the type that C has for it.
+fn narrowed<T: TryFrom<i64> + Default>(number: i64) -> T {
+    T::try_from(number).unwrap_or_default()
 }
 
 /// A result that a fetch fills in. It owns its block, but has no destructor: a callback may leave by `longjmp`, and
@@ -131,10 +171,8 @@ impl ResultBlock {
 
     /// Fills in the head.
     pub(crate) fn begin(&mut self, stamp: timeval) {
-        let result = self.room.result;
-        if !result.is_null() {
-            // SAFETY: not NULL, hence a block of ours with room for a result.
-            unsafe { (*result).timestamp = stamp };
+        if let Some(head) = self.room.head() {
+            head.set_stamp(stamp);
         }
     }
 
@@ -157,14 +195,11 @@ impl ResultBlock {
 
     /// Frees the value sets that were filled in.
     pub(crate) fn free_sets(&mut self) {
-        let result = self.room.result;
-        if result.is_null() {
-            return;
-        }
-        // SAFETY: not NULL, hence a block of ours, whose first `filled` sets were made by the fetch that frees them.
+        let Some(head) = self.room.head() else { return };
+        head.set_count(c_int::try_from(self.filled).unwrap_or(c_int::MAX));
+        // SAFETY: a block of ours, whose first `filled` sets were made by the fetch that frees them.
         unsafe {
-            (*result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
-            let sets = (&raw const (*result).vset).cast::<*mut pmValueSet>();
+            let sets = (&raw const (*head.as_ptr()).vset).cast::<*mut pmValueSet>();
             for index in 0..self.filled {
                 value_set::free(sets.add(index).read());
             }
@@ -191,8 +226,7 @@ impl Results {
         } else {
             self.larger(room, sets, user)?
         };
-        // SAFETY: the block is there, and has room for a result.
-        unsafe { (*block.room.result).numpmid = 0 };
+        block.room.head().ok_or(Error::NOMEM)?.set_count(0);
         Ok(block)
     }
 
@@ -202,26 +236,27 @@ impl Results {
         let capacity = u32::try_from(sets.max(1)).ok();
         let more = (sets.max(1) - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
-        let result = size.zip(capacity).map_or(ptr::null_mut(), |(size, _)| {
-            // SAFETY: malloc has no preconditions.
-            unsafe { libc::malloc(size) }.cast::<pmdaResult>()
-        });
+        let made = size.zip(capacity).ok_or(Error::NOMEM);
+        let made = made.and_then(|(size, capacity)| Ok((Block::<u8>::room(size)?.into_raw().cast(), capacity)));
         let mut blocks = self.0.lock();
         let slot = blocks.slots.iter_mut().find(|slot| slot.user() == user);
-        if result.is_null() {
-            match slot {
-                Some(slot) => slot.set_user(NOBODY),
-                None => blocks.beyond = room,
+        let (result, capacity) = match (made, slot) {
+            (Ok((result, capacity)), Some(slot)) => {
+                (slot.result, slot.capacity) = (result, capacity);
+                (result, capacity)
             }
-            return Err(Error::NOMEM);
-        }
-        if let Some(slot) = slot {
-            (slot.result, slot.capacity) = (result, capacity.unwrap_or(0));
-        }
+            (Ok(made), None) => made,
+            (Err(error), slot) => {
+                match slot {
+                    Some(slot) => slot.set_user(NOBODY),
+                    None => blocks.beyond = room,
+                }
+                return Err(error);
+            }
+        };
         drop(blocks);
-        // SAFETY: the old block is ours, from malloc or NULL.
-        unsafe { libc::free(room.result.cast()) };
-        let capacity = sets.max(1);
+        room.free();
+        let capacity = capacity as usize;
         Ok(ResultBlock {
             room: Room { result, capacity },
             filled: 0,
@@ -261,19 +296,16 @@ impl Results {
         }
         let before = std::mem::replace(&mut blocks.beyond, room);
         drop(blocks);
-        // SAFETY: it was taken out of the list, so it is ours alone; a block from malloc or NULL.
-        unsafe { libc::free(before.result.cast()) };
+        before.free();
     }
 }
 
 /// Frees what a fetch that was left by `longjmp` has filled in; the block is as good as new.
 #[cold]
 fn forget_sets(room: Room) -> Room {
-    if room.result.is_null() {
-        return room;
-    }
-    // SAFETY: the block is ours alone now; the number in it is that of the sets that were filled in.
-    let filled = usize::try_from(unsafe { (*room.result).numpmid }).unwrap_or(0);
+    let Some(head) = room.head() else { return room };
+    // The number in the block is that of the sets that were filled in.
+    let filled = usize::try_from(head.count()).unwrap_or(0);
     let mut block = ResultBlock { room, filled };
     block.free_sets();
     block.room

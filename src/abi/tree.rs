@@ -4,7 +4,8 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::arg::{self, CText};
+use super::arg::CText;
+use super::array::Array;
 use super::memory::Block;
 use super::types::pmdaNameSpace;
 use super::view::view;
@@ -78,10 +79,10 @@ impl Tree {
         // NULL, or is NULL, and this thread alone uses the tree; an `Option<NodeRef>` is such a pointer, with None as NULL.
         let chains = unsafe {
             libc::free(old.cast());
-            arg::slice_mut(table.cast::<Option<NodeRef<'_>>>(), size)
+            Array::<Option<NodeRef<'_>>>::new(table.cast(), size)
         };
         if let Some(root) = self.root() {
-            namespace::rebuild(root, chains);
+            chains.with_entries(|chains| namespace::rebuild(root, chains));
         }
         outcome
     }
@@ -110,15 +111,14 @@ impl Tree {
 }
 
 /// Where an agent stores its tree of dynamic names. The place never moves, as the agent keeps its address.
+///
+/// Whoever stores something there by its address stores nothing but NULL, and trees that stay valid while they are there: that
+/// is the contract of `pmdaUpdatePMNS`, whose callers alone hand out the address.
 pub(crate) struct TreePlace(AtomicPtr<pmdaNameSpace>);
 
 impl TreePlace {
     /// A place that holds no tree yet.
-    ///
-    /// # Safety
-    /// Whoever gets the address of the place stores nothing there but trees that stay valid while they
-    /// are there, and NULL.
-    pub(crate) const unsafe fn new() -> TreePlace {
+    pub(crate) const fn new() -> TreePlace {
         TreePlace(AtomicPtr::new(ptr::null_mut()))
     }
 
@@ -129,7 +129,7 @@ impl TreePlace {
 
     /// The tree that the agent has stored (N-4).
     pub(crate) fn tree(&self) -> Option<Tree> {
-        // SAFETY: what is stored there is NULL or a valid tree, by the contract of `new`.
+        // SAFETY: what is stored there is NULL or a valid tree, by the contract of the place.
         unsafe { Tree::new(self.0.load(Ordering::Relaxed)) }
     }
 }

@@ -1,11 +1,15 @@
 //! Puts the value in an atom into a result (section 5 of the specification's fetch chapter).
 
-use std::ffi::c_void;
-use std::ptr;
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
 
-use super::types::{pmAtomValue, pmValue, pmValueBlock};
+use super::memory::Block;
+use super::types::{pmAtomValue, pmValueBlock};
 use crate::error::{Error, Result};
 use crate::fetch::{self, Encoding};
+/// What a result holds of a value: the value itself, or a pointer to its block.
+use crate::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
 use crate::wire::block;
 
 /// `PM_VAL_INSITU`, `PM_VAL_DPTR` and `PM_VAL_SPTR`: where the value is, and who owns it (FETCH-4).
@@ -41,14 +45,14 @@ impl Atom {
     /// A value of 32 bits.
     #[inline(always)]
     pub(crate) fn word(self) -> u32 {
-        // SAFETY: every byte of the atom was written, so that any member that is a number may be read.
-        unsafe { self.0.ul }
+        let [a, b, c, d, ..] = self.wide().to_ne_bytes();
+        u32::from_ne_bytes([a, b, c, d])
     }
 
     /// A value of 64 bits.
     #[inline(always)]
     pub(crate) fn wide(self) -> u64 {
-        // SAFETY: as in `word`.
+        // SAFETY: every byte of the atom was written, so that any member that is a number may be read, and this is the largest.
         unsafe { self.0.ull }
     }
 
@@ -74,18 +78,12 @@ impl Atom {
     /// # Errors
     /// `PM_ERR_VALUE` for NULL and for an impossible length.
     #[inline]
-    pub(crate) fn checked_block(self) -> Result<*mut pmValueBlock> {
+    pub(crate) fn checked_block(&self) -> Result<ValueBlock<'_>> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by the contract of
-        // `new`; its header is its first word, which may stand at an address of any alignment.
-        unsafe {
-            let block = self.0.vbp;
-            if block.is_null() {
-                return Err(Error::VALUE);
-            }
-            let header = block.cast::<u32>().read_unaligned();
-            fetch::data_length(header).ok_or(Error::VALUE)?;
-            Ok(block)
-        }
+        // `new`, for as long as C does not run.
+        let block = unsafe { ValueBlock::new(self.0.vbp) }.ok_or(Error::VALUE)?;
+        fetch::data_length(block.header()).ok_or(Error::VALUE)?;
+        Ok(block)
     }
 
     /// The data in the block of a value, good until control goes back to C.
@@ -95,45 +93,31 @@ impl Atom {
     #[inline]
     pub(crate) fn data(&self) -> Result<&[u8]> {
         let block = self.checked_block()?;
-        // SAFETY: a valid block as was checked; so many bytes of data are behind its header.
-        unsafe {
-            let header = block.cast::<u32>().read_unaligned();
-            let size = fetch::data_length(header).ok_or(Error::VALUE)?;
-            Ok(std::slice::from_raw_parts((&raw const (*block).vbuf).cast(), size))
-        }
+        block.bytes().get(fetch::HEADER..).ok_or(Error::VALUE)
     }
 
-    /// Stores the value, which is of type `kind`, in `slot`.
+    /// The value, which is of type `kind`, as a result holds it.
     ///
     /// # Errors
     /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible length, `PM_ERR_TOOBIG`,
-    /// `-ENOMEM`; `slot` has no value then.
-    ///
-    /// # Safety
-    /// `slot` is valid for writes.
+    /// `-ENOMEM`.
     #[inline(always)]
-    pub(super) unsafe fn store(self, kind: i32, encoding: Encoding, slot: *mut pmValue) -> Result<()> {
-        // SAFETY: the slot is valid by the contract above. The bytes of new blocks are copied from this atom, and from
-        // texts and data, which are slices.
-        unsafe {
-            match encoding {
-                Encoding::InSitu => (*slot).value.lval = self.0.l,
-                // Each size by itself: a copy of a constant size is one instruction.
-                Encoding::Wide => (*slot).value.pval = new_block(kind, (&raw const self.0).cast(), 8)?,
-                Encoding::Narrow => (*slot).value.pval = new_block(kind, (&raw const self.0).cast(), 4)?,
-                Encoding::Text => {
-                    let text = self.text()?;
-                    (*slot).value.pval = new_block(kind, text.as_ptr(), text.len())?;
-                }
-                Encoding::Copy => {
-                    let data = self.data()?;
-                    (*slot).value.pval = new_block(kind, data.as_ptr(), data.len())?;
-                }
-                Encoding::Borrowed => (*slot).value.pval = self.checked_block()?,
-                Encoding::Unknown => return Err(Error::TYPE),
+    pub(super) fn stored(&self, kind: i32, encoding: Encoding) -> Result<Stored> {
+        let pval = match encoding {
+            Encoding::InSitu => {
+                return Ok(Stored {
+                    lval: self.word() as c_int,
+                });
             }
-        }
-        Ok(())
+            // Each size by itself: a copy of a constant size is one instruction.
+            Encoding::Wide => new_block(kind, &self.wide().to_ne_bytes())?,
+            Encoding::Narrow => new_block(kind, &self.word().to_ne_bytes())?,
+            Encoding::Text => new_block(kind, self.text()?)?,
+            Encoding::Copy => new_block(kind, self.data()?)?,
+            Encoding::Borrowed => self.checked_block()?.as_ptr(),
+            Encoding::Unknown => return Err(Error::TYPE),
+        };
+        Ok(Stored { pval })
     }
 
     /// Frees the memory that the agent has handed over with the value, when it is of a type that has such; `false`
@@ -149,39 +133,53 @@ impl Atom {
     }
 }
 
-/// The bytes of a value block, header included.
-///
-/// # Safety
-/// `block` is NULL or a valid value block that stays unchanged for `'a`.
-pub(crate) unsafe fn block_bytes<'a>(block: *const pmValueBlock) -> Option<&'a [u8]> {
-    if block.is_null() {
-        return None;
+/// A value block that stays unchanged for `'b`.
+#[derive(Clone, Copy)]
+pub(crate) struct ValueBlock<'b>(NonNull<pmValueBlock>, PhantomData<&'b pmValueBlock>);
+
+impl<'b> ValueBlock<'b> {
+    /// The block behind a pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `block` is NULL, or a value block that is as long as its header says and stays unchanged for `'b`.
+    #[inline(always)]
+    pub(crate) unsafe fn new(block: *mut pmValueBlock) -> Option<ValueBlock<'b>> {
+        NonNull::new(block).map(|block| ValueBlock(block, PhantomData))
     }
-    // SAFETY: not NULL, hence valid by the contract above: a header word, which may be unaligned as far as we know, and
-    // the length that it tells.
-    unsafe {
-        let header = block.cast::<u32>().read_unaligned();
-        Some(std::slice::from_raw_parts(block.cast::<u8>(), block::length(header)))
+
+    /// The block as C sees it.
+    pub(crate) fn as_ptr(self) -> *mut pmValueBlock {
+        self.0.as_ptr()
+    }
+
+    /// The type, and the length of all of it.
+    #[inline(always)]
+    fn header(self) -> u32 {
+        // SAFETY: a block has its first word in any case, by the contract of `new`. As far as we know it may stand at an
+        // address of any alignment.
+        unsafe { self.0.cast::<u32>().read_unaligned() }
+    }
+
+    /// All bytes, header included.
+    #[inline]
+    pub(crate) fn bytes(self) -> &'b [u8] {
+        let length = block::length(self.header());
+        // SAFETY: as long as its header says, and unchanged for `'b`, by the contract of `new`.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>(), length) }
     }
 }
 
-/// A new value block with `size` bytes of data (FETCH-50).
-///
-/// # Safety
-/// `data` is valid for reads of `size` bytes.
-#[inline]
-unsafe fn new_block(kind: i32, data: *const u8, size: usize) -> Result<*mut pmValueBlock> {
-    let header = fetch::header(kind, size)?;
-    let length = fetch::HEADER + size;
-    // SAFETY: malloc has no preconditions.
-    let block = unsafe { libc::malloc(length.max(size_of::<pmValueBlock>())) }.cast::<u8>();
-    if block.is_null() {
-        return Err(Error::NOMEM);
-    }
-    // SAFETY: the new block has room for header and data, is aligned for the header, and overlaps with nothing.
+/// A new value block with some data (FETCH-50).
+#[inline(always)]
+fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
+    let header = fetch::header(kind, data.len())?;
+    let length = fetch::HEADER + data.len();
+    let block = Block::<u8>::room(length.max(size_of::<pmValueBlock>()))?.into_raw();
+    // SAFETY: the new block has room for header and data, is aligned for the header as all that comes from malloc, and
+    // overlaps with nothing.
     unsafe {
         block.cast::<u32>().write(header);
-        ptr::copy_nonoverlapping(data, block.add(fetch::HEADER), size);
+        ptr::copy_nonoverlapping(data.as_ptr(), block.add(fetch::HEADER), data.len());
     }
     Ok(block.cast())
 }

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
+use super::memory::Block;
 use super::types::{pmValue, pmValueSet};
 use super::value::{self, Atom};
 use crate::error::{Error, Result};
@@ -40,12 +41,9 @@ impl ValueSet {
     /// `-ENOMEM`.
     #[inline]
     pub(crate) fn new(pmid: MetricId, values: usize) -> Result<ValueSet> {
-        let size = ValueSet::size(values)?;
-        // SAFETY: malloc has no preconditions.
-        let start = unsafe { libc::malloc(size) }.cast::<pmValueSet>();
-        if start.is_null() {
-            return Err(Error::NOMEM);
-        }
+        let start = Block::<u8>::room(ValueSet::size(values)?)?
+            .into_raw()
+            .cast::<pmValueSet>();
         // SAFETY: the new block has room for the head of a set.
         unsafe {
             (*start).pmid = pmid.0;
@@ -93,19 +91,19 @@ impl ValueSet {
     /// Adds the value in an atom of type `kind`.
     ///
     /// # Errors
-    /// As [`Atom::store`]; the set is as before then. And `-ENOMEM` when there is no room: then it is gone.
+    /// As [`Atom::stored`]; the set is as before then. And `-ENOMEM` when there is no room: then it is gone.
     #[inline(always)]
     pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
         let stored = self.tally.count();
         if stored >= self.capacity {
             self.grow()?;
         }
+        let value = atom.stored(kind, encoding)?;
         // SAFETY: the block has room for `capacity` values, of which more are left, as was looked at just
         // now; when there were none, `grow` has made some.
         unsafe {
             let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
-            atom.store(kind, encoding, slot)?;
-            (*slot).inst = inst;
+            slot.write(pmValue { inst, value });
             (*self.start).valfmt = value::format(encoding);
         }
         self.tally.stored();
@@ -144,7 +142,8 @@ impl ValueSet {
 /// # Safety
 /// The set is one that a fetch has made, and is not used any more.
 pub(super) unsafe fn free(set: *mut pmValueSet) {
-    // SAFETY: the contract above; values with a block of their own are marked DPTR.
+    // SAFETY: the set and its values are in blocks from malloc that nobody uses any more, as the caller promises: each is freed
+    // once. Values with a block of their own are marked DPTR.
     unsafe {
         if (*set).valfmt == value::DPTR {
             let values = (&raw const (*set).vlist).cast::<pmValue>();

@@ -75,7 +75,7 @@ fn add_quietly(sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
                     sets.store(parsed);
                     Ok(sets.first().map_or(0, |set| set.count()))
                 }
-                Some(target) => target.merge(parsed.list()),
+                Some(target) => target.merge(parsed.labels()),
             }
         }
     }

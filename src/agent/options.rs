@@ -8,7 +8,7 @@ use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::abi::interface::Transport;
 use crate::abi::memory;
-use crate::abi::options::{Arguments, Options, number, set_debug};
+use crate::abi::options::{Arguments, Options, number};
 use crate::abi::ret::Plain;
 use crate::abi::types::pmdaOptions;
 use crate::agent::{Machine, Step};
@@ -109,7 +109,7 @@ impl Search {
         let text = self.options.argument();
         match letter {
             b'd' => {
-                let (number, is_clean) = number(text);
+                let (number, is_clean) = number(text.bytes());
                 self.dispatch.set_domain(number);
                 ext.set_domain(number);
                 if !is_clean {
@@ -117,7 +117,7 @@ impl Search {
                 }
             }
             b'D' => {
-                if !set_debug(text) {
+                if !getopt::set_debug(text.c_str()) {
                     let text = Bytes(text.bytes());
                     self.complain(ext, format_args!("unrecognized debug options specification ({text})"));
                 }
@@ -132,7 +132,7 @@ impl Search {
                     Transport::Ipv6
                 };
                 if self.choose(ext, wanted) {
-                    let (number, is_clean) = number(text);
+                    let (number, is_clean) = number(text.bytes());
                     ext.set_port(number);
                     if !is_clean {
                         ext.set_sockname(text.as_ptr());

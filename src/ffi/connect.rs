@@ -4,7 +4,7 @@ use super::drive::drive;
 use crate::abi::dispatch::Dispatch;
 use crate::agent::session;
 use crate::agent::setup::connect::{Call, Connect};
-use crate::os::{process, socket};
+use crate::os::{process, socket, waits};
 
 /// Opens the connection to pmcd that `e_io` names, and exchanges versions.
 ///
@@ -24,7 +24,10 @@ pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch>) {
         },
         |call| match call {
             Call::Accept(listener) => (call, socket::accept(listener)),
-            Call::Wait(fd) => (call, socket::wait_to_read(fd)),
+            Call::Wait(fd) => {
+                waits::to_read(fd);
+                (call, Ok(fd))
+            }
             Call::Exit => process::exit(1),
         },
     );

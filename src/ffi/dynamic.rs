@@ -77,8 +77,10 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     nmetrics: c_int,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the caller promises `nmetrics` entries for ever, and that the callbacks follow their contracts.
-    let callbacks = unsafe { callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics)) };
+    // SAFETY: the caller promises `nmetrics` entries for ever.
+    let callbacks = callbacks(update, text, metric, counts, unsafe {
+        MetricTable::new(metrics, nmetrics)
+    });
     guard(|| register("pmdaDynamicPMNS", &GLOBAL, prefix, callbacks));
 }
 
@@ -100,8 +102,10 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     ext: Option<Ext>,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the caller promises `nmetrics` entries for ever, and that the callbacks follow their contracts.
-    let callbacks = unsafe { callbacks(update, text, metric, counts, MetricTable::new(metrics, nmetrics)) };
+    // SAFETY: the caller promises `nmetrics` entries for ever.
+    let callbacks = callbacks(update, text, metric, counts, unsafe {
+        MetricTable::new(metrics, nmetrics)
+    });
     guard(|| match ext.and_then(record::of) {
         Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),
         None => log::notify(
@@ -120,11 +124,7 @@ fn register(caller: &str, list: &Registrations, prefix: Option<CText>, callbacks
 }
 
 /// What is registered.
-///
-/// # Safety
-/// The callbacks do what their types say, whenever they are called: what `update` stores in the place that it gets are
-/// trees and NULL.
-unsafe fn callbacks(
+fn callbacks(
     update: pmdaUpdatePMNS,
     text: pmdaUpdateText,
     metric: pmdaUpdateMetric,
@@ -142,8 +142,7 @@ unsafe fn callbacks(
         } else {
             metrics
         },
-        // SAFETY: `update` alone gets the address of the place, and stores nothing but trees and NULL there.
-        tree: unsafe { TreePlace::new() },
+        tree: TreePlace::new(),
     }
 }
 

@@ -52,7 +52,7 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     let mut spare = pmdaMetric::zeroed();
     // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is in this frame, which
     // is there until the fetch is over, and only the machine and the agent have its address.
-    let (list, spare) = unsafe { (PmidList::new(pmidlist, numpmid), Metric::in_frame(&raw mut spare)) };
+    let (list, spare) = unsafe { (PmidList::new(pmidlist, numpmid), Metric::in_frame(&mut spare)) };
     drive_reading(
         || {
             let (Some(list), Some(ext), false) = (list, pmda, resp.is_null()) else {

@@ -15,30 +15,27 @@ use crate::error::Error;
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
 const OPTIONAL: u8 = 0x80;
 
-/// `pmdaAddLabels` after formatting: adds the labels of `text` (LABEL-31). The shim has marked the
-/// thread as inside.
+/// `pmdaAddLabels` after formatting, or `pmdaAddNotes`, whose labels are optional: adds the labels of `text` (LABEL-31). The
+/// shim has marked the thread as inside.
 ///
 /// # Safety
-/// `sets` is NULL or valid, and `*sets` is NULL or a valid set from the heap; `text`
-/// has `length` bytes.
+/// `sets` is NULL or valid, and `*sets` is NULL or a valid set from the heap; `text` has `length` bytes.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pcp_pmda_add_labels(sets: Option<LabelSets>, text: *const c_char, length: usize) -> c_int {
+pub unsafe extern "C" fn pcp_pmda_add(
+    sets: Option<LabelSets>,
+    text: *const c_char,
+    length: usize,
+    notes: c_int,
+) -> c_int {
     // SAFETY: the shim has written a text of that length, which it frees later.
     let text = unsafe { CBytes::with_len(text, length) };
-    inner(|| add("pmdaAddLabels", sets.ok_or(Error::INVAL)?, text.bytes(), 0))
-}
-
-/// `pmdaAddNotes` after formatting: adds the labels of `text` as optional ones (LABEL-31).
-///
-/// # Safety
-/// As `pcp_pmda_add_labels`.
-#[doc(hidden)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pcp_pmda_add_notes(sets: Option<LabelSets>, text: *const c_char, length: usize) -> c_int {
-    // SAFETY: the shim has written a text of that length, which it frees later.
-    let text = unsafe { CBytes::with_len(text, length) };
-    inner(|| add("pmdaAddNotes", sets.ok_or(Error::INVAL)?, text.bytes(), OPTIONAL))
+    let (caller, flags) = if notes == 0 {
+        ("pmdaAddLabels", 0)
+    } else {
+        ("pmdaAddNotes", OPTIONAL)
+    };
+    inner(|| add(caller, sets.ok_or(Error::INVAL)?, text.bytes(), flags))
 }
 
 /// Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the

@@ -21,6 +21,7 @@ use crate::agent::session::{self, Answer, Call, MainLoop, OwnMethods, is_support
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::os::channel::Channel;
+use crate::os::waits;
 
 /// Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
 ///
@@ -56,7 +57,7 @@ fn serve(dispatch: Option<Dispatch>, once: bool) -> c_int {
     let mut scratch = Scratch::new();
     let mut spare = pmdaMetric::zeroed();
     // SAFETY: the metric is in this frame, which is there until the loop is over.
-    let spare = unsafe { Metric::in_frame(&raw mut spare) };
+    let spare = unsafe { Metric::in_frame(&mut spare) };
     drive_reading(
         || MainLoop::new(dispatch, own_methods(), once, &mut scratch, spare),
         |main, call| make(main, call, spare),
@@ -100,8 +101,17 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
             },
             Call::Read(fd, place, count) => bytes(libc::read(fd, place.cast(), count)),
             Call::Write(fd, first, count) => bytes(libc::write(fd, first.cast(), count)),
-            Call::WaitToRead(fd) => wait_to_read(fd),
-            Call::WaitToWrite(fd) => wait(fd, libc::POLLOUT),
+            Call::WaitToRead(fd) => {
+                waits::to_read(fd);
+                Answer::Nothing
+            }
+            Call::WaitToWrite(fd) => {
+                // One that is none would be waited for for ever.
+                if fd >= 0 {
+                    waits::ready(fd, libc::POLLOUT);
+                }
+                Answer::Nothing
+            }
             Call::Check(callback) => Answer::Status(callback()),
             Call::Done(callback) => {
                 callback();
@@ -179,27 +189,6 @@ fn bytes(count: isize) -> Answer {
         0
     };
     Answer::Bytes(count, error)
-}
-
-/// Waits until a descriptor is ready; an interruption ends the wait early, and the caller tries again.
-fn wait(fd: c_int, events: libc::c_short) -> Answer {
-    let mut entry = libc::pollfd { fd, events, revents: 0 };
-    // A descriptor that is none would be waited for for ever.
-    if fd >= 0 {
-        // SAFETY: one entry, valid for reads and writes during the call.
-        unsafe { libc::poll(&raw mut entry, 1, -1) };
-    }
-    Answer::Nothing
-}
-
-/// Waits until a descriptor can be read; one that does not block is not waited for.
-fn wait_to_read(fd: c_int) -> Answer {
-    // SAFETY: a question about a descriptor; one that is not open has no flags.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags < 0 || flags & libc::O_NONBLOCK != 0 {
-        return Answer::Nothing;
-    }
-    wait(fd, libc::POLLIN)
 }
 
 /// The descriptor that PDUs arrive on, for agents that wait on several.

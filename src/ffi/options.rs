@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 use super::drive::drive;
 use super::guard::guard;
@@ -85,13 +86,14 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     // SAFETY: the caller gives so many strings, and the state lives in this frame.
     let (arguments, options) = unsafe { (Arguments::new(argc, argv), Options::new(&raw mut state)) };
     let found = drive(|| search(arguments, options, dispatch, false), show);
-    // SAFETY: the variables of the C library's getopt, which is used from one thread.
-    unsafe {
-        libc_getopt::optind = state.optind;
-        libc_getopt::opterr = state.opterr;
-        libc_getopt::optopt = state.optopt;
-        libc_getopt::optarg = state.optarg;
+    for (variable, value) in [
+        (&libc_getopt::optind, state.optind),
+        (&libc_getopt::opterr, state.opterr),
+        (&libc_getopt::optopt, state.optopt),
+    ] {
+        variable.store(value, Ordering::Relaxed);
     }
+    libc_getopt::optarg.store(state.optarg, Ordering::Relaxed);
     guard(|| {
         err.add(state.errors);
         CLASSIC.lock().0 = state;
@@ -110,13 +112,14 @@ pub unsafe extern "C" fn pmdaUsageMessage(opts: Option<Options>) {
 
 /// The global variables of the C library's getopt.
 mod libc_getopt {
-    use std::ffi::{c_char, c_int};
+    use std::ffi::c_char;
+    use std::sync::atomic::{AtomicI32, AtomicPtr};
 
     unsafe extern "C" {
-        pub(super) static mut optind: c_int;
-        pub(super) static mut opterr: c_int;
-        pub(super) static mut optopt: c_int;
-        pub(super) static mut optarg: *mut c_char;
+        pub(super) safe static optind: AtomicI32;
+        pub(super) safe static opterr: AtomicI32;
+        pub(super) safe static optopt: AtomicI32;
+        pub(super) safe static optarg: AtomicPtr<c_char>;
     }
 }
 

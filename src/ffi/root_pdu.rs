@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use super::drive::drive;
 use super::guard::guard;
-use crate::abi::arg::Out;
+use crate::abi::arg::{In, Out};
 use crate::abi::buffer::{CBuffer, CBytes, CField};
 use crate::agent::Machine;
 use crate::agent::root::{self as client, Expected, Introduction, Receiving, Sending};
@@ -249,6 +249,9 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
     converse(|| Ok(Receiving::new(fd, Expected::Stop(r#type), buffer)))
 }
 
+/// A whole message about the end of an agent.
+type StopMessage = [u8; root::STOP_SIZE];
+
 /// Takes a message about the end of an agent apart (ROOT-27). `len` is ignored, as it always was:
 /// the buffer holds a whole message, which has one size.
 ///
@@ -259,16 +262,14 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
 /// `buf` is NULL or points to a whole message; each other pointer is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
-    buf: *mut c_void,
+    buf: In<StopMessage>,
     _len: c_int,
     pid: Out<c_int>,
     code: Out<c_int>,
     force: Out<c_int>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a whole message, which has this size, for the time of the call.
-    let message = unsafe { CBytes::new(buf, root::STOP_SIZE as c_int) };
     guard(|| {
-        let found = Stop::decode(message.bytes())?;
+        let found = Stop::decode(&buf.get().ok_or(Error::INVAL)?)?;
         for (place, value) in [pid, code, force].into_iter().zip([found.pid, found.code, found.force]) {
             place.set(value);
         }

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use super::bindings as pcp;
+use super::numbers::__pmFindPDUBuf;
 
 /// A PDU in a buffer of libpcp's, pinned while this lives.
 pub(super) struct Buffer(*mut c_int);
@@ -12,16 +13,17 @@ impl Buffer {
     /// A copy of a PDU; `None` without memory.
     pub(super) fn of(pdu: &[u8]) -> Option<Buffer> {
         let length = c_int::try_from(pdu.len()).ok()?;
-        // SAFETY: the function takes a number, and gives a buffer of at least that size, which is ours until it is unpinned.
-        let buffer = unsafe { pcp::__pmFindPDUBuf(length) };
+        let buffer = __pmFindPDUBuf(length);
         if buffer.is_null() {
             return None;
         }
-        // SAFETY: the buffer has room for the PDU, and is nobody else's.
-        unsafe { ptr::copy_nonoverlapping(pdu.as_ptr(), buffer.cast(), pdu.len()) };
-        for word in 0..3.min(pdu.len() / 4) {
-            // SAFETY: the buffer has that many words, aligned as all that comes from malloc. libpcp has the header in its own order.
-            unsafe { buffer.add(word).write(c_int::from_be(buffer.add(word).read())) };
+        // SAFETY: the buffer has room for the PDU, is aligned for words, and is ours until it is unpinned. libpcp has the header in
+        // the order of the host.
+        unsafe {
+            ptr::copy_nonoverlapping(pdu.as_ptr(), buffer.cast(), pdu.len());
+            for word in 0..3.min(pdu.len() / 4) {
+                buffer.add(word).write(c_int::from_be(buffer.add(word).read()));
+            }
         }
         Some(Buffer(buffer))
     }

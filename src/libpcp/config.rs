@@ -3,29 +3,28 @@
 use std::ffi::CStr;
 
 use super::bindings as pcp;
+use super::numbers::{__pmIgnoreSignalPIPE, __pmSetInternalState};
 use crate::log;
 
 /// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none, or there is no memory
 /// for it.
 pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
-    // SAFETY: the name is a C string; libpcp returns NULL or a string that lives as long as the process.
-    let value = unsafe { pcp::pmGetOptionalConfig(name.as_ptr()) };
-    if value.is_null() {
-        return None;
-    }
-    // SAFETY: not NULL, hence a C string; it is copied before anybody can change the environment.
-    let value = unsafe { CStr::from_ptr(value) };
+    // SAFETY: the name is a C string. libpcp returns NULL or a C string that lives as long as the process; it is copied
+    // below, before anybody can change the environment.
+    let value = unsafe {
+        pcp::pmGetOptionalConfig(name.as_ptr())
+            .as_ref()
+            .map(|value| CStr::from_ptr(value))
+    }?;
     log::line(&[log::Part::Raw(value.to_bytes())])
 }
 
 /// Tells libpcp that this process is below the PMAPI: an agent, not a client (INIT-11).
 pub(crate) fn below_pmapi() {
-    // SAFETY: the function stores a number.
-    unsafe { pcp::__pmSetInternalState(1) };
+    __pmSetInternalState(1);
 }
 
 /// Has SIGPIPE ignored from now on, unless the process has a handler of its own. libpcp does it once (ROOT-10).
 pub(crate) fn ignore_sigpipe() {
-    // SAFETY: no arguments; libpcp remembers that it was done.
-    unsafe { pcp::__pmIgnoreSignalPIPE() };
+    __pmIgnoreSignalPIPE();
 }

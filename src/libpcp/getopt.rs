@@ -1,6 +1,6 @@
 //! libpcp's option parser and the messages that it collects.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
 use super::bindings as pcp;
@@ -12,7 +12,8 @@ use crate::log::Line;
 /// `argv` holds `argc` C strings; `options` is valid for reads and writes of libpcp's part and was zeroed before
 /// its first use; its option strings and tables are valid.
 pub(crate) unsafe fn next<T>(argc: c_int, argv: *const *mut c_char, options: *mut T) -> c_int {
-    // SAFETY: the contract above is libpcp's own.
+    // SAFETY: so many strings, and options that begin with libpcp's part (INIT-3), were zeroed once, and are used by one thread,
+    // as the caller promises; that is all that the parser asks for.
     unsafe { pcp::pmgetopt_r(argc, argv, options.cast::<pcp::pmOptions>()) }
 }
 
@@ -21,7 +22,7 @@ pub(crate) unsafe fn next<T>(argc: c_int, argv: *const *mut c_char, options: *mu
 /// # Safety
 /// `options` is valid for reads of libpcp's part.
 pub(crate) unsafe fn usage<T>(options: *mut T) {
-    // SAFETY: the contract above is libpcp's own.
+    // SAFETY: the options are valid as far as libpcp looks at them, as the caller promises: they are read, and their texts printed.
     unsafe { pcp::pmUsageMessage(options.cast::<pcp::pmOptions>()) };
 }
 
@@ -33,10 +34,7 @@ pub(crate) fn message(line: fmt::Arguments<'_>) {
 }
 
 /// Sets debug options as `-D` does; whether they were understood.
-///
-/// # Safety
-/// `options` is a C string.
-pub(crate) unsafe fn set_debug(options: *const c_char) -> bool {
-    // SAFETY: a C string by the contract above.
-    unsafe { pcp::pmSetDebug(options) >= 0 }
+pub(crate) fn set_debug(options: &CStr) -> bool {
+    // SAFETY: a C string, which libpcp reads.
+    unsafe { pcp::pmSetDebug(options.as_ptr()) >= 0 }
 }

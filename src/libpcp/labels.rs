@@ -1,12 +1,103 @@
 //! The label functions of libpcp.
 
-use std::ffi::{CStr, c_int};
-use std::ptr;
+use std::ffi::{CStr, c_char, c_int};
+use std::{ptr, slice};
 
 use super::bindings as pcp;
 use super::bindings::pmLabelSet;
+use super::numbers::__pmLabelTypeString;
 use crate::error::{Error, Result};
 use crate::labels::{Label, Place};
+
+/// A label set that nobody changes for `'s`: libpcp's, an agent's, or ours.
+#[derive(Clone, Copy)]
+pub(crate) struct SetRef<'s>(&'s pmLabelSet);
+
+impl<'s> SetRef<'s> {
+    /// The set behind a pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `set` is NULL or a label set that nobody changes during `'s`: its text and its array are NULL or as long as it
+    /// says, and so is its hash, whose names are terminated.
+    pub(crate) unsafe fn new(set: *const pmLabelSet) -> Option<SetRef<'s>> {
+        // SAFETY: NULL or valid for `'s`, as the caller promises.
+        unsafe { set.as_ref() }.map(SetRef)
+    }
+
+    /// The instance that the set belongs to.
+    pub(crate) fn inst(self) -> u32 {
+        self.0.inst
+    }
+
+    /// The number of labels, or a negative code.
+    pub(crate) fn count(self) -> c_int {
+        self.0.nlabels
+    }
+
+    /// The text, and the places of the labels in it; empty where the set has none.
+    pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Place> + Clone + 's) {
+        let set = self.0;
+        let (length, count) = (set.jsonlen() as usize, usize::try_from(set.nlabels).unwrap_or(0));
+        // SAFETY: the set is valid for `'s` by the contract of `new`: where text and array are not NULL, they have `jsonlen`
+        // bytes and `nlabels` elements.
+        let (json, labels) = unsafe {
+            (
+                if set.json.is_null() {
+                    &[]
+                } else {
+                    slice::from_raw_parts(set.json.cast::<u8>(), length)
+                },
+                if set.labels.is_null() {
+                    &[]
+                } else {
+                    slice::from_raw_parts(set.labels, count)
+                },
+            )
+        };
+        (json, labels.iter().map(place))
+    }
+
+    /// The labels by their full names, which for nested ones are in the hash (LABEL-4). Labels whose places are outside
+    /// the text are left out.
+    pub(crate) fn labels(self) -> impl Iterator<Item = Label<'s>> {
+        let (json, places) = self.parts();
+        places.filter_map(move |place| {
+            Some(Label {
+                name: self.full_name(place).or_else(|| place.name(json))?,
+                value: place.value(json)?,
+                flags: place.flags,
+            })
+        })
+    }
+
+    /// Whether all nested labels have their names: without memory libpcp leaves them out, and calls it a success.
+    fn is_complete(self) -> bool {
+        let (json, mut places) = self.parts();
+        // A set without a text has no labels.
+        json.is_empty()
+            || places.all(|place| {
+                // An empty object counts as nested, and has no other name than its own.
+                let empty = place.value(json).is_some_and(|value| value.starts_with(b"{"));
+                let nested = u32::from(place.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
+                !nested || self.full_name(place).is_some()
+            })
+    }
+
+    /// The dotted name of a nested label.
+    fn full_name(self, place: Place) -> Option<&'s [u8]> {
+        let has_names = self.0.compound() == 1 && !self.0.hash.is_null();
+        if !has_names || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
+            return None;
+        }
+        // SAFETY: the hash is the set's own, and valid by the contract of `new`; its nodes hold NULL or terminated names, which
+        // live as long as the set.
+        unsafe {
+            let node = pcp::__pmHashSearch(u32::from(place.name), self.0.hash).as_ref()?;
+            let name = node.data.cast::<c_char>();
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes())
+        }
+    }
+}
 
 /// Label sets from the heap, freed by libpcp when they are not handed over.
 pub(crate) struct Sets {
@@ -15,6 +106,12 @@ pub(crate) struct Sets {
 }
 
 impl Sets {
+    /// No sets.
+    pub(crate) const NONE: Sets = Sets {
+        first: ptr::null_mut(),
+        count: 0,
+    };
+
     /// Takes over `count` sets in one block, as libpcp and agents make them.
     ///
     /// # Safety
@@ -23,7 +120,7 @@ impl Sets {
         Sets { first, count }
     }
 
-    /// The first set, NULL when there is none.
+    /// The first set as C sees it, NULL when there is none.
     pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
         self.first
     }
@@ -33,13 +130,24 @@ impl Sets {
         self.first.is_null()
     }
 
+    /// The first sets, at most so many.
+    pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = SetRef<'_>> + Clone {
+        let count = usize::try_from(count.min(self.count)).unwrap_or(0);
+        // SAFETY: there are that many sets, unless there are none at all. They are owned, hence valid, and left alone while
+        // `self` is borrowed.
+        let sets = unsafe {
+            if self.is_none() {
+                &[]
+            } else {
+                slice::from_raw_parts(self.first, count)
+            }
+        };
+        sets.iter().map(SetRef)
+    }
+
     /// The labels of the first set by their full names.
-    pub(crate) fn list(&self) -> impl Iterator<Item = Label<'_>> {
-        // SAFETY: a set that is owned, hence valid and left alone while `self` is borrowed.
-        (!self.is_none())
-            .then(|| unsafe { list(self.first) })
-            .into_iter()
-            .flatten()
+    pub(crate) fn labels(&self) -> impl Iterator<Item = Label<'_>> {
+        self.first(1).flat_map(SetRef::labels)
     }
 
     /// Hands the sets over.
@@ -47,12 +155,18 @@ impl Sets {
         let sets = std::mem::ManuallyDrop::new(self);
         sets.first
     }
+
+    /// Shows the first sets, at most so many, as libpcp does it under -Dlabels.
+    pub(crate) fn dump(&self, count: c_int) {
+        // SAFETY: stdio's own stderr, and sets that are owned, hence valid.
+        unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count.min(self.count)) };
+    }
 }
 
 impl Drop for Sets {
     fn drop(&mut self) {
         if !self.first.is_null() {
-            // SAFETY: the sets are owned, as the contract of `own` says.
+            // SAFETY: the sets are owned, and `own` was told that libpcp may free them so.
             unsafe { pcp::pmFreeLabelSets(self.first, self.count) };
         }
     }
@@ -60,8 +174,8 @@ impl Drop for Sets {
 
 /// What libpcp calls a type of labels.
 pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
-    // SAFETY: the function takes a number, and gives a string of libpcp's own, which stays.
-    unsafe { CStr::from_ptr(pcp::__pmLabelTypeString(kind)) }.to_bytes()
+    // SAFETY: libpcp gives a string of its own for every number, which stays.
+    unsafe { CStr::from_ptr(__pmLabelTypeString(kind)) }.to_bytes()
 }
 
 /// Makes a new set of a JSON text with libpcp's parser.
@@ -76,104 +190,35 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
         (status, Sets::own(set, 1))
     };
     Error::check(status)?;
-    // SAFETY: NULL or a valid set, which is ours.
-    if unsafe { sets.first.as_ref().is_some_and(|set| !is_complete(set)) } {
-        return Err(Error::NOMEM);
+    if sets.first(1).all(SetRef::is_complete) {
+        Ok(sets)
+    } else {
+        Err(Error::NOMEM)
     }
-    Ok(sets)
 }
 
-/// Whether all nested labels have their names: without memory libpcp leaves them out, and calls it a success.
-///
-/// # Safety
-/// The set is valid.
-unsafe fn is_complete(set: &pmLabelSet) -> bool {
-    if set.labels.is_null() || set.json.is_null() {
-        return true;
-    }
-    // SAFETY: the text has `jsonlen` bytes, the array `nlabels` elements, and the hash belongs to the set.
+/// The labels that are configured for the host (LABEL-26), and a status of 0 or 1, which says little (LABEL-27).
+pub(crate) fn context() -> (Result<c_int>, Sets) {
+    let mut set = ptr::null_mut();
+    // SAFETY: a NULL set pointer asks for a new set, which is ours.
     unsafe {
-        let json = std::slice::from_raw_parts(set.json.cast::<u8>(), set.jsonlen() as usize);
-        let labels = std::slice::from_raw_parts(set.labels, usize::try_from(set.nlabels).unwrap_or(0));
-        let hash = if set.compound() == 1 { set.hash } else { ptr::null_mut() };
-        labels.iter().all(|raw| {
-            let place = place(raw);
-            // An empty object counts as nested, and has no other name than its own.
-            let empty = place.value(json).is_some_and(|value| value.starts_with(b"{"));
-            let nested = u32::from(place.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
-            !nested || full_name(hash, place).is_some()
-        })
+        let status = pcp::__pmGetContextLabels(&raw mut set);
+        (Error::check(status), Sets::own(set, 1))
     }
 }
 
-/// Adds the labels that are configured for the host (LABEL-26); returns 0 or 1, which says little (LABEL-27).
-///
-/// # Safety
-/// `set` points to NULL or to a set from the heap.
-pub(crate) unsafe fn context(set: *mut *mut pmLabelSet) -> c_int {
-    // SAFETY: as the contract above says.
-    unsafe { pcp::__pmGetContextLabels(set) }
-}
-
-/// Adds the label of a domain, `{"agent":NAME}` (LABEL-25).
-///
-/// # Safety
-/// `set` points to NULL or to a set from the heap.
-pub(crate) unsafe fn domain(domain: c_int, name: &CStr, set: *mut *mut pmLabelSet) -> c_int {
-    // SAFETY: the name is terminated, and for `set` as the contract above says.
-    unsafe { pcp::__pmGetDomainLabels(domain, name.as_ptr(), set) }
-}
-
-/// The labels of a set by their full names, which for nested ones are in the hash (LABEL-4). Labels whose places
-/// are outside the text are left out.
-///
-/// # Safety
-/// `set` is a valid label set that nobody changes during `'a`.
-pub(crate) unsafe fn list<'a>(set: *const pmLabelSet) -> impl Iterator<Item = Label<'a>> {
-    // SAFETY: a valid set: the text has `jsonlen` bytes, the array `nlabels` elements.
-    let (json, places, hash) = unsafe {
-        let set = &*set;
-        let count = usize::try_from(set.nlabels).unwrap_or(0);
-        if count == 0 || set.json.is_null() || set.labels.is_null() {
-            (&[][..], &[][..], ptr::null_mut())
-        } else {
-            (
-                std::slice::from_raw_parts(set.json.cast::<u8>(), set.jsonlen() as usize),
-                std::slice::from_raw_parts(set.labels, count),
-                if set.compound() == 1 { set.hash } else { ptr::null_mut() },
-            )
-        }
-    };
-    let label = move |raw: &'a pcp::pmLabel| {
-        let place = place(raw);
-        Some(Label {
-            // SAFETY: the hash belongs to the set.
-            name: unsafe { full_name(hash, place) }.or_else(|| place.name(json))?,
-            value: place.value(json)?,
-            flags: place.flags,
-        })
-    };
-    places.iter().filter_map(label)
-}
-
-/// The dotted name of a nested label.
-///
-/// # Safety
-/// `hash` is NULL or the hash of the label's set, unchanged during `'a`.
-unsafe fn full_name<'a>(hash: *mut std::ffi::c_void, place: Place) -> Option<&'a [u8]> {
-    if hash.is_null() || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
-        return None;
-    }
-    // SAFETY: the hash is valid; its nodes hold terminated names that live as long as the set.
+/// The label of a domain, `{"agent":NAME}` (LABEL-25), and a status.
+pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, Sets) {
+    let mut set = ptr::null_mut();
+    // SAFETY: the name is terminated, and a NULL set pointer asks for a new set, which is ours.
     unsafe {
-        let node = pcp::__pmHashSearch(u32::from(place.name), hash).as_ref()?;
-        let name = node.data.cast::<std::ffi::c_char>();
-        (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes())
+        let status = pcp::__pmGetDomainLabels(domain, name.as_ptr(), &raw mut set);
+        (Error::check(status), Sets::own(set, 1))
     }
 }
 
 /// A label as C sees it, in our terms. The widths are those of the bit fields.
-pub(crate) fn place(raw: &pcp::pmLabel) -> Place {
+fn place(raw: &pcp::pmLabel) -> Place {
     Place {
         name: raw.name() as u16,
         name_len: raw.namelen() as u8,
@@ -181,13 +226,4 @@ pub(crate) fn place(raw: &pcp::pmLabel) -> Place {
         value: raw.value() as u16,
         value_len: raw.valuelen() as u16,
     }
-}
-
-/// Shows label sets as libpcp does it, under -Dlabels.
-///
-/// # Safety
-/// `sets` has `count` valid elements.
-pub(crate) unsafe fn dump(sets: *const pmLabelSet, count: c_int) {
-    // SAFETY: stdio's own stderr, and the contract above.
-    unsafe { pcp::__pmDumpLabelSets(super::log::stream(), sets, count) };
 }

@@ -2,9 +2,11 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::bindings as pcp;
+use super::numbers::pmGetProgname;
 use super::version::SINCE_6_0_5;
 use crate::error::Error;
 use crate::log::{self, Bytes, Journal, Level, Line, Message, Part};
@@ -23,46 +25,45 @@ pub(crate) enum Debug {
     Pmns,
 }
 
+/// Where libpcp keeps a debug option. Other code may write it at any time, so it is looked at as an atomic number.
+#[inline(always)]
+fn place(option: Debug) -> &'static AtomicI32 {
+    let options = &raw mut pcp::pmDebugOptions;
+    // SAFETY: pmDebugOptions is a variable of libpcp that lives as long as the process. Its fields are plain ints, aligned
+    // for that, and no reference to them is ever made but this one.
+    unsafe {
+        AtomicI32::from_ptr(match option {
+            Debug::Pdu => &raw mut (*options).pdu,
+            Debug::Context => &raw mut (*options).context,
+            Debug::Indom => &raw mut (*options).indom,
+            Debug::Libpmda => &raw mut (*options).libpmda,
+            Debug::Auth => &raw mut (*options).auth,
+            Debug::Attr => &raw mut (*options).attr,
+            Debug::Desperate => &raw mut (*options).desperate,
+            Debug::Labels => &raw mut (*options).labels,
+            Debug::Pmns => &raw mut (*options).pmns,
+        })
+    }
+}
+
 /// Whether the debug option is set.
+#[inline]
 pub(crate) fn debug(option: Debug) -> bool {
-    let options = &raw const pcp::pmDebugOptions;
-    // SAFETY: pmDebugOptions is a variable of libpcp that lives as long as the process; its fields are plain
-    // ints that other code may write at any time, so one volatile read each and no reference.
-    let value = unsafe {
-        match option {
-            Debug::Pdu => (&raw const (*options).pdu).read_volatile(),
-            Debug::Context => (&raw const (*options).context).read_volatile(),
-            Debug::Indom => (&raw const (*options).indom).read_volatile(),
-            Debug::Libpmda => (&raw const (*options).libpmda).read_volatile(),
-            Debug::Auth => (&raw const (*options).auth).read_volatile(),
-            Debug::Attr => (&raw const (*options).attr).read_volatile(),
-            Debug::Desperate => (&raw const (*options).desperate).read_volatile(),
-            Debug::Labels => (&raw const (*options).labels).read_volatile(),
-            Debug::Pmns => (&raw const (*options).pmns).read_volatile(),
-        }
-    };
-    value != 0
+    place(option).load(Ordering::Relaxed) != 0
 }
 
 /// Works without a debug option. Other threads do without it meanwhile, too.
 pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
-    let options = &raw mut pcp::pmDebugOptions;
-    // SAFETY: only the place of a field is computed, no reference is made.
-    let option = unsafe {
-        match option {
-            Debug::Labels => &raw mut (*options).labels,
-            Debug::Context => &raw mut (*options).context,
-            _ => &raw mut (*options).pdu,
-        }
-    };
-    // SAFETY: as in `debug`: a plain int of libpcp, that other code may write at any time as well.
-    let before = unsafe { option.read_volatile() };
-    // SAFETY: as above.
-    unsafe { option.write_volatile(0) };
+    let before = place(option).swap(0, Ordering::Relaxed);
     let result = work();
-    // SAFETY: as above.
-    unsafe { option.write_volatile(before) };
+    place(option).store(before, Ordering::Relaxed);
     result
+}
+
+/// The name of the program, until somebody gives the process another one.
+fn program() -> Bytes<'static> {
+    // SAFETY: libpcp always has a name, and keeps it as a C string.
+    Bytes(unsafe { CStr::from_ptr(pmGetProgname()) }.to_bytes())
 }
 
 /// Writes a line to the log through `pmNotifyErr`: `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
@@ -107,9 +108,7 @@ pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
 /// See [`debug_line!`].
 pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
-        // SAFETY: the name is a C string that lives until somebody gives the process another one.
-        let program = unsafe { CStr::from_ptr(pcp::pmGetProgname()) };
-        stamped(format_args!("{}: {text}", Bytes(program.to_bytes())));
+        stamped(format_args!("{}: {text}", program()));
     } else {
         notify_line(Level::Debug, text);
     }
@@ -119,9 +118,7 @@ pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
 pub(crate) fn debug_start(text: &[u8]) {
     let now = time();
     let (stamp, micros) = (Stamp::of(now), now.subsec_micros());
-    // SAFETY: the name is a C string that lives until somebody gives the process another one.
-    let program = Bytes(unsafe { CStr::from_ptr(pcp::pmGetProgname()) }.to_bytes());
-    trace!("[{stamp}.{micros:06}] {program}: {}", Bytes(text));
+    trace!("[{stamp}.{micros:06}] {}: {}", program(), Bytes(text));
 }
 
 /// See [`warning!`].
@@ -162,9 +159,7 @@ fn without_libpcp(level: Level, text: &CStr) {
         Level::Info => "Info",
         Level::Debug => "Debug",
     };
-    // SAFETY: the name is a C string that lives until somebody gives the process another one.
-    let program = unsafe { CStr::from_ptr(pcp::pmGetProgname()) };
-    let (program, text) = (Bytes(program.to_bytes()), Bytes(text.to_bytes()));
+    let (program, text) = (program(), Bytes(text.to_bytes()));
     let now = time();
     let stamp = Stamp::of(now);
     let process = std::process::id();
@@ -295,10 +290,10 @@ pub(crate) fn open(program: &CStr, file: &CStr) {
 /// The stream that debug output goes to.
 pub(super) fn stream() -> *mut libc::FILE {
     unsafe extern "C" {
-        static mut stderr: *mut libc::FILE;
+        /// stdio's own variable, which programs may change.
+        safe static stderr: AtomicPtr<libc::FILE>;
     }
-    // SAFETY: stdio's own variable, which lives as long as the process.
-    unsafe { (&raw const stderr).read() }
+    stderr.load(Ordering::Relaxed)
 }
 
 /// What the operating system calls an error number, as `strerror` gives it.

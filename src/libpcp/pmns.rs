@@ -39,56 +39,67 @@ impl<'t> NodeRef<'t> {
     }
 }
 
-/// Reads a link: the other nodes of a tree are as valid as this one, by the contract of `NodeRef::new`.
-macro_rules! link {
-    ($node:expr, $field:ident) => {
-        // SAFETY: the node is valid by the contract of `NodeRef::new`, and so is what it links to.
-        unsafe { NodeRef::new((*$node.node.as_ptr()).$field) }
-    };
+impl<'t> NodeRef<'t> {
+    /// The node at this moment.
+    #[inline(always)]
+    fn fields(self) -> __pmnsNode {
+        // SAFETY: the node is valid by the contract of `new`, and only this thread uses it. No reference to it is made.
+        unsafe { self.node.as_ptr().read() }
+    }
+
+    /// The node that a link of this one leads to.
+    #[inline(always)]
+    fn follow(self, link: *mut __pmnsNode) -> Option<NodeRef<'t>> {
+        // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node itself, and as long.
+        unsafe { NodeRef::new(link) }
+    }
+
+    /// Changes the node.
+    #[inline(always)]
+    fn change(self, change: impl FnOnce(&mut __pmnsNode)) {
+        // SAFETY: the node is valid, and no other reference to it exists anywhere: only raw pointers are kept.
+        change(unsafe { &mut *self.node.as_ptr() });
+    }
 }
 
 impl<'t> Node<'t> for NodeRef<'t> {
     fn name(self) -> &'t [u8] {
-        // SAFETY: the node is valid by the contract of `NodeRef::new`.
-        let name = unsafe { (*self.node.as_ptr()).name };
+        let name = self.fields().name;
         if name.is_null() {
             return b"";
         }
-        // SAFETY: the name of a valid node is a C string, unchanged for 't.
+        // SAFETY: not NULL, and the name of a valid node is a C string, unchanged for 't.
         unsafe { CStr::from_ptr(name) }.to_bytes()
     }
 
     fn pmid(self) -> MetricId {
-        // SAFETY: the node is valid by the contract of `NodeRef::new`.
-        MetricId(unsafe { (*self.node.as_ptr()).pmid })
+        MetricId(self.fields().pmid)
     }
 
     fn parent(self) -> Option<Self> {
-        link!(self, parent)
+        self.follow(self.fields().parent)
     }
 
     fn next(self) -> Option<Self> {
-        link!(self, next)
+        self.follow(self.fields().next)
     }
 
     fn first(self) -> Option<Self> {
-        link!(self, first)
+        self.follow(self.fields().first)
     }
 
     fn chained(self) -> Option<Self> {
-        link!(self, hash)
+        self.follow(self.fields().hash)
     }
 }
 
 impl<'t> Link<'t> for NodeRef<'t> {
     fn set_parent(self, parent: Option<Self>) {
-        // SAFETY: the node is valid, and no reference to it exists anywhere: only raw pointers are kept.
-        unsafe { (*self.node.as_ptr()).parent = parent.map_or(ptr::null_mut(), NodeRef::as_ptr) };
+        self.change(|node| node.parent = parent.map_or(ptr::null_mut(), NodeRef::as_ptr));
     }
 
     fn set_chained(self, chained: Option<Self>) {
-        // SAFETY: as in set_parent.
-        unsafe { (*self.node.as_ptr()).hash = chained.map_or(ptr::null_mut(), NodeRef::as_ptr) };
+        self.change(|node| node.hash = chained.map_or(ptr::null_mut(), NodeRef::as_ptr));
     }
 }
 
@@ -110,7 +121,7 @@ pub(crate) fn create() -> Result<*mut __pmnsTree> {
 /// `tree` is a tree of libpcp with a root.
 pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) -> Result<c_int> {
     let pmid = c_int::from_ne_bytes(pmid.0.to_ne_bytes());
-    // SAFETY: the contract above is that of the function.
+    // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp copies.
     Error::check(unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) })
 }
 
@@ -120,7 +131,7 @@ pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) 
 /// `tree` is NULL or a tree of libpcp that nobody uses any more.
 pub(crate) unsafe fn release(tree: *mut __pmnsTree) {
     if !tree.is_null() {
-        // SAFETY: not NULL; the rest is the contract above.
+        // SAFETY: not NULL, hence a tree that nobody uses any more, as the caller promises: its blocks are freed once.
         unsafe { __pmFreePMNS(tree) };
     }
 }

@@ -2,11 +2,11 @@
 
 use std::ffi::c_int;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 
 use super::lock::{Mutex, room};
 use super::mark::outside;
-use super::spoken;
-
+use super::{spoken, waits};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{config, ipc};
@@ -108,10 +108,10 @@ impl Channel {
 
     /// What the descriptor stands for; `None` when it is not open.
     pub(crate) fn stream(self) -> Option<Stream> {
-        // SAFETY: the structure has nothing but integers.
-        let mut status: libc::stat64 = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure is valid for writes.
-        (unsafe { libc::fstat64(self.0, &raw mut status) } == 0).then_some(Stream {
+        let mut status = MaybeUninit::<libc::stat64>::uninit();
+        // SAFETY: there is room for the structure, which is filled in when the call succeeds.
+        let status = unsafe { (libc::fstat64(self.0, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }?;
+        Some(Stream {
             device: status.st_dev,
             inode: status.st_ino,
         })
@@ -130,13 +130,7 @@ impl Channel {
 
     /// Waits until the descriptor is ready; an interruption ends the wait early, and the caller tries again.
     pub(crate) fn wait(self, events: libc::c_short) {
-        let mut entry = libc::pollfd {
-            fd: self.0,
-            events,
-            revents: 0,
-        };
-        // SAFETY: one entry, valid for reads and writes during the call.
-        outside(|| unsafe { libc::poll(&raw mut entry, 1, -1) });
+        outside(|| waits::ready(self.0, events));
     }
 
     /// Takes note of a PDU that was received.

@@ -15,8 +15,8 @@ pub(crate) fn this_thread() -> Writer {
 /// Whether a thread of this process is still there: one that was ended in the middle of a save does
 /// not come back.
 pub(crate) fn is_there(writer: Writer) -> bool {
-    // SAFETY: the system call looks for a thread and sends it nothing.
-    unsafe { libc::syscall(libc::SYS_tgkill, writer.process, writer.thread, 0) == 0 }
+    // Signal 0 is sent to nobody.
+    numbers::tgkill(writer.process, writer.thread, 0) == 0
 }
 
 /// Seconds since 1970.

@@ -4,10 +4,10 @@
 //! and owns nothing.
 
 use std::ffi::c_int;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
-use super::{numbers, waits};
+use super::{numbers, socket, waits};
 use crate::error::{Error, Result};
 use crate::libpcp::{config, ipc};
 
@@ -109,7 +109,7 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
 }
 
 // SAFETY: pure arithmetic.
-const _: () = assert!(unsafe { libc::CMSG_SPACE(8) } <= 64 && unsafe { libc::CMSG_SPACE(4 * MOST as u32) } <= 1100);
+const _: () = assert!(unsafe { libc::CMSG_SPACE(8) <= 64 && libc::CMSG_SPACE(4 * MOST as u32) <= 1100 });
 
 /// A message header without anything.
 fn blank() -> libc::msghdr {
@@ -221,19 +221,13 @@ impl Address {
 /// # Errors
 /// The negated errno.
 pub(crate) fn open() -> Result<OwnedFd> {
-    let fd = numbers::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
-    done(fd as isize)?;
-    ipc::set_socket(fd);
+    let socket = socket::new(libc::AF_UNIX)?;
+    ipc::set_socket(socket.as_raw_fd());
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,
     };
-    let size = size_of_val(&linger) as libc::socklen_t;
-    // SAFETY: the structure is alive, and its size is passed along. Without lingering the
-    // connection works as well, so a failure is of no interest. The descriptor is new and owned by
-    // nobody else.
-    unsafe {
-        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), size);
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
+    // Without lingering the connection works as well, so a failure is of no interest.
+    socket::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+    Ok(socket)
 }

@@ -24,11 +24,12 @@ extern "C" fn seed() {
 /// The random numbers that the kernel gives each program at its start; zeros on a kernel without.
 #[cold]
 fn at_start() -> [u64; 2] {
-    // SAFETY: asking changes nothing.
-    let address = unsafe { libc::getauxval(libc::AT_RANDOM) } as *const [u64; 2];
-    if address.is_null() {
-        return [0; 2];
+    // SAFETY: asking changes nothing. Where there is an address, the kernel has put 16 bytes there, of any alignment, for as
+    // long as the process lives; any bytes are two numbers.
+    unsafe {
+        match libc::getauxval(libc::AT_RANDOM) as *const [u64; 2] {
+            address if address.is_null() => [0; 2],
+            address => address.read_unaligned(),
+        }
     }
-    // SAFETY: the kernel has put 16 bytes there, at any address, for as long as the process lives.
-    unsafe { address.read_unaligned() }
 }

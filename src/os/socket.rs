@@ -32,11 +32,17 @@ fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
 }
 
 /// A socket that the programs that an agent starts do not get.
-fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    let fd = checked(step, numbers::socket(family, kind, 0))?;
+pub(super) fn new(family: c_int) -> io::Result<OwnedFd> {
+    let fd = numbers::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
     // SAFETY: the descriptor is new, and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
+    new(family).map_err(|error| Failure { step, error })
 }
 
 /// A socket of which libpcp knows: it forgets it when this goes, before the number belongs to
@@ -69,7 +75,8 @@ impl AsRawFd for Listener {
     }
 }
 
-fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_int {
+/// Sets an option; -1 when that fails.
+pub(super) fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_int {
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: the value is valid for reads of its size.
     unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), size) }
@@ -85,20 +92,6 @@ pub(crate) fn accept(listener: RawFd) -> Result<RawFd, c_int> {
     // SAFETY: nobody asks for the address.
     let fd = unsafe { waits::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
     if fd < 0 { Err(last()) } else { Ok(fd) }
-}
-
-/// Waits as a read of a descriptor would wait; an interruption ends the wait early. For the driver.
-///
-/// # Errors
-/// None: what is wrong with the descriptor shows when it is read.
-pub(crate) fn wait_to_read(fd: RawFd) -> Result<RawFd, c_int> {
-    // SAFETY: no memory is involved.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags < 0 || flags & libc::O_NONBLOCK != 0 {
-        return Ok(fd);
-    }
-    waits::ready(fd, libc::POLLIN);
-    Ok(fd)
 }
 
 /// The error number of the last system call.
@@ -127,16 +120,15 @@ fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int,
 /// # Errors
 /// The error number when there is no such service.
 pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
-    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is
-    // read at once.
-    unsafe {
+    // SAFETY: errno is this thread's own, and the name is a C string; the entry, if any, stays valid
+    // until the next call, and is read at once.
+    let port = unsafe {
         *libc::__errno_location() = 0;
-        let entry = libc::getservbyname(name.as_ptr(), ptr::null());
-        match entry.as_ref() {
-            Some(entry) => Ok(entry.s_port),
-            None => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
-        }
-    }
+        libc::getservbyname(name.as_ptr(), ptr::null())
+            .as_ref()
+            .map(|entry| entry.s_port)
+    };
+    port.ok_or_else(last)
 }
 
 /// A socket that listens on a port of the loopback address.
@@ -289,12 +281,13 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
 fn set_owner(path: &CStr) {
     let link = libc::AT_SYMLINK_NOFOLLOW;
     let failure = |status: c_int| (status < 0).then(|| reason(&io::Error::last_os_error()));
-    let owned = owner().map(|(user, group)| {
-        // SAFETY: a C string and plain numbers.
-        failure(unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), user, group, link) })
-    });
+    let owner = owner();
     // SAFETY: a C string and plain numbers.
-    let opened = failure(unsafe { libc::fchmodat(libc::AT_FDCWD, path.as_ptr(), 0o660, link) });
+    let (owned, opened) = unsafe {
+        let at = libc::AT_FDCWD;
+        let owned = owner.map(|(user, group)| failure(libc::fchownat(at, path.as_ptr(), user, group, link)));
+        (owned, failure(libc::fchmodat(at, path.as_ptr(), 0o660, link)))
+    };
     // In the order in which the C library does these things, and so says what failed.
     let path = Bytes(path.to_bytes());
     if !log::debug(Debug::Libpmda) {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 
 use super::channel::Channel;
 use crate::error::Error;
-use crate::libpcp::bindings::pmLabelSet;
+use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{self, ipc};
@@ -98,23 +98,19 @@ pub(crate) fn credentials(pdu: &[u8]) {
     }
 }
 
-/// Label sets are about to be sent.
-///
-/// # Safety
-/// `sets` has `count` valid elements.
-pub(crate) unsafe fn labels(ident: u32, kind: c_int, sets: *const pmLabelSet, count: c_int) {
+/// The first `count` label sets are about to be sent.
+pub(crate) fn labels(ident: u32, kind: c_int, sets: &Sets, count: c_int) {
     let name = Bytes(libpcp::labels::type_name(kind));
     log::trace!(
         "__pmSendLabel(ident={},type={kind:#x}[{name}], {count} sets @",
         ident as i32
     );
-    if sets.is_null() {
+    if sets.is_none() {
         log::trace!("(nil))\n");
     } else {
-        log::trace!("{sets:p})\n");
+        log::trace!("{:p})\n", sets.as_ptr());
     }
-    // SAFETY: the contract is passed on.
-    unsafe { libpcp::labels::dump(sets, count) };
+    sets.dump(count);
 }
 
 /// A PDU of so many bytes could not be written.

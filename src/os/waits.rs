@@ -28,6 +28,16 @@ pub(crate) fn ready(fd: RawFd, events: c_short) {
     unsafe { poll(&raw mut entry, 1, -1) };
 }
 
+/// Waits as a read of a descriptor would wait; an interruption ends the wait early. What is wrong with the descriptor shows
+/// when it is read.
+pub(crate) fn to_read(fd: RawFd) {
+    // SAFETY: no memory is involved; a descriptor that is not open has no flags.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
+        ready(fd, libc::POLLIN);
+    }
+}
+
 /// Waits for less than a second; an interruption ends the wait early.
 pub(crate) fn sleep(time: Duration) {
     usleep(time.subsec_micros());

@@ -37,11 +37,12 @@ pub fn headers(ffi: &Path, capi: &Path) -> Vec<(&'static str, String)> {
 }
 
 /// What the parameters of exported functions are in C. The views that `view!` declares say themselves what they point to.
-const PARAMETERS: [(&str, &str); 6] = [
+const PARAMETERS: [(&str, &str); 7] = [
     ("Option<CText>", "*const c_char"),
     ("Option<MutableText>", "*mut c_char"),
     ("Option<LabelSets>", "*mut *mut pmLabelSet"),
     ("Option<Stream>", "*mut libc::FILE"),
+    ("In<StopMessage>", "*mut c_void"),
     ("Option<Private>", "*mut c_void"),
     ("Option<NodeRef<'_>>", "*mut __pmnsNode"),
 ];
