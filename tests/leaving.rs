@@ -1,6 +1,6 @@
 //! However a function of the agent is left, it passes through the library as through the C library: `tests/cpp/leaving.cpp`
-//! leaves each callback, method and hook that an agent can hand over in five ways, cancels threads that
-//! wait in the main loop, for a connection or for pmdaroot, and lets an exception reach the main of its agent.
+//! leaves each callback, method and hook that an agent can hand over in five ways; `tests/cpp/waiting.cpp` cancels threads
+//! that wait in the main loop, for a connection or for pmdaroot, and lets an exception reach the main of its agent.
 //!
 //! Here the library is as it is delivered, optimised: in a debug build the frames below a callback have landing pads, which an
 //! exception must not meet in a library with an unwinder of its own (docs/ARCHITECTURE.md).
@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use pcp_pmda_test::{Library, compare, profile_dir, relink, root, run, target_dir};
@@ -15,20 +16,10 @@ use pcp_pmda_test::{Library, compare, profile_dir, relink, root, run, target_dir
 /// How many functions are left.
 const SCENES: usize = 31;
 
-/// MAIN-53, MAIN-54, ROOT-11
+/// MAIN-53, MAIN-54
 #[test]
 fn every_way_out() {
-    let program = profile_dir().join("test-cpp/leaving");
-    fs::create_dir_all(program.parent().expect("a directory")).expect("target is writable");
-    let output = Command::new("g++")
-        .args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-std=gnu++17", "-o"])
-        .arg(&program)
-        .arg(root().join("tests/cpp/leaving.cpp"))
-        .args(["-lpcp_pmda", "-lpcp", "-lpthread"])
-        .output()
-        .expect("g++ is installed");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let (c, ours) = (told(&program, &Library::C.directory()), told(&program, &optimised()));
+    let told = on_both("leaving");
     let ends = [
         ("return", "returned, returned"),
         ("longjmp", "jumped, jumped"),
@@ -40,8 +31,14 @@ fn every_way_out() {
         ends.iter()
             .any(|(way, end)| line.ends_with(&format!(", {way}: {end}; then returned; desc returned")))
     };
-    assert_eq!(c.lines().filter(left).count(), SCENES * ends.len(), "{c}");
-    let others: Vec<_> = c.lines().filter(|line| !left(line)).collect();
+    assert_eq!(told.lines().filter(left).count(), SCENES * ends.len(), "{told}");
+    assert_eq!(told.lines().count(), SCENES * ends.len(), "{told}");
+}
+
+/// MAIN-53, MAIN-54, ROOT-11
+#[test]
+fn cancelled_waits() {
+    let told = on_both("waiting");
     let expected = [
         "pmdaroot's introduction, pthread_cancel: cancelled, cancelled; then -22",
         "pmdaroot's answer, pthread_cancel: cancelled, cancelled; then -1",
@@ -52,14 +49,35 @@ fn every_way_out() {
         "writing, pthread_cancel: cancelled then returned",
         "main, exception: no values today",
     ];
-    assert_eq!(others, expected, "{c}");
+    assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+}
+
+/// What a program tells, which is the same on both libraries.
+fn on_both(name: &str) -> String {
+    let program = profile_dir().join("test-cpp").join(name);
+    fs::create_dir_all(program.parent().expect("a directory")).expect("target is writable");
+    let output = Command::new("g++")
+        .args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-std=gnu++17", "-o"])
+        .arg(&program)
+        .arg(root().join(format!("tests/cpp/{name}.cpp")))
+        .args(["-lpcp_pmda", "-lpcp", "-lpthread"])
+        .output()
+        .expect("g++ is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (c, ours) = (told(&program, &Library::C.directory()), told(&program, optimised()));
     if let Some(text) = compare::difference(("C library", &c), ("ours", &ours)) {
         panic!("{text}");
     }
+    c
 }
 
 /// A directory with the optimised library, which is built if it is not there, as `make` does it.
-fn optimised() -> PathBuf {
+fn optimised() -> &'static Path {
+    static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(build);
+    &DIRECTORY
+}
+
+fn build() -> PathBuf {
     let status = Command::new(root().join("packaging/build.sh"))
         .env("CARGO_TARGET_DIR", target_dir())
         .status()
@@ -73,7 +91,9 @@ fn optimised() -> PathBuf {
 }
 
 fn told(program: &Path, library: &Path) -> String {
-    let directory = profile_dir().join("test-run/leaving");
+    let directory = profile_dir()
+        .join("test-run")
+        .join(program.file_name().expect("a name"));
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
     let mut command = run::command(program);
     run::private(&mut command, library, &directory);

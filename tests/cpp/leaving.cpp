@@ -5,44 +5,14 @@
  *
  * Each combination has a process of its own, and a line: how the two calls ended, how the third one did.
  */
-#include <cerrno>
-#include <csetjmp>
-#include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <fcntl.h>
-#include <initializer_list>
-#include <pthread.h>
-#include <stdexcept>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <pcp/pmapi.h>
-#include <pcp/pmda.h>
-#include <pcp/pmdaroot.h>
-
-#if PM_VERSION_CURRENT < PM_VERSION(7,0,0)
-typedef pmResult Result;
-#else
-typedef pmdaResult Result;
-#endif
+#include "agent.h"
 
 enum Way { RETURN, LONGJMP, EXCEPTION, EXIT, CANCEL, WAYS };
 static const char *const ways[] = { "return", "longjmp", "exception", "pthread_exit", "pthread_cancel" };
 
-static const int domain = 253;
-static pmdaInterface dispatch;
-static pmdaExt *ext;
-static int to_agent, from_agent;
-static jmp_buf out;
-
 /* How the callback is left the next times; it runs on, as functions do, when that is over. */
 static Way way;
-static int leaves, called;
+static int called;
 
 static void
 leave(void)
@@ -113,21 +83,8 @@ static int attribute_method(int, int, const char *, int, pmdaExt *) { leave(); r
 static int label_method(int ident, int type, pmLabelSet **sets, pmdaExt *e) { leave(); return pmdaLabel(ident, type, sets, e); }
 
 /* Requests. */
-static void
-request(std::initializer_list<uint32_t> words)
-{
-    uint32_t bytes[32], n = 0;
+static const uint32_t indom1 = (domain << 22) | 1;
 
-    for (uint32_t word : words)
-	bytes[n++] = __builtin_bswap32(word);
-    if (write(to_agent, bytes, n * 4) != (ssize_t)(n * 4))
-	_exit(9);
-}
-
-static const uint32_t pmid0 = domain << 22, indom1 = (domain << 22) | 1;
-
-static void post_fetch(void) { request({ 32, 0x7003, 1, 1, 0, 0, 1, pmid0 }); }
-static void post_desc(void) { request({ 16, 0x7004, 1, pmid0 }); }
 static void post_profile(void) { request({ 28, 0x7002, 0, 1, 0, 0, 0 }); }
 static void post_instance(void) { request({ 32, 0x7006, 1, indom1, 0, 0, 0xffffffff, 0 }); }
 static void post_text(void) { request({ 20, 0x7008, 1, pmid0, 5 }); }
@@ -138,16 +95,6 @@ static void post_children(void) { request({ 24, 0x700f, 0, 1, 3, 0x612e627e }); 
 static void post_attribute(void) { request({ 24, 0x7011, 3, 5, 0x74616e79, 0x61000000 }); }
 static void post_label(void) { request({ 20, 0x7012, 1, indom1, 32 }); }
 static void post_end(void) { request({ 16, 0x7000, 1, (uint32_t)PM_ERR_NOTCONN }); }
-
-static void serve(void) { __pmdaMainPDU(&dispatch); }
-
-/* A function of the agent, how it gets to the library, and the call that leads to it. */
-struct Scene {
-    const char *name;
-    void (*set)(void);
-    void (*post)(void);
-    void (*call)(void);
-};
 
 #define METHOD(slot, function) []() { dispatch.version.seven.slot = function; }
 
@@ -267,64 +214,10 @@ static const Scene scenes[] = {
 	} },
 };
 
-/* One call, in a thread of its own; how it has ended. */
-static const Scene *scene;
-
-static void *
-run(void *)
-{
-    static int returned, jumped, caught;
-
-    if (setjmp(out) != 0)
-	return &jumped;
-    try {
-	scene->call();
-    }
-    catch (int thrown) {
-	caught = thrown;
-	return &caught;
-    }
-    /* The places are all that counts. */
-    return &returned;
-}
-
-static const char *
-call(void)
-{
-    pthread_t thread;
-    void *end;
-    static void *first_return;
-
-    if (first_return == NULL) {	/* learn where "returned" is, with nothing to leave */
-	static const Scene nothing = { "", NULL, NULL, []() {} };
-	const Scene *kept = scene;
-	scene = &nothing;
-	pthread_create(&thread, NULL, run, NULL);
-	pthread_join(thread, &first_return);
-	scene = kept;
-    }
-    if (scene->post) {
-	int kept = leaves;
-	leaves = 0;
-	scene->post();
-	leaves = kept;
-    }
-    pthread_create(&thread, NULL, run, NULL);
-    pthread_join(thread, &end);
-    return end == first_return ? "returned" : end == PTHREAD_CANCELED ? "cancelled" : end == &out ? "exited" :
-	*(int *)end == 42 ? "caught" : "jumped";
-}
-
 static void
 play(void)
 {
-    int there[2], back[2];
-
-    if (pipe(there) < 0 || pipe(back) < 0)
-	_exit(9);
-    to_agent = there[1];
-    from_agent = back[0];
-    pmSetProgname("leaving");
+    new_agent();
     metrics[0].m_desc.pmid = PMDA_PMID(0, 0);
     metrics[0].m_desc.indom = 1;
     metrics[1].m_desc.pmid = PMDA_PMID(0, 1);
@@ -332,17 +225,12 @@ play(void)
     indoms[0].it_indom = 1;
     indoms[0].it_numinst = 2;
     indoms[0].it_set = colours;
-    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
-    ext = dispatch.version.any.ext;
     dispatch.version.any.text = text_method;
     pmdaSetFetchCallBack(&dispatch, fetch_callback);
     if (strcmp(scene->name, "cache purge") == 0)
 	indoms[0].it_numinst = -1, indoms[0].it_set = NULL;
-    pmdaInit(&dispatch, indoms, 1, metrics, 2);
-    ext->e_infd = there[0];
-    ext->e_outfd = back[1];
+    connect_agent(indoms, 1, metrics, 2);
     scene->set();
-    leaves = 0;
     called = 0;
     leaves = 2;
     const char *one = call(), *two = call();
@@ -353,187 +241,6 @@ play(void)
     scene = new Scene { "desc", []() {}, post_desc, serve };
     const char *four = call();
     printf("%s, %s; then %s%s; desc %s\n", one, two, three, called > before ? "" : " uncalled", four);
-}
-
-/* A thread that waits for a request in the main loop is cancelled, and another one goes on. */
-static void
-waiting(void)
-{
-    static const Scene loop = { "loop", []() {}, NULL, []() { pmdaMain(&dispatch); } };
-    static Scene start = { "start", []() {}, NULL, []() {} };
-    pthread_t thread;
-    void *end;
-    int there[2], back[2];
-
-    if (pipe(there) < 0 || pipe(back) < 0)
-	_exit(9);
-    to_agent = there[1];
-    pmSetProgname("leaving");
-    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
-    ext = dispatch.version.any.ext;
-    dispatch.version.any.text = text_method;
-    pmdaSetFetchCallBack(&dispatch, fetch_callback);
-    pmdaInit(&dispatch, NULL, 0, NULL, 0);
-    ext->e_infd = there[0];
-    ext->e_outfd = back[1];
-    scene = &start;
-    call();
-    for (int i = 0; i < 3; i++) {
-	scene = &loop;
-	pthread_create(&thread, NULL, run, NULL);
-	if (i > 0)
-	    post_desc();
-	usleep(200000);
-	pthread_cancel(thread);
-	pthread_join(thread, &end);
-	printf("%s ", end == PTHREAD_CANCELED ? "cancelled" : "ended");
-    }
-    scene = new Scene { "desc", []() {}, post_desc, serve };
-    printf("then %s\n", call());
-}
-
-/* A thread that waits until pmcd takes a reply is cancelled: the pipe to pmcd is full. */
-static void
-writing(void)
-{
-    static const Scene loop = { "loop", []() {}, NULL, []() { pmdaMain(&dispatch); } };
-    static Scene start = { "start", []() {}, NULL, []() {} };
-    static char filling[4096];
-    pthread_t thread;
-    void *end;
-    int there[2], back[2];
-
-    if (pipe(there) < 0 || pipe(back) < 0)
-	_exit(9);
-    fcntl(back[1], F_SETFL, O_NONBLOCK);
-    while (write(back[1], filling, sizeof(filling)) > 0)
-	;
-    fcntl(back[1], F_SETFL, 0);
-    to_agent = there[1];
-    pmSetProgname("leaving");
-    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
-    ext = dispatch.version.any.ext;
-    dispatch.version.any.text = text_method;
-    pmdaSetFetchCallBack(&dispatch, fetch_callback);
-    pmdaInit(&dispatch, NULL, 0, NULL, 0);
-    ext->e_infd = there[0];
-    ext->e_outfd = back[1];
-    scene = &start;
-    call();
-    scene = &loop;
-    post_desc();
-    pthread_create(&thread, NULL, run, NULL);
-    usleep(200000);
-    pthread_cancel(thread);
-    pthread_join(thread, &end);
-    printf("%s ", end == PTHREAD_CANCELED ? "cancelled" : "ended");
-    fcntl(back[0], F_SETFL, O_NONBLOCK);
-    while (read(back[0], filling, sizeof(filling)) > 0)
-	;
-    scene = new Scene { "desc", []() {}, post_desc, serve };
-    printf("then %s\n", call());
-}
-
-/* An agent as the C++ binding makes them: what its callback throws reaches its main. */
-static void
-agent_main(void)
-{
-    int there[2], back[2];
-
-    if (pipe(there) < 0 || pipe(back) < 0)
-	_exit(9);
-    to_agent = there[1];
-    pmSetProgname("leaving");
-    metrics[0].m_desc.pmid = PMDA_PMID(0, 0);
-    metrics[0].m_desc.indom = PM_INDOM_NULL;
-    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
-    ext = dispatch.version.any.ext;
-    dispatch.version.any.text = text_method;
-    pmdaSetFetchCallBack(&dispatch, [](pmdaMetric *, unsigned int, pmAtomValue *) -> int {
-	throw std::runtime_error("no values today");
-    });
-    pmdaInit(&dispatch, NULL, 0, metrics, 1);
-    ext->e_infd = there[0];
-    ext->e_outfd = back[1];
-    post_fetch();
-    try {
-	pmdaMain(&dispatch);
-	printf("returned\n");
-    }
-    catch (const std::exception &error) {
-	printf("%s\n", error.what());
-    }
-}
-
-/* A thread that waits for somebody who does not come is cancelled; what it waited for can be asked for again. */
-static int silent[2];
-static int told;
-
-static const Scene waits[] = {
-    { "pmdaroot's introduction", NULL, NULL, []() { int version, features; told = __pmdaRecvRootPDUInfo(silent[0], &version, &features); } },
-    { "pmdaroot's answer", NULL, NULL, []() { int status; told = pmdaRootProcessWait(silent[0], 1, &status); } },
-    { "a started agent", NULL, NULL,
-	[]() { int pid, in, out; told = pmdaRootProcessStart(silent[0], 1, "agent", 5, "args", 4, &pid, &in, &out); } },
-    { "a connection", []() { ext->e_io = pmdaUnix; ext->e_sockname = (char *)"socket"; }, NULL, []() { pmdaConnect(&dispatch); } },
-    { "credentials", []() {}, NULL, []() { pmdaConnect(&dispatch); } },
-};
-
-static void
-cancelled_wait(void)
-{
-    pthread_t thread;
-    void *end;
-    int there[2], back[2];
-
-    if (pipe(there) < 0 || pipe(back) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, silent) < 0)
-	_exit(9);
-    if (chdir(getenv("PCP_TMP_DIR") ? getenv("PCP_TMP_DIR") : "/tmp") < 0)
-	_exit(8);
-    pmSetProgname("leaving");
-    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "agent", domain, (char *)"log", NULL);
-    ext = dispatch.version.any.ext;
-    if (scene->set)
-	scene->set();
-    /* The agent talks to pmcd where others have their output. */
-    FILE *report = fdopen(dup(1), "w");
-    dup2(there[0], 0);
-    dup2(back[1], 1);
-    for (int i = 0; i < 2; i++) {
-	pthread_create(&thread, NULL, run, NULL);
-	usleep(200000);
-	pthread_cancel(thread);
-	pthread_join(thread, &end);
-	fprintf(report, "%s%s", i ? ", " : "", end == PTHREAD_CANCELED ? "cancelled" : "ended");
-    }
-    shutdown(silent[1], SHUT_RDWR);
-    if (scene->set == NULL) {
-	scene->call();
-	fprintf(report, "; then %d", told);
-    }
-    fprintf(report, "\n");
-    fclose(report);
-}
-
-static void
-in_a_child(const char *name, const char *how, void (*body)(void))
-{
-    const struct rlimit no_core = { 0, 0 };
-    int status;
-
-    setrlimit(RLIMIT_CORE, &no_core);
-    printf("%s, %s: ", name, how);
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-	alarm(20);
-	body();
-	fflush(stdout);
-	_exit(0);
-    }
-    waitpid(child, &status, 0);
-    if (WIFSIGNALED(status))
-	printf("signal %d\n", WTERMSIG(status));
-    fflush(stdout);
 }
 
 int
@@ -547,17 +254,6 @@ main(int argc, char **argv)
 	    way = (Way)i;
 	    in_a_child(one.name, ways[i], play);
 	}
-    }
-    for (const Scene &one : waits) {
-	if (argc > 1 && strcmp("waits", argv[1]) != 0)
-	    continue;
-	scene = &one;
-	in_a_child(one.name, "pthread_cancel", cancelled_wait);
-    }
-    if (argc == 1) {
-	in_a_child("waiting", "pthread_cancel", waiting);
-	in_a_child("writing", "pthread_cancel", writing);
-	in_a_child("main", "exception", agent_main);
     }
     return 0;
 }
