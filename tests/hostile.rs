@@ -158,11 +158,16 @@ fn memory_runs_out_in_queues() {
     without_memory("event_memory");
 }
 
-/// The same for set-up, help, labels, trees, dynamic metrics and pmdaroot, and with all allocations failing from one on
-/// (INIT-10, TREE-21, DYN-20, L-10, H-5).
+/// The same for agent setup, help and labels, and with all allocations failing from one on (INIT-10, L-10, H-5).
 #[test]
 fn memory_runs_out_in_families() {
     without_memory("family_memory");
+}
+
+/// The same for trees, dynamic metrics and pmdaroot (TREE-21, DYN-20).
+#[test]
+fn memory_runs_out_in_trees() {
+    without_memory("tree_memory");
 }
 
 /// The same in the main loop: requests of every kind, what is no request, lost connections, debug output; and a request
