@@ -141,10 +141,9 @@ impl OwnedInstances {
     /// Takes over what a method has handed over.
     ///
     /// # Safety
-    /// `list` is as `Instances::new` demands, in blocks from malloc that nobody else frees.
-    pub(crate) unsafe fn new(list: *mut pmInResult) -> OwnedInstances {
-        // SAFETY: the same is demanded here, and more.
-        OwnedInstances(unsafe { Instances::new(list) })
+    /// All of the list is in blocks from malloc that nobody else frees.
+    pub(crate) unsafe fn new(list: Option<Instances>) -> OwnedInstances {
+        OwnedInstances(list)
     }
 
     /// INSTANCE; either list may be missing.
@@ -167,7 +166,8 @@ impl Drop for OwnedInstances {
     fn drop(&mut self) {
         let Some(list) = self.0 else { return };
         let (ids, names) = (list.ids(), list.names());
-        // SAFETY: a list that the method handed over, in blocks from malloc, of which each is freed once.
+        // SAFETY: `new` was told that the list is in blocks from malloc that are ours; each is freed once, and nothing is looked
+        // at after it was freed.
         unsafe {
             for name in names.entries() {
                 libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());

@@ -196,7 +196,7 @@ unsafe impl Send for Cookie {}
 #[repr(transparent)]
 pub struct Private(NonNull<c_void>);
 
-// SAFETY: an address that is not followed here, as with `Cookie`.
+// SAFETY: an address that is not followed here. Agents get it back on the thread that asks for it.
 unsafe impl Send for Private {}
 
 impl Private {

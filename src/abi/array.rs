@@ -33,7 +33,7 @@ impl<T> Eq for Array<T> {}
 // SAFETY: an address and a number. Which thread may follow the address is C's affair: it is the one that C has called us
 // on, as `new` demands that the array is valid whenever the view is used.
 unsafe impl<T> Send for Array<T> {}
-// SAFETY: as for Send: it has no state that two threads could change.
+// SAFETY: a shared view gives no more than its copy does, which may be sent: it has no state that two threads could change.
 unsafe impl<T> Sync for Array<T> {}
 
 impl<T> Array<T> {

@@ -114,7 +114,7 @@ pub(crate) unsafe trait Zeroed: Copy {
     /// The value whose bytes are all zero.
     #[inline(always)]
     fn zeroed() -> Self {
-        // SAFETY: the contract of the trait.
+        // SAFETY: whoever implements the trait for a type says that zeros are one of its values.
         unsafe { std::mem::zeroed() }
     }
 }

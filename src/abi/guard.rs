@@ -4,7 +4,6 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::ret::CReturn;
-use crate::agent::Step;
 use crate::libpcp::log;
 use crate::log::Level;
 use crate::os::mark;
@@ -45,17 +44,14 @@ pub(crate) enum Turn<C, D> {
 /// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the hands of the catcher, so that it can
 /// stay in registers.
 #[inline(always)]
-pub(crate) fn step<C, D>(body: impl FnOnce() -> Step<C, D>) -> Turn<C, D> {
+pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, turn_of: impl FnOnce(S) -> Turn<C, D>) -> Turn<C, D> {
     let Some(mark) = mark::enter() else {
         return Turn::Busy;
     };
     let mut turn = Turn::Failed;
     // Unwind safety: as in `inner`.
     let end = catch_unwind(AssertUnwindSafe(|| {
-        turn = match run(body) {
-            Step::Call(wanted) => Turn::Call(wanted),
-            Step::Done(done) => Turn::Done(done),
-        };
+        turn = turn_of(run(body));
     }));
     if let Err(panic) = end {
         caught::<()>(&*panic);

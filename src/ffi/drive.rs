@@ -35,10 +35,11 @@ where
         assert!(!std::mem::needs_drop::<M::Done>());
     }
     let mut place = None;
-    let first = step(|| match begin() {
+    let begin = || match begin() {
         Ok(machine) => place.insert(machine).start(),
         Err(done) => Step::Done(done),
-    });
+    };
+    let first = step(begin, turn_of);
     match (first, &mut place) {
         (Turn::Call(wanted), Some(machine)) => ended(go_on(machine, wanted, call)),
         (end, _) => ended(end),
@@ -51,7 +52,7 @@ pub(super) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) ->
 where
     M::Done: CReturn,
 {
-    match step(|| machine.start()) {
+    match step(|| machine.start(), turn_of) {
         Turn::Call(wanted) => ended(go_on(machine, wanted, call)),
         end => ended(end),
     }
@@ -66,10 +67,19 @@ fn go_on<M: Machine>(
 ) -> Turn<M::Call, M::Done> {
     loop {
         let answer = call(machine, wanted);
-        match step(|| machine.answer(answer)) {
+        match step(|| machine.answer(answer), turn_of) {
             Turn::Call(next) => wanted = next,
             end => return end,
         }
+    }
+}
+
+/// What became of a step that did not panic.
+#[inline(always)]
+fn turn_of<C, D>(step: Step<C, D>) -> Turn<C, D> {
+    match step {
+        Step::Call(wanted) => Turn::Call(wanted),
+        Step::Done(done) => Turn::Done(done),
     }
 }
 

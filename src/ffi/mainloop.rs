@@ -8,7 +8,7 @@ use super::fetch::{self, pmdaFetch};
 use super::guard::guard;
 use super::instances::pmdaInstance;
 use super::types::{pmDesc, pmdaMetric};
-use crate::abi::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
+use crate::abi::answers::{Instances, OwnedInstances, OwnedLabels, OwnedNames, Values};
 use crate::abi::arg::{CText, Out};
 use crate::abi::block::Zeroed;
 use crate::abi::dispatch::Dispatch;
@@ -143,7 +143,10 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
             Call::Instance(method, indom, inst, name) => {
                 let mut list = ptr::null_mut();
                 let status = Error::check(method(indom.0, inst, CText::new(name), Out::new(&raw mut list), ext));
-                let list = status.map_or_else(|_| Kept::none(), |_| Kept::new(OwnedInstances::new(list)));
+                let list = status.map_or_else(
+                    |_| Kept::none(),
+                    |_| Kept::new(OwnedInstances::new(Instances::new(list))),
+                );
                 Answer::Instances(status, list)
             }
             Call::Text(method, ident, kind) => {

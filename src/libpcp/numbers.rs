@@ -1,6 +1,8 @@
-//! Functions of libpcp that take plain numbers: nothing can go wrong with memory. What they point to is libpcp's.
+//! Functions of libpcp that take plain numbers, or a place that they store something in: nothing can go wrong with memory.
 
 use std::ffi::{c_char, c_int};
+
+use super::bindings::__pmnsTree;
 
 unsafe extern "C" {
     pub(super) safe fn __pmSetInternalState(state: c_int);
@@ -13,4 +15,5 @@ unsafe extern "C" {
     pub(super) safe fn __pmFindPDUBuf(size: c_int) -> *mut c_int;
     pub(super) safe fn __pmLabelTypeString(kind: c_int) -> *const c_char;
     pub(super) safe fn pmGetProgname() -> *mut c_char;
+    pub(super) safe fn __pmNewPMNS(tree: &mut *mut __pmnsTree) -> c_int;
 }

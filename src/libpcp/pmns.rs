@@ -7,7 +7,8 @@ use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use super::bindings::{__pmAddPMNSNode, __pmFreePMNS, __pmNewPMNS, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
+use super::bindings::{__pmAddPMNSNode, __pmFreePMNS, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
+use super::numbers::__pmNewPMNS;
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::namespace::{Link, Node};
@@ -109,8 +110,7 @@ impl<'t> Link<'t> for NodeRef<'t> {
 /// What libpcp says: `-ENOMEM`.
 pub(crate) fn create() -> Result<*mut __pmnsTree> {
     let mut tree = ptr::null_mut();
-    // SAFETY: the argument is valid for one write.
-    Error::check(unsafe { __pmNewPMNS(&raw mut tree) })?;
+    Error::check(__pmNewPMNS(&mut tree))?;
     Ok(tree)
 }
 

@@ -43,19 +43,21 @@ pub(crate) fn say(kind: Kind, pdu: &[u8]) {
     if status < 0 {
         return;
     }
+    // The value lies in the buffer, without a pin of its own, and the metrics do, with one.
     match kind {
-        // The value lies in the buffer, without a pin of its own.
-        Kind::ATTR => {}
-        // The metrics lie in the buffer, too.
-        Kind::FETCH => buffer.unpin(),
-        // SAFETY: the decoder has succeeded and made this profile.
-        Kind::PROFILE => unsafe { pcp::__pmFreeProfile(profile) },
-        // SAFETY: the decoder has succeeded: what it gives comes from malloc, and is ours; what it does not give is still NULL.
-        _ => unsafe {
-            libc::free(text.cast());
-            libc::free(names.cast());
-            libc::free(states.cast());
-            libc::free(credentials);
-        },
+        Kind::ATTR => return,
+        Kind::FETCH => return buffer.unpin(),
+        _ => {}
+    }
+    // SAFETY: the decoder has succeeded: what it gives is ours, a profile of libpcp's or blocks from malloc; what it does not give
+    // is still NULL.
+    unsafe {
+        if kind == Kind::PROFILE {
+            pcp::__pmFreeProfile(profile);
+        }
+        libc::free(text.cast());
+        libc::free(names.cast());
+        libc::free(states.cast());
+        libc::free(credentials);
     }
 }

@@ -12,4 +12,7 @@ unsafe extern "C" {
     pub(super) safe fn gettid() -> libc::pid_t;
     pub(super) safe fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int) -> c_int;
     pub(super) safe fn exit(status: c_int) -> !;
+    /// Also stores the time, where it is wanted.
+    #[cfg(target_pointer_width = "64")]
+    pub(super) safe fn time(place: Option<&mut libc::time_t>) -> libc::time_t;
 }

@@ -26,11 +26,8 @@ pub(crate) fn now() -> i64 {
     return std::time::UNIX_EPOCH
         .elapsed()
         .map_or(0, |since| since.as_secs() as i64);
-    // SAFETY: time() accepts NULL.
     #[cfg(target_pointer_width = "64")]
-    unsafe {
-        libc::time(std::ptr::null_mut())
-    }
+    numbers::time(None)
 }
 
 /// A stream of stdio. C alone makes them, as parameters: whoever hands one over promises that it is

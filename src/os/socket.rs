@@ -5,6 +5,8 @@ use std::net::Ipv6Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{fmt, io, ptr};
 
+use rustix::io::Errno;
+
 use super::{numbers, waits};
 use crate::libpcp::log::{self, Brief, Debug};
 use crate::libpcp::{config, ipc};
@@ -237,17 +239,21 @@ impl Failure {
 /// A socket that listens in the file system. The path stays (CONN-4).
 pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
     let socket = create("socket", libc::AF_UNIX)?;
-    // SAFETY: a C string.
-    match checked("unlink", unsafe { libc::unlink(path.as_ptr()) }) {
-        Ok(_) => {
+    match rustix::fs::unlink(path) {
+        Ok(()) => {
             log::notify!(
                 Level::Warning,
                 "__pmdaOpenUnix({}): socket exists, unlinked it",
                 Bytes(path.to_bytes())
             );
         }
-        Err(failure) if failure.error.raw_os_error() == Some(libc::ENOENT) => {}
-        Err(failure) => return Err(failure),
+        Err(Errno::NOENT) => {}
+        Err(error) => {
+            return Err(Failure {
+                step: "unlink",
+                error: error.into(),
+            });
+        }
     }
     let mut address = libc::sockaddr_un {
         sun_family: libc::AF_UNIX as libc::sa_family_t,

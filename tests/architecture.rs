@@ -1,0 +1,87 @@
+//! What docs/ARCHITECTURE.md says about the sources: where unsafe code may stand, how much of it there is, and which rooms
+//! know each other.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use pcp_pmda_test::root;
+use regex::Regex;
+
+/// The rooms that touch C.
+const EDGE: [&str; 4] = ["abi", "ffi", "libpcp", "os"];
+
+/// The sources of the library without their comments: the path below `src`, and the text.
+fn sources() -> Vec<(String, String)> {
+    fn collect(folder: &Path, base: &Path, list: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(folder).expect("sources") {
+            let path = entry.expect("sources").path();
+            if path.is_dir() {
+                collect(&path, base, list);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+                let name = path
+                    .strip_prefix(base)
+                    .expect("below src")
+                    .to_string_lossy()
+                    .into_owned();
+                list.push((name, code.collect::<Vec<_>>().join("\n")));
+            }
+        }
+    }
+    let mut list = Vec::new();
+    let base = root().join("src");
+    collect(&base, &base, &mut list);
+    list
+}
+
+/// The unsafe blocks of each room.
+fn blocks() -> BTreeMap<String, usize> {
+    let block = Regex::new(r"(?-u:\b)unsafe\s*\{").expect("valid");
+    let mut rooms = BTreeMap::new();
+    for (path, code) in sources() {
+        let room = path.split('/').next().unwrap_or_default().to_owned();
+        *rooms.entry(room).or_default() += block.find_iter(&code).count();
+    }
+    rooms.retain(|_, count| *count > 0);
+    rooms
+}
+
+/// A view or a view's field does without a block of its own: see there before the limit is raised.
+#[test]
+fn unsafe_blocks_are_few() {
+    let rooms = blocks();
+    let foreign: Vec<_> = rooms.keys().filter(|room| !EDGE.contains(&room.as_str())).collect();
+    assert!(foreign.is_empty(), "unsafe blocks in {foreign:?}");
+    let all: usize = rooms.values().sum();
+    assert!(all < 200, "{all} unsafe blocks: {rooms:?}");
+}
+
+/// Arrows run downward only.
+#[test]
+fn rooms_know_those_below_them() {
+    let upward = [
+        ("agent", &["ffi"][..]),
+        ("abi", &["ffi", "agent"]),
+        ("os", &["ffi", "agent", "abi"]),
+        ("libpcp", &["ffi", "agent", "abi", "os"]),
+    ];
+    let known = Regex::new(r"crate::\{?([a-z_]+)").expect("valid");
+    let mut arrows = Vec::new();
+    for (path, code) in sources() {
+        let room = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+        if room == "lib" {
+            continue;
+        }
+        let core = ["ffi", "agent", "abi", "os", "libpcp"];
+        let forbidden = upward.iter().find(|(name, _)| *name == room);
+        let forbidden = forbidden.map_or(if room == "ffi" { &[][..] } else { &core[..] }, |(_, rooms)| rooms);
+        for found in known.captures_iter(&code) {
+            if forbidden.contains(&&found[1]) {
+                arrows.push(format!("{path}: {}", &found[0]));
+            }
+        }
+    }
+    assert!(arrows.is_empty(), "{arrows:#?}");
+}
