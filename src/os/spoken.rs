@@ -51,7 +51,7 @@ pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
         Kind::ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
             log::trace!("{}", codec::Attribute(pdu));
         }
-        Kind::PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|(names, _)| names > 0) => {
+        Kind::PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.count > 0) => {
             log::trace!("__pmDecodeNameList\n{}", codec::Names(pdu));
         }
         Kind::PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
@@ -80,7 +80,8 @@ fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
             Kind::TEXT_REQ => decode::text_request(pdu).is_err(),
             Kind::LABEL_REQ => decode::label_request(pdu).is_err(),
             Kind::CREDS => decode::credentials(pdu).map_or(true, |list| list.len() == 0),
-            Kind::PMNS_NAMES => decode::name_list(pdu).is_err(),
+            // Also one without names, of which it only says that there are none.
+            Kind::PMNS_NAMES => decode::name_list(pdu).map_or(true, |list| list.count == 0),
             Kind::PMNS_IDS => decode::listed_id(pdu).is_none(),
             Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => decode::names_below(pdu).is_err(),
             Kind::ATTR => decode::attribute(pdu).is_err(),

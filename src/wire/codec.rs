@@ -41,6 +41,8 @@ impl Display for Names<'_> {
         let names = number(self.0, 20).unwrap_or(0);
         writeln!(out, "namelist dump: numnames = {names}")?;
         for (index, (_, name)) in self.entries().enumerate() {
+            // It is shown as a C string.
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
             writeln!(out, "  name[{index}]: \"{}\"", Bytes(name))?;
         }
         Ok(())

@@ -224,16 +224,28 @@ pub const fn label_ident(ident: u32, kind: i32) -> u32 {
 /// `PM_ERR_IPC`; the number of names where it is negative (WIRE-60).
 pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
     match name_list(pdu)? {
-        (1, Some(name)) => Ok(text(name)),
+        NameList {
+            count: 1,
+            ends: Some((name, _)),
+        } => Ok(name),
         _ => Err(Error::IPC),
     }
 }
 
-/// PMNS_NAMES as a list: how many names there are, and the first.
+/// PMNS_NAMES as a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameList<'a> {
+    /// How many names there are.
+    pub count: usize,
+    /// The first and the last, without NUL; `None` when there are none.
+    pub ends: Option<(&'a [u8], &'a [u8])>,
+}
+
+/// PMNS_NAMES as a list.
 ///
 /// # Errors
 /// As [`names_request`], for any number of names.
-pub fn name_list(pdu: &[u8]) -> Result<(usize, Option<&[u8]>)> {
+pub fn name_list(pdu: &[u8]) -> Result<NameList<'_>> {
     let total = checked(count(pdu, 12))?;
     let states = checked(number(pdu, 16))?;
     let names = checked(number(pdu, 20))?;
@@ -246,7 +258,7 @@ pub fn name_list(pdu: &[u8]) -> Result<(usize, Option<&[u8]>)> {
     if total > pdu.len() || least > rest.len() || (with_states && usize::try_from(states) != Ok(names)) {
         return Err(Error::IPC);
     }
-    let mut first = None;
+    let mut ends = None;
     let mut bytes = 0_usize;
     for _ in 0..names {
         let length = checked(count(rest, head - 4))?;
@@ -255,11 +267,12 @@ pub fn name_list(pdu: &[u8]) -> Result<(usize, Option<&[u8]>)> {
         if bytes > total {
             return Err(Error::IPC);
         }
-        first = first.or(Some(name));
+        let name = text(name);
+        ends = Some((ends.map_or(name, |(first, _)| first), name));
         let next = checked(padded(length).and_then(|size| size.checked_add(head)))?;
         rest = rest.get(next..).unwrap_or_default();
     }
-    Ok((names, first))
+    Ok(NameList { count: names, ends })
 }
 
 /// PMNS_IDS as a request: the one metric whose names are wanted.

@@ -1,6 +1,6 @@
 //! What `-Dlibpmda` says of a request: with PCP 6.0.3 its kind, since 6.0.5 what is asked for as well.
 
-use std::fmt::{self, Write};
+use std::fmt::{self, Display, Write};
 
 use super::{HEADER, Kind, decode, number, store};
 use crate::error::{Error, Result};
@@ -119,7 +119,12 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
             let decode::About { ident, kind } = decode::label_request(pdu)?;
             add(format_args!("ident {}, type {kind}", ident as i32));
         }
-        Kind::PMNS_NAMES => add(format_args!("npmids 1, [0] {}", Bytes(decode::names_request(pdu)?))),
+        Kind::PMNS_NAMES => {
+            let names = decode::name_list(pdu)?;
+            let (first, last) = names.ends.unzip();
+            let last = last.filter(|_| names.count > 1);
+            list(add, names.count, first.map(Bytes), last.map(Bytes));
+        }
         Kind::PMNS_IDS => add(format_args!("pmid {}", decode::listed_id(pdu).ok_or(Error::IPC)?)),
         Kind::PMNS_CHILD => {
             let subtype = number(pdu, HEADER).unwrap_or(0);
@@ -151,7 +156,7 @@ fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribu
 }
 
 /// A number of metrics, the first of them and the last.
-fn list(mut add: impl FnMut(fmt::Arguments<'_>), count: usize, first: Option<MetricId>, last: Option<MetricId>) {
+fn list<M: Display>(mut add: impl FnMut(fmt::Arguments<'_>), count: usize, first: Option<M>, last: Option<M>) {
     add(format_args!("npmids {count}"));
     if let Some(first) = first {
         add(format_args!(", [0] {first}"));
@@ -214,6 +219,15 @@ mod tests {
                 "00000014 00007008 0 3f400005 00000001",
                 "TEXT_REQ type 0x1, ident 0xffffffff",
             ),
+            (
+                "00000024 0000700e 0 00000009 0 00000001 00000008 6b732e64 796e2e61",
+                "PMNS_NAMES npmids 1, [0] ks.dyn.a",
+            ),
+            (
+                "00000028 0000700e 0 00000004 0 00000002 00000001 617e7e7e 00000001 627e7e7e",
+                "PMNS_NAMES npmids 2, [0] a ... [1] b",
+            ),
+            ("00000018 0000700e 0 0 0 0", "PMNS_NAMES npmids 0"),
             ("00000018 0000700d 0 0 00000001 3f401401", "PMNS_IDS pmid 253.5.1"),
             (
                 "00000018 0000700f 0 00000001 00000003 612e627e",
