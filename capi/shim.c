@@ -9,23 +9,26 @@
 #include <pcp/pmapi.h>
 
 /*
- * What src/os/mark.rs keeps for each thread: whether it is in a step of the library, and which locks its fork holds.  The
- * memory is there from the start of the thread, unlike that of other models, which is allocated at the first use: that may
- * be in a signal handler on top of malloc.
+ * What src/os/mark.rs keeps for each thread: whether it is in a step of the library, where it says what it reads, and which
+ * locks its fork holds.  The memory is there from the start of the thread, unlike that of other models, which is allocated at
+ * the first use: that may be in a signal handler on top of malloc.
  */
 struct pcp_pmda_thread {
-    unsigned char inside;
+    void *place;
     unsigned int taken;
+    unsigned char inside;
 };
 
-static __thread struct pcp_pmda_thread here __attribute__((tls_model("initial-exec")));
+/* On some processors src/os/mark.rs finds it by its name. */
+extern __thread struct pcp_pmda_thread pcp_pmda_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
+__thread struct pcp_pmda_thread pcp_pmda_here;
 
 extern const struct pcp_pmda_thread *pcp_pmda_thread(void);
 
 const struct pcp_pmda_thread *
 pcp_pmda_thread(void)
 {
-    return &here;
+    return &pcp_pmda_here;
 }
 
 /* Longer texts are cut; they are refused anyway (LABEL-31). */

@@ -199,6 +199,9 @@ pub struct Private(NonNull<c_void>);
 // SAFETY: an address that is not followed here. Agents get it back on the thread that asks for it.
 unsafe impl Send for Private {}
 
+// SAFETY: as above; there is nothing in it that a shared reference could change.
+unsafe impl Sync for Private {}
+
 impl Private {
     /// What is behind a pointer; nothing for NULL.
     #[inline(always)]

@@ -2,19 +2,20 @@
 
 use std::ffi::c_int;
 
-use super::cache::{changes, peek};
+use super::cache::domains::{self, Domain};
+use super::cache::peek;
 use crate::cache::{Cache, Extent, Hit, State};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
 pub(crate) fn exists(indom: InDom) -> bool {
-    peek(indom, |_| ()).is_some()
+    domains::find(indom).is_some()
 }
 
 /// How far an iteration over the domain goes that starts now; `None` without a cache.
 pub(crate) fn extent(indom: InDom) -> Option<Extent> {
-    peek(indom, Cache::extent)
+    domains::find(indom).map(|domain| domain.work(Cache::extent))
 }
 
 /// Number of active instances, `None` without a cache.
@@ -23,13 +24,12 @@ pub(crate) fn active_count(indom: InDom) -> Option<c_int> {
 }
 
 /// Fills `ids` with the active instances from id `from` on, ascending; gives their number.
-fn active_from(indom: InDom, from: i64, ids: &mut [i32]) -> usize {
+fn active_from(domain: &'static Domain, from: i64, ids: &mut [i32]) -> usize {
     let Ok(from) = u32::try_from(from.max(0)) else { return 0 };
-    let fill = |cache: &mut Cache<_>| {
+    domain.work(|cache| {
         let found = cache.active_from(from).zip(&mut *ids);
         found.map(|(found, id)| *id = found).count()
-    };
-    peek(indom, fill).unwrap_or(0)
+    })
 }
 
 /// How many instances are read at once, in the end: the first time it is one, for callers that take a single step.
@@ -47,7 +47,8 @@ pub(crate) struct Ahead {
     /// The id behind the instance that was given last.
     after: i64,
     indom: InDom,
-    changes: u64,
+    domain: Option<&'static Domain>,
+    changes: u32,
 }
 
 impl Ahead {
@@ -60,6 +61,7 @@ impl Ahead {
             room: 1,
             after: -1,
             indom: InDom::NULL,
+            domain: None,
             changes: 0,
         }
     }
@@ -74,7 +76,8 @@ impl Ahead {
     #[inline(always)]
     pub(crate) fn next(&mut self, indom: InDom, from: i64) -> Option<i32> {
         // Between the instance that was given last and the next one that was read there is none.
-        if from == self.after && self.indom == indom && self.changes == changes() {
+        let is_current = |domain: &Domain| domain.changes() == self.changes;
+        if from == self.after && self.indom == indom && self.domain.is_some_and(is_current) {
             if let Some(inst) = self.ids[..self.len].get(self.next) {
                 self.next += 1;
                 self.after = i64::from(*inst) + 1;
@@ -87,9 +90,11 @@ impl Ahead {
     /// Reads ahead from an id on, and gives the first instance.
     #[inline(never)]
     fn read(&mut self, indom: InDom, from: i64) -> Option<i32> {
-        self.changes = changes();
+        self.domain = domains::find(indom);
+        let domain = self.domain?;
+        self.changes = domain.changes();
         self.indom = indom;
-        self.len = active_from(indom, from, &mut self.ids[..self.room]);
+        self.len = active_from(domain, from, &mut self.ids[..self.room]);
         self.room = (self.room * 4).min(AHEAD);
         self.next = 1;
         let inst = *self.ids[..self.len].first()?;
@@ -140,5 +145,5 @@ pub(crate) fn for_all<A>(
         }
         Ok(all)
     };
-    peek(indom, list).unwrap_or(Err(Error::INDOM))
+    domains::find(indom).map_or(Err(Error::INDOM), |domain| domain.work(list))
 }

@@ -1,6 +1,6 @@
 //! The cache of an instance domain: stable ids for names that come and go (`pmdaCache*`).
 //!
-//! [`Caches`] holds one [`Cache`] a domain. A cache lists its entries by id, finds them by id, name and key, and
+//! A [`Cache`] lists its entries by id, finds them by id, name and key, and
 //! remembers as much of the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
 //! to an instance; it is handed back and printed, never looked into.
 
@@ -8,7 +8,6 @@ mod all;
 mod attributes;
 mod chains;
 mod disk;
-mod domains;
 mod dump;
 mod entry;
 mod file;
@@ -29,7 +28,6 @@ mod stream;
 mod tests;
 mod text;
 
-pub use domains::Caches;
 pub use entry::State;
 pub use lookup::{Extent, Hit};
 pub use op::{Op, Unknown};
@@ -56,6 +54,7 @@ const CULLED_KEPT: usize = 1024;
 
 /// How ids are chosen (CACHE-40, CACHE-42).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 enum Mode {
     /// One more than the greatest id that there ever was.
     Monotonic = 0,
@@ -72,56 +71,57 @@ enum Cursor {
     End,
 }
 
-/// The cache of one domain (CACHE-1).
+/// The cache of one domain (CACHE-1). What hardly ever changes stands at the end, where another domain may begin.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Cache<T> {
-    indom: InDom,
-    /// Names and keys come from outside: nobody is to know which of them meet in a table.
-    seed: Seed,
     slab: Slab<T>,
-    /// Of the live entries.
-    keys: Keys,
     ids: Ids,
     /// Slots of the live entries, by short name.
     names: Index,
     order: Order,
     cursor: Cursor,
-    mode: Mode,
-    strings: bool,
-    /// The set of instances differs from the file's.
-    instances_dirty: bool,
-    /// Only time stamps or the limit differ.
-    stamps_dirty: bool,
-    maximum: u32,
-    /// The limit was set by the agent: that of a file does not count.
-    limited: bool,
-    /// What a file holds above the limit.
-    beyond: Vec<persist::Beyond>,
-    /// Who writes the file at this moment.
-    writer: Option<Writer>,
+    active: usize,
+    inactive: usize,
+    empty: usize,
+    /// Counts what makes an instance active, or ends that.
+    changes: u64,
+    /// How many insertions follow this one, for all that is known; so far as there is memory, the tables grow for all.
+    expected: usize,
+    /// No live entry has a lower time stamp, other than 0.
+    oldest: i64,
+    /// Where the next one to be stored is looked for first.
+    next: u32,
     /// One more than the greatest id that was ever listed.
     above: u32,
     /// No listed entry has a lower free id; only reclaiming makes ids free.
     lowest: u32,
-    active: usize,
-    inactive: usize,
-    empty: usize,
     /// Entries that were ever inserted (CACHE-33).
     inserted: u32,
     /// Number of chains that the C library would have (CACHE-80).
     chains: u32,
     /// The next entry's place in the chains.
     sequence: u32,
-    /// No live entry has a lower time stamp, other than 0.
-    oldest: i64,
-    /// Where the next one to be stored is looked for first.
-    next: u32,
-    /// How many insertions follow this one, for all that is known; so far as there is memory, the tables grow for all.
-    expected: usize,
-    /// Counts what makes an instance active, or ends that.
-    changes: u64,
+    /// Of the live entries.
+    keys: Keys,
+    /// The set of instances differs from the file's.
+    instances_dirty: bool,
+    /// Only time stamps or the limit differ.
+    stamps_dirty: bool,
     /// Whether the leftovers of killed agents were removed.
     swept: bool,
+    mode: Mode,
+    strings: bool,
+    /// The limit was set by the agent: that of a file does not count.
+    limited: bool,
+    maximum: u32,
+    /// Names and keys come from outside: nobody is to know which of them meet in a table.
+    seed: Seed,
+    /// What a file holds above the limit.
+    beyond: Vec<persist::Beyond>,
+    /// Who writes the file at this moment.
+    writer: Option<Writer>,
+    indom: InDom,
     /// How often a key's id was free at the first, second, ... attempt; few caches have keys.
     attempts: Option<Box<[u32; store::ATTEMPTS]>>,
 }

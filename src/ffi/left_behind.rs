@@ -10,7 +10,8 @@ use std::mem::size_of;
 use super::lock::Mutex;
 use super::memory::Block;
 use super::{dynamic, mark};
-use crate::agent::{cache, events, help, queues, record};
+use crate::agent::cache::domains;
+use crate::agent::{events, help, queues, record};
 
 /// Runs when the library is unloaded, and when the process ends.
 // SAFETY: the loader calls what stands in this section once, and expects no arguments to be taken.
@@ -44,7 +45,9 @@ extern "C" fn unloaded() {
 
 /// All variables that lead to memory: where they are, and their length, a multiple of that of a pointer.
 fn each(mut work: impl FnMut(*const u8, usize)) {
-    variable(&cache::CACHES, |caches| !caches.is_empty(), &mut work);
+    if domains::NEWEST.get().is_some() {
+        work((&raw const domains::NEWEST).cast(), size_of_val(&domains::NEWEST));
+    }
     variable(&help::DATABASES, |databases| !databases.is_empty(), &mut work);
     variable(&events::ARRAYS, |arrays| !arrays.is_empty(), &mut work);
     variable(&queues::QUEUES, |queues| !queues.is_empty(), &mut work);

@@ -7,29 +7,72 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use super::lock;
-
-/// The mark of the only thread.
-static ALONE: AtomicBool = AtomicBool::new(false);
+use super::readers::Place;
 
 /// What `capi/shim.c` keeps for each thread: Rust cannot ask for memory that is there from the thread's start, without
 /// an allocation at the first use in a signal handler.
 #[repr(C)]
 pub(crate) struct Thread {
+    /// Where it says what it reads (`readers`).
+    pub(super) place: AtomicPtr<Place>,
+    /// The locks of rooms that a fork of this thread has taken, one bit each.
+    pub(super) taken: AtomicU32,
     inside: AtomicBool,
-    /// The locks that a fork of this thread has taken, one bit each.
-    pub(crate) taken: AtomicU32,
 }
 
-unsafe extern "C" {
-    safe fn pcp_pmda_thread() -> *const Thread;
+/// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread does without.
+const NEAR: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+
+/// What is kept for this thread.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn thread() -> &'static Thread {
+    let place: *const Thread;
+    // SAFETY: the address of this thread, and the distance from it at which the loader has put the variable of `capi/shim.c`.
+    // That is one of the types above, valid while the thread lives; the reference never leaves it, and nothing of ours
+    // outlives it.
+    unsafe {
+        std::arch::asm!(
+            "mov {place}, qword ptr fs:[0]",
+            "add {place}, qword ptr [rip + pcp_pmda_here@GOTTPOFF]",
+            place = out(reg) place,
+            options(pure, readonly, nostack),
+        );
+        &*place
+    }
 }
 
 /// What is kept for this thread.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
 pub(crate) fn thread() -> &'static Thread {
-    // SAFETY: the address of a thread-local variable of the two types above, valid while the thread lives; the reference
+    let (base, place): (usize, *const Thread);
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "mrs {base}, tpidr_el0",
+            "adrp {place}, :gottprel:pcp_pmda_here",
+            "ldr {place}, [{place}, :gottprel_lo12:pcp_pmda_here]",
+            "add {place}, {place}, {base}",
+            base = out(reg) base,
+            place = out(reg) place,
+            options(pure, readonly, nostack),
+        );
+        let _ = base;
+        &*place
+    }
+}
+
+/// What is kept for this thread.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn thread() -> &'static Thread {
+    unsafe extern "C" {
+        safe fn pcp_pmda_thread() -> *const Thread;
+    }
+    // SAFETY: the address of a thread-local variable of the types above, valid while the thread lives; the reference
     // never leaves it, and nothing of ours outlives it.
     unsafe { &*pcp_pmda_thread() }
 }
@@ -47,13 +90,13 @@ pub(crate) fn number() -> u32 {
 /// The mark of this thread. No thread starts while one is inside, so it is the same one until it is out again.
 #[inline(always)]
 fn mark() -> &'static AtomicBool {
-    if lock::single_threaded() { &ALONE } else { several() }
-}
-
-#[cold]
-#[inline(never)]
-fn several() -> &'static AtomicBool {
-    &thread().inside
+    /// That of the only thread.
+    static ALONE: AtomicBool = AtomicBool::new(false);
+    if !NEAR && lock::single_threaded() {
+        &ALONE
+    } else {
+        &thread().inside
+    }
 }
 
 /// Whether this thread is in a step of the library.

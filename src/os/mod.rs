@@ -4,12 +4,17 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod channel;
+mod forks;
+pub(crate) mod leads;
 pub(crate) mod lock;
 pub(crate) mod mark;
 mod numbers;
 pub(crate) mod process;
+mod readers;
 pub(crate) mod root_socket;
 pub(crate) mod seed;
+pub(crate) mod shared;
 pub(crate) mod socket;
 pub(crate) mod spoken;
 pub(crate) mod waits;
+mod word;

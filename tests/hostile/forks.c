@@ -14,6 +14,7 @@
 
 #define DOMAIN	247
 #define THREADS	7
+#define QUIET	pmInDom_build(DOMAIN, 2)
 #define LIMIT	20	/* seconds for a child */
 
 static atomic_int stop, children;
@@ -68,6 +69,12 @@ use(pmdaExt *ext, pmInDom indom, int save)
 	expect(id >= 0, "store");
 	expect(pmdaCacheLookupName(indom, name, &inst, NULL) == PMDA_CACHE_ACTIVE && inst == id, "lookup");
     }
+    /* What all threads read, and hardly ever change. */
+    for (i = 0; i < 200; i++)
+	expect(pmdaCacheLookup(QUIET, i % 20, NULL, NULL) == PMDA_CACHE_ACTIVE, "lookup beside others");
+    snprintf(name, sizeof(name), "name%d", self);
+    if (save)
+	expect(pmdaCacheStore(QUIET, PMDA_CACHE_ADD, name, NULL) == self, "a change beside others");
     expect(pmdaFetch(1, &pmid, &result, ext) == 0 && result->vset[0]->numval == 1, "fetch");
     /* Not by e_resultCallBack, which is libpcp's: another thread may have held its lock when this process was forked. */
     free(result->vset[0]);
@@ -156,6 +163,12 @@ main(int argc, char **argv)
     help_write_good("good");
     help = pmdaOpenHelp("good");
     queue = pmdaEventNewQueue("queue", 1 << 16);
+    for (i = 0; i < 20; i++) {
+	char name[32];
+
+	snprintf(name, sizeof(name), "name%d", i);
+	expect(pmdaCacheStore(QUIET, PMDA_CACHE_ADD, name, NULL) == i, "store");
+    }
     set_up(&table, &own);
     self = THREADS;
     pmdaEventNewClient(self);

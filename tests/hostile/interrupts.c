@@ -161,7 +161,7 @@ round_of(int self, int round)
     pmInResult *answer;
     pmAtomValue atom;
     char names[NAMES][24], text[2000];
-    int i, id, inst, array;
+    int i, id, inst, array, status;
 
     busy = 1;
     for (i = 0; i < NAMES; i++)
@@ -173,6 +173,11 @@ round_of(int self, int round)
 	id = pmdaCacheStore(own, PMDA_CACHE_ADD, names[i], (void *)(intptr_t)(i + 1));
 	expect(id >= 0, "store");
 	expect(pmdaCacheLookupName(own, names[i], &inst, NULL) == PMDA_CACHE_ACTIVE && inst == id, "lookup");
+    }
+    /* What the handlers change now and then is read by all. */
+    for (i = 0; i < 2 * NAMES; i++) {
+	status = pmdaCacheLookup(of_handler, 0, NULL, NULL);
+	expect(status == PMDA_CACHE_ACTIVE || status == PMDA_CACHE_INACTIVE, "the first instance");
     }
     pmdaCacheStoreKey(own, PMDA_CACHE_ADD, "key", sizeof(round), &round, NULL);
     expect(pmdaFetch(1, &pmid, &result, ext) == 0, "fetch");

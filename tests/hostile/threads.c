@@ -12,12 +12,14 @@
 
 #define THREADS	8
 #define SHARED	500	/* instances of each thread in the cache that all of them use */
+#define QUIET	32	/* instances in the cache that they mostly read */
 
 static atomic_int stop;
 static atomic_long calls;
-static pmInDom shared;
+static pmInDom shared, quiet;
 static int queue, help;
 static atomic_long produced;
+static pthread_mutex_t fetching = PTHREAD_MUTEX_INITIALIZER;
 
 static void
 fail(const char *what)
@@ -95,6 +97,31 @@ use_own_cache(int self, int round)
     calls += 120;
 }
 
+/* A cache that all threads read, and one changes now and then: each finds what one change has left. */
+static void
+use_quiet_cache(int self, int round)
+{
+    char name[64], *found;
+    void *private;
+    int i, inst;
+
+    for (i = 0; i < 200; i++) {
+	snprintf(name, sizeof(name), "quiet%d rest", i % QUIET);
+	expect(pmdaCacheLookupName(quiet, name, &inst, &private) == PMDA_CACHE_ACTIVE, "quiet name");
+	expect((intptr_t)private % QUIET == i % QUIET, "another's quiet instance");
+	expect(pmdaCacheLookup(quiet, inst, &found, NULL) == PMDA_CACHE_ACTIVE && strcmp(found, name) == 0, "quiet id");
+    }
+    i = round % QUIET;
+    snprintf(name, sizeof(name), "quiet%d rest", i);
+    if (round % 16 == 2 * self)
+	expect(pmdaCacheStore(quiet, PMDA_CACHE_ADD, name, (void *)(intptr_t)(i + QUIET * (1 + round % 9))) >= 0, "quiet store");
+    if (round % 64 == 2 * self + 1) {
+	snprintf(name, sizeof(name), "more%d-%d", self, round);
+	expect(pmdaCacheStore(quiet, PMDA_CACHE_ADD, name, NULL) >= 0, "one more");
+    }
+    calls += 400;
+}
+
 typedef struct {
     long last[THREADS];
     int seen;
@@ -126,8 +153,12 @@ use_queue(int self, int round, Seen *seen)
 
     expect(pmdaEventQueueAppend(queue, event, sizeof(event), &now) == 0, "append");
     produced++;
-    if (round % 4 == 0)
+    if (round % 4 == 0) {
+	/* A queue has one event array, which belongs to the fetch that fills it. */
+	pthread_mutex_lock(&fetching);
 	expect(pmdaEventQueueRecords(queue, &value, self, decode, seen) >= 0, "records");
+	pthread_mutex_unlock(&fetching);
+    }
     expect(pmdaEventQueueMemory(queue, &value) == PMDA_FETCH_STATIC && value.ull <= 1 << 20, "memory");
     calls += 3;
 }
@@ -174,6 +205,7 @@ work(void *argument)
     for (round = 0; !stop; round++) {
 	use_shared_cache(self, round);
 	use_own_cache(self, round);
+	use_quiet_cache(self, round);
 	use_queue(self, round, &seen);
 	use_event_array(round);
 	use_help();
@@ -193,6 +225,11 @@ main(int argc, char **argv)
     char names[64];
 
     shared = pmInDom_build(252, 1);
+    quiet = pmInDom_build(252, 2);
+    for (i = 0; i < QUIET; i++) {
+	snprintf(names, sizeof(names), "quiet%d rest", i);
+	pmdaCacheStore(quiet, PMDA_CACHE_ADD, names, (void *)(intptr_t)(i + QUIET));
+    }
     queue = pmdaEventNewQueue("queue", 1 << 20);
     help_write_good("good");
     help = pmdaOpenHelp("good");

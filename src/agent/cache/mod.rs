@@ -1,43 +1,33 @@
 //! The instance caches of the process.
 //!
-//! One lock guards all of them. It is never held while C runs: what there is to log is written out,
-//! and purge callbacks are called, after it was released (CACHE-7).
+//! Each has a lock, and none is on the way to it. It is never held while C runs: what there is to log is written out, and
+//! purge callbacks are called, after it was released (CACHE-7).
 
+pub(crate) mod domains;
 mod op;
 mod purge;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use self::op::{Save, operate, walk_next};
 pub(crate) use self::purge::{Purge, purge};
 use crate::abi::arg::{Out, Private};
-use crate::cache::{Cache, Caches, Hit, Report};
+use crate::cache::{Cache, Hit, Report};
 use crate::error::Result;
 use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
-use crate::os::lock::{Mutex, const_mutex, room};
 
-pub(crate) static CACHES: Mutex<Caches<Private>, { room::CACHES }> = const_mutex(Caches::new());
-
-/// Counts the calls that made an instance of any domain active, or ended that.
-static CHANGES: AtomicU64 = AtomicU64::new(0);
-
-/// A number that changes whenever an instance of any domain becomes active, or ceases to be.
-pub(crate) fn changes() -> u64 {
-    CHANGES.load(Ordering::Relaxed)
-}
-
-/// Works on the cache of a domain if there is one.
-pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
-    CACHES.lock().get(indom).map(work)
-}
-
-/// Works on the cache of a domain, made if need be. Nothing changes, and nothing is to be said.
+/// Looks at the cache of a domain if there is one.
 #[inline]
-pub(crate) fn look<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    CACHES.lock().open(indom).and_then(work)
+pub(crate) fn peek<R>(indom: InDom, look: impl FnOnce(&Cache<Private>) -> R) -> Option<R> {
+    domains::find(indom).map(|domain| domain.look(look))
+}
+
+/// Looks at the cache of a domain, made if need be. There is nothing to be said.
+#[inline]
+pub(crate) fn look<R>(indom: InDom, look: impl FnOnce(&Cache<Private>) -> Result<R>) -> Result<R> {
+    domains::open(indom)?.look(look)
 }
 
 /// Works on the cache of a domain, made if need be, and then writes out what there is to say.
@@ -47,15 +37,8 @@ pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>, &mut 
         debug: log::debug(Debug::Indom),
         ..Report::default()
     };
-    let result = CACHES.lock().open(indom).and_then(|cache| {
-        let before = cache.changes();
-        let result = work(cache, &mut report);
-        if cache.changes() != before {
-            // Only written while the caches are locked, so this needs no atomic addition.
-            CHANGES.store(changes() + 1, Ordering::Relaxed);
-        }
-        result
-    });
+    let domain = domains::open(indom)?;
+    let result = domain.change(|cache| work(cache, &mut report));
     log::flush(&mut report.journal);
     result
 }
@@ -90,14 +73,17 @@ fn count(number: usize) -> c_int {
 
 /// A cache as text, with its hash chains if they are asked for; nothing if there is none.
 pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
-    peek(indom, |cache| cache.dump(chains)).unwrap_or_default()
+    let domain = domains::find(indom);
+    domain
+        .map(|domain| domain.work(|cache| cache.dump(chains)))
+        .unwrap_or_default()
 }
 
 /// All caches as text, the newest first.
 pub(crate) fn dump_all(chains: bool) -> Vec<u8> {
     let mut text = Vec::new();
-    for cache in CACHES.lock().newest_first() {
-        text.append(&mut cache.dump(chains));
+    for domain in domains::newest_first() {
+        text.append(&mut domain.work(|cache| cache.dump(chains)));
     }
     text
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 
-use super::{count, look, peek, with};
+use super::{count, domains, peek, with};
 use crate::agent::{Machine, Step};
-use crate::cache::{Content, Directory, Op, Turn, Write, Writer};
+use crate::cache::{Cache, Content, Directory, Op, Turn, Write, Writer};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::libpcp::config;
@@ -20,7 +20,7 @@ use crate::os::process::{is_there, now, this_thread};
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
 #[inline]
 pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
-    look(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
+    Ok(domains::open(indom)?.work(Cache::walk).unwrap_or(-1))
 }
 
 /// Does an operation that writes no file; none for an unknown one.

@@ -1,0 +1,134 @@
+//! Threads that read what a [`shared`](super::shared) lock guards say so in a place of their own, which costs them two plain
+//! stores. Who wants to change it asks the kernel to make all processors finish their stores, and then looks at all places.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+
+use super::mark::{self, Thread};
+use super::shared::Lock;
+
+/// How many threads have a place: those that come later take locks to read.
+const PLACES: usize = 64;
+
+/// What a thread says, in a cache line that only it writes.
+#[repr(align(64))]
+pub(crate) struct Place {
+    /// The thread. One that ends leaves the place to the next one that has the same address.
+    owner: AtomicPtr<Thread>,
+    /// What it reads at this moment.
+    pub(super) reading: AtomicPtr<Lock>,
+}
+
+impl Place {
+    const fn new() -> Place {
+        Place {
+            owner: AtomicPtr::new(ptr::null_mut()),
+            reading: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+}
+
+static ALL: [Place; PLACES] = [const { Place::new() }; PLACES];
+
+/// How many of them were ever given away.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the kernel makes processors finish their stores; `UNKNOWN` until it was asked.
+static BARRIER: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const USABLE: u8 = 1;
+const UNUSABLE: u8 = 2;
+
+/// For threads that get none.
+static NO_PLACE: Place = Place::new();
+
+/// The place of this thread, if it can have one.
+#[inline(always)]
+pub(super) fn place() -> Option<&'static Place> {
+    let thread = mark::thread();
+    // SAFETY: NULL, or one of the places above, as `ask` stores them.
+    let place = unsafe { thread.place.load(Ordering::Relaxed).as_ref() };
+    let place = place.unwrap_or_else(|| ask(thread));
+    (!ptr::eq(place, &NO_PLACE)).then_some(place)
+}
+
+/// Asks for a place, for good.
+#[cold]
+#[inline(never)]
+fn ask(thread: &Thread) -> &'static Place {
+    let found = if is_usable() { find(thread) } else { None };
+    let place = found.unwrap_or(&NO_PLACE);
+    thread.place.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+    place
+}
+
+fn find(thread: &Thread) -> Option<&'static Place> {
+    let me = ptr::from_ref(thread).cast_mut();
+    let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+    let (at, place) = ALL.iter().enumerate().find(|(_, place)| {
+        let free = place.owner.compare_exchange(ptr::null_mut(), me, success, failure);
+        free.is_ok() || free == Err(me)
+    })?;
+    GIVEN.fetch_max(at + 1, Ordering::SeqCst);
+    Some(place)
+}
+
+/// Whether [`barrier`] can be had.
+fn is_usable() -> bool {
+    if BARRIER.load(Ordering::Relaxed) == UNKNOWN {
+        let usable = membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+        BARRIER.store(if usable { USABLE } else { UNUSABLE }, Ordering::Relaxed);
+    }
+    BARRIER.load(Ordering::Relaxed) == USABLE
+}
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: a system call that takes numbers, and touches no memory.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Returns when all threads have finished the stores that they had made, and see those of this one.
+fn barrier() {
+    while !membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
+        // It was registered, so only a filter of system calls that came later can refuse it: what a processor has yet to store
+        // is stored long before a millisecond is over.
+        if !membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            return;
+        }
+    }
+}
+
+/// Waits until nobody reads what a lock guards. Who begins to do so sees what this thread has stored before.
+#[cold]
+#[inline(never)]
+pub(super) fn wait_for(lock: &Lock) {
+    barrier();
+    let given = GIVEN.load(Ordering::SeqCst);
+    for place in &ALL[..given] {
+        let mut rounds = 0;
+        while ptr::eq(place.reading.load(Ordering::Acquire), lock) {
+            rounds += 1;
+            if rounds < 100 {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// In a forked child: forgets all other threads. Gives what this thread was reading when a signal handler of it forked.
+pub(super) fn start_again() -> *const Lock {
+    let me = ptr::from_ref(mark::thread()).cast_mut();
+    let mut reading = ptr::null_mut();
+    for place in &ALL {
+        let was = place.reading.swap(ptr::null_mut(), Ordering::Relaxed);
+        if place.owner.load(Ordering::Relaxed) == me {
+            reading = was;
+        } else {
+            place.owner.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+    reading
+}
