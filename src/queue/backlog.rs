@@ -183,20 +183,26 @@ impl<P: Payload> Backlog<P> {
         self.events.try_reserve(1).map_err(|_| Error::NOMEM)
     }
 
-    /// The first stored event whose sequence number is not below `from`. In the usual case it is
-    /// the oldest one, which always has a payload.
-    #[inline]
-    pub(super) fn seek(&mut self, from: u64) -> Option<&mut Event<P>> {
-        if self.oldest() < from {
-            return self.seek_behind(from);
+    /// The first stored event whose sequence number is not below `from`, and its index. In the usual
+    /// case that is the one behind `from - 1`, which was last seen at the index `last`.
+    #[inline(always)]
+    pub(super) fn seek(&mut self, from: u64, last: usize) -> Option<(usize, &mut Event<P>)> {
+        let mut place = last.wrapping_add(1);
+        let is_behind = |event: &Event<P>| event.sequence.wrapping_add(1) == from;
+        let is_stored = |event: &Event<P>| event.payload.is_some();
+        let is_known = self.events.get(last).is_some_and(is_behind);
+        if !is_known || !self.events.get(place).is_none_or(is_stored) {
+            place = self.seek_any(from);
         }
-        self.events.get_mut(self.first)
+        Some((place, self.events.get_mut(place)?))
     }
 
+    /// The index of the first stored event whose sequence number is not below `from`.
     #[inline(never)]
-    fn seek_behind(&mut self, from: u64) -> Option<&mut Event<P>> {
+    fn seek_any(&self, from: u64) -> usize {
         let position = self.position(from);
-        self.events[position..].iter_mut().find(|event| event.payload.is_some())
+        let rest = self.events[position..].iter();
+        position + rest.take_while(|event| event.payload.is_none()).count()
     }
 
     /// The index of the first event whose sequence number is not below `from`.
@@ -221,16 +227,21 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// A fetch does not look at an event any more that it was shown; `consumed` when its client was
-    /// owed the event and has now seen it. In the usual case it is the oldest one.
-    #[inline]
-    pub(super) fn release(&mut self, sequence: u64, consumed: bool, retained: &mut Retained<P>) {
-        match self.events.get_mut(self.first) {
-            Some(first) if first.sequence == sequence => {
-                first.holders -= 1;
-                first.owed -= u32::from(consumed);
-                if first.owed | first.spare == 0 {
+    /// A fetch does not look at an event any more that it was shown, at the index `place`; `consumed`
+    /// when its client was owed the event and has now seen it.
+    #[inline(always)]
+    pub(super) fn release(&mut self, sequence: u64, place: usize, consumed: bool, retained: &mut Retained<P>) {
+        match self.events.get_mut(place) {
+            Some(event) if event.sequence == sequence && event.payload.is_some() => {
+                event.holders -= 1;
+                event.owed -= u32::from(consumed);
+                if event.owed | event.spare != 0 {
+                    return;
+                }
+                if place == self.first {
                     self.drop_first(retained);
+                } else {
+                    self.settle(place, retained);
                 }
             }
             _ => self.release_any(sequence, consumed, retained),

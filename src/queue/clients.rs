@@ -16,6 +16,9 @@ pub(super) struct Pair<F> {
     /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first
     /// fetch.
     pub(super) cursor: u64,
+    /// Where in the backlog the event was that a fetch has shown last. A hint: the backlog may have
+    /// moved its events since.
+    pub(super) place: usize,
     /// Events that were evicted before the client saw them, and are not reported yet.
     pub(super) missed: u64,
     /// Sequence numbers from the cursor on that had no event when the client became active.
@@ -31,6 +34,7 @@ impl<F> Default for Pair<F> {
     fn default() -> Pair<F> {
         Pair {
             cursor: IDLE,
+            place: usize::MAX,
             missed: 0,
             absent: Vec::new(),
             allowed: false,

@@ -136,13 +136,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 pair.cursor = seen + 1;
             }
             let address = place::<P, F, W>(queue, seen);
-            queue.backlog.release(seen, due, retained);
+            queue.backlog.release(seen, pair.place, due, retained);
             gone(queue, seen, address, watch);
         }
         loop {
             catch_up(queue, pair, u64::MAX);
-            let event = queue.backlog.seek(pair.cursor)?;
+            let (place_now, event) = queue.backlog.seek(pair.cursor, pair.place)?;
             let (sequence, size) = (event.sequence, event.size);
+            pair.place = place_now;
             if pair.filtering || pair.allowed {
                 return Some(Event {
                     sequence,

@@ -3,7 +3,9 @@ use super::*;
 fn stored(backlog: &mut Backlog<u32>) -> Vec<u32> {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(event) = backlog.seek(from) {
+    let mut last = usize::MAX;
+    while let Some((place, event)) = backlog.seek(from, last) {
+        last = place;
         found.extend(event.payload);
         from = event.sequence + 1;
     }
@@ -54,7 +56,10 @@ fn gaps_are_closed() {
     assert_eq!((stored(&mut backlog), backlog.memory()), (vec![0], 1));
     assert!(backlog.events.len() < 100);
     push(&mut backlog, 1, 1, 0, 77);
-    assert_eq!(backlog.seek(1).and_then(|event| event.payload), Some(77));
+    assert_eq!(
+        backlog.seek(1, usize::MAX).and_then(|(_, event)| event.payload),
+        Some(77)
+    );
     assert_eq!(backlog.absent(), Ok(vec![Range { start: 1, end: 10_000 }]));
     backlog.claim();
     backlog.consume(0, &mut retained);
@@ -86,9 +91,9 @@ fn shown_events_are_not_reused() {
     };
     let reused = |old: Option<u32>| Ok(old.unwrap_or(0) + 1);
     backlog.push(event, &mut retained, reused).expect("memory");
-    assert_eq!(backlog.seek(0).and_then(Event::hold), Some(1));
+    assert_eq!(backlog.seek(0, 3).and_then(|(_, event)| event.hold()), Some(1));
     backlog.push(event, &mut retained, reused).expect("memory");
-    backlog.release(0, true, &mut retained);
+    backlog.release(0, 0, true, &mut retained);
     assert_eq!(stored(&mut backlog), [1]);
     backlog.push(event, &mut retained, reused).expect("memory");
     backlog.push(event, &mut retained, reused).expect("memory");
