@@ -18,6 +18,7 @@ struct Neighbours {
 /// Keys of slots, and slots of keys; without keys it owns no memory.
 #[derive(Debug)]
 pub(super) struct Keys {
+    /// Of the names as well. They come from outside: nobody is to know which of them meet in a table.
     seed: Seed,
     cells: Vec<Text>,
     /// One slot of each key.
@@ -34,6 +35,12 @@ impl Keys {
             index: Index::new(),
             rings: Vec::new(),
         }
+    }
+
+    /// What hashes begin with.
+    #[inline]
+    pub(super) fn seed(&self) -> Seed {
+        self.seed
     }
 
     /// Whether no instance has a key.

@@ -74,6 +74,14 @@ impl Match {
     }
 }
 
+/// A walk that goes on at a place of the order; there are no more places than ids.
+#[inline(always)]
+fn cursor(places: &[Place], at: usize) -> Cursor {
+    places
+        .get(at)
+        .map_or(Cursor::End, |place| Cursor::At(*place, at as u32))
+}
+
 /// An id as C sees it; ids have 31 bits.
 pub(super) fn signed(id: u32) -> i32 {
     i32::from_ne_bytes(id.to_ne_bytes())
@@ -186,28 +194,32 @@ impl<T: Copy> Cache<T> {
         };
         // The usual case: all are active, so that no entry needs to be looked at.
         if let Some(places) = self.order.ready() {
-            if places.len() == self.active && places.get(at) == Some(&noted) {
-                let next = places.get(at + 1);
-                self.cursor = next.map_or(Cursor::End, |place| Cursor::At(*place, at + 1));
+            if places.len() == self.active && places.get(at as usize) == Some(&noted) {
+                self.cursor = cursor(places, at as usize + 1);
                 return Some(signed(noted.id));
             }
         }
-        self.walk_on(noted, at)
+        self.walk_on(noted, at as usize)
     }
 
     #[inline(never)]
     fn walk_on(&mut self, noted: Place, at: usize) -> Option<i32> {
-        let places = self.order.places(&self.slab);
-        let from = if places.get(at) == Some(&noted) {
+        let is_there = |places: &[Place]| places.get(at) == Some(&noted);
+        let mut at = if self.order.ready().is_some_and(is_there) {
             at
         } else {
             self.seek(noted)
         };
-        let places = self.order.places(&self.slab);
-        let mut rest = places.iter().enumerate().skip(from);
-        let found = rest.find(|(_, place)| self.slab.get(place.slot).state == State::Active);
-        self.cursor = rest.next().map_or(Cursor::End, |(at, place)| Cursor::At(*place, at));
-        found.map(|(_, place)| signed(place.id))
+        let places = self.order.ready().unwrap_or_default();
+        while let Some(place) = places.get(at) {
+            at += 1;
+            if self.slab.get(place.slot).state == State::Active {
+                self.cursor = cursor(places, at);
+                return Some(signed(place.id));
+            }
+        }
+        self.cursor = Cursor::End;
+        None
     }
 
     /// Where the noted entry of a walk is now, or what follows it when it was reclaimed.

@@ -66,7 +66,7 @@ enum Mode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cursor {
     /// This listed entry, or what follows when it was reclaimed; and where it was in the order when it was noted.
-    At(order::Place, usize),
+    At(order::Place, u32),
     /// Nothing.
     End,
 }
@@ -115,13 +115,11 @@ pub struct Cache<T> {
     /// The limit was set by the agent: that of a file does not count.
     limited: bool,
     maximum: u32,
-    /// Names and keys come from outside: nobody is to know which of them meet in a table.
-    seed: Seed,
+    /// Who writes the file at this moment, or [`Writer::NOBODY`].
+    writer: Writer,
+    indom: InDom,
     /// What a file holds above the limit.
     beyond: Vec<persist::Beyond>,
-    /// Who writes the file at this moment.
-    writer: Option<Writer>,
-    indom: InDom,
     /// How often a key's id was free at the first, second, ... attempt; few caches have keys.
     attempts: Option<Box<[u32; store::ATTEMPTS]>>,
 }
@@ -150,7 +148,6 @@ impl<T: Copy> Cache<T> {
     pub const fn new(indom: InDom, seed: Seed) -> Cache<T> {
         Cache {
             indom,
-            seed,
             slab: Slab::new(),
             keys: Keys::new(seed),
             ids: Ids::new(),
@@ -164,7 +161,7 @@ impl<T: Copy> Cache<T> {
             maximum: MAXIMUM,
             limited: false,
             beyond: Vec::new(),
-            writer: None,
+            writer: Writer::NOBODY,
             above: 0,
             lowest: 0,
             active: 0,

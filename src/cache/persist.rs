@@ -74,6 +74,11 @@ pub struct Writer {
     pub thread: i32,
 }
 
+impl Writer {
+    /// There is no such process.
+    pub(super) const NOBODY: Writer = Writer { process: 0, thread: 0 };
+}
+
 /// A record of the file that is not loaded, as its id is above the limit. It stays in the file.
 #[derive(Debug)]
 pub(super) struct Beyond {
@@ -155,7 +160,8 @@ impl<T: Copy + Pointer> Cache<T> {
             return Ok(Turn::Done);
         }
         // Who is writing already and asks again has left a save without coming back from it.
-        if let Some(other) = self.writer.filter(|other| other.process == me.process && *other != me) {
+        let other = self.writer;
+        if other != Writer::NOBODY && other.process == me.process && other != me {
             return Ok(Turn::Wait(other));
         }
         let mut snapshot = Snapshot {
@@ -177,13 +183,15 @@ impl<T: Copy + Pointer> Cache<T> {
         self.instances_dirty = false;
         self.stamps_dirty = false;
         self.swept |= snapshot.sweeps;
-        self.writer = Some(me);
+        self.writer = me;
         Ok(Turn::Write(snapshot))
     }
 
     /// Forgets a writer that is no more.
     pub fn abandon(&mut self, writer: Writer) {
-        self.writer = self.writer.filter(|other| *other != writer);
+        if self.writer == writer {
+            self.writer = Writer::NOBODY;
+        }
     }
 
     /// Ends a save: `result` is what [`Snapshot::write`] has said. Returns the number of instances written (CACHE-71).

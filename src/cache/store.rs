@@ -390,7 +390,7 @@ impl<T: Copy> Cache<T> {
     /// The part of a name that identifies an instance (CACHE-4).
     #[inline]
     pub(super) fn short(&self, name: &[u8]) -> Short {
-        hash::short(self.seed, name, self.strings)
+        hash::short(self.keys.seed(), name, self.strings)
     }
 }
 

@@ -83,8 +83,15 @@ pub(crate) fn number() -> u32 {
     if lock::single_threaded() {
         return 0;
     }
-    // Two such variables are further apart than this.
-    (ptr::from_ref(thread()).addr() >> 4) as u32
+    thread().number()
+}
+
+impl Thread {
+    /// As [`number`], also for the only thread, and not 0.
+    pub(super) fn number(&self) -> u32 {
+        // Two such variables are further apart than this.
+        (ptr::from_ref(self).addr() >> 4) as u32 | 1
+    }
 }
 
 /// The mark of this thread. No thread starts while one is inside, so it is the same one until it is out again.

@@ -6,12 +6,12 @@
 //! on everybody takes the word of the lock, until so many have only read that it is worth while again.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering, compiler_fence};
 
 use parking_lot::lock_api::{self, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::lock::{self, const_mutex, order, room, single_threaded};
-use super::mark::{self, Thread};
+use super::mark;
 use super::readers;
 use super::word::Word;
 
@@ -46,7 +46,7 @@ impl<T> Shared<T> {
 /// So many reads without a change in between restore trust, the first time, and in the end, as powers of two: it takes twice as
 /// many each time.
 const FIRST: u8 = 4;
-const LAST: u8 = 16;
+const LAST: u8 = 15;
 
 /// What a [`Shared`] is made of.
 pub(crate) struct Lock {
@@ -56,9 +56,9 @@ pub(crate) struct Lock {
     /// How many reads it takes, a power of two.
     enough: AtomicU8,
     /// Reads since the last change, counted by those who have the word.
-    reads: AtomicU32,
-    /// The thread whose fork has taken the word.
-    forker: AtomicPtr<Thread>,
+    reads: AtomicU16,
+    /// The thread whose fork has taken the word, 0 for none.
+    forker: AtomicU32,
     /// The one that was enrolled before.
     older: AtomicPtr<Lock>,
 }
@@ -84,9 +84,9 @@ unsafe impl lock_api::RawRwLock for Lock {
     const INIT: Lock = Lock {
         word: Word::new(),
         trusted: AtomicBool::new(false),
-        reads: AtomicU32::new(0),
+        reads: AtomicU16::new(0),
         enough: AtomicU8::new(FIRST),
-        forker: AtomicPtr::new(ptr::null_mut()),
+        forker: AtomicU32::new(0),
         older: AtomicPtr::new(ptr::null_mut()),
     };
 
@@ -155,7 +155,7 @@ impl Lock {
         }
         self.word.take();
         if place.is_some() {
-            let reads = self.reads.load(Ordering::Relaxed) + 1;
+            let reads = self.reads.load(Ordering::Relaxed).wrapping_add(1);
             self.reads.store(reads, Ordering::Relaxed);
             if reads >> self.enough.load(Ordering::Relaxed) != 0 {
                 self.trusted.store(true, Ordering::Release);
@@ -203,17 +203,15 @@ impl Lock {
     /// Takes the word before a fork. Who only reads is not waited for: he changes nothing, and is not there in the child.
     pub(super) fn take_for_fork(&self, inside: bool) {
         if self.word.take_for_fork(inside) {
-            let me = ptr::from_ref(mark::thread()).cast_mut();
-            self.forker.store(me, Ordering::Relaxed);
+            self.forker.store(mark::thread().number(), Ordering::Relaxed);
         }
     }
 
     /// Whether the fork of this thread has taken the word, which is asked once.
     fn was_taken(&self) -> bool {
-        let me = ptr::from_ref(mark::thread()).cast_mut();
-        let taken = self.forker.load(Ordering::Relaxed) == me;
+        let taken = self.forker.load(Ordering::Relaxed) == mark::thread().number();
         if taken {
-            self.forker.store(ptr::null_mut(), Ordering::Relaxed);
+            self.forker.store(0, Ordering::Relaxed);
         }
         taken
     }
