@@ -118,7 +118,7 @@ impl<T: Copy> Cache<T> {
         // One pass over the table costs less than to look many of them up.
         let is_pass = count > self.names.cells() / 16;
         if is_pass {
-            self.names.extract(is_gone);
+            self.names.extract_marked(gone);
         }
         if is_pass && self.keys.is_empty() {
             return;

@@ -194,7 +194,8 @@ pub unsafe extern "C" fn pmdaTreeChildren(
             return Ok(0);
         }
         let block = names::pack(&found.names)?;
-        let mut states = CVec::with_capacity(found.branches.len())?;
+        // All of them leaves, unless the list says otherwise.
+        let mut states = CVec::with_capacity(found.names.len())?;
         for branch in &found.branches {
             states.push(STATUS[usize::from(*branch)])?;
         }

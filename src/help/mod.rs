@@ -58,6 +58,8 @@ pub struct Database {
     /// The page file and one NUL byte more, which ends a last text without one (HELP-32).
     pages: Box<[u8]>,
     hits: Map<Hit>,
+    /// Which of them was asked for last: mostly it is asked for again, for its other text, or the one behind it.
+    recent: usize,
 }
 
 impl Database {
@@ -98,22 +100,39 @@ impl Database {
         if let Some(text) = bad.and_then(|(number, key)| bad_entry(name, number, key)) {
             journal.notify(Level::Warning, Bytes(&text));
         }
-        Ok(Database { index, pages, hits })
+        Ok(Database {
+            index,
+            pages,
+            hits,
+            recent: 0,
+        })
     }
 
     /// The text of a metric, from the entry nearest to the front (HELP-25), up to the end of the pages: the text
     /// ends at the first NUL byte, which is always there. `None` when there is no such entry or text.
     #[must_use]
-    pub fn metric(&self, metric: MetricId, kind: Kind) -> Option<&[u8]> {
-        self.text(self.hits.get(metric.0)?.first, kind)
+    #[inline]
+    pub fn metric(&mut self, metric: MetricId, kind: Kind) -> Option<&[u8]> {
+        let texts = self.find(metric.0)?.first;
+        self.text(texts, kind)
     }
 
     /// The text of an instance domain, from the entry nearest to the end (HELP-26); otherwise as [`Self::metric`].
     #[must_use]
-    pub fn indom(&self, indom: InDom, kind: Kind) -> Option<&[u8]> {
-        self.text(self.hits.get(indom.0 | INDOM_FLAG)?.last, kind)
+    #[inline]
+    pub fn indom(&mut self, indom: InDom, kind: Kind) -> Option<&[u8]> {
+        let texts = self.find(indom.0 | INDOM_FLAG)?.last;
+        self.text(texts, kind)
     }
 
+    #[inline]
+    fn find(&mut self, key: u32) -> Option<&Hit> {
+        let (place, hit) = self.hits.get_near(key, self.recent)?;
+        self.recent = place;
+        Some(hit)
+    }
+
+    #[inline]
     fn text(&self, texts: Texts, kind: Kind) -> Option<&[u8]> {
         let offset = match kind {
             Kind::OneLine => texts.one_line,
@@ -236,7 +255,7 @@ pub(crate) mod tests {
     /// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the back.
     #[test]
     fn duplicates() {
-        let base = open(
+        let mut base = open(
             index(4, &[[METRIC, 0, 4], [METRIC, 8, 8], [INDOM, 0, 4], [INDOM, 4, 8]]),
             PAGES,
         );
@@ -258,7 +277,7 @@ pub(crate) mod tests {
     /// HELP-32: the end of the pages ends the last text; every text is terminated.
     #[test]
     fn last_text_without_nul() {
-        let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
+        let mut base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
         assert_eq!(base.metric(MetricId(METRIC), Kind::OneLine), Some(&b"three\0"[..]));
         assert_eq!(base.metric(MetricId(METRIC), Kind::Long), Some(&b"e\0"[..]));
         assert_eq!(base.pages(), PAGES);
@@ -308,7 +327,7 @@ pub(crate) mod tests {
             index(3, &[[METRIC, 0, 4], [METRIC + 1, far, 4], [INDOM, 4, u32::MAX]]),
             PAGES,
         );
-        let base = base.unwrap();
+        let mut base = base.unwrap();
         assert_eq!(
             until_nul(base.metric(MetricId(METRIC), Kind::OneLine)),
             Some(&b"one"[..])

@@ -53,6 +53,19 @@ impl<V> Map<V> {
         self.place(key.into()).map(|place| &self.entries[place].1)
     }
 
+    /// The place and the value of a key that may be at the place `near`, or at the next one.
+    #[inline]
+    pub fn get_near(&self, key: impl Into<u64>, near: usize) -> Option<(usize, &V)> {
+        let key = key.into();
+        for place in [near, near.wrapping_add(1)] {
+            match self.entries.get(place) {
+                Some((known, value)) if *known == key => return Some((place, value)),
+                _ => {}
+            }
+        }
+        self.place(key).map(|place| (place, &self.entries[place].1))
+    }
+
     /// The value of a key, to be changed.
     #[inline]
     pub fn get_mut(&mut self, key: impl Into<u64>) -> Option<&mut V> {

@@ -309,6 +309,27 @@ impl Index {
         }
     }
 
+    /// [`Index::extract`] for those whose bits are set. The cells are in no order that a processor could learn, so nothing here
+    /// branches on what is in one.
+    pub fn extract_marked(&mut self, marks: &[u64]) {
+        let Some(last) = marks.len().checked_sub(1) else { return };
+        let mask = self.mask();
+        let mut is_end = self.cells.first().is_none_or(|cell| *cell == EMPTY);
+        for place in self.cells.iter_mut().rev() {
+            let mut cell = *place;
+            let (word, bit) = ((cell & mask) as usize / 64, cell & mask & 63);
+            let is_marked = marks[word.min(last)] >> bit & 1 != 0;
+            let is_out = is_marked & (word <= last) & (cell < GONE);
+            cell = if is_out { GONE } else { cell };
+            self.len -= u32::from(is_out);
+            let is_free = is_end & (cell == GONE);
+            cell = if is_free { EMPTY } else { cell };
+            self.used -= u32::from(is_free);
+            is_end = cell == EMPTY;
+            *place = cell;
+        }
+    }
+
     /// Forgets all, memory included.
     pub fn clear(&mut self) {
         *self = Index::new();

@@ -1,6 +1,6 @@
 //! Lists of names, as they leave a tree.
 
-use super::{Node, Walk};
+use super::Node;
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
@@ -16,11 +16,10 @@ pub struct Names {
 
 impl Names {
     /// Adds the name that `parts` make up.
+    #[inline]
     fn push(&mut self, parts: &[&[u8]]) -> Result<()> {
         self.reserve(parts.iter().map(|part| part.len()).sum::<usize>() + 1)?;
-        for part in parts {
-            self.text.extend_from_slice(part);
-        }
+        parts.iter().for_each(|part| self.text.extend_from_slice(part));
         self.text.push(0);
         self.count += 1;
         Ok(())
@@ -86,17 +85,8 @@ const E2BIG: i32 = 7;
 pub struct Children {
     /// The names.
     pub names: Names,
-    /// For each name `true` when names go on below it.
+    /// For each name `true` when names go on below it; nothing for a list of leaves.
     pub branches: Vec<bool>,
-}
-
-impl Children {
-    fn push(&mut self, parts: &[&[u8]], branch: bool) -> Result<()> {
-        self.names.push(parts)?;
-        self.branches.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        self.branches.push(branch);
-        Ok(())
-    }
 }
 
 /// The single components right below `node` (TREE-33, traverse 0).
@@ -107,7 +97,9 @@ pub fn children<'t, N: Node<'t>>(node: N) -> Result<Children> {
     let mut found = Children::default();
     let mut next = node.first();
     while let Some(child) = next {
-        found.push(&[child.name()], child.is_branch())?;
+        found.names.push(&[child.name()])?;
+        found.branches.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        found.branches.push(child.is_branch());
         next = child.next();
     }
     Ok(found)
@@ -121,32 +113,38 @@ pub fn children<'t, N: Node<'t>>(node: N) -> Result<Children> {
 pub fn leaves<'t, N: Node<'t>>(node: N, name: &[u8]) -> Result<Children> {
     let mut found = Children::default();
     if !node.is_branch() {
-        found.push(&[name], false)?;
+        found.names.push(&[name])?;
         return Ok(found);
     }
-    // What stands before the names of the level being listed, and how much of it belongs to each level above.
-    let (mut path, mut levels) = (Vec::new(), Vec::new());
-    extend(&mut path, &mut levels, name)?;
-    for step in Walk::new(node.first(), |node: N| node.is_branch()) {
-        let step = step?;
-        levels.truncate(step.depth + 1);
-        path.truncate(levels.last().copied().unwrap_or(0));
-        if step.node.is_branch() {
-            extend(&mut path, &mut levels, step.node.name())?;
-        } else {
-            found.push(&[&path, step.node.name()], false)?;
+    // What stands before the names of the level being listed; the nodes above, and how much of it is that of their own level.
+    let (mut path, mut above) = (Vec::new(), Vec::new());
+    extend(&mut path, name)?;
+    let mut next = node.first();
+    loop {
+        while let Some(child) = next {
+            next = child.next();
+            if !child.is_branch() {
+                found.names.push(&[&path, child.name()])?;
+            } else if let Some(below) = child.first() {
+                above.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                above.push((next, path.len()));
+                extend(&mut path, child.name())?;
+                next = Some(below);
+            }
         }
+        let Some((after, length)) = above.pop() else {
+            return Ok(found);
+        };
+        path.truncate(length);
+        next = after;
     }
-    Ok(found)
 }
 
 /// Adds a level to a path.
-fn extend(path: &mut Vec<u8>, levels: &mut Vec<usize>, name: &[u8]) -> Result<()> {
+fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     path.try_reserve(name.len() + 1).map_err(|_| Error::NOMEM)?;
-    levels.try_reserve(1).map_err(|_| Error::NOMEM)?;
     path.extend_from_slice(name);
     path.push(b'.');
-    levels.push(path.len());
     Ok(())
 }
 
