@@ -84,16 +84,16 @@ pub(crate) fn close(handle: c_int) {
 
 /// The text of a metric, NULL when there is none; it stays until the database is closed (HELP-29).
 pub(crate) fn metric_text(handle: c_int, metric: MetricId, kind: c_int) -> *mut c_char {
-    let mut databases = DATABASES.lock();
-    let base = databases.first_mut().and_then(|databases| databases.slots.get(handle));
+    let databases = DATABASES.lock();
+    let base = databases.first().and_then(|databases| databases.slots.get(handle));
     text_pointer(base.and_then(|base| base.metric(metric, text_kind(kind))))
 }
 
 /// The text of an instance domain, NULL when there is none; it stays until the database is closed
 /// (HELP-29).
 pub(crate) fn indom_text(handle: c_int, indom: InDom, kind: c_int) -> *mut c_char {
-    let mut databases = DATABASES.lock();
-    let base = databases.first_mut().and_then(|databases| databases.slots.get(handle));
+    let databases = DATABASES.lock();
+    let base = databases.first().and_then(|databases| databases.slots.get(handle));
     text_pointer(base.and_then(|base| base.indom(indom, text_kind(kind))))
 }
 

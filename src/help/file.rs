@@ -121,7 +121,7 @@ mod tests {
         let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
         fs::write(&dir, index(1, &[[1, 0, 5], [2, 0, 0]])).unwrap();
         fs::write(&pag, b"text\0more").unwrap();
-        let mut base = open(directory.path()).unwrap();
+        let base = open(directory.path()).unwrap();
         fs::write(&pag, b"").unwrap();
         assert_eq!(base.metric(MetricId(1), Kind::Long), Some(&b"more\0"[..]));
         assert_eq!(base.metric(MetricId(2), Kind::Long), None);

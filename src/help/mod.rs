@@ -7,6 +7,7 @@
 mod file;
 mod slots;
 
+use std::cell::Cell;
 use std::fmt::Display;
 
 use crate::error::{Error, Result};
@@ -59,7 +60,7 @@ pub struct Database {
     pages: Box<[u8]>,
     hits: Map<Hit>,
     /// Which of them was asked for last: mostly it is asked for again, for its other text, or the one behind it.
-    recent: usize,
+    recent: Cell<usize>,
 }
 
 impl Database {
@@ -104,7 +105,7 @@ impl Database {
             index,
             pages,
             hits,
-            recent: 0,
+            recent: Cell::new(0),
         })
     }
 
@@ -112,7 +113,7 @@ impl Database {
     /// ends at the first NUL byte, which is always there. `None` when there is no such entry or text.
     #[must_use]
     #[inline]
-    pub fn metric(&mut self, metric: MetricId, kind: Kind) -> Option<&[u8]> {
+    pub fn metric(&self, metric: MetricId, kind: Kind) -> Option<&[u8]> {
         let texts = self.find(metric.0)?.first;
         self.text(texts, kind)
     }
@@ -120,15 +121,15 @@ impl Database {
     /// The text of an instance domain, from the entry nearest to the end (HELP-26); otherwise as [`Self::metric`].
     #[must_use]
     #[inline]
-    pub fn indom(&mut self, indom: InDom, kind: Kind) -> Option<&[u8]> {
+    pub fn indom(&self, indom: InDom, kind: Kind) -> Option<&[u8]> {
         let texts = self.find(indom.0 | INDOM_FLAG)?.last;
         self.text(texts, kind)
     }
 
     #[inline]
-    fn find(&mut self, key: u32) -> Option<&Hit> {
-        let (place, hit) = self.hits.get_near(key, self.recent)?;
-        self.recent = place;
+    fn find(&self, key: u32) -> Option<&Hit> {
+        let (place, hit) = self.hits.get_near(key, self.recent.get())?;
+        self.recent.set(place);
         Some(hit)
     }
 
@@ -255,7 +256,7 @@ pub(crate) mod tests {
     /// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the back.
     #[test]
     fn duplicates() {
-        let mut base = open(
+        let base = open(
             index(4, &[[METRIC, 0, 4], [METRIC, 8, 8], [INDOM, 0, 4], [INDOM, 4, 8]]),
             PAGES,
         );
@@ -277,7 +278,7 @@ pub(crate) mod tests {
     /// HELP-32: the end of the pages ends the last text; every text is terminated.
     #[test]
     fn last_text_without_nul() {
-        let mut base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
+        let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
         assert_eq!(base.metric(MetricId(METRIC), Kind::OneLine), Some(&b"three\0"[..]));
         assert_eq!(base.metric(MetricId(METRIC), Kind::Long), Some(&b"e\0"[..]));
         assert_eq!(base.pages(), PAGES);
@@ -327,7 +328,7 @@ pub(crate) mod tests {
             index(3, &[[METRIC, 0, 4], [METRIC + 1, far, 4], [INDOM, 4, u32::MAX]]),
             PAGES,
         );
-        let mut base = base.unwrap();
+        let base = base.unwrap();
         assert_eq!(
             until_nul(base.metric(MetricId(METRIC), Kind::OneLine)),
             Some(&b"one"[..])

@@ -35,10 +35,10 @@ impl Slots {
     }
 
     /// The database of a handle; `None` when the handle is out of range or closed (HELP-28).
-    #[must_use]
     #[inline]
-    pub fn get(&mut self, handle: i32) -> Option<&mut Database> {
-        self.bases.get_mut(usize::try_from(handle).ok()?)?.as_mut()
+    #[must_use]
+    pub fn get(&self, handle: i32) -> Option<&Database> {
+        self.bases.get(usize::try_from(handle).ok()?)?.as_ref()
     }
 
     /// Takes the database out of its slot, which becomes free; the table never shrinks (HELP-12).
