@@ -3,10 +3,10 @@
 use std::ffi::c_int;
 
 use super::ext::Ext;
-use super::interface::Interface;
 use super::methods;
 use super::types::{Comm, pmdaExt, pmdaInterface};
 use super::view::view;
+use crate::setup::Interface;
 
 /// The `desc` method of a dispatch table.
 pub(crate) use super::methods::Desc as DescMethod;

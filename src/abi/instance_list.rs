@@ -52,7 +52,7 @@ impl InstanceList {
 
     /// Hands the structure over; NULL after that.
     pub(crate) fn into_raw(mut self) -> *mut pmInResult {
-        let Some(shell) = self.shell.take() else {
+        let Some(mut shell) = self.shell.take() else {
             return ptr::null_mut();
         };
         shell.put(pmInResult {

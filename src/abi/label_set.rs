@@ -165,12 +165,10 @@ impl LabelSets {
     /// # Errors
     /// `-ENOMEM`; nothing is stored.
     pub(crate) fn store_new(self, set: &Set) -> Result<c_int> {
-        let (shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
-        let mut new = empty(NO_INSTANCE);
-        blocks.fill(&mut new);
-        shell.put(new);
+        let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
+        let count = blocks.fill(shell.put(empty(NO_INSTANCE)));
         self.write(shell.into_raw());
-        Ok(new.nlabels)
+        Ok(count)
     }
 
     /// Stores that there are none; what was there is not freed.

@@ -1,7 +1,7 @@
 //! Blocks from malloc, for everything that C code frees.
 
 use std::ffi::{c_char, c_void};
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 
 use crate::error::{Error, Result};
@@ -50,20 +50,21 @@ impl<T> Block<T> {
     /// # Errors
     /// As [`Block::zeroed`].
     pub(crate) fn holding(value: T) -> Result<Block<T>> {
-        let block = Block::room(1)?;
+        let mut block = Block::room(1)?;
         block.put(value);
         Ok(block)
     }
 
     /// Puts a value at the start of the block. What was there is not dropped.
-    pub(crate) fn put(&self, value: T) {
+    pub(crate) fn put(&mut self, value: T) -> &mut T {
         const { assert!(align_of::<T>() <= align_of::<libc::max_align_t>()) };
         // SAFETY: the block has room for one element at least, is aligned as malloc does it, and belongs to nobody else.
-        unsafe { self.start.as_ptr().write(value) };
+        let place: &mut MaybeUninit<T> = unsafe { self.start.cast().as_mut() };
+        place.write(value)
     }
 
     /// Puts a value at the start of the block, which is never freed.
-    pub(crate) fn leak(self, value: T) -> &'static T {
+    pub(crate) fn leak(mut self, value: T) -> &'static T {
         self.put(value);
         // SAFETY: the value that was just written; the block belongs to nobody else, and stays for ever.
         unsafe { &*self.into_raw() }

@@ -6,7 +6,6 @@ use super::state::{self, FetchState};
 use super::{Kept, Machine, Step, fetch, iterate};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
-use crate::abi::interface::Interface;
 use crate::abi::label_array::LabelArray;
 use crate::abi::label_set::{LabelSet, LabelSets};
 use crate::abi::types::{pmInDom, pmLabelSet};
@@ -104,13 +103,13 @@ impl Request {
         let (Some(sets), Some(ext)) = (sets, ext) else {
             return Err(Err(Error::INVAL));
         };
-        let version = record::interface(ext).0;
-        fetch::enter_context(ext, version);
+        let interface = record::interface(ext);
+        fetch::enter_context(ext, interface);
         let kind = Kind::new(kind).map_err(Err)?;
         if kind != Kind::Instances {
             return Err(default_labels(ident, kind, sets, ext));
         }
-        if !Interface(version).has_labels() {
+        if !interface.has_labels() {
             return Err(Ok(0));
         }
         Request::instances(InDom(ident), sets, ext)

@@ -10,8 +10,7 @@ use crate::abi::pmids::List;
 use crate::abi::table::{Indom, Metric, MetricTable};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
-use crate::log::Level;
-use crate::log::Part::{Raw, Show};
+use crate::log::{Bytes, Level};
 use crate::metrics::{self, Hashed, Method, Places};
 
 /// What `pmdaRehash` has built, and the table that it was built over.
@@ -245,21 +244,15 @@ pub(crate) fn rehash(ext: Ext, table: MetricTable) {
         drop(old);
     }
     let name = ext.name();
-    let name = Raw(name.as_ref().map_or(b"", CText::bytes));
+    let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
     if failed {
         // A table that was too large has a first entry.
         let pmid = table.entry(0).map_or(MetricId::NULL, Metric::pmid);
-        log::notify_parts(
+        log::notify!(
             Level::Warning,
-            &[
-                Raw(b"pmdaRehash: PMDA "),
-                name,
-                Show(&format_args!(
-                    ": Hashed mapping for metrics disabled @ metric[0] {pmid}"
-                )),
-            ],
+            "pmdaRehash: PMDA {name}: Hashed mapping for metrics disabled @ metric[0] {pmid}"
         );
     } else if log::debug(Debug::Libpmda) {
-        log::debug_parts(&[Raw(b"pmdaRehash: PMDA "), name, Raw(b": successful rebuild")]);
+        log::debug_line!("pmdaRehash: PMDA {name}: successful rebuild");
     }
 }

@@ -12,11 +12,11 @@ use super::session::Session;
 use super::state::FetchState;
 use crate::abi::dispatch::{DescMethod, Dispatch};
 use crate::abi::ext::Ext;
-use crate::abi::interface::Interface;
 use crate::abi::records::{self, Record, Records};
 use crate::dynamic::List;
 use crate::error::Result;
 use crate::libpcp::log;
+use crate::setup::Interface;
 
 /// What the library keeps for one agent.
 pub(crate) struct AgentRecord {

@@ -7,6 +7,7 @@ pub mod report;
 pub use encoding::{Encoding, HEADER, data_length, header};
 
 use crate::error::{Error, Result};
+use crate::setup::Interface;
 
 /// `PMDA_FETCH_DYNAMIC`: the value is the library's to free.
 const DYNAMIC: i32 = 2;
@@ -36,10 +37,10 @@ impl Answer {
     ///
     /// # Errors
     /// A negative return is the error itself.
-    pub fn of(interface: u32, returned: i32) -> Result<Answer> {
+    pub fn of(interface: Interface, returned: i32) -> Result<Answer> {
         match Error::check(returned)? {
-            NO_VALUES if interface >= 3 => Ok(Answer::NoValue),
-            DYNAMIC if interface >= 5 => Ok(Answer::ValueToFree),
+            NO_VALUES if interface.has_missing_values() => Ok(Answer::NoValue),
+            DYNAMIC if interface.has_values_to_free() => Ok(Answer::ValueToFree),
             _ => Ok(Answer::Value),
         }
     }
@@ -90,10 +91,10 @@ impl Tally {
 
 /// What a result tells pmcd about changes (FETCH-60).
 #[must_use]
-pub fn change_report(interface: u32, flags: u32) -> u8 {
+pub fn change_report(interface: Interface, flags: u32) -> u8 {
     const LABELS: (u32, u8) = (1 << 5, 8);
     const NAMES: (u32, u8) = (1 << 6, 16);
-    if interface < 7 {
+    if !interface.reports_changes() {
         return 0;
     }
     [LABELS, NAMES]
@@ -130,10 +131,10 @@ mod tests {
             (7, [NoValue, Value, ValueToFree, Value]),
         ] {
             assert_eq!(
-                [0, 1, 2, 3].map(|answer| Answer::of(interface, answer)),
+                [0, 1, 2, 3].map(|answer| Answer::of(Interface(interface), answer)),
                 expected.map(Ok)
             );
-            assert_eq!(Answer::of(interface, -12360), Err(Error::INST));
+            assert_eq!(Answer::of(Interface(interface), -12360), Err(Error::INST));
         }
     }
 
@@ -160,10 +161,10 @@ mod tests {
     #[test]
     fn changes() {
         assert_eq!(
-            [0x20, 0x40, 0x60, 0x1f].map(|flags| change_report(7, flags)),
+            [0x20, 0x40, 0x60, 0x1f].map(|flags| change_report(Interface(7), flags)),
             [8, 16, 24, 0]
         );
-        assert_eq!(change_report(6, 0x60), 0);
+        assert_eq!(change_report(Interface(6), 0x60), 0);
         assert_eq!(change_stamp(24, true), 24_u64.to_ne_bytes());
         assert_eq!(change_stamp(24, false), 24_u64.to_le_bytes());
     }

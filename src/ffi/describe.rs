@@ -36,11 +36,11 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<pmDesc>, pmda: Op
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
 fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
-    let interface = record::interface(ext).0;
+    let interface = record::interface(ext);
     fetch::enter_context(ext, interface);
     let (metric, method) = lookup::find(state::of(ext)?, ext, pmid);
     let mut journal = Journal::new();
-    if metric.is_none() && interface < fetch::QUIET_SINCE {
+    if metric.is_none() && !interface.has_names() {
         report::undefined(&mut journal, "pmdaDesc", pmid);
     }
     if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
@@ -69,7 +69,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
 ) -> c_int {
     guard(|| -> Result<()> {
         let ext = pmda.ok_or(Error::INVAL)?;
-        fetch::enter_context(ext, record::interface(ext).0);
+        fetch::enter_context(ext, record::interface(ext));
         let handle = ext.help();
         let ident = ident as u32;
         let text = match handle {

@@ -21,7 +21,6 @@ use crate::error::Error;
 use crate::ident::MetricId;
 use crate::libpcp::log;
 use crate::log::Level;
-use crate::log::Part::Show;
 
 /// `ENOENT`: no registration knows the metric.
 const NOENT: Error = Error::os(libc::ENOENT);
@@ -108,9 +107,9 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     });
     guard(|| match ext.and_then(record::of) {
         Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),
-        None => log::notify(
+        None => log::notify!(
             Level::Err,
-            b"pmdaExtDynamicPMNS: the agent was not set up by pmdaDaemon or pmdaDSO",
+            "pmdaExtDynamicPMNS: the agent was not set up by pmdaDaemon or pmdaDSO"
         ),
     });
 }
@@ -119,7 +118,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
 fn register(caller: &str, list: &Registrations, prefix: Option<CText>, callbacks: Callbacks) {
     if let Err(error) = list.add(prefix.as_ref().map(CText::bytes), callbacks) {
         let reason = log::errstr(error);
-        log::notify_parts(Level::Err, &[Show(&format_args!("{caller}: {reason}"))]);
+        log::notify!(Level::Err, "{caller}: {reason}");
     }
 }
 

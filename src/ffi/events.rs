@@ -107,6 +107,11 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<time
     guard(|| with(idx, |array| array.add_missed(high(ts)?, nmissed)))
 }
 
+/// What the three functions do that add a parameter.
+fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter>) -> c_int {
+    guard(|| with(idx, |array| add_parameter(array, pmid, kind, value)))
+}
+
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
 ///
 /// # Returns
@@ -118,7 +123,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<time
 /// long as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: Option<Parameter>) -> c_int {
-    guard(|| with(idx, |array| add_parameter(array, pmid, r#type, avp)))
+    parameter(idx, pmid, r#type, avp)
 }
 
 /// The same as `pmdaEventAddParam`.
@@ -132,7 +137,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResParam(
     r#type: c_int,
     avp: Option<Parameter>,
 ) -> c_int {
-    guard(|| with(idx, |array| add_parameter(array, pmid, r#type, avp)))
+    parameter(idx, pmid, r#type, avp)
 }
 
 /// An older name of `pmdaEventAddHighResParam` (EVENT-23).
@@ -146,7 +151,7 @@ pub unsafe extern "C" fn pmdaEventHighResAddParam(
     r#type: c_int,
     avp: Option<Parameter>,
 ) -> c_int {
-    guard(|| with(idx, |array| add_parameter(array, pmid, r#type, avp)))
+    parameter(idx, pmid, r#type, avp)
 }
 
 /// Writes length and type into the array's header and gives its address.

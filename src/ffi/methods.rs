@@ -36,7 +36,7 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<
     guard(|| -> Result<()> {
         let _ = result;
         if let Some(ext) = pmda {
-            fetch::enter_context(ext, record::interface(ext).0);
+            fetch::enter_context(ext, record::interface(ext));
         }
         Err(Error::PERMISSION)
     })

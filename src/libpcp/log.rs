@@ -9,7 +9,7 @@ use super::bindings as pcp;
 use super::numbers::pmGetProgname;
 use super::version::SINCE_6_0_5;
 use crate::error::Error;
-use crate::log::{self, Bytes, Journal, Level, Line, Message, Part};
+use crate::log::{Bytes, Journal, Level, Line, Message};
 
 /// A debug option of `-D`, read afresh each time: agents and `pmStore` change them while we run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,20 +169,6 @@ fn without_libpcp(level: Level, text: &CStr) {
 /// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
 pub(crate) fn notify(level: Level, text: &[u8]) {
     notify_line(level, format_args!("{}", Bytes(text)));
-}
-
-/// [`notify!`] of a text in pieces.
-pub(crate) fn notify_parts(level: Level, parts: &[Part<'_>]) {
-    if let Some(text) = log::line(parts) {
-        notify(level, &text);
-    }
-}
-
-/// [`debug_line!`] of a text in pieces.
-pub(crate) fn debug_parts(parts: &[Part<'_>]) {
-    if let Some(text) = log::line(parts) {
-        debug_line(&text);
-    }
 }
 
 /// Writes debug output to stderr as it is. It has no better place to report a failure to, so it ignores one.

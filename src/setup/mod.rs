@@ -1,13 +1,10 @@
 //! Agent setup: what can be checked and decided without C.
 
+mod interface;
+
+pub use self::interface::Interface;
 use crate::ident::{InDom, MetricId};
 use crate::index::{Index, Seed};
-
-/// The interface versions that exist: 2 to 7.
-#[must_use]
-pub const fn supported(interface: u32) -> bool {
-    interface >= 2 && interface <= 7
-}
 
 /// A metric's identifier with the agent's domain in it (INIT-41).
 #[must_use]
@@ -136,8 +133,9 @@ mod tests {
     /// INIT-10, INIT-13
     #[test]
     fn versions() {
-        assert!((2..=7).all(supported));
-        assert!(!supported(1) && !supported(8) && !supported(255));
+        let exists = |version: u32| Interface(version).is_supported();
+        assert!((2..=7).all(exists));
+        assert!(!exists(1) && !exists(8) && !exists(255));
     }
 
     /// INIT-41: harmless when done again. "No instance domain" stays in a metric, and is stamped in a table of domains.

@@ -3,22 +3,25 @@
 //! A fetch callback may do anything: call this library again for the same agent, rewrite its tables, or leave in any way.
 //! So whatever is needed after it is read afresh.
 
+mod calls;
 mod messages;
 mod output;
+mod parts;
 
 use std::ffi::c_int;
 
+pub(crate) use self::calls::{Answer, Asked};
 pub(crate) use self::output::{Output, ToCaller};
-use super::iterate::{self, Ordinal, Steps};
-use super::lookup::Ahead;
+use self::parts::Current;
+pub(crate) use self::parts::Scratch;
+use super::iterate::{self, Ordinal};
 use super::state::FetchState;
 use super::{Machine, Step};
-use crate::abi::dispatch::DescMethod;
 use crate::abi::ext::Ext;
 use crate::abi::pmids::List;
 use crate::abi::result_block::time_from;
 use crate::abi::table::Metric;
-use crate::abi::types::{pmAtomValue, pmdaMetric, timeval};
+use crate::abi::types::timeval;
 use crate::abi::value::Atom;
 use crate::agent::record;
 use crate::context;
@@ -27,55 +30,7 @@ use crate::fetch::{self, CHANGE_FLAGS, Encoding};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_7_1_1;
-
-/// From this interface version on unknown metrics are not reported (FETCH-23, FETCH-80).
-pub(crate) const QUIET_SINCE: u32 = 4;
-
-/// The first interface version with client contexts.
-const WITH_CONTEXT: u32 = 5;
-
-/// A fetch callback.
-type FetchCallback = unsafe extern "C-unwind" fn(*mut pmdaMetric, u32, *mut pmAtomValue) -> c_int;
-
-/// What comes back from a call.
-#[derive(Clone, Copy)]
-pub(crate) enum Answer {
-    /// What the callback has returned and stored.
-    Value(c_int, Atom),
-    /// The desc method has run; what it returns is of no interest: a PMID in the description is (F-13).
-    Described,
-}
-
-/// What a call is about. It is read from the machine when the call is made: a step itself gives no more than that there is one.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked {
-    /// The fetch callback is asked for a value; without it, the desc method for a description, which goes into the spare
-    /// metric.
-    pub(crate) callback: Option<FetchCallback>,
-    /// The metric that a value is asked for. Only its place goes to the agent again: the agent may move or free its
-    /// table while it gives a value (F-14).
-    pub(crate) metric: Metric,
-    /// The instance that a value is asked for, -1 for a metric that has none.
-    pub(crate) inst: c_int,
-    /// The method that a description is asked for, and the metric as the list has it.
-    pub(crate) method: Option<(DescMethod, MetricId)>,
-}
-
-/// What a fetch works with, and does not need after it: kept apart, so that a [`Fetch`] is small.
-pub(crate) struct Scratch {
-    metrics: Ahead,
-    steps: Steps,
-}
-
-impl Scratch {
-    /// Nothing yet.
-    pub(crate) const fn new() -> Scratch {
-        Scratch {
-            metrics: Ahead::new(),
-            steps: Steps::new(Ordinal::Any),
-        }
-    }
-}
+use crate::setup::Interface;
 
 /// How a fetch goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,21 +45,11 @@ enum Next {
     End,
 }
 
-/// What is known of the metric that is being fetched.
-#[derive(Clone, Copy)]
-struct Current {
-    pmid: MetricId,
-    kind: c_int,
-    encoding: Encoding,
-    /// Whether it has one value and no instances.
-    singular: bool,
-}
-
 /// A fetch of the metrics of a list.
 pub(crate) struct Fetch<'s, L, O> {
     ext: Ext,
     state: &'static FetchState,
-    interface: u32,
+    interface: Interface,
     list: L,
     output: O,
     scratch: &'s mut Scratch,
@@ -117,10 +62,10 @@ pub(crate) struct Fetch<'s, L, O> {
     outcome: Result<()>,
 }
 
-/// Makes the context of a request known to the agent, from interface 5 on (FETCH-80, MAIN-25).
+/// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
 #[inline]
-pub(crate) fn enter_context(ext: Ext, interface: u32) {
-    if interface >= WITH_CONTEXT {
+pub(crate) fn enter_context(ext: Ext, interface: Interface) {
+    if interface.has_contexts() {
         context::set_current(ext.context());
     }
 }
@@ -140,7 +85,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
             messages::trace_call(&list);
         }
         record::check_botch(ext);
-        let interface = record::interface(ext).0;
+        let interface = record::interface(ext);
         enter_context(ext, interface);
         let mut fetch = Fetch {
             ext,
@@ -252,7 +197,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     #[cold]
     #[inline(never)]
     fn undefined(&mut self, wanted: MetricId) -> Next {
-        if self.interface < QUIET_SINCE {
+        if !self.interface.has_names() {
             messages::undefined(wanted);
         }
         if let Err(error) = self.output.open(wanted, 0) {
@@ -437,7 +382,7 @@ impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
 }
 
 /// The time stamp, which tells about changes of names and labels (FETCH-60).
-fn stamp(ext: Ext, interface: u32) -> timeval {
+fn stamp(ext: Ext, interface: Interface) -> timeval {
     let flags = ext.flags();
     let report = fetch::change_report(interface, flags);
     if report != 0 && log::debug(Debug::Libpmda) {

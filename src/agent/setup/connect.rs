@@ -9,7 +9,7 @@ use crate::abi::arg::CText;
 use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
-use crate::abi::interface::Transport;
+use crate::abi::transport::Transport;
 use crate::agent::session::{Session, say_failure};
 use crate::agent::{Kept, Machine, Step};
 use crate::error::{self, Error};

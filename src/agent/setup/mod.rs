@@ -12,14 +12,15 @@ use crate::abi::arg::{CText, Pointer};
 use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
-use crate::abi::interface::{Interface, Transport};
 use crate::abi::new_ext::{self, ExtTexts};
+use crate::abi::transport::Transport;
 use crate::abi::types::{Comm, pmdaInterface};
 use crate::agent::record;
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
 use crate::log::{Bytes, Level};
+use crate::setup::Interface;
 
 /// What `pmdaDaemon` and `pmdaDSO` are told.
 pub(crate) struct Request {

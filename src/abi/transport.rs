@@ -1,39 +1,6 @@
-//! What the version of an agent's interface brings, and how agents talk to pmcd.
+//! How agents talk to pmcd.
 
 use std::ffi::c_uint;
-
-use crate::setup;
-
-/// The interface version of an agent (INIT-1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Interface(pub(crate) u32);
-
-impl Interface {
-    /// Whether the version exists.
-    pub(crate) const fn is_supported(self) -> bool {
-        setup::supported(self.0)
-    }
-
-    /// Whether agents have names of their own; then unknown metrics are not reported (FETCH-23).
-    pub(crate) const fn has_names(self) -> bool {
-        self.0 >= 4
-    }
-
-    /// Whether agents are told of client contexts (MAIN-25).
-    pub(crate) const fn has_contexts(self) -> bool {
-        self.0 >= 5
-    }
-
-    /// Whether agents are told of the attributes of clients.
-    pub(crate) const fn has_attributes(self) -> bool {
-        self.0 >= 6
-    }
-
-    /// Whether agents give labels (LABEL-13).
-    pub(crate) const fn has_labels(self) -> bool {
-        self.0 >= 7
-    }
-}
 
 /// How an agent talks to pmcd: `pmdaIoType`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,0 +1,36 @@
+//! The calls that a fetch asks for, and what comes back from them.
+
+use std::ffi::c_int;
+
+use crate::abi::dispatch::DescMethod;
+use crate::abi::table::Metric;
+use crate::abi::types::{pmAtomValue, pmdaMetric};
+use crate::abi::value::Atom;
+use crate::ident::MetricId;
+
+/// A fetch callback.
+type FetchCallback = unsafe extern "C-unwind" fn(*mut pmdaMetric, u32, *mut pmAtomValue) -> c_int;
+
+/// What comes back from a call.
+#[derive(Clone, Copy)]
+pub(crate) enum Answer {
+    /// What the callback has returned and stored.
+    Value(c_int, Atom),
+    /// The desc method has run; what it returns is of no interest: a PMID in the description is (F-13).
+    Described,
+}
+
+/// What a call is about. It is read from the machine when the call is made: a step itself gives no more than that there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    /// The fetch callback is asked for a value; without it, the desc method for a description, which goes into the spare
+    /// metric.
+    pub(crate) callback: Option<FetchCallback>,
+    /// The metric that a value is asked for. Only its place goes to the agent again: the agent may move or free its
+    /// table while it gives a value (F-14).
+    pub(crate) metric: Metric,
+    /// The instance that a value is asked for, -1 for a metric that has none.
+    pub(crate) inst: c_int,
+    /// The method that a description is asked for, and the metric as the list has it.
+    pub(crate) method: Option<(DescMethod, MetricId)>,
+}
