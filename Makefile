@@ -26,7 +26,7 @@ setup:
 
 # PCP's own simple agent on this library, under dbpmda and under a private pmcd.
 demo: setup all
-	tests/support/demo.sh
+	cargo run --quiet -p pcp-pmda-test -- demo
 
 # Format, lints, build, all tests. The last line is "N passed, N failed".
 check: setup

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use pcp_pmda_test::{Library, compare, profile_dir, relink, root, run, target_dir};
+use pcp_pmda_test::{Library, compare, profile_dir, root, run, target_dir};
 
 /// How many functions are left.
 const SCENES: usize = 31;
@@ -64,30 +64,24 @@ fn on_both(name: &str) -> String {
         .output()
         .expect("g++ is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let (c, ours) = (told(&program, &Library::C.directory()), told(&program, optimised()));
+    let (c, ours) = (told(&program, &Library::C.directory()), told(&program, &optimised()));
     if let Some(text) = compare::difference(("C library", &c), ("ours", &ours)) {
         panic!("{text}");
     }
     c
 }
 
-/// A directory with the optimised library, which is built if it is not there, as `make` does it.
-fn optimised() -> &'static Path {
-    static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(build);
-    &DIRECTORY
-}
-
-fn build() -> PathBuf {
-    let status = Command::new(root().join("packaging/build.sh"))
-        .env("CARGO_TARGET_DIR", target_dir())
-        .status()
-        .expect("bash is there");
-    assert!(status.success(), "packaging/build.sh failed");
-    let directory = profile_dir().join("test-lib/optimised");
-    fs::create_dir_all(&directory).expect("target is writable");
-    let library = target_dir().join("release/libpcp_pmda.so");
-    relink(&library, &directory.join("libpcp_pmda.so.3"));
-    directory
+/// A directory with the optimised library, which is built first, as `make` does it.
+fn optimised() -> PathBuf {
+    static BUILT: LazyLock<()> = LazyLock::new(|| {
+        let status = Command::new(root().join("packaging/build.sh"))
+            .env("CARGO_TARGET_DIR", target_dir())
+            .status()
+            .expect("bash is there");
+        assert!(status.success(), "packaging/build.sh failed");
+    });
+    LazyLock::force(&BUILT);
+    Library::Optimised.directory()
 }
 
 fn told(program: &Path, library: &Path) -> String {

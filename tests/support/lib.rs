@@ -11,6 +11,7 @@ pub mod memory;
 pub mod pcp;
 pub mod program;
 pub mod run;
+pub mod tour;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +31,8 @@ pub enum Library {
     C,
     /// Ours, as cargo has just built it.
     Ours,
+    /// Ours, optimised, as `make` has built it.
+    Optimised,
 }
 
 impl Library {
@@ -45,12 +48,16 @@ impl Library {
                 .join("deps/libpcp_pmda.so")
                 .canonicalize()
                 .expect("cargo has built the library: a program must not fall back to the C library"),
+            Library::Optimised => target_dir()
+                .join("release/libpcp_pmda.so")
+                .canonicalize()
+                .expect("packaging/build.sh has built the library"),
         }
     }
 
     /// A directory for `LD_LIBRARY_PATH` that holds this library under the names that programs ask for.
     pub fn directory(self) -> PathBuf {
-        static MADE: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
+        static MADE: [OnceLock<PathBuf>; 3] = [const { OnceLock::new() }; 3];
         MADE[self as usize]
             .get_or_init(|| {
                 let directory = profile_dir().join("test-lib").join(format!("{self:?}"));

@@ -8,12 +8,13 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: pcp-pmda-test COMMAND
 
   asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
+  demo                   PCP's agent simple under dbpmda and under a private pmcd in three ways
   functions              writes the table of functions in docs/COMPATIBILITY.md anew
   headers                writes include/pcp anew
   memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
   races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
 
-A PROGRAM is a name below tests, such as c/cache_files; memcheck also takes agent/NAME. asan and races need the nightly toolchain.";
+A PROGRAM is a name below tests, such as c/cache_files, or agent/NAME. asan and races need the nightly toolchain.";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command.as_str() {
         "asan" => commands::asan::run(rest),
+        "demo" => commands::demo::run(),
         "functions" => commands::functions::run(),
         "headers" => commands::headers(),
         "memcheck" => commands::memcheck::run(rest),

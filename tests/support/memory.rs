@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::Library;
 use super::pcp::{Environment, agent, installed};
@@ -43,21 +44,47 @@ impl Counts {
     /// # Panics
     /// When there is none that is whole: then nothing was counted.
     fn read(directory: &Path) -> Counts {
+        let counts = Counts::so_far(directory);
+        counts.unwrap_or_else(|| panic!("valgrind has written no report in {}", directory.display()))
+    }
+
+    /// The same for what may not have come to its end yet.
+    ///
+    /// # Errors
+    /// When there is no whole report after so long.
+    pub(super) fn wait(directory: &Path, limit: Duration) -> Result<Counts, String> {
+        let deadline = Instant::now() + limit;
+        loop {
+            match Counts::so_far(directory) {
+                Some(counts) => return Ok(counts),
+                None if Instant::now() >= deadline => {
+                    return Err(format!("valgrind has written no report in {}", directory.display()));
+                }
+                None => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    fn so_far(directory: &Path) -> Option<Counts> {
         let mut counts = Counts::default();
         let mut whole = false;
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            if !entry.file_name().to_string_lossy().starts_with("report.") {
-                continue;
-            }
-            let text = fs::read_to_string(entry.path()).unwrap_or_default();
+        for report in reports(directory) {
+            let text = fs::read_to_string(report).unwrap_or_default();
             counts.definite += number(&text, "definitely lost: ", " bytes in ");
             counts.possible += number(&text, "possibly lost: ", " bytes in ");
             counts.errors += number(&text, "ERROR SUMMARY", ": ");
             whole |= text.contains("ERROR SUMMARY");
         }
-        assert!(whole, "valgrind has written no report in {}", directory.display());
-        counts
+        whole.then_some(counts)
     }
+}
+
+/// What a tool has reported in a directory, a file for each process.
+pub(super) fn reports(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("report."))
+        .map(|entry| entry.path())
 }
 
 /// The number behind `before` in the last line with `what`; 0 if there is none.
@@ -71,11 +98,9 @@ fn number(text: &str, what: &str, before: &str) -> u32 {
 }
 
 /// The options of valgrind, whose reports lie in `directory`.
-fn watch(command: &mut Command, directory: &Path) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("report.") {
-            let _ = fs::remove_file(entry.path());
-        }
+pub(super) fn watch(command: &mut Command, directory: &Path) {
+    for report in reports(directory) {
+        let _ = fs::remove_file(report);
     }
     command
         .args([

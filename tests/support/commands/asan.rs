@@ -9,17 +9,19 @@ use std::process::Command;
 use std::time::Duration;
 
 use pcp_pmda_test::program::{Course, Program};
+use pcp_pmda_test::tour::{Form, TOURS, Tool, Tour};
 use pcp_pmda_test::{root, run, target_dir};
 
 use super::{fresh, has_files, sanitized};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs these programs, or all of them and the agents.
+/// Runs these programs and agents (`agent/NAME`), or all of them.
 pub fn run(names: &[String]) -> Result<(), String> {
     // The runtime is linked into the library: its own start is first in each process.
     let library = sanitized("asan", "-Zsanitizer=address")?;
-    let chosen: Result<Vec<_>, _> = names.iter().map(|name| Program::new(name)).collect();
+    let chosen = names.iter().filter(|name| !name.starts_with("agent/"));
+    let chosen: Result<Vec<_>, _> = chosen.map(|name| Program::new(name)).collect();
     let programs = if names.is_empty() {
         Program::of_course(Course::Asan)
     } else {
@@ -38,7 +40,7 @@ pub fn run(names: &[String]) -> Result<(), String> {
             println!("{}: FAILED ({reason})", program.name);
         }
     }
-    let (agents, broken) = if names.is_empty() { agents(&library)? } else { (0, 0) };
+    let (agents, broken) = agents(&library, names);
     failed += broken;
     println!("{ran} programs and {agents} agents, {failed} failed, {left} left to memcheck");
     if failed == 0 {
@@ -97,21 +99,18 @@ fn one(program: &Program, library: &Path) -> Result<(), String> {
     fs::remove_dir_all(&directory).map_err(|error| error.to_string())
 }
 
-/// PCP's agents: how many, and how many failed.
-fn agents(library: &Path) -> Result<(u32, u32), String> {
-    let script = root().join("tests/support/tool-agents.sh");
-    let output = Command::new(script)
-        .arg("asan")
-        .arg(library)
-        .arg(target_dir().join("asan/agents"))
-        .output()
-        .map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    print!("{text}");
-    let last = text.lines().last().unwrap_or_default();
-    let mut numbers = last.split([' ', ',']).filter_map(|word| word.parse().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(agents), Some(failed)) => Ok((agents, failed)),
-        _ => Err(format!("tool-agents.sh: {}", String::from_utf8_lossy(&output.stderr))),
+/// PCP's agents, those that are wanted: how many, and how many failed.
+fn agents(library: &Path, names: &[String]) -> (u32, u32) {
+    let wanted = |tour: &Tour| names.is_empty() || names.contains(&format!("agent/{}", tour.name));
+    let (mut ran, mut failed) = (0, 0);
+    for tour in TOURS.into_iter().filter(wanted) {
+        for form in [Form::Dso, Form::Daemon] {
+            ran += 1;
+            if let Err(reason) = tour.run(form, Tool::Asan(library)) {
+                failed += 1;
+                println!("agent/{} {form:?}: FAILED ({reason})", tour.name);
+            }
+        }
     }
+    (ran, failed)
 }

@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::process::Command;
 
 use pcp_pmda_test::memory::{self, Counts, Dso, Opener};
 use pcp_pmda_test::program::{Course, Program};
-use pcp_pmda_test::{Library, relink, root, target_dir};
+use pcp_pmda_test::tour::{Form, TOURS, Tool};
+use pcp_pmda_test::{Library, target_dir};
 
 /// Runs these programs and agents (`agent/NAME`), or all of them.
 pub fn run(names: &[String]) -> Result<(), String> {
@@ -50,6 +50,19 @@ pub fn run(names: &[String]) -> Result<(), String> {
             }
         }
     }
+    for tour in TOURS.into_iter().filter(|tour| wanted(&format!("agent/{}", tour.name))) {
+        for form in [Form::Dso, Form::Daemon] {
+            let what = format!("agent/{} {form:?}, all requests", tour.name);
+            let run = |library| tour.run(form, Tool::Memcheck(library));
+            match (run(Library::C), run(Library::Ours)) {
+                (Ok(c), Ok(ours)) => note(&what, Some(c), ours, ours.within(&c)),
+                (c, ours) => {
+                    println!("{what}: C library: {c:?}, ours: {ours:?}");
+                    note(&what, c.ok(), ours.unwrap_or_default(), false);
+                }
+            }
+        }
+    }
     for program in Program::of_course(Course::Memcheck)
         .into_iter()
         .filter(|program| wanted(&program.name))
@@ -75,38 +88,11 @@ pub fn run(names: &[String]) -> Result<(), String> {
             let _ = fs::remove_dir_all(&directory);
         }
     }
-    if names.is_empty() {
-        let (agents, broken) = daemons(&out)?;
-        (ran, failed) = (ran + agents, failed + broken);
-    }
     fs::write(out.join("counts"), table).map_err(|error| error.to_string())?;
     println!("{ran} runs, {failed} failed");
     if failed == 0 {
         Ok(())
     } else {
         Err("memcheck: see target/memcheck and, for agents, test-pcp of the profile".to_owned())
-    }
-}
-
-/// PCP's agents simple, sample and mmv in all requests, as daemons too, on ours alone: how many, and how many failed.
-fn daemons(out: &std::path::Path) -> Result<(u32, u32), String> {
-    let library = out.join("lib");
-    fs::create_dir_all(&library).map_err(|error| error.to_string())?;
-    for name in ["libpcp_pmda.so", "libpcp_pmda.so.3"] {
-        relink(&Library::Ours.file(), &library.join(name));
-    }
-    let output = Command::new(root().join("tests/support/tool-agents.sh"))
-        .arg("memcheck")
-        .arg(&library)
-        .arg(out.join("agents"))
-        .output()
-        .map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    print!("{text}");
-    let last = text.lines().last().unwrap_or_default();
-    let mut numbers = last.split([' ', ',']).filter_map(|word| word.parse().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(agents), Some(failed)) => Ok((agents, failed)),
-        _ => Err(format!("tool-agents.sh: {}", String::from_utf8_lossy(&output.stderr))),
     }
 }
