@@ -14,13 +14,18 @@ use pcp_pmda_test::pcp::{Environment, Pmcd, agent, kill, text};
 use pcp_pmda_test::{Library, root};
 use regex::RegexBuilder;
 
-type Done = Result<(), String>;
+type Failure = Box<dyn std::error::Error>;
+type Done = Result<(), Failure>;
 
 /// How long something may take that happens soon.
 const SOON: Duration = Duration::from_secs(10);
 
 /// Runs the demo.
-pub fn run() -> Done {
+pub fn run() -> Result<(), String> {
+    demonstrate().map_err(|failure| failure.to_string())
+}
+
+fn demonstrate() -> Done {
     step("A private PCP, with this library first in the search path");
     let mut environment = Environment::new("demo", Library::Optimised);
     let agents = environment.directory.join("agents");
@@ -28,9 +33,9 @@ pub fn run() -> Done {
     show(&Library::Optimised.file().display().to_string());
     // An agent with a configuration that can be changed.
     let own = agents.join("simple");
-    fs::create_dir_all(&own).map_err(wrong)?;
-    for entry in fs::read_dir(agent("simple")).map_err(wrong)?.flatten() {
-        fs::copy(entry.path(), own.join(entry.file_name())).map_err(wrong)?;
+    fs::create_dir_all(&own)?;
+    for entry in fs::read_dir(agent("simple"))?.flatten() {
+        fs::copy(entry.path(), own.join(entry.file_name()))?;
     }
     let demo = Demo { environment, own };
     let (dso, daemon) = demo.compile()?;
@@ -50,7 +55,7 @@ pub fn run() -> Done {
         .args(["-d", "253", "-u"])
         .arg(&socket)
         .args(["-l", "simple.log"]);
-    let alone = Daemon(command.spawn().map_err(wrong)?);
+    let alone = Daemon(command.spawn()?);
     until("the daemon listens", || Ok(socket.exists()))?;
     let line = format!("socket unix {}", socket.display());
     demo.under_pmcd("daemon over a unix socket", &line, |_| Some(alone.0.id()))?;
@@ -67,7 +72,7 @@ struct Demo {
 
 impl Demo {
     /// simple.c as PCP ships it, as a DSO and as a daemon.
-    fn compile(&self) -> Result<(PathBuf, PathBuf), String> {
+    fn compile(&self) -> Result<(PathBuf, PathBuf), Failure> {
         step("simple.c as PCP ships it, compiled against include/pcp/pmda.h and linked with this library");
         let place = &self.environment.directory;
         let (dso, daemon) = (place.join("pmda_simple.so"), place.join("pmdasimple"));
@@ -82,10 +87,10 @@ impl Demo {
                 .arg(&source)
                 .arg("-L")
                 .arg(Library::Optimised.directory());
-            let output = cc.args(["-lpcp_pmda", "-lpcp"]).output().map_err(wrong)?;
+            let output = cc.args(["-lpcp_pmda", "-lpcp"]).output()?;
             let said = String::from_utf8_lossy(&output.stderr);
             if !output.status.success() {
-                return Err(said.into_owned());
+                return Err(said.into());
             }
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let ours = format!(r"^\.+ {}/pcp/pmda\.h$", regex::escape(&headers.display().to_string()));
@@ -159,11 +164,10 @@ impl Demo {
     /// Writes simple.conf; an old one is as if it had been there for long.
     fn configure(&self, content: &str, old: bool) -> Done {
         let path = self.own.join("simple.conf");
-        fs::write(&path, content).map_err(wrong)?;
+        fs::write(&path, content)?;
         if old {
-            let file = fs::File::options().write(true).open(path).map_err(wrong)?;
-            file.set_modified(SystemTime::now() - Duration::from_secs(3600))
-                .map_err(wrong)?;
+            let file = fs::File::options().write(true).open(path)?;
+            file.set_modified(SystemTime::now() - Duration::from_secs(3600))?;
         }
         Ok(())
     }
@@ -177,10 +181,6 @@ impl Drop for Daemon {
         kill(self.0.id(), libc::SIGTERM);
         let _ = self.0.wait();
     }
-}
-
-fn wrong(error: std::io::Error) -> String {
-    error.to_string()
 }
 
 fn step(what: &str) {
@@ -200,7 +200,7 @@ fn matching(pattern: &str) -> regex::Regex {
 
 fn told(what: &str, good: bool, answer: &str) -> Done {
     if !good {
-        return Err(format!("{answer}\ndemo: FAILED: {what}"));
+        return Err(format!("{answer}\ndemo: FAILED: {what}").into());
     }
     println!("   ok: {what}");
     Ok(())
@@ -217,7 +217,7 @@ fn refuse(what: &str, pattern: &str, answer: &str) -> Done {
 }
 
 /// Asks until the answer is yes, but not for ever.
-fn until(what: &str, mut asked: impl FnMut() -> Result<bool, String>) -> Done {
+fn until(what: &str, mut asked: impl FnMut() -> Result<bool, Failure>) -> Done {
     let deadline = Instant::now() + SOON;
     while !asked()? {
         if Instant::now() >= deadline {
@@ -230,7 +230,7 @@ fn until(what: &str, mut asked: impl FnMut() -> Result<bool, String>) -> Done {
 
 /// The process has our library mapped, and no other of that name.
 fn loaded(who: &str, process: u32) -> Done {
-    let maps = fs::read_to_string(format!("/proc/{process}/maps")).map_err(wrong)?;
+    let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
     let ours = Library::Optimised.file().display().to_string();
     let mut found = maps.lines().filter(|line| line.contains("libpcp_pmda")).peekable();
     let good = found.peek().is_some() && found.all(|line| line.ends_with(&ours));
