@@ -6,13 +6,16 @@ use std::ptr;
 use super::bindings as pcp;
 use super::numbers::__pmFindPDUBuf;
 
+/// Bytes behind a PDU, all zero: libpcp's decoder of results looks at the head of a value set before it checks whether it is there.
+const SPARE: usize = 64;
+
 /// A PDU in a buffer of libpcp's, pinned while this lives.
 pub(super) struct Buffer(*mut c_int);
 
 impl Buffer {
     /// A copy of a PDU; `None` without memory.
     pub(super) fn of(pdu: &[u8]) -> Option<Buffer> {
-        let length = c_int::try_from(pdu.len()).ok()?;
+        let length = c_int::try_from(pdu.len().checked_add(SPARE)?).ok()?;
         let buffer = __pmFindPDUBuf(length);
         if buffer.is_null() {
             return None;
