@@ -50,7 +50,7 @@ const NOT_COMPARED: &[(&str, Option<&str>, &str)] = &[
     (
         "loop_empty",
         Some("libpmda"),
-        "since 6.0.5 the C library shows the first metric or name where there is none, or dies of that (WIRE-72)",
+        "since 6.0.5 the C library shows a metric or a name where there is none, or dies of that (WIRE-72)",
     ),
     #[cfg(not(since_6_0_5))]
     (

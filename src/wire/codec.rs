@@ -119,7 +119,12 @@ pub struct Attribute<'a>(pub &'a [u8]);
 impl Display for Attribute<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (key, value) = (word(self.0, HEADER).unwrap_or(0), self.0.get(16..).unwrap_or_default());
-        write!(out, "__pmDecodeAttr [len={}]: attr={key:#x} value=\"", value.len())?;
+        write!(out, "__pmDecodeAttr [len={}]: ", value.len())?;
+        match key {
+            // What a mechanism of authentication has to say.
+            0 => out.write_str("payload=\"")?,
+            _ => write!(out, "attr={key:#x} value=\"")?,
+        }
         for byte in value {
             let shown = if matches!(byte, b' '..=b'~') { *byte } else { b'.' };
             write!(out, "{}", Bytes(&[shown]))?;

@@ -1,7 +1,7 @@
 /*
  * Every kind of request cut short at each word, one word too long, and with each word changed: which ones are refused, and what
  * is said of that under debug options. Since 6.0.5: earlier releases read some of them, or die (WIRE-60, WIRE-70). Left out are
- * stores and names of which there are none (loop_empty). WIRE-15 WIRE-60 MAIN-2 MAIN-30
+ * stores and names of which there are none, and attributes without a name (loop_empty). WIRE-15 WIRE-60 MAIN-2 MAIN-30
  */
 #include "loop.h"
 
@@ -46,6 +46,8 @@ give(char *hex)
     int counted = kind == 0x7001 || kind == 0x700e;
 
     if (counted && words > 5 && strncmp(word(hex, 5), "00000000", 8) == 0)
+	return;
+    if (kind == 0x7011 && words > 3 && strtoul(word(hex, 3), NULL, 16) - 1 >= 16)
 	return;
     if (kind == 0x7006) {
 	/* the C library frees the name of the request before once more */
