@@ -151,12 +151,12 @@ pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: O
             return Err(Error::INVAL);
         }
         let head = tree.as_ref().and_then(|tree| tree.chain(MetricId(pmid)));
-        let names = namespace::names_of(head, MetricId(pmid))?;
-        if names.is_empty() {
+        let paths = namespace::names_of(head, MetricId(pmid))?;
+        if paths.count == 0 {
             return Err(Error::PMID);
         }
-        nameset.set(names::pack(&names)?.into_raw());
-        Ok(count(&names))
+        nameset.set(names::pack_paths(paths)?.into_raw());
+        Ok(c_int::try_from(paths.count).unwrap_or(c_int::MAX))
     })
 }
 

@@ -25,26 +25,6 @@ impl Names {
         Ok(())
     }
 
-    /// Adds the full name of a node, from its end to its start.
-    fn push_path<'t, N: Node<'t>>(&mut self, node: N) -> Result<()> {
-        let size = ancestry(node).map(|node| node.name().len() + 1).sum::<usize>().max(1);
-        self.reserve(size)?;
-        let start = self.text.len();
-        self.text.resize(start + size, 0);
-        let mut place = start + size - 1;
-        for (number, node) in ancestry(node).enumerate() {
-            if number > 0 {
-                place -= 1;
-                self.text[place] = b'.';
-            }
-            let name = node.name();
-            place -= name.len();
-            self.text[place..place + name.len()].copy_from_slice(name);
-        }
-        self.count += 1;
-        Ok(())
-    }
-
     fn reserve(&mut self, bytes: usize) -> Result<()> {
         let pointers = (self.count + 1) * size_of::<usize>();
         if self.text.len() + bytes + pointers > LIMIT {
@@ -148,20 +128,74 @@ fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// The full names of an identifier, measured and not yet written.
+#[derive(Clone, Copy, Debug)]
+pub struct Paths<N> {
+    head: Option<N>,
+    pmid: MetricId,
+    /// How many there are.
+    pub count: usize,
+    /// Their bytes, each with a NUL at its end.
+    pub bytes: usize,
+}
+
+impl<'t, N: Node<'t>> Paths<N> {
+    /// The nodes of the identifier, in the order of the chain.
+    fn nodes(&self) -> impl Iterator<Item = N> {
+        let pmid = self.pmid;
+        std::iter::successors(self.head, |node| node.chained()).filter(move |node| node.pmid() == pmid)
+    }
+
+    /// Writes the names, one behind the other. There are so many bytes to write to as [`Paths::bytes`] says.
+    pub fn write(&self, out: &mut [u8]) {
+        let mut rest = out;
+        for node in self.nodes() {
+            let Some((path, after)) = rest.split_at_mut_checked(length(node)) else {
+                return;
+            };
+            // From its end to its start.
+            let mut place = path.len() - 1;
+            path[place] = 0;
+            for (number, node) in ancestry(node).enumerate() {
+                if number > 0 {
+                    place -= 1;
+                    path[place] = b'.';
+                }
+                let name = node.name();
+                place -= name.len();
+                path[place..place + name.len()].copy_from_slice(name);
+            }
+            rest = after;
+        }
+    }
+}
+
+/// The bytes of the full name of a node, with a NUL.
+fn length<'t, N: Node<'t>>(node: N) -> usize {
+    ancestry(node).map(|node| node.name().len() + 1).sum::<usize>().max(1)
+}
+
 /// The full names of `pmid` among the nodes chained to `head`, in the order of the chain (TREE-32).
 ///
 /// # Errors
-/// `-E2BIG`, `-ENOMEM`.
-pub fn names_of<'t, N: Node<'t>>(head: Option<N>, pmid: MetricId) -> Result<Names> {
-    let mut found = Names::default();
-    let mut next = head;
-    while let Some(node) = next {
-        next = node.chained();
-        if node.pmid() == pmid {
-            found.push_path(node)?;
+/// `-E2BIG`.
+pub fn names_of<'t, N: Node<'t>>(head: Option<N>, pmid: MetricId) -> Result<Paths<N>> {
+    let mut paths = Paths {
+        head,
+        pmid,
+        count: 0,
+        bytes: 0,
+    };
+    let (mut count, mut bytes) = (0, 0);
+    for node in paths.nodes() {
+        count += 1;
+        bytes += length(node);
+        if bytes + count * size_of::<usize>() > LIMIT {
+            return Err(Error::os(E2BIG));
         }
     }
-    Ok(found)
+    (paths.count, paths.bytes) = (count, bytes);
+    Ok(paths)
 }
 
 /// `node` and the nodes above it, without the root, whose name is no part of any other name (TREE-2).
@@ -210,9 +244,11 @@ mod tests {
         names.push(&[b".", b""]).unwrap();
         assert_eq!((names.text(), names.len()), (&b"\0.\0"[..], 2));
         for name in ["w..v", ".z", "", "u.", ".."] {
-            let mut names = Names::default();
-            names.push_path(lookup(tree.top(), name.as_bytes()).unwrap()).unwrap();
-            assert_eq!(text(&names), [name]);
+            let node = lookup(tree.top(), name.as_bytes()).unwrap();
+            let paths = names_of(Some(node), node.pmid()).unwrap();
+            let mut text = vec![b'?'; paths.bytes];
+            paths.write(&mut text);
+            assert_eq!((paths.count, text), (1, [name.as_bytes(), b"\0"].concat()));
         }
     }
 }

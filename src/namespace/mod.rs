@@ -7,7 +7,7 @@ mod list;
 #[cfg(test)]
 mod model;
 
-pub use list::{Children, Names, children, leaves, names_of};
+pub use list::{Children, Names, Paths, children, leaves, names_of};
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
@@ -252,10 +252,10 @@ mod tests {
         assert!(lookup(tree.top(), name.as_bytes()).is_some());
         let mut table = [None; 1];
         rebuild(tree.root(), &mut table);
-        assert_eq!(
-            names_of(table[0], MetricId(1)).unwrap().iter().next(),
-            Some(name.as_bytes())
-        );
+        let paths = names_of(table[0], MetricId(1)).unwrap();
+        let mut text = vec![b'?'; paths.bytes];
+        paths.write(&mut text);
+        assert_eq!(text, [name.as_bytes(), b"\0"].concat());
     }
 
     proptest! {
@@ -281,8 +281,12 @@ mod tests {
                 let head = table[chain(pmid, table.len()).unwrap()];
                 let mut expected: Vec<_> = listed.iter().filter(|entry| entry.1 == pmid.0).map(|entry| &entry.0).collect();
                 expected.sort();
-                let found = names_of(head, pmid).unwrap();
-                let mut found: Vec<_> = found.iter().map(|name| String::from_utf8(name.to_vec()).unwrap()).collect();
+                let paths = names_of(head, pmid).unwrap();
+                let mut text = vec![b'?'; paths.bytes];
+                paths.write(&mut text);
+                let text = String::from_utf8(text).unwrap();
+                let mut found: Vec<_> = text.split_terminator('\0').map(str::to_owned).collect();
+                prop_assert_eq!(found.len(), paths.count);
                 found.sort();
                 prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected);
             }
