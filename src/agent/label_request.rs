@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::state::{self, FetchState};
-use super::{Kept, Machine, Step, fetch, iterate};
+use super::{fetch, iterate};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::label_array::LabelArray;
@@ -15,6 +15,7 @@ use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::{Bytes, Level};
+use crate::machine::{Kept, Machine, Step};
 
 /// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`: not part of what is asked for.
 const MODIFIERS: c_int = 0xc0;

@@ -11,10 +11,10 @@ use crate::abi::options::{Arguments, Options, number};
 use crate::abi::ret::Plain;
 use crate::abi::transport::Transport;
 use crate::abi::types::pmdaOptions;
-use crate::agent::{Machine, Step};
 use crate::libpcp::getopt;
 use crate::libpcp::log;
 use crate::log::{Bytes, Level};
+use crate::machine::{Machine, Step};
 
 /// What getopt returns at the end of the options.
 pub(crate) const END: c_int = -1;

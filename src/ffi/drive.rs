@@ -2,7 +2,7 @@
 
 use super::guard::{Turn, step};
 use super::ret::CReturn;
-use crate::agent::{Machine, Step};
+use crate::machine::{Machine, Step};
 
 /// Runs a machine to its end: its steps under the panic guard, and between them, by `call`, the calls
 /// into C that it asks for, outside of any guard.

@@ -15,11 +15,11 @@ use crate::abi::dispatch::Dispatch;
 use crate::abi::label_set::LabelSets;
 use crate::abi::methods;
 use crate::abi::table::Metric;
-use crate::agent::Kept;
 use crate::agent::fetch::Scratch;
 use crate::agent::session::{self, Answer, Call, MainLoop, OwnMethods, is_supported};
 use crate::error::Error;
 use crate::ident::MetricId;
+use crate::machine::Kept;
 use crate::os::channel::Channel;
 use crate::os::waits;
 

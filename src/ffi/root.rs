@@ -6,8 +6,8 @@ use super::guard::guard;
 use super::root_pdu::converse;
 use crate::abi::arg::{CText, Out};
 use crate::abi::buffer::{CBuffer, CField};
-use crate::agent::root::{self as client, Connecting, Purpose, Question};
 use crate::os::root_socket;
+use crate::pmdaroot::{self as client, Connecting, Purpose, Question};
 use crate::root::kind;
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the

@@ -9,10 +9,10 @@ use super::drive::drive;
 use super::guard::guard;
 use crate::abi::arg::{In, Out};
 use crate::abi::buffer::{CBuffer, CBytes, CField};
-use crate::agent::Machine;
-use crate::agent::root::{self as client, Expected, Introduction, Receiving, Sending};
 use crate::error::{Error, Result};
+use crate::machine::Machine;
 use crate::os::root_socket::{Answer, Call};
+use crate::pmdaroot::{self as client, Expected, Introduction, Receiving, Sending};
 use crate::root::{self, Container, Start, Stop};
 
 /// Runs a machine that talks to pmdaroot.
@@ -21,7 +21,7 @@ pub(super) fn converse<M>(begin: impl FnOnce() -> Result<M>) -> c_int
 where
     M: Machine<Call = Call, Answer = Answer, Done = Result<c_int>>,
 {
-    // SAFETY: what the machines of `agent::root` send they keep until they are answered, and what
+    // SAFETY: what the machines of `pmdaroot` send they keep until they are answered, and what
     // they receive into is theirs as well, or a buffer whose size C has promised.
     drive(|| begin().map_err(Err), |call| unsafe { call.make() })
 }

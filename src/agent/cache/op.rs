@@ -6,12 +6,12 @@ use std::time::Duration;
 use once_cell::sync::OnceCell;
 
 use super::{count, domains, peek, with};
-use crate::agent::{Machine, Step};
 use crate::cache::{Cache, Content, Directory, Op, Turn, Write, Writer};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::libpcp::config;
 use crate::log::Bytes;
+use crate::machine::{Machine, Step};
 use crate::os::process::{is_there, now, this_thread};
 
 /// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.

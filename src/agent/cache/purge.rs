@@ -5,9 +5,9 @@ use std::vec;
 
 use super::{count, with};
 use crate::abi::arg::Private;
-use crate::agent::{Kept, Machine, Step};
 use crate::error::Result;
 use crate::ident::InDom;
+use crate::machine::{Kept, Machine, Step};
 use crate::os::process::now;
 
 /// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives

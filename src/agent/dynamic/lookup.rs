@@ -3,9 +3,9 @@
 use super::{Answer, Call, Callbacks, Rebuild, next_update};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
-use crate::agent::{Machine, Step};
 use crate::dynamic::Walk;
 use crate::ident::MetricId;
+use crate::machine::{Machine, Step};
 
 /// What is looked for.
 #[derive(Clone, Copy)]

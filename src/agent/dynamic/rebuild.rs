@@ -8,9 +8,9 @@ use crate::abi::ext::Ext;
 use crate::abi::table::{MadeTables, MetricTable};
 use crate::abi::types::pmdaMetric;
 use crate::agent::lookup::rehash;
-use crate::agent::{Kept, Machine, Step};
 use crate::dynamic::{self, Counts, Walk};
 use crate::error::{Error, Result};
+use crate::machine::{Kept, Machine, Step};
 
 /// The tables that were made here and not freed yet. A table that an agent has put into `e_metrics`
 /// itself is not ours to free (N-7).

@@ -16,7 +16,6 @@ use self::parts::Current;
 pub(crate) use self::parts::Scratch;
 use super::iterate::{self, Ordinal};
 use super::state::FetchState;
-use super::{Machine, Step};
 use crate::abi::ext::Ext;
 use crate::abi::pmids::List;
 use crate::abi::result_block::time_from;
@@ -30,6 +29,7 @@ use crate::fetch::{self, CHANGE_FLAGS, Encoding};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_7_1_1;
+use crate::machine::{Machine, Step};
 use crate::setup::Interface;
 
 /// How a fetch goes on.

@@ -8,12 +8,13 @@ use super::{Filter, QUEUES, say_vacant};
 use crate::abi::arg::{Cookie, Out};
 use crate::abi::event_block::View;
 use crate::abi::types::pmAtomValue;
-use crate::agent::{Machine, Step, events};
+use crate::agent::events;
 use crate::error::{Error, Result};
 use crate::events::{Form, Stamp};
 use crate::fetch;
 use crate::libpcp::log::{self, Debug};
 use crate::log::Journal;
+use crate::machine::{Machine, Step};
 use crate::queue::{End, Visit};
 
 type Event = crate::queue::Event<View, Filter>;

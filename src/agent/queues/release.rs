@@ -4,10 +4,11 @@ use std::ffi::c_int;
 use std::vec;
 
 use super::{Filter, QUEUES, ReleaseCall, noted};
-use crate::agent::{Kept, Machine, Step, events};
+use crate::agent::events;
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::log::Journal;
+use crate::machine::{Kept, Machine, Step};
 use crate::queue::{Farewell, Filters, Leftovers};
 
 /// Releases filters, and cleans up behind the queues that have gone with them.

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Session;
-use crate::agent::Kept;
+use crate::machine::Kept;
 use crate::os::channel::Channel;
 use crate::os::spoken;
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};

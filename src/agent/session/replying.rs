@@ -5,11 +5,11 @@ use std::{fmt, io};
 use super::Agent;
 use super::calls::Call;
 use crate::abi::draft::Drafted;
-use crate::agent::Kept;
 use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
+use crate::machine::Kept;
 use crate::os::channel::{Channel, Written};
 use crate::wire::encode::Reply;
 

@@ -10,11 +10,12 @@ use crate::abi::draft::Drafted;
 use crate::abi::guard::inner;
 use crate::abi::methods;
 use crate::agent::fetch::Fetch;
-use crate::agent::{Kept, selection, state};
+use crate::agent::{selection, state};
 use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::free_result_values;
 use crate::log::{Bytes, Level};
+use crate::machine::Kept;
 use crate::wire::receive::Pdu;
 use crate::wire::{Kind, decode};
 

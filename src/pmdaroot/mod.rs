@@ -8,13 +8,13 @@ use std::os::fd::RawFd;
 
 pub(crate) use self::connect::Connecting;
 pub(crate) use self::question::{Purpose, Question, store_name};
-use super::{Kept, Machine, Step};
 use crate::abi::arg::Out;
 use crate::abi::buffer::{CBuffer, CField};
 use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
+use crate::machine::{Kept, Machine, Step};
 use crate::os::root_socket::{self as socket, Answer, Call, NONE};
 use crate::root::{self, Container, Info, START_DESCRIPTORS, Start, Stop};
 

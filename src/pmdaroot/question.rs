@@ -6,8 +6,8 @@ use std::os::fd::RawFd;
 use super::{Expected, Sending, container, interrupted, number, room};
 use crate::abi::arg::Out;
 use crate::abi::buffer::{CBuffer, CField};
-use crate::agent::{Kept, Machine, Step};
 use crate::error::{Error, Result};
+use crate::machine::{Kept, Machine, Step};
 use crate::os::root_socket::{self as socket, Answer, Call};
 use crate::root::{self, Container, Start, Stop, kind};
 

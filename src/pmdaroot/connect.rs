@@ -6,12 +6,12 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
 use super::{interrupted, room};
 use crate::abi::arg::CText;
-use crate::agent::{Kept, Machine, Step};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{config, ipc};
 use crate::log::Level;
 use crate::log::Part::Raw;
+use crate::machine::{Kept, Machine, Step};
 use crate::os::root_socket::{self as socket, Address, Answer, Call};
 use crate::root::{self, Info};
 
