@@ -51,9 +51,30 @@ work(void *argument)
     return NULL;
 }
 
-/* Two threads at the same time: the time in which each of them has done one lookup. */
+/* Refreshes: all instances inactive, and then stored one by one. */
+static void *
+refresh(void *argument)
+{
+    struct worker *mine = argument;
+    struct outcome out = { 0, 0 };
+    char (*names)[32] = malloc(mine->n * sizeof(*names));
+    long i;
+
+    for (i = 0; i < mine->n; i++)
+	snprintf(names[i], sizeof(names[i]), "instance%ld", i);
+    for (i = 0; i < mine->count; i++) {
+	if (i % mine->n == 0)
+	    pmdaCacheOp(mine->indom, PMDA_CACHE_INACTIVE);
+	add(&out, pmdaCacheStore(mine->indom, PMDA_CACHE_ADD, names[i % mine->n], NULL));
+    }
+    mine->sum = out.sum;
+    free(names);
+    return NULL;
+}
+
+/* Two threads at the same time: the time in which each of them has done one call. */
 static void
-two(long n, struct outcome *out, int domains)
+two(long n, struct outcome *out, int domains, void *(*work)(void *))
 {
     struct worker workers[2];
     double start;
@@ -77,12 +98,14 @@ two(long n, struct outcome *out, int domains)
     out->ns = (wall() - start) / workers[0].count;
 }
 
-static void two_domains(long n, struct outcome *out) { two(n, out, 2); }
-static void one_domain(long n, struct outcome *out) { two(n, out, 1); }
+static void two_domains(long n, struct outcome *out) { two(n, out, 2, work); }
+static void one_domain(long n, struct outcome *out) { two(n, out, 1, work); }
+static void two_refresh(long n, struct outcome *out) { two(n, out, 2, refresh); }
 
 const struct scenario thread_scenarios[] = {
     { "lookup by id beside a second thread", beside },
     { "lookups of two threads in two domains", two_domains },
     { "lookups of two threads in one domain", one_domain },
+    { "refreshes of two threads in two domains", two_refresh },
     { NULL, NULL },
 };

@@ -48,6 +48,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("lookup by id beside a second thread", &[10, 1_000, 100_000], Kind::Time),
     scenario("lookups of two threads in two domains", &[1_000], Kind::Threads),
     scenario("lookups of two threads in one domain", &[1_000], Kind::Threads),
+    scenario("refreshes of two threads in two domains", &[1_000], Kind::Threads),
     scenario("walk", &[10, 1_000, 100_000], Kind::Grows),
     scenario("walk, a third inactive", &[100, 10_000], Kind::Grows),
     scenario("ten instances after a peak", &[1_000_000], Kind::Grows),
