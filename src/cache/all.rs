@@ -76,7 +76,7 @@ impl<T: Copy> Cache<T> {
         room(&mut attached, self.active + self.inactive)?;
         let mut gone = self.bits()?;
         let mut oldest = i64::MAX;
-        let before = self.empty;
+        let (mut active, mut inactive) = (0, 0);
         for place in self.order.places(&self.slab) {
             let entry = self.slab.get_mut(place.slot);
             if !entry.is_live() || entry.stamp == 0 {
@@ -86,18 +86,21 @@ impl<T: Copy> Cache<T> {
                 oldest = oldest.min(entry.stamp);
                 continue;
             }
-            attached.extend(entry.private.take());
-            match entry.state {
-                State::Active => self.active -= 1,
-                _ => self.inactive -= 1,
+            if let Some(private) = entry.private.take() {
+                attached.push(private);
             }
-            self.changes += u64::from(entry.state == State::Active);
-            self.empty += 1;
+            let was_active = usize::from(entry.state == State::Active);
+            active += was_active;
+            inactive += 1 - was_active;
             entry.state = State::Empty;
             gone[place.slot as usize / 64] |= 1 << (place.slot % 64);
         }
         self.oldest = oldest;
-        let count = self.empty - before;
+        let count = active + inactive;
+        self.active -= active;
+        self.inactive -= inactive;
+        self.empty += count;
+        self.changes += active as u64;
         self.forget(count, &gone);
         self.instances_dirty |= count > 0;
         Ok((count, attached))
