@@ -10,7 +10,7 @@ use super::value::ValueBlock;
 use super::view::view;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
-use crate::labels::Place;
+use crate::labels::Span;
 use crate::libpcp::labels::{SetRef, Sets};
 use crate::libpcp::log::{self, Debug};
 use crate::os::spoken;
@@ -293,7 +293,7 @@ impl OwnedLabels {
 }
 
 /// A label set as the codec takes it.
-fn label_set(set: SetRef<'_>) -> LabelSet<'_, impl ExactSizeIterator<Item = Place>> {
+fn label_set(set: SetRef<'_>) -> LabelSet<'_, impl ExactSizeIterator<Item = Span>> {
     let (json, labels) = set.parts();
     LabelSet {
         inst: set.inst(),

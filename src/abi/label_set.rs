@@ -11,7 +11,7 @@ use super::memory::{self, Block};
 use super::types::{pmLabel, pmLabelSet};
 use super::view::view;
 use crate::error::Result;
-use crate::labels::{self, Label, Place, Set};
+use crate::labels::{self, Label, Set, Span};
 use crate::libpcp;
 use crate::libpcp::labels::{SetRef, Sets};
 
@@ -232,7 +232,7 @@ impl Blocks {
     }
 }
 
-fn label(place: Place) -> pmLabel {
+fn label(place: Span) -> pmLabel {
     let mut label = pmLabel::zeroed();
     label._bitfield_1 = pmLabel::new_bitfield_1(
         u32::from(place.name),

@@ -1,6 +1,6 @@
 //! Lays new labels over old ones (LABEL-37).
 
-use super::{Label, MAX_LABELS, MAX_MERGED, Place, Set, TOO_BIG};
+use super::{Label, MAX_LABELS, MAX_MERGED, Set, Span, TOO_BIG};
 use crate::error::{Error, Result};
 
 /// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by name; the JSON text is
@@ -47,7 +47,7 @@ fn write(labels: &[(usize, Label<'_>)]) -> Result<Set> {
         if json.len() >= MAX_MERGED {
             return Err(TOO_BIG);
         }
-        places.push(Place {
+        places.push(Span {
             name: narrow(name)?,
             name_len: u8::try_from(label.name.len()).map_err(|_| Error::INVAL)?,
             flags: label.flags,

@@ -28,7 +28,7 @@ pub(crate) const MAX_DEPTH: usize = 60;
 
 /// Where the name and the value of a label stand in the JSON text of its set (LABEL-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Span {
     /// Offset of the name, behind its opening quote.
     pub name: u16,
     /// Length of the name without quotes.
@@ -47,7 +47,7 @@ pub struct Set {
     /// The JSON text, without white space between its tokens.
     pub json: Vec<u8>,
     /// The labels.
-    pub labels: Vec<Place>,
+    pub labels: Vec<Span>,
 }
 
 /// One label by itself, with its full name.
@@ -61,7 +61,7 @@ pub struct Label<'a> {
     pub flags: u8,
 }
 
-impl Place {
+impl Span {
     /// The bytes of the name in the set's JSON text, `None` when they are not all there.
     #[must_use]
     pub fn name<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {

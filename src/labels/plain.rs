@@ -1,7 +1,7 @@
 //! Reads texts that can mean only one thing.
 
 use super::parse::is_space;
-use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Place, Set};
+use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Set, Span};
 use crate::error::{Error, Result};
 
 /// The labels of a plain text (see [`super::parse()`]), with `flags`, and the text without white space; `None` when it is
@@ -32,7 +32,7 @@ struct Reader<'a> {
     text: &'a [u8],
     at: usize,
     json: Vec<u8>,
-    labels: Vec<Place>,
+    labels: Vec<Span>,
 }
 
 impl Reader<'_> {
@@ -72,7 +72,7 @@ impl Reader<'_> {
         different.then_some(())
     }
 
-    fn member(&mut self, flags: u8, leading_letter: bool) -> Option<Place> {
+    fn member(&mut self, flags: u8, leading_letter: bool) -> Option<Span> {
         self.peek();
         let name = self.json.len() + 1;
         self.string()?;
@@ -84,7 +84,7 @@ impl Reader<'_> {
         self.peek();
         let value = self.json.len();
         self.value(0)?;
-        Some(Place {
+        Some(Span {
             name: u16::try_from(name).ok()?,
             name_len: u8::try_from(name_len).ok()?,
             flags,

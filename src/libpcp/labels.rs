@@ -7,7 +7,7 @@ use super::bindings as pcp;
 use super::bindings::pmLabelSet;
 use super::numbers::__pmLabelTypeString;
 use crate::error::{Error, Result};
-use crate::labels::{Label, Place};
+use crate::labels::{Label, Span};
 
 /// A label set that nobody changes for `'s`: libpcp's, an agent's, or ours.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ impl<'s> SetRef<'s> {
     }
 
     /// The text, and the places of the labels in it; empty where the set has none.
-    pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Place> + Clone + 's) {
+    pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Span> + Clone + 's) {
         let set = self.0;
         let (length, count) = (set.jsonlen() as usize, usize::try_from(set.nlabels).unwrap_or(0));
         // SAFETY: the set is valid for `'s` by the contract of `new`: where text and array are not NULL, they have `jsonlen`
@@ -84,7 +84,7 @@ impl<'s> SetRef<'s> {
     }
 
     /// The dotted name of a nested label.
-    fn full_name(self, place: Place) -> Option<&'s [u8]> {
+    fn full_name(self, place: Span) -> Option<&'s [u8]> {
         let has_names = self.0.compound() == 1 && !self.0.hash.is_null();
         if !has_names || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
             return None;
@@ -218,8 +218,8 @@ pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, Sets) {
 }
 
 /// A label as C sees it, in our terms. The widths are those of the bit fields.
-fn place(raw: &pcp::pmLabel) -> Place {
-    Place {
+fn place(raw: &pcp::pmLabel) -> Span {
+    Span {
         name: raw.name() as u16,
         name_len: raw.namelen() as u8,
         flags: raw.flags() as u8,

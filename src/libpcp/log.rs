@@ -223,16 +223,16 @@ fn write_out(journal: &mut Journal) {
     }
 }
 
-/// A short text that C has written, in no memory but its own.
-pub(crate) struct Brief([c_char; pcp::PM_MAXERRMSGLEN as usize]);
+/// What an error number means in the words of libpcp or C, in no memory but its own.
+pub(crate) struct ErrorText([c_char; pcp::PM_MAXERRMSGLEN as usize]);
 
-impl Brief {
-    const fn new() -> Brief {
-        Brief([0; pcp::PM_MAXERRMSGLEN as usize])
+impl ErrorText {
+    const fn new() -> ErrorText {
+        ErrorText([0; pcp::PM_MAXERRMSGLEN as usize])
     }
 }
 
-impl Display for Brief {
+impl Display for ErrorText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0.map(|byte| byte as u8);
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -247,13 +247,13 @@ impl Display for Brief {
 }
 
 /// The text of an error code, as `pmErrStr` gives it.
-pub(crate) fn errstr(error: Error) -> Brief {
+pub(crate) fn errstr(error: Error) -> ErrorText {
     errstr_of(error.code())
 }
 
 /// The text of any code, also of those that are not errors.
-pub(crate) fn errstr_of(code: c_int) -> Brief {
-    let mut text = Brief::new();
+pub(crate) fn errstr_of(code: c_int) -> ErrorText {
+    let mut text = ErrorText::new();
     // SAFETY: the buffer has the length that is passed along.
     unsafe { pcp::pmErrStr_r(code, text.0.as_mut_ptr(), text.0.len() as c_int) };
     text
@@ -283,8 +283,8 @@ pub(super) fn stream() -> *mut libc::FILE {
 }
 
 /// What the operating system calls an error number, as `strerror` gives it.
-pub(crate) fn os_text(errno: i32) -> Brief {
-    let mut text = Brief::new();
+pub(crate) fn os_text(errno: i32) -> ErrorText {
+    let mut text = ErrorText::new();
     // SAFETY: the buffer has the length that is passed along.
     unsafe { libc::strerror_r(errno, text.0.as_mut_ptr(), text.0.len()) };
     text

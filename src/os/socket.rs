@@ -8,7 +8,7 @@ use std::{fmt, io, ptr};
 use rustix::io::Errno;
 
 use super::{numbers, waits};
-use crate::libpcp::log::{self, Brief, Debug};
+use crate::libpcp::log::{self, Debug, ErrorText};
 use crate::libpcp::{config, ipc};
 use crate::log::{Bytes, Level};
 
@@ -20,7 +20,7 @@ pub(crate) struct Failure {
 
 /// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end
 /// with.
-fn reason(error: &io::Error) -> Brief {
+fn reason(error: &io::Error) -> ErrorText {
     log::errstr_of(-error.raw_os_error().unwrap_or(0))
 }
 

@@ -4,7 +4,7 @@ use super::block::{self, Direction};
 use super::{HEADER, Kind, PADDING, padded};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
-use crate::labels::Place;
+use crate::labels::Span;
 
 mod draft;
 mod values;
@@ -237,7 +237,7 @@ impl Reply {
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
-    pub fn labels<'a, L: ExactSizeIterator<Item = Place>>(
+    pub fn labels<'a, L: ExactSizeIterator<Item = Span>>(
         &mut self,
         ident: u32,
         kind: i32,

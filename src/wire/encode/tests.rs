@@ -1,7 +1,7 @@
 //! The replies, as captured from the C library.
 
 use super::*;
-use crate::labels::Place;
+use crate::labels::Span;
 
 /// Bytes written in hex.
 pub fn hex(text: &str) -> Vec<u8> {
@@ -128,7 +128,7 @@ fn labels() {
         labels: if json.is_empty() {
             Vec::new().into_iter()
         } else {
-            vec![Place {
+            vec![Span {
                 name: 2,
                 name_len: 4,
                 flags: 0x20,
@@ -146,7 +146,7 @@ fn labels() {
          7b22696e 7374223a 307d7b22 696e7374 223a327d",
     );
     check(
-        |reply| reply.labels(7, 1, std::iter::empty::<LabelSet<'_, std::vec::IntoIter<Place>>>()),
+        |reply| reply.labels(7, 1, std::iter::empty::<LabelSet<'_, std::vec::IntoIter<Span>>>()),
         "0000001c 00007013 00000000 ffffffff 00000001 00000000 00000000",
     );
 }
