@@ -107,8 +107,8 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<time
     guard(|| with(idx, |array| array.add_missed(high(ts)?, nmissed)))
 }
 
-/// What the three functions do that add a parameter.
-fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter>) -> c_int {
+/// What the three functions do that add a parameter, each by a jump here.
+extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter>) -> c_int {
     guard(|| with(idx, |array| add_parameter(array, pmid, kind, value)))
 }
 
