@@ -104,8 +104,8 @@ impl ValueSet {
 
 /// DESC; what the method wrote is sent unchecked.
 pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
-    // SAFETY: the units are 32 bits without padding; they are sent as one number (WIRE-42).
-    let units = unsafe { (&raw const desc.units).cast::<u32>().read_unaligned() };
+    // The units are 32 bits, which are sent as one number (WIRE-42).
+    let units = desc.units._bitfield_1.get(0, 32) as u32;
     reply.desc([desc.pmid, desc.type_ as u32, desc.indom, desc.sem as u32, units])
 }
 

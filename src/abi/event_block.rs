@@ -2,20 +2,30 @@
 
 use std::alloc::Layout;
 use std::ffi::c_void;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 use super::memory;
 use super::types::timeval;
+use super::view::view;
 use crate::error::{Error, Result};
 use crate::queue::{Excerpt, Payload, Printable};
 
 /// What stands in front of the data. The alignment makes the data start at a multiple of 16
 /// (QUEUE-12).
 #[repr(C, align(16))]
-struct Header {
+pub(crate) struct Header {
     when: timeval,
     /// Bytes behind the header.
     room: usize,
+}
+
+view! {
+    /// The beginning of a block.
+    Start of Header, contract "`pointer` is NULL, or points to the header of a block."
+    get {
+        /// Bytes behind the header. Callbacks get no pointer to this field.
+        room: room as usize;
+    }
 }
 
 /// The room is a multiple of this, so that events of nearly the same size can follow each other in
@@ -53,7 +63,7 @@ impl NewEvent {
 /// Decoders and filters may write to both (QUEUE-31), so Rust never makes references to them.
 #[derive(Debug)]
 pub(crate) struct Block {
-    start: NonNull<Header>,
+    start: Start,
 }
 
 // SAFETY: the block is plain memory from malloc.
@@ -72,7 +82,7 @@ impl Block {
             return Err(Error::INVAL);
         }
         let block = match old {
-            Some(old) if old.room() > size => old,
+            Some(old) if old.start.room() > size => old,
             old => Block::instead(old, size)?,
         };
         // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the
@@ -80,9 +90,9 @@ impl Block {
         // `NewEvent::new`.
         unsafe {
             (*block.start.as_ptr()).when = when.read();
-            let copy = block.start.add(1).cast::<u8>();
+            let copy = block.start.as_ptr().add(1).cast::<u8>();
             if size > 0 {
-                ptr::copy_nonoverlapping(data.cast::<u8>(), copy.as_ptr(), size);
+                ptr::copy_nonoverlapping(data.cast::<u8>(), copy, size);
             }
             copy.add(size).write(0);
         }
@@ -100,16 +110,13 @@ impl Block {
         };
         let start = memory::Block::<u8>::room(total)?.into_raw().cast::<Header>();
         let when = timeval { tv_sec: 0, tv_usec: 0 };
-        let start = NonNull::new(start).ok_or(Error::NOMEM)?;
         // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted below.
-        unsafe { start.write(Header { when, room }) };
+        let start = unsafe {
+            start.write(Header { when, room });
+            Start::new(start)
+        };
+        let start = start.ok_or(Error::NOMEM)?;
         Ok(Block { start })
-    }
-
-    #[inline]
-    fn room(&self) -> usize {
-        // SAFETY: the block has a header, and callbacks get no pointer to this field of it.
-        unsafe { (*self.start.as_ptr()).room }
     }
 }
 
@@ -126,7 +133,7 @@ impl Drop for Block {
 /// Where time and data of an event stand that is kept alive by the fetch that shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
-    start: NonNull<Header>,
+    start: Start,
 }
 
 impl View {

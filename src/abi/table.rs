@@ -203,11 +203,7 @@ impl InstanceTable {
     /// The identifier of the instance at a place, if there is one.
     #[inline(always)]
     pub(crate) fn inst_at(self, place: u32) -> Option<c_int> {
-        if i64::from(place) >= i64::from(self.count()) || self.first().is_null() {
-            return None;
-        }
-        // SAFETY: a place in the table, whose entries are valid by the contract of `new`; one number is copied.
-        Some(unsafe { (&raw const (*self.first().add(place as usize)).i_inst).read() })
+        Some(self.entries().get(place as usize)?.i_inst)
     }
 
     /// The identifier of an instance.

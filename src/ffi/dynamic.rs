@@ -51,6 +51,9 @@ fn make(call: Call) -> Answer {
                 copy(source, target, number);
                 Answer::Copied
             }
+            Call::Text(text, ext, pmid, kind, buffer) => {
+                Answer::Text(text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()))
+            }
         }
     }
 }
@@ -219,10 +222,12 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
         return Error::INVAL.code();
     };
     let found = drive(|| lookup(pmda, Wanted::Metric(MetricId(pmid))), make);
-    match found.and_then(|callbacks| callbacks.text) {
-        // SAFETY: the callback was registered with this type, and gets the caller's own agent and place.
-        Some(text) => unsafe { text(ext.as_ptr(), pmid, r#type, buf.as_ptr()) },
-        None => NOENT.code(),
+    let Some(text) = found.and_then(|callbacks| callbacks.text) else {
+        return NOENT.code();
+    };
+    match make(Call::Text(text, ext, MetricId(pmid), r#type, buf)) {
+        Answer::Text(status) => status,
+        _ => NOENT.code(),
     }
 }
 

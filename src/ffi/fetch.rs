@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_uint};
 use super::drive::drive_reading;
 use super::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
 use crate::abi::arg::Out;
+use crate::abi::array::Array;
 use crate::abi::block::Zeroed;
 use crate::abi::ext::Ext;
 use crate::abi::pmids::PmidList;
@@ -52,10 +53,10 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     let mut spare = pmdaMetric::zeroed();
     // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is in this frame, which
     // is there until the fetch is over, and only the machine and the agent have its address.
-    let (list, spare) = unsafe { (PmidList::new(pmidlist, numpmid), Metric::in_frame(&mut spare)) };
+    let (list, spare) = unsafe { (Array::new(pmidlist, numpmid), Metric::in_frame(&mut spare)) };
     drive_reading(
         || {
-            let (Some(list), Some(ext), false) = (list, pmda, resp.is_null()) else {
+            let (Some(list), Some(ext), false) = (PmidList::new(list), pmda, resp.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
             let state = state::of(ext).map_err(Err)?;

@@ -10,7 +10,7 @@
 //! `parking_lot` keeps for waiting threads is behind its own locks, in memory that it allocates, and so do `std`'s locks keep
 //! to themselves.
 
-use std::ffi::c_char;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::lock_api;
 
@@ -67,22 +67,13 @@ pub(super) static ROOMS: [Room; room::COUNT] = [const { Room(Word::new()) }; roo
 
 unsafe extern "C" {
     /// Non-zero while the process has one thread (glibc 2.32 and up).
-    safe static __libc_single_threaded: AtomicFlag;
+    safe static __libc_single_threaded: AtomicU8;
 }
-
-/// A `char` of the C library that it writes when threads start and end.
-#[repr(transparent)]
-struct AtomicFlag(std::cell::UnsafeCell<c_char>);
-
-// SAFETY: it is only read, by one volatile load.
-unsafe impl Sync for AtomicFlag {}
 
 /// Whether there is no other thread in this process.
 #[inline(always)]
 pub(crate) fn single_threaded() -> bool {
-    // SAFETY: the C library's variable lives as long as the process. Only threads change it; as long as it is not 0
-    // there is none but this one, so nobody writes it now.
-    unsafe { __libc_single_threaded.0.get().read_volatile() != 0 }
+    __libc_single_threaded.load(Ordering::Relaxed) != 0
 }
 
 /// What `Mutex` is made of: the word of its room.

@@ -7,17 +7,19 @@
 mod lookup;
 mod rebuild;
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 pub(crate) use self::lookup::{Found, Lookup, Wanted};
 pub(crate) use self::rebuild::{Rebuild, registrations};
+use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::abi::table::MetricTable;
 use crate::abi::tree::TreePlace;
 use crate::abi::types::{
-    pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
+    pmID, pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
 use crate::dynamic::{Counts, List, Walk};
+use crate::ident::MetricId;
 
 /// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
 pub(crate) struct Callbacks {
@@ -56,6 +58,14 @@ pub(crate) enum Call {
         *mut pmdaMetric,
         c_int,
     ),
+    /// Asks for a help text of a kind, which is stored; no machine asks for it.
+    Text(
+        unsafe extern "C-unwind" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int,
+        Ext,
+        MetricId,
+        c_int,
+        Out<*mut c_char>,
+    ),
 }
 
 /// What comes back from a [`Call`].
@@ -67,6 +77,8 @@ pub(crate) enum Answer {
     Counted(Counts),
     /// The copy is there.
     Copied,
+    /// What the callback has returned.
+    Text(c_int),
 }
 
 /// The next registration's call to bring its tree up to date; one without that callback has nothing to do.
