@@ -105,8 +105,6 @@ nobody_comes(void)
 {
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, silent) < 0)
 	_exit(9);
-    if (chdir(getenv("PCP_TMP_DIR") ? getenv("PCP_TMP_DIR") : "/tmp") < 0)
-	_exit(8);
     new_agent();
     if (scene->set)
 	scene->set();
