@@ -91,7 +91,7 @@ fn io_error(error: Error) -> io::Error {
     io::Error::from_raw_os_error(-error.code())
 }
 
-/// [`write`] for a file that is no symbolic link.
+/// [`write()`] for a file that is no symbolic link.
 fn replace(same: Same, target: &FilePath, old: Option<&Stat>, content: &[u8]) -> io::Result<()> {
     let mut known = None;
     if let Some(old) = old {

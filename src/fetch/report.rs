@@ -45,11 +45,16 @@ pub fn callback_failed<T: Display>(
         Error::INST => {}
         _ if is_usual(error) && !style.debug => {}
         _ => {
-            let head = format_args!("Fetch callback error from metric PMID {pmid}[{inst}]: ");
+            let why = text(error);
             if style.revised && is_usual(error) {
-                journal.debug(format_args!("{head}{}", text(error)));
+                journal.debug(format_args!(
+                    "Fetch callback error from metric PMID {pmid}[{inst}]: {why}"
+                ));
             } else {
-                journal.notify(Level::Err, format_args!("pmdaFetch: {head}{}", text(error)));
+                journal.notify(
+                    Level::Err,
+                    format_args!("pmdaFetch: Fetch callback error from metric PMID {pmid}[{inst}]: {why}"),
+                );
             }
         }
     }
@@ -65,7 +70,6 @@ fn is_usual(error: Error) -> bool {
 
 /// A value that could not be put into the result; memory that has run out is not reported (FETCH-53).
 pub fn value_failed(journal: &mut Journal, pmid: MetricId, inst: i32, kind: i32, error: Error) {
-    let of = format_args!("for metric PMID {pmid}[{inst}]");
     match error {
         Error::TYPE => journal.notify(
             Level::Err,
@@ -76,11 +80,11 @@ pub fn value_failed(journal: &mut Journal, pmid: MetricId, inst: i32, kind: i32,
         ),
         Error::VALUE => journal.notify(
             Level::Err,
-            format_args!("pmdaFetch: No usable value from fetch callback {of}"),
+            format_args!("pmdaFetch: No usable value from fetch callback for metric PMID {pmid}[{inst}]"),
         ),
         Error::TOOBIG => journal.notify(
             Level::Err,
-            format_args!("pmdaFetch: Value too big from fetch callback {of}"),
+            format_args!("pmdaFetch: Value too big from fetch callback for metric PMID {pmid}[{inst}]"),
         ),
         _ => {}
     }

@@ -14,9 +14,6 @@ use crate::libpcp::{config, ipc};
 /// What a failed send gives: plain -1, and errno says why (ROOT-10, R-9).
 const FAILED: Error = Error::os(1);
 
-/// The most descriptors that a message can carry on Linux (`SCM_MAX_FD`).
-const MOST: usize = 253;
-
 /// No descriptor.
 pub(crate) const NONE: [RawFd; 2] = [-1; 2];
 
@@ -109,8 +106,9 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
     }
 }
 
+// A message carries 253 descriptors at most on Linux (SCM_MAX_FD).
 // SAFETY: pure arithmetic.
-const _: () = assert!(unsafe { libc::CMSG_SPACE(8) <= 64 && libc::CMSG_SPACE(4 * MOST as u32) <= 1100 });
+const _: () = assert!(unsafe { libc::CMSG_SPACE(8) <= 64 && libc::CMSG_SPACE(4 * 253) <= 1100 });
 
 /// A message header without anything.
 fn blank() -> libc::msghdr {

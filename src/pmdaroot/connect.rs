@@ -91,8 +91,11 @@ impl Connecting {
         let fd = self.socket.take().ok_or(Error::GENERIC)?.into_raw_fd();
         if log::debug(Debug::Libpmda) {
             let (version, features) = (info.version, info.features);
-            let found = format_args!(" server fd={fd} version={version} features=0x{features:x}");
-            self.say(Level::Info, "", &found);
+            self.say(
+                Level::Info,
+                "",
+                &format_args!(" server fd={fd} version={version} features=0x{features:x}"),
+            );
         }
         Ok(fd)
     }

@@ -40,6 +40,15 @@ pub struct Short {
     pub header: [Option<i32>; 3],
 }
 
+/// How each line begins that is about a descriptor.
+struct Start(i32);
+
+impl Display for Start {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "__pmGetPDU: fd={}", self.0)
+    }
+}
+
 impl Failure {
     /// The code that the caller of the main loop sees (WIRE-12).
     #[must_use]
@@ -54,7 +63,7 @@ impl Failure {
 
     /// Says what is to be logged (MAIN-32), line by line, given the descriptor's number and the text of an error.
     pub fn lines<T: Display>(self, fd: i32, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
-        let start = format_args!("__pmGetPDU: fd={fd}");
+        let start = Start(fd);
         match self {
             Failure::End | Failure::NoMemory => {}
             Failure::Unreadable(error) if is_ordinary(error) => {}
@@ -84,12 +93,7 @@ fn is_ordinary(error: Error) -> bool {
 }
 
 impl Short {
-    fn lines<T: Display>(
-        self,
-        start: fmt::Arguments<'_>,
-        text: impl Fn(Error) -> T,
-        mut say: impl FnMut(fmt::Arguments<'_>),
-    ) {
+    fn lines<T: Display>(self, start: Start, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
         let Short { have, want, got, .. } = self;
         match self.broken {
             Some(error) => say(format_args!("{start} data read: len=-1: {}", text(error))),
