@@ -41,6 +41,7 @@ pub struct Short {
 }
 
 /// How each line begins that is about a descriptor.
+#[derive(Clone, Copy)]
 struct Start(i32);
 
 impl Display for Start {
