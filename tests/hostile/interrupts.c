@@ -287,9 +287,12 @@ main(int argc, char **argv)
 	    }
 	}
     } else {
+	/* It allocates: a handler on top of that must not. */
+	busy = 1;
 	for (i = 0; i < count; i++)
 	    if (pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) != 0)
 		return 1;
+	busy = 0;
 	while (!stop && time(NULL) < end)
 	    ;
 	stop = 1;
