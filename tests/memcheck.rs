@@ -43,6 +43,7 @@ fn programs() {
         "c/event_array",
         "c/help_lookup",
         "c/loop_lost",
+        "c/loop_start",
         "c/setup_unloaded",
     ] {
         let program = Program::new(name).expect("a program of tests/c");

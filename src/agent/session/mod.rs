@@ -248,7 +248,6 @@ impl<'s> MainLoop<'s> {
 
     /// There are no more PDUs (MAIN-2, MAIN-32).
     fn lost(&mut self, failure: Failure) -> Next {
-        self.receiving.give_up(self.agent.session);
         let code = failure.code();
         say_failure(self.receiving.channel(), failure);
         say_kind(match code {
@@ -354,11 +353,20 @@ impl<'s> MainLoop<'s> {
         if self.once { Next::End(Ok(0)) } else { Next::Pdu }
     }
 
+    /// Keeps nothing any more.
+    fn let_go(&mut self) {
+        self.receiving.give_up(self.agent.session);
+        drop((self.pdu.take(), self.given.take()));
+    }
+
     fn step(&mut self, mut next: Next) -> Step<Call, Result<c_int>> {
         loop {
             match next {
                 Next::Call(call) => return Step::Call(call),
-                Next::End(outcome) => return Step::Done(outcome),
+                Next::End(outcome) => {
+                    self.let_go();
+                    return Step::Done(outcome);
+                }
                 Next::Pdu => next = self.receive(),
             }
         }
