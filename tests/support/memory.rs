@@ -39,16 +39,7 @@ impl Counts {
         self.definite <= measure.definite && self.possible <= measure.possible && self.errors <= measure.errors
     }
 
-    /// Reads the reports in a directory.
-    ///
-    /// # Panics
-    /// When there is none that is whole: then nothing was counted.
-    fn read(directory: &Path) -> Counts {
-        let counts = Counts::so_far(directory);
-        counts.unwrap_or_else(|| panic!("valgrind has written no report in {}", directory.display()))
-    }
-
-    /// The same for what may not have come to its end yet.
+    /// Reads the reports in a directory, where a process may not have come to its end yet.
     ///
     /// # Errors
     /// When there is no whole report after so long.
@@ -65,6 +56,7 @@ impl Counts {
         }
     }
 
+    /// Reads the reports in a directory; `None` when there is none that is whole: then nothing was counted.
     fn so_far(directory: &Path) -> Option<Counts> {
         let mut counts = Counts::default();
         let mut whole = false;
@@ -112,8 +104,8 @@ pub(super) fn watch(command: &mut Command, directory: &Path) {
         .arg(format!("--log-file={}/report.%p", directory.display()));
 }
 
-/// Runs a compiled program of the tests on a library.
-pub fn program(program: &Program, file: &Path, library: Library, directory: &Path) -> (Outcome, Counts) {
+/// Runs a compiled program of the tests on a library; no counts when valgrind has not come to its end.
+pub fn program(program: &Program, file: &Path, library: Library, directory: &Path) -> (Outcome, Option<Counts>) {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
     let mut command = Command::new("valgrind");
@@ -124,7 +116,7 @@ pub fn program(program: &Program, file: &Path, library: Library, directory: &Pat
     private(&mut command, &library.directory(), directory);
     command.env("HOSTILE_TOOL", "valgrind");
     let outcome = bounded(command, LIMIT);
-    (outcome, Counts::read(directory))
+    (outcome, Counts::so_far(directory))
 }
 
 /// Agents that do not start here on the C library either, opened by anybody or in one way, and why.
@@ -269,7 +261,8 @@ impl Dso {
             Opener::Dbpmda => "DSO Interface Version: ",
             Opener::Pminfo => "Data Type: ",
         };
-        (ended && text.contains(started)).then(|| Counts::read(&environment.directory))
+        let counts = Counts::so_far(&environment.directory);
+        counts.filter(|_| ended && text.contains(started))
     }
 
     /// On both libraries: the C library's counts, and ours. Values and processes come and go while it runs, so ours gets
