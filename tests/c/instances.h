@@ -5,7 +5,20 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 
-/* Asks pmdaInstance, prints the whole answer, and frees it block by block. */
+/* Frees a list block by block. */
+static inline void
+free_list(pmInResult *list)
+{
+    int i;
+
+    for (i = 0; list->namelist && i < list->numinst; i++)
+	free(list->namelist[i]);
+    free(list->instlist);
+    free(list->namelist);
+    free(list);
+}
+
+/* Asks pmdaInstance, prints the whole answer, and frees it. */
 static inline void
 ask(pmInDom indom, int inst, const char *name, pmdaExt *ext)
 {
@@ -25,15 +38,11 @@ ask(pmInDom indom, int inst, const char *name, pmdaExt *ext)
     for (i = 0; i < result->numinst; i++) {
 	if (result->instlist)
 	    printf(" %d", result->instlist[i]);
-	if (result->namelist) {
+	if (result->namelist)
 	    printf(" \"%s\"", result->namelist[i]);
-	    free(result->namelist[i]);
-	}
     }
     printf("%s%s\n", result->instlist ? " ids" : "", result->namelist ? " names" : "");
-    free(result->instlist);
-    free(result->namelist);
-    free(result);
+    free_list(result);
 }
 
 /* Prints the public state of an iteration. */

@@ -49,8 +49,10 @@ main(void)
 	pmdaCacheOp(D, PMDA_CACHE_WALK_REWIND);
 	pmdaCacheOp(D, PMDA_CACHE_WALK_NEXT);
 	pmdaCacheLookupKey(D, "nothing", 0, NULL, NULL, NULL, NULL);
-	if (pmdaInstance(D, PM_IN_NULL, NULL, &all, &one) == 0)
+	if (pmdaInstance(D, PM_IN_NULL, NULL, &all, &one) == 0) {
 	    printf("(%d)", all->numinst);
+	    free_list(all);
+	}
     }
     printf("\nculled, reclaimed and added inside\n");
     __pmdaStartInst(D, &one);
