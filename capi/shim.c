@@ -19,7 +19,7 @@ struct pcp_pmda_thread {
     unsigned char inside;
 };
 
-/* On some processors src/os/mark.rs finds it by its name. */
+/* On x86_64 src/os/mark.rs finds it by its name. */
 extern __thread struct pcp_pmda_thread pcp_pmda_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 __thread struct pcp_pmda_thread pcp_pmda_here;
 

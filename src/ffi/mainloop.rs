@@ -106,10 +106,7 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
                 Answer::Nothing
             }
             Call::WaitToWrite(fd) => {
-                // One that is none would be waited for for ever.
-                if fd >= 0 {
-                    waits::ready(fd, libc::POLLOUT);
-                }
+                waits::ready(fd, libc::POLLOUT);
                 Answer::Nothing
             }
             Call::Check(callback) => Answer::Status(callback()),

@@ -24,7 +24,7 @@ pub(crate) struct Thread {
 }
 
 /// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread does without.
-const NEAR: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+const NEAR: bool = cfg!(target_arch = "x86_64");
 
 /// What is kept for this thread.
 #[cfg(target_arch = "x86_64")]
@@ -46,28 +46,7 @@ pub(crate) fn thread() -> &'static Thread {
 }
 
 /// What is kept for this thread.
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-pub(crate) fn thread() -> &'static Thread {
-    let (base, place): (usize, *const Thread);
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "mrs {base}, tpidr_el0",
-            "adrp {place}, :gottprel:pcp_pmda_here",
-            "ldr {place}, [{place}, :gottprel_lo12:pcp_pmda_here]",
-            "add {place}, {place}, {base}",
-            base = out(reg) base,
-            place = out(reg) place,
-            options(pure, readonly, nostack),
-        );
-        let _ = base;
-        &*place
-    }
-}
-
-/// What is kept for this thread.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn thread() -> &'static Thread {
     unsafe extern "C" {
         safe fn pcp_pmda_thread() -> *const Thread;

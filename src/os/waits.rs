@@ -21,8 +21,12 @@ unsafe extern "C-unwind" {
     safe fn usleep(microseconds: c_uint) -> c_int;
 }
 
-/// Waits until a descriptor is ready; an interruption ends the wait early.
+/// Waits until a descriptor is ready; an interruption ends the wait early. One that is none would be waited for for ever: what is
+/// wrong with it shows when it is used.
 pub(crate) fn ready(fd: RawFd, events: c_short) {
+    if fd < 0 {
+        return;
+    }
     let mut entry = pollfd { fd, events, revents: 0 };
     // SAFETY: one entry, valid for reads and writes during the call.
     unsafe { poll(&raw mut entry, 1, -1) };
