@@ -1,9 +1,9 @@
 //! What a client sees of an agent, as a map from question to answer, and the comparison of such maps.
 //!
 //! Many answers move: times, counters, load. So the C library is asked before and after ours. An answer in which the C
-//! library agrees with itself must be ours too; one that moves must have the same shape, that is: the same text when
-//! numbers are left aside. An answer that merely moved slowly gets further chances: a difference must show in each, and
-//! be the same one.
+//! library always agrees with itself must be ours too; one that moves must have the same shape, that is: the same text
+//! when numbers are left aside. An answer that merely moved slowly gets further chances: a difference must show in each,
+//! be the same one, and be none that the C library shows between its own runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -75,29 +75,28 @@ pub fn compare(
     mut c: impl FnMut() -> Result<Answers, String>,
     mut ours: impl FnMut() -> Result<Answers, String>,
 ) -> Result<usize, String> {
-    let mut before = c()?;
+    let mut truth = vec![c()?];
     let mut lasting: Option<BTreeMap<String, String>> = None;
     for _ in 0..ATTEMPTS {
         let mine = ours()?;
-        let after = c()?;
-        let mut found = differences(&before, &mine, &after);
+        truth.push(c()?);
+        let mut found = differences(&truth, &mine);
         if let Some(lasting) = &lasting {
-            // The text holds both answers: one that moved on ours, too, is no lasting difference.
+            // The text holds our answer: one that moved on ours, too, is no lasting difference.
             found.retain(|question, text| lasting.get(question) == Some(text));
         }
         if found.is_empty() {
             return Ok(mine.len());
         }
         lasting = Some(found);
-        before = after;
     }
     let lasting = lasting.unwrap_or_default();
     let shown: String = lasting.values().take(12).map(|text| format!("{text}\n")).collect();
     Err(format!("{} answers differ, the first of them:\n{shown}", lasting.len()))
 }
 
-/// The questions that ours answers differently from the C library.
-fn differences(before: &Answers, ours: &Answers, after: &Answers) -> BTreeMap<String, String> {
+/// The questions that ours answers differently from each run of the C library.
+fn differences(truth: &[Answers], ours: &Answers) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut note = |question: &String, c: &str, mine: &str| {
         found.insert(
@@ -105,27 +104,34 @@ fn differences(before: &Answers, ours: &Answers, after: &Answers) -> BTreeMap<St
             format!("  {question}\n    C library: {c}\n    ours:      {mine}"),
         );
     };
+    let asked: BTreeSet<&String> = truth.iter().flat_map(BTreeMap::keys).collect();
     // Questions that come and go on the C library (processes, for instance), with their numbers left aside.
-    let passing: BTreeSet<String> = before
-        .keys()
-        .filter(|question| !after.contains_key(*question))
-        .chain(after.keys().filter(|question| !before.contains_key(*question)))
+    let passing: BTreeSet<String> = asked
+        .iter()
+        .filter(|question| !truth.iter().all(|answers| answers.contains_key(**question)))
         .map(|question| shape(question))
         .collect();
-    for (question, first) in before {
-        let Some(last) = after.get(question) else { continue };
-        match ours.get(question) {
+    for question in asked {
+        let answers: Vec<&str> = truth
+            .iter()
+            .filter_map(|c| c.get(question))
+            .map(String::as_str)
+            .collect();
+        let moves = answers.iter().any(|answer| *answer != answers[0]);
+        match ours.get(question).map(String::as_str) {
             None if passing.contains(&shape(question)) => {}
-            None => note(question, first, "(no answer)"),
-            Some(mine) if mine == first || mine == last => {}
-            Some(mine) if measures_itself(question) && shape(mine) == shape(first) => {}
-            Some(mine) if first == last => note(question, first, mine),
-            Some(mine) if [shape(first), shape(last)].contains(&shape(mine)) => {}
-            Some(mine) => note(question, &format!("{first}  then  {last}"), mine),
+            None => note(question, answers[0], "(no answer)"),
+            Some(mine) if answers.contains(&mine) => {}
+            Some(mine) => {
+                let like = answers.iter().any(|answer| shape(answer) == shape(mine));
+                if !(like && (moves || measures_itself(question))) {
+                    note(question, answers[0], mine);
+                }
+            }
         }
     }
     for (question, mine) in ours {
-        if !before.contains_key(question) && !after.contains_key(question) && !passing.contains(&shape(question)) {
+        if !truth.iter().any(|answers| answers.contains_key(question)) && !passing.contains(&shape(question)) {
             note(question, "(no answer)", mine);
         }
     }
