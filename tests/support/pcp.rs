@@ -229,6 +229,22 @@ pub fn text(outcome: &Outcome) -> String {
     )
 }
 
+/// Agents start programs that outlive them; each has the way to these directories in its environment.
+impl Drop for Environment {
+    fn drop(&mut self) {
+        let mark = format!("PCP_RUN_DIR={}\0", self.directory.join("run").display());
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+            if environ.windows(mark.len()).any(|part| part == mark.as_bytes()) {
+                kill(process, libc::SIGKILL);
+            }
+        }
+    }
+}
+
 /// A running pmcd. It is stopped when this is dropped.
 pub struct Pmcd<'a> {
     environment: &'a Environment,
