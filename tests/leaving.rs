@@ -1,6 +1,7 @@
 //! However a function of the agent is left, it passes through the library as through the C library: `tests/cpp/leaving.cpp`
 //! leaves each callback, method and hook that an agent can hand over in five ways; `tests/cpp/waiting.cpp` cancels threads
-//! that wait in the main loop, for a connection or for pmdaroot, and lets an exception reach the main of its agent.
+//! that wait in the main loop, for a connection or for pmdaroot, and lets an exception reach the main of its agent;
+//! `tests/cpp/pending.cpp` cancels threads before the library writes lines and files for them.
 //!
 //! Here the library is as it is delivered, optimised: in a debug build the frames below a callback have landing pads, which an
 //! exception must not meet in a library with an unwinder of its own (docs/ARCHITECTURE.md).
@@ -15,6 +16,8 @@ use pcp_pmda_test::{Library, compare, profile_dir, root, run, target_dir};
 
 /// How many functions are left.
 const SCENES: usize = 31;
+/// How many calls are made by cancelled threads.
+const PENDING: usize = 31;
 
 /// MAIN-53, MAIN-54
 #[test]
@@ -47,13 +50,46 @@ fn cancelled_waits() {
         "credentials, pthread_cancel: cancelled, cancelled",
         "waiting, pthread_cancel: cancelled cancelled cancelled then returned",
         "writing, pthread_cancel: cancelled then returned",
+        "sending, pthread_cancel: cancelled then returned",
         "main, exception: no values today",
     ];
     assert_eq!(told.lines().collect::<Vec<_>>(), expected);
 }
 
+/// A thread that is cancelled while lines and files are written ends, as with the C library, and all goes on without it,
+/// which with the C library it does not always: libpcp's log may stay locked for good. MAIN-57
+#[test]
+fn pending_cancellation() {
+    let program = compiled("pending");
+    let (c, ours) = (
+        told(&program, &["once"], &Library::C.directory()),
+        told(&program, &[], &optimised()),
+    );
+    for (told, end) in [(c, ": cancelled"), (ours, ": cancelled, returned; then returned")] {
+        assert_eq!(
+            told.lines().filter(|line| line.ends_with(end)).count(),
+            PENDING,
+            "{told}"
+        );
+        assert_eq!(told.lines().count(), PENDING, "{told}");
+    }
+}
+
 /// What a program tells, which is the same on both libraries.
 fn on_both(name: &str) -> String {
+    let program = compiled(name);
+    let (c, ours) = (
+        told(&program, &[], &Library::C.directory()),
+        told(&program, &[], &optimised()),
+    );
+    if let Some(text) = compare::difference(("C library", &c), ("ours", &ours)) {
+        panic!("{text}");
+    }
+    c
+}
+
+/// The program of `tests/cpp` with this name.
+fn compiled(name: &str) -> PathBuf {
     let program = profile_dir().join("test-cpp").join(name);
     fs::create_dir_all(program.parent().expect("a directory")).expect("target is writable");
     let output = Command::new("g++")
@@ -64,11 +100,7 @@ fn on_both(name: &str) -> String {
         .output()
         .expect("g++ is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let (c, ours) = (told(&program, &Library::C.directory()), told(&program, &optimised()));
-    if let Some(text) = compare::difference(("C library", &c), ("ours", &ours)) {
-        panic!("{text}");
-    }
-    c
+    program
 }
 
 /// A directory with the optimised library, which is built first, as `make` does it.
@@ -84,13 +116,14 @@ fn optimised() -> PathBuf {
     Library::Optimised.directory()
 }
 
-fn told(program: &Path, library: &Path) -> String {
+fn told(program: &Path, arguments: &[&str], library: &Path) -> String {
     let directory = profile_dir()
         .join("test-run")
         .join(program.file_name().expect("a name"));
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
     let mut command = run::command(program);
     run::private(&mut command, library, &directory);
+    command.args(arguments);
     let outcome = run::bounded(command, Duration::from_secs(300));
     assert_eq!(outcome.end, "exit 0", "{}", String::from_utf8_lossy(&outcome.stderr));
     String::from_utf8_lossy(&outcome.stdout).into_owned()

@@ -7,7 +7,7 @@ use crate::abi::help_table::{HelpTable, text_pointer};
 use crate::error::{Error, Result};
 use crate::help::{Database, Kind, Slots};
 use crate::ident::{InDom, MetricId};
-use crate::libpcp::log;
+use crate::libpcp::{cancel, log};
 use crate::log::Journal;
 use crate::os::lock::{Mutex, const_mutex, room};
 
@@ -67,7 +67,7 @@ pub(crate) fn open(name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
     made(&mut DATABASES.lock())?.reserve()?;
     let mut journal = Journal::new();
-    let base = Database::open(name, &mut journal);
+    let base = cancel::disabled(|| Database::open(name, &mut journal));
     log::flush(&mut journal);
     made(&mut DATABASES.lock())?.insert(base?)
 }

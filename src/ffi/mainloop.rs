@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::{io, ptr};
 
-use super::drive::{drive_reading, run};
+use super::drive::{drive, drive_reading, run};
 use super::fetch::{self, pmdaFetch};
 use super::guard::guard;
 use super::instances::pmdaInstance;
@@ -16,11 +16,10 @@ use crate::abi::label_set::LabelSets;
 use crate::abi::methods;
 use crate::abi::table::Metric;
 use crate::agent::fetch::Scratch;
-use crate::agent::session::{self, Answer, Call, MainLoop, OwnMethods, is_supported};
+use crate::agent::session::{self, Answer, Call, MainLoop, OwnMethods, SendingStatus, is_supported};
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::machine::Kept;
-use crate::os::channel::Channel;
 use crate::os::waits;
 
 /// Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
@@ -100,15 +99,12 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
                 None => Answer::Nothing,
             },
             Call::Read(fd, place, count) => bytes(libc::read(fd, place.cast(), count)),
-            Call::Write(fd, first, count) => bytes(libc::write(fd, first.cast(), count)),
+            Call::Write(fd, first, count) => write(fd, first, count),
             Call::WaitToRead(fd) => {
                 waits::to_read(fd);
                 Answer::Nothing
             }
-            Call::WaitToWrite(fd) => {
-                waits::ready(fd, libc::POLLOUT);
-                Answer::Nothing
-            }
+            Call::WaitToWrite(fd) => wait_to_write(fd),
             Call::Check(callback) => Answer::Status(callback()),
             Call::Done(callback) => {
                 callback();
@@ -216,14 +212,26 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch>) -> c_int {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSendError(dispatch: Option<Dispatch>, error: c_int) {
-    guard(|| {
-        let agent = dispatch.and_then(Dispatch::ext);
-        if let Some((ext, session)) = agent.and_then(|ext| Some((ext, session::of(ext).ok()?))) {
-            let mut reply = session.take_reply();
-            reply.error(error);
-            let _ = Channel(ext.outfd()).send(reply.bytes());
-            session.give_reply(reply);
-        }
-    });
+pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch>, error: c_int) {
+    drive(
+        || SendingStatus::new(dispatch, error).ok_or(()),
+        |call| match call {
+            Call::Write(fd, first, count) => write(fd, first, count),
+            Call::WaitToWrite(fd) => wait_to_write(fd),
+            _ => Answer::Nothing,
+        },
+    );
+}
+
+/// Writes what a loop or a status keeps until the answer.
+#[inline(always)]
+fn write(fd: c_int, first: *const u8, count: usize) -> Answer {
+    // SAFETY: so many bytes are kept by the machine that asks for the write, until it is answered.
+    bytes(unsafe { libc::write(fd, first.cast(), count) })
+}
+
+#[inline(always)]
+fn wait_to_write(fd: c_int) -> Answer {
+    waits::ready(fd, libc::POLLOUT);
+    Answer::Nothing
 }

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use super::bindings as pcp;
+use super::cancel;
 use super::numbers::{__pmIgnoreSignalPIPE, __pmSetInternalState};
 use crate::log;
 
@@ -11,11 +12,11 @@ use crate::log;
 pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
     // SAFETY: the name is a C string. libpcp returns NULL or a C string that lives as long as the process; it is copied
     // below, before anybody can change the environment.
-    let value = unsafe {
+    let value = cancel::disabled(|| unsafe {
         pcp::pmGetOptionalConfig(name.as_ptr())
             .as_ref()
             .map(|value| CStr::from_ptr(value))
-    }?;
+    })?;
     log::line(&[log::Part::Raw(value.to_bytes())])
 }
 

@@ -3,29 +3,30 @@
 
 use std::ffi::c_int;
 
+use super::cancel;
 use super::numbers::{__pmResetIPC, __pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC, __pmVersionIPC};
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
-    __pmSetVersionIPC(fd, version);
+    cancel::disabled(|| __pmSetVersionIPC(fd, version));
 }
 
 /// Tells libpcp that a descriptor is an inet socket. Nothing depends on the outcome.
 pub(crate) fn set_socket(fd: c_int) {
-    __pmSetSocketIPC(fd);
+    cancel::disabled(|| __pmSetSocketIPC(fd));
 }
 
 /// Tells libpcp that a descriptor is closed now: another one may get its number.
 pub(crate) fn forget(fd: c_int) {
-    __pmResetIPC(fd);
+    cancel::disabled(|| __pmResetIPC(fd));
 }
 
 /// Whether a descriptor is an inet socket as far as libpcp knows: the agent may have told it so itself.
 pub(crate) fn is_socket(fd: c_int) -> bool {
-    __pmSocketIPC(fd) > 0
+    cancel::disabled(|| __pmSocketIPC(fd)) > 0
 }
 
 /// The protocol version that a peer speaks as far as libpcp knows, which says itself under -Dcontext when it does not.
 pub(crate) fn version(fd: c_int) -> c_int {
-    __pmVersionIPC(fd)
+    cancel::disabled(|| __pmVersionIPC(fd))
 }

@@ -5,6 +5,7 @@ use std::{ptr, slice};
 
 use super::bindings as pcp;
 use super::bindings::pmLabelSet;
+use super::cancel;
 use super::numbers::__pmLabelTypeString;
 use crate::error::{Error, Result};
 use crate::labels::{Label, Span};
@@ -159,7 +160,7 @@ impl Sets {
     /// Shows the first sets, at most so many, as libpcp does it under -Dlabels.
     pub(crate) fn dump(&self, count: c_int) {
         // SAFETY: stdio's own stderr, and sets that are owned, hence valid.
-        unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count.min(self.count)) };
+        cancel::disabled(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count.min(self.count)) });
     }
 }
 
@@ -185,10 +186,10 @@ pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
 pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
     let mut set = ptr::null_mut();
     // SAFETY: the text is terminated, and a NULL set pointer asks for a new set, which is ours.
-    let (status, sets) = unsafe {
+    let (status, sets) = cancel::disabled(|| unsafe {
         let status = pcp::__pmAddLabels(&raw mut set, text.as_ptr(), c_int::from(flags));
         (status, Sets::own(set, 1))
-    };
+    });
     Error::check(status)?;
     if sets.first(1).all(SetRef::is_complete) {
         Ok(sets)
@@ -201,20 +202,20 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
 pub(crate) fn context() -> (Result<c_int>, Sets) {
     let mut set = ptr::null_mut();
     // SAFETY: a NULL set pointer asks for a new set, which is ours.
-    unsafe {
+    cancel::disabled(|| unsafe {
         let status = pcp::__pmGetContextLabels(&raw mut set);
         (Error::check(status), Sets::own(set, 1))
-    }
+    })
 }
 
 /// The label of a domain, `{"agent":NAME}` (LABEL-25), and a status.
 pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, Sets) {
     let mut set = ptr::null_mut();
     // SAFETY: the name is terminated, and a NULL set pointer asks for a new set, which is ours.
-    unsafe {
+    cancel::disabled(|| unsafe {
         let status = pcp::__pmGetDomainLabels(domain, name.as_ptr(), &raw mut set);
         (Error::check(status), Sets::own(set, 1))
-    }
+    })
 }
 
 /// A label as C sees it, in our terms. The widths are those of the bit fields.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::bindings as pcp;
+use super::cancel;
 use super::numbers::pmGetProgname;
 use super::version::SINCE_6_0_5;
 use crate::error::Error;
@@ -139,7 +140,7 @@ fn notify_terminated(level: Level, text: &CStr) {
         return without_libpcp(level, text);
     }
     // SAFETY: the format asks for one C string, which is valid during the call.
-    unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) };
+    cancel::disabled(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
 }
 
 /// Whether there is not even the memory that libpcp needs for a line. Without it, `pmNotifyErr` tells itself so by
@@ -177,7 +178,7 @@ pub(crate) fn notify(level: Level, text: &[u8]) {
 /// other else. Not by `std::io::stderr`: in the child of a threaded process its lock may be held by a thread that is not there.
 pub(crate) fn trace(text: &[u8]) {
     // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or tells that it is not.
-    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) };
+    cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
 }
 
 /// Writes one line of debug output: a line of the log before PCP 6.0.5; since then to stderr, with the time to the
@@ -265,12 +266,12 @@ pub(crate) fn open(program: &CStr, file: &CStr) {
     let mut status = 0;
     let stream = stream();
     // SAFETY: two C strings, stdio's own stderr, and a status to write to.
-    unsafe {
+    cancel::disabled(|| unsafe {
         if SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
             libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0);
         }
         pcp::pmOpenLog(program.as_ptr(), file.as_ptr(), stream, &raw mut status);
-    }
+    });
 }
 
 /// The stream that debug output goes to.

@@ -8,6 +8,7 @@
 pub(crate) mod attribute;
 pub(crate) mod bindings;
 mod buffer;
+pub(crate) mod cancel;
 pub(crate) mod config;
 pub(crate) mod getopt;
 pub(crate) mod ipc;

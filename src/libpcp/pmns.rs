@@ -8,6 +8,8 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use super::bindings::{__pmAddPMNSNode, __pmFreePMNS, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
+use super::cancel;
+use super::log::{Debug, debug};
 use super::numbers::__pmNewPMNS;
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
@@ -122,7 +124,13 @@ pub(crate) fn create() -> Result<*mut __pmnsTree> {
 pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) -> Result<c_int> {
     let pmid = c_int::from_ne_bytes(pmid.0.to_ne_bytes());
     // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp copies.
-    Error::check(unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) })
+    let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
+    // There may be thousands of names, and only then something is said of each.
+    Error::check(if debug(Debug::Pmns) {
+        cancel::disabled(add)
+    } else {
+        add()
+    })
 }
 
 /// Frees a tree with all that belongs to it; NULL is allowed (TREE-10).
@@ -140,8 +148,8 @@ pub(crate) unsafe fn release(tree: *mut __pmnsTree) {
 pub(crate) fn no_memory(place: &CStr, size: usize) {
     // SAFETY: errno is this thread's own. libpcp prints its text, and a size that was refused before malloc saw it has
     // not set it. The name is a C string; a recoverable error returns.
-    unsafe {
+    cancel::disabled(|| unsafe {
         *libc::__errno_location() = libc::ENOMEM;
         pmNoMem(place.as_ptr(), size, PM_RECOV_ERR as c_int);
-    }
+    });
 }

@@ -6,12 +6,17 @@ use std::ptr;
 
 use super::bindings as pcp;
 use super::buffer::Buffer;
+use super::cancel;
 use crate::wire::Kind;
 
 /// Lets libpcp's decoder say why a PDU cannot be read. A decoder that can read it all the same says nothing here, and what it
 /// gives is freed.
 #[cold]
 pub(crate) fn say(kind: Kind, pdu: &[u8]) {
+    cancel::disabled(|| decode(kind, pdu));
+}
+
+fn decode(kind: Kind, pdu: &[u8]) {
     let Some(buffer) = Buffer::of(pdu) else { return };
     let pdu = buffer.as_ptr();
     let (mut word, mut one, mut two) = (0, 0, 0);

@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::bindings as pcp;
 use super::buffer::Buffer;
+use super::cancel;
 use super::log::{self, Debug};
 
 /// Lets libpcp's decoder read a RESULT, for what it says of it.
@@ -27,10 +28,10 @@ fn with_decoded(pdu: &[u8], work: impl FnOnce(*mut c_void)) {
     let Some(buffer) = Buffer::of(pdu) else { return };
     let mut result = ptr::null_mut();
     // SAFETY: the buffer holds a PDU as the decoder expects it, which checks what is in it; what it gives is ours, and freed here.
-    unsafe {
+    cancel::disabled(|| unsafe {
         if pcp::__pmDecodeResult(buffer.as_ptr(), &raw mut result) >= 0 {
             work(result);
             pcp::__pmFreeResult(result);
         }
-    }
+    });
 }

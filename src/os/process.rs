@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use super::numbers;
 use crate::cache::Writer;
+use crate::libpcp::cancel;
 
 /// The calling thread.
 pub(crate) fn this_thread() -> Writer {
@@ -42,7 +43,7 @@ impl Stream {
         if !text.is_empty() {
             // SAFETY: the stream is open, as the caller of the exported function has promised, and the
             // bytes are those of a slice.
-            unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) };
+            cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) });
         }
     }
 }

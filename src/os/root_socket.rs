@@ -9,7 +9,7 @@ use std::{io, mem, ptr};
 
 use super::{numbers, socket, waits};
 use crate::error::{Error, Result};
-use crate::libpcp::{config, ipc};
+use crate::libpcp::{cancel, config, ipc};
 
 /// What a failed send gives: plain -1, and errno says why (ROOT-10, R-9).
 const FAILED: Error = Error::os(1);
@@ -184,7 +184,7 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
 /// one.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
-        numbers::close(descriptor);
+        cancel::disabled(|| numbers::close(descriptor));
     }
 }
 

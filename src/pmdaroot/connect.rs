@@ -8,7 +8,7 @@ use super::{interrupted, room};
 use crate::abi::arg::CText;
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::{config, ipc};
+use crate::libpcp::{cancel, config, ipc};
 use crate::log::Level;
 use crate::log::Part::Raw;
 use crate::machine::{Kept, Machine, Step};
@@ -113,7 +113,7 @@ impl Connecting {
             // It is closed now.
             ipc::forget(socket.as_raw_fd());
         }
-        drop((self.path.take(), self.socket.take(), self.message.take()));
+        cancel::disabled(|| drop((self.path.take(), self.socket.take(), self.message.take())));
         Step::Done(outcome)
     }
 }

@@ -105,7 +105,7 @@ run(void *)
     return &returned;
 }
 
-static const char *
+[[maybe_unused]] static const char *
 call(void)
 {
     pthread_t thread;

@@ -64,6 +64,27 @@ writing(void)
     printf("then %s\n", call());
 }
 
+/* In a call that sends a status, until pmcd takes it. */
+static void
+sending(void)
+{
+    static const Scene status = { "status", NULL, NULL, []() { pmdaSendError(&dispatch, PM_ERR_PMID); } };
+    static char filling[4096];
+
+    new_agent();
+    connect_agent(NULL, 0, NULL, 0);
+    fcntl(back[1], F_SETFL, O_NONBLOCK);
+    while (write(back[1], filling, sizeof(filling)) > 0)
+	;
+    fcntl(back[1], F_SETFL, 0);
+    scene = &status;
+    printf("%s ", cancel_call());
+    fcntl(back[0], F_SETFL, O_NONBLOCK);
+    while (read(back[0], filling, sizeof(filling)) > 0)
+	;
+    printf("then %s\n", call());
+}
+
 /* An agent as the C++ binding makes them: what its callback throws reaches its main. */
 static void
 agent_main(void)
@@ -132,6 +153,7 @@ main(void)
     }
     in_a_child("waiting", "pthread_cancel", waiting);
     in_a_child("writing", "pthread_cancel", writing);
+    in_a_child("sending", "pthread_cancel", sending);
     in_a_child("main", "exception", agent_main);
     return 0;
 }

@@ -9,7 +9,7 @@ use super::{count, domains, peek, with};
 use crate::cache::{Cache, Content, Directory, Op, Turn, Write, Writer};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
-use crate::libpcp::config;
+use crate::libpcp::{cancel, config};
 use crate::log::Bytes;
 use crate::machine::{Machine, Step};
 use crate::os::process::{is_there, now, this_thread};
@@ -68,7 +68,7 @@ pub(crate) fn operate(indom: InDom, op: Option<Op>) -> Result<c_int> {
 fn load(indom: InDom) -> Result<c_int> {
     let directory = directory()?;
     let path = with(indom, |cache, _| cache.path(directory))?;
-    let content = Content::read(&path)?;
+    let content = cancel::disabled(|| Content::read(&path))?;
     with(indom, |cache, report| Ok(count(cache.load(&path, content, report)?)))
 }
 
@@ -131,7 +131,7 @@ impl Save {
                 })?,
             }
         };
-        let result = snapshot.write();
+        let result = cancel::disabled(|| snapshot.write());
         with(self.indom, |cache, report| {
             Ok(Some(count(cache.saved(&snapshot, result, self.me, report)?)))
         })

@@ -11,6 +11,7 @@ mod receiving;
 mod replying;
 mod requests;
 mod serving;
+mod status;
 
 use std::ffi::c_int;
 use std::io;
@@ -23,6 +24,7 @@ use self::receiving::{Receiving, Wanted};
 use self::replying::{Replying, What};
 pub(crate) use self::requests::Listed;
 use self::requests::{Given, Request};
+pub(crate) use self::status::SendingStatus;
 use super::fetch::{Fetch, Scratch};
 use super::record;
 use crate::abi::answers::Values;

@@ -12,9 +12,9 @@ use crate::abi::flags::ExtFlags;
 use crate::abi::transport::Transport;
 use crate::agent::session::{Session, say_failure};
 use crate::error::{self, Error};
-use crate::libpcp::ipc;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
+use crate::libpcp::{cancel, ipc};
 use crate::log::{Bytes, Level};
 use crate::machine::{Kept, Machine, Step};
 use crate::os::channel::{self, Channel};
@@ -276,14 +276,14 @@ impl Machine for Connect {
     type Done = ();
 
     fn start(&mut self) -> Next {
-        self.open()
+        cancel::disabled(|| self.open())
     }
 
     fn answer(&mut self, (call, outcome): Self::Answer) -> Next {
-        match call {
+        cancel::disabled(|| match call {
             Call::Accept(_) => self.accepted(outcome),
             Call::Wait(_) | Call::Exit => self.shake_hands(),
-        }
+        })
     }
 }
 
