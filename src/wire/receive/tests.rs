@@ -1,0 +1,183 @@
+//! Receiving, against streams that give what they like.
+
+use std::io;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Delivers `bytes` in pieces of at most `step`, each after an interruption, and counts the reads.
+struct Slow<'a> {
+    bytes: &'a [u8],
+    step: usize,
+    interrupted: bool,
+    reads: usize,
+}
+
+impl<'a> Slow<'a> {
+    fn new(bytes: &'a [u8], step: usize) -> Slow<'a> {
+        Slow {
+            bytes,
+            step,
+            interrupted: false,
+            reads: 0,
+        }
+    }
+}
+
+impl Source for Slow<'_> {}
+
+impl Read for Slow<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.interrupted = !self.interrupted;
+        if self.interrupted {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        self.reads += 1;
+        let step = self.step.min(out.len());
+        self.bytes.read(&mut out[..step])
+    }
+}
+
+fn pdu(len: i32, kind: i32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in [len, kind, 5] {
+        bytes.extend_from_slice(&word.to_be_bytes());
+    }
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+fn whole(kind: i32, body: &[u8]) -> Vec<u8> {
+    pdu(i32::try_from(HEADER + body.len()).expect("small"), kind, body)
+}
+
+/// WIRE-10, WIRE-4: any delivery gives the same PDUs, of any length; WIRE-11: a read that is interrupted goes on.
+#[test]
+fn pieces() {
+    let stream = [whole(0x7003, b"abcde"), whole(0x7011, b""), whole(0x7fff, b"x")].concat();
+    for reach in [Reach::Exact, Reach::Ahead] {
+        for step in [1, 2, 5, 13, 1000] {
+            let mut source = Slow::new(&stream, step);
+            let mut receiver = Receiver::default();
+            for (kind, body) in [(Kind::FETCH, &b"abcde"[..]), (Kind::ATTR, b""), (Kind(0x7fff), b"x")] {
+                let pdu = receiver.next(&mut source, reach).expect("a PDU");
+                assert_eq!(
+                    (pdu.header.kind, pdu.header.from, &pdu.bytes()[HEADER..]),
+                    (kind, 5, body)
+                );
+                receiver.recycle(pdu);
+            }
+            assert_eq!(receiver.next(&mut source, reach).unwrap_err(), Failure::End);
+        }
+    }
+}
+
+/// WIRE-10: without reading ahead no byte beyond the PDU is touched; with it, one read is enough.
+#[test]
+fn reach() {
+    let stream = [whole(0x7003, b"abcd"), whole(0x7004, b"efgh")].concat();
+    let mut source = Slow::new(&stream, 1000);
+    let mut receiver = Receiver::default();
+    receiver.next(&mut source, Reach::Exact).expect("a PDU");
+    assert_eq!((source.bytes.len(), receiver.is_ahead()), (16, false));
+    let mut source = Slow::new(&stream, 1000);
+    let first = receiver.next(&mut source, Reach::Ahead).expect("a PDU");
+    assert_eq!((source.reads, receiver.is_ahead()), (1, true));
+    receiver.recycle(first);
+    let second = receiver.next(&mut source, Reach::Exact).expect("a PDU");
+    assert_eq!((source.reads, second.bytes()), (1, &stream[16..]));
+}
+
+/// WIRE-12, WIRE-14: what the ends and the headers of a stream lead to, and MAIN-32: what is said about it.
+#[test]
+fn failures() {
+    let check = |bytes: &[u8], code: Error, lines: &[&str]| {
+        let failure = Receiver::default()
+            .next(&mut Slow::new(bytes, 7), Reach::Exact)
+            .expect_err("no PDU");
+        assert_eq!(failure.code(), code);
+        let mut said = Vec::new();
+        failure.lines(0, |error| error.to_string(), |line| said.push(line.to_string()));
+        assert_eq!(said, lines);
+    };
+    let fetch = whole(0x7003, &[0; 24]);
+    check(b"", Error::EOF, &[]);
+    check(&fetch[..3], Error::IPC, &["__pmGetPDU: fd=0 hdr read: bad len=3"]);
+    let short = "__pmGetPDU: fd=0 data read: have 4, want 32, got 0";
+    check(&fetch[..4], Error::IPC, &[short]);
+    let known = "__pmGetPDU: PDU hdr: len=0x24 type=0x7003";
+    let short = "__pmGetPDU: fd=0 data read: have 11, want 25, got 0";
+    check(&fetch[..11], Error::IPC, &[short, known]);
+    let known = "__pmGetPDU: PDU hdr: len=0x24 type=0x7003 from=0x5";
+    let short = "__pmGetPDU: fd=0 data read: have 12, want 24, got 3";
+    check(&fetch[..15], Error::IPC, &[short, known]);
+    for len in [11, 0, -1, i32::MIN] {
+        let line = format!("__pmGetPDU: fd=0 illegal PDU len={len} in hdr");
+        check(&pdu(len, 0x7003, &[]), Error::IPC, &[&line]);
+    }
+    let line = format!("__pmGetPDU: fd=0 illegal PDU len={} in hdr", i32::MAX);
+    check(&pdu(i32::MAX, 0x7003, &[]), Error::TOOBIG, &[&line]);
+    check(
+        &pdu(12, -1, &[]),
+        Error::IPC,
+        &["__pmGetPDU: fd=0 illegal PDU type=-1 in hdr"],
+    );
+    check(&pdu(12, 0, &[]), Error::EOF, &[]);
+}
+
+struct Broken;
+
+impl Source for Broken {}
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(11))
+    }
+}
+
+/// WIRE-12: a read error in front of a PDU is as good as its end, but logged.
+#[test]
+fn read_error() {
+    let failure = Receiver::default().next(&mut Broken, Reach::Ahead).expect_err("no PDU");
+    assert_eq!(failure.code(), Error::EOF);
+    let mut lines = Vec::new();
+    failure.lines(3, Error::code, |line| lines.push(line.to_string()));
+    assert_eq!(lines, ["__pmGetPDU: fd=3 hdr read: len=-1: -11"]);
+}
+
+/// WIRE-13, WIRE-3: an announced length costs nothing, a large PDU is served, and its buffer is given back.
+#[test]
+fn large() {
+    let mut receiver = Receiver::default();
+    let announced = pdu(0x7000_0000, 0x7003, &[0; 100]);
+    receiver
+        .next(&mut Slow::new(&announced, 1000), Reach::Exact)
+        .expect_err("cut short");
+    assert!(receiver.buffer.len() <= 2 * ORDINARY);
+    let mut receiver = Receiver::default();
+    let large = whole(0x7003, &vec![7; 400_000]);
+    let pdu = receiver
+        .next(&mut Slow::new(&large, 5000), Reach::Exact)
+        .expect("a PDU");
+    assert_eq!(pdu.bytes(), large);
+    receiver.recycle(pdu);
+    assert_eq!(receiver.buffer.len(), 0);
+}
+
+proptest! {
+    /// WIRE-12: no stream makes the receiver panic or run on.
+    #[test]
+    fn any_stream(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1_usize..50, ahead: bool) {
+        let reach = if ahead { Reach::Ahead } else { Reach::Exact };
+        let mut source = Slow::new(&bytes, step);
+        let mut receiver = Receiver::default();
+        for _ in 0..=bytes.len() / HEADER {
+            match receiver.next(&mut source, reach) {
+                Ok(pdu) => receiver.recycle(pdu),
+                Err(_) => return Ok(()),
+            }
+        }
+        prop_assert!(false, "more PDUs than fit");
+    }
+}
