@@ -11,6 +11,7 @@ mod sockets;
 mod sources;
 mod surroundings;
 mod survey;
+mod systems;
 mod table;
 
 use libtest_mimic::{Arguments, Trial};
