@@ -1,4 +1,5 @@
-//! The client context that the request being served belongs to: one number for the whole process (MAIN-25).
+//! The client context that the request being served belongs to: one number for the whole process
+//! (MAIN-25).
 
 use std::sync::atomic::{AtomicI32, Ordering};
 

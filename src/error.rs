@@ -69,8 +69,8 @@ codes! {
 }
 
 impl Error {
-    /// Never 0, so that a result without a value is as small as the code that C gets. Whoever reports a failure as 0
-    /// gets the code that says nothing more.
+    /// Never 0, so that a result without a value is as small as the code that C gets. Whoever
+    /// reports a failure as 0 gets the code that says nothing more.
     const fn of(code: i32) -> Error {
         const UNKNOWN: NonZeroI32 = NonZeroI32::new(-12345).unwrap();
         match NonZeroI32::new(code) {

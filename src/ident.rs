@@ -5,7 +5,8 @@ use std::fmt;
 /// The domain whose metrics stand for the trees of other domains, `DYNAMIC_PMID`.
 const DYNAMIC: u32 = 511;
 
-/// A metric identifier: domain (9 bits), cluster (12 bits) and item (10 bits), with a flag in the top bit.
+/// A metric identifier: domain (9 bits), cluster (12 bits) and item (10 bits), with a flag in the
+/// top bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(transparent)]
 pub struct MetricId(pub u32);

@@ -1,4 +1,5 @@
-//! What the core has to say, collected while it works and handed to libpcp when no lock is held any more.
+//! What the core has to say, collected while it works and handed to libpcp when no lock is held any
+//! more.
 //!
 //! When there is no memory for a message, it stays unsaid: the call itself goes on.
 
@@ -103,8 +104,9 @@ impl Write for Growing {
 /// What a line has room for before it asks for memory.
 const ROOM: usize = 512;
 
-/// One message while it is put together: in the line itself, in memory when it grows longer. Without that memory it ends
-/// where the room ends: a shorter message, never the end of the process.
+/// One message while it is put together: in the line itself, in memory when it grows longer.
+/// Without that memory it ends where the room ends: a shorter message, never the end of the
+/// process.
 ///
 /// Text comes by `write!`; what is no `str` comes through [`Bytes`].
 #[derive(Debug)]
@@ -224,8 +226,9 @@ impl Write for Line {
 
 /// Bytes that print as they are in a [`Line`]: names and texts that need not be UTF-8.
 ///
-/// `fmt` carries nothing but `str`, so a byte that belongs to no character travels as one of 128 characters for private
-/// use, U+10FE80 to U+10FEFF, and the line turns it back. Those characters themselves travel byte by byte.
+/// `fmt` carries nothing but `str`, so a byte that belongs to no character travels as one of 128
+/// characters for private use, U+10FE80 to U+10FEFF, and the line turns it back. Those characters
+/// themselves travel byte by byte.
 #[derive(Clone, Copy)]
 pub struct Bytes<'t>(pub &'t [u8]);
 
@@ -256,8 +259,9 @@ impl Display for Bytes<'_> {
 
 /// Messages in the order in which they arose.
 ///
-/// The core never calls C, and nothing may be locked while C is called (`docs/ARCHITECTURE.md`), so whoever
-/// holds the lock passes a journal in and writes it out afterwards. An empty journal costs nothing.
+/// The core never calls C, and nothing may be locked while C is called (`docs/ARCHITECTURE.md`), so
+/// whoever holds the lock passes a journal in and writes it out afterwards. An empty journal costs
+/// nothing.
 #[derive(Default, Debug)]
 pub struct Journal {
     messages: Vec<Message>,
@@ -270,7 +274,8 @@ impl Journal {
         Journal { messages: Vec::new() }
     }
 
-    /// Adds a line for the log: `journal.notify(Level::Err, format_args!("no such instance \"{}\"", Bytes(name)))`.
+    /// Adds a line for the log:
+    /// `journal.notify(Level::Err, format_args!("no such instance \"{}\"", Bytes(name)))`.
     pub fn notify(&mut self, level: Level, text: impl Display) {
         self.push(|text| Message::Notify(level, text), text);
     }

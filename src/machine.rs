@@ -1,9 +1,9 @@
 //! Work that is interrupted by calls into C.
 //!
-//! Whatever hands control to somebody else's functions, or waits, is a [`Machine`]: it says what is to be called, and is
-//! told what came of it. The calls are made by the driver in `ffi`, whose frame is then the only one of ours, with nothing
-//! locked, borrowed, guarded or to be dropped. So a callback may call the library again, and may be left in any way that C
-//! knows.
+//! Whatever hands control to somebody else's functions, or waits, is a [`Machine`]: it says what is
+//! to be called, and is told what came of it. The calls are made by the driver in `ffi`, whose
+//! frame is then the only one of ours, with nothing locked, borrowed, guarded or to be dropped. So
+//! a callback may call the library again, and may be left in any way that C knows.
 
 use std::mem::ManuallyDrop;
 

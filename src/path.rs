@@ -1,5 +1,6 @@
-//! Paths and files of the system without a call that may end the process: the standard library's functions allocate for a
-//! path that is longer than 383 bytes, and end the process when they cannot.
+//! Paths and files of the system without a call that may end the process: the standard library's
+//! functions allocate for a path that is longer than 383 bytes, and end the process when they
+//! cannot.
 
 use std::ffi::{CStr, OsStr};
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! Replies from the structures that methods filled: C's memory is looked at once, and encoded at once.
+//! Replies from the structures that methods filled: C's memory is looked at once, and encoded at
+//! once.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -50,8 +51,8 @@ view! {
 impl Values {
     /// The value sets, good until control goes back to C.
     fn sets(&self) -> &[Option<ValueSet>] {
-        // SAFETY: so many pointers stand at the end of the structure, each NULL or to a valid set, by the contract of `new`. C
-        // does not change them while it does not run.
+        // SAFETY: so many pointers stand at the end of the structure, each NULL or to a valid set,
+        // by the contract of `new`. C does not change them while it does not run.
         unsafe { arg::slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
     }
 
@@ -77,7 +78,8 @@ impl Values {
 impl ValueSet {
     /// The values, good until control goes back to C.
     fn values(&self) -> &[pmValue] {
-        // SAFETY: so many values stand behind the head, by the contract of `new`. C does not change them while it does not run.
+        // SAFETY: so many values stand behind the head, by the contract of `new`. C does not change
+        // them while it does not run.
         unsafe { arg::slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
     }
 
@@ -88,7 +90,8 @@ impl ValueSet {
         }
         if POINTERS.contains(&format) {
             let blocks = list.iter().map(|value| {
-                // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the contract of `new`.
+                // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the
+                // contract of `new`.
                 let block = unsafe { ValueBlock::new(value.value.pval) };
                 (value.inst, block.map(ValueBlock::bytes))
             });
@@ -134,7 +137,8 @@ type Ids = Array<c_int>;
 /// C strings, or NULL.
 type Texts = Array<Option<CText>>;
 
-/// An instance list that a method made: each name, both lists and the structure are blocks of their own.
+/// An instance list that a method made: each name, both lists and the structure are blocks of their
+/// own.
 pub(crate) struct OwnedInstances(Option<Instances>);
 
 impl OwnedInstances {
@@ -166,8 +170,8 @@ impl Drop for OwnedInstances {
     fn drop(&mut self) {
         let Some(list) = self.0 else { return };
         let (ids, names) = (list.ids(), list.names());
-        // SAFETY: `new` was told that the list is in blocks from malloc that are ours; each is freed once, and nothing is looked
-        // at after it was freed.
+        // SAFETY: `new` was told that the list is in blocks from malloc that are ours; each is
+        // freed once, and nothing is looked at after it was freed.
         unsafe {
             for name in names.entries() {
                 libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());
@@ -189,8 +193,9 @@ impl OwnedNames {
     /// Takes over what a method has stored, also one that has failed.
     ///
     /// # Safety
-    /// Both are NULL or blocks from malloc that nobody else frees. For a method that has succeeded, the names are as many
-    /// pointers as it has returned, to C strings or NULL, and the states as many numbers.
+    /// Both are NULL or blocks from malloc that nobody else frees. For a method that has succeeded,
+    /// the names are as many pointers as it has returned, to C strings or NULL, and the states as
+    /// many numbers.
     pub(crate) unsafe fn new(names: *mut *mut c_char, states: *mut c_int) -> OwnedNames {
         OwnedNames { names, states }
     }
@@ -246,12 +251,15 @@ pub(crate) struct OwnedLabels {
 }
 
 impl OwnedLabels {
-    /// Takes over the sets of a method that has succeeded with so many, for a request of type `kind`.
+    /// Takes over the sets of a method that has succeeded with so many, for a request of type
+    /// `kind`.
     ///
     /// # Safety
-    /// `first` is NULL or has `count` valid sets, as `pmFreeLabelSets` frees them, and nobody else frees them.
+    /// `first` is NULL or has `count` valid sets, as `pmFreeLabelSets` frees them, and nobody else
+    /// frees them.
     pub(crate) unsafe fn new(first: *mut pmLabelSet, count: c_int, kind: c_int) -> OwnedLabels {
-        // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed all the same.
+        // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed
+        // all the same.
         let owned = if kind & LABEL_KINDS == CONTEXT_LABELS && !first.is_null() {
             count.max(1)
         } else {
@@ -262,7 +270,8 @@ impl OwnedLabels {
         } else {
             count
         };
-        // SAFETY: libpcp can free as many sets as there are, as the caller promises, and a context's in any case.
+        // SAFETY: libpcp can free as many sets as there are, as the caller promises, and a
+        // context's in any case.
         let sets = unsafe { Sets::own(first, owned) };
         OwnedLabels { sets, sent, kind }
     }

@@ -6,8 +6,8 @@ use std::ptr;
 use super::arg::slice;
 use crate::metrics::Table;
 
-/// An array of C as it was at one moment. C may exchange, move and rewrite it whenever it runs, so a view is made anew
-/// after each call into C.
+/// An array of C as it was at one moment. C may exchange, move and rewrite it whenever it runs, so
+/// a view is made anew after each call into C.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     first: *mut T,
@@ -30,10 +30,11 @@ impl<T> PartialEq for Array<T> {
 
 impl<T> Eq for Array<T> {}
 
-// SAFETY: an address and a number. Which thread may follow the address is C's affair: it is the one that C has called us
-// on, as `new` demands that the array is valid whenever the view is used.
+// SAFETY: an address and a number. Which thread may follow the address is C's affair: it is the one
+// that C has called us on, as `new` demands that the array is valid whenever the view is used.
 unsafe impl<T> Send for Array<T> {}
-// SAFETY: a shared view gives no more than its copy does, which may be sent: it has no state that two threads could change.
+// SAFETY: a shared view gives no more than its copy does, which may be sent: it has no state that
+// two threads could change.
 unsafe impl<T> Sync for Array<T> {}
 
 impl<T> Array<T> {
@@ -46,7 +47,8 @@ impl<T> Array<T> {
     /// The view of `count` elements from `first` on; empty for NULL and for a negative count.
     ///
     /// # Safety
-    /// `first` is NULL or points to that many valid elements, until the view was used for the last time.
+    /// `first` is NULL or points to that many valid elements, until the view was used for the last
+    /// time.
     #[inline(always)]
     pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Array<T> {
         Array { first, count }
@@ -85,19 +87,21 @@ impl<T> Array<T> {
     /// The elements, good until control goes back to C.
     #[inline(always)]
     pub(crate) fn entries(&self) -> &[T] {
-        // SAFETY: NULL, or so many valid elements by the contract of `new`. C alone changes them, and does not run while
-        // they are looked at.
+        // SAFETY: NULL, or so many valid elements by the contract of `new`. C alone changes them,
+        // and does not run while they are looked at.
         unsafe { slice(self.first, self.count) }
     }
 
-    /// Works on all elements at once. Nothing of C runs meanwhile: this is for safe code, which calls no C.
+    /// Works on all elements at once. Nothing of C runs meanwhile: this is for safe code, which
+    /// calls no C.
     #[inline(always)]
     pub(crate) fn with_entries<R>(self, work: impl FnOnce(&mut [T]) -> R) -> R {
         if self.len() == 0 {
             return work(&mut []);
         }
-        // SAFETY: not empty, hence not NULL, and so many valid elements by the contract of `new`. C lets us write them, and
-        // looks at them again when we return to it; the reference ends before.
+        // SAFETY: not empty, hence not NULL, and so many valid elements by the contract of `new`. C
+        // lets us write them, and looks at them again when we return to it; the reference ends
+        // before.
         work(unsafe { std::slice::from_raw_parts_mut(self.first, self.len()) })
     }
 }

@@ -75,7 +75,8 @@ impl<T: Copy> CVec<T> {
         if self.len == self.capacity {
             let capacity = self.capacity.checked_mul(2).ok_or(Error::NOMEM)?;
             let larger = Block::zeroed(capacity)?;
-            // SAFETY: the larger block has room for all elements of the old one, and is another block.
+            // SAFETY: the larger block has room for all elements of the old one, and is another
+            // block.
             unsafe { ptr::copy_nonoverlapping(self.block.as_ptr(), larger.as_ptr(), self.len) };
             self.block = larger;
             self.capacity = capacity;

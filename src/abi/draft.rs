@@ -12,10 +12,11 @@ use crate::fetch::{self, Encoding, Tally};
 use crate::ident::MetricId;
 use crate::wire::encode::{Draft, Reply};
 
-/// A reply under construction that was taken out of its session for the time of one fetch. A callback may start another
-/// fetch inside of this one, which finds none and uses one of its own.
+/// A reply under construction that was taken out of its session for the time of one fetch. A
+/// callback may start another fetch inside of this one, which finds none and uses one of its own.
 ///
-/// It owns the draft, but has no destructor: when a callback leaves by `longjmp` the draft is lost, once.
+/// It owns the draft, but has no destructor: when a callback leaves by `longjmp` the draft is lost,
+/// once.
 pub(crate) struct Drafted {
     draft: NonNull<Draft>,
     /// What the set that is being written has.
@@ -45,7 +46,8 @@ impl Drafted {
     pub(crate) fn give_back(self, home: &AtomicPtr<Draft>) {
         let other = home.swap(self.draft.as_ptr(), Ordering::AcqRel);
         if !other.is_null() {
-            // SAFETY: it was swapped out of its place, so it is ours alone; only what `take` has made gets there.
+            // SAFETY: it was swapped out of its place, so it is ours alone; only what `take` has
+            // made gets there.
             unsafe {
                 ptr::drop_in_place(other);
                 libc::free(other.cast());
@@ -55,11 +57,13 @@ impl Drafted {
 
     #[inline(always)]
     fn draft(&mut self) -> &mut Draft {
-        // SAFETY: written by `take`, and nobody else has its address as long as this is not given back.
+        // SAFETY: written by `take`, and nobody else has its address as long as this is not given
+        // back.
         unsafe { self.draft.as_mut() }
     }
 
-    /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent (MAIN-20).
+    /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
+    /// (MAIN-20).
     ///
     /// # Errors
     /// As the encoder of results.
@@ -121,8 +125,8 @@ impl Drafted {
     /// As the encoder of results.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.draft().finish(|block| {
-            // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that their agent keeps until
-            // the fetch is done, as `Atom::new` demands.
+            // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that
+            // their agent keeps until the fetch is done, as `Atom::new` demands.
             unsafe { ValueBlock::new(block as *mut pmValueBlock) }.map(ValueBlock::bytes)
         })
     }

@@ -110,7 +110,8 @@ impl Block {
         };
         let start = memory::Block::<u8>::room(total)?.into_raw().cast::<Header>();
         let when = timeval { tv_sec: 0, tv_usec: 0 };
-        // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted below.
+        // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted
+        // below.
         let start = unsafe {
             start.write(Header { when, room });
             Start::new(start)

@@ -12,8 +12,8 @@ use super::types::{
 use super::view::view;
 
 view! {
-    /// An agent's extension record. Its fields are the live state of the agent, which the agent reads
-    /// and writes itself (INIT-2): each is read when it is needed.
+    /// An agent's extension record. Its fields are the live state of the agent, which the agent
+    /// reads and writes itself (INIT-2): each is read when it is needed.
     Ext of pmdaExt, contract
     "`pointer` is NULL, or points to a `pmdaExt` whose tables, names and profile are valid, and whose callbacks do what \
      their types say."
@@ -132,7 +132,8 @@ view! {
         helptext: e_helptext as CText;
         /// The profile received last, at this moment.
         profile: e_prof as Profile;
-        /// The instance domain that is walked: one of the agent, or our node for a cached one, which is never freed.
+        /// The instance domain that is walked: one of the agent, or our node for a cached one,
+        /// which is never freed.
         walked: e_idp as Indom;
     }
     arrays {

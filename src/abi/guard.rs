@@ -8,17 +8,18 @@ use crate::libpcp::log;
 use crate::log::Level;
 use crate::os::mark;
 
-/// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests of this guard.
+/// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests
+/// of this guard.
 #[cfg(debug_assertions)]
 const PROVOKE: &str = "PCP_PMDA_PANIC";
 
 /// Runs the body of an exported function and turns its result into what C gets.
 ///
-/// A panic must not cross the edge: pmcd loads this library into its own process. It is logged, and the caller
-/// sees the failure value of the type, `PM_ERR_GENERIC` or NULL (MAIN-54).
+/// A panic must not cross the edge: pmcd loads this library into its own process. It is logged, and
+/// the caller sees the failure value of the type, `PM_ERR_GENERIC` or NULL (MAIN-54).
 ///
-/// A signal handler may call us on top of a call of the same thread. It gets `-EBUSY` (or NULL, or nothing) at once:
-/// nothing is allocated, locked, waited for or said.
+/// A signal handler may call us on top of a call of the same thread. It gets `-EBUSY` (or NULL, or
+/// nothing) at once: nothing is allocated, locked, waited for or said.
 #[inline]
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     let Some(marked) = mark::enter() else {
@@ -41,8 +42,8 @@ pub(crate) enum Turn<C, D> {
     Busy,
 }
 
-/// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the hands of the catcher, so that it can
-/// stay in registers.
+/// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the
+/// hands of the catcher, so that it can stay in registers.
 #[inline(always)]
 pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, turn_of: impl FnOnce(S) -> Turn<C, D>) -> Turn<C, D> {
     let Some(mark) = mark::enter() else {
@@ -63,8 +64,8 @@ pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, turn_of: impl FnOnce(S) ->
 /// [`guard`] for what is already inside of the library: catches panics, no more.
 #[inline]
 pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
-    // Unwind safety: what a panic may leave half done is behind locks that are released while unwinding, and
-    // every core module keeps its invariants at each point where it can panic.
+    // Unwind safety: what a panic may leave half done is behind locks that are released while
+    // unwinding, and every core module keeps its invariants at each point where it can panic.
     match catch_unwind(AssertUnwindSafe(|| run(body))) {
         Ok(value) => value.into_c(),
         Err(panic) => caught::<R>(&*panic),
@@ -83,7 +84,8 @@ fn run<R>(body: impl FnOnce() -> R) -> R {
 fn run<R, F: FnOnce() -> R>(body: F) -> R {
     static WANTED: once_cell::sync::Lazy<Option<String>> = once_cell::sync::Lazy::new(|| std::env::var(PROVOKE).ok());
     if let Some(wanted) = &*WANTED {
-        // The type of the body is "…::FUNCTION::{{closure}}"; that of a driven one has this inside, as the driver is generic.
+        // The type of the body is "…::FUNCTION::{{closure}}"; that of a driven one has this inside,
+        // as the driver is generic.
         let body = std::any::type_name::<F>();
         let is_here = |name: &&str| {
             body.split("::")

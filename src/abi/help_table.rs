@@ -62,7 +62,8 @@ pub(crate) struct HelpTable(Vec<Row>);
 // SAFETY: the pointers in the rows are only handed out, never followed here; what they point to
 // belongs to the databases beside them and is never changed.
 unsafe impl Send for HelpTable {}
-// SAFETY: a shared table hands out the addresses in its rows, no more: sharing it gives access to nothing that another thread could be writing.
+// SAFETY: a shared table hands out the addresses in its rows, no more: sharing it gives access to
+// nothing that another thread could be writing.
 unsafe impl Sync for HelpTable {}
 
 impl HelpTable {

@@ -9,7 +9,8 @@ use super::types::pmInResult;
 use crate::error::Result;
 use crate::ident::InDom;
 
-/// An answer under construction: the structure that C gets, freed with all that is in it unless it is handed over.
+/// An answer under construction: the structure that C gets, freed with all that is in it unless it
+/// is handed over.
 pub(crate) struct InstanceList {
     /// Room for the structure.
     shell: Option<Block<pmInResult>>,
@@ -69,7 +70,8 @@ impl Drop for InstanceList {
     fn drop(&mut self) {
         let names = self.names.iter().flat_map(CVec::entries);
         for name in names {
-            // SAFETY: nothing was handed over, so each name is a block of ours, which is freed once.
+            // SAFETY: nothing was handed over, so each name is a block of ours, which is freed
+            // once.
             unsafe { libc::free(name.cast()) };
         }
     }

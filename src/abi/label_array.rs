@@ -26,7 +26,8 @@ impl LabelArray {
     /// `-ENOMEM`.
     pub(crate) fn push(&mut self) -> Result<LabelSet> {
         let set = self.0.as_mut().ok_or(Error::GENERIC)?.push_zeroed()?;
-        // SAFETY: the new set points to nothing but what is put into it through this view and by the agent, from malloc.
+        // SAFETY: the new set points to nothing but what is put into it through this view and by
+        // the agent, from malloc.
         unsafe { LabelSet::new(set) }.ok_or(Error::NOMEM)
     }
 
@@ -40,7 +41,8 @@ impl LabelArray {
             return (Sets::NONE, 0);
         };
         let count = c_int::try_from(sets.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the array is ours with what its sets point to, in blocks from malloc, and is given up here.
+        // SAFETY: the array is ours with what its sets point to, in blocks from malloc, and is
+        // given up here.
         (unsafe { Sets::own(sets.into_raw(), count) }, count)
     }
 }

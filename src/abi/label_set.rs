@@ -142,9 +142,9 @@ impl LabelSets {
     /// The place of the pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `place` is NULL, or valid for reads and writes until the view was used for the last time. What
-    /// is there is NULL or points to a set as [`LabelSet::new`] has it whenever [`LabelSets::first`]
-    /// is asked for.
+    /// `place` is NULL, or valid for reads and writes until the view was used for the last time.
+    /// What is there is NULL or points to a set as [`LabelSet::new`] has it whenever
+    /// [`LabelSets::first`] is asked for.
     pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets> {
         NonNull::new(place.cast()).map(LabelSets)
     }
@@ -197,7 +197,8 @@ impl LabelSets {
     }
 
     fn write(self, first: *mut pmLabelSet) {
-        // SAFETY: the place is writable by the contract of `new`, and what is stored is NULL or a set.
+        // SAFETY: the place is writable by the contract of `new`, and what is stored is NULL or a
+        // set.
         unsafe { self.0.cast::<*mut pmLabelSet>().write(first) };
     }
 }

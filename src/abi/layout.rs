@@ -1,6 +1,6 @@
-//! Holds our structures against the C headers: what the compiler of the target makes of `include/pcp/pmda.h`, which
-//! `tests/layout.rs` in turn compares with the installed header. libpcp's own structures need none of this: they are
-//! bindgen's, who asserts their layout.
+//! Holds our structures against the C headers: what the compiler of the target makes of
+//! `include/pcp/pmda.h`, which `tests/layout.rs` in turn compares with the installed header.
+//! libpcp's own structures need none of this: they are bindgen's, who asserts their layout.
 
 /// The structures as bindgen has read them, for the target.
 #[allow(
@@ -85,8 +85,8 @@ mod tests {
     /// INIT-1: where the compiler of the target puts the bit-fields of `comm`.
     #[test]
     fn bit_fields_of_comm() {
-        // SAFETY: the structure has numbers, pointers and optional functions, for all of which 0 is a value; the three bit-fields
-        // are the four bytes of a number.
+        // SAFETY: the structure has numbers, pointers and optional functions, for all of which 0 is
+        // a value; the three bit-fields are the four bytes of a number.
         let comm: Comm = unsafe {
             let mut agent: header::pmdaInterface = std::mem::zeroed();
             agent.comm.set_pmda_interface(7);

@@ -58,7 +58,8 @@ impl<T> Block<T> {
     /// Puts a value at the start of the block. What was there is not dropped.
     pub(crate) fn put(&mut self, value: T) -> &mut T {
         const { assert!(align_of::<T>() <= align_of::<libc::max_align_t>()) };
-        // SAFETY: the block has room for one element at least, is aligned as malloc does it, and belongs to nobody else.
+        // SAFETY: the block has room for one element at least, is aligned as malloc does it, and
+        // belongs to nobody else.
         let place: &mut MaybeUninit<T> = unsafe { self.start.cast().as_mut() };
         place.write(value)
     }
@@ -66,7 +67,8 @@ impl<T> Block<T> {
     /// Puts a value at the start of the block, which is never freed.
     pub(crate) fn leak(mut self, value: T) -> &'static T {
         self.put(value);
-        // SAFETY: the value that was just written; the block belongs to nobody else, and stays for ever.
+        // SAFETY: the value that was just written; the block belongs to nobody else, and stays for
+        // ever.
         unsafe { &*self.into_raw() }
     }
 

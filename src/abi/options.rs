@@ -28,13 +28,15 @@ view! {
         set_username: username as *mut c_char;
     }
     views {
-        /// The argument of the option that was found, if any: one of the strings in `argv`, or a part of one.
+        /// The argument of the option that was found, if any: one of the strings in `argv`, or a
+        /// part of one.
         given: optarg as CText;
     }
 }
 
 impl Options {
-    /// The argument of the option that was found; an empty text when a table says that it takes none.
+    /// The argument of the option that was found; an empty text when a table says that it takes
+    /// none.
     pub(crate) fn argument(self) -> CText {
         self.given().unwrap_or(CText::EMPTY)
     }
@@ -51,7 +53,8 @@ impl Options {
     }
 }
 
-/// A decimal number as C's `strtol` reads it, cut to an `int`, and whether nothing stands behind it.
+/// A decimal number as C's `strtol` reads it, cut to an `int`, and whether nothing stands behind
+/// it.
 pub(crate) fn number(text: &[u8]) -> (c_int, bool) {
     let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r'));
     let unsigned = &text[blanks.count()..];
@@ -99,8 +102,8 @@ impl Arguments {
 
     /// Finds the next option: its letter, or -1 at the end.
     pub(crate) fn next(self, options: Options) -> c_int {
-        // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options are valid by
-        // that of `Options::new`.
+        // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
+        // are valid by that of `Options::new`.
         unsafe { getopt::next(self.count, self.first, options.as_ptr()) }
     }
 }

@@ -91,8 +91,8 @@ impl ProfileElement {
     pub(crate) fn element(&self) -> Element<'_> {
         Element {
             include: self.includes(),
-            // SAFETY: the profile that this was copied from has valid lists, by the contract of `Profile::new`;
-            // they change only while C runs, and elements are copied anew then.
+            // SAFETY: the profile that this was copied from has valid lists, by the contract of
+            // `Profile::new`; they change only while C runs, and elements are copied anew then.
             exceptions: unsafe { arg::slice(self.0.instances, self.0.instances_len) },
         }
     }

@@ -1,4 +1,5 @@
-//! What arrived, in the structures and the memory that methods expect (the table of ownership below MAIN-12).
+//! What arrived, in the structures and the memory that methods expect (the table of ownership below
+//! MAIN-12).
 
 use std::ptr;
 
@@ -28,7 +29,8 @@ impl Plan {
     }
 }
 
-/// A profile in one block from malloc: it stays where it is, as the default method keeps its address.
+/// A profile in one block from malloc: it stays where it is, as the default method keeps its
+/// address.
 pub(crate) struct OwnedProfile {
     block: Block<u64>,
 }
@@ -54,8 +56,9 @@ impl OwnedProfile {
         let ids = plan.add(total.checked_mul(4).ok_or(Error::NOMEM)?)?;
         let block = plan.block()?;
         let start = block.as_ptr().cast::<u8>();
-        // SAFETY: the plan has room for the header, as many entries as the profile has, and all their identifiers; each
-        // part is aligned to 8 bytes. Counts fit an int: they came in as such.
+        // SAFETY: the plan has room for the header, as many entries as the profile has, and all
+        // their identifiers; each part is aligned to 8 bytes. Counts fit an int: they came in as
+        // such.
         unsafe {
             let mut entry = start.add(entries).cast::<pmInDomProfile>();
             let mut next = start.add(ids).cast::<i32>();
@@ -151,8 +154,8 @@ fn result(store: Store<'_>) -> Result<Block<u64>> {
     let header = start.cast::<pmdaResult>();
     let mut plan = Plan { size: 0 };
     plan.add(store.metrics.max(1) * size_of::<*mut pmValueSet>() + RESULT_HEAD)?;
-    // SAFETY: the same plan gave the size of the block, so every part lies inside it and is aligned to 8 bytes. The
-    // number of metrics came in as an int.
+    // SAFETY: the same plan gave the size of the block, so every part lies inside it and is aligned
+    // to 8 bytes. The number of metrics came in as an int.
     unsafe {
         (*header).timestamp.tv_sec = store.sec.into();
         (*header).timestamp.tv_usec = store.usec.into();

@@ -1,7 +1,8 @@
 //! The result of a fetch: one block an agent, used again by each fetch (FETCH-12).
 //!
-//! The block begins with what C sees of it: callers that are done with an agent free the result like any other, with
-//! `pmFreeResult` or `free` (dbpmda does after a store that was refused). So how large it is stands elsewhere.
+//! The block begins with what C sees of it: callers that are done with an agent free the result
+//! like any other, with `pmFreeResult` or `free` (dbpmda does after a store that was refused). So
+//! how large it is stands elsewhere.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -14,11 +15,13 @@ use crate::error::{Error, Result};
 use crate::os::lock::{Mutex, room};
 use crate::os::mark;
 
-/// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch inside of that.
+/// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch
+/// inside of that.
 const SLOTS: usize = 2;
 
-/// A fetch was left when another one begins in its frame, or so little above. Further above it may be on a stack of its own,
-/// as coroutines have them, and go on later: then the C library's block would be overwritten, and ours is left alone.
+/// A fetch was left when another one begins in its frame, or so little above. Further above it may
+/// be on a stack of its own, as coroutines have them, and go on later: then the C library's block
+/// would be overwritten, and ours is left alone.
 const NEAR: usize = 1 << 11;
 
 /// A block from malloc with room for a number of value sets; NULL without room.
@@ -53,13 +56,15 @@ impl Room {
     /// The head of the block, if there is one.
     #[inline(always)]
     fn head(self) -> Option<Head> {
-        // SAFETY: NULL or a block of ours, which has room for a result and stays while it is worked on.
+        // SAFETY: NULL or a block of ours, which has room for a result and stays while it is worked
+        // on.
         unsafe { Head::new(self.result) }
     }
 
     /// Frees the block, if there is one, when nothing leads to it any more.
     fn free(self) {
-        // SAFETY: NULL or a block from malloc that was taken out of the agent's list: nobody else has it.
+        // SAFETY: NULL or a block from malloc that was taken out of the agent's list: nobody else
+        // has it.
         unsafe { libc::free(self.result.cast()) };
     }
 }
@@ -80,7 +85,8 @@ impl User {
         }
     }
 
-    /// Whether this fetch was left, now that another one begins. A fetch inside of it begins further down the stack.
+    /// Whether this fetch was left, now that another one begins. A fetch inside of it begins
+    /// further down the stack.
     fn was_left(self, next: User) -> bool {
         self.thread == next.thread && next.frame.checked_sub(self.frame).is_some_and(|above| above < NEAR)
     }
@@ -157,8 +163,8 @@ fn narrowed<T: TryFrom<i64> + Default>(number: i64) -> T {
     T::try_from(number).unwrap_or_default()
 }
 
-/// A result that a fetch fills in. It owns its block, but has no destructor: a callback may leave by `longjmp`, and
-/// then the next fetch gets it. A fetch inside of this one uses another block.
+/// A result that a fetch fills in. It owns its block, but has no destructor: a callback may leave
+/// by `longjmp`, and then the next fetch gets it. A fetch inside of this one uses another block.
 pub(crate) struct ResultBlock {
     room: Room,
     /// How many value sets were filled in.
@@ -197,7 +203,8 @@ impl ResultBlock {
     pub(crate) fn free_sets(&mut self) {
         let Some(head) = self.room.head() else { return };
         head.set_count(c_int::try_from(self.filled).unwrap_or(c_int::MAX));
-        // SAFETY: a block of ours, whose first `filled` sets were made by the fetch that frees them.
+        // SAFETY: a block of ours, whose first `filled` sets were made by the fetch that frees
+        // them.
         unsafe {
             let sets = (&raw const (*head.as_ptr()).vset).cast::<*mut pmValueSet>();
             for index in 0..self.filled {
@@ -214,7 +221,8 @@ impl ResultBlock {
 }
 
 impl Results {
-    /// Takes a block, made larger when it has no room for `sets` value sets; there is always room for one.
+    /// Takes a block, made larger when it has no room for `sets` value sets; there is always room
+    /// for one.
     ///
     /// # Errors
     /// `-ENOMEM`; the agent keeps the block that it has (F-5).
@@ -281,8 +289,8 @@ impl Results {
         if left { forget_sets(room) } else { room }
     }
 
-    /// Gives a block back: the next fetch uses it. What a fetch inside of this one has left stays for the next one
-    /// inside of the next.
+    /// Gives a block back: the next fetch uses it. What a fetch inside of this one has left stays
+    /// for the next one inside of the next.
     #[inline]
     pub(crate) fn put_back(&self, block: &mut ResultBlock) {
         let room = std::mem::replace(&mut block.room, NONE);

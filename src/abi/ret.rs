@@ -19,7 +19,8 @@ pub(crate) trait CReturn {
     /// What C sees after a panic.
     fn failed() -> Self::C;
 
-    /// What C sees of a call in a signal handler on top of another one: not `-EAGAIN`, which asks to be tried again.
+    /// What C sees of a call in a signal handler on top of another one: not `-EAGAIN`, which asks
+    /// to be tried again.
     fn busy() -> Self::C;
 }
 
@@ -74,7 +75,8 @@ impl CReturn for c_int {
     }
 }
 
-/// A number that callers take for a count, a flag or the end of a list: `NONE` says "no more", whatever went wrong.
+/// A number that callers take for a count, a flag or the end of a list: `NONE` says "no more",
+/// whatever went wrong.
 pub(crate) struct Plain<const NONE: c_int>(pub(crate) c_int);
 
 impl<const NONE: c_int> CReturn for Plain<NONE> {
@@ -150,7 +152,8 @@ impl<T> CReturn for Inside<T> {
     }
 }
 
-/// Something for the exported function itself, which turns it into what C gets; `None` after a panic.
+/// Something for the exported function itself, which turns it into what C gets; `None` after a
+/// panic.
 impl<T> CReturn for Option<&T> {
     type C = Self;
 

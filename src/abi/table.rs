@@ -63,7 +63,8 @@ impl Metric {
     /// The view of a metric in a frame of ours.
     ///
     /// # Safety
-    /// `metric` stays where it is, and is used through the view alone, until the view was used for the last time.
+    /// `metric` stays where it is, and is used through the view alone, until the view was used for
+    /// the last time.
     #[inline(always)]
     pub(crate) unsafe fn in_frame(metric: &mut pmdaMetric) -> Metric {
         Metric(ptr::NonNull::from(metric))
@@ -72,7 +73,8 @@ impl Metric {
     /// Where the description is, for a method that fills it in.
     #[inline(always)]
     pub(crate) fn desc_place(self) -> Out<pmDesc> {
-        // SAFETY: the metric is valid for writes by the contract of `new`, and its description with it.
+        // SAFETY: the metric is valid for writes by the contract of `new`, and its description with
+        // it.
         unsafe { Out::new(&raw mut (*self.as_ptr()).m_desc) }
     }
 
@@ -194,7 +196,8 @@ impl IndomTable {
 }
 
 impl InstanceTable {
-    /// The instances from a place on, good until control goes back to C: for loops over long tables.
+    /// The instances from a place on, good until control goes back to C: for loops over long
+    /// tables.
     #[inline(always)]
     pub(crate) fn rest(&self, place: usize) -> &[pmdaInstid] {
         self.entries().get(place..).unwrap_or_default()
@@ -226,8 +229,9 @@ impl InstanceTable {
     }
 }
 
-/// The addresses of metric tables that the library has made for agents and not freed yet. Most agents have one: the first
-/// ones have no block of their own, which would be lost when an agent is unloaded.
+/// The addresses of metric tables that the library has made for agents and not freed yet. Most
+/// agents have one: the first ones have no block of their own, which would be lost when an agent is
+/// unloaded.
 pub(crate) struct MadeTables(Mutex<Made, { room::DYNAMIC_TABLES }>);
 
 struct Made {
@@ -260,7 +264,8 @@ impl MadeTables {
             tables.more.push(address);
         }
         let count = c_int::try_from(table.len().max(announced)).unwrap_or(c_int::MAX);
-        // SAFETY: so many entries, or less when more were announced: the block has room for those, all zero.
+        // SAFETY: so many entries, or less when more were announced: the block has room for those,
+        // all zero.
         Ok(unsafe { MetricTable::new(table.into_raw(), count) })
     }
 
@@ -279,8 +284,8 @@ impl MadeTables {
             place.map(|place| tables.more.swap_remove(place)).is_some()
         };
         if known {
-            // SAFETY: `hand_over` has noted this address of a block from malloc, and it is forgotten now, so
-            // it is freed once. The caller has taken the table out of use.
+            // SAFETY: `hand_over` has noted this address of a block from malloc, and it is
+            // forgotten now, so it is freed once. The caller has taken the table out of use.
             unsafe { libc::free(table.first().cast()) };
         }
     }

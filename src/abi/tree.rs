@@ -54,12 +54,13 @@ impl Tree {
 
     /// Frees the tree with all that belongs to it.
     pub(crate) fn release(self) {
-        // SAFETY: a tree by the contract of `new`, which ends with this: nobody uses a view after it was used for the last
-        // time.
+        // SAFETY: a tree by the contract of `new`, which ends with this: nobody uses a view after
+        // it was used for the last time.
         unsafe { pmns::release(self.as_ptr()) };
     }
 
-    /// Builds a table of `size` chains from identifiers to names, and the links from the nodes to their parents.
+    /// Builds a table of `size` chains from identifiers to names, and the links from the nodes to
+    /// their parents.
     ///
     /// # Errors
     /// `-ENOMEM`: the links were built, and the tree has no table.
@@ -75,8 +76,9 @@ impl Tree {
         self.set_table_ptr(table);
         self.set_table_len(size);
         const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
-        // SAFETY: the old table is NULL or a block from malloc that only the tree knew. The new one has so many pointers, all
-        // NULL, or is NULL, and this thread alone uses the tree; an `Option<NodeRef>` is such a pointer, with None as NULL.
+        // SAFETY: the old table is NULL or a block from malloc that only the tree knew. The new one
+        // has so many pointers, all NULL, or is NULL, and this thread alone uses the tree; an
+        // `Option<NodeRef>` is such a pointer, with None as NULL.
         let chains = unsafe {
             libc::free(old.cast());
             Array::<Option<NodeRef<'_>>>::new(table.cast(), size)
@@ -99,7 +101,8 @@ impl Tree {
         if table.is_null() {
             return None;
         }
-        // SAFETY: the table has that many chains, each NULL or a valid node, by the contract of `new`.
+        // SAFETY: the table has that many chains, each NULL or a valid node, by the contract of
+        // `new`.
         unsafe { NodeRef::new(table.add(chain).read()) }
     }
 
@@ -110,10 +113,12 @@ impl Tree {
     }
 }
 
-/// Where an agent stores its tree of dynamic names. The place never moves, as the agent keeps its address.
+/// Where an agent stores its tree of dynamic names. The place never moves, as the agent keeps its
+/// address.
 ///
-/// Whoever stores something there by its address stores nothing but NULL, and trees that stay valid while they are there: that
-/// is the contract of `pmdaUpdatePMNS`, whose callers alone hand out the address.
+/// Whoever stores something there by its address stores nothing but NULL, and trees that stay valid
+/// while they are there: that is the contract of `pmdaUpdatePMNS`, whose callers alone hand out the
+/// address.
 pub(crate) struct TreePlace(AtomicPtr<pmdaNameSpace>);
 
 impl TreePlace {

@@ -1,7 +1,7 @@
 //! The public structures of the library, laid out as C sees them.
 //!
-//! Objects of these types belong to C: agents and pmcd rewrite their fields at any time, so nothing here is
-//! cached, and a field is read afresh at each use (`docs/ARCHITECTURE.md`).
+//! Objects of these types belong to C: agents and pmcd rewrite their fields at any time, so nothing
+//! here is cached, and a field is read afresh at each use (`docs/ARCHITECTURE.md`).
 
 #![allow(non_camel_case_types, non_snake_case)]
 
@@ -18,8 +18,9 @@ pub(crate) fn wide(part: impl Into<i64>) -> i64 {
     part.into()
 }
 
-/// A result of a fetch as it crosses this interface: the time stamp is a `struct timeval`. PCP 6 names it
-/// `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is the same (FETCH-1).
+/// A result of a fetch as it crosses this interface: the time stamp is a `struct timeval`. PCP 6
+/// names it `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is
+/// the same (FETCH-1).
 #[cfg(not(pcp7))]
 pub type pmdaResult = pmResult;
 /// A result of a fetch, as above.
@@ -77,8 +78,8 @@ pub type pmdaLabelCallBack = Option<unsafe extern "C-unwind" fn(pmInDom, c_uint,
 /// How an agent talks to pmcd: `pmdaIoType`, an enumeration in C. Agents store it as a number.
 pub type pmdaIoType = c_uint;
 
-/// What belongs to an agent beside its dispatch table (INIT-2). Its fields are the live state: agents read and
-/// write them directly.
+/// What belongs to an agent beside its dispatch table (INIT-2). Its fields are the live state:
+/// agents read and write them directly.
 #[repr(C)]
 pub struct pmdaExt {
     /// `PMDA_EXT_*` bits.
@@ -141,8 +142,9 @@ pub struct pmdaExt {
     pub e_labelCallBack: pmdaLabelCallBack,
 }
 
-/// The dispatch table of an agent. The structure has grown with the interface version: an agent of an older
-/// version may own a shorter one, so a method is touched only when its version has it (INIT-1).
+/// The dispatch table of an agent. The structure has grown with the interface version: an agent of
+/// an older version may own a shorter one, so a method is touched only when its version has it
+/// (INIT-1).
 #[repr(C)]
 pub struct pmdaInterface {
     /// The agent's domain.
@@ -177,8 +179,8 @@ pub struct pmdaInterface {
     pub label: Option<methods::Label>,
 }
 
-/// `pmdaInterface.comm`: interface version (8 bits), PMAPI version (8) and flags (16), in this order in memory: C's
-/// bit-fields begin at the end of the word that comes first there.
+/// `pmdaInterface.comm`: interface version (8 bits), PMAPI version (8) and flags (16), in this
+/// order in memory: C's bit-fields begin at the end of the word that comes first there.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comm(pub c_uint);
@@ -224,10 +226,12 @@ impl Comm {
     }
 }
 
-/// Sees each option before the library does; a result other than 0 means that the agent has handled it.
+/// Sees each option before the library does; a result other than 0 means that the agent has handled
+/// it.
 pub type pmdaOptionOverride = Option<unsafe extern "C-unwind" fn(c_int, *mut pmdaOptions) -> c_int>;
 
-/// Brings a tree of dynamic names up to date; a result other than 0 means that metrics have changed (DYN-5).
+/// Brings a tree of dynamic names up to date; a result other than 0 means that metrics have changed
+/// (DYN-5).
 pub type pmdaUpdatePMNS = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, *mut *mut pmdaNameSpace) -> c_int>;
 /// Gives the help text of a dynamic metric.
 pub type pmdaUpdateText = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int>;
@@ -244,7 +248,8 @@ pub type pmdaEventApplyFilterCallBack = Option<unsafe extern "C-unwind" fn(*mut 
 /// Frees a filter.
 pub type pmdaEventReleaseFilterCallBack = Option<unsafe extern "C-unwind" fn(*mut c_void)>;
 
-/// Options of an agent's command line (INIT-3). The fields up to `__last_nonopt` are libpcp's `pmOptions`.
+/// Options of an agent's command line (INIT-3). The fields up to `__last_nonopt` are libpcp's
+/// `pmOptions`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct pmdaOptions {

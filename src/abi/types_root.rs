@@ -87,7 +87,8 @@ pub struct __pmdaRootPDUStop {
     pub zeroed: c_int,
 }
 
-// ROOT-2, ROOT-5: the sizes in memory, and that the codec agrees with the structures about what is where.
+// ROOT-2, ROOT-5: the sizes in memory, and that the codec agrees with the structures about what is
+// where.
 const _: () = {
     assert!(size_of::<__pmdaRootPDUHdr>() == 16 && size_of::<__pmdaRootPDUInfo>() == root::INFO_SIZE);
     assert!(size_of::<__pmdaRootPDUContainer>() == 4120 && size_of::<__pmdaRootPDUStart>() == 4200);

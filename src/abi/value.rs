@@ -35,8 +35,8 @@ impl Atom {
     /// What a callback has stored.
     ///
     /// # Safety
-    /// All bytes of the atom were zero before the callback ran. A pointer in it is NULL, or valid for the type of the
-    /// metric: a C string, or a block that stays until the fetch is done.
+    /// All bytes of the atom were zero before the callback ran. A pointer in it is NULL, or valid
+    /// for the type of the metric: a C string, or a block that stays until the fetch is done.
     #[inline(always)]
     pub(crate) unsafe fn new(atom: pmAtomValue) -> Atom {
         Atom(atom)
@@ -52,7 +52,8 @@ impl Atom {
     /// A value of 64 bits.
     #[inline(always)]
     pub(crate) fn wide(self) -> u64 {
-        // SAFETY: every byte of the atom was written, so that any member that is a number may be read, and this is the largest.
+        // SAFETY: every byte of the atom was written, so that any member that is a number may be
+        // read, and this is the largest.
         unsafe { self.0.ull }
     }
 
@@ -62,8 +63,8 @@ impl Atom {
     /// `PM_ERR_VALUE` for NULL.
     #[inline]
     pub(crate) fn text(&self) -> Result<&[u8]> {
-        // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a C string for as long as C does not
-        // run, by the contract of `new`.
+        // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a C string for as
+        // long as C does not run, by the contract of `new`.
         unsafe {
             let text = self.0.cp;
             if text.is_null() {
@@ -79,8 +80,8 @@ impl Atom {
     /// `PM_ERR_VALUE` for NULL and for an impossible length.
     #[inline]
     pub(crate) fn checked_block(&self) -> Result<ValueBlock<'_>> {
-        // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by the contract of
-        // `new`, for as long as C does not run.
+        // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by
+        // the contract of `new`, for as long as C does not run.
         let block = unsafe { ValueBlock::new(self.0.vbp) }.ok_or(Error::VALUE)?;
         fetch::data_length(block.header()).ok_or(Error::VALUE)?;
         Ok(block)
@@ -99,8 +100,8 @@ impl Atom {
     /// The value, which is of type `kind`, as a result holds it.
     ///
     /// # Errors
-    /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible length, `PM_ERR_TOOBIG`,
-    /// `-ENOMEM`.
+    /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible
+    /// length, `PM_ERR_TOOBIG`, `-ENOMEM`.
     #[inline(always)]
     pub(super) fn stored(&self, kind: i32, encoding: Encoding) -> Result<Stored> {
         let pval = match encoding {
@@ -120,14 +121,16 @@ impl Atom {
         Ok(Stored { pval })
     }
 
-    /// Frees the memory that the agent has handed over with the value, when it is of a type that has such; `false`
-    /// otherwise (FETCH-42). The agent says by its answer that nobody else uses it.
+    /// Frees the memory that the agent has handed over with the value, when it is of a type that
+    /// has such; `false` otherwise (FETCH-42). The agent says by its answer that nobody else uses
+    /// it.
     pub(crate) fn free(self, encoding: Encoding) -> bool {
         if !encoding.can_free() {
             return false;
         }
-        // SAFETY: both members of the union that can be freed are pointers at the same place: NULL, or what the agent
-        // has told us to free. Its value was copied before, and nothing reads it from here on.
+        // SAFETY: both members of the union that can be freed are pointers at the same place: NULL,
+        // or what the agent has told us to free. Its value was copied before, and nothing reads it
+        // from here on.
         unsafe { libc::free(self.0.vbp.cast::<c_void>()) };
         true
     }
@@ -141,7 +144,8 @@ impl<'b> ValueBlock<'b> {
     /// The block behind a pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `block` is NULL, or a value block that is as long as its header says and stays unchanged for `'b`.
+    /// `block` is NULL, or a value block that is as long as its header says and stays unchanged for
+    /// `'b`.
     #[inline(always)]
     pub(crate) unsafe fn new(block: *mut pmValueBlock) -> Option<ValueBlock<'b>> {
         NonNull::new(block).map(|block| ValueBlock(block, PhantomData))
@@ -155,8 +159,8 @@ impl<'b> ValueBlock<'b> {
     /// The type, and the length of all of it.
     #[inline(always)]
     fn header(self) -> u32 {
-        // SAFETY: a block has its first word in any case, by the contract of `new`. As far as we know it may stand at an
-        // address of any alignment.
+        // SAFETY: a block has its first word in any case, by the contract of `new`. As far as we
+        // know it may stand at an address of any alignment.
         unsafe { self.0.cast::<u32>().read_unaligned() }
     }
 
@@ -175,8 +179,8 @@ fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
     let header = fetch::header(kind, data.len())?;
     let length = fetch::HEADER + data.len();
     let block = Block::<u8>::room(length.max(size_of::<pmValueBlock>()))?.into_raw();
-    // SAFETY: the new block has room for header and data, is aligned for the header as all that comes from malloc, and
-    // overlaps with nothing.
+    // SAFETY: the new block has room for header and data, is aligned for the header as all that
+    // comes from malloc, and overlaps with nothing.
     unsafe {
         block.cast::<u32>().write(header);
         ptr::copy_nonoverlapping(data.as_ptr(), block.add(fetch::HEADER), data.len());

@@ -1,4 +1,5 @@
-//! Value sets as the caller of `pmdaFetch` gets them: one block from malloc each, which the caller frees.
+//! Value sets as the caller of `pmdaFetch` gets them: one block from malloc each, which the caller
+//! frees.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -16,8 +17,9 @@ const SET_HEADER: usize = 16;
 /// A metric set without knowing how many values it will get starts with room for so many.
 const FIRST_VALUES: usize = 16;
 
-/// A value set under construction, in one block from malloc that the caller of the fetch frees (FETCH-71). It owns
-/// the block but has no destructor: a callback may leave by `longjmp`, and then it is lost.
+/// A value set under construction, in one block from malloc that the caller of the fetch frees
+/// (FETCH-71). It owns the block but has no destructor: a callback may leave by `longjmp`, and then
+/// it is lost.
 pub(crate) struct ValueSet {
     /// NULL before the first set.
     start: *mut pmValueSet,
@@ -91,7 +93,8 @@ impl ValueSet {
     /// Adds the value in an atom of type `kind`.
     ///
     /// # Errors
-    /// As [`Atom::stored`]; the set is as before then. And `-ENOMEM` when there is no room: then it is gone.
+    /// As [`Atom::stored`]; the set is as before then. And `-ENOMEM` when there is no room: then it
+    /// is gone.
     #[inline(always)]
     pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
         let stored = self.tally.count();
@@ -99,8 +102,8 @@ impl ValueSet {
             self.grow()?;
         }
         let value = atom.stored(kind, encoding)?;
-        // SAFETY: the block has room for `capacity` values, of which more are left, as was looked at just
-        // now; when there were none, `grow` has made some.
+        // SAFETY: the block has room for `capacity` values, of which more are left, as was looked
+        // at just now; when there were none, `grow` has made some.
         unsafe {
             let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
             slot.write(pmValue { inst, value });
@@ -142,8 +145,8 @@ impl ValueSet {
 /// # Safety
 /// The set is one that a fetch has made, and is not used any more.
 pub(super) unsafe fn free(set: *mut pmValueSet) {
-    // SAFETY: the set and its values are in blocks from malloc that nobody uses any more, as the caller promises: each is freed
-    // once. Values with a block of their own are marked DPTR.
+    // SAFETY: the set and its values are in blocks from malloc that nobody uses any more, as the
+    // caller promises: each is freed once. Values with a block of their own are marked DPTR.
     unsafe {
         if (*set).valfmt == value::DPTR {
             let values = (&raw const (*set).vlist).cast::<pmValue>();

@@ -5,7 +5,8 @@
 //! contract, which is said once, where the view is declared. `tests/support/generated.rs` turns the
 //! views back into pointers for the headers.
 
-/// Declares a typed view of a C structure: what it points to, and which fields are read and written.
+/// Declares a typed view of a C structure: what it points to, and which fields are read and
+/// written.
 ///
 /// A view is a plain pointer that is not NULL. It holds no reference, so C may change the structure
 /// at any time; each function reads or writes one field at that moment. `views` and `arrays` are
@@ -45,8 +46,9 @@ macro_rules! view {
                 $(#[$get_doc])*
                 #[inline(always)]
                 pub(crate) fn $get(self) -> $get_type {
-                    // SAFETY: the structure is valid by the contract of `new`. The field is copied, and no
-                    // reference to it is made, so that it does not matter who else has a pointer to it.
+                    // SAFETY: the structure is valid by the contract of `new`. The field is copied,
+                    // and no reference to it is made, so that it does not matter who else has a
+                    // pointer to it.
                     unsafe { (&raw const (*self.0.as_ptr()).$($get_field).+).read() }
                 }
             )*)?
@@ -55,8 +57,8 @@ macro_rules! view {
                 $(#[$set_doc])*
                 #[inline(always)]
                 pub(crate) fn $set(self, value: $set_type) {
-                    // SAFETY: the structure is valid by the contract of `new`, and nobody holds a reference to
-                    // the field: C has none, and this room makes none.
+                    // SAFETY: the structure is valid by the contract of `new`, and nobody holds a
+                    // reference to the field: C has none, and this room makes none.
                     unsafe { (&raw mut (*self.0.as_ptr()).$set_field).write(value) };
                 }
             )*)?
@@ -65,8 +67,9 @@ macro_rules! view {
                 $(#[$view_doc])*
                 #[inline(always)]
                 pub(crate) fn $view(self) -> Option<$view_type> {
-                    // SAFETY: the structure is valid by the contract of `new`, which extends to what it points to: NULL, or
-                    // what the other view demands. The pointer is copied.
+                    // SAFETY: the structure is valid by the contract of `new`, which extends to
+                    // what it points to: NULL, or what the other view demands. The pointer is
+                    // copied.
                     unsafe { $view_type::new((&raw const (*self.0.as_ptr()).$view_field).read().cast()) }
                 }
             )*)?
@@ -75,8 +78,9 @@ macro_rules! view {
                 $(#[$array_doc])*
                 #[inline(always)]
                 pub(crate) fn $array(self) -> $array_type {
-                    // SAFETY: the structure is valid by the contract of `new`, which extends to what it points to: NULL, or
-                    // as many valid elements as it says. Pointer and count are copied.
+                    // SAFETY: the structure is valid by the contract of `new`, which extends to
+                    // what it points to: NULL, or as many valid elements as it says. Pointer and
+                    // count are copied.
                     unsafe {
                         let first = (&raw const (*self.0.as_ptr()).$array_field).read();
                         $array_type::new(first.cast(), (&raw const (*self.0.as_ptr()).$array_count).read())

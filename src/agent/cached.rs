@@ -32,13 +32,15 @@ fn active_from(domain: &'static Domain, from: i64, ids: &mut [i32]) -> usize {
     })
 }
 
-/// How many instances are read at once, in the end: the first time it is one, for callers that take a single step.
+/// How many instances are read at once, in the end: the first time it is one, for callers that take
+/// a single step.
 const AHEAD: usize = 32;
 
-/// Active instances of a cached domain, read ahead: that takes the cache's lock once for all of them.
+/// Active instances of a cached domain, read ahead: that takes the cache's lock once for all of
+/// them.
 ///
-/// Callbacks run between two steps, so what was read is used only while no instance was made active or inactive since
-/// (INST-41). It has nothing to drop, as callbacks may leave by `longjmp`.
+/// Callbacks run between two steps, so what was read is used only while no instance was made active
+/// or inactive since (INST-41). It has nothing to drop, as callbacks may leave by `longjmp`.
 pub(crate) struct Ahead {
     ids: [i32; AHEAD],
     next: usize,
@@ -132,7 +134,8 @@ pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -
     found.unwrap_or(Err(Error::INST))
 }
 
-/// Calls `start` with the number of active instances, and `add` with each of them in ascending order of ids.
+/// Calls `start` with the number of active instances, and `add` with each of them in ascending
+/// order of ids.
 pub(crate) fn for_all<A>(
     indom: InDom,
     start: impl FnOnce(usize) -> Result<A>,

@@ -15,8 +15,9 @@ use crate::instances::{Match, Request, matches};
 use crate::libpcp::log::{self, Debug};
 use crate::log::Bytes;
 
-/// The body of `pmdaInstance`: what it finds goes into a list that `make` makes, given how many instances there will be,
-/// and whether ids and names are asked for. No C code runs while the list is filled.
+/// The body of `pmdaInstance`: what it finds goes into a list that `make` makes, given how many
+/// instances there will be, and whether ids and names are asked for. No C code runs while the list
+/// is filled.
 ///
 /// # Errors
 /// As `pmdaInstance`.
@@ -45,7 +46,8 @@ pub(crate) fn list<L: List>(
 
 /// A list of instances under construction.
 pub(crate) trait List {
-    /// Adds an instance; what was not asked for is left out. Callers add no more than they have announced.
+    /// Adds an instance; what was not asked for is left out. Callers add no more than they have
+    /// announced.
     ///
     /// # Errors
     /// `-ENOMEM` and whatever else the list may say.

@@ -1,7 +1,8 @@
 //! Going over the instances of a domain.
 //!
-//! The state of an iteration is public (INST-4): `e_singular`, `e_ordinal` and `e_idp`, which agents read and write.
-//! For a classic table that is all; for a cached domain the position is in the private record (INST-43).
+//! The state of an iteration is public (INST-4): `e_singular`, `e_ordinal` and `e_idp`, which
+//! agents read and write. For a classic table that is all; for a cached domain the position is in
+//! the private record (INST-43).
 
 use std::ffi::c_int;
 
@@ -19,21 +20,24 @@ use crate::log::Level;
 /// What `e_ordinal` counts in a cached domain (INST-40).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ordinal {
-    /// The active instances examined, selected or not: the promise of `__pmdaNextInst`, for which all have to be
-    /// examined.
+    /// The active instances examined, selected or not: the promise of `__pmdaNextInst`, for which
+    /// all have to be examined.
     Examined,
-    /// Whatever was examined: a profile that selects a few instances of many is followed instead of the domain.
+    /// Whatever was examined: a profile that selects a few instances of many is followed instead of
+    /// the domain.
     Any,
 }
 
 /// So many instances are looked up one by one without asking how many the domain has.
 const FEW: usize = 32;
 
-/// How a caller goes over a domain. It has nothing to drop, as callbacks may leave by `longjmp` between the steps.
+/// How a caller goes over a domain. It has nothing to drop, as callbacks may leave by `longjmp`
+/// between the steps.
 pub(crate) struct Steps {
     ordinal: Ordinal,
     ahead: Ahead,
-    /// How many instances a cached domain had when it was first of interest; it only helps to choose a way.
+    /// How many instances a cached domain had when it was first of interest; it only helps to
+    /// choose a way.
     domain: Option<usize>,
 }
 
@@ -55,7 +59,8 @@ impl Steps {
         self.domain = None;
     }
 
-    /// Whether looking up so many listed instances one by one is less work than going over the cached domain.
+    /// Whether looking up so many listed instances one by one is less work than going over the
+    /// cached domain.
     fn worth(&mut self, listed: usize, indom: InDom) -> bool {
         let size = || usize::try_from(cached::active_count(indom).unwrap_or(0)).unwrap_or(0);
         listed <= FEW || listed < *self.domain.get_or_insert_with(size)
@@ -116,8 +121,9 @@ pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
 pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i32> {
-    // The steps of a domain of which everything is selected, by far the most frequent case, are taken without a call. All
-    // that the agent may have changed since the last step is looked at all the same.
+    // The steps of a domain of which everything is selected, by far the most frequent case, are
+    // taken without a call. All that the agent may have changed since the last step is looked at
+    // all the same.
     let (idp, ordinal) = (ext.walked(), ext.ordinal());
     let (Some(idp), Ok(place)) = (idp, u32::try_from(ordinal)) else {
         return step(state, ext, steps);
@@ -203,8 +209,8 @@ fn next_cached(state: &FetchState, ext: Ext, indom: InDom, selected: Selection, 
     found
 }
 
-/// [`next_cached`] with a profile that lists instances. Where it lists those to include, and they are fewer than the
-/// domain has, they are looked up one by one.
+/// [`next_cached`] with a profile that lists instances. Where it lists those to include, and they
+/// are fewer than the domain has, they are looked up one by one.
 fn next_listed(
     state: &FetchState,
     ext: Ext,
@@ -231,7 +237,8 @@ fn next_listed(
     })
 }
 
-/// Goes over the active instances from an id on, to the first that is selected; also gives how many were examined.
+/// Goes over the active instances from an id on, to the first that is selected; also gives how many
+/// were examined.
 fn walk(ahead: &mut Ahead, indom: InDom, mut from: i64, selects: impl Fn(i32) -> bool) -> (Option<i32>, c_int) {
     let mut examined: c_int = 0;
     while let Some(inst) = ahead.next(indom, from) {
@@ -244,8 +251,8 @@ fn walk(ahead: &mut Ahead, indom: InDom, mut from: i64, selects: impl Fn(i32) ->
     (None, examined)
 }
 
-/// About how many instances an iteration that was just started will give: exact when the profile has no list for the
-/// domain, else no less than that unless a table holds an id more than once.
+/// About how many instances an iteration that was just started will give: exact when the profile
+/// has no list for the domain, else no less than that unless a table holds an id more than once.
 pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;

@@ -71,15 +71,16 @@ pub(crate) struct Call {
 pub(crate) struct Answer {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
-    /// The set that the callback has given, if there is one: the one that it has got, or one of its own.
+    /// The set that the callback has given, if there is one: the one that it has got, or one of its
+    /// own.
     pub(crate) given: Option<LabelSet>,
 }
 
 /// A request that asks the agent, or the outcome of one for which nobody is to be asked.
 pub(crate) type Begun = std::result::Result<Request, Result<c_int>>;
 
-/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). When there are none after
-/// all, there is no array either (L-2).
+/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). When
+/// there are none after all, there is no array either (L-2).
 pub(crate) struct Request {
     ext: Ext,
     state: &'static FetchState,
@@ -94,12 +95,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Starts to give the labels of `ident`, which is of type `kind` (section 2 of the specification).
+    /// Starts to give the labels of `ident`, which is of type `kind` (section 2 of the
+    /// specification).
     ///
     /// # Errors
-    /// The outcome, when nobody is to be asked: the number of sets, or 1 for those that the agent has put into `sets`
-    /// itself. `PM_ERR_TYPE` for what is no type, `-EINVAL` for a missing argument or a domain without a name,
-    /// `-ENOMEM`, and what libpcp's defaults give.
+    /// The outcome, when nobody is to be asked: the number of sets, or 1 for those that the agent
+    /// has put into `sets` itself. `PM_ERR_TYPE` for what is no type, `-EINVAL` for a missing
+    /// argument or a domain without a name, `-ENOMEM`, and what libpcp's defaults give.
     pub(crate) fn new(ident: u32, kind: c_int, sets: Option<LabelSets>, ext: Option<Ext>) -> Begun {
         let (Some(sets), Some(ext)) = (sets, ext) else {
             return Err(Err(Error::INVAL));
@@ -220,8 +222,8 @@ impl Machine for Request {
     }
 }
 
-/// What a callback has put into a set. One that it gives instead stays its own, as nothing says that it comes from
-/// the heap or is used once; its labels are copied when it announces some (L-4).
+/// What a callback has put into a set. One that it gives instead stays its own, as nothing says
+/// that it comes from the heap or is used once; its labels are copied when it announces some (L-4).
 fn filled(set: LabelSet, Answer { status, given }: Answer) -> c_int {
     let Some(given) = given.filter(|given| status > 0 && *given != set) else {
         return status;
@@ -231,8 +233,9 @@ fn filled(set: LabelSet, Answer { status, given }: Answer) -> c_int {
     copied.map_or_else(Error::code, |copied| status.min(copied))
 }
 
-/// Makes the number of labels in a set what the callback returned, but never more than there are (L-3), and keeps
-/// no array of a callback that has failed, which nobody would free (L-4). What goes with a 0 may be the callback's own.
+/// Makes the number of labels in a set what the callback returned, but never more than there are
+/// (L-3), and keeps no array of a callback that has failed, which nobody would free (L-4). What
+/// goes with a 0 may be the callback's own.
 fn settle(set: LabelSet, status: c_int) {
     let missing = set.labels_ptr().is_null();
     let there = if missing { 0 } else { set.count() };

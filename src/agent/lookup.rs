@@ -1,4 +1,5 @@
-//! The tables of an agent: the lookup of metrics and of instance domains, and the hash of `pmdaRehash`.
+//! The tables of an agent: the lookup of metrics and of instance domains, and the hash of
+//! `pmdaRehash`.
 
 use std::sync::atomic::Ordering;
 
@@ -93,10 +94,12 @@ pub(crate) fn find(state: &FetchState, ext: Ext, wanted: MetricId) -> (Option<Me
 /// How many metrics are looked up at once.
 const AHEAD: usize = 8;
 
-/// Looks metrics up for a fetch, some of them ahead of their turn: that takes the locks once for all of them.
+/// Looks metrics up for a fetch, some of them ahead of their turn: that takes the locks once for
+/// all of them.
 ///
-/// Callbacks run between the turns, so what was found is used only if nothing that it depends on has changed: the
-/// public fields and the hash, or what the entry says. It has nothing to drop, as callbacks may leave by `longjmp`.
+/// Callbacks run between the turns, so what was found is used only if nothing that it depends on
+/// has changed: the public fields and the hash, or what the entry says. It has nothing to drop, as
+/// callbacks may leave by `longjmp`.
 pub(crate) struct Ahead {
     found: [(MetricId, Option<Metric>); AHEAD],
     next: usize,
@@ -122,7 +125,8 @@ impl Ahead {
         }
     }
 
-    /// The entry of a metric, whose place in the list is given; those behind it will be asked for in turn.
+    /// The entry of a metric, whose place in the list is given; those behind it will be asked for
+    /// in turn.
     #[inline(always)]
     pub(crate) fn find(
         &mut self,

@@ -188,8 +188,8 @@ impl Machine for Search {
     }
 }
 
-/// A copy that stays for the life of the process; NULL when there is no memory. What it replaces may
-/// be in use elsewhere (INIT-20).
+/// A copy that stays for the life of the process; NULL when there is no memory. What it replaces
+/// may be in use elsewhere (INIT-20).
 fn copy(text: CText) -> *const c_char {
     match memory::string(text.bytes()) {
         Ok(block) => block.into_raw().cast_const(),

@@ -10,9 +10,10 @@ use crate::profile::Compiled;
 
 /// Compiled profile elements, by instance domain.
 ///
-/// While the list of an element is at the same place, an iteration goes on with what was compiled (INST-53). The place
-/// alone does not tell one list from another that was put there later: [`refresh`] compares the lists whenever an
-/// iteration starts, and [`forget`] is called for each profile that passes through this library.
+/// While the list of an element is at the same place, an iteration goes on with what was compiled
+/// (INST-53). The place alone does not tell one list from another that was put there later:
+/// [`refresh`] compares the lists whenever an iteration starts, and [`forget`] is called for each
+/// profile that passes through this library.
 #[derive(Default)]
 pub(crate) struct Selections {
     elements: Places,
@@ -58,8 +59,8 @@ fn of_profile(state: &FetchState, profile: Profile, indom: InDom) -> Selection {
     }
 }
 
-/// Forgets what was learned from the profile of an agent that is given another one: the new one, or its lists, may be at
-/// the addresses of the old one.
+/// Forgets what was learned from the profile of an agent that is given another one: the new one, or
+/// its lists, may be at the addresses of the old one.
 pub(crate) fn forget(state: &FetchState) {
     let mut selections = state.selections.lock();
     selections.elements = Places::default();
@@ -78,8 +79,8 @@ pub(super) fn refresh(state: &FetchState, ext: Ext, indom: InDom) {
     }
 }
 
-/// Calls `use_it` with the compiled form of an element, which was read just now; it is made anew when the list has
-/// moved.
+/// Calls `use_it` with the compiled form of an element, which was read just now; it is made anew
+/// when the list has moved.
 pub(super) fn listed<R>(
     state: &FetchState,
     ext: Ext,

@@ -17,8 +17,8 @@ use crate::index::Map;
 use crate::metrics::Places;
 use crate::os::lock::{Mutex, const_mutex, room};
 
-/// The fetch family's part of the private record. All of it is derived from the agent's tables and is checked against
-/// them when it is used, except for the hash, which the agent asked for.
+/// The fetch family's part of the private record. All of it is derived from the agent's tables and
+/// is checked against them when it is used, except for the hash, which the agent asked for.
 #[derive(Default)]
 pub(crate) struct FetchState {
     /// The result that the last fetch has given out, and those of fetches inside of it (FETCH-12).
@@ -46,9 +46,10 @@ pub(crate) struct TablePlaces {
     pub(crate) by_name: Places,
 }
 
-/// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not examined yet. Since it is
-/// a number, and not a place in a list, the cache may change in any way between two steps. Callbacks that store new
-/// instances at each step do not prolong the walk: it is bounded by what was there when it began.
+/// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not
+/// examined yet. Since it is a number, and not a place in a list, the cache may change in any way
+/// between two steps. Callbacks that store new instances at each step do not prolong the walk: it
+/// is bounded by what was there when it began.
 pub(super) struct Walk {
     /// What `e_idp` points to while a cached domain is walked.
     node: IndomNode,
@@ -107,8 +108,8 @@ impl Walk {
     }
 }
 
-/// The state for an agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a record of its own,
-/// found by its address, which is kept (INST-43).
+/// The state for an agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a
+/// record of its own, found by its address, which is kept (INST-43).
 ///
 /// # Errors
 /// `-ENOMEM` for such a record.

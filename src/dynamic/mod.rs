@@ -18,10 +18,11 @@ pub struct Registration<C: 'static> {
     next: OnceRef<'static, Registration<C>>,
 }
 
-/// Registrations in the order in which they came. None ever goes (DYN-2), so each lives as long as the process.
+/// Registrations in the order in which they came. None ever goes (DYN-2), so each lives as long as
+/// the process.
 ///
-/// A walk takes no lock and goes as far as the [`Snapshot`] that it works on: callbacks may register more while it runs
-/// (N-9).
+/// A walk takes no lock and goes as far as the [`Snapshot`] that it works on: callbacks may
+/// register more while it runs (N-9).
 #[derive(Debug)]
 pub struct List<C: 'static> {
     first: OnceRef<'static, Registration<C>>,
@@ -103,8 +104,8 @@ impl<C: Sync + Send> List<C> {
             next: OnceRef::new(),
         })?;
         let mut end = &self.first;
-        // Another thread may have added at the same time; then the end is further on. No lock: a fork would have to
-        // know of it.
+        // Another thread may have added at the same time; then the end is further on. No lock: a
+        // fork would have to know of it.
         while end.set(entry).is_err() {
             if let Some(taken) = end.get() {
                 end = &taken.next;
@@ -134,7 +135,8 @@ impl<C> List<C> {
         }
     }
 
-    /// Records a mask with the first registration of this prefix (DYN-30, N-1). Tells whether there is one.
+    /// Records a mask with the first registration of this prefix (DYN-30, N-1). Tells whether there
+    /// is one.
     pub fn set_mask(&self, prefix: &[u8], mask: u32) -> bool {
         let snapshot = self.snapshot();
         let entry = snapshot.iter().find(|entry| entry.prefix.as_deref() == Some(prefix));
@@ -178,7 +180,8 @@ pub fn extra(counts: impl Iterator<Item = Counts>) -> usize {
 mod tests {
     use super::*;
 
-    /// DYN-1, DYN-2, N-9: the order stays, duplicates are welcome, and a walk does not see what comes later.
+    /// DYN-1, DYN-2, N-9: the order stays, duplicates are welcome, and a walk does not see what
+    /// comes later.
     #[test]
     fn registering_while_walking() {
         let list = List::new();

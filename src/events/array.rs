@@ -10,7 +10,8 @@ const ROOM: usize = 128;
 /// No word has this index.
 const NOWHERE: u32 = u32::MAX;
 
-/// Which of the two kinds of array a reader is told to see. The number is the `PM_TYPE_*` code (EVENT-5).
+/// Which of the two kinds of array a reader is told to see. The number is the `PM_TYPE_*` code
+/// (EVENT-5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// `PM_TYPE_EVENT`: microseconds.
@@ -22,7 +23,8 @@ pub enum Form {
 /// When an event happened; it decides the form of the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stamp {
-    /// Seconds and microseconds. The format has 32 bits for each, so later seconds than 2038 are cut (EVENT-20).
+    /// Seconds and microseconds. The format has 32 bits for each, so later seconds than 2038 are
+    /// cut (EVENT-20).
     Low(i64, i64),
     /// Seconds and nanoseconds.
     High(i64, i64),
@@ -42,14 +44,15 @@ pub enum Value<'a> {
 /// A packed array under construction.
 #[derive(Debug)]
 pub struct Array {
-    /// What was added, and zeros behind it: the room for more is there already, so one comparison decides whether
-    /// something fits. Never longer than the length field can tell.
+    /// What was added, and zeros behind it: the room for more is there already, so one comparison
+    /// decides whether something fits. Never longer than the length field can tell.
     words: Vec<u32>,
     /// How many words were added.
     used: u32,
-    /// Where the number of parameters of the newest record stands; [`NOWHERE`] when there is no record that a
-    /// parameter could belong to: at the start, and after a missed record (E-1, E-2). Remembering the place
-    /// rather than the form lets both kinds of calls meet either form of record (E-3).
+    /// Where the number of parameters of the newest record stands; [`NOWHERE`] when there is no
+    /// record that a parameter could belong to: at the start, and after a missed record (E-1, E-2).
+    /// Remembering the place rather than the form lets both kinds of calls meet either form of
+    /// record (E-3).
     parameters: u32,
 }
 
@@ -68,7 +71,8 @@ impl Array {
         })
     }
 
-    /// Empties the array. Its memory stays where it is, and so does the length that was last published (EVENT-14).
+    /// Empties the array. Its memory stays where it is, and so does the length that was last
+    /// published (EVENT-14).
     #[inline]
     pub fn reset(&mut self) {
         self.used = HEADER;
@@ -81,8 +85,8 @@ impl Array {
     /// Starts a record (EVENT-20).
     ///
     /// # Errors
-    /// `PM_ERR_CONV` when the flags claim a missed record, `PM_ERR_TOOBIG` when the array is full (E-4), `-ENOMEM`.
-    /// The array is then as it was.
+    /// `PM_ERR_CONV` when the flags claim a missed record, `PM_ERR_TOOBIG` when the array is full
+    /// (E-4), `-ENOMEM`. The array is then as it was.
     #[inline]
     pub fn add_record(&mut self, stamp: Stamp, flags: u32) -> Result<()> {
         if flags & FLAG_MISSED != 0 {
@@ -122,8 +126,8 @@ impl Array {
     /// Adds a parameter to the newest record. `kind` is its `PM_TYPE_*` code (EVENT-22).
     ///
     /// # Errors
-    /// `-EINVAL` when there is no record that it could belong to, `PM_ERR_TOOBIG` when a length field would not
-    /// hold the length, `-ENOMEM`. The array is then as it was.
+    /// `-EINVAL` when there is no record that it could belong to, `PM_ERR_TOOBIG` when a length
+    /// field would not hold the length, `-ENOMEM`. The array is then as it was.
     #[inline(always)] // The kind of value is known to each caller.
     pub fn add_parameter(&mut self, metric: u32, kind: u8, value: Value<'_>) -> Result<()> {
         if self.parameters == NOWHERE {
@@ -192,7 +196,8 @@ impl Array {
         Ok(())
     }
 
-    /// Makes room for `more` words, and doubles the memory: growing costs a constant time a word on average.
+    /// Makes room for `more` words, and doubles the memory: growing costs a constant time a word on
+    /// average.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` when the array's length field could not tell them, `-ENOMEM`.
@@ -207,8 +212,8 @@ impl Array {
         enlarge(&mut self.words, size)
     }
 
-    /// Writes length and type into the header and gives the array for reading. The memory stays in place until
-    /// something is added or the array is dropped (EVENT-25).
+    /// Writes length and type into the header and gives the array for reading. The memory stays in
+    /// place until something is added or the array is dropped (EVENT-25).
     pub fn publish(&mut self, form: Form) -> &mut [u32] {
         let words = &mut self.words[..self.used as usize];
         words[0] = length_and_type(words.len() * 4, form as u8);
@@ -223,7 +228,8 @@ fn enlarge(words: &mut Vec<u32>, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// A bit-field of 24 bits of length and 8 bits of type: the type has the high bits in either byte order.
+/// A bit-field of 24 bits of length and 8 bits of type: the type has the high bits in either byte
+/// order.
 fn length_and_type(length: usize, kind: u8) -> u32 {
     // Lengths were compared with LENGTH_LIMIT before they come here.
     u32::try_from(length).unwrap_or(u32::MAX) & 0xff_ffff | u32::from(kind) << 24
@@ -260,8 +266,8 @@ mod tests {
         assert_eq!(words[10..], [98, (1 << 24) | 8, 5]);
     }
 
-    /// EVENT-2: a high-resolution record behind a 4-byte parameter starts at offset 44, which 8 does not divide.
-    /// E-6: all 64 bits of a missed record's stamp are kept.
+    /// EVENT-2: a high-resolution record behind a 4-byte parameter starts at offset 44, which 8
+    /// does not divide. E-6: all 64 bits of a missed record's stamp are kept.
     #[test]
     fn high_resolution_records_are_not_aligned() {
         let mut array = Array::new().expect("memory");

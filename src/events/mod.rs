@@ -1,4 +1,5 @@
-//! Packed arrays of event records, as clients of `PM_TYPE_EVENT` and `PM_TYPE_HIGHRES_EVENT` metrics get them.
+//! Packed arrays of event records, as clients of `PM_TYPE_EVENT` and `PM_TYPE_HIGHRES_EVENT`
+//! metrics get them.
 //!
 //! ```text
 //! array      length and type | number of records | record …
@@ -7,8 +8,8 @@
 //! parameter  metric | length and type | value, padded to a multiple of four with zeros
 //! ```
 //!
-//! Everything is a multiple of four bytes and nothing is aligned to eight (EVENT-1, EVENT-2), so an array is a
-//! vector of 32-bit words in native byte order.
+//! Everything is a multiple of four bytes and nothing is aligned to eight (EVENT-1, EVENT-2), so an
+//! array is a vector of 32-bit words in native byte order.
 
 mod array;
 mod print;

@@ -1,9 +1,10 @@
 //! Event data as text for a log line.
 
-/// The `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to the end (QUEUE-50).
+/// The `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to the end
+/// (QUEUE-50).
 ///
-/// The NUL takes the place of the last byte that was copied, so that byte is never shown. White space becomes a
-/// space, what cannot be printed a dot. Without data the message is empty (E-16).
+/// The NUL takes the place of the last byte that was copied, so that byte is never shown. White
+/// space becomes a space, what cannot be printed a dot. Without data the message is empty (E-16).
 pub fn printable(data: &[u8], size: usize) -> impl Iterator<Item = u8> {
     let shown = data.len().min(size).saturating_sub(1);
     let text = data.iter().take(shown).map(|byte| match byte {

@@ -3,8 +3,8 @@
 use super::Array;
 use crate::error::{Error, Result};
 
-/// All arrays of the process by handle. Arrays of either form and the private arrays of queues share one table
-/// (EVENT-10, EVENT-11).
+/// All arrays of the process by handle. Arrays of either form and the private arrays of queues
+/// share one table (EVENT-10, EVENT-11).
 #[derive(Debug, Default)]
 pub struct Arrays {
     slots: Vec<Option<Array>>,
@@ -74,7 +74,8 @@ impl Arrays {
 mod tests {
     use super::*;
 
-    /// EVENT-10, EVENT-13, EVENT-15: lowest free handle first; released and unknown ones are refused.
+    /// EVENT-10, EVENT-13, EVENT-15: lowest free handle first; released and unknown ones are
+    /// refused.
     #[test]
     fn handles() {
         let mut arrays = Arrays::new();

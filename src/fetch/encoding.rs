@@ -42,7 +42,8 @@ impl Encoding {
         }
     }
 
-    /// Whether a value that the agent hands over can be freed: copies are made of these alone (FETCH-42).
+    /// Whether a value that the agent hands over can be freed: copies are made of these alone
+    /// (FETCH-42).
     #[must_use]
     pub fn can_free(self) -> bool {
         matches!(self, Encoding::Text | Encoding::Copy)
@@ -62,8 +63,8 @@ pub fn header(kind: i32, data: usize) -> Result<u32> {
     Ok(length | (kind as u32 & 0xff) << 24)
 }
 
-/// The number of data bytes that a block's header announces; `None` for a length that has no room for the header
-/// (F-3).
+/// The number of data bytes that a block's header announces; `None` for a length that has no room
+/// for the header (F-3).
 #[must_use]
 pub fn data_length(header: u32) -> Option<usize> {
     ((header & 0xff_ffff) as usize).checked_sub(HEADER)

@@ -1,5 +1,5 @@
-//! The rules of a fetch: what a callback's answer means, what becomes of a metric whose instances failed, how values
-//! are encoded, and what is said in the log.
+//! The rules of a fetch: what a callback's answer means, what becomes of a metric whose instances
+//! failed, how values are encoded, and what is said in the log.
 
 mod encoding;
 pub mod report;
@@ -103,8 +103,9 @@ pub fn change_report(interface: Interface, flags: u32) -> u8 {
         .sum()
 }
 
-/// Where pmcd looks for the report: in the first eight bytes of the time stamp, as one number in the order of the host;
-/// before 7.1.1 in the first byte. On little-endian machines this is the same (FETCH-60).
+/// Where pmcd looks for the report: in the first eight bytes of the time stamp, as one number in
+/// the order of the host; before 7.1.1 in the first byte. On little-endian machines this is the
+/// same (FETCH-60).
 #[must_use]
 pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
     if since_7_1_1 {

@@ -10,7 +10,8 @@ use crate::log::{Journal, Level};
 /// Which generation of PCP is spoken, and whether `-Dlibpmda` is on.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Since PCP 6.0.5 unknown instances are reported always, as a warning; before, only under `-Dlibpmda`.
+    /// Since PCP 6.0.5 unknown instances are reported always, as a warning; before, only under
+    /// `-Dlibpmda`.
     pub revised: bool,
     /// `-Dlibpmda`.
     pub debug: bool,
@@ -68,7 +69,8 @@ fn is_usual(error: Error) -> bool {
     )
 }
 
-/// A value that could not be put into the result; memory that has run out is not reported (FETCH-53).
+/// A value that could not be put into the result; memory that has run out is not reported
+/// (FETCH-53).
 pub fn value_failed(journal: &mut Journal, pmid: MetricId, inst: i32, kind: i32, error: Error) {
     match error {
         Error::TYPE => journal.notify(

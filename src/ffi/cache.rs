@@ -56,7 +56,8 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     key: *const c_void,
     private_: Option<Private>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a key of that length, which is copied before C code can change it.
+    // SAFETY: the caller gives NULL or a key of that length, which is copied before C code can
+    // change it.
     let key = unsafe { CBytes::new(key, keylen) };
     guard(|| {
         let (action, name) = (Action::new(flags), name.as_ref().map(CText::bytes));
@@ -138,7 +139,8 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     inst: Out<c_int>,
     private_: Out<*mut c_void>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked at.
+    // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked
+    // at.
     let key = unsafe { CBytes::new(key, keylen) };
     let outputs = Outputs {
         name: oname,

@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use super::guard::inner;
 use crate::context;
 
-/// Returns the client context that the current request belongs to, -1 before the first one (MAIN-25).
+/// Returns the client context that the current request belongs to, -1 before the first one
+/// (MAIN-25).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetContext() -> c_int {
     inner(context::current)

@@ -16,7 +16,8 @@ use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::Journal;
 
-/// `PM_TEXT_PMID`: the identifier is a metric's. Without it, it is that of an instance domain (FETCH-91).
+/// `PM_TEXT_PMID`: the identifier is a metric's. Without it, it is that of an instance domain
+/// (FETCH-91).
 const OF_METRIC: c_int = 4;
 
 /// Describes a metric of the table.
@@ -55,8 +56,8 @@ fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
 /// Gives the help text of a metric or an instance domain.
 ///
 /// # Returns
-/// 0 with `*buffer` set to a text that stays until the database is closed and must not be changed or freed;
-/// `PM_ERR_TEXT` when there is none, with `*buffer` set to NULL.
+/// 0 with `*buffer` set to a text that stays until the database is closed and must not be changed
+/// or freed; `PM_ERR_TEXT` when there is none, with `*buffer` set to NULL.
 ///
 /// # Safety
 /// `buffer` is NULL or valid for one write. `pmda` is NULL or valid.

@@ -4,11 +4,11 @@ use super::guard::{Turn, step};
 use super::ret::CReturn;
 use crate::machine::{Machine, Step};
 
-/// Runs a machine to its end: its steps under the panic guard, and between them, by `call`, the calls
-/// into C that it asks for, outside of any guard.
+/// Runs a machine to its end: its steps under the panic guard, and between them, by `call`, the
+/// calls into C that it asks for, outside of any guard.
 ///
-/// While C runs, no frame of this library on the stack has anything to drop, to unlock or to catch. So
-/// however C leaves the call, by returning, `longjmp`, an exception, `pthread_exit` or
+/// While C runs, no frame of this library on the stack has anything to drop, to unlock or to catch.
+/// So however C leaves the call, by returning, `longjmp`, an exception, `pthread_exit` or
 /// `pthread_cancel`, it passes through the library.
 #[inline(always)]
 pub(super) fn drive<M: Machine, B>(begin: B, call: impl Fn(M::Call) -> M::Answer) -> <M::Done as CReturn>::C
@@ -19,7 +19,8 @@ where
     drive_reading(begin, |_, wanted| call(wanted))
 }
 
-/// [`drive`] for calls that are read from the machine in part: what a step gives stays in registers when it is small.
+/// [`drive`] for calls that are read from the machine in part: what a step gives stays in registers
+/// when it is small.
 #[inline(always)]
 pub(super) fn drive_reading<M: Machine, B>(
     begin: B,

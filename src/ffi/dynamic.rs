@@ -1,6 +1,7 @@
 //! Dynamic metrics: `pmdaDynamic*` and `pmdaExtDynamicPMNS`.
 //!
-//! The trees belong to the agent: it stores and exchanges the pointer that its update callback is given (DYN-4).
+//! The trees belong to the agent: it stores and exchanges the pointer that its update callback is
+//! given (DYN-4).
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
@@ -37,8 +38,8 @@ fn registered(ext: Ext) -> Walk<Callbacks> {
 /// Makes the calls of a machine.
 #[inline(always)]
 fn make(call: Call) -> Answer {
-    // SAFETY: each callback was registered with its type, by an agent that promised that it follows its contract, and gets
-    // what it was registered for. The counts live in this frame.
+    // SAFETY: each callback was registered with its type, by an agent that promised that it follows
+    // its contract, and gets what it was registered for. The counts live in this frame.
     unsafe {
         match call {
             Call::Update(update, ext, tree) => Answer::Updated(update(ext.as_ptr(), tree)),
@@ -60,12 +61,13 @@ fn make(call: Call) -> Answer {
 
 /// Registers a tree of dynamic names, for all agents of the process that have none of their own.
 ///
-/// `update` brings the tree up to date and tells whether metrics have changed, `text` gives help, `metric` fills in
-/// copies of `metrics`, `counts` tells how many. Each may be NULL. `prefix` names the registration for
-/// `pmdaDynamicSetClusterMask`; `clusters` is not looked at.
+/// `update` brings the tree up to date and tells whether metrics have changed, `text` gives help,
+/// `metric` fills in copies of `metrics`, `counts` tells how many. Each may be NULL. `prefix` names
+/// the registration for `pmdaDynamicSetClusterMask`; `clusters` is not looked at.
 ///
 /// # Safety
-/// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries, for ever; the callbacks have these types.
+/// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries, for ever; the
+/// callbacks have these types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicPMNS(
     prefix: Option<CText>,
@@ -86,7 +88,8 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     guard(|| register("pmdaDynamicPMNS", &GLOBAL, prefix, callbacks));
 }
 
-/// Registers a tree of dynamic names for one agent, which then does not see those of `pmdaDynamicPMNS` any more.
+/// Registers a tree of dynamic names for one agent, which then does not see those of
+/// `pmdaDynamicPMNS` any more.
 ///
 /// # Safety
 /// As `pmdaDynamicPMNS`; `ext` is NULL or was set up by `pmdaDaemon` or `pmdaDSO`.
@@ -148,7 +151,8 @@ fn callbacks(
     }
 }
 
-/// Records a mask for the cluster numbers below a prefix that was registered with `pmdaDynamicPMNS`. It has no effect.
+/// Records a mask for the cluster numbers below a prefix that was registered with
+/// `pmdaDynamicPMNS`. It has no effect.
 ///
 /// # Returns
 /// 0; `-EINVAL` when the prefix is not registered or NULL.
@@ -203,14 +207,16 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext>, pmid: p
     found.map_or(ptr::null_mut(), tree_of)
 }
 
-/// Asks the text callback of the first registration that has a name for `pmid`, after all trees were brought up to date.
+/// Asks the text callback of the first registration that has a name for `pmid`, after all trees
+/// were brought up to date.
 ///
 /// # Returns
-/// What the callback returns; `-ENOENT` when no registration has the metric, or it has no such callback; `-EINVAL` when
-/// `buf` or `pmda` is NULL. The text at `buf` is the agent's.
+/// What the callback returns; `-ENOENT` when no registration has the metric, or it has no such
+/// callback; `-EINVAL` when `buf` or `pmda` is NULL. The text at `buf` is the agent's.
 ///
 /// # Safety
-/// `buf` is NULL or valid for one write, `pmda` NULL or valid; the trees that the callbacks give are valid.
+/// `buf` is NULL or valid for one write, `pmda` NULL or valid; the trees that the callbacks give
+/// are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     pmid: pmID,
@@ -231,8 +237,8 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     }
 }
 
-/// Gives an agent a new metric table: the metrics of the first registration, and behind them the copies that the
-/// registrations ask for. The table belongs to the library until the next call.
+/// Gives an agent a new metric table: the metrics of the first registration, and behind them the
+/// copies that the registrations ask for. The table belongs to the library until the next call.
 ///
 /// # Safety
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.

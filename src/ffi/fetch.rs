@@ -18,8 +18,9 @@ use crate::error::Error;
 /// Makes the calls of a fetch.
 #[inline(always)]
 pub(super) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> Answer {
-    // SAFETY: callback and method were read from the agent's own structures, whose views demand that they do what their
-    // types say, and get what they expect (FETCH-22). The atom is ours, and zero before each call (F-9).
+    // SAFETY: callback and method were read from the agent's own structures, whose views demand
+    // that they do what their types say, and get what they expect (FETCH-22). The atom is ours, and
+    // zero before each call (F-9).
     unsafe {
         if let Some(callback) = asked.callback {
             let mut atom = pmAtomValue::zeroed();
@@ -36,12 +37,13 @@ pub(super) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> Answer {
 /// Fetches the values of metrics through the agent's fetch callback.
 ///
 /// # Returns
-/// 0, whatever became of each metric, with `*resp` set to a result that the library keeps and uses again: the caller
-/// frees its value sets, not the result. Negative when there is no memory or no callback; `*resp` is untouched then.
+/// 0, whatever became of each metric, with `*resp` set to a result that the library keeps and uses
+/// again: the caller frees its value sets, not the result. Negative when there is no memory or no
+/// callback; `*resp` is untouched then.
 ///
 /// # Safety
-/// `pmidlist` is valid for reads of `numpmid` elements. `resp` is NULL or valid for one write. `pmda` is NULL or
-/// valid, with its tables, profile and callback.
+/// `pmidlist` is valid for reads of `numpmid` elements. `resp` is NULL or valid for one write.
+/// `pmda` is NULL or valid, with its tables, profile and callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaFetch(
     numpmid: c_int,
@@ -51,8 +53,9 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
 ) -> c_int {
     let mut scratch = Scratch::new();
     let mut spare = pmdaMetric::zeroed();
-    // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is in this frame, which
-    // is there until the fetch is over, and only the machine and the agent have its address.
+    // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is
+    // in this frame, which is there until the fetch is over, and only the machine and the agent
+    // have its address.
     let (list, spare) = unsafe { (Array::new(pmidlist, numpmid), Metric::in_frame(&mut spare)) };
     drive_reading(
         || {

@@ -10,16 +10,17 @@ use crate::abi::instance_list::InstanceList;
 use crate::agent::instances::list;
 use crate::ident::InDom;
 
-/// Lists all instances of a domain, or gives the name of an instance, or the instance of a name (INST-60).
+/// Lists all instances of a domain, or gives the name of an instance, or the instance of a name
+/// (INST-60).
 ///
 /// # Returns
-/// 0 with `*result` set to a structure that the caller frees (each name, both lists, and the structure are blocks of
-/// their own, INST-5); `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST` for an unknown instance, `-ENOMEM`. On failure
-/// `*result` is untouched.
+/// 0 with `*result` set to a structure that the caller frees (each name, both lists, and the
+/// structure are blocks of their own, INST-5); `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST`
+/// for an unknown instance, `-ENOMEM`. On failure `*result` is untouched.
 ///
 /// # Safety
-/// `name` is NULL or a C string. `result` is NULL or valid for one write. `pmda` is NULL or valid, with its instance
-/// domains; a cached domain does not need it (INST-12).
+/// `name` is NULL or a C string. `result` is NULL or valid for one write. `pmda` is NULL or valid,
+/// with its instance domains; a cached domain does not need it (INST-12).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaInstance(
     indom: pmInDom,

@@ -13,8 +13,8 @@ use crate::ident::InDom;
 /// Number of instances of a domain; the profile is not looked at.
 ///
 /// # Returns
-/// 1 for `PM_INDOM_NULL`; the number of active instances of a cached domain; `it_numinst` of a classic one; 0 for an
-/// unknown one, which is reported.
+/// 1 for `PM_INDOM_NULL`; the number of active instances of a cached domain; `it_numinst` of a
+/// classic one; 0 for an unknown one, which is reported.
 ///
 /// # Safety
 /// `pmda` is NULL or valid, with its instance domains.
@@ -42,8 +42,8 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext>) {
 /// 1 with `inst` set, or 0 with `inst` untouched at the end.
 ///
 /// # Safety
-/// `inst` is NULL or valid for one write. `pmda` is NULL or valid, with its profile and the domain that `e_idp` points
-/// to.
+/// `inst` is NULL or valid for one write. `pmda` is NULL or valid, with its profile and the domain
+/// that `e_idp` points to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaNextInst(inst: Out<c_int>, pmda: Option<Ext>) -> c_int {
     guard(|| {

@@ -15,11 +15,12 @@ use crate::error::Error;
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
 const OPTIONAL: u8 = 0x80;
 
-/// `pmdaAddLabels` after formatting, or `pmdaAddNotes`, whose labels are optional: adds the labels of `text` (LABEL-31). The
-/// shim has marked the thread as inside.
+/// `pmdaAddLabels` after formatting, or `pmdaAddNotes`, whose labels are optional: adds the labels
+/// of `text` (LABEL-31). The shim has marked the thread as inside.
 ///
 /// # Safety
-/// `sets` is NULL or valid, and `*sets` is NULL or a valid set from the heap; `text` has `length` bytes.
+/// `sets` is NULL or valid, and `*sets` is NULL or a valid set from the heap; `text` has `length`
+/// bytes.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pcp_pmda_add(
@@ -59,9 +60,9 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
         || Request::new(ident as u32, kind, lpp, pmda),
         |call: Call| {
             let mut place = call.set.as_ptr();
-            // SAFETY: the callback was read from the agent's extension, whose view demands that it does
-            // what its type says. It gets an empty set of the machine's, and what it stores with a
-            // positive status is NULL or a set.
+            // SAFETY: the callback was read from the agent's extension, whose view demands that it
+            // does what its type says. It gets an empty set of the machine's, and what it stores
+            // with a positive status is NULL or a set.
             let (status, given) = unsafe {
                 let status = (call.callback)(call.indom.0, call.inst as u32, &raw mut place);
                 (status, if status > 0 { LabelSet::new(place) } else { None })

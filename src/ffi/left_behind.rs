@@ -1,9 +1,11 @@
 //! What is left of the library when it is unloaded.
 //!
-//! dbpmda and pmcd close the shared object of an agent, and with the last agent this library goes, and its variables with it.
-//! Nothing is freed then: what agents have attached hangs on what the caches hold. All that leads there afterwards is the
-//! `pmdaExt`, if the host still has it, and whatever pointer into the middle of a block lies about, for which valgrind says
-//! "possibly lost". So at unload the variables that lead to memory are copied into a block that each agent's record leads to.
+//! dbpmda and pmcd close the shared object of an agent, and with the last agent this library goes,
+//! and its variables with it. Nothing is freed then: what agents have attached hangs on what the
+//! caches hold. All that leads there afterwards is the `pmdaExt`, if the host still has it, and
+//! whatever pointer into the middle of a block lies about, for which valgrind says "possibly lost".
+//! So at unload the variables that lead to memory are copied into a block that each agent's record
+//! leads to.
 
 use std::mem::size_of;
 
@@ -20,8 +22,8 @@ use crate::agent::{events, help, queues, record};
 static UNLOADED: extern "C" fn() = unloaded;
 
 extern "C" fn unloaded() {
-    // A signal handler that ends the process on top of a call may hold locks itself. Without a record there is nothing that
-    // the copy could hang on.
+    // A signal handler that ends the process on top of a call may hold locks itself. Without a
+    // record there is nothing that the copy could hang on.
     if mark::is_inside() || !record::are_any() {
         return;
     }
@@ -43,7 +45,8 @@ extern "C" fn unloaded() {
     record::leave_behind(block.into_raw().cast());
 }
 
-/// All variables that lead to memory: where they are, and their length, a multiple of that of a pointer.
+/// All variables that lead to memory: where they are, and their length, a multiple of that of a
+/// pointer.
 fn each(mut work: impl FnMut(*const u8, usize)) {
     if domains::NEWEST.get().is_some() {
         work((&raw const domains::NEWEST).cast(), size_of_val(&domains::NEWEST));

@@ -29,7 +29,8 @@ use crate::os::waits;
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch>) {
     if is_interposed(__pmdaMainPDU as *const ()) {
-        // SAFETY: the dispatch table is valid, as this function's caller promises, and each call leaves it so.
+        // SAFETY: the dispatch table is valid, as this function's caller promises, and each call
+        // leaves it so.
         while unsafe { __pmdaMainPDU(dispatch) } >= 0 {}
     } else {
         // The loop owns the stream until it ends, so it may read ahead.
@@ -40,11 +41,12 @@ pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch>) {
 /// Reads one PDU and serves it, and touches no byte beyond it.
 ///
 /// # Returns
-/// 0 for a PDU that was served, whatever came of it; `PM_ERR_EOF` at the end of the stream; another negative number
-/// when the stream cannot be read, or the agent was not set up (MAIN-2, MAIN-3).
+/// 0 for a PDU that was served, whatever came of it; `PM_ERR_EOF` at the end of the stream; another
+/// negative number when the stream cannot be read, or the agent was not set up (MAIN-2, MAIN-3).
 ///
 /// # Safety
-/// `dispatch` is NULL or a dispatch table with a valid extension, whose methods follow their contracts.
+/// `dispatch` is NULL or a dispatch table with a valid extension, whose methods follow their
+/// contracts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch>) -> c_int {
     serve(dispatch, true)
@@ -72,11 +74,13 @@ fn own_methods() -> OwnMethods {
     }
 }
 
-/// Whether a function with the name of one of ours is somebody else's: what the dynamic linker resolves the name to, in a
-/// dispatch table and here, is a preloaded function if there is one. That one wants to be called.
+/// Whether a function with the name of one of ours is somebody else's: what the dynamic linker
+/// resolves the name to, in a dispatch table and here, is a preloaded function if there is one.
+/// That one wants to be called.
 fn is_interposed(function: *const ()) -> bool {
     unsafe extern "C" {
-        /// Where this library, or the program that it was linked into, begins and ends in memory; the linker knows.
+        /// Where this library, or the program that it was linked into, begins and ends in memory;
+        /// the linker knows.
         static __ehdr_start: u8;
         static _end: u8;
     }
@@ -88,10 +92,11 @@ fn is_interposed(function: *const ()) -> bool {
 #[inline(always)]
 fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
     let ext = Some(main.ext());
-    // SAFETY: methods and callbacks were read from the agent's own structures, whose views demand that they do what their types
-    // say. Buffers, names, profiles and results are kept by the loop until the answer. Places for what a method gives are in
-    // this frame. What a method has stored is as its contract says when it has succeeded, and not looked at else; names are
-    // freed in any case.
+    // SAFETY: methods and callbacks were read from the agent's own structures, whose views demand
+    // that they do what their types say. Buffers, names, profiles and results are kept by the loop
+    // until the answer. Places for what a method gives are in this frame. What a method has stored
+    // is as its contract says when it has succeeded, and not looked at else; names are freed in any
+    // case.
     unsafe {
         match call {
             Call::Values => match main.fetching() {

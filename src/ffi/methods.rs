@@ -13,7 +13,8 @@ use crate::libpcp::attribute::Text;
 use crate::libpcp::log::{self, Debug};
 use crate::log::{Bytes, Level};
 
-/// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive (FETCH-100).
+/// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive
+/// (FETCH-100).
 ///
 /// # Safety
 /// `pmda` is NULL or valid.
@@ -75,7 +76,8 @@ pub unsafe extern "C-unwind" fn pmdaChildren(
     Error::NAME.code()
 }
 
-/// Takes an attribute of a client and ignores it, apart from a line under `-Dattr` or `-Dauth` (FETCH-103).
+/// Takes an attribute of a client and ignores it, apart from a line under `-Dattr` or `-Dauth`
+/// (FETCH-103).
 ///
 /// # Safety
 /// `value` is NULL or a C string.

@@ -1,7 +1,8 @@
 //! The Rust side of the C edge: one file a function family, and the tools that they share.
 //!
-//! An exported function here gets its arguments as views of [`crate::abi`], calls safe code, and turns the result into C
-//! ([`ret`]), all under one panic guard ([`guard`]); it holds no logic. No lock or borrow is held while C code runs.
+//! An exported function here gets its arguments as views of [`crate::abi`], calls safe code, and
+//! turns the result into C ([`ret`]), all under one panic guard ([`guard`]); it holds no logic. No
+//! lock or borrow is held while C code runs.
 
 #![allow(unsafe_code)]
 

@@ -20,8 +20,8 @@ const POSIX: c_int = 1 << 6;
 /// Shows an option to the agent.
 #[inline(always)]
 fn show(call: Override) -> c_int {
-    // SAFETY: the function stands in the options, which are valid by the contract of their view, and gets them: it has
-    // the type that it has there.
+    // SAFETY: the function stands in the options, which are valid by the contract of their view,
+    // and gets them: it has the type that it has there.
     unsafe { (call.function)(call.letter, call.options.as_ptr()) }
 }
 
@@ -38,7 +38,8 @@ fn search(
     Search::new(arguments, options, dispatch, with_user)
 }
 
-/// Handles the next options of the command line that every agent has, and returns the first other one.
+/// Handles the next options of the command line that every agent has, and returns the first other
+/// one.
 ///
 /// # Returns
 /// The option's character, or -1 at the end. Errors are counted in `opts->errors`.
@@ -57,14 +58,15 @@ pub unsafe extern "C-unwind" fn pmdaGetOptions(
     drive(|| search(arguments, opts, dispatch, true), show)
 }
 
-/// As `pmdaGetOptions` for short options alone, with getopt's global variables as its results (INIT-24).
+/// As `pmdaGetOptions` for short options alone, with getopt's global variables as its results
+/// (INIT-24).
 ///
 /// # Returns
 /// The option's character, or -1 at the end. Errors are added to `*err`.
 ///
 /// # Safety
-/// `argv` holds `argc` C strings; `optstring` is a C string; `dispatch` is valid after `pmdaDaemon`; `err` is NULL or
-/// valid for a read and a write.
+/// `argv` holds `argc` C strings; `optstring` is a C string; `dispatch` is valid after
+/// `pmdaDaemon`; `err` is NULL or valid for a read and a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaGetOpt(
     argc: c_int,

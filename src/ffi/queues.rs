@@ -221,8 +221,8 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
 ) -> c_int {
     drive(
         || Fetch::new(handle, context, avp).map_err(Err),
-        // SAFETY: the caller's decoder gets the cookie that came along, a filter the one that it was
-        // set with, and both an event that the machine keeps alive until it is answered.
+        // SAFETY: the caller's decoder gets the cookie that came along, a filter the one that it
+        // was set with, and both an event that the machine keeps alive until it is answered.
         |call| unsafe {
             match call {
                 Call::Filter(apply, filter, event, size) => apply(filter.0, event.data(), size),

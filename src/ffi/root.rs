@@ -110,7 +110,8 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     infd: Out<c_int>,
     outfd: Out<c_int>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or texts of these lengths, which are copied before this returns.
+    // SAFETY: the caller gives NULL or texts of these lengths, which are copied before this
+    // returns.
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
     converse(|| {
         let request = client::start_request(ipctype, name, args)?;

@@ -190,8 +190,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
     args: *mut c_char,
     argssz: c_int,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a message of that length, and buffers of these sizes, for the
-    // time of the call. Nothing of C runs meanwhile.
+    // SAFETY: the caller gives NULL or a message of that length, and buffers of these sizes, for
+    // the time of the call. Nothing of C runs meanwhile.
     let (message, name, args) = unsafe {
         let (name, args) = (CBuffer::new(name, namesz), CBuffer::new(args, argssz));
         (CBytes::new(buf, blen), name, args)

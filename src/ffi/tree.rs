@@ -1,6 +1,7 @@
 //! Trees of names: `pmdaTree*` and `pmdaNodeLookup`.
 //!
-//! A tree is libpcp's C structure ([`crate::libpcp::pmns`]); the algorithms are in [`crate::namespace`].
+//! A tree is libpcp's C structure ([`crate::libpcp::pmns`]); the algorithms are in
+//! [`crate::namespace`].
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -28,7 +29,8 @@ fn count(names: &Names) -> c_int {
 /// Makes an empty tree of names and stores it at `tree`.
 ///
 /// # Returns
-/// 0; a negative error code when there is no memory or `tree` is NULL. `pmdaTreeRelease` frees the tree.
+/// 0; a negative error code when there is no memory or `tree` is NULL. `pmdaTreeRelease` frees the
+/// tree.
 ///
 /// # Safety
 /// `tree` is NULL or valid for one write.
@@ -43,13 +45,15 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<*mut pmdaNameSpace>) -> c_int 
     })
 }
 
-/// Adds the dotted name `name` with the identifier `pmid` to a tree, and the nodes above it as needed.
+/// Adds the dotted name `name` with the identifier `pmid` to a tree, and the nodes above it as
+/// needed.
 ///
 /// Lookups by name see it at once, lookups by identifier after the next `pmdaTreeRebuildHash`.
 ///
 /// # Returns
-/// 0 (PCP 7: 1 when the name is there already, with the same identifier); `PM_ERR_PMID` when the name has another
-/// identifier; `-EINVAL` for NULL arguments; another negative code when there is no memory.
+/// 0 (PCP 7: 1 when the name is there already, with the same identifier); `PM_ERR_PMID` when the
+/// name has another identifier; `-EINVAL` for NULL arguments; another negative code when there is
+/// no memory.
 ///
 /// # Safety
 /// `tree` is NULL or a tree, `name` NULL or a C string.
@@ -70,8 +74,8 @@ pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree>) {
     guard(|| tree.map_or((), Tree::release));
 }
 
-/// Builds the table from identifiers to names, for about `numpmid` names; the number need not be exact. Sets the
-/// links from the nodes to their parents as well.
+/// Builds the table from identifiers to names, for about `numpmid` names; the number need not be
+/// exact. Sets the links from the nodes to their parents as well.
 ///
 /// # Safety
 /// `tree` is NULL or a tree.
@@ -90,8 +94,8 @@ pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree>, numpmid: c_int)
 /// Counts the names of a tree.
 ///
 /// # Returns
-/// The number; 0 for NULL; a negative code when there is no memory. A node with an identifier counts once and hides what
-/// is below it.
+/// The number; 0 for NULL; a negative code when there is no memory. A node with an identifier
+/// counts once and hides what is below it.
 ///
 /// # Safety
 /// `tree` is NULL or a tree.
@@ -121,7 +125,8 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<
 /// Gives the identifier of a name: a `pmid` method for agents that keep their names in a tree.
 ///
 /// # Returns
-/// 0; `PM_ERR_NAME` when there is no tree, no such name, or it is not a leaf, and `pmid` is left alone.
+/// 0; `PM_ERR_NAME` when there is no tree, no such name, or it is not a leaf, and `pmid` is left
+/// alone.
 ///
 /// # Safety
 /// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
@@ -138,9 +143,9 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree>, name: Option<CText>, p
 /// Gives all names of an identifier: a `name` method for agents that keep their names in a tree.
 ///
 /// # Returns
-/// The number of names, stored at `nameset` as one block that the caller frees; `PM_ERR_PMID` when there is no tree,
-/// no table (`pmdaTreeRebuildHash`) or no such identifier; `-EINVAL` when `nameset` is NULL; another negative code when
-/// there is no memory.
+/// The number of names, stored at `nameset` as one block that the caller frees; `PM_ERR_PMID` when
+/// there is no tree, no table (`pmdaTreeRebuildHash`) or no such identifier; `-EINVAL` when
+/// `nameset` is NULL; another negative code when there is no memory.
 ///
 /// # Safety
 /// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
@@ -162,16 +167,18 @@ pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: O
 
 /// Gives the names below a name: a `children` method for agents that keep their names in a tree.
 ///
-/// With `traverse` 0 these are single components, and `status` tells leaves (0) from branches (1); else the full names
-/// of all leaves below.
+/// With `traverse` 0 these are single components, and `status` tells leaves (0) from branches (1);
+/// else the full names of all leaves below.
 ///
 /// # Returns
-/// The number of names, stored at `offspring` and `status` as two blocks that the caller frees. With 0 and `traverse`
-/// 0 nothing is stored; with 0 and any other `traverse`, two empty blocks. `PM_ERR_NAME` when there is no tree or no
-/// such name; `-EINVAL` when `offspring` or `status` is NULL; another negative code when there is no memory.
+/// The number of names, stored at `offspring` and `status` as two blocks that the caller frees.
+/// With 0 and `traverse` 0 nothing is stored; with 0 and any other `traverse`, two empty blocks.
+/// `PM_ERR_NAME` when there is no tree or no such name; `-EINVAL` when `offspring` or `status` is
+/// NULL; another negative code when there is no memory.
 ///
 /// # Safety
-/// `tree` is NULL or a tree, `name` NULL or a C string, `offspring` and `status` are NULL or valid for one write.
+/// `tree` is NULL or a tree, `name` NULL or a C string, `offspring` and `status` are NULL or valid
+/// for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeChildren(
     tree: Option<Tree>,

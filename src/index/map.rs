@@ -3,8 +3,8 @@
 use super::{Index, Seed};
 use crate::error::{Error, Result};
 
-/// A map from numbers (identifiers, contexts, addresses) to values, which lie one behind the other. It is for what comes
-/// and goes rarely, and is asked often.
+/// A map from numbers (identifiers, contexts, addresses) to values, which lie one behind the other.
+/// It is for what comes and goes rarely, and is asked often.
 #[derive(Debug)]
 pub struct Map<V> {
     entries: Vec<(u64, V)>,

@@ -1,8 +1,9 @@
 //! Hash tables of our own, for what the library keeps until the process ends.
 //!
-//! [`Index`] holds numbers of entries that its owner has elsewhere, [`Map`] keys and values; [`Seed`] hashes what comes from
-//! outside. Each block of memory here is reached by a pointer to its start, so that valgrind finds all of it: tables that
-//! keep a pointer into the middle of their block, as those of `std` and hashbrown do, are "possibly lost" at exit.
+//! [`Index`] holds numbers of entries that its owner has elsewhere, [`Map`] keys and values;
+//! [`Seed`] hashes what comes from outside. Each block of memory here is reached by a pointer to
+//! its start, so that valgrind finds all of it: tables that keep a pointer into the middle of their
+//! block, as those of `std` and hashbrown do, are "possibly lost" at exit.
 
 mod map;
 mod seed;
@@ -26,9 +27,10 @@ const LARGE: usize = 1 << 14;
 
 /// A set of numbers ("slots") that are found by the hash of what is in them.
 ///
-/// Open addressing in cells of 32 bits: the lower bits of a cell are the slot, the others as many bits of the hash as there is
-/// room for. So a search touches one place of the table, and hardly ever an entry that it is not for. Where the search for a
-/// hash begins is its proportion of the table, which may thus have any length.
+/// Open addressing in cells of 32 bits: the lower bits of a cell are the slot, the others as many
+/// bits of the hash as there is room for. So a search touches one place of the table, and hardly
+/// ever an entry that it is not for. Where the search for a hash begins is its proportion of the
+/// table, which may thus have any length.
 #[derive(Debug, Default)]
 pub struct Index {
     cells: Vec<u32>,
@@ -70,8 +72,8 @@ impl Index {
         self.cells.len()
     }
 
-    /// How many cells may be in use: three quarters, so that a search for what is not there looks at eight cells, mostly of
-    /// one cache line.
+    /// How many cells may be in use: three quarters, so that a search for what is not there looks
+    /// at eight cells, mostly of one cache line.
     fn limit(cells: usize) -> usize {
         cells - cells / 4
     }
@@ -93,7 +95,8 @@ impl Index {
         ((1u64 << self.bits) - 1) as u32
     }
 
-    /// The first slot with this hash that `same` accepts, in the order of insertion as long as none was removed.
+    /// The first slot with this hash that `same` accepts, in the order of insertion as long as none
+    /// was removed.
     #[inline]
     pub fn find(&self, hash: u32, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         self.search(hash, |_, slot| same(slot)).map(|(_, slot)| slot)
@@ -127,7 +130,8 @@ impl Index {
         });
     }
 
-    /// Makes room for `more` slots below `end`. `hash_of` tells the hash of a slot that is in the table.
+    /// Makes room for `more` slots below `end`. `hash_of` tells the hash of a slot that is in the
+    /// table.
     ///
     /// # Errors
     /// `-ENOMEM`; the table is as it was.
@@ -139,7 +143,8 @@ impl Index {
         self.grow(more, end, hash_of)
     }
 
-    /// As [`Index::reserve`], for one slot and those that are expected to follow it, if there is memory for them.
+    /// As [`Index::reserve`], for one slot and those that are expected to follow it, if there is
+    /// memory for them.
     ///
     /// # Errors
     /// `-ENOMEM` when there is none for one; the table is as it was.
@@ -163,7 +168,8 @@ impl Index {
         u64::from(end) + 1 < 1u64 << self.bits
     }
 
-    /// A new table: larger, smaller when little is left in this one, or the same without cells that hold nothing any more.
+    /// A new table: larger, smaller when little is left in this one, or the same without cells that
+    /// hold nothing any more.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
@@ -173,7 +179,8 @@ impl Index {
         } else {
             self.cells.len()
         };
-        // With some room beside: a table is not made anew for each slot that comes when another goes.
+        // With some room beside: a table is not made anew for each slot that comes when another
+        // goes.
         while Index::limit(cells).saturating_sub(Index::limit(cells) / 8) < wanted {
             cells = Index::next(cells).ok_or(Error::NOMEM)?;
         }
@@ -186,7 +193,8 @@ impl Index {
         cells.checked_add(more.max(FEWEST))
     }
 
-    /// Gives memory back when little is left in the table. It stays as it is when there is none for a smaller one.
+    /// Gives memory back when little is left in the table. It stays as it is when there is none for
+    /// a smaller one.
     pub fn shrink(&mut self, hash_of: impl Fn(u32) -> u32) {
         if self.len == 0 {
             self.clear();
@@ -265,8 +273,8 @@ impl Index {
         true
     }
 
-    /// Empties a cell. Behind it nothing may follow that a search would no longer reach; if nothing does, the cells before it
-    /// that hold nothing any more are free as well.
+    /// Empties a cell. Behind it nothing may follow that a search would no longer reach; if nothing
+    /// does, the cells before it that hold nothing any more are free as well.
     fn vacate(&mut self, at: usize) {
         self.len -= 1;
         let after = if at + 1 == self.cells.len() { 0 } else { at + 1 };
@@ -309,8 +317,8 @@ impl Index {
         }
     }
 
-    /// [`Index::extract`] for those whose bits are set. The cells are in no order that a processor could learn, so nothing here
-    /// branches on what is in one.
+    /// [`Index::extract`] for those whose bits are set. The cells are in no order that a processor
+    /// could learn, so nothing here branches on what is in one.
     pub fn extract_marked(&mut self, marks: &[u64]) {
         let Some(last) = marks.len().checked_sub(1) else { return };
         let mask = self.mask();

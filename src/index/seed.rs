@@ -16,8 +16,8 @@ impl Seed {
     /// A seed of two random numbers.
     #[must_use]
     pub const fn new(state: u64, multiplier: u64) -> Seed {
-        // Odd, so that no bit of what is hashed gets lost, large, so that each reaches the upper half of a product, and not
-        // one of those with few bits.
+        // Odd, so that no bit of what is hashed gets lost, large, so that each reaches the upper
+        // half of a product, and not one of those with few bits.
         Seed {
             state,
             multiplier: (multiplier ^ 0x9e37_79b9_7f4a_7c15) | 1 | 1 << 63,
@@ -34,7 +34,8 @@ impl Seed {
         }
     }
 
-    /// Before anybody has given one: a constructor of the program that runs before ours, or a unit test.
+    /// Before anybody has given one: a constructor of the program that runs before ours, or a unit
+    /// test.
     #[cold]
     #[inline(never)]
     fn first() -> Seed {

@@ -85,7 +85,8 @@ mod tests {
         assert_eq!(Request::new(7, Some(b"")), Err(Error::INST));
     }
 
-    /// INST-66: equal, or equal to the part before the first space; a name with a space must be equal.
+    /// INST-66: equal, or equal to the part before the first space; a name with a space must be
+    /// equal.
     #[test]
     fn names() {
         assert_eq!(matches(b"one two", b"one two"), Some(Match::Exact));

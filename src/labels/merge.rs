@@ -3,12 +3,13 @@
 use super::{Label, MAX_LABELS, MAX_MERGED, Set, Span, TOO_BIG};
 use crate::error::{Error, Result};
 
-/// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by name; the JSON text is
-/// written afresh, with full names. Of several labels with one name the first counts, so that none is there twice (L-9).
+/// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by
+/// name; the JSON text is written afresh, with full names. Of several labels with one name the
+/// first counts, so that none is there twice (L-9).
 ///
 /// # Errors
-/// `-E2BIG` when there would be more than 255 labels (L-5) or more than 65531 bytes of text (LABEL-31); `-EINVAL`
-/// when a name does not fit its field; `-ENOMEM`.
+/// `-E2BIG` when there would be more than 255 labels (L-5) or more than 65531 bytes of text
+/// (LABEL-31); `-EINVAL` when a name does not fit its field; `-ENOMEM`.
 pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<Set> {
     let mut labels = Vec::new();
     for (rank, label) in new.chain(old).enumerate() {
@@ -89,7 +90,8 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), expected);
     }
 
-    /// LABEL-36, LABEL-37: a name sorts before longer ones that it starts; nothing at all is an empty object.
+    /// LABEL-36, LABEL-37: a name sorts before longer ones that it starts; nothing at all is an
+    /// empty object.
     #[test]
     fn order_and_nothing() {
         let set = merged(&[], &[label("ab", "1", 0), label("a", "2", 0), label("B", "3", 0)]).unwrap();

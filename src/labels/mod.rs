@@ -1,8 +1,9 @@
 //! Labels: names with JSON values that say more about a context, a domain, a metric or an instance.
 //!
-//! A label set is one JSON text and a list of places in it ([`Set`]). [`parse()`] reads the plain texts that agents
-//! write, and [`merge()`] lays new labels over old ones. What is not plain (nested objects, unfinished or wrong texts)
-//! is judged by libpcp's own parser, so that its rules, which differ between the generations, hold everywhere.
+//! A label set is one JSON text and a list of places in it ([`Set`]). [`parse()`] reads the plain
+//! texts that agents write, and [`merge()`] lays new labels over old ones. What is not plain
+//! (nested objects, unfinished or wrong texts) is judged by libpcp's own parser, so that its rules,
+//! which differ between the generations, hold everywhere.
 
 mod merge;
 mod parse;
@@ -81,7 +82,8 @@ fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
 }
 
 impl Set {
-    /// Whether merging would write the same text: it has labels, they stand in it in their order, and it is not too long.
+    /// Whether merging would write the same text: it has labels, they stand in it in their order,
+    /// and it is not too long.
     #[must_use]
     pub fn is_merged(&self) -> bool {
         let in_order = self.labels.is_sorted_by(|left, right| left.name < right.name);

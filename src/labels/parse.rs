@@ -6,21 +6,24 @@ use crate::error::{Error, Result};
 /// A text as the parser sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Text {
-    /// An object without objects inside: the labels, sorted by name, over the text without white space.
+    /// An object without objects inside: the labels, sorted by name, over the text without white
+    /// space.
     Plain(Set),
-    /// Something else, for libpcp to judge: the text without the white space beside brackets, commas and colons,
-    /// about which libpcp errs (L-6).
+    /// Something else, for libpcp to judge: the text without the white space beside brackets,
+    /// commas and colons, about which libpcp errs (L-6).
     Other(Vec<u8>),
 }
 
 /// Reads a JSON text with labels; they get `flags`.
 ///
-/// A plain text is one that can mean only one thing: a complete object of strings, numbers, words and lists of such,
-/// with legal and different names (LABEL-32, LABEL-33). `leading_letter`: whether a name must start with a letter, as before PCP 7.2.
+/// A plain text is one that can mean only one thing: a complete object of strings, numbers, words
+/// and lists of such, with legal and different names (LABEL-32, LABEL-33). `leading_letter`:
+/// whether a name must start with a letter, as before PCP 7.2.
 ///
 /// # Errors
-/// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond repair: more than 60 levels
-/// (L-8), and lists in lists in a text that is not plain (L-7); `-ENOMEM`.
+/// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond
+/// repair: more than 60 levels (L-8), and lists in lists in a text that is not plain (L-7);
+/// `-ENOMEM`.
 pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
     if text.len() >= MAX_TEXT {
         return Err(TOO_BIG);
@@ -35,8 +38,8 @@ pub(super) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Prepares a text for libpcp: takes out white space where it separates nothing, so that a wrong text stays as
-/// wrong as it is, and refuses what libpcp would get wrong without saying so.
+/// Prepares a text for libpcp: takes out white space where it separates nothing, so that a wrong
+/// text stays as wrong as it is, and refuses what libpcp would get wrong without saying so.
 fn other(text: &[u8]) -> Result<Vec<u8>> {
     // It never gets longer.
     let mut short: Vec<u8> = Vec::new();
@@ -223,7 +226,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in is read to its end, and a text for libpcp holds no white space beside brackets.
+        /// Whatever comes in is read to its end, and a text for libpcp holds no white space beside
+        /// brackets.
         #[test]
         fn any_text(text in r#"[ \t{}\[\],:"\\a-c0-2._eE+-]{0,60}"#) {
             if let Ok(Text::Other(short)) = parse(text.as_bytes(), 0, false) {
@@ -232,7 +236,8 @@ mod tests {
             }
         }
 
-        /// LABEL-33, LABEL-36: white space between tokens changes nothing, and what is read can be read again.
+        /// LABEL-33, LABEL-36: white space between tokens changes nothing, and what is read can be
+        /// read again.
         #[test]
         fn read_again(
             members in proptest::collection::btree_map(

@@ -4,8 +4,8 @@ use super::parse::is_space;
 use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Set, Span};
 use crate::error::{Error, Result};
 
-/// The labels of a plain text (see [`super::parse()`]), with `flags`, and the text without white space; `None` when it is
-/// not plain, whatever the reason.
+/// The labels of a plain text (see [`super::parse()`]), with `flags`, and the text without white
+/// space; `None` when it is not plain, whatever the reason.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -17,7 +17,8 @@ pub(super) fn read(text: &[u8], flags: u8, leading_letter: bool) -> Result<Optio
         json: Vec::new(),
         labels: Vec::new(),
     };
-    // What is read is never longer than the text, and there is a comma between two labels: nothing grows later.
+    // What is read is never longer than the text, and there is a comma between two labels: nothing
+    // grows later.
     reader.json.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
     let labels = (commas + 1).min(MAX_LABELS);
     reader.labels.try_reserve_exact(labels).map_err(|_| Error::NOMEM)?;

@@ -6,7 +6,8 @@ use std::ptr;
 use super::bindings as pcp;
 use super::numbers::__pmFindPDUBuf;
 
-/// Bytes behind a PDU, all zero: libpcp's decoder of results looks at the head of a value set before it checks whether it is there.
+/// Bytes behind a PDU, all zero: libpcp's decoder of results looks at the head of a value set
+/// before it checks whether it is there.
 const SPARE: usize = 64;
 
 /// A PDU in a buffer of libpcp's, pinned while this lives.
@@ -20,8 +21,8 @@ impl Buffer {
         if buffer.is_null() {
             return None;
         }
-        // SAFETY: the buffer has room for the PDU, is aligned for words, and is ours until it is unpinned. libpcp has the header in
-        // the order of the host.
+        // SAFETY: the buffer has room for the PDU, is aligned for words, and is ours until it is
+        // unpinned. libpcp has the header in the order of the host.
         unsafe {
             ptr::copy_nonoverlapping(pdu.as_ptr(), buffer.cast(), pdu.len());
             for word in 0..3.min(pdu.len() / 4) {

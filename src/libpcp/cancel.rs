@@ -1,12 +1,14 @@
 //! Threads that are cancelled while the library writes a line or a file.
 //!
-//! A thread with a pending `pthread_cancel` ends inside of the next system call that may wait: unwinding begins there, and would
-//! meet frames of ours that have something to drop. libpcp's own frames have nothing, but its locks stay locked: a thread that is
-//! cancelled in the middle of `pmNotifyErr` leaves a process behind that can log nothing any more. So whatever may come to such a
-//! system call, and is no call of the driver, runs with the cancelability disabled. The thread ends a little later, where the
-//! driver waits or the agent does.
+//! A thread with a pending `pthread_cancel` ends inside of the next system call that may wait:
+//! unwinding begins there, and would meet frames of ours that have something to drop. libpcp's own
+//! frames have nothing, but its locks stay locked: a thread that is cancelled in the middle of
+//! `pmNotifyErr` leaves a process behind that can log nothing any more. So whatever may come to
+//! such a system call, and is no call of the driver, runs with the cancelability disabled. The
+//! thread ends a little later, where the driver waits or the agent does.
 //!
-//! It stands here, and not with the other calls into the system, since libpcp's functions are most of what needs it.
+//! It stands here, and not with the other calls into the system, since libpcp's functions are most
+//! of what needs it.
 
 use std::ffi::c_int;
 
@@ -27,7 +29,8 @@ impl Drop for Restore {
     }
 }
 
-/// Works without being cancelled. Nothing of the agent runs meanwhile: its callbacks can be cancelled.
+/// Works without being cancelled. Nothing of the agent runs meanwhile: its callbacks can be
+/// cancelled.
 pub(crate) fn disabled<R>(work: impl FnOnce() -> R) -> R {
     let mut before = DISABLED;
     pthread_setcancelstate(DISABLED, Some(&mut before));

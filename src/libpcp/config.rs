@@ -7,11 +7,11 @@ use super::cancel;
 use super::numbers::{__pmIgnoreSignalPIPE, __pmSetInternalState};
 use crate::log;
 
-/// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none, or there is no memory
-/// for it.
+/// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none,
+/// or there is no memory for it.
 pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
-    // SAFETY: the name is a C string. libpcp returns NULL or a C string that lives as long as the process; it is copied
-    // below, before anybody can change the environment.
+    // SAFETY: the name is a C string. libpcp returns NULL or a C string that lives as long as the
+    // process; it is copied below, before anybody can change the environment.
     let value = cancel::disabled(|| unsafe {
         pcp::pmGetOptionalConfig(name.as_ptr())
             .as_ref()
@@ -25,7 +25,8 @@ pub(crate) fn below_pmapi() {
     __pmSetInternalState(1);
 }
 
-/// Has SIGPIPE ignored from now on, unless the process has a handler of its own. libpcp does it once (ROOT-10).
+/// Has SIGPIPE ignored from now on, unless the process has a handler of its own. libpcp does it
+/// once (ROOT-10).
 pub(crate) fn ignore_sigpipe() {
     __pmIgnoreSignalPIPE();
 }

@@ -9,11 +9,12 @@ use crate::log::Line;
 /// Finds the next option. `options` begins with what libpcp calls `pmOptions` (INIT-3).
 ///
 /// # Safety
-/// `argv` holds `argc` C strings; `options` is valid for reads and writes of libpcp's part and was zeroed before
-/// its first use; its option strings and tables are valid.
+/// `argv` holds `argc` C strings; `options` is valid for reads and writes of libpcp's part and was
+/// zeroed before its first use; its option strings and tables are valid.
 pub(crate) unsafe fn next<T>(argc: c_int, argv: *const *mut c_char, options: *mut T) -> c_int {
-    // SAFETY: so many strings, and options that begin with libpcp's part (INIT-3), were zeroed once, and are used by one thread,
-    // as the caller promises; that is all that the parser asks for.
+    // SAFETY: so many strings, and options that begin with libpcp's part (INIT-3), were zeroed
+    // once, and are used by one thread, as the caller promises; that is all that the parser asks
+    // for.
     cancel::disabled(|| unsafe { pcp::pmgetopt_r(argc, argv, options.cast::<pcp::pmOptions>()) })
 }
 
@@ -22,7 +23,8 @@ pub(crate) unsafe fn next<T>(argc: c_int, argv: *const *mut c_char, options: *mu
 /// # Safety
 /// `options` is valid for reads of libpcp's part.
 pub(crate) unsafe fn usage<T>(options: *mut T) {
-    // SAFETY: the options are valid as far as libpcp looks at them, as the caller promises: they are read, and their texts printed.
+    // SAFETY: the options are valid as far as libpcp looks at them, as the caller promises: they
+    // are read, and their texts printed.
     cancel::disabled(|| unsafe { pcp::pmUsageMessage(options.cast::<pcp::pmOptions>()) });
 }
 

@@ -1,5 +1,5 @@
-//! What libpcp remembers about descriptors: agents call its own PDU functions on them (CONN-8). It refuses descriptors that do
-//! not exist.
+//! What libpcp remembers about descriptors: agents call its own PDU functions on them (CONN-8). It
+//! refuses descriptors that do not exist.
 
 use std::ffi::c_int;
 
@@ -21,12 +21,14 @@ pub(crate) fn forget(fd: c_int) {
     cancel::disabled(|| __pmResetIPC(fd));
 }
 
-/// Whether a descriptor is an inet socket as far as libpcp knows: the agent may have told it so itself.
+/// Whether a descriptor is an inet socket as far as libpcp knows: the agent may have told it so
+/// itself.
 pub(crate) fn is_socket(fd: c_int) -> bool {
     cancel::disabled(|| __pmSocketIPC(fd)) > 0
 }
 
-/// The protocol version that a peer speaks as far as libpcp knows, which says itself under -Dcontext when it does not.
+/// The protocol version that a peer speaks as far as libpcp knows, which says itself under
+/// -Dcontext when it does not.
 pub(crate) fn version(fd: c_int) -> c_int {
     cancel::disabled(|| __pmVersionIPC(fd))
 }

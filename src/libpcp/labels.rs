@@ -18,8 +18,8 @@ impl<'s> SetRef<'s> {
     /// The set behind a pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `set` is NULL or a label set that nobody changes during `'s`: its text and its array are NULL or as long as it
-    /// says, and so is its hash, whose names are terminated.
+    /// `set` is NULL or a label set that nobody changes during `'s`: its text and its array are
+    /// NULL or as long as it says, and so is its hash, whose names are terminated.
     pub(crate) unsafe fn new(set: *const pmLabelSet) -> Option<SetRef<'s>> {
         // SAFETY: NULL or valid for `'s`, as the caller promises.
         unsafe { set.as_ref() }.map(SetRef)
@@ -39,8 +39,8 @@ impl<'s> SetRef<'s> {
     pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Span> + Clone + 's) {
         let set = self.0;
         let (length, count) = (set.jsonlen() as usize, usize::try_from(set.nlabels).unwrap_or(0));
-        // SAFETY: the set is valid for `'s` by the contract of `new`: where text and array are not NULL, they have `jsonlen`
-        // bytes and `nlabels` elements.
+        // SAFETY: the set is valid for `'s` by the contract of `new`: where text and array are not
+        // NULL, they have `jsonlen` bytes and `nlabels` elements.
         let (json, labels) = unsafe {
             (
                 if set.json.is_null() {
@@ -58,8 +58,8 @@ impl<'s> SetRef<'s> {
         (json, labels.iter().map(place))
     }
 
-    /// The labels by their full names, which for nested ones are in the hash (LABEL-4). Labels whose places are outside
-    /// the text are left out.
+    /// The labels by their full names, which for nested ones are in the hash (LABEL-4). Labels
+    /// whose places are outside the text are left out.
     pub(crate) fn labels(self) -> impl Iterator<Item = Label<'s>> {
         let (json, places) = self.parts();
         places.filter_map(move |place| {
@@ -71,7 +71,8 @@ impl<'s> SetRef<'s> {
         })
     }
 
-    /// Whether all nested labels have their names: without memory libpcp leaves them out, and calls it a success.
+    /// Whether all nested labels have their names: without memory libpcp leaves them out, and calls
+    /// it a success.
     fn is_complete(self) -> bool {
         let (json, mut places) = self.parts();
         // A set without a text has no labels.
@@ -90,8 +91,8 @@ impl<'s> SetRef<'s> {
         if !has_names || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
             return None;
         }
-        // SAFETY: the hash is the set's own, and valid by the contract of `new`; its nodes hold NULL or terminated names, which
-        // live as long as the set.
+        // SAFETY: the hash is the set's own, and valid by the contract of `new`; its nodes hold
+        // NULL or terminated names, which live as long as the set.
         unsafe {
             let node = pcp::__pmHashSearch(u32::from(place.name), self.0.hash).as_ref()?;
             let name = node.data.cast::<c_char>();
@@ -116,7 +117,8 @@ impl Sets {
     /// Takes over `count` sets in one block, as libpcp and agents make them.
     ///
     /// # Safety
-    /// `first` is NULL or a block that `pmFreeLabelSets` may free together with what its `count` sets point to.
+    /// `first` is NULL or a block that `pmFreeLabelSets` may free together with what its `count`
+    /// sets point to.
     pub(crate) unsafe fn own(first: *mut pmLabelSet, count: c_int) -> Sets {
         Sets { first, count }
     }
@@ -134,8 +136,8 @@ impl Sets {
     /// The first sets, at most so many.
     pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = SetRef<'_>> + Clone {
         let count = usize::try_from(count.min(self.count)).unwrap_or(0);
-        // SAFETY: there are that many sets, unless there are none at all. They are owned, hence valid, and left alone while
-        // `self` is borrowed.
+        // SAFETY: there are that many sets, unless there are none at all. They are owned, hence
+        // valid, and left alone while `self` is borrowed.
         let sets = unsafe {
             if self.is_none() {
                 &[]
@@ -198,7 +200,8 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
     }
 }
 
-/// The labels that are configured for the host (LABEL-26), and a status of 0 or 1, which says little (LABEL-27).
+/// The labels that are configured for the host (LABEL-26), and a status of 0 or 1, which says
+/// little (LABEL-27).
 pub(crate) fn context() -> (Result<c_int>, Sets) {
     let mut set = ptr::null_mut();
     // SAFETY: a NULL set pointer asks for a new set, which is ours.

@@ -26,12 +26,13 @@ pub(crate) enum Debug {
     Pmns,
 }
 
-/// Where libpcp keeps a debug option. Other code may write it at any time, so it is looked at as an atomic number.
+/// Where libpcp keeps a debug option. Other code may write it at any time, so it is looked at as an
+/// atomic number.
 #[inline(always)]
 fn place(option: Debug) -> &'static AtomicI32 {
     let options = &raw mut pcp::pmDebugOptions;
-    // SAFETY: pmDebugOptions is a variable of libpcp that lives as long as the process. Its fields are plain ints, aligned
-    // for that, and no reference to them is ever made but this one.
+    // SAFETY: pmDebugOptions is a variable of libpcp that lives as long as the process. Its fields
+    // are plain ints, aligned for that, and no reference to them is ever made but this one.
     unsafe {
         AtomicI32::from_ptr(match option {
             Debug::Pdu => &raw mut (*options).pdu,
@@ -67,17 +68,20 @@ fn program() -> Bytes<'static> {
     Bytes(unsafe { CStr::from_ptr(pmGetProgname()) }.to_bytes())
 }
 
-/// Writes a line to the log through `pmNotifyErr`: `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
+/// Writes a line to the log through `pmNotifyErr`:
+/// `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
 ///
-/// This and its three sisters are how the library speaks. The text is put together without memory, or in memory that may
-/// be refused: then the line is shorter. `format!`, `to_string` and the like end the process when memory runs out.
+/// This and its three sisters are how the library speaks. The text is put together without memory,
+/// or in memory that may be refused: then the line is shorter. `format!`, `to_string` and the like
+/// end the process when memory runs out.
 macro_rules! notify_macro {
     ($level:expr, $($text:tt)+) => {
         $crate::libpcp::log::notify_line($level, format_args!($($text)+))
     };
 }
 
-/// Writes a line of debug output, with the head that it has in the release of PCP (see [`debug_line!`]).
+/// Writes a line of debug output, with the head that it has in the release of PCP (see
+/// [`debug_line!`]).
 macro_rules! debug_macro {
     ($($text:tt)+) => {
         $crate::libpcp::log::debug_args(format_args!($($text)+))
@@ -91,7 +95,8 @@ macro_rules! trace_macro {
     };
 }
 
-/// Writes a warning as PCP does it since 6.0.5 beside the log: time with microseconds, severity, text (MAIN-31).
+/// Writes a warning as PCP does it since 6.0.5 beside the log: time with microseconds, severity,
+/// text (MAIN-31).
 macro_rules! warning_macro {
     ($($text:tt)+) => {
         $crate::libpcp::log::warning_args(format_args!($($text)+))
@@ -143,8 +148,8 @@ fn notify_terminated(level: Level, text: &CStr) {
     cancel::disabled(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
 }
 
-/// Whether there is not even the memory that libpcp needs for a line. Without it, `pmNotifyErr` tells itself so by
-/// `pmNotifyErr`, until the stack ends.
+/// Whether there is not even the memory that libpcp needs for a line. Without it, `pmNotifyErr`
+/// tells itself so by `pmNotifyErr`, until the stack ends.
 fn memory_is_short() -> bool {
     const ENOUGH: usize = 16 * 1024;
     Vec::<u8>::new().try_reserve_exact(ENOUGH).is_err()
@@ -172,17 +177,20 @@ pub(crate) fn notify(level: Level, text: &[u8]) {
     notify_line(level, format_args!("{}", Bytes(text)));
 }
 
-/// Writes debug output to stderr as it is. It has no better place to report a failure to, so it ignores one.
+/// Writes debug output to stderr as it is. It has no better place to report a failure to, so it
+/// ignores one.
 ///
-/// By stdio's own stream, as libpcp and agents do it: with a buffer, which libpcp gives it since 7.0, lines would overtake each
-/// other else. Not by `std::io::stderr`: in the child of a threaded process its lock may be held by a thread that is not there.
+/// By stdio's own stream, as libpcp and agents do it: with a buffer, which libpcp gives it since
+/// 7.0, lines would overtake each other else. Not by `std::io::stderr`: in the child of a threaded
+/// process its lock may be held by a thread that is not there.
 pub(crate) fn trace(text: &[u8]) {
-    // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or tells that it is not.
+    // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or
+    // tells that it is not.
     cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
 }
 
-/// Writes one line of debug output: a line of the log before PCP 6.0.5; since then to stderr, with the time to the
-/// microsecond and the name of the program.
+/// Writes one line of debug output: a line of the log before PCP 6.0.5; since then to stderr, with
+/// the time to the microsecond and the name of the program.
 pub(crate) fn debug_line(text: &[u8]) {
     debug_args(format_args!("{}", Bytes(text)));
 }
@@ -260,8 +268,8 @@ pub(crate) fn errstr_of(code: c_int) -> ErrorText {
     text
 }
 
-/// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written line by line under
-/// `-Dlibpmda,desperate` (INIT-30).
+/// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written
+/// line by line under `-Dlibpmda,desperate` (INIT-30).
 pub(crate) fn open(program: &CStr, file: &CStr) {
     let mut status = 0;
     let stream = stream();
@@ -310,8 +318,9 @@ impl Stamp {
     fn of(time: Duration) -> Stamp {
         let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
         let mut text = [0 as c_char; 64];
-        // SAFETY: the structure has nothing but integers and a pointer, which localtime_r fills; strftime terminates what it
-        // writes into the buffer of the given length, and what it does not write is zero.
+        // SAFETY: the structure has nothing but integers and a pointer, which localtime_r fills;
+        // strftime terminates what it writes into the buffer of the given length, and what it does
+        // not write is zero.
         unsafe {
             let mut parts: libc::tm = std::mem::zeroed();
             libc::localtime_r(&raw const seconds, &raw mut parts);

@@ -1,7 +1,7 @@
 //! What we call in libpcp, and nothing else of the crate knows its names.
 //!
-//! Every wrapper takes and gives safe types; a private function of libpcp (`__pm…`) has its reason beside its
-//! prototype in `capi/wrapper.h`.
+//! Every wrapper takes and gives safe types; a private function of libpcp (`__pm…`) has its reason
+//! beside its prototype in `capi/wrapper.h`.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! Functions of libpcp that take plain numbers, or a place that they store something in: nothing can go wrong with memory.
+//! Functions of libpcp that take plain numbers, or a place that they store something in: nothing
+//! can go wrong with memory.
 
 use std::ffi::{c_char, c_int};
 

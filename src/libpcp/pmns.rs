@@ -1,7 +1,7 @@
 //! libpcp's trees of names: their nodes as [`Node`], and the functions that build and free them.
 //!
-//! libpcp's functions are private, but agents and the Perl and Python bindings mix them freely with `pmdaTree*`, so a
-//! tree must be libpcp's own down to its blocks (TREE-3).
+//! libpcp's functions are private, but agents and the Perl and Python bindings mix them freely with
+//! `pmdaTree*`, so a tree must be libpcp's own down to its blocks (TREE-3).
 
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
@@ -27,8 +27,8 @@ impl<'t> NodeRef<'t> {
     /// The node behind a pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `node` is NULL or a node of a tree all of whose links are NULL or valid, and which only this thread uses for
-    /// `'t`.
+    /// `node` is NULL or a node of a tree all of whose links are NULL or valid, and which only this
+    /// thread uses for `'t`.
     pub(crate) unsafe fn new(node: *mut __pmnsNode) -> Option<NodeRef<'t>> {
         NonNull::new(node).map(|node| NodeRef {
             node,
@@ -46,21 +46,24 @@ impl<'t> NodeRef<'t> {
     /// The node at this moment.
     #[inline(always)]
     fn fields(self) -> __pmnsNode {
-        // SAFETY: the node is valid by the contract of `new`, and only this thread uses it. No reference to it is made.
+        // SAFETY: the node is valid by the contract of `new`, and only this thread uses it. No
+        // reference to it is made.
         unsafe { self.node.as_ptr().read() }
     }
 
     /// The node that a link of this one leads to.
     #[inline(always)]
     fn follow(self, link: *mut __pmnsNode) -> Option<NodeRef<'t>> {
-        // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node itself, and as long.
+        // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node
+        // itself, and as long.
         unsafe { NodeRef::new(link) }
     }
 
     /// Changes the node.
     #[inline(always)]
     fn change(self, change: impl FnOnce(&mut __pmnsNode)) {
-        // SAFETY: the node is valid, and no other reference to it exists anywhere: only raw pointers are kept.
+        // SAFETY: the node is valid, and no other reference to it exists anywhere: only raw
+        // pointers are kept.
         change(unsafe { &mut *self.node.as_ptr() });
     }
 }
@@ -116,14 +119,15 @@ pub(crate) fn create() -> Result<*mut __pmnsTree> {
     Ok(tree)
 }
 
-/// Adds a name (TREE-11). The result is libpcp's own: generations differ in what they say about a name that is there
-/// already.
+/// Adds a name (TREE-11). The result is libpcp's own: generations differ in what they say about a
+/// name that is there already.
 ///
 /// # Safety
 /// `tree` is a tree of libpcp with a root.
 pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) -> Result<c_int> {
     let pmid = c_int::from_ne_bytes(pmid.0.to_ne_bytes());
-    // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp copies.
+    // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp
+    // copies.
     let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
     // There may be thousands of names, and only then something is said of each.
     Error::check(if debug(Debug::Pmns) {
@@ -139,15 +143,16 @@ pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) 
 /// `tree` is NULL or a tree of libpcp that nobody uses any more.
 pub(crate) unsafe fn release(tree: *mut __pmnsTree) {
     if !tree.is_null() {
-        // SAFETY: not NULL, hence a tree that nobody uses any more, as the caller promises: its blocks are freed once.
+        // SAFETY: not NULL, hence a tree that nobody uses any more, as the caller promises: its
+        // blocks are freed once.
         unsafe { __pmFreePMNS(tree) };
     }
 }
 
 /// Logs that there is no memory for `size` bytes; the process goes on.
 pub(crate) fn no_memory(place: &CStr, size: usize) {
-    // SAFETY: errno is this thread's own. libpcp prints its text, and a size that was refused before malloc saw it has
-    // not set it. The name is a C string; a recoverable error returns.
+    // SAFETY: errno is this thread's own. libpcp prints its text, and a size that was refused
+    // before malloc saw it has not set it. The name is a C string; a recoverable error returns.
     cancel::disabled(|| unsafe {
         *libc::__errno_location() = libc::ENOMEM;
         pmNoMem(place.as_ptr(), size, PM_RECOV_ERR as c_int);

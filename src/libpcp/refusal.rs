@@ -1,5 +1,5 @@
-//! What libpcp's decoders say under -Dpdu of a request that cannot be read, since PCP 6.0.5: they read it for that, and
-//! nothing else comes of it.
+//! What libpcp's decoders say under -Dpdu of a request that cannot be read, since PCP 6.0.5: they
+//! read it for that, and nothing else comes of it.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -9,8 +9,8 @@ use super::buffer::Buffer;
 use super::cancel;
 use crate::wire::Kind;
 
-/// Lets libpcp's decoder say why a PDU cannot be read. A decoder that can read it all the same says nothing here, and what it
-/// gives is freed.
+/// Lets libpcp's decoder say why a PDU cannot be read. A decoder that can read it all the same says
+/// nothing here, and what it gives is freed.
 #[cold]
 pub(crate) fn say(kind: Kind, pdu: &[u8]) {
     cancel::disabled(|| decode(kind, pdu));
@@ -24,8 +24,8 @@ fn decode(kind: Kind, pdu: &[u8]) {
     let (mut text, mut names, mut states) = (ptr::null_mut::<c_char>(), ptr::null_mut(), ptr::null_mut());
     let (mut credentials, mut profile) = (ptr::null_mut::<c_void>(), ptr::null_mut());
     let (mut unused, mut metrics) = (ptr::null_mut::<c_void>(), ptr::null_mut());
-    // SAFETY: for all calls: the buffer holds a PDU of this kind as the decoder expects it, which checks what is in it; the rest
-    // are places for what it finds.
+    // SAFETY: for all calls: the buffer holds a PDU of this kind as the decoder expects it, which
+    // checks what is in it; the rest are places for what it finds.
     let status = unsafe {
         match kind {
             Kind::ERROR => pcp::__pmDecodeError(pdu, one),
@@ -54,8 +54,8 @@ fn decode(kind: Kind, pdu: &[u8]) {
         Kind::FETCH => return buffer.unpin(),
         _ => {}
     }
-    // SAFETY: the decoder has succeeded: what it gives is ours, a profile of libpcp's or blocks from malloc; what it does not give
-    // is still NULL.
+    // SAFETY: the decoder has succeeded: what it gives is ours, a profile of libpcp's or blocks
+    // from malloc; what it does not give is still NULL.
     unsafe {
         if kind == Kind::PROFILE {
             pcp::__pmFreeProfile(profile);

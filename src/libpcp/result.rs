@@ -1,4 +1,5 @@
-//! What libpcp shows of a result under -Dpdu: its own decoder reads the PDU for that, and its own function prints.
+//! What libpcp shows of a result under -Dpdu: its own decoder reads the PDU for that, and its own
+//! function prints.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -27,7 +28,8 @@ pub(crate) fn show_sent(pdu: &[u8]) {
 fn with_decoded(pdu: &[u8], work: impl FnOnce(*mut c_void)) {
     let Some(buffer) = Buffer::of(pdu) else { return };
     let mut result = ptr::null_mut();
-    // SAFETY: the buffer holds a PDU as the decoder expects it, which checks what is in it; what it gives is ours, and freed here.
+    // SAFETY: the buffer holds a PDU as the decoder expects it, which checks what is in it; what it
+    // gives is ours, and freed here.
     cancel::disabled(|| unsafe {
         if pcp::__pmDecodeResult(buffer.as_ptr(), &raw mut result) >= 0 {
             work(result);

@@ -1,4 +1,5 @@
-//! What differs between the generations of PCP, decided by the headers that the library is built with.
+//! What differs between the generations of PCP, decided by the headers that the library is built
+//! with.
 
 use super::bindings::PMAPI_VERSION;
 
@@ -10,8 +11,8 @@ use super::bindings::pmResult_v2 as ValuesAndTime;
 
 #[allow(clashing_extern_declarations)] // bindgen knows no "C-unwind"
 unsafe extern "C-unwind" {
-    /// Frees the values of a result whose time stamp is a `struct timeval`; the default result callback (FETCH-72), declared as
-    /// callbacks are.
+    /// Frees the values of a result whose time stamp is a `struct timeval`; the default result
+    /// callback (FETCH-72), declared as callbacks are.
     #[cfg_attr(not(pcp7), link_name = "__pmFreeResultValues")]
     #[cfg_attr(pcp7, link_name = "__pmFreeResultValues_v2")]
     pub(crate) fn free_result_values(result: *mut ValuesAndTime);
@@ -20,9 +21,10 @@ unsafe extern "C-unwind" {
 /// What `comm.pmapi_version` is set to: 2 with PCP 6, 4 with PCP 7 (INIT-10).
 pub(crate) const PMAPI: u32 = PMAPI_VERSION;
 
-/// PCP 6.0.5 revised the diagnostics: values of unknown instances are reported always, what could not be sent is a warning,
-/// failed reads are reported under `-Dpdu` only, debug output has a head of its own, and an event that leaves its queue for
-/// another is said to be dropped and removed for the clients. pmcd must name a version.
+/// PCP 6.0.5 revised the diagnostics: values of unknown instances are reported always, what could
+/// not be sent is a warning, failed reads are reported under `-Dpdu` only, debug output has a head
+/// of its own, and an event that leaves its queue for another is said to be dropped and removed for
+/// the clients. pmcd must name a version.
 pub(crate) const SINCE_6_0_5: bool = cfg!(since_6_0_5);
 
 /// PCP 7.1.1 moved what a result tells about changes; it shows on big-endian machines (FETCH-60).

@@ -16,7 +16,8 @@ pub struct Hashed {
 }
 
 impl Hashed {
-    /// An index over the identifiers of the table at `address`, in table order. Of duplicates the first counts (F-15).
+    /// An index over the identifiers of the table at `address`, in table order. Of duplicates the
+    /// first counts (F-15).
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.

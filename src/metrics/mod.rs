@@ -1,9 +1,10 @@
-//! Finding an entry of a table that belongs to the agent: metrics by their identifier, instance domains and
-//! instances likewise.
+//! Finding an entry of a table that belongs to the agent: metrics by their identifier, instance
+//! domains and instances likewise.
 //!
-//! An agent may rewrite its tables at any time without a word. So there are two kinds of index here: [`Hashed`], which
-//! `pmdaRehash` builds and which is believed as it is, since the agent asked for it and has to ask again after a change
-//! (INIT-46); and [`Places`], which nobody asked for, and which is only a hint where to look first.
+//! An agent may rewrite its tables at any time without a word. So there are two kinds of index
+//! here: [`Hashed`], which `pmdaRehash` builds and which is believed as it is, since the agent
+//! asked for it and has to ask again after a change (INIT-46); and [`Places`], which nobody asked
+//! for, and which is only a hint where to look first.
 
 mod hashed;
 mod places;
@@ -27,8 +28,8 @@ pub enum Method {
 impl Method {
     /// The method for a table of `metrics` entries, chosen afresh at each call.
     ///
-    /// An agent may set the flag without calling `pmdaRehash`; a hash that is empty beside a table that is not is
-    /// therefore not believed (F-8).
+    /// An agent may set the flag without calling `pmdaRehash`; a hash that is empty beside a table
+    /// that is not is therefore not believed (F-8).
     #[must_use]
     pub fn choose(hash_flag: bool, hash_is_empty: bool, direct: bool, metrics: usize) -> Method {
         if hash_flag && !(hash_is_empty && metrics > 0) {
@@ -61,7 +62,8 @@ pub fn direct(wanted: MetricId, table: Table, pmid_at: impl Fn(usize) -> MetricI
 mod tests {
     use super::*;
 
-    /// FETCH-20, F-8: the flag wins, then `e_direct`; an empty hash beside a full table is not believed.
+    /// FETCH-20, F-8: the flag wins, then `e_direct`; an empty hash beside a full table is not
+    /// believed.
     #[test]
     fn method() {
         assert_eq!(Method::choose(true, false, true, 3), Method::Hashed);

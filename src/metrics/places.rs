@@ -5,12 +5,12 @@ use crate::index::{Index, Seed};
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
 const SHORT: usize = 8;
 
-/// A table is indexed as a whole when the searches in it have looked at this many times its length. An index
-/// costs as much as some ten searches, but clients ask for one instance after the other.
+/// A table is indexed as a whole when the searches in it have looked at this many times its length.
+/// An index costs as much as some ten searches, but clients ask for one instance after the other.
 const WORTH_IT: usize = 1;
 
-/// Of entries with one key the first counts, so the others need no place in an index; some do have one, since keys are told
-/// apart by a part of their hash there.
+/// Of entries with one key the first counts, so the others need no place in an index; some do have
+/// one, since keys are told apart by a part of their hash there.
 const EQUAL: usize = 4;
 
 /// Which table: a search in another one starts from nothing.
@@ -32,13 +32,15 @@ impl Table {
 
 /// Remembers at which places of a table keys were found.
 ///
-/// A remembered place is looked at before it is believed, and a key without a good one is searched from the start of
-/// the table; so an entry that has gone, moved or changed is never reported, and one that is there is always found.
-/// What cannot be seen that way: of several entries with the same key the first counts, and when the agent writes a
-/// *second* entry with a key that is in the table already, in front of the first one and without moving or resizing the
-/// table, the one that was found before goes on being found.
+/// A remembered place is looked at before it is believed, and a key without a good one is searched
+/// from the start of the table; so an entry that has gone, moved or changed is never reported, and
+/// one that is there is always found. What cannot be seen that way: of several entries with the
+/// same key the first counts, and when the agent writes a *second* entry with a key that is in the
+/// table already, in front of the first one and without moving or resizing the table, the one that
+/// was found before goes on being found.
 ///
-/// A key is a number; it may be a hash, as the entry at the place is compared anyway (see [`Places::find`]).
+/// A key is a number; it may be a hash, as the entry at the place is compared anyway (see
+/// [`Places::find`]).
 #[derive(Default, Debug)]
 pub struct Places {
     table: Table,
@@ -48,8 +50,9 @@ pub struct Places {
 }
 
 impl Places {
-    /// The first place of `table` that `is_it` accepts. `keys_at` calls its second argument with each key under which
-    /// the entry at a place is to be found; `key` must be one of them wherever `is_it` is true.
+    /// The first place of `table` that `is_it` accepts. `keys_at` calls its second argument with
+    /// each key under which the entry at a place is to be found; `key` must be one of them wherever
+    /// `is_it` is true.
     pub fn find(
         &mut self,
         table: Table,
@@ -74,8 +77,8 @@ impl Places {
         Some(found)
     }
 
-    /// Notes where a key with this hash was found by a search; only searches that find something count as effort, since no
-    /// index can save the others.
+    /// Notes where a key with this hash was found by a search; only searches that find something
+    /// count as effort, since no index can save the others.
     fn learn(&mut self, hash: u32, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
         self.effort = self.effort.saturating_add(found + 1);
         if self.effort < self.table.len.saturating_mul(WORTH_IT) {
@@ -116,8 +119,9 @@ impl Places {
         self.places.reserve(places, end, |_| 0).is_ok()
     }
 
-    /// Notes one place. When there is no room all are forgotten: places cannot be hashed again, as the entries may be
-    /// others by now. Before the table is indexed as a whole there is room for so many places as its length is worth.
+    /// Notes one place. When there is no room all are forgotten: places cannot be hashed again, as
+    /// the entries may be others by now. Before the table is indexed as a whole there is room for
+    /// so many places as its length is worth.
     fn note(&mut self, hash: u32, found: usize) {
         if !self.places.has_room() && !self.make_room((2 * self.table.len).isqrt() + 8) {
             return;
@@ -146,8 +150,8 @@ mod tests {
         places.find(seen, u64::from(key), is_it, |place, add| add(u64::from(table[place])))
     }
 
-    /// FETCH-20: whatever the agent does to its table, what is found is there, and what is there is found; once the
-    /// index is warm it takes one look.
+    /// FETCH-20: whatever the agent does to its table, what is found is there, and what is there is
+    /// found; once the index is warm it takes one look.
     #[test]
     fn checked_before_believed() {
         let mut table: Vec<u32> = (0..1000).collect();

@@ -21,8 +21,8 @@ static RECENT: Mutex<Ring, { room::RECENT }> = Mutex::new(Ring::new());
 #[derive(Clone, Copy)]
 pub(crate) struct Channel(pub(crate) c_int);
 
-/// What a descriptor stands for. Pipes and sockets are told apart by it even when one has got the number of another that
-/// was closed, and one that was duplicated is known under both numbers.
+/// What a descriptor stands for. Pipes and sockets are told apart by it even when one has got the
+/// number of another that was closed, and one that was duplicated is known under both numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stream {
     device: libc::dev_t,
@@ -40,7 +40,8 @@ pub(crate) enum Written {
 
 impl Read for Channel {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an error.
+        // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an
+        // error.
         let count = outside(|| unsafe { libc::read(self.0, out.as_mut_ptr().cast(), out.len()) });
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
@@ -53,13 +54,14 @@ impl Source for Channel {
 }
 
 impl Channel {
-    /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions do not cut it
-    /// short, and a descriptor that does not block is waited for (WIRE-23).
+    /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions
+    /// do not cut it short, and a descriptor that does not block is waited for (WIRE-23).
     pub(crate) fn send(self, pdu: &[u8]) -> Result<()> {
         let socket = self.announce(pdu);
         let mut rest = pdu;
         while !rest.is_empty() {
-            // SAFETY: the buffer is valid for reads of its length. A descriptor that is not open is an error.
+            // SAFETY: the buffer is valid for reads of its length. A descriptor that is not open is
+            // an error.
             let count = unsafe { libc::write(self.0, rest.as_ptr().cast(), rest.len()) };
             let outcome = usize::try_from(count).map_err(|_| io::Error::last_os_error());
             match self.written(outcome, socket, pdu.len())? {
@@ -83,8 +85,8 @@ impl Channel {
         socket
     }
 
-    /// What to do after a part of a PDU of so many bytes was written, or was not; `socket` is what [`Channel::announce`] has
-    /// given.
+    /// What to do after a part of a PDU of so many bytes was written, or was not; `socket` is what
+    /// [`Channel::announce`] has given.
     ///
     /// # Errors
     /// When nothing more can be written.
@@ -128,7 +130,8 @@ impl Channel {
         }
     }
 
-    /// Waits until the descriptor is ready; an interruption ends the wait early, and the caller tries again.
+    /// Waits until the descriptor is ready; an interruption ends the wait early, and the caller
+    /// tries again.
     pub(crate) fn wait(self, events: libc::c_short) {
         outside(|| waits::ready(self.0, events));
     }

@@ -1,5 +1,5 @@
-//! A fork copies one thread and all locks, also those that other threads hold. So all of them are taken before it, and freed
-//! behind it, in the child as well.
+//! A fork copies one thread and all locks, also those that other threads hold. So all of them are
+//! taken before it, and freed behind it, in the child as well.
 
 use std::sync::atomic::Ordering;
 
@@ -8,10 +8,12 @@ use super::shared;
 use super::word::Word;
 use super::{mark, readers};
 
-/// Before a fork: takes every lock, in the order of [`room`], so that the child finds nothing half done.
+/// Before a fork: takes every lock, in the order of [`room`], so that the child finds nothing half
+/// done.
 ///
-/// A signal handler may fork on top of a call: then its thread may hold locks itself, and may be waited for by others. Those
-/// are left to the call, which goes on in the child, too, when the handler returns; no other lock is held for so long.
+/// A signal handler may fork on top of a call: then its thread may hold locks itself, and may be
+/// waited for by others. Those are left to the call, which goes on in the child, too, when the
+/// handler returns; no other lock is held for so long.
 extern "C" fn before() {
     let mut taken = 0;
     if !single_threaded() {
@@ -49,7 +51,8 @@ extern "C" fn child() {
 }
 
 /// Runs when the library is loaded. The C library takes the handlers back when it is unloaded.
-// SAFETY: the loader calls what stands in this section once, with arguments that a function without any may ignore.
+// SAFETY: the loader calls what stands in this section once, with arguments that a function without
+// any may ignore.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = loaded;

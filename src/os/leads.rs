@@ -16,7 +16,8 @@ impl<T> Leads<T> {
     /// What it leads to.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: it is NULL or was made of a reference for ever by `set`, which whoever has the type may share.
+        // SAFETY: it is NULL or was made of a reference for ever by `set`, which whoever has the
+        // type may share.
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 

@@ -1,14 +1,16 @@
-//! The locks of all state that C keeps in globals: they cost next to nothing while the process has one thread, allocate
-//! nothing, and survive a fork.
+//! The locks of all state that C keeps in globals: they cost next to nothing while the process has
+//! one thread, allocate nothing, and survive a fork.
 //!
-//! Nearly every agent has one thread, and takes a lock in each call. Two atomic read-modify-write instructions a call
-//! were half of the time of a cache lookup (15 ns, of which 10 for locking and unlocking; `docs/PERFORMANCE.md`). The
-//! C library's own `__libc_single_threaded` says when they can be left out.
+//! Nearly every agent has one thread, and takes a lock in each call. Two atomic read-modify-write
+//! instructions a call were half of the time of a cache lookup (15 ns, of which 10 for locking and
+//! unlocking; `docs/PERFORMANCE.md`). The C library's own `__libc_single_threaded` says when they
+//! can be left out.
 //!
-//! Forks take all locks (`forks`). So each kind of lock has one word in a table ([`ROOMS`]), whatever number of agents there
-//! is; the caches, of which each domain has one, have locks of their own (`shared`). That needs the words to be ours: what
-//! `parking_lot` keeps for waiting threads is behind its own locks, in memory that it allocates, and so do `std`'s locks keep
-//! to themselves.
+//! Forks take all locks (`forks`). So each kind of lock has one word in a table ([`ROOMS`]),
+//! whatever number of agents there is; the caches, of which each domain has one, have locks of
+//! their own (`shared`). That needs the words to be ours: what `parking_lot` keeps for waiting
+//! threads is behind its own locks, in memory that it allocates, and so do `std`'s locks keep to
+//! themselves.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -26,7 +28,8 @@ pub(crate) const fn const_mutex<T, const ROOM: usize>(value: T) -> Mutex<T, ROOM
 
 /// What is locked. All locks of one room are one lock: two agents share those of their records.
 ///
-/// A thread that holds one may take another further down, never one further up: a fork takes all of them in this order.
+/// A thread that holds one may take another further down, never one further up: a fork takes all of
+/// them in this order.
 pub(crate) mod room {
     pub(crate) const SELECTIONS: usize = 0;
     /// To make the cache of a domain. What is in a cache has a lock of its own.
@@ -79,10 +82,11 @@ pub(crate) fn single_threaded() -> bool {
 /// What `Mutex` is made of: the word of its room.
 pub(crate) struct Lock<const ROOM: usize>;
 
-// SAFETY: two threads never hold the lock together. With several threads the exchange of the word sees to that. With
-// one there is nobody to lock out: that thread cannot start another while it holds the lock, as nothing is locked during
-// a call into C (`docs/ARCHITECTURE.md`) and this library starts none; a signal handler on top of it does not get here
-// (`mark`); and no function takes a lock twice, which debug builds check (`order`).
+// SAFETY: two threads never hold the lock together. With several threads the exchange of the word
+// sees to that. With one there is nobody to lock out: that thread cannot start another while it
+// holds the lock, as nothing is locked during a call into C (`docs/ARCHITECTURE.md`) and this
+// library starts none; a signal handler on top of it does not get here (`mark`); and no function
+// takes a lock twice, which debug builds check (`order`).
 unsafe impl<const ROOM: usize> lock_api::RawMutex for Lock<ROOM> {
     const INIT: Lock<ROOM> = Lock;
 

@@ -1,9 +1,11 @@
 //! Where each thread is: in a step of the library, or outside of it.
 //!
-//! A signal handler may call the library while the same thread is in the middle of a call: inside of malloc, or with a
-//! half-changed table. Such a call is refused at once by [`crate::abi::guard::guard`], which asks here and touches nothing
-//! else. C code of the agent that the library calls (methods, callbacks, hooks), and waiting for a descriptor, count as
-//! outside: calls from there are as good as any other, and however the code is left (also by `longjmp`), the mark is off.
+//! A signal handler may call the library while the same thread is in the middle of a call: inside
+//! of malloc, or with a half-changed table. Such a call is refused at once by
+//! [`crate::abi::guard::guard`], which asks here and touches nothing else. C code of the agent that
+//! the library calls (methods, callbacks, hooks), and waiting for a descriptor, count as outside:
+//! calls from there are as good as any other, and however the code is left (also by `longjmp`), the
+//! mark is off.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -12,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fen
 use super::lock;
 use super::readers::Place;
 
-/// What `capi/shim.c` keeps for each thread: Rust cannot ask for memory that is there from the thread's start, without
-/// an allocation at the first use in a signal handler.
+/// What `capi/shim.c` keeps for each thread: Rust cannot ask for memory that is there from the
+/// thread's start, without an allocation at the first use in a signal handler.
 #[repr(C)]
 pub(crate) struct Thread {
     /// Where it says what it reads (`readers`).
@@ -23,7 +25,8 @@ pub(crate) struct Thread {
     inside: AtomicBool,
 }
 
-/// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread does without.
+/// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread
+/// does without.
 const NEAR: bool = cfg!(target_arch = "x86_64");
 
 /// What is kept for this thread.
@@ -31,9 +34,9 @@ const NEAR: bool = cfg!(target_arch = "x86_64");
 #[inline(always)]
 pub(crate) fn thread() -> &'static Thread {
     let place: *const Thread;
-    // SAFETY: the address of this thread, and the distance from it at which the loader has put the variable of `capi/shim.c`.
-    // That is one of the types above, valid while the thread lives; the reference never leaves it, and nothing of ours
-    // outlives it.
+    // SAFETY: the address of this thread, and the distance from it at which the loader has put the
+    // variable of `capi/shim.c`. That is one of the types above, valid while the thread lives; the
+    // reference never leaves it, and nothing of ours outlives it.
     unsafe {
         std::arch::asm!(
             "mov {place}, qword ptr fs:[0]",
@@ -51,8 +54,8 @@ pub(crate) fn thread() -> &'static Thread {
     unsafe extern "C" {
         safe fn pcp_pmda_thread() -> *const Thread;
     }
-    // SAFETY: the address of a thread-local variable of the types above, valid while the thread lives; the reference
-    // never leaves it, and nothing of ours outlives it.
+    // SAFETY: the address of a thread-local variable of the types above, valid while the thread
+    // lives; the reference never leaves it, and nothing of ours outlives it.
     unsafe { &*pcp_pmda_thread() }
 }
 
@@ -73,7 +76,8 @@ impl Thread {
     }
 }
 
-/// The mark of this thread. No thread starts while one is inside, so it is the same one until it is out again.
+/// The mark of this thread. No thread starts while one is inside, so it is the same one until it is
+/// out again.
 #[inline(always)]
 fn mark() -> &'static AtomicBool {
     /// That of the only thread.
@@ -116,10 +120,11 @@ impl Marked {
     }
 }
 
-/// Waits for a descriptor in the middle of a step, where handlers may call the library. What the driver calls is outside without it.
+/// Waits for a descriptor in the middle of a step, where handlers may call the library. What the
+/// driver calls is outside without it.
 ///
-/// Nothing is locked or borrowed meanwhile (`docs/ARCHITECTURE.md`). `call` is to do nothing else: what it leaves to drop
-/// would be dropped outside.
+/// Nothing is locked or borrowed meanwhile (`docs/ARCHITECTURE.md`). `call` is to do nothing else:
+/// what it leaves to drop would be dropped outside.
 #[inline(always)]
 pub(crate) fn outside<R>(call: impl FnOnce() -> R) -> R {
     Marked(mark()).leave();

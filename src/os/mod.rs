@@ -1,5 +1,5 @@
-//! What the operating system gives: locks that outlive forks, the mark of threads that are inside of
-//! the library, streams, and listening sockets.
+//! What the operating system gives: locks that outlive forks, the mark of threads that are inside
+//! of the library, streams, and listening sockets.
 
 #![allow(unsafe_code)]
 

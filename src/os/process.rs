@@ -41,8 +41,8 @@ impl Stream {
     /// Writes in order with what the caller wrote.
     pub(crate) fn write(self, text: &[u8]) {
         if !text.is_empty() {
-            // SAFETY: the stream is open, as the caller of the exported function has promised, and the
-            // bytes are those of a slice.
+            // SAFETY: the stream is open, as the caller of the exported function has promised, and
+            // the bytes are those of a slice.
             cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) });
         }
     }

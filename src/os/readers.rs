@@ -1,5 +1,6 @@
-//! Threads that read what a [`shared`](super::shared) lock guards say so in a place of their own, which costs them two plain
-//! stores. Who wants to change it asks the kernel to make all processors finish their stores, and then looks at all places.
+//! Threads that read what a [`shared`](super::shared) lock guards say so in a place of their own,
+//! which costs them two plain stores. Who wants to change it asks the kernel to make all processors
+//! finish their stores, and then looks at all places.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
@@ -90,8 +91,8 @@ fn membarrier(command: libc::c_int) -> bool {
 /// Returns when all threads have finished the stores that they had made, and see those of this one.
 fn barrier() {
     while !membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
-        // It was registered, so only a filter of system calls that came later can refuse it: what a processor has yet to store
-        // is stored long before a millisecond is over.
+        // It was registered, so only a filter of system calls that came later can refuse it: what a
+        // processor has yet to store is stored long before a millisecond is over.
         if !membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
             std::thread::sleep(std::time::Duration::from_millis(1));
             return;
@@ -99,7 +100,8 @@ fn barrier() {
     }
 }
 
-/// Waits until nobody reads what a lock guards. Who begins to do so sees what this thread has stored before.
+/// Waits until nobody reads what a lock guards. Who begins to do so sees what this thread has
+/// stored before.
 #[cold]
 #[inline(never)]
 pub(super) fn wait_for(lock: &Lock) {
@@ -118,7 +120,8 @@ pub(super) fn wait_for(lock: &Lock) {
     }
 }
 
-/// In a forked child: forgets all other threads. Gives what this thread was reading when a signal handler of it forked.
+/// In a forked child: forgets all other threads. Gives what this thread was reading when a signal
+/// handler of it forked.
 pub(super) fn start_again() -> *const Lock {
     let me = ptr::from_ref(mark::thread()).cast_mut();
     let mut reading = ptr::null_mut();

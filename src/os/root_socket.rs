@@ -47,8 +47,8 @@ impl Call {
     /// The bytes to send are readable, the buffer is writable for its size, until this returns.
     #[inline(always)]
     pub(crate) unsafe fn make(self) -> Answer {
-        // SAFETY: the caller keeps bytes and buffer until this returns, and they are of the sizes that are passed along; the address
-        // is a parameter of this function.
+        // SAFETY: the caller keeps bytes and buffer until this returns, and they are of the sizes
+        // that are passed along; the address is a parameter of this function.
         unsafe {
             match self {
                 Call::Connect(fd, address) => {

@@ -4,8 +4,10 @@ use std::ffi::c_void;
 
 use crate::index::Seed;
 
-/// Runs when the library is loaded: later there may be no memory, no descriptor, or a signal handler below.
-// SAFETY: the loader calls what stands in this section once, with arguments that a function without any may ignore.
+/// Runs when the library is loaded: later there may be no memory, no descriptor, or a signal
+/// handler below.
+// SAFETY: the loader calls what stands in this section once, with arguments that a function without
+// any may ignore.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static SEED: extern "C" fn() = seed;
@@ -24,8 +26,8 @@ extern "C" fn seed() {
 /// The random numbers that the kernel gives each program at its start; zeros on a kernel without.
 #[cold]
 fn at_start() -> [u64; 2] {
-    // SAFETY: asking changes nothing. Where there is an address, the kernel has put 16 bytes there, of any alignment, for as
-    // long as the process lives; any bytes are two numbers.
+    // SAFETY: asking changes nothing. Where there is an address, the kernel has put 16 bytes there,
+    // of any alignment, for as long as the process lives; any bytes are two numbers.
     unsafe {
         match libc::getauxval(libc::AT_RANDOM) as *const [u64; 2] {
             address if address.is_null() => [0; 2],

@@ -1,9 +1,10 @@
 //! A lock for each of several things of a kind, that any number of threads may read at once.
 //!
-//! While a process has one thread, taking and freeing it is a load and a store. With several, those that only read say so in a
-//! place of their own (`readers`): they do not wait for each other, and write nothing that another one reads. That is so as
-//! long as the lock is *trusted*: whoever takes it to change something ends the trust, which costs a microsecond, and from then
-//! on everybody takes the word of the lock, until so many have only read that it is worth while again.
+//! While a process has one thread, taking and freeing it is a load and a store. With several, those
+//! that only read say so in a place of their own (`readers`): they do not wait for each other, and
+//! write nothing that another one reads. That is so as long as the lock is *trusted*: whoever takes
+//! it to change something ends the trust, which costs a microsecond, and from then on everybody
+//! takes the word of the lock, until so many have only read that it is worth while again.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering, compiler_fence};
@@ -15,7 +16,8 @@ use super::mark;
 use super::readers;
 use super::word::Word;
 
-/// A value that threads share. Before it is used it is [`enroll`](Shared::enroll)ed, for the sake of forks.
+/// A value that threads share. Before it is used it is [`enroll`](Shared::enroll)ed, for the sake
+/// of forks.
 pub(crate) struct Shared<T>(RwLock<Lock, T>);
 
 impl<T> Shared<T> {
@@ -43,8 +45,8 @@ impl<T> Shared<T> {
     }
 }
 
-/// So many reads without a change in between restore trust, the first time, and in the end, as powers of two: it takes twice as
-/// many each time.
+/// So many reads without a change in between restore trust, the first time, and in the end, as
+/// powers of two: it takes twice as many each time.
 const FIRST: u8 = 4;
 const LAST: u8 = 15;
 
@@ -69,17 +71,20 @@ static NEWEST: AtomicPtr<Lock> = AtomicPtr::new(ptr::null_mut());
 /// All locks that are enrolled.
 pub(super) fn all() -> impl Iterator<Item = &'static Lock> {
     let lock = |place: &AtomicPtr<Lock>| {
-        // SAFETY: NULL, or the address of a lock that was enrolled, which takes a reference for ever.
+        // SAFETY: NULL, or the address of a lock that was enrolled, which takes a reference for
+        // ever.
         unsafe { place.load(Ordering::Acquire).as_ref() }
     };
     std::iter::successors(lock(&NEWEST), move |newer| lock(&newer.older))
 }
 
-// SAFETY: who holds the lock to change something is alone with it. With one thread, as in `lock`. With several, everybody takes
-// the word, of which there is one, unless the lock is trusted and he only reads. Then he has stored in his place that he reads,
-// and after that seen that the lock is trusted. Who takes the word to change something ends the trust, and after that looks at
-// all places, having made all processors finish their stores in between: either he finds the reader in his place, and waits, or
-// the reader finds that the lock is not trusted, and takes the word. Trust is restored only by one who has the word.
+// SAFETY: who holds the lock to change something is alone with it. With one thread, as in `lock`.
+// With several, everybody takes the word, of which there is one, unless the lock is trusted and he
+// only reads. Then he has stored in his place that he reads, and after that seen that the lock is
+// trusted. Who takes the word to change something ends the trust, and after that looks at all
+// places, having made all processors finish their stores in between: either he finds the reader in
+// his place, and waits, or the reader finds that the lock is not trusted, and takes the word. Trust
+// is restored only by one who has the word.
 unsafe impl lock_api::RawRwLock for Lock {
     const INIT: Lock = Lock {
         word: Word::new(),
@@ -146,7 +151,8 @@ impl Lock {
         if let Some(place) = place {
             let me = ptr::from_ref(self).cast_mut();
             place.reading.store(me, Ordering::Release);
-            // First the place, then the look at the trust: `readers::wait_for` sees to that in other processors.
+            // First the place, then the look at the trust: `readers::wait_for` sees to that in
+            // other processors.
             compiler_fence(Ordering::SeqCst);
             if self.trusted.load(Ordering::Acquire) {
                 return;
@@ -200,7 +206,8 @@ impl Lock {
         NEWEST.store(ptr::from_ref(self).cast_mut(), Ordering::Release);
     }
 
-    /// Takes the word before a fork. Who only reads is not waited for: he changes nothing, and is not there in the child.
+    /// Takes the word before a fork. Who only reads is not waited for: he changes nothing, and is
+    /// not there in the child.
     pub(super) fn take_for_fork(&self, inside: bool) {
         if self.word.take_for_fork(inside) {
             self.forker.store(mark::thread().number(), Ordering::Relaxed);
@@ -222,7 +229,8 @@ impl Lock {
         }
     }
 
-    /// In the child of a fork. What this thread was reading when its signal handler forked, it now holds by the word.
+    /// In the child of a fork. What this thread was reading when its signal handler forked, it now
+    /// holds by the word.
     pub(super) fn start_again(&self, reading: *const Lock) {
         let taken = self.was_taken();
         self.word.start_again(taken && !ptr::eq(self, reading));
@@ -234,7 +242,8 @@ mod tests {
     use super::*;
     use crate::forever::forever;
 
-    /// CACHE-7, H-8: readers find what one change left, whole, with trust and without; no change is lost.
+    /// CACHE-7, H-8: readers find what one change left, whole, with trust and without; no change is
+    /// lost.
     #[test]
     fn readers_and_changes() {
         let shared = forever(Shared::new([0u64; 8])).expect("memory");

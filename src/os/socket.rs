@@ -122,8 +122,8 @@ fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int,
 /// # Errors
 /// The error number when there is no such service.
 pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
-    // SAFETY: errno is this thread's own, and the name is a C string; the entry, if any, stays valid
-    // until the next call, and is read at once.
+    // SAFETY: errno is this thread's own, and the name is a C string; the entry, if any, stays
+    // valid until the next call, and is read at once.
     let port = unsafe {
         *libc::__errno_location() = 0;
         libc::getservbyname(name.as_ptr(), ptr::null())

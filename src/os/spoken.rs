@@ -1,4 +1,5 @@
-//! What libpcp says under debug options while the C library sends and receives by it; our own codec says the same.
+//! What libpcp says under debug options while the C library sends and receives by it; our own codec
+//! says the same.
 
 use std::ffi::c_int;
 use std::io::{self, ErrorKind, Read};
@@ -36,7 +37,8 @@ pub(crate) fn sending(channel: Channel, kind: Kind, pdu: &[u8]) {
 /// A PDU was received and is decoded now.
 pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
     if is_refused(kind, pdu) {
-        // What it says of an error under -Dcontext depends on the descriptor that libpcp has read from last.
+        // What it says of an error under -Dcontext depends on the descriptor that libpcp has read
+        // from last.
         log::without(Debug::Context, || libpcp::refusal::say(kind, pdu));
         if kind != Kind::ERROR {
             return;
@@ -66,8 +68,8 @@ pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
     }
 }
 
-/// Whether libpcp's decoder gives the reason why it cannot read a PDU: under -Dpdu, those of names also under -Dpmns, since
-/// PCP 6.0.5.
+/// Whether libpcp's decoder gives the reason why it cannot read a PDU: under -Dpdu, those of names
+/// also under -Dpmns, since PCP 6.0.5.
 fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
     SINCE_6_0_5
         && (log::debug(Debug::Pdu) || log::debug(Debug::Pmns))
@@ -144,7 +146,8 @@ fn is_desperate() -> bool {
     log::debug(Debug::Pdu) && log::debug(Debug::Desperate)
 }
 
-/// A channel that says what each read gave; to be read to the byte, first a header, then what belongs to it.
+/// A channel that says what each read gave; to be read to the byte, first a header, then what
+/// belongs to it.
 pub(crate) struct Loud {
     channel: Channel,
     /// How much is wanted.

@@ -21,8 +21,8 @@ unsafe extern "C-unwind" {
     safe fn usleep(microseconds: c_uint) -> c_int;
 }
 
-/// Waits until a descriptor is ready; an interruption ends the wait early. One that is none would be waited for for ever: what is
-/// wrong with it shows when it is used.
+/// Waits until a descriptor is ready; an interruption ends the wait early. One that is none would
+/// be waited for for ever: what is wrong with it shows when it is used.
 pub(crate) fn ready(fd: RawFd, events: c_short) {
     if fd < 0 {
         return;
@@ -32,8 +32,8 @@ pub(crate) fn ready(fd: RawFd, events: c_short) {
     unsafe { poll(&raw mut entry, 1, -1) };
 }
 
-/// Waits as a read of a descriptor would wait; an interruption ends the wait early. What is wrong with the descriptor shows
-/// when it is read.
+/// Waits as a read of a descriptor would wait; an interruption ends the wait early. What is wrong
+/// with the descriptor shows when it is read.
 pub(crate) fn to_read(fd: RawFd) {
     // SAFETY: no memory is involved; a descriptor that is not open has no flags.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };

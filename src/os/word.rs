@@ -1,4 +1,5 @@
-//! The word of a lock: two atomic instructions for a thread that need not wait, of which one is a plain store.
+//! The word of a lock: two atomic instructions for a thread that need not wait, of which one is a
+//! plain store.
 
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
@@ -59,7 +60,8 @@ impl Word {
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         while !self.try_take() {
-            // SAFETY: the word lives as long as the process; the kernel compares it, and returns early if it has changed.
+            // SAFETY: the word lives as long as the process; the kernel compares it, and returns
+            // early if it has changed.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -75,9 +77,10 @@ impl Word {
 
     /// Frees the lock.
     ///
-    /// That is a store, and a look at whether somebody sleeps. A processor may do the two in the other order, and miss one who
-    /// falls asleep at this very moment. That one asks again after [`SLEEP`]: to rule it out would take an instruction that costs
-    /// as much as all others of a lookup.
+    /// That is a store, and a look at whether somebody sleeps. A processor may do the two in the
+    /// other order, and miss one who falls asleep at this very moment. That one asks again after
+    /// [`SLEEP`]: to rule it out would take an instruction that costs as much as all others of a
+    /// lookup.
     #[inline(always)]
     pub(super) fn give(&self) {
         self.state.store(FREE, Ordering::Release);
@@ -105,8 +108,9 @@ impl Word {
         };
     }
 
-    /// Takes the lock for a fork; whether that was possible. In a thread that may hold it itself, as a signal handler of it
-    /// forks, the lock is asked for longer than any other thread holds it.
+    /// Takes the lock for a fork; whether that was possible. In a thread that may hold it itself,
+    /// as a signal handler of it forks, the lock is asked for longer than any other thread holds
+    /// it.
     pub(super) fn take_for_fork(&self, inside: bool) -> bool {
         if !inside {
             self.take();

@@ -5,7 +5,8 @@ use crate::index::{self, Seed};
 /// Lists up to this length are compared one by one.
 const SHORT: usize = 4;
 
-/// A bitmap is used while it takes no more than this many bits, or this many for each identifier in it.
+/// A bitmap is used while it takes no more than this many bits, or this many for each identifier in
+/// it.
 const FEW_BITS: u64 = 1 << 18;
 const BITS_PER_ID: u64 = 256;
 
@@ -13,7 +14,8 @@ const BITS_PER_ID: u64 = 256;
 #[derive(Debug)]
 pub struct Ids<'l> {
     sorted: Vec<i32>,
-    /// The lowest member, and how far the highest is above it: most that is asked lies outside, and is told so at once.
+    /// The lowest member, and how far the highest is above it: most that is asked lies outside, and
+    /// is told so at once.
     first: i32,
     span: u32,
     index: Index<'l>,
@@ -77,8 +79,9 @@ impl<'l> Ids<'l> {
         }
     }
 
-    /// The place of the first entry whose identifier is in it, or is not. Tables are long and few of their instances are
-    /// selected, so each form of the index has a loop of its own, with one branch for many entries.
+    /// The place of the first entry whose identifier is in it, or is not. Tables are long and few
+    /// of their instances are selected, so each form of the index has a loop of its own, with one
+    /// branch for many entries.
     pub fn position<T>(&self, wanted: bool, entries: &[T], id: impl Fn(&T) -> i32) -> Option<usize> {
         let offset = |id: i32| id.wrapping_sub(self.first) as u32;
         match &self.index {
@@ -100,7 +103,8 @@ impl<'l> Ids<'l> {
     }
 }
 
-/// The place of the first entry that is accepted. Blocks are asked as a whole, without a branch for each entry.
+/// The place of the first entry that is accepted. Blocks are asked as a whole, without a branch for
+/// each entry.
 #[inline]
 fn first<T>(entries: &[T], accepts: impl Fn(&T) -> bool) -> Option<usize> {
     const BLOCK: usize = 16;

@@ -1,15 +1,18 @@
-//! The instance profile of a client, compiled: which instances of a domain a fetch is to visit (INST-51).
+//! The instance profile of a client, compiled: which instances of a domain a fetch is to visit
+//! (INST-51).
 
 mod ids;
 
 pub use ids::Ids;
 
-/// What a profile says about one instance domain: the first of its elements for that domain, or its global default.
+/// What a profile says about one instance domain: the first of its elements for that domain, or its
+/// global default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element<'a> {
     /// Whether the state is `PM_PROFILE_INCLUDE`; any other number counts as exclude.
     pub include: bool,
-    /// The instances to which the opposite applies, in any order, with duplicates and unknown ones (INST-52).
+    /// The instances to which the opposite applies, in any order, with duplicates and unknown ones
+    /// (INST-52).
     pub exceptions: &'a [i32],
 }
 
@@ -59,7 +62,8 @@ impl<'l> Compiled<'l> {
         self.exceptions.position(!self.include, entries, inst)
     }
 
-    /// The only instances that can be selected, ascending and each once; `None` when they are not listed.
+    /// The only instances that can be selected, ascending and each once; `None` when they are not
+    /// listed.
     #[must_use]
     pub fn candidates(&self) -> Option<&[i32]> {
         self.exceptions.sorted().filter(|_| !self.include)

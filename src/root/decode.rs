@@ -7,8 +7,8 @@ const ESRCH: Error = Error::os(3);
 const E2BIG: Error = Error::os(7);
 const ENOTSUP: Error = Error::os(95);
 
-/// What every receiver checks, in the order of ROOT-12: enough bytes, the type, the version, the status. Gives the
-/// length that the header announces.
+/// What every receiver checks, in the order of ROOT-12: enough bytes, the type, the version, the
+/// status. Gives the length that the header announces.
 ///
 /// A negative status is the answer of the server; a positive one is never sent.
 fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {

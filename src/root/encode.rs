@@ -35,7 +35,8 @@ pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
     Ok(message)
 }
 
-/// A question or an answer about a container (ROOT-21). The field has `length` bytes: `name` and zeros.
+/// A question or an answer about a container (ROOT-21). The field has `length` bytes: `name` and
+/// zeros.
 ///
 /// # Errors
 /// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`.
@@ -60,7 +61,8 @@ fn positive(length: i32, room: usize) -> Result<usize> {
     }
 }
 
-/// Asks for an agent to be started (ROOT-23). `name` and `arguments` come with the lengths that are announced.
+/// Asks for an agent to be started (ROOT-23). `name` and `arguments` come with the lengths that are
+/// announced.
 ///
 /// # Errors
 /// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field, `-ENOMEM`.

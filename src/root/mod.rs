@@ -9,8 +9,8 @@
 //! stop       header | pid | code | force | 0                                           32 bytes
 //! ```
 //!
-//! All numbers have 32 bits in native byte order; strings have no NUL (ROOT-1 … ROOT-6). Here are pure functions
-//! from and to bytes.
+//! All numbers have 32 bits in native byte order; strings have no NUL (ROOT-1 … ROOT-6). Here are
+//! pure functions from and to bytes.
 
 mod decode;
 mod encode;
@@ -83,7 +83,8 @@ mod at {
     pub(super) const FORCE: usize = 24;
 }
 
-/// Where a start message has its two descriptors: the receiver stores those that it got there (ROOT-25).
+/// Where a start message has its two descriptors: the receiver stores those that it got there
+/// (ROOT-25).
 pub const START_DESCRIPTORS: [usize; 2] = [at::INFD, at::OUTFD];
 
 /// The number at an offset, `None` beyond the end.

@@ -18,7 +18,8 @@ pub const fn stamp_indom(indom: InDom, domain: u32) -> InDom {
     InDom::new(domain, indom.serial())
 }
 
-/// What a metric says about its instance domain, with the agent's domain in it; "none" stays (INIT-41).
+/// What a metric says about its instance domain, with the agent's domain in it; "none" stays
+/// (INIT-41).
 #[must_use]
 pub const fn stamp_indom_of_metric(indom: InDom, domain: u32) -> InDom {
     if indom.is_null() {
@@ -28,12 +29,13 @@ pub const fn stamp_indom_of_metric(indom: InDom, domain: u32) -> InDom {
     }
 }
 
-/// The instance domains of an agent by serial number, so that checking n metrics takes n steps (INIT-42).
+/// The instance domains of an agent by serial number, so that checking n metrics takes n steps
+/// (INIT-42).
 ///
-/// Nearly all tables are in ascending order, and nearly all metrics name the domain of the metric before, the one behind
-/// it, or the one whose serial is its place. An index would cost more than all the rest when a few metrics meet thousands
-/// of domains, so only tables in another order get one,
-/// if there is memory for it.
+/// Nearly all tables are in ascending order, and nearly all metrics name the domain of the metric
+/// before, the one behind it, or the one whose serial is its place. An index would cost more than
+/// all the rest when a few metrics meet thousands of domains, so only tables in another order get
+/// one, if there is memory for it.
 #[derive(Debug)]
 pub struct Serials<F> {
     serial_at: F,
@@ -45,8 +47,8 @@ pub struct Serials<F> {
 }
 
 impl<F: Fn(usize) -> u32> Serials<F> {
-    /// Takes in a table of `len` domains with these serials, each higher than the one before if it is `ascending`; of
-    /// several equal ones the first counts.
+    /// Takes in a table of `len` domains with these serials, each higher than the one before if it
+    /// is `ascending`; of several equal ones the first counts.
     #[must_use]
     pub fn new(len: usize, ascending: bool, serial_at: F) -> Serials<F> {
         let mut index = None;
@@ -138,7 +140,8 @@ mod tests {
         assert!(!exists(1) && !exists(8) && !exists(255));
     }
 
-    /// INIT-41: harmless when done again. "No instance domain" stays in a metric, and is stamped in a table of domains.
+    /// INIT-41: harmless when done again. "No instance domain" stays in a metric, and is stamped in
+    /// a table of domains.
     #[test]
     fn stamping() {
         let metric = stamp_metric(MetricId(7), 250);

@@ -1,4 +1,5 @@
-//! Value blocks: their payloads between the order of the host and that of the wire (WIRE-44, WIRE-46).
+//! Value blocks: their payloads between the order of the host and that of the wire (WIRE-44,
+//! WIRE-46).
 
 use super::padded;
 
@@ -43,8 +44,8 @@ pub const fn length(header: u32) -> usize {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;
 
-/// Exchanges the two orders in the payload of a block of type `kind`, in place. Nothing outside `payload` is touched
-/// (WIRE-51, WIRE-75, WIRE-76).
+/// Exchanges the two orders in the payload of a block of type `kind`, in place. Nothing outside
+/// `payload` is touched (WIRE-51, WIRE-75, WIRE-76).
 ///
 /// # Errors
 /// [`Malformed`]; the payload is in no defined order then.

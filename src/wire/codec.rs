@@ -1,4 +1,5 @@
-//! What libpcp's encoders and decoders say of a PDU under debug options. The C library calls them; ours says the same.
+//! What libpcp's encoders and decoders say of a PDU under debug options. The C library calls them;
+//! ours says the same.
 
 use std::fmt::{self, Display};
 
@@ -78,7 +79,8 @@ impl Display for Ids<'_> {
     }
 }
 
-/// The entries of an INSTANCE; those of a domain have identifiers and names, the answer about one instance has what was asked.
+/// The entries of an INSTANCE; those of a domain have identifiers and names, the answer about one
+/// instance has what was asked.
 pub struct Instances<'a>(pub &'a [u8]);
 
 impl Display for Instances<'_> {

@@ -1,7 +1,7 @@
 //! The requests, apart from the store: bytes in, borrowed values out.
 //!
-//! Each function takes a whole PDU, header included, and accepts exactly what PCP 7 accepts (WIRE-60). A PDU that is
-//! refused costs nothing but itself (WIRE-15).
+//! Each function takes a whole PDU, header included, and accepts exactly what PCP 7 accepts
+//! (WIRE-60). A PDU that is refused costs nothing but itself (WIRE-15).
 
 mod names;
 
@@ -177,7 +177,8 @@ pub fn instance_request(pdu: &[u8]) -> Result<InstanceRequest<'_>> {
 /// A request about an identifier: TEXT_REQ or LABEL_REQ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
-    /// A metric, an instance domain, a cluster or a domain, as the type says; all ones when it says nothing.
+    /// A metric, an instance domain, a cluster or a domain, as the type says; all ones when it says
+    /// nothing.
     pub ident: u32,
     /// The type bits, as they came.
     pub kind: i32,
@@ -205,7 +206,8 @@ pub fn text_request(pdu: &[u8]) -> Result<About> {
     about(pdu, 4 | 8)
 }
 
-/// The types of labels that are about an identifier: domain, instance domain, cluster, item, instances.
+/// The types of labels that are about an identifier: domain, instance domain, cluster, item,
+/// instances.
 const LABELS_WITH_IDENT: i32 = 2 | 4 | 8 | 16 | 32;
 
 /// LABEL_REQ.
@@ -255,7 +257,8 @@ pub fn error(pdu: &[u8]) -> Result<i32> {
     }
 }
 
-/// CREDS: each credential as its type and the version in it. None at all is as good as one of another type.
+/// CREDS: each credential as its type and the version in it. None at all is as good as one of
+/// another type.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.

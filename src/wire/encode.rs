@@ -267,9 +267,10 @@ impl Reply {
         self.finish()
     }
 
-    /// Starts a RESULT of `metrics` value sets whose entries take `entries` bytes together ([`entry_size`]). The room for
-    /// them keeps what was in the buffer before: clearing it would cost as much as writing it, and [`Values::finish`] sees
-    /// to it that all of it has been written.
+    /// Starts a RESULT of `metrics` value sets whose entries take `entries` bytes together
+    /// ([`entry_size`]). The room for them keeps what was in the buffer before: clearing it would
+    /// cost as much as writing it, and [`Values::finish`] sees to it that all of it has been
+    /// written.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -326,7 +327,8 @@ fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     block::exchange(block::kind(header), payload, Direction::Encode).map_err(|_| Error::GENERIC)
 }
 
-/// Whether `bytes` are a PDU with a header whose length is right; used to check what is about to be sent.
+/// Whether `bytes` are a PDU with a header whose length is right; used to check what is about to be
+/// sent.
 #[must_use]
 pub fn is_whole(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && super::count(bytes, 0) == Some(bytes.len())

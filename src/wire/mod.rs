@@ -1,7 +1,9 @@
-//! The protocol between pmcd and an agent: every PDU that an agent receives or sends, as pure functions over bytes.
+//! The protocol between pmcd and an agent: every PDU that an agent receives or sends, as pure
+//! functions over bytes.
 //!
-//! Nothing here trusts its input: lengths and counts are checked against the bytes that are there, sizes are added
-//! with care, and no input makes a function panic. Numbers are big-endian on the wire (WIRE-2).
+//! Nothing here trusts its input: lengths and counts are checked against the bytes that are there,
+//! sizes are added with care, and no input makes a function panic. Numbers are big-endian on the
+//! wire (WIRE-2).
 
 pub mod block;
 pub mod codec;

@@ -74,7 +74,8 @@ impl Receiver {
         }
     }
 
-    /// Reads until one PDU is complete. The buffer grows as bytes arrive, whatever length is announced (WIRE-13).
+    /// Reads until one PDU is complete. The buffer grows as bytes arrive, whatever length is
+    /// announced (WIRE-13).
     ///
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
@@ -119,7 +120,8 @@ impl Receiver {
         }
     }
 
-    /// Reads until `wanted` bytes are held. `Err` holds the reason why there are fewer, `None` at the end of the stream.
+    /// Reads until `wanted` bytes are held. `Err` holds the reason why there are fewer, `None` at
+    /// the end of the stream.
     fn fill(&mut self, source: &mut impl Source, wanted: usize, reach: Reach) -> Result<(), Option<Error>> {
         if self.held.len() < wanted {
             source.announce(wanted - self.held.len());
@@ -141,8 +143,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Makes room behind the held bytes, for `missing` more or for as many as are held: what an announced length
-    /// costs is in proportion to what has arrived. Returns where the room starts.
+    /// Makes room behind the held bytes, for `missing` more or for as many as are held: what an
+    /// announced length costs is in proportion to what has arrived. Returns where the room starts.
     fn make_room(&mut self, missing: usize) -> Result<usize, Error> {
         let step = missing.min(self.held.len().max(ORDINARY));
         if self.buffer.len() - self.held.end < step {
@@ -181,7 +183,8 @@ impl Receiver {
     }
 
     fn check_length(&self) -> Result<usize, Failure> {
-        /// The C library rounds lengths up to its buffer size, and refuses what would overflow then (WIRE-12).
+        /// The C library rounds lengths up to its buffer size, and refuses what would overflow then
+        /// (WIRE-12).
         const MOST: i32 = i32::MAX - 1024;
         let len = number(self.held(), 0).unwrap_or(0);
         match usize::try_from(len) {
@@ -211,8 +214,8 @@ impl Receiver {
         }
     }
 
-    /// Gives the buffer away with the PDU in it. What was read ahead moves to a new one, so that whoever is called
-    /// while the PDU is being served finds the stream in order.
+    /// Gives the buffer away with the PDU in it. What was read ahead moves to a new one, so that
+    /// whoever is called while the PDU is being served finds the stream in order.
     fn hand_out(&mut self, header: Header) -> Result<Pdu, Failure> {
         let range = self.held.start..self.held.start + header.len;
         let ahead = self.buffer.get(range.end..self.held.end).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What `-Dlibpmda` says of a request: with PCP 6.0.3 its kind, since 6.0.5 what is asked for as well.
+//! What `-Dlibpmda` says of a request: with PCP 6.0.3 its kind, since 6.0.5 what is asked for as
+//! well.
 
 use std::fmt::{self, Display, Write};
 
@@ -44,9 +45,9 @@ const ATTRIBUTES: [&str; 16] = [
     "exclusive",
 ];
 
-/// The line about a request, `None` for what is not shown; `context` is the client that it comes from, for agents whose
-/// interface has clients with attributes. Names and values are
-/// shown as they came: they need not be UTF-8.
+/// The line about a request, `None` for what is not shown; `context` is the client that it comes
+/// from, for agents whose interface has clients with attributes. Names and values are shown as they
+/// came: they need not be UTF-8.
 #[must_use]
 pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool) -> Option<Line> {
     if !SHOWN.contains(&kind) {

@@ -52,7 +52,8 @@ impl Value<'_> {
     /// Writes the block to `out`, in the order of the host.
     ///
     /// # Errors
-    /// `PM_ERR_IPC` when the block is shorter than its type or than what it says, or `out` has another length.
+    /// `PM_ERR_IPC` when the block is shorter than its type or than what it says, or `out` has
+    /// another length.
     pub fn write(self, out: &mut [u8]) -> Result<()> {
         let Value::Block(header, payload) = self else {
             return Err(Error::IPC);
@@ -127,7 +128,8 @@ fn block_at(pdu: &[u8], index: u32) -> Option<(usize, u32, &[u8])> {
     Some((offset, header, payload))
 }
 
-/// Checks a store as far as its places go; the insides of blocks are checked when they are written out.
+/// Checks a store as far as its places go; the insides of blocks are checked when they are written
+/// out.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -192,7 +194,8 @@ mod tests {
         assert_eq!(out[4..], *b"newval\0");
     }
 
-    /// WIRE-51: every change of a length, a count or a place is an error; so are leftovers and gaps.
+    /// WIRE-51: every change of a length, a count or a place is an error; so are leftovers and
+    /// gaps.
     #[test]
     fn malformed() {
         let pdu = hex(EXAMPLE);
@@ -235,7 +238,8 @@ mod tests {
     }
 
     proptest! {
-        /// WIRE-51, WIRE-71: no bytes make the decoder panic, and what it accepts can be read to the end.
+        /// WIRE-51, WIRE-71: no bytes make the decoder panic, and what it accepts can be read to
+        /// the end.
         #[test]
         fn any_bytes(at in 12_usize..56, with: u8, tail in proptest::collection::vec(any::<u8>(), 0..30)) {
             let mut pdu = hex(EXAMPLE);

@@ -66,7 +66,8 @@ impl Default for Ring {
     }
 }
 
-/// The hex dump of -Dpdu: the header as numbers, the rest in words as they are in memory, eight in a line.
+/// The hex dump of -Dpdu: the header as numbers, the rest in words as they are in memory, eight in
+/// a line.
 #[must_use]
 pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
     let function = match way {

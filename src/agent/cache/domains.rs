@@ -17,8 +17,8 @@ const BRANCH: u32 = 1;
 
 /// A domain with a cache: one block, as in the C library. It stays for good (CACHE-1).
 ///
-/// What is at the ends of it, and of the cache, hardly ever changes: the next block begins in the same cache line, and may be
-/// another thread's.
+/// What is at the ends of it, and of the cache, hardly ever changes: the next block begins in the
+/// same cache line, and may be another thread's.
 #[repr(C)]
 pub(crate) struct Domain {
     /// The one that was made before.
@@ -26,12 +26,14 @@ pub(crate) struct Domain {
     /// Domains that begin at the same place lie in a tree, each where the hash of its number leads.
     more: [Leads<Domain>; 1 << BRANCH],
     indom: InDom,
-    /// Counts what makes an instance active, or ends that: the lower half of the cache's own number.
+    /// Counts what makes an instance active, or ends that: the lower half of the cache's own
+    /// number.
     changes: AtomicU32,
     cache: Shared<Cache<Private>>,
 }
 
-/// Where the search for a domain begins: an agent mostly numbers its domains from 0 or 1 on, and finds each at its place.
+/// Where the search for a domain begins: an agent mostly numbers its domains from 0 or 1 on, and
+/// finds each at its place.
 static PLACES: [Leads<Domain>; 64] = [const { Leads::new() }; 64];
 
 /// The domain that was made last: what hangs on it are all.

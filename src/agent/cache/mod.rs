@@ -1,7 +1,7 @@
 //! The instance caches of the process.
 //!
-//! Each has a lock, and none is on the way to it. It is never held while C runs: what there is to log is written out, and
-//! purge callbacks are called, after it was released (CACHE-7).
+//! Each has a lock, and none is on the way to it. It is never held while C runs: what there is to
+//! log is written out, and purge callbacks are called, after it was released (CACHE-7).
 
 pub(crate) mod domains;
 mod op;

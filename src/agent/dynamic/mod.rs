@@ -81,7 +81,8 @@ pub(crate) enum Answer {
     Text(c_int),
 }
 
-/// The next registration's call to bring its tree up to date; one without that callback has nothing to do.
+/// The next registration's call to bring its tree up to date; one without that callback has nothing
+/// to do.
 fn next_update(walk: &mut Walk<Callbacks>, ext: Ext) -> Option<Call> {
     walk.find_map(|entry| update(&entry.calls, ext))
 }

@@ -37,13 +37,15 @@ pub(crate) struct Rebuild {
 enum Position {
     /// To ask the registrations for their counts.
     Count(Walk<Callbacks>),
-    /// To have the trees of the registrations brought up to date once more, and their metrics copied.
+    /// To have the trees of the registrations brought up to date once more, and their metrics
+    /// copied.
     Update(Walk<Callbacks>, usize),
     /// To have the metrics of one registration copied.
     Copy(Copying),
 }
 
-/// The copies of one registration's metrics: all copies of one metric come before the next (DYN-21).
+/// The copies of one registration's metrics: all copies of one metric come before the next
+/// (DYN-21).
 #[derive(Clone, Copy)]
 struct Copying {
     from: &'static Callbacks,
@@ -140,8 +142,8 @@ impl Rebuild {
         Ok(true)
     }
 
-    /// Takes the table into use: the one that was made, or, when there is nothing to add or no memory,
-    /// the fixed entries alone. The old table is freed only after it is out of use (N-17).
+    /// Takes the table into use: the one that was made, or, when there is nothing to add or no
+    /// memory, the fixed entries alone. The old table is freed only after it is out of use (N-17).
     fn finish(&mut self, outcome: Result<()>) -> Step<Call, ()> {
         let made = self.table.take().filter(|_| outcome.is_ok());
         let made = made.and_then(|table| TABLES.hand_over(table, self.announced).ok());
@@ -183,8 +185,8 @@ impl Machine for Rebuild {
 }
 
 impl Copying {
-    /// The next copy: the callback, the metric, and the number of the copy. Metrics that the tree has
-    /// no name for are left out. The callback may change the registered table and the tree.
+    /// The next copy: the callback, the metric, and the number of the copy. Metrics that the tree
+    /// has no name for are left out. The callback may change the registered table and the tree.
     fn next(&mut self) -> Option<(CopyMetric, *mut pmdaMetric, c_int)> {
         let copy = self.from.metric?;
         loop {

@@ -1,7 +1,7 @@
 //! A fetch, step by step.
 //!
-//! A fetch callback may do anything: call this library again for the same agent, rewrite its tables, or leave in any way.
-//! So whatever is needed after it is read afresh.
+//! A fetch callback may do anything: call this library again for the same agent, rewrite its
+//! tables, or leave in any way. So whatever is needed after it is read afresh.
 
 mod calls;
 mod messages;
@@ -71,7 +71,8 @@ pub(crate) fn enter_context(ext: Ext, interface: Interface) {
 }
 
 impl<'s, L: List, O: Output> Fetch<'s, L, O> {
-    /// Prepares a fetch: the check of the agent's record, the context (FETCH-11), and the head of the result.
+    /// Prepares a fetch: the check of the agent's record, the context (FETCH-11), and the head of
+    /// the result.
     #[inline]
     pub(crate) fn new(
         ext: Ext,
@@ -208,7 +209,8 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         Next::Metric
     }
 
-    /// A metric with instances. One pass over them does: the room is estimated, and grows (FETCH-31).
+    /// A metric with instances. One pass over them does: the room is estimated, and grows
+    /// (FETCH-31).
     #[inline(never)]
     fn open_instances(&mut self, wanted: MetricId, indom: InDom) -> Next {
         let mut ordinal = Ordinal::Any;

@@ -1,4 +1,5 @@
-//! Where the values of a fetch go: into value sets for whoever has called `pmdaFetch`, or straight into a reply.
+//! Where the values of a fetch go: into value sets for whoever has called `pmdaFetch`, or straight
+//! into a reply.
 
 use std::ffi::c_int;
 
@@ -13,7 +14,8 @@ use crate::error::Result;
 use crate::fetch::Encoding;
 use crate::ident::MetricId;
 
-/// What takes the value sets of a fetch, one after the other. It has nothing to drop: a callback may leave by `longjmp`.
+/// What takes the value sets of a fetch, one after the other. It has nothing to drop: a callback
+/// may leave by `longjmp`.
 pub(crate) trait Output {
     /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
     fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
@@ -24,8 +26,8 @@ pub(crate) trait Output {
     /// Adds the value in an atom of type `kind`.
     ///
     /// # Errors
-    /// What is wrong with the value; the set is as before then. Or there is no room for it: then the set is gone, with its
-    /// values (F-6).
+    /// What is wrong with the value; the set is as before then. Or there is no room for it: then
+    /// the set is gone, with its values (F-6).
     fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()>;
 
     /// Whether there is a set.

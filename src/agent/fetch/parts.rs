@@ -7,7 +7,8 @@ use crate::agent::lookup::Ahead;
 use crate::fetch::Encoding;
 use crate::ident::MetricId;
 
-/// What a fetch works with, and does not need after it: kept apart, so that a [`Fetch`](super::Fetch) is small.
+/// What a fetch works with, and does not need after it: kept apart, so that a
+/// [`Fetch`](super::Fetch) is small.
 pub(crate) struct Scratch {
     pub(super) metrics: Ahead,
     pub(super) steps: Steps,

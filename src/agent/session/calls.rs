@@ -49,7 +49,8 @@ pub(crate) enum Call {
     Name(methods::Name, MetricId),
     /// Gives the names below a name: all of them, or those one level below.
     Children(methods::Children, *const c_char, bool),
-    /// Gives an attribute of a context: its key, its value (NULL or with a NUL behind it), and the length of that.
+    /// Gives an attribute of a context: its key, its value (NULL or with a NUL behind it), and the
+    /// length of that.
     Attribute(methods::Attribute, c_int, c_int, *const c_char, c_int),
     /// Gives labels of a kind.
     Label(methods::Label, u32, c_int),

@@ -23,8 +23,8 @@ pub(crate) struct Session {
     watched: AtomicBool,
     /// Holds no bytes: it is kept for its buffer.
     idle: Mutex<Receiver, { room::IDLE }>,
-    /// What was read ahead of the PDU that is being served, by the stream that it came from: the agent may turn to
-    /// another descriptor meanwhile, and back (MAIN-53).
+    /// What was read ahead of the PDU that is being served, by the stream that it came from: the
+    /// agent may turn to another descriptor meanwhile, and back (MAIN-53).
     ahead: Mutex<Vec<(Option<Stream>, Receiver)>, { room::AHEAD }>,
     reply: Mutex<Reply, { room::REPLY }>,
     /// The draft of a reply to a fetch, or NULL while a fetch works on it.
@@ -32,8 +32,8 @@ pub(crate) struct Session {
     profile: Mutex<Option<OwnedProfile>, { room::PROFILE }>,
 }
 
-/// The session of an agent. An agent whose `pmdaExt` was made by hand has no record of ours: its session is found by the
-/// address, and kept.
+/// The session of an agent. An agent whose `pmdaExt` was made by hand has no record of ours: its
+/// session is found by the address, and kept.
 ///
 /// # Errors
 /// `-ENOMEM` for the session of such an agent.
@@ -103,7 +103,8 @@ impl Session {
         outcome
     }
 
-    /// Takes the receiver of a stream back that cannot be followed any further: what was read ahead is gone with it.
+    /// Takes the receiver of a stream back that cannot be followed any further: what was read ahead
+    /// is gone with it.
     pub(crate) fn give_up(&self, mut receiver: Receiver) {
         receiver.clear();
         *self.idle.lock() = receiver;
@@ -119,8 +120,9 @@ impl Session {
         channel.note_received(pdu.bytes());
     }
 
-    /// The receiver that holds what was read ahead from `channel`, or one that holds nothing. Requests rarely come
-    /// before the one in front of them is answered, so the stream is rarely asked for its identity.
+    /// The receiver that holds what was read ahead from `channel`, or one that holds nothing.
+    /// Requests rarely come before the one in front of them is answered, so the stream is rarely
+    /// asked for its identity.
     pub(crate) fn take_ahead(&self, channel: Channel) -> Receiver {
         let mut ahead = self.ahead.lock();
         if !ahead.is_empty() {

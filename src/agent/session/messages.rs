@@ -24,8 +24,8 @@ pub(crate) fn say_failure(channel: Channel, failure: Failure) {
     failure.lines(channel.0, log::errstr, |line| log::notify!(Level::Err, "{line}"));
 }
 
-/// Shows a request under -Dlibpmda, and says what its decoder says of it: behind the line before PCP 6.0.5, inside of it,
-/// in front of the details, since then.
+/// Shows a request under -Dlibpmda, and says what its decoder says of it: behind the line before
+/// PCP 6.0.5, inside of it, in front of the details, since then.
 pub(super) fn show_request(agent: Agent, pdu: &Pdu) {
     let kind = pdu.header.kind;
     let decode = || spoken::decoding(Channel(agent.ext.infd()), kind, pdu.bytes());

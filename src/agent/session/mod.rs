@@ -1,8 +1,9 @@
-//! The main loop: one PDU after the other is received, given to the method that serves it, and answered (MAIN-4).
+//! The main loop: one PDU after the other is received, given to the method that serves it, and
+//! answered (MAIN-4).
 //!
-//! Methods may do what they like: change the dispatch table, the descriptors and the callbacks, send PDUs of their
-//! own, even call the main loop. So every public field is read at the moment when it is needed, and nothing is
-//! locked while a method runs (MAIN-53).
+//! Methods may do what they like: change the dispatch table, the descriptors and the callbacks,
+//! send PDUs of their own, even call the main loop. So every public field is read at the moment
+//! when it is needed, and nothing is locked while a method runs (MAIN-53).
 
 mod calls;
 mod kept;
@@ -67,9 +68,10 @@ impl Agent {
     }
 }
 
-/// The library's own methods, where nobody has put others in front of them. What they would hand over in blocks from malloc, only
-/// to be encoded and freed, is encoded at once: for a reply with 10,000 values of 64 bits that is 20,000 calls of malloc and
-/// free less. Nobody can tell by what is on the wire.
+/// The library's own methods, where nobody has put others in front of them. What they would hand
+/// over in blocks from malloc, only to be encoded and freed, is encoded at once: for a reply with
+/// 10,000 values of 64 bits that is 20,000 calls of malloc and free less. Nobody can tell by what
+/// is on the wire.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnMethods {
     pub(crate) fetch: Option<methods::Fetch>,
@@ -130,8 +132,8 @@ pub(crate) struct MainLoop<'s> {
     spare: Metric,
 }
 
-/// The agent behind a dispatch table, if it may be served. The checks are made until they have been passed once
-/// (MAIN-3).
+/// The agent behind a dispatch table, if it may be served. The checks are made until they have been
+/// passed once (MAIN-3).
 ///
 /// # Errors
 /// What the loop returns without it.
@@ -214,8 +216,8 @@ impl<'s> MainLoop<'s> {
         };
         self.agent = agent;
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
-        // An agent with such callbacks, or one that has asked for the descriptor, may wait until there is more to read:
-        // what was read ahead would never come.
+        // An agent with such callbacks, or one that has asked for the descriptor, may wait until
+        // there is more to read: what was read ahead would never come.
         let reach = if self.once || callbacks || agent.session.is_watched() {
             Reach::Exact
         } else {
@@ -276,8 +278,8 @@ impl<'s> MainLoop<'s> {
         }
     }
 
-    /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no answer, as pmcd would take
-    /// it for that of its next request (MAIN-52).
+    /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no
+    /// answer, as pmcd would take it for that of its next request (MAIN-52).
     fn refuse(&mut self, code: c_int) -> Next {
         let kind = self.pdu.peek().map(|pdu| pdu.header.kind);
         if matches!(kind, Some(Kind::PROFILE | Kind::ATTR | Kind::ERROR)) {

@@ -8,7 +8,8 @@ use crate::os::channel::Channel;
 use crate::os::spoken;
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
-/// A PDU that is being received. The reads are the driver's: a thread that is cancelled while it waits leaves there.
+/// A PDU that is being received. The reads are the driver's: a thread that is cancelled while it
+/// waits leaves there.
 pub(super) struct Receiving {
     channel: Channel,
     reach: Reach,
@@ -19,7 +20,8 @@ pub(super) struct Receiving {
 pub(super) enum Wanted {
     /// Bytes, at most so many, at this place, which stays until the next step.
     Bytes(*mut u8, usize),
-    /// To be called again when there is something to read: each read is told of, and made by the session itself.
+    /// To be called again when there is something to read: each read is told of, and made by the
+    /// session itself.
     Readable,
     /// Nothing: this is the PDU.
     Nothing(Pdu),

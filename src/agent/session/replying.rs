@@ -141,7 +141,8 @@ fn warn_of_answer(fd: i32, names: Names, code: Option<i32>, reason: &dyn fmt::Di
     }
 }
 
-/// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time stamp since (MAIN-31).
+/// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time
+/// stamp since (MAIN-31).
 fn warn(text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
         log::warning!("{text}");

@@ -1,5 +1,5 @@
-//! Requests: what pmcd asks becomes a call of the method that serves it, and what comes back becomes a reply (the table in
-//! front of MAIN-10).
+//! Requests: what pmcd asks becomes a call of the method that serves it, and what comes back
+//! becomes a reply (the table in front of MAIN-10).
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -70,8 +70,8 @@ impl Request {
     }
 }
 
-/// Says, once in a process and kind of request, that the interface version of the agent has no such method: under
-/// -Dlibpmda, since PCP 6.0.5 (MAIN-30).
+/// Says, once in a process and kind of request, that the interface version of the agent has no such
+/// method: under -Dlibpmda, since PCP 6.0.5 (MAIN-30).
 fn tell_missing(agent: Agent, since: u32, method: &str, told: &AtomicBool) {
     if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
         let interface = agent.interface().0;
@@ -275,7 +275,8 @@ pub(super) fn values(answer: &Answer) -> Option<Values> {
     }
 }
 
-/// INSTANCE_REQ for an agent with the library's own method: what it would hand over is encoded at once.
+/// INSTANCE_REQ for an agent with the library's own method: what it would hand over is encoded at
+/// once.
 pub(super) fn list_instances(agent: Agent, request: &InstanceRequest<'_>, reply: &mut Reply) -> Result<()> {
     let InstanceRequest { indom, inst, name } = *request;
     // As the method would see it: up to the first NUL.

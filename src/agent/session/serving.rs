@@ -1,4 +1,5 @@
-//! How a PDU is served: by the method of the dispatch table, or without one where the library's own would be called.
+//! How a PDU is served: by the method of the dispatch table, or without one where the library's own
+//! would be called.
 
 use super::calls::{Answer, Call};
 use super::messages::show_request;
@@ -119,8 +120,8 @@ impl MainLoop<'_> {
         }
     }
 
-    /// Whether the result of a fetch would be seen by nobody but the encoder and libpcp's own free function. The agent may
-    /// replace its methods and callbacks at any time.
+    /// Whether the result of a fetch would be seen by nobody but the encoder and libpcp's own free
+    /// function. The agent may replace its methods and callbacks at any time.
     fn has_own_fetch(&self) -> bool {
         let own = self.own.fetch.map(|method| method as usize);
         let free: methods::CleanUp = free_result_values;

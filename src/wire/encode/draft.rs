@@ -1,29 +1,34 @@
-//! A RESULT that is written while its values are being asked for: their number is known only at its end.
+//! A RESULT that is written while its values are being asked for: their number is known only at its
+//! end.
 
 use super::{KEPT, Reply, put_block};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::wire::{HEADER, Kind, PADDING, number, padded};
 
-/// `valfmt` of values in place, of blocks that are copied at once, and of blocks that are copied in the end.
+/// `valfmt` of values in place, of blocks that are copied at once, and of blocks that are copied in
+/// the end.
 const IN_PLACE: i32 = 0;
 const COPIED: i32 = 1;
 const LATER: i32 = 2;
 
-/// Bytes in front of the first entry: the header, the two words of the time stamp, and the number of metrics.
+/// Bytes in front of the first entry: the header, the two words of the time stamp, and the number
+/// of metrics.
 const FIRST: usize = HEADER + 12;
 
 /// Bytes of an entry in front of its values.
 const HEAD: usize = 12;
 
-/// A RESULT under construction. Entries go to the reply, blocks to a buffer of their own that is put behind the entries
-/// in the end; until then a value holds the place of its block in that buffer. Nothing is allocated once the buffers have
-/// grown to the size of the agent's largest reply.
+/// A RESULT under construction. Entries go to the reply, blocks to a buffer of their own that is
+/// put behind the entries in the end; until then a value holds the place of its block in that
+/// buffer. Nothing is allocated once the buffers have grown to the size of the agent's largest
+/// reply.
 #[derive(Default, Debug)]
 pub struct Draft {
     reply: Reply,
     blocks: Vec<u8>,
-    /// Blocks that belong to the agent: how many bytes of blocks are in front, and what the caller calls them.
+    /// Blocks that belong to the agent: how many bytes of blocks are in front, and what the caller
+    /// calls them.
     later: Vec<(usize, usize)>,
     /// Where the entry starts that is being written.
     entry: usize,
@@ -137,7 +142,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends the set with its `numval`: the number of values that were added, or what it is without any.
+    /// Ends the set with its `numval`: the number of values that were added, or what it is without
+    /// any.
     pub fn close(&mut self, numval: i32) {
         let bytes = &mut self.reply.bytes;
         if numval <= 0 {
@@ -149,11 +155,12 @@ impl Draft {
         }
     }
 
-    /// Puts the blocks behind the entries. `find` gives the bytes of a block that was to be copied later.
+    /// Puts the blocks behind the entries. `find` gives the bytes of a block that was to be copied
+    /// later.
     ///
     /// # Errors
-    /// `PM_ERR_GENERIC` for a block that is missing or shorter than its type or than what it says (WIRE-74 to WIRE-76);
-    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
+    /// `PM_ERR_GENERIC` for a block that is missing or shorter than its type or than what it says
+    /// (WIRE-74 to WIRE-76); `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub fn finish<'b>(&mut self, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
         let end = self.reply.bytes.len();
         let blocks = std::mem::take(&mut self.blocks);
@@ -286,8 +293,8 @@ mod tests {
         );
     }
 
-    /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set whose values have
-    /// all failed is an error.
+    /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set
+    /// whose values have all failed is an error.
     #[test]
     fn in_order() {
         let text = |kind: u32, text: &[u8]| {

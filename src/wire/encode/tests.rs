@@ -17,7 +17,8 @@ fn check(fill: impl FnOnce(&mut Reply) -> Result<()>, expected: &str) {
     assert!(is_whole(reply.bytes()));
 }
 
-/// WIRE-50: what was in the buffer before does not show in a RESULT, and one with entries missing is refused.
+/// WIRE-50: what was in the buffer before does not show in a RESULT, and one with entries missing
+/// is refused.
 #[test]
 fn used_again() {
     let fill = |reply: &mut Reply, values: i32| {

@@ -76,8 +76,8 @@ impl Values<'_> {
     /// Values as blocks in the order of the host, header included; at least one.
     ///
     /// # Errors
-    /// `PM_ERR_GENERIC` for a block that is missing, or shorter than its type or than what it says (WIRE-74, WIRE-75,
-    /// WIRE-76); `PM_ERR_TOOBIG`.
+    /// `PM_ERR_GENERIC` for a block that is missing, or shorter than its type or than what it says
+    /// (WIRE-74, WIRE-75, WIRE-76); `PM_ERR_TOOBIG`.
     pub fn blocks<'b>(
         &mut self,
         metric: MetricId,

@@ -62,7 +62,8 @@ impl Failure {
         }
     }
 
-    /// Says what is to be logged (MAIN-32), line by line, given the descriptor's number and the text of an error.
+    /// Says what is to be logged (MAIN-32), line by line, given the descriptor's number and the
+    /// text of an error.
     pub fn lines<T: Display>(self, fd: i32, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
         let start = Start(fd);
         match self {
@@ -77,7 +78,8 @@ impl Failure {
     }
 }
 
-/// Whether this is one of the ways in which a connection to pmcd just ends: that is not worth a line.
+/// Whether this is one of the ways in which a connection to pmcd just ends: that is not worth a
+/// line.
 fn is_ordinary(error: Error) -> bool {
     use libc::{ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, EPIPE, ETIMEDOUT};
     let lost = [

@@ -7,7 +7,8 @@ use crate::error::Error;
 use crate::wire::HEADER;
 
 impl Receiver {
-    /// Room for what is to be read next, or `None` when a PDU is there as a whole: then [`Receiver::take`] gives it.
+    /// Room for what is to be read next, or `None` when a PDU is there as a whole: then
+    /// [`Receiver::take`] gives it.
     ///
     /// # Errors
     /// As [`Receiver::next`].

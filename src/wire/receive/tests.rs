@@ -52,7 +52,8 @@ fn whole(kind: i32, body: &[u8]) -> Vec<u8> {
     pdu(i32::try_from(HEADER + body.len()).expect("small"), kind, body)
 }
 
-/// WIRE-10, WIRE-4: any delivery gives the same PDUs, of any length; WIRE-11: a read that is interrupted goes on.
+/// WIRE-10, WIRE-4: any delivery gives the same PDUs, of any length; WIRE-11: a read that is
+/// interrupted goes on.
 #[test]
 fn pieces() {
     let stream = [whole(0x7003, b"abcde"), whole(0x7011, b""), whole(0x7fff, b"x")].concat();
@@ -89,7 +90,8 @@ fn reach() {
     assert_eq!((source.reads, second.bytes()), (1, &stream[16..]));
 }
 
-/// WIRE-12, WIRE-14: what the ends and the headers of a stream lead to, and MAIN-32: what is said about it.
+/// WIRE-12, WIRE-14: what the ends and the headers of a stream lead to, and MAIN-32: what is said
+/// about it.
 #[test]
 fn failures() {
     let check = |bytes: &[u8], code: Error, lines: &[&str]| {
@@ -146,7 +148,8 @@ fn read_error() {
     assert_eq!(lines, ["__pmGetPDU: fd=3 hdr read: len=-1: -11"]);
 }
 
-/// WIRE-13, WIRE-3: an announced length costs nothing, a large PDU is served, and its buffer is given back.
+/// WIRE-13, WIRE-3: an announced length costs nothing, a large PDU is served, and its buffer is
+/// given back.
 #[test]
 fn large() {
     let mut receiver = Receiver::default();
