@@ -219,7 +219,7 @@ impl OwnedNames {
 
 impl Drop for OwnedNames {
     fn drop(&mut self) {
-        // SAFETY: NULL or blocks from malloc that the method handed over.
+        // SAFETY: by the contract of `new` NULL, or blocks from malloc that nobody else frees.
         unsafe {
             libc::free(self.names.cast::<c_void>());
             libc::free(self.states.cast::<c_void>());

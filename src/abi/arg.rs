@@ -200,7 +200,8 @@ pub struct Private(NonNull<c_void>);
 // SAFETY: an address that is not followed here. Agents get it back on the thread that asks for it.
 unsafe impl Send for Private {}
 
-// SAFETY: as above; there is nothing in it that a shared reference could change.
+// SAFETY: a shared address can only be copied: nobody follows or changes it here, so two threads
+// that see it have nothing to race for.
 unsafe impl Sync for Private {}
 
 impl Private {

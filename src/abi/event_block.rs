@@ -66,7 +66,8 @@ pub(crate) struct Block {
     start: Start,
 }
 
-// SAFETY: the block is plain memory from malloc.
+// SAFETY: the block is memory from malloc, which any thread may use and free; no other value has
+// its address, and C has it only during a call.
 unsafe impl Send for Block {}
 
 impl Block {
@@ -126,7 +127,7 @@ const _: () = assert!(align_of::<Header>() <= Layout::new::<libc::max_align_t>()
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: the block came from malloc, and it has one owner.
+        // SAFETY: `new` has got the block from malloc, and no other value has it: it is freed once.
         unsafe { libc::free(self.start.as_ptr().cast()) };
     }
 }

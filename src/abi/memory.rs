@@ -80,7 +80,8 @@ impl<T> Block<T> {
 
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
-        // SAFETY: the block came from calloc or malloc and was not handed over.
+        // SAFETY: a block is made of what calloc or malloc has given, and one that was handed over
+        // is not dropped: so it is freed once.
         unsafe { libc::free(self.start.as_ptr().cast()) };
     }
 }

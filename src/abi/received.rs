@@ -35,7 +35,8 @@ pub(crate) struct OwnedProfile {
     block: Block<u64>,
 }
 
-// SAFETY: the block belongs to this value alone.
+// SAFETY: the block is memory from malloc, which any thread may free, and belongs to this value
+// alone. The agent may look at it, on the thread that has called us.
 unsafe impl Send for OwnedProfile {}
 
 impl OwnedProfile {

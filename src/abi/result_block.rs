@@ -143,7 +143,8 @@ impl Default for Results {
     }
 }
 
-// SAFETY: a block belongs to whoever has taken it, which is a move.
+// SAFETY: the blocks are memory from malloc, which any thread may use. Whoever takes one out of its
+// slot is alone with it; the slots themselves are behind a lock.
 unsafe impl Send for Blocks {}
 
 /// A time stamp that begins with these bytes, and is zero behind them (FETCH-60).

@@ -23,7 +23,8 @@ pub(crate) fn wide(part: impl Into<i64>) -> i64 {
 /// the same (FETCH-1).
 #[cfg(not(pcp7))]
 pub type pmdaResult = pmResult;
-/// A result of a fetch, as above.
+/// A result of a fetch as it crosses this interface: libpcp of PCP 7 has it as the second version
+/// of its structure (FETCH-1).
 #[cfg(pcp7)]
 pub type pmdaResult = crate::libpcp::bindings::pmResult_v2;
 

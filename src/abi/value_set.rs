@@ -46,7 +46,8 @@ impl ValueSet {
         let start = Block::<u8>::room(ValueSet::size(values)?)?
             .into_raw()
             .cast::<pmValueSet>();
-        // SAFETY: the new block has room for the head of a set.
+        // SAFETY: the new block has room for the head of a set and some values, as `size` says, and
+        // nobody else has its address yet.
         unsafe {
             (*start).pmid = pmid.0;
             (*start).valfmt = value::INSITU;
@@ -123,7 +124,7 @@ impl ValueSet {
     pub(crate) fn close(&mut self) -> *mut pmValueSet {
         let start = std::mem::replace(&mut self.start, ptr::null_mut());
         if !start.is_null() {
-            // SAFETY: not NULL, hence a block of ours.
+            // SAFETY: not NULL, hence the block that `new` has made: nobody has got it before this.
             unsafe { (*start).numval = self.tally.numval() };
         }
         self.capacity = 0;
@@ -134,7 +135,8 @@ impl ValueSet {
     pub(crate) fn discard(&mut self) {
         let set = self.close();
         if !set.is_null() {
-            // SAFETY: the set is ours alone, and is forgotten now.
+            // SAFETY: `close` has given the set out, here and nowhere else, with as many values as
+            // were written; it is not looked at again.
             unsafe { free(set) };
         }
     }

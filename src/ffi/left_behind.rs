@@ -37,7 +37,8 @@ extern "C" fn unloaded() {
     each(|variable, length| {
         // Another thread may have made a first cache meanwhile.
         if length <= size - end {
-            // SAFETY: the block has room for it, and the variable is locked.
+            // SAFETY: the variable is locked, so that nobody writes to it, and as long as `each`
+            // says. That many bytes of the block are left behind `end`, as was looked at just now.
             unsafe { std::ptr::copy_nonoverlapping(variable, start.add(end), length) };
             end += length;
         }

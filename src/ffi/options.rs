@@ -130,7 +130,8 @@ static CLASSIC: Mutex<Classic, { room::OPTIONS }> = const_mutex(Classic(NO_OPTIO
 
 struct Classic(pmdaOptions);
 
-// SAFETY: its pointers lead into a command line, which any thread may read.
+// SAFETY: its pointers lead into the command line and to constant texts; both stay as long as the
+// process, and any thread may read them. It is behind a lock.
 unsafe impl Send for Classic {}
 
 const NO_OPTIONS: pmdaOptions = pmdaOptions {

@@ -21,7 +21,8 @@ impl<'s> SetRef<'s> {
     /// `set` is NULL or a label set that nobody changes during `'s`: its text and its array are
     /// NULL or as long as it says, and so is its hash, whose names are terminated.
     pub(crate) unsafe fn new(set: *const pmLabelSet) -> Option<SetRef<'s>> {
-        // SAFETY: NULL or valid for `'s`, as the caller promises.
+        // SAFETY: NULL, or a set that is valid and that nobody changes for `'s`, as the caller
+        // promises: so a shared reference to it may exist.
         unsafe { set.as_ref() }.map(SetRef)
     }
 

@@ -58,6 +58,7 @@ extern "C" fn child() {
 static LOADED: extern "C" fn() = loaded;
 
 extern "C" fn loaded() {
-    // SAFETY: three functions without arguments, which stay as long as this library.
+    // SAFETY: three functions without arguments. They stay as long as this library, with which the
+    // C library forgets them.
     unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) };
 }

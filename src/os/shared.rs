@@ -28,7 +28,8 @@ impl<T> Shared<T> {
 
     /// Has forks take the lock from now on.
     pub(crate) fn enroll(&'static self) {
-        // SAFETY: the lock itself is neither taken nor freed by this.
+        // SAFETY: the raw lock must not be unlocked while somebody holds it; here it is only
+        // entered in a list.
         unsafe { self.0.raw() }.enroll();
     }
 
