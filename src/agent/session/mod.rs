@@ -5,6 +5,7 @@
 //! send PDUs of their own, even call the main loop. So every public field is read at the moment
 //! when it is needed, and nothing is locked while a method runs (MAIN-53).
 
+mod agent;
 mod calls;
 mod kept;
 mod messages;
@@ -17,6 +18,8 @@ mod status;
 use std::ffi::c_int;
 use std::io;
 
+pub(crate) use self::agent::is_supported;
+use self::agent::{Agent, enter};
 pub(crate) use self::calls::{Answer, Call};
 pub(crate) use self::kept::{Session, of};
 pub(crate) use self::messages::say_failure;
@@ -36,37 +39,12 @@ use crate::abi::methods;
 use crate::abi::table::Metric;
 use crate::error::{Error, Result};
 use crate::libpcp::log;
-use crate::libpcp::version::PMAPI;
 use crate::log::Level;
 use crate::machine::{Kept, Machine, Step};
 use crate::os::channel::Channel;
-use crate::setup::Interface;
 use crate::wire::Kind;
 use crate::wire::encode::Reply;
 use crate::wire::receive::{Failure, Pdu, Reach};
-
-/// What a loop that cannot start returns (MAIN-3).
-const NO_START: c_int = -1;
-
-/// An agent whose PDU is being served.
-#[derive(Clone, Copy)]
-struct Agent {
-    dispatch: Dispatch,
-    ext: Ext,
-    session: &'static Session,
-}
-
-impl Agent {
-    /// The interface version at this moment.
-    fn interface(self) -> Interface {
-        self.dispatch.interface()
-    }
-
-    /// The descriptor for replies at this moment.
-    fn out(self) -> Channel {
-        Channel(self.ext.outfd())
-    }
-}
 
 /// The library's own methods, where nobody has put others in front of them. What they would hand
 /// over in blocks from malloc, only to be encoded and freed, is encoded at once: for a reply with
@@ -130,40 +108,6 @@ pub(crate) struct MainLoop<'s> {
     fetch: Option<Fetch<'s, Listed, Drafted>>,
     scratch: Option<&'s mut Scratch>,
     spare: Metric,
-}
-
-/// The agent behind a dispatch table, if it may be served. The checks are made until they have been
-/// passed once (MAIN-3).
-///
-/// # Errors
-/// What the loop returns without it.
-fn enter(dispatch: Option<Dispatch>) -> std::result::Result<Agent, Result<c_int>> {
-    let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
-        log::notify(Level::Err, b"PMDA Initialisation Failed");
-        return Err(Ok(NO_START));
-    };
-    let session = of(ext).map_err(Err)?;
-    if !session.has_begun() {
-        if dispatch.status() != 0 {
-            log::notify(Level::Err, b"PMDA Initialisation Failed");
-            return Err(Ok(NO_START));
-        }
-        if !is_supported(dispatch) {
-            return Err(Ok(NO_START));
-        }
-        dispatch.set_comm(dispatch.comm().with_pmapi(PMAPI));
-        session.begin();
-    }
-    Ok(Agent { dispatch, ext, session })
-}
-
-/// Whether the interface version exists; says so if not.
-pub(crate) fn is_supported(dispatch: Dispatch) -> bool {
-    let interface = dispatch.interface();
-    if !interface.is_supported() {
-        log::notify!(Level::Crit, "PMDA interface version {} not supported", interface.0);
-    }
-    interface.is_supported()
 }
 
 impl<'s> MainLoop<'s> {
