@@ -44,19 +44,19 @@ pub enum Part<'t> {
 /// The pieces put together; `None` when there is no memory for that.
 #[must_use]
 pub fn line(parts: &[Part<'_>]) -> Option<Vec<u8>> {
-    let mut text = Growing::default();
+    let mut text = TextBuffer::default();
     text.add(parts);
     text.whole()
 }
 
 /// Text that grows while there is memory for it, and ends where that ran out.
 #[derive(Default, Debug)]
-pub struct Growing {
+pub struct TextBuffer {
     bytes: Vec<u8>,
     cut: bool,
 }
 
-impl Growing {
+impl TextBuffer {
     /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.cut |= self.bytes.try_reserve(bytes.len()).is_err();
@@ -94,7 +94,7 @@ impl Growing {
     }
 }
 
-impl Write for Growing {
+impl Write for TextBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.push(text.as_bytes());
         if self.cut { Err(fmt::Error) } else { Ok(()) }

@@ -3,13 +3,13 @@
 use std::fmt::Pointer;
 
 use super::entry::{Entry, State};
-use super::report::{Growing, Key};
+use super::report::{Key, TextBuffer};
 use super::{Cache, jenkins, room};
 
 impl<T: Copy + Pointer> Cache<T> {
     /// The dump, with the hash chains if they are wanted; it ends where there is no memory for more.
     pub fn dump(&mut self, chains: bool) -> Vec<u8> {
-        let mut out = Growing::default();
+        let mut out = TextBuffer::default();
         let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);
         let (mode, hsize) = (self.mode as u8, self.chains);
         out.show(format_args!(
@@ -47,7 +47,7 @@ impl<T: Copy + Pointer> Cache<T> {
         out.so_far()
     }
 
-    fn dump_chains(&self, out: &mut Growing) {
+    fn dump_chains(&self, out: &mut TextBuffer) {
         let attempts = self.attempts.as_deref().copied().unwrap_or_default();
         if attempts.iter().any(|count| *count != 0) {
             out.push(b"pmdaCacheStoreKey hash stats ...\n");
@@ -64,7 +64,7 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    fn dump_table(&self, out: &mut Growing, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
+    fn dump_table(&self, out: &mut TextBuffer, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
         // Chain, place in the chain, slot.
         let mut places = Vec::new();
         if room(&mut places, slots.len()).is_err() {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use crate::log::{self, Bytes, Journal, Level};
-pub(super) use crate::log::{Growing, Part};
+pub(super) use crate::log::{Part, TextBuffer};
 
 /// Where messages go, and whether debugging is on (`-Dindom`).
 #[derive(Default, Debug)]

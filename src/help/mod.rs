@@ -13,7 +13,7 @@ use std::fmt::Display;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::index::Map;
-use crate::log::{Bytes, Growing, Journal, Level};
+use crate::log::{Bytes, Journal, Level, TextBuffer};
 
 pub use slots::Slots;
 
@@ -208,7 +208,7 @@ fn bad_entry(name: &[u8], number: u32, key: u32) -> Option<Vec<u8>> {
     } else {
         ("instance domain", &indom)
     };
-    let mut text = Growing::default();
+    let mut text = TextBuffer::default();
     text.push(b"pmdaOpenHelp: ");
     text.push(name);
     text.show(format_args!(
