@@ -41,7 +41,7 @@ const AHEAD: usize = 32;
 ///
 /// Callbacks run between two steps, so what was read is used only while no instance was made active
 /// or inactive since (INST-41). It has nothing to drop, as callbacks may leave by `longjmp`.
-pub(crate) struct Ahead {
+pub(crate) struct InstancesAhead {
     ids: [i32; AHEAD],
     next: usize,
     len: usize,
@@ -53,10 +53,10 @@ pub(crate) struct Ahead {
     changes: u32,
 }
 
-impl Ahead {
+impl InstancesAhead {
     /// Nothing is read yet.
-    pub(crate) const fn new() -> Ahead {
-        Ahead {
+    pub(crate) const fn new() -> InstancesAhead {
+        InstancesAhead {
             ids: [0; AHEAD],
             next: 0,
             len: 0,

@@ -6,7 +6,7 @@
 
 use std::ffi::c_int;
 
-use super::cached::{self, Ahead};
+use super::cached::{self, InstancesAhead};
 use super::lookup::find_indom;
 use super::selection::{self, Selection};
 use super::state::{self, FetchState};
@@ -35,7 +35,7 @@ const FEW: usize = 32;
 /// between the steps.
 pub(crate) struct Steps {
     ordinal: Ordinal,
-    ahead: Ahead,
+    ahead: InstancesAhead,
     /// How many instances a cached domain had when it was first of interest; it only helps to
     /// choose a way.
     domain: Option<usize>,
@@ -46,7 +46,7 @@ impl Steps {
     pub(crate) const fn new(ordinal: Ordinal) -> Steps {
         Steps {
             ordinal,
-            ahead: Ahead::new(),
+            ahead: InstancesAhead::new(),
             domain: None,
         }
     }
@@ -239,7 +239,12 @@ fn next_listed(
 
 /// Goes over the active instances from an id on, to the first that is selected; also gives how many
 /// were examined.
-fn walk(ahead: &mut Ahead, indom: InDom, mut from: i64, selects: impl Fn(i32) -> bool) -> (Option<i32>, c_int) {
+fn walk(
+    ahead: &mut InstancesAhead,
+    indom: InDom,
+    mut from: i64,
+    selects: impl Fn(i32) -> bool,
+) -> (Option<i32>, c_int) {
     let mut examined: c_int = 0;
     while let Some(inst) = ahead.next(indom, from) {
         examined = examined.saturating_add(1);

@@ -100,7 +100,7 @@ const AHEAD: usize = 8;
 /// Callbacks run between the turns, so what was found is used only if nothing that it depends on
 /// has changed: the public fields and the hash, or what the entry says. It has nothing to drop, as
 /// callbacks may leave by `longjmp`.
-pub(crate) struct Ahead {
+pub(crate) struct MetricsAhead {
     found: [(MetricId, Option<Metric>); AHEAD],
     next: usize,
     end: usize,
@@ -108,15 +108,15 @@ pub(crate) struct Ahead {
     generation: u32,
 }
 
-impl Ahead {
+impl MetricsAhead {
     /// Nothing is known yet.
-    pub(crate) const fn new() -> Ahead {
+    pub(crate) const fn new() -> MetricsAhead {
         let view = View {
             hashed: false,
             direct: false,
             table: MetricTable::EMPTY,
         };
-        Ahead {
+        MetricsAhead {
             found: [(MetricId(0), None); AHEAD],
             next: 0,
             end: 0,
@@ -161,7 +161,7 @@ impl Ahead {
         metric
     }
 
-    /// [`Ahead::find`] in a table that is hashed or searched.
+    /// [`MetricsAhead::find`] in a table that is hashed or searched.
     #[inline(never)]
     fn find_known(
         &mut self,

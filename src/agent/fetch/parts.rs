@@ -3,14 +3,14 @@
 use std::ffi::c_int;
 
 use crate::agent::iterate::{Ordinal, Steps};
-use crate::agent::lookup::Ahead;
+use crate::agent::lookup::MetricsAhead;
 use crate::fetch::Encoding;
 use crate::ident::MetricId;
 
 /// What a fetch works with, and does not need after it: kept apart, so that a
 /// [`Fetch`](super::Fetch) is small.
 pub(crate) struct Scratch {
-    pub(super) metrics: Ahead,
+    pub(super) metrics: MetricsAhead,
     pub(super) steps: Steps,
 }
 
@@ -18,7 +18,7 @@ impl Scratch {
     /// Nothing yet.
     pub(crate) const fn new() -> Scratch {
         Scratch {
-            metrics: Ahead::new(),
+            metrics: MetricsAhead::new(),
             steps: Steps::new(Ordinal::Any),
         }
     }
