@@ -21,9 +21,9 @@ pub const STATIC: i32 = 1;
 /// `PMDA_FETCH_NOVALUES`: there is no value now.
 pub const NO_VALUES: i32 = 0;
 
-/// What a fetch callback has answered (FETCH-40).
+/// What a fetch callback has returned, where it is no error (FETCH-40).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum FetchStatus {
     /// The atom holds a value.
     Value,
     /// The atom holds a value in memory that is to be freed when it has been copied.
@@ -32,16 +32,16 @@ pub enum Answer {
     NoValue,
 }
 
-impl Answer {
+impl FetchStatus {
     /// The meaning of a callback's return for an agent of an interface version.
     ///
     /// # Errors
     /// A negative return is the error itself.
-    pub fn of(interface: Interface, returned: i32) -> Result<Answer> {
+    pub fn of(interface: Interface, returned: i32) -> Result<FetchStatus> {
         match Error::check(returned)? {
-            NO_VALUES if interface.has_missing_values() => Ok(Answer::NoValue),
-            DYNAMIC if interface.has_values_to_free() => Ok(Answer::ValueToFree),
-            _ => Ok(Answer::Value),
+            NO_VALUES if interface.has_missing_values() => Ok(FetchStatus::NoValue),
+            DYNAMIC if interface.has_values_to_free() => Ok(FetchStatus::ValueToFree),
+            _ => Ok(FetchStatus::Value),
         }
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     /// FETCH-40, F-16: the meaning of each answer in each interface version.
     #[test]
     fn answers() {
-        use Answer::{NoValue, Value, ValueToFree};
+        use FetchStatus::{NoValue, Value, ValueToFree};
         for (interface, expected) in [
             (2, [Value, Value, Value, Value]),
             (3, [NoValue, Value, Value, Value]),
@@ -132,10 +132,10 @@ mod tests {
             (7, [NoValue, Value, ValueToFree, Value]),
         ] {
             assert_eq!(
-                [0, 1, 2, 3].map(|answer| Answer::of(Interface(interface), answer)),
+                [0, 1, 2, 3].map(|answer| FetchStatus::of(Interface(interface), answer)),
                 expected.map(Ok)
             );
-            assert_eq!(Answer::of(Interface(interface), -12360), Err(Error::INST));
+            assert_eq!(FetchStatus::of(Interface(interface), -12360), Err(Error::INST));
         }
     }
 

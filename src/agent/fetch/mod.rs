@@ -25,7 +25,7 @@ use crate::abi::value::Atom;
 use crate::agent::record;
 use crate::context;
 use crate::error::{Error, Result};
-use crate::fetch::{self, CHANGE_FLAGS, Encoding};
+use crate::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_7_1_1;
@@ -301,12 +301,12 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     fn answered(&mut self, returned: c_int, atom: Atom) -> Result<()> {
         let Current { kind, encoding, .. } = self.current;
         let inst = self.asked.inst;
-        match fetch::Answer::of(self.interface, returned) {
-            Ok(fetch::Answer::NoValue) => self.output.failed(Ok(())),
-            Ok(answer) => {
+        match FetchStatus::of(self.interface, returned) {
+            Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
+            Ok(status) => {
                 let stored = self.output.add(kind, encoding, inst, atom);
                 let noted = stored.or_else(|error| self.not_stored(error));
-                if answer == fetch::Answer::ValueToFree && !atom.free(encoding) {
+                if status == FetchStatus::ValueToFree && !atom.free(encoding) {
                     messages::not_freed(self.current);
                 }
                 return noted;
