@@ -14,7 +14,7 @@
  * the first use: that may be in a signal handler on top of malloc.
  */
 struct pcp_pmda_thread {
-    void *place;
+    void *slot;
     unsigned int taken;
     unsigned char inside;
 };

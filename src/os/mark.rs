@@ -12,14 +12,14 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use super::lock;
-use super::readers::Place;
+use super::readers::ReaderSlot;
 
 /// What `capi/shim.c` keeps for each thread: Rust cannot ask for memory that is there from the
 /// thread's start, without an allocation at the first use in a signal handler.
 #[repr(C)]
 pub(crate) struct Thread {
     /// Where it says what it reads (`readers`).
-    pub(super) place: AtomicPtr<Place>,
+    pub(super) slot: AtomicPtr<ReaderSlot>,
     /// The locks of rooms that a fork of this thread has taken, one bit each.
     pub(super) taken: AtomicU32,
     inside: AtomicBool,

@@ -1,6 +1,6 @@
-//! Threads that read what a [`shared`](super::shared) lock guards say so in a place of their own,
+//! Threads that read what a [`shared`](super::shared) lock guards say so in a slot of their own,
 //! which costs them two plain stores. Who wants to change it asks the kernel to make all processors
-//! finish their stores, and then looks at all places.
+//! finish their stores, and then looks at all slots.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
@@ -8,28 +8,28 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use super::mark::{self, Thread};
 use super::shared::Lock;
 
-/// How many threads have a place: those that come later take locks to read.
-const PLACES: usize = 64;
+/// How many threads have a slot: those that come later take locks to read.
+const SLOTS: usize = 64;
 
 /// What a thread says, in a cache line that only it writes.
 #[repr(align(64))]
-pub(crate) struct Place {
-    /// The thread. One that ends leaves the place to the next one that has the same address.
+pub(crate) struct ReaderSlot {
+    /// The thread. One that ends leaves the slot to the next one that has the same address.
     owner: AtomicPtr<Thread>,
     /// What it reads at this moment.
     pub(super) reading: AtomicPtr<Lock>,
 }
 
-impl Place {
-    const fn new() -> Place {
-        Place {
+impl ReaderSlot {
+    const fn new() -> ReaderSlot {
+        ReaderSlot {
             owner: AtomicPtr::new(ptr::null_mut()),
             reading: AtomicPtr::new(ptr::null_mut()),
         }
     }
 }
 
-static ALL: [Place; PLACES] = [const { Place::new() }; PLACES];
+static ALL: [ReaderSlot; SLOTS] = [const { ReaderSlot::new() }; SLOTS];
 
 /// How many of them were ever given away.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
@@ -41,37 +41,37 @@ const USABLE: u8 = 1;
 const UNUSABLE: u8 = 2;
 
 /// For threads that get none.
-static NO_PLACE: Place = Place::new();
+static NO_SLOT: ReaderSlot = ReaderSlot::new();
 
-/// The place of this thread, if it can have one.
+/// The slot of this thread, if it can have one.
 #[inline(always)]
-pub(super) fn place() -> Option<&'static Place> {
+pub(super) fn slot() -> Option<&'static ReaderSlot> {
     let thread = mark::thread();
-    // SAFETY: NULL, or one of the places above, as `ask` stores them.
-    let place = unsafe { thread.place.load(Ordering::Relaxed).as_ref() };
-    let place = place.unwrap_or_else(|| ask(thread));
-    (!ptr::eq(place, &NO_PLACE)).then_some(place)
+    // SAFETY: NULL, or one of the slots above, as `ask` stores them.
+    let slot = unsafe { thread.slot.load(Ordering::Relaxed).as_ref() };
+    let slot = slot.unwrap_or_else(|| ask(thread));
+    (!ptr::eq(slot, &NO_SLOT)).then_some(slot)
 }
 
-/// Asks for a place, for good.
+/// Asks for a slot, for good.
 #[cold]
 #[inline(never)]
-fn ask(thread: &Thread) -> &'static Place {
+fn ask(thread: &Thread) -> &'static ReaderSlot {
     let found = if is_usable() { find(thread) } else { None };
-    let place = found.unwrap_or(&NO_PLACE);
-    thread.place.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
-    place
+    let slot = found.unwrap_or(&NO_SLOT);
+    thread.slot.store(ptr::from_ref(slot).cast_mut(), Ordering::Relaxed);
+    slot
 }
 
-fn find(thread: &Thread) -> Option<&'static Place> {
+fn find(thread: &Thread) -> Option<&'static ReaderSlot> {
     let me = ptr::from_ref(thread).cast_mut();
     let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-    let (at, place) = ALL.iter().enumerate().find(|(_, place)| {
-        let free = place.owner.compare_exchange(ptr::null_mut(), me, success, failure);
+    let (at, slot) = ALL.iter().enumerate().find(|(_, slot)| {
+        let free = slot.owner.compare_exchange(ptr::null_mut(), me, success, failure);
         free.is_ok() || free == Err(me)
     })?;
     GIVEN.fetch_max(at + 1, Ordering::SeqCst);
-    Some(place)
+    Some(slot)
 }
 
 /// Whether [`barrier`] can be had.
@@ -107,9 +107,9 @@ fn barrier() {
 pub(super) fn wait_for(lock: &Lock) {
     barrier();
     let given = GIVEN.load(Ordering::SeqCst);
-    for place in &ALL[..given] {
+    for slot in &ALL[..given] {
         let mut rounds = 0;
-        while ptr::eq(place.reading.load(Ordering::Acquire), lock) {
+        while ptr::eq(slot.reading.load(Ordering::Acquire), lock) {
             rounds += 1;
             if rounds < 100 {
                 std::hint::spin_loop();
@@ -125,12 +125,12 @@ pub(super) fn wait_for(lock: &Lock) {
 pub(super) fn start_again() -> *const Lock {
     let me = ptr::from_ref(mark::thread()).cast_mut();
     let mut reading = ptr::null_mut();
-    for place in &ALL {
-        let was = place.reading.swap(ptr::null_mut(), Ordering::Relaxed);
-        if place.owner.load(Ordering::Relaxed) == me {
+    for slot in &ALL {
+        let was = slot.reading.swap(ptr::null_mut(), Ordering::Relaxed);
+        if slot.owner.load(Ordering::Relaxed) == me {
             reading = was;
         } else {
-            place.owner.store(ptr::null_mut(), Ordering::Relaxed);
+            slot.owner.store(ptr::null_mut(), Ordering::Relaxed);
         }
     }
     reading

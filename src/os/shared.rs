@@ -1,7 +1,7 @@
 //! A lock for each of several things of a kind, that any number of threads may read at once.
 //!
 //! While a process has one thread, taking and freeing it is a load and a store. With several, those
-//! that only read say so in a place of their own (`readers`): they do not wait for each other, and
+//! that only read say so in a slot of their own (`readers`): they do not wait for each other, and
 //! write nothing that another one reads. That is so as long as the lock is *trusted*: whoever takes
 //! it to change something ends the trust, which costs a microsecond, and from then on everybody
 //! takes the word of the lock, until so many have only read that it is worth while again.
@@ -54,7 +54,7 @@ const LAST: u8 = 15;
 /// What a [`Shared`] is made of.
 pub(crate) struct Lock {
     word: Word,
-    /// Readers need no more than their own place.
+    /// Readers need no more than their own slot.
     trusted: AtomicBool,
     /// How many reads it takes, a power of two.
     enough: AtomicU8,
@@ -81,10 +81,10 @@ pub(super) fn all() -> impl Iterator<Item = &'static Lock> {
 
 // SAFETY: who holds the lock to change something is alone with it. With one thread, as in `lock`.
 // With several, everybody takes the word, of which there is one, unless the lock is trusted and he
-// only reads. Then he has stored in his place that he reads, and after that seen that the lock is
+// only reads. Then he has stored in his slot that he reads, and after that seen that the lock is
 // trusted. Who takes the word to change something ends the trust, and after that looks at all
-// places, having made all processors finish their stores in between: either he finds the reader in
-// his place, and waits, or the reader finds that the lock is not trusted, and takes the word. Trust
+// slots, having made all processors finish their stores in between: either he finds the reader in
+// his slot, and waits, or the reader finds that the lock is not trusted, and takes the word. Trust
 // is restored only by one who has the word.
 unsafe impl lock_api::RawRwLock for Lock {
     const INIT: Lock = Lock {
@@ -148,20 +148,20 @@ unsafe impl lock_api::RawRwLock for Lock {
 impl Lock {
     #[inline(never)]
     fn begin_reading(&self) {
-        let place = readers::place();
-        if let Some(place) = place {
+        let slot = readers::slot();
+        if let Some(slot) = slot {
             let me = ptr::from_ref(self).cast_mut();
-            place.reading.store(me, Ordering::Release);
-            // First the place, then the look at the trust: `readers::wait_for` sees to that in
+            slot.reading.store(me, Ordering::Release);
+            // First the slot, then the look at the trust: `readers::wait_for` sees to that in
             // other processors.
             compiler_fence(Ordering::SeqCst);
             if self.trusted.load(Ordering::Acquire) {
                 return;
             }
-            place.reading.store(ptr::null_mut(), Ordering::Release);
+            slot.reading.store(ptr::null_mut(), Ordering::Release);
         }
         self.word.take();
-        if place.is_some() {
+        if slot.is_some() {
             let reads = self.reads.load(Ordering::Relaxed).wrapping_add(1);
             self.reads.store(reads, Ordering::Relaxed);
             if reads >> self.enough.load(Ordering::Relaxed) != 0 {
@@ -172,9 +172,9 @@ impl Lock {
 
     #[inline(never)]
     fn end_reading(&self) {
-        match readers::place() {
-            Some(place) if ptr::eq(place.reading.load(Ordering::Relaxed), self) => {
-                place.reading.store(ptr::null_mut(), Ordering::Release);
+        match readers::slot() {
+            Some(slot) if ptr::eq(slot.reading.load(Ordering::Relaxed), self) => {
+                slot.reading.store(ptr::null_mut(), Ordering::Release);
             }
             _ => self.word.give(),
         }
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(*shared.read(), [6 * 15 * 5; 8]);
         // SAFETY: nobody holds the lock.
         let lock = unsafe { shared.0.raw() };
-        assert!(lock.enough.load(Ordering::Relaxed) > FIRST || readers::place().is_none());
+        assert!(lock.enough.load(Ordering::Relaxed) > FIRST || readers::slot().is_none());
     }
 
     /// Each lock is enrolled once, the newest first.
