@@ -25,7 +25,7 @@ pub(crate) use self::kept::{Session, of};
 pub(crate) use self::messages::say_failure;
 use self::messages::say_kind;
 use self::receiving::{Receiving, Wanted};
-use self::replying::{Replying, What};
+use self::replying::{Purpose, Replying};
 pub(crate) use self::requests::Listed;
 use self::requests::{Given, Request};
 pub(crate) use self::status::SendingStatus;
@@ -229,7 +229,7 @@ impl<'s> MainLoop<'s> {
         if matches!(kind, Some(Kind::PROFILE | Kind::ATTR | Kind::ERROR)) {
             return self.recycle();
         }
-        self.send_status(What::Refusal(code), code, After::Refused)
+        self.send_status(Purpose::Refusal(code), code, After::Refused)
     }
 
     /// Sends what `fill` makes, or its error.
@@ -239,17 +239,17 @@ impl<'s> MainLoop<'s> {
         if let Some(code) = code {
             reply.error(code);
         }
-        self.send(What::Answer(request.names(), code), reply, After::CleanUp(values))
+        self.send(Purpose::Answer(request.names(), code), reply, After::CleanUp(values))
     }
 
-    fn send_status(&mut self, what: What, code: c_int, after: After) -> Next {
+    fn send_status(&mut self, purpose: Purpose, code: c_int, after: After) -> Next {
         let mut reply = self.agent.session.take_reply();
         reply.error(code);
-        self.send(what, reply, after)
+        self.send(purpose, reply, after)
     }
 
-    fn send(&mut self, what: What, reply: Reply, after: After) -> Next {
-        self.replying.begin(self.agent, what, reply);
+    fn send(&mut self, purpose: Purpose, reply: Reply, after: After) -> Next {
+        self.replying.begin(self.agent, purpose, reply);
         self.state = State::Replying(after);
         self.write()
     }

@@ -20,9 +20,9 @@ pub(super) struct Names {
     pub(super) reply: &'static str,
 }
 
-/// What is sent.
+/// Why a reply is sent.
 #[derive(Clone, Copy)]
-pub(super) enum What {
+pub(super) enum Purpose {
     /// The answer to a request; the code, if it is an error.
     Answer(Names, Option<i32>),
     /// The verdict of the check callback.
@@ -34,7 +34,7 @@ pub(super) enum What {
 /// A reply that is being written. The writes are the driver's.
 pub(super) struct Replying {
     channel: Channel,
-    what: What,
+    purpose: Purpose,
     reply: Kept<Reply>,
     /// In place of `reply` for a fetch that has written its own.
     draft: Option<Drafted>,
@@ -48,7 +48,7 @@ impl Replying {
     pub(super) const fn nothing() -> Replying {
         Replying {
             channel: Channel(-1),
-            what: What::Status,
+            purpose: Purpose::Status,
             reply: Kept::none(),
             draft: None,
             written: 0,
@@ -57,9 +57,9 @@ impl Replying {
     }
 
     /// Starts to send what is in a buffer.
-    pub(super) fn begin(&mut self, agent: Agent, what: What, reply: Reply) {
+    pub(super) fn begin(&mut self, agent: Agent, purpose: Purpose, reply: Reply) {
         self.reply.set(reply);
-        self.announce(agent, what);
+        self.announce(agent, purpose);
     }
 
     /// Starts to send a draft, or an error in its place; `None` when there is none.
@@ -69,11 +69,11 @@ impl Replying {
             draft.reply().error(code);
         }
         self.draft = Some(draft);
-        self.announce(agent, What::Answer(names, code));
+        self.announce(agent, Purpose::Answer(names, code));
     }
 
-    fn announce(&mut self, agent: Agent, what: What) {
-        (self.channel, self.what, self.written) = (agent.out(), what, 0);
+    fn announce(&mut self, agent: Agent, purpose: Purpose) {
+        (self.channel, self.purpose, self.written) = (agent.out(), purpose, 0);
         let channel = self.channel;
         self.socket = channel.announce(self.bytes());
     }
@@ -112,10 +112,10 @@ impl Replying {
             Ok(()) => channel.note_sent(self.bytes()),
             Err(error) => {
                 let reason = log::errstr(error);
-                match self.what {
-                    What::Answer(names, code) => warn_of_answer(fd, names, code, &reason),
-                    What::Refusal(code) => warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}")),
-                    What::Status => {}
+                match self.purpose {
+                    Purpose::Answer(names, code) => warn_of_answer(fd, names, code, &reason),
+                    Purpose::Refusal(code) => warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}")),
+                    Purpose::Status => {}
                 }
             }
         }

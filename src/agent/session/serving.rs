@@ -3,7 +3,7 @@
 
 use super::calls::{Answer, Call};
 use super::messages::show_request;
-use super::replying::What;
+use super::replying::Purpose;
 use super::requests::{self, Given, Listed, Request};
 use super::{After, MainLoop, Next, State};
 use crate::abi::answers::OwnedLabels;
@@ -47,7 +47,7 @@ impl MainLoop<'_> {
             Kind::RESULT => {
                 return match requests::store(agent, bytes, given) {
                     Ok((request, call)) => self.call(State::Asking(request), call),
-                    Err(error) => self.send_status(What::Status, error.code(), After::CleanUp(None)),
+                    Err(error) => self.send_status(Purpose::Status, error.code(), After::CleanUp(None)),
                 };
             }
             Kind::LABEL_REQ => return self.labels(bytes),
@@ -194,7 +194,7 @@ impl MainLoop<'_> {
             }
             (Request::Store, Answer::Status(status)) => {
                 drop(given);
-                self.send_status(What::Status, status, After::CleanUp(None))
+                self.send_status(Purpose::Status, status, After::CleanUp(None))
             }
             (Request::EndContext, _) => self.served(),
             (request, answer) => {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use super::calls::{Answer, Call};
 use super::kept::of;
-use super::replying::{Replying, What};
+use super::replying::{Purpose, Replying};
 use super::{Agent, io_result};
 use crate::abi::dispatch::Dispatch;
 use crate::machine::{Machine, Step};
@@ -49,7 +49,7 @@ impl Machine for SendingStatus {
     fn start(&mut self) -> Step<Call, ()> {
         let mut reply = self.agent.session.take_reply();
         reply.error(self.code);
-        self.replying.begin(self.agent, What::Status, reply);
+        self.replying.begin(self.agent, Purpose::Status, reply);
         self.write()
     }
 
