@@ -27,7 +27,7 @@ use self::messages::say_kind;
 use self::receiving::{Receiving, Wanted};
 use self::replying::{Purpose, Replying};
 pub(crate) use self::requests::Listed;
-use self::requests::{Given, Request};
+use self::requests::{MethodArguments, Request};
 pub(crate) use self::status::SendingStatus;
 use super::fetch::{Fetch, Scratch};
 use super::record;
@@ -103,7 +103,7 @@ pub(crate) struct MainLoop<'s> {
     state: State,
     receiving: Receiving,
     pdu: Kept<Pdu>,
-    given: Kept<Given>,
+    arguments: Kept<MethodArguments>,
     replying: Replying,
     fetch: Option<Fetch<'s, Listed, Drafted>>,
     scratch: Option<&'s mut Scratch>,
@@ -129,7 +129,7 @@ impl<'s> MainLoop<'s> {
             state: State::Receiving,
             receiving: Receiving::nothing(),
             pdu: Kept::none(),
-            given: Kept::none(),
+            arguments: Kept::none(),
             replying: Replying::nothing(),
             fetch: None,
             scratch: Some(scratch),
@@ -304,7 +304,7 @@ impl<'s> MainLoop<'s> {
     /// Keeps nothing any more.
     fn let_go(&mut self) {
         self.receiving.give_up(self.agent.session);
-        drop((self.pdu.take(), self.given.take()));
+        drop((self.pdu.take(), self.arguments.take()));
     }
 
     fn step(&mut self, mut next: Next) -> Step<Call, Result<c_int>> {

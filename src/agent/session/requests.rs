@@ -44,7 +44,7 @@ pub(super) enum Request {
 
 /// What a method is given, and what is freed when it has returned.
 #[allow(dead_code)] // Most of it is only kept: the method has its address.
-pub(super) enum Given {
+pub(super) enum MethodArguments {
     Profile(OwnedProfile),
     Metrics(Block<pmID>),
     Values(OwnedResult),
@@ -81,15 +81,15 @@ fn tell_missing(agent: Agent, since: u32, method: &str, told: &AtomicBool) {
 
 type Ask = Result<(Request, Call)>;
 
-pub(super) fn profile(agent: Agent, pdu: &[u8], given: &mut Kept<Given>) -> Ask {
+pub(super) fn profile(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
     let profile = OwnedProfile::new(decode::profile(pdu)?)?;
     let method = agent.dispatch.profile().ok_or(Error::NYI)?;
     let call = Call::Profile(method, profile.as_ptr());
-    given.set(Given::Profile(profile));
+    arguments.set(MethodArguments::Profile(profile));
     Ok((Request::Profile, call))
 }
 
-pub(super) fn attribute(agent: Agent, pdu: &[u8], context: c_int, given: &mut Kept<Given>) -> Ask {
+pub(super) fn attribute(agent: Agent, pdu: &[u8], context: c_int, arguments: &mut Kept<MethodArguments>) -> Ask {
     if !agent.interface().has_attributes() {
         static TOLD: AtomicBool = AtomicBool::new(false);
         tell_missing(agent, 6, "attribute", &TOLD);
@@ -104,7 +104,7 @@ pub(super) fn attribute(agent: Agent, pdu: &[u8], context: c_int, given: &mut Ke
         value.as_ptr().cast_const()
     };
     let method = agent.dispatch.attribute().ok_or(Error::NYI)?;
-    given.set(Given::Text(value));
+    arguments.set(MethodArguments::Text(value));
     let call = Call::Attribute(method, context, attribute.key, text, length as c_int);
     Ok((Request::Attribute, call))
 }
@@ -142,21 +142,21 @@ pub(super) fn notice(agent: Agent, pdu: &[u8], context: c_int) -> Ask {
     Err(Error::NYI)
 }
 
-pub(super) fn store(agent: Agent, pdu: &[u8], given: &mut Kept<Given>) -> Ask {
+pub(super) fn store(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
     let values = OwnedResult::new(store::store(pdu)?)?;
     let method = agent.dispatch.store().ok_or(Error::NYI)?;
     let call = Call::Store(method, values.as_ptr());
-    given.set(Given::Values(values));
+    arguments.set(MethodArguments::Values(values));
     Ok((Request::Store, call))
 }
 
-pub(super) fn fetch(agent: Agent, pdu: &[u8], given: &mut Kept<Given>) -> Ask {
+pub(super) fn fetch(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
     let metrics = decode::fetch(pdu)?;
     let count = metrics.len() as c_int;
     let metrics = received::metrics(metrics)?;
     let method = agent.dispatch.fetch().ok_or(Error::NYI)?;
     let call = Call::Fetch(method, count, metrics.as_ptr());
-    given.set(Given::Metrics(metrics));
+    arguments.set(MethodArguments::Metrics(metrics));
     Ok((Request::Fetch, call))
 }
 
@@ -166,12 +166,12 @@ pub(super) fn desc(agent: Agent, pdu: &[u8]) -> Ask {
     Ok((Request::Desc, Call::Desc(method, metric)))
 }
 
-pub(super) fn instance(agent: Agent, request: &InstanceRequest<'_>, given: &mut Kept<Given>) -> Ask {
+pub(super) fn instance(agent: Agent, request: &InstanceRequest<'_>, arguments: &mut Kept<MethodArguments>) -> Ask {
     let name = request.name.map(memory::string).transpose()?;
     let text = name.as_ref().map_or(ptr::null_mut(), Block::as_ptr);
     let method = agent.dispatch.instance().ok_or(Error::NYI)?;
     if let Some(name) = name {
-        given.set(Given::Text(name));
+        arguments.set(MethodArguments::Text(name));
     }
     let call = Call::Instance(method, request.indom, request.inst, text);
     Ok((Request::Instance, call))
@@ -184,14 +184,14 @@ pub(super) fn text(agent: Agent, pdu: &[u8]) -> Ask {
     Ok((Request::Text(request.ident), call))
 }
 
-pub(super) fn pmid(agent: Agent, pdu: &[u8], given: &mut Kept<Given>) -> Ask {
+pub(super) fn pmid(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
     let name = memory::string(decode::names_request(pdu)?)?;
     if !agent.interface().has_names() {
         return Err(Error::NAME);
     }
     let method = agent.dispatch.pmid().ok_or(Error::NYI)?;
     let call = Call::Pmid(method, name.as_ptr());
-    given.set(Given::Text(name));
+    arguments.set(MethodArguments::Text(name));
     Ok((Request::Pmid, call))
 }
 
@@ -206,7 +206,7 @@ pub(super) fn name(agent: Agent, pdu: &[u8]) -> Ask {
     Ok((Request::Name, Call::Name(method, metric)))
 }
 
-pub(super) fn children(agent: Agent, pdu: &[u8], all: bool, given: &mut Kept<Given>) -> Ask {
+pub(super) fn children(agent: Agent, pdu: &[u8], all: bool, arguments: &mut Kept<MethodArguments>) -> Ask {
     let request = decode::names_below(pdu)?;
     let name = memory::string(request.name)?;
     if !agent.interface().has_names() {
@@ -216,7 +216,7 @@ pub(super) fn children(agent: Agent, pdu: &[u8], all: bool, given: &mut Kept<Giv
     }
     let method = agent.dispatch.children().ok_or(Error::NYI)?;
     let call = Call::Children(method, name.as_ptr(), all);
-    given.set(Given::Text(name));
+    arguments.set(MethodArguments::Text(name));
     let with_states = request.with_states && !all;
     Ok((Request::Children { all, with_states }, call))
 }

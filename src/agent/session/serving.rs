@@ -4,7 +4,7 @@
 use super::calls::{Answer, Call};
 use super::messages::show_request;
 use super::replying::Purpose;
-use super::requests::{self, Given, Listed, Request};
+use super::requests::{self, Listed, MethodArguments, Request};
 use super::{After, MainLoop, Next, State};
 use crate::abi::answers::OwnedLabels;
 use crate::abi::draft::Drafted;
@@ -38,24 +38,24 @@ impl MainLoop<'_> {
     /// Calls the method for a PDU, or does without.
     fn ask(&mut self, pdu: &Pdu) -> Next {
         let (agent, bytes, from) = (self.agent, pdu.bytes(), pdu.header.from);
-        let given = &mut self.given;
+        let arguments = &mut self.arguments;
         let (request, asked) = match pdu.header.kind {
-            Kind::PROFILE => return self.tell(|given| requests::profile(agent, bytes, given)),
-            Kind::ATTR => return self.tell(|given| requests::attribute(agent, bytes, from, given)),
+            Kind::PROFILE => return self.tell(|arguments| requests::profile(agent, bytes, arguments)),
+            Kind::ATTR => return self.tell(|arguments| requests::attribute(agent, bytes, from, arguments)),
             Kind::ERROR => return self.tell(|_| requests::notice(agent, bytes, from)),
             Kind::CONTROL_REQ => return self.served(),
             Kind::RESULT => {
-                return match requests::store(agent, bytes, given) {
+                return match requests::store(agent, bytes, arguments) {
                     Ok((request, call)) => self.call(State::Asking(request), call),
                     Err(error) => self.send_status(Purpose::Status, error.code(), After::CleanUp(None)),
                 };
             }
             Kind::LABEL_REQ => return self.labels(bytes),
             Kind::INSTANCE_REQ => return self.instance(bytes),
-            Kind::FETCH => (Request::Fetch, requests::fetch(agent, bytes, given)),
+            Kind::FETCH => (Request::Fetch, requests::fetch(agent, bytes, arguments)),
             Kind::DESC_REQ => (Request::Desc, requests::desc(agent, bytes)),
             Kind::TEXT_REQ => (Request::Text(0), requests::text(agent, bytes)),
-            Kind::PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, given)),
+            Kind::PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, arguments)),
             Kind::PMNS_IDS => (Request::Name, requests::name(agent, bytes)),
             Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => {
                 let all = pdu.header.kind == Kind::PMNS_TRAVERSE;
@@ -63,7 +63,7 @@ impl MainLoop<'_> {
                     all,
                     with_states: false,
                 };
-                (request, requests::children(agent, bytes, all, given))
+                (request, requests::children(agent, bytes, all, arguments))
             }
             other => {
                 let name = agent.ext.name();
@@ -79,8 +79,8 @@ impl MainLoop<'_> {
     }
 
     /// Tells the agent something that has no answer.
-    fn tell(&mut self, make: impl FnOnce(&mut Kept<Given>) -> Result<(Request, Call)>) -> Next {
-        match make(&mut self.given) {
+    fn tell(&mut self, make: impl FnOnce(&mut Kept<MethodArguments>) -> Result<(Request, Call)>) -> Next {
+        match make(&mut self.arguments) {
             Ok((request, call)) => self.call(State::Asking(request), call),
             Err(_) => self.served(),
         }
@@ -114,7 +114,7 @@ impl MainLoop<'_> {
                 Error::check(inner(|| requests::list_instances(agent, &request, reply))).map(drop)
             });
         }
-        match requests::instance(agent, &request, &mut self.given) {
+        match requests::instance(agent, &request, &mut self.arguments) {
             Ok((request, call)) => self.call(State::Asking(request), call),
             Err(error) => self.reply(Request::Instance, None, |_| Err(error)),
         }
@@ -176,29 +176,29 @@ impl MainLoop<'_> {
 
     /// A method has returned.
     pub(super) fn answered(&mut self, request: Request, answer: Answer) -> Next {
-        let given = self.given.take();
+        let arguments = self.arguments.take();
         match (request, answer) {
             (Request::Profile, Answer::Status(status)) => {
                 if let Ok(state) = state::of(self.agent.ext) {
                     selection::forget(state);
                 }
-                if let (Some(Given::Profile(profile)), true) = (given, status >= 0) {
+                if let (Some(MethodArguments::Profile(profile)), true) = (arguments, status >= 0) {
                     self.agent.session.keep_profile(profile);
                 }
                 self.served()
             }
             (Request::Attribute, Answer::Status(status)) => {
-                drop(given);
+                drop(arguments);
                 requests::attribute_answered(self.agent, status);
                 self.served()
             }
             (Request::Store, Answer::Status(status)) => {
-                drop(given);
+                drop(arguments);
                 self.send_status(Purpose::Status, status, After::CleanUp(None))
             }
             (Request::EndContext, _) => self.served(),
             (request, answer) => {
-                drop(given);
+                drop(arguments);
                 let values = requests::values(&answer);
                 self.reply(request, values, |reply| requests::encode(request, answer, reply))
             }
