@@ -15,7 +15,7 @@ use crate::abi::tree::{Tree, TreePlace};
 use crate::abi::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use crate::agent::dynamic::{Answer, Call, Callbacks, Found, Lookup, Rebuild, Registrations, Wanted, registrations};
+use crate::agent::dynamic::{Answer, Call, Callbacks, Found, Lookup, LookupKey, Rebuild, Registrations, registrations};
 use crate::agent::record;
 use crate::dynamic::{Counts, List, Walk};
 use crate::error::Error;
@@ -171,9 +171,9 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText>, mask: 
 }
 
 /// A lookup in what is registered for an agent; for no agent nothing is found.
-fn lookup(ext: Option<Ext>, wanted: Wanted) -> Result<Lookup, Found> {
+fn lookup(ext: Option<Ext>, key: LookupKey) -> Result<Lookup, Found> {
     let ext = ext.ok_or(None)?;
-    Ok(Lookup::new(ext, registered(ext), wanted))
+    Ok(Lookup::new(ext, registered(ext), key))
 }
 
 /// The tree of a registration as C gets it.
@@ -190,7 +190,7 @@ fn tree_of(callbacks: &Callbacks) -> *mut pmdaNameSpace {
 /// `pmda` is NULL or valid, `name` NULL or a C string; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: Option<Ext>, name: Option<CText>) -> *mut pmdaNameSpace {
-    let found = drive(|| lookup(pmda, Wanted::Name(name)), make);
+    let found = drive(|| lookup(pmda, LookupKey::Name(name)), make);
     found.map_or(ptr::null_mut(), tree_of)
 }
 
@@ -203,7 +203,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: Option<Ext>, name: O
 /// `pmda` is NULL or valid; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext>, pmid: pmID) -> *mut pmdaNameSpace {
-    let found = drive(|| lookup(pmda, Wanted::Metric(MetricId(pmid))), make);
+    let found = drive(|| lookup(pmda, LookupKey::Metric(MetricId(pmid))), make);
     found.map_or(ptr::null_mut(), tree_of)
 }
 
@@ -227,7 +227,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     let Some(ext) = pmda.filter(|_| !buf.is_null()) else {
         return Error::INVAL.code();
     };
-    let found = drive(|| lookup(pmda, Wanted::Metric(MetricId(pmid))), make);
+    let found = drive(|| lookup(pmda, LookupKey::Metric(MetricId(pmid))), make);
     let Some(text) = found.and_then(|callbacks| callbacks.text) else {
         return NOENT.code();
     };

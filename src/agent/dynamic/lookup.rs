@@ -9,7 +9,7 @@ use crate::machine::{Machine, Step};
 
 /// What is looked for.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted {
+pub(crate) enum LookupKey {
     /// The tree that has a name, or `None` for no name at all.
     Name(Option<CText>),
     /// The tree that has a name for a metric.
@@ -23,7 +23,7 @@ pub(crate) type Found = Option<&'static Callbacks>;
 /// trees are searched.
 pub(crate) struct Lookup {
     ext: Ext,
-    wanted: Wanted,
+    key: LookupKey,
     registrations: Walk<Callbacks>,
     updates: Walk<Callbacks>,
     changed: bool,
@@ -32,10 +32,10 @@ pub(crate) struct Lookup {
 
 impl Lookup {
     /// A lookup for an agent in what is registered.
-    pub(crate) fn new(ext: Ext, registrations: Walk<Callbacks>, wanted: Wanted) -> Lookup {
+    pub(crate) fn new(ext: Ext, registrations: Walk<Callbacks>, key: LookupKey) -> Lookup {
         Lookup {
             ext,
-            wanted,
+            key,
             registrations,
             updates: registrations,
             changed: false,
@@ -61,9 +61,9 @@ impl Lookup {
     fn search(&self) -> Step<Call, Found> {
         let has = |callbacks: &&Callbacks| {
             let tree = callbacks.tree.tree();
-            tree.is_some_and(|tree| match &self.wanted {
-                Wanted::Name(name) => name.is_some_and(|name| tree.find(name.bytes()).is_some()),
-                Wanted::Metric(pmid) => tree.knows(*pmid),
+            tree.is_some_and(|tree| match &self.key {
+                LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes()).is_some()),
+                LookupKey::Metric(pmid) => tree.knows(*pmid),
             })
         };
         Step::Done({ self.registrations }.map(|entry| &entry.calls).find(has))

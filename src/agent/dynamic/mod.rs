@@ -9,7 +9,7 @@ mod rebuild;
 
 use std::ffi::{c_char, c_int};
 
-pub(crate) use self::lookup::{Found, Lookup, Wanted};
+pub(crate) use self::lookup::{Found, Lookup, LookupKey};
 pub(crate) use self::rebuild::{Rebuild, registrations};
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
