@@ -17,29 +17,29 @@ use crate::wire::encode::{Draft, Reply};
 ///
 /// It owns the draft, but has no destructor: when a callback leaves by `longjmp` the draft is lost,
 /// once.
-pub(crate) struct Drafted {
+pub(crate) struct DraftReply {
     draft: NonNull<Draft>,
     /// What the set that is being written has.
     tally: Tally,
 }
 
-impl Drafted {
-    const fn new(draft: NonNull<Draft>) -> Drafted {
+impl DraftReply {
+    const fn new(draft: NonNull<Draft>) -> DraftReply {
         let tally = Tally::EMPTY;
-        Drafted { draft, tally }
+        DraftReply { draft, tally }
     }
 
     /// Takes the draft out of its place, or makes one.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn take(home: &AtomicPtr<Draft>) -> Result<Drafted> {
+    pub(crate) fn take(home: &AtomicPtr<Draft>) -> Result<DraftReply> {
         if let Some(draft) = NonNull::new(home.swap(ptr::null_mut(), Ordering::AcqRel)) {
-            return Ok(Drafted::new(draft));
+            return Ok(DraftReply::new(draft));
         }
         let draft = Draft::new()?;
         let block = Block::holding(draft)?;
-        NonNull::new(block.into_raw()).map(Drafted::new).ok_or(Error::NOMEM)
+        NonNull::new(block.into_raw()).map(DraftReply::new).ok_or(Error::NOMEM)
     }
 
     /// Puts the draft back; one that a fetch inside of this one has left there is freed.

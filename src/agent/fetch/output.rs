@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 
 use crate::abi::arg::Out;
-use crate::abi::draft::Drafted;
+use crate::abi::draft::DraftReply;
 use crate::abi::result_block::{ResultBlock, Results, User};
 use crate::abi::types::{pmdaResult, timeval};
 use crate::abi::value::Atom;
@@ -121,19 +121,19 @@ impl Output for ToCaller {
 }
 
 /// A reply under construction.
-impl Output for Drafted {
+impl Output for DraftReply {
     fn begin(&mut self, _state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        Drafted::begin(self, stamp(), metrics)
+        DraftReply::begin(self, stamp(), metrics)
     }
 
     #[inline]
     fn open(&mut self, pmid: MetricId, values: usize) -> Result<()> {
-        Drafted::open(self, pmid, values)
+        DraftReply::open(self, pmid, values)
     }
 
     #[inline]
     fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
-        Drafted::add(self, kind, encoding, inst, atom)
+        DraftReply::add(self, kind, encoding, inst, atom)
     }
 
     fn is_open(&self) -> bool {
@@ -141,16 +141,16 @@ impl Output for Drafted {
     }
 
     fn failed(&mut self, status: Result<()>) {
-        Drafted::failed(self, status);
+        DraftReply::failed(self, status);
     }
 
     #[inline]
     fn close(&mut self) {
-        Drafted::close(self);
+        DraftReply::close(self);
     }
 
     fn finish(&mut self) -> Result<()> {
-        Drafted::finish(self)
+        DraftReply::finish(self)
     }
 
     fn abandon(&mut self) {}

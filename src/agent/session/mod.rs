@@ -33,7 +33,7 @@ use super::fetch::{Fetch, Scratch};
 use super::record;
 use crate::abi::answers::Values;
 use crate::abi::dispatch::Dispatch;
-use crate::abi::draft::Drafted;
+use crate::abi::draft::DraftReply;
 use crate::abi::ext::Ext;
 use crate::abi::methods;
 use crate::abi::table::Metric;
@@ -105,7 +105,7 @@ pub(crate) struct MainLoop<'s> {
     pdu: Kept<Pdu>,
     arguments: Kept<MethodArguments>,
     replying: Replying,
-    fetch: Option<Fetch<'s, Listed, Drafted>>,
+    fetch: Option<Fetch<'s, Listed, DraftReply>>,
     scratch: Option<&'s mut Scratch>,
     spare: Metric,
 }
@@ -143,7 +143,7 @@ impl<'s> MainLoop<'s> {
     }
 
     /// The fetch that is in progress.
-    pub(crate) fn fetching(&mut self) -> Option<&mut Fetch<'s, Listed, Drafted>> {
+    pub(crate) fn fetching(&mut self) -> Option<&mut Fetch<'s, Listed, DraftReply>> {
         self.fetch.as_mut()
     }
 

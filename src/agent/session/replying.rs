@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use super::Agent;
 use super::calls::Call;
-use crate::abi::draft::Drafted;
+use crate::abi::draft::DraftReply;
 use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::SINCE_6_0_5;
@@ -37,7 +37,7 @@ pub(super) struct Replying {
     purpose: Purpose,
     reply: Kept<Reply>,
     /// In place of `reply` for a fetch that has written its own.
-    draft: Option<Drafted>,
+    draft: Option<DraftReply>,
     written: usize,
     /// What is known of the channel.
     socket: Option<bool>,
@@ -63,7 +63,7 @@ impl Replying {
     }
 
     /// Starts to send a draft, or an error in its place; `None` when there is none.
-    pub(super) fn begin_draft(&mut self, agent: Agent, names: Names, mut draft: Drafted, outcome: Result<()>) {
+    pub(super) fn begin_draft(&mut self, agent: Agent, names: Names, mut draft: DraftReply, outcome: Result<()>) {
         let code = outcome.err().map(Error::code);
         if let Some(code) = code {
             draft.reply().error(code);

@@ -7,7 +7,7 @@ use super::replying::Purpose;
 use super::requests::{self, Listed, MethodArguments, Request};
 use super::{After, MainLoop, Next, State};
 use crate::abi::answers::OwnedLabels;
-use crate::abi::draft::Drafted;
+use crate::abi::draft::DraftReply;
 use crate::abi::guard::inner;
 use crate::abi::methods;
 use crate::agent::fetch::Fetch;
@@ -133,7 +133,7 @@ impl MainLoop<'_> {
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch(&mut self, pdu: Pdu) -> Next {
         let agent = self.agent;
-        let begun = state::of(agent.ext).and_then(|state| Ok((state, Drafted::take(&agent.session.draft)?)));
+        let begun = state::of(agent.ext).and_then(|state| Ok((state, DraftReply::take(&agent.session.draft)?)));
         let (state, draft, scratch) = match (begun, self.scratch.take()) {
             (Ok((state, draft)), Some(scratch)) => (state, draft, scratch),
             (_, scratch) => {
@@ -167,7 +167,7 @@ impl MainLoop<'_> {
         self.reply_draft(draft, outcome)
     }
 
-    fn reply_draft(&mut self, draft: Drafted, outcome: Result<()>) -> Next {
+    fn reply_draft(&mut self, draft: DraftReply, outcome: Result<()>) -> Next {
         self.replying
             .begin_draft(self.agent, Request::Fetch.names(), draft, outcome);
         self.state = State::Replying(After::CleanUp(None));
