@@ -31,7 +31,7 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
 }
 
 /// What became of a step of a machine.
-pub(crate) enum Turn<C, D> {
+pub(crate) enum Outcome<C, D> {
     /// It wants a call into C.
     Call(C),
     /// It was the last.
@@ -45,20 +45,20 @@ pub(crate) enum Turn<C, D> {
 /// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the
 /// hands of the catcher, so that it can stay in registers.
 #[inline(always)]
-pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, turn_of: impl FnOnce(S) -> Turn<C, D>) -> Turn<C, D> {
+pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S) -> Outcome<C, D>) -> Outcome<C, D> {
     let Some(mark) = mark::enter() else {
-        return Turn::Busy;
+        return Outcome::Busy;
     };
-    let mut turn = Turn::Failed;
+    let mut outcome = Outcome::Failed;
     // Unwind safety: as in `inner`.
     let end = catch_unwind(AssertUnwindSafe(|| {
-        turn = turn_of(run(body));
+        outcome = outcome_of(run(body));
     }));
     if let Err(panic) = end {
         caught::<()>(&*panic);
     }
     mark.leave();
-    turn
+    outcome
 }
 
 /// [`guard`] for what is already inside of the library: catches panics, no more.

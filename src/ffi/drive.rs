@@ -1,6 +1,6 @@
 //! The driver of machines: the only place where control is handed to C's own functions.
 
-use super::guard::{Turn, step};
+use super::guard::{Outcome, step};
 use super::ret::CReturn;
 use crate::machine::{Machine, Step};
 
@@ -40,9 +40,9 @@ where
         Ok(machine) => place.insert(machine).start(),
         Err(done) => Step::Done(done),
     };
-    let first = step(begin, turn_of);
+    let first = step(begin, outcome_of);
     match (first, &mut place) {
-        (Turn::Call(wanted), Some(machine)) => ended(go_on(machine, wanted, call)),
+        (Outcome::Call(wanted), Some(machine)) => ended(go_on(machine, wanted, call)),
         (end, _) => ended(end),
     }
 }
@@ -53,8 +53,8 @@ pub(super) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) ->
 where
     M::Done: CReturn,
 {
-    match step(|| machine.start(), turn_of) {
-        Turn::Call(wanted) => ended(go_on(machine, wanted, call)),
+    match step(|| machine.start(), outcome_of) {
+        Outcome::Call(wanted) => ended(go_on(machine, wanted, call)),
         end => ended(end),
     }
 }
@@ -65,11 +65,11 @@ fn go_on<M: Machine>(
     machine: &mut M,
     mut wanted: M::Call,
     call: impl Fn(&mut M, M::Call) -> M::Answer,
-) -> Turn<M::Call, M::Done> {
+) -> Outcome<M::Call, M::Done> {
     loop {
         let answer = call(machine, wanted);
-        match step(|| machine.answer(answer), turn_of) {
-            Turn::Call(next) => wanted = next,
+        match step(|| machine.answer(answer), outcome_of) {
+            Outcome::Call(next) => wanted = next,
             end => return end,
         }
     }
@@ -77,19 +77,19 @@ fn go_on<M: Machine>(
 
 /// What became of a step that did not panic.
 #[inline(always)]
-fn turn_of<C, D>(step: Step<C, D>) -> Turn<C, D> {
+fn outcome_of<C, D>(step: Step<C, D>) -> Outcome<C, D> {
     match step {
-        Step::Call(wanted) => Turn::Call(wanted),
-        Step::Done(done) => Turn::Done(done),
+        Step::Call(wanted) => Outcome::Call(wanted),
+        Step::Done(done) => Outcome::Done(done),
     }
 }
 
 /// What C gets in the end.
 #[inline(always)]
-fn ended<C, D: CReturn>(end: Turn<C, D>) -> D::C {
+fn ended<C, D: CReturn>(end: Outcome<C, D>) -> D::C {
     match end {
-        Turn::Done(done) => done.into_c(),
-        Turn::Busy => D::busy(),
-        Turn::Failed | Turn::Call(_) => D::failed(),
+        Outcome::Done(done) => done.into_c(),
+        Outcome::Busy => D::busy(),
+        Outcome::Failed | Outcome::Call(_) => D::failed(),
     }
 }
