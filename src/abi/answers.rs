@@ -14,7 +14,7 @@ use crate::ident::{InDom, MetricId};
 use crate::labels::Span;
 use crate::libpcp::labels::{SetRef, Sets};
 use crate::libpcp::log::{self, Debug};
-use crate::os::spoken;
+use crate::os::diagnostics;
 use crate::wire::encode::{self, LabelSet, Reply, entry_size};
 
 /// `PM_VAL_DPTR` and `PM_VAL_SPTR`; every other format is sent as values in place (WIRE-50).
@@ -292,7 +292,7 @@ impl OwnedLabels {
     pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
         let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
         if log::debug(Debug::Labels) {
-            spoken::labels(ident, kind, sets, sent);
+            diagnostics::labels(ident, kind, sets, sent);
         }
         if sets.is_none() && sent > 0 {
             return Err(Error::GENERIC);

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use super::lock::{Mutex, room};
 use super::mark::outside;
-use super::{spoken, waits};
+use super::{diagnostics, waits};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{config, ipc};
@@ -77,7 +77,7 @@ impl Channel {
     pub(crate) fn announce(self, pdu: &[u8]) -> Option<bool> {
         config::ignore_sigpipe();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
-        spoken::sending(self, kind, pdu);
+        diagnostics::sending(self, kind, pdu);
         // libpcp asks itself before each write, and says what it finds.
         let shown = log::debug(Debug::Context) || log::debug(Debug::Pdu);
         let socket = shown.then(|| ipc::is_socket(self.0));
@@ -97,7 +97,7 @@ impl Channel {
         };
         let next = self.recover(&error, socket);
         if next.is_err() {
-            spoken::failed_write(socket == Some(true), &error, length);
+            diagnostics::failed_write(socket == Some(true), &error, length);
         }
         next
     }

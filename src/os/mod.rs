@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod channel;
+pub(crate) mod diagnostics;
 mod forks;
 pub(crate) mod leads;
 pub(crate) mod lock;
@@ -15,6 +16,5 @@ pub(crate) mod root_socket;
 pub(crate) mod seed;
 pub(crate) mod shared;
 pub(crate) mod socket;
-pub(crate) mod spoken;
 pub(crate) mod waits;
 mod word;

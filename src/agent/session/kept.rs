@@ -9,8 +9,8 @@ use crate::error;
 use crate::forever::forever;
 use crate::index::Map;
 use crate::os::channel::{Channel, Stream};
+use crate::os::diagnostics::{self, TracedChannel};
 use crate::os::lock::{Mutex, const_mutex, room};
-use crate::os::spoken::{self, Loud};
 use crate::wire::encode::{Draft, Reply};
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
@@ -91,8 +91,8 @@ impl Session {
     /// The next PDU from `channel`.
     pub(crate) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
         let mut receiver = self.take_ahead(channel);
-        let outcome = if spoken::of_reads() {
-            receiver.next(&mut Loud::new(channel), Reach::Exact)
+        let outcome = if diagnostics::traces_reads() {
+            receiver.next(&mut TracedChannel::new(channel), Reach::Exact)
         } else {
             receiver.next(&mut channel, reach)
         };

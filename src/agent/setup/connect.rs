@@ -19,7 +19,7 @@ use crate::log::{Bytes, Level};
 use crate::machine::{Kept, Machine, Step};
 use crate::os::channel::{self, Channel};
 use crate::os::socket::{self, Failure, Listener};
-use crate::os::{process, spoken};
+use crate::os::{diagnostics, process};
 use crate::wire::receive::Reach;
 use crate::wire::{Kind, decode};
 
@@ -233,7 +233,7 @@ impl Connect {
                 return Err(("getting", failure.code()));
             }
         };
-        spoken::credentials(pdu.bytes());
+        diagnostics::credentials(pdu.bytes());
         let credentials = decode::credentials(pdu.bytes());
         let credentials = credentials.map_err(|error| ("decode", error))?;
         if SINCE_6_0_5 && credentials.len() == 0 {

@@ -138,7 +138,7 @@ pub(crate) fn failed_write(socket: bool, error: &io::Error, length: usize) {
 
 /// Whether something is said of each single read.
 #[inline]
-pub(crate) fn of_reads() -> bool {
+pub(crate) fn traces_reads() -> bool {
     log::debug(Debug::Context) || is_desperate()
 }
 
@@ -148,7 +148,7 @@ fn is_desperate() -> bool {
 
 /// A channel that says what each read gave; to be read to the byte, first a header, then what
 /// belongs to it.
-pub(crate) struct Loud {
+pub(crate) struct TracedChannel {
     channel: Channel,
     /// How much is wanted.
     asked: usize,
@@ -157,9 +157,9 @@ pub(crate) struct Loud {
     socket: bool,
 }
 
-impl Loud {
-    pub(crate) fn new(channel: Channel) -> Loud {
-        Loud {
+impl TracedChannel {
+    pub(crate) fn new(channel: Channel) -> TracedChannel {
+        TracedChannel {
             channel,
             asked: 0,
             have: 0,
@@ -168,7 +168,7 @@ impl Loud {
     }
 }
 
-impl Source for Loud {
+impl Source for TracedChannel {
     fn announce(&mut self, bytes: usize) {
         (self.asked, self.have) = (bytes, 0);
         // libpcp asks itself each time, and says what it finds under -Dcontext.
@@ -180,7 +180,7 @@ impl Source for Loud {
     }
 }
 
-impl Read for Loud {
+impl Read for TracedChannel {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let fd = self.channel.0;
         let result = self.channel.read(out);
