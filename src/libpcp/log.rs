@@ -132,7 +132,7 @@ pub(crate) fn warning_args(text: fmt::Arguments<'_>) {
     stamped(format_args!("Warning: {text}"));
 }
 
-/// Writes one line to the log through `pmNotifyErr`.
+/// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
 fn notify_terminated(level: Level, text: &CStr) {
     let priority = match level {
         Level::Crit => libc::LOG_CRIT,
@@ -172,11 +172,6 @@ fn without_libpcp(level: Level, text: &CStr) {
     trace(Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes());
 }
 
-/// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
-pub(crate) fn notify(level: Level, text: &[u8]) {
-    notify_line(level, format_args!("{}", Bytes(text)));
-}
-
 /// Writes debug output to stderr as it is. It has no better place to report a failure to, so it
 /// ignores one.
 ///
@@ -187,12 +182,6 @@ pub(crate) fn trace(text: &[u8]) {
     // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or
     // tells that it is not.
     cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
-}
-
-/// Writes one line of debug output: a line of the log before PCP 6.0.5; since then to stderr, with
-/// the time to the microsecond and the name of the program.
-pub(crate) fn debug_line(text: &[u8]) {
-    debug_args(format_args!("{}", Bytes(text)));
 }
 
 /// A number that prints as `%#x` does it.
@@ -225,8 +214,8 @@ pub(crate) fn flush(journal: &mut Journal) {
 fn write_out(journal: &mut Journal) {
     for message in journal.drain() {
         match message {
-            Message::Notify(level, text) => notify(level, &text),
-            Message::Debug(text) => debug_line(&text),
+            Message::Notify(level, text) => notify!(level, "{}", Bytes(&text)),
+            Message::Debug(text) => debug_line!("{}", Bytes(&text)),
             Message::Trace(text) => trace(&text),
         }
     }

@@ -4,7 +4,6 @@ mod fetch;
 mod release;
 
 use std::ffi::{c_int, c_void};
-use std::io::Write;
 
 pub(crate) use self::fetch::{Call, Fetch};
 pub(crate) use self::release::Release;
@@ -16,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::fetch as agent_fetch;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::{Journal, Level};
+use crate::log::{Bytes, Journal, Level};
 use crate::os::lock::{Mutex, const_mutex, room};
 use crate::queue::{Counters, Queues};
 
@@ -146,16 +145,13 @@ fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
         let text = QUEUES.lock().too_large(handle, size);
         if let Ok(text) = text {
-            log::notify(Level::Warning, &text);
+            log::notify!(Level::Warning, "{}", Bytes(&text));
         }
         return Ok(());
     }
     if error == Error::NOMEM {
-        let mut text = [0; 64];
-        let mut rest = &mut text[..];
-        let _ = write!(rest, "event allocation failure: {} bytes", size.saturating_add(1));
-        let free = rest.len();
-        log::notify(Level::Err, &text[..text.len() - free]);
+        let bytes = size.saturating_add(1);
+        log::notify!(Level::Err, "event allocation failure: {bytes} bytes");
     }
     Err(error)
 }

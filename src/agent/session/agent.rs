@@ -42,13 +42,13 @@ impl Agent {
 /// What the loop returns without it.
 pub(super) fn enter(dispatch: Option<Dispatch>) -> std::result::Result<Agent, Result<c_int>> {
     let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
-        log::notify(Level::Err, b"PMDA Initialisation Failed");
+        log::notify!(Level::Err, "PMDA Initialisation Failed");
         return Err(Ok(NO_START));
     };
     let session = of(ext).map_err(Err)?;
     if !session.has_begun() {
         if dispatch.status() != 0 {
-            log::notify(Level::Err, b"PMDA Initialisation Failed");
+            log::notify!(Level::Err, "PMDA Initialisation Failed");
             return Err(Ok(NO_START));
         }
         if !is_supported(dispatch) {
