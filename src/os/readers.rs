@@ -4,9 +4,11 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::mark::{self, Thread};
 use super::shared::Lock;
+use crate::libpcp::cancel;
 
 /// How many threads have a slot: those that come later take locks to read.
 const SLOTS: usize = 64;
@@ -94,7 +96,7 @@ fn barrier() {
         // It was registered, so only a filter of system calls that came later can refuse it: what a
         // processor has yet to store is stored long before a millisecond is over.
         if !membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            cancel::disabled(|| std::thread::sleep(Duration::from_millis(1)));
             return;
         }
     }
