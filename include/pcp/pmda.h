@@ -101,8 +101,8 @@ typedef void (*pmdaEndContextCallBack)(int);
 typedef int (*pmdaLabelCallBack)(pmInDom, unsigned int, pmLabelSet**);
 
 /*
- * What belongs to an agent beside its dispatch table. Its fields are the live state: agents read and
- * write them directly.
+ * What belongs to an agent beside its dispatch table. Its fields are the live state:
+ * agents read and write them directly.
  */
 typedef struct pmdaExt {
     /* PMDA_EXT_* bits. */
@@ -340,10 +340,16 @@ typedef struct __pmDSO {
 struct pmdaOptions;
 #define __pmdaOptions pmdaOptions /* the old name */
 
-/* Sees each option before the library does; a result other than 0 means that the agent has handled it. */
+/*
+ * Sees each option before the library does; a result other than 0 means that the agent has handled
+ * it.
+ */
 typedef int (*pmdaOptionOverride)(int, struct pmdaOptions*);
 
-/* Options of an agent's command line. The fields up to __last_nonopt are libpcp's pmOptions. */
+/*
+ * Options of an agent's command line. The fields up to __last_nonopt are libpcp's
+ * pmOptions.
+ */
 typedef struct pmdaOptions {
     /* 0: set by the library. */
     int version;
@@ -390,7 +396,8 @@ typedef struct pmdaOptions {
  */
 
 /*
- * Handles the next options of the command line that every agent has, and returns the first other one.
+ * Handles the next options of the command line that every agent has, and returns the first other
+ * one.
  *
  * Returns:
  * The option's character, or -1 at the end. Errors are counted in opts->errors.
@@ -407,8 +414,8 @@ PMDA_CALL extern int pmdaGetOptions(int argc, char *const *argv, pmdaOptions *op
  * The option's character, or -1 at the end. Errors are added to *err.
  *
  * Pointers:
- * argv holds argc C strings; optstring is a C string; dispatch is valid after pmdaDaemon; err is NULL or
- * valid for a read and a write.
+ * argv holds argc C strings; optstring is a C string; dispatch is valid after
+ * pmdaDaemon; err is NULL or valid for a read and a write.
  */
 PMDA_CALL extern int pmdaGetOpt(int argc, char *const *argv, const char *optstring, pmdaInterface *dispatch,
         int *err);
@@ -446,8 +453,7 @@ PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const c
 PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name, char *helptext);
 
 /*
- * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev
- * .
+ * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
@@ -610,11 +616,12 @@ PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *dispatch, pmdaLabelCal
  * Reads one PDU and serves it, and touches no byte beyond it.
  *
  * Returns:
- * 0 for a PDU that was served, whatever came of it; PM_ERR_EOF at the end of the stream; another negative number
- * when the stream cannot be read, or the agent was not set up.
+ * 0 for a PDU that was served, whatever came of it; PM_ERR_EOF at the end of the stream; another
+ * negative number when the stream cannot be read, or the agent was not set up.
  *
  * Pointers:
- * dispatch is NULL or a dispatch table with a valid extension, whose methods follow their contracts.
+ * dispatch is NULL or a dispatch table with a valid extension, whose methods follow their
+ * contracts.
  */
 PMDA_CALL extern int __pmdaMainPDU(pmdaInterface *dispatch);
 
@@ -648,8 +655,8 @@ PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, pmdaExt *pmda);
  * Gives the help text of a metric or an instance domain.
  *
  * Returns:
- * 0 with *buffer set to a text that stays until the database is closed and must not be changed or freed;
- * PM_ERR_TEXT when there is none, with *buffer set to NULL.
+ * 0 with *buffer set to a text that stays until the database is closed and must not be changed
+ * or freed; PM_ERR_TEXT when there is none, with *buffer set to NULL.
  *
  * Pointers:
  * buffer is NULL or valid for one write. pmda is NULL or valid.
@@ -660,12 +667,13 @@ PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda)
  * Fetches the values of metrics through the agent's fetch callback.
  *
  * Returns:
- * 0, whatever became of each metric, with *resp set to a result that the library keeps and uses again: the caller
- * frees its value sets, not the result. Negative when there is no memory or no callback; *resp is untouched then.
+ * 0, whatever became of each metric, with *resp set to a result that the library keeps and uses
+ * again: the caller frees its value sets, not the result. Negative when there is no memory or no
+ * callback; *resp is untouched then.
  *
  * Pointers:
- * pmidlist is valid for reads of numpmid elements. resp is NULL or valid for one write. pmda is NULL or
- * valid, with its tables, profile and callback.
+ * pmidlist is valid for reads of numpmid elements. resp is NULL or valid for one write.
+ * pmda is NULL or valid, with its tables, profile and callback.
  */
 PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, pmdaExt *pmda);
 
@@ -673,13 +681,13 @@ PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, p
  * Lists all instances of a domain, or gives the name of an instance, or the instance of a name.
  *
  * Returns:
- * 0 with *result set to a structure that the caller frees (each name, both lists, and the structure are blocks of
- * their own); PM_ERR_INDOM for an unknown domain, PM_ERR_INST for an unknown instance, -ENOMEM. On failure
- * *result is untouched.
+ * 0 with *result set to a structure that the caller frees (each name, both lists, and the
+ * structure are blocks of their own); PM_ERR_INDOM for an unknown domain, PM_ERR_INST
+ * for an unknown instance, -ENOMEM. On failure *result is untouched.
  *
  * Pointers:
- * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid, with its instance
- * domains; a cached domain does not need it.
+ * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid,
+ * with its instance domains; a cached domain does not need it.
  */
 PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result, pmdaExt *pmda);
 
@@ -754,8 +762,8 @@ PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int siz
  * Number of instances of a domain; the profile is not looked at.
  *
  * Returns:
- * 1 for PM_INDOM_NULL; the number of active instances of a cached domain; it_numinst of a classic one; 0 for an
- * unknown one, which is reported.
+ * 1 for PM_INDOM_NULL; the number of active instances of a cached domain; it_numinst of a
+ * classic one; 0 for an unknown one, which is reported.
  *
  * Pointers:
  * pmda is NULL or valid, with its instance domains.
@@ -777,8 +785,8 @@ PMDA_CALL extern void __pmdaStartInst(pmInDom indom, pmdaExt *pmda);
  * 1 with inst set, or 0 with inst untouched at the end.
  *
  * Pointers:
- * inst is NULL or valid for one write. pmda is NULL or valid, with its profile and the domain that e_idp points
- * to.
+ * inst is NULL or valid for one write. pmda is NULL or valid, with its profile and the domain
+ * that e_idp points to.
  */
 PMDA_CALL extern int __pmdaNextInst(int *inst, pmdaExt *pmda);
 
@@ -857,19 +865,21 @@ typedef void (*pmdaCountMetrics)(int*, int*);
 /*
  * Registers a tree of dynamic names, for all agents of the process that have none of their own.
  *
- * update brings the tree up to date and tells whether metrics have changed, text gives help, metric fills in
- * copies of metrics, counts tells how many. Each may be NULL. prefix names the registration for
- * pmdaDynamicSetClusterMask; clusters is not looked at.
+ * update brings the tree up to date and tells whether metrics have changed, text gives help,
+ * metric fills in copies of metrics, counts tells how many. Each may be NULL. prefix names
+ * the registration for pmdaDynamicSetClusterMask; clusters is not looked at.
  *
  * Pointers:
- * prefix is NULL or a C string; metrics is NULL or has nmetrics entries, for ever; the callbacks have these types.
+ * prefix is NULL or a C string; metrics is NULL or has nmetrics entries, for ever; the
+ * callbacks have these types.
  */
 PMDA_CALL extern void pmdaDynamicPMNS(const char *prefix, int *clusters, int nclusters, pmdaUpdatePMNS update,
         pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts, pmdaMetric *metrics,
         int nmetrics);
 
 /*
- * Registers a tree of dynamic names for one agent, which then does not see those of pmdaDynamicPMNS any more.
+ * Registers a tree of dynamic names for one agent, which then does not see those of
+ * pmdaDynamicPMNS any more.
  *
  * Pointers:
  * As pmdaDynamicPMNS; ext is NULL or was set up by pmdaDaemon or pmdaDSO.
@@ -879,7 +889,8 @@ PMDA_CALL extern void pmdaExtDynamicPMNS(const char *prefix, int *clusters, int 
         pmdaMetric *metrics, int nmetrics, pmdaExt *ext);
 
 /*
- * Records a mask for the cluster numbers below a prefix that was registered with pmdaDynamicPMNS. It has no effect.
+ * Records a mask for the cluster numbers below a prefix that was registered with
+ * pmdaDynamicPMNS. It has no effect.
  *
  * Returns:
  * 0; -EINVAL when the prefix is not registered or NULL.
@@ -912,20 +923,22 @@ PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(pmdaExt *pmda, const char 
 PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(pmdaExt *pmda, pmID pmid);
 
 /*
- * Asks the text callback of the first registration that has a name for pmid, after all trees were brought up to date.
+ * Asks the text callback of the first registration that has a name for pmid, after all trees
+ * were brought up to date.
  *
  * Returns:
- * What the callback returns; -ENOENT when no registration has the metric, or it has no such callback; -EINVAL when
- * buf or pmda is NULL. The text at buf is the agent's.
+ * What the callback returns; -ENOENT when no registration has the metric, or it has no such
+ * callback; -EINVAL when buf or pmda is NULL. The text at buf is the agent's.
  *
  * Pointers:
- * buf is NULL or valid for one write, pmda NULL or valid; the trees that the callbacks give are valid.
+ * buf is NULL or valid for one write, pmda NULL or valid; the trees that the callbacks give
+ * are valid.
  */
 PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, pmdaExt *pmda);
 
 /*
- * Gives an agent a new metric table: the metrics of the first registration, and behind them the copies that the
- * registrations ask for. The table belongs to the library until the next call.
+ * Gives an agent a new metric table: the metrics of the first registration, and behind them the
+ * copies that the registrations ask for. The table belongs to the library until the next call.
  *
  * Pointers:
  * pmda is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
@@ -936,7 +949,8 @@ PMDA_CALL extern void pmdaDynamicMetricTable(pmdaExt *pmda);
  * Takes a metric table into use, and builds the hash over it.
  *
  * Pointers:
- * pmda is NULL or valid; metrics is NULL or valid with nmetrics entries, for as long as it is in use.
+ * pmda is NULL or valid; metrics is NULL or valid with nmetrics entries, for as long as it
+ * is in use.
  */
 PMDA_CALL extern void pmdaRehash(pmdaExt *pmda, pmdaMetric *metrics, int nmetrics);
 
@@ -948,7 +962,8 @@ PMDA_CALL extern void pmdaRehash(pmdaExt *pmda, pmdaMetric *metrics, int nmetric
  * Makes an empty tree of names and stores it at tree.
  *
  * Returns:
- * 0; a negative error code when there is no memory or tree is NULL. pmdaTreeRelease frees the tree.
+ * 0; a negative error code when there is no memory or tree is NULL. pmdaTreeRelease frees the
+ * tree.
  *
  * Pointers:
  * tree is NULL or valid for one write.
@@ -956,13 +971,15 @@ PMDA_CALL extern void pmdaRehash(pmdaExt *pmda, pmdaMetric *metrics, int nmetric
 PMDA_CALL extern int pmdaTreeCreate(pmdaNameSpace **tree);
 
 /*
- * Adds the dotted name name with the identifier pmid to a tree, and the nodes above it as needed.
+ * Adds the dotted name name with the identifier pmid to a tree, and the nodes above it as
+ * needed.
  *
  * Lookups by name see it at once, lookups by identifier after the next pmdaTreeRebuildHash.
  *
  * Returns:
- * 0 (PCP 7: 1 when the name is there already, with the same identifier); PM_ERR_PMID when the name has another
- * identifier; -EINVAL for NULL arguments; another negative code when there is no memory.
+ * 0 (PCP 7: 1 when the name is there already, with the same identifier); PM_ERR_PMID when the
+ * name has another identifier; -EINVAL for NULL arguments; another negative code when there is
+ * no memory.
  *
  * Pointers:
  * tree is NULL or a tree, name NULL or a C string.
@@ -978,8 +995,8 @@ PMDA_CALL extern int pmdaTreeInsert(pmdaNameSpace *tree, pmID pmid, const char *
 PMDA_CALL extern void pmdaTreeRelease(pmdaNameSpace *tree);
 
 /*
- * Builds the table from identifiers to names, for about numpmid names; the number need not be exact. Sets the
- * links from the nodes to their parents as well.
+ * Builds the table from identifiers to names, for about numpmid names; the number need not be
+ * exact. Sets the links from the nodes to their parents as well.
  *
  * Pointers:
  * tree is NULL or a tree.
@@ -990,8 +1007,8 @@ PMDA_CALL extern void pmdaTreeRebuildHash(pmdaNameSpace *tree, int numpmid);
  * Counts the names of a tree.
  *
  * Returns:
- * The number; 0 for NULL; a negative code when there is no memory. A node with an identifier counts once and hides what
- * is below it.
+ * The number; 0 for NULL; a negative code when there is no memory. A node with an identifier
+ * counts once and hides what is below it.
  *
  * Pointers:
  * tree is NULL or a tree.
@@ -1002,7 +1019,8 @@ PMDA_CALL extern int pmdaTreeSize(pmdaNameSpace *tree);
  * Gives the identifier of a name: a pmid method for agents that keep their names in a tree.
  *
  * Returns:
- * 0; PM_ERR_NAME when there is no tree, no such name, or it is not a leaf, and pmid is left alone.
+ * 0; PM_ERR_NAME when there is no tree, no such name, or it is not a leaf, and pmid is left
+ * alone.
  *
  * Pointers:
  * tree is NULL or a tree, name NULL or a C string, pmid NULL or valid for one write.
@@ -1013,9 +1031,9 @@ PMDA_CALL extern int pmdaTreePMID(pmdaNameSpace *tree, const char *name, pmID *p
  * Gives all names of an identifier: a name method for agents that keep their names in a tree.
  *
  * Returns:
- * The number of names, stored at nameset as one block that the caller frees; PM_ERR_PMID when there is no tree,
- * no table (pmdaTreeRebuildHash) or no such identifier; -EINVAL when nameset is NULL; another negative code when
- * there is no memory.
+ * The number of names, stored at nameset as one block that the caller frees; PM_ERR_PMID when
+ * there is no tree, no table (pmdaTreeRebuildHash) or no such identifier; -EINVAL when
+ * nameset is NULL; another negative code when there is no memory.
  *
  * Pointers:
  * tree is NULL or a tree, nameset NULL or valid for one write.
@@ -1025,16 +1043,18 @@ PMDA_CALL extern int pmdaTreeName(pmdaNameSpace *tree, pmID pmid, char ***namese
 /*
  * Gives the names below a name: a children method for agents that keep their names in a tree.
  *
- * With traverse 0 these are single components, and status tells leaves (0) from branches (1); else the full names
- * of all leaves below.
+ * With traverse 0 these are single components, and status tells leaves (0) from branches (1);
+ * else the full names of all leaves below.
  *
  * Returns:
- * The number of names, stored at offspring and status as two blocks that the caller frees. With 0 and traverse
- * 0 nothing is stored; with 0 and any other traverse, two empty blocks. PM_ERR_NAME when there is no tree or no
- * such name; -EINVAL when offspring or status is NULL; another negative code when there is no memory.
+ * The number of names, stored at offspring and status as two blocks that the caller frees.
+ * With 0 and traverse 0 nothing is stored; with 0 and any other traverse, two empty blocks.
+ * PM_ERR_NAME when there is no tree or no such name; -EINVAL when offspring or status is
+ * NULL; another negative code when there is no memory.
  *
  * Pointers:
- * tree is NULL or a tree, name NULL or a C string, offspring and status are NULL or valid for one write.
+ * tree is NULL or a tree, name NULL or a C string, offspring and status are NULL or valid
+ * for one write.
  */
 PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *tree, const char *name, int traverse, char ***offspring,
         int **status);
@@ -1285,8 +1305,7 @@ PMDA_CALL extern int pmdaEventAddHighResRecord(int idx, struct timespec *ts, int
 PMDA_CALL extern int pmdaEventAddMissedRecord(int idx, struct timeval *tp, int nmissed);
 
 /*
- * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp
- * .
+ * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp.
  *
  * Returns:
  * As pmdaEventAddMissedRecord.
@@ -1329,8 +1348,7 @@ PMDA_CALL extern int pmdaEventHighResAddParam(int idx, pmID pmid, int type, pmAt
  * Writes length and type into the array's header and gives its address.
  *
  * Returns:
- * The array, which the library keeps; valid until something is added or the array is released
- * . NULL for an unknown handle.
+ * The array, which the library keeps; valid until something is added or the array is released. NULL for an unknown handle.
  */
 PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int idx);
 
@@ -1478,8 +1496,7 @@ PMDA_CALL extern int pmdaEventEndClient(int context);
 PMDA_CALL extern int pmdaEventClients(pmAtomValue *avp);
 
 /*
- * Installs a filter for a client and a queue, and grants access; the filter before it is released
- * . A NULL filter clears it.
+ * Installs a filter for a client and a queue, and grants access; the filter before it is released. A NULL filter clears it.
  *
  * Returns:
  * 0; -EINVAL for an unknown client or queue, or a filter without apply.
@@ -1525,8 +1542,7 @@ PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int con
  * usual place.
  *
  * Returns:
- * A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up
- * ; PM_ERR_GENERIC when PCP does not say where the usual place is; another negative code.
+ * A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up; PM_ERR_GENERIC when PCP does not say where the usual place is; another negative code.
  *
  * Pointers:
  * path is NULL or a terminated string.

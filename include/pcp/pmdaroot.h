@@ -143,8 +143,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStartReq(int fd, int ipctype, const char *
 PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int fd, void *buf, int buflen);
 
 /*
- * Tells that an agent was started, and passes its descriptors on; the caller still owns them
- * .
+ * Tells that an agent was started, and passes its descriptors on; the caller still owns them.
  *
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.

@@ -219,7 +219,8 @@ fn without_numbers(comment: &str) -> String {
     const NUMBER: &str = r"[A-Z]{1,5}-[0-9]+";
     const BETWEEN: &str = r"[,\n *toand]+";
     let list = format!("{NUMBER}(?:{BETWEEN}{NUMBER})*");
-    let whole = Regex::new(&format!(r" ?\({list}\)")).expect("valid");
+    // What follows a number at the start of a line belongs to the line before.
+    let whole = Regex::new(&format!(r"(?:\n *\* +| )?\({list}\)")).expect("valid");
     let last = Regex::new(&format!(r"[,;] {list}\)")).expect("valid");
     let text = whole.replace_all(comment, "");
     last.replace_all(&text, ")").into_owned()
