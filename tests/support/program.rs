@@ -72,6 +72,12 @@ impl Program {
         })
     }
 
+    /// Whether the C library comes through it: it is not run where a comment says so, and hostile calls are for ours.
+    #[must_use]
+    pub fn suits_the_c_library(&self) -> bool {
+        !self.text.contains("c-library: not run,") && !self.name.starts_with("hostile/")
+    }
+
     /// All programs of a folder below `tests`, without those of folders in it.
     ///
     /// # Panics

@@ -13,6 +13,7 @@ no_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
     (void)ext;
     say("fetch %d", n);
     if (n == 2) {
+	free(hollow);
 	hollow = calloc(1, sizeof(pmdaResult));
 	hollow->numpmid = 1;
 	*result = hollow;

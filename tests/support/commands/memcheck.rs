@@ -79,7 +79,9 @@ pub fn run(names: &[String]) -> Result<(), String> {
         let hostile = program.name.starts_with("hostile/");
         // What the C library does in the hands of these says nothing.
         let alone = hostile || program.name.starts_with("c/fixed/");
-        let c = (!hostile).then(|| memory::program(&program, &file, Library::C, &directory.join("C")));
+        let c = program
+            .suits_the_c_library()
+            .then(|| memory::program(&program, &file, Library::C, &directory.join("C")));
         let measure = c
             .filter(|(outcome, _)| outcome.end == end.end)
             .and_then(|(_, counts)| counts);
