@@ -29,9 +29,9 @@ make_system() {
     mountpoint -q "$system/dev" || mount --bind /dev "$system/dev"
 }
 
-# bind FROM TO: makes a directory of the host visible in the system.
+# bind FROM TO: makes a directory of the host visible in the system, and makes it if there is none.
 bind() {
-    mkdir -p "$system$2"
+    mkdir -p "$1" "$system$2"
     mountpoint -q "$system$2" || mount --bind "$1" "$system$2"
 }
 
