@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 
 use super::lookup::find_indom;
-use super::state::{self, TablePlaces};
+use super::record;
+use super::record::state::TablePlaces;
 use super::{cached, iterate};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
@@ -40,7 +41,7 @@ pub(crate) fn list<L: List>(
         return from_cache(indom, request, make);
     }
     let ext = ext.ok_or(Error::INDOM)?;
-    let idp = find_indom(state::of(ext)?, ext, indom).ok_or(Error::INDOM)?;
+    let idp = find_indom(record::fetch_state(ext)?, ext, indom).ok_or(Error::INDOM)?;
     from_table(ext, idp, request?, make)
 }
 
@@ -100,7 +101,7 @@ fn from_table<L: List>(
     request: Request<'_>,
     make: impl FnOnce(usize, bool, bool) -> Result<L>,
 ) -> Result<L> {
-    let state = state::of(ext)?;
+    let state = record::fetch_state(ext)?;
     let (indom, instances, count) = (idp.indom(), idp.instances(), idp.numinst());
     let table = instances.extent();
     let inst_at = |place: usize| instances.inst(place);

@@ -8,8 +8,9 @@ use std::ffi::c_int;
 
 use super::cached::{self, InstancesAhead};
 use super::lookup::find_indom;
+use super::record;
+use super::record::state::FetchState;
 use super::selection::{self, Selection};
-use super::state::{self, FetchState};
 use crate::abi::ext::Ext;
 use crate::abi::profile::{Profile, ProfileElement};
 use crate::abi::table::Indom;
@@ -80,7 +81,7 @@ pub(crate) fn count(indom: InDom, ext: Option<Ext>) -> Option<c_int> {
         return Some(count);
     }
     let ext = ext?;
-    find_indom(state::of(ext).ok()?, ext, indom).map(Indom::numinst)
+    find_indom(record::fetch_state(ext).ok()?, ext, indom).map(Indom::numinst)
 }
 
 /// The body of `__pmdaCntInst`.

@@ -2,14 +2,14 @@
 
 use std::ffi::c_int;
 
-use super::state::{self, FetchState};
+use super::record;
+use super::record::state::FetchState;
 use super::{fetch, iterate};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::label_array::LabelArray;
 use crate::abi::label_set::{LabelSet, LabelSets};
 use crate::abi::types::{pmInDom, pmLabelSet};
-use crate::agent::record;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
@@ -130,7 +130,7 @@ impl Request {
         // What was there was never ours.
         sets.store_none();
         let array = LabelArray::new(room).map_err(Err)?;
-        let state = state::of(ext).map_err(Err)?;
+        let state = record::fetch_state(ext).map_err(Err)?;
         if !indom.is_null() {
             iterate::start(state, indom, ext);
         }

@@ -3,7 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::state::{self, FetchState};
+use super::record;
+use super::record::state::{FetchState, HashedTable};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
@@ -13,28 +14,6 @@ use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::{Bytes, Level};
 use crate::metrics::{self, Hashed, Method, Places};
-
-/// What `pmdaRehash` has built, and the table that it was built over.
-pub(super) struct HashedTable {
-    index: Hashed,
-    table: MetricTable,
-}
-
-impl Default for HashedTable {
-    fn default() -> HashedTable {
-        HashedTable {
-            index: Hashed::default(),
-            table: MetricTable::EMPTY,
-        }
-    }
-}
-
-impl HashedTable {
-    /// The entry of a metric in the table that the hash was built over.
-    fn find(&self, wanted: MetricId) -> Option<Metric> {
-        self.table.entry(self.index.find(wanted)?)
-    }
-}
 
 /// What a lookup depends on, read from the public fields of a `pmdaExt` at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -230,7 +209,7 @@ pub(crate) fn find_indom(state: &FetchState, ext: Ext, indom: InDom) -> Option<I
 
 /// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).
 pub(crate) fn rehash(ext: Ext, table: MetricTable) {
-    let state = state::of(ext);
+    let state = record::fetch_state(ext);
     let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
     let built = state.and_then(|state| Ok((state, built?)));
     ext.set_direct(0);

@@ -19,4 +19,3 @@ pub(crate) mod record;
 pub(crate) mod selection;
 pub(crate) mod session;
 pub(crate) mod setup;
-pub(crate) mod state;

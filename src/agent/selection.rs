@@ -1,24 +1,11 @@
 //! Which instances the profile of a client selects, as C holds it, and its compiled form.
 
-use super::state::FetchState;
+use super::record::state::FetchState;
 use crate::abi::ext::Ext;
-use crate::abi::profile::{ListPlace, Profile, ProfileElement};
+use crate::abi::profile::{Profile, ProfileElement};
 use crate::ident::InDom;
-use crate::index::Map;
 use crate::metrics::Places;
 use crate::profile::Compiled;
-
-/// Compiled profile elements, by instance domain.
-///
-/// While the list of an element is at the same place, an iteration goes on with what was compiled
-/// (INST-53). The place alone does not tell one list from another that was put there later:
-/// [`refresh`] compares the lists whenever an iteration starts, and [`forget`] is called for each
-/// profile that passes through this library.
-#[derive(Default)]
-pub(crate) struct Selections {
-    elements: Places,
-    compiled: Map<(ListPlace, Compiled<'static>)>,
-}
 
 /// Which instances of a domain are selected at this moment.
 #[derive(Clone, Copy)]

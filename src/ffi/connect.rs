@@ -2,7 +2,6 @@
 
 use super::drive::drive;
 use crate::abi::dispatch::Dispatch;
-use crate::agent::session;
 use crate::agent::setup::connect::{Call, Connect};
 use crate::os::{process, socket, waits};
 
@@ -17,11 +16,7 @@ use crate::os::{process, socket, waits};
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch>) {
     drive(
-        || {
-            dispatch
-                .and_then(|dispatch| Connect::new(dispatch, session::of))
-                .ok_or(())
-        },
+        || dispatch.and_then(|dispatch| Connect::new(dispatch)).ok_or(()),
         |call| match call {
             Call::Accept(listener) => (call, socket::accept(listener)),
             Call::Wait(fd) => {

@@ -8,8 +8,7 @@ use super::types::{pmDesc, pmID};
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::abi::table::Metric;
-use crate::agent::record;
-use crate::agent::{fetch, help, lookup, state};
+use crate::agent::{fetch, help, lookup, record};
 use crate::error::{Error, Result};
 use crate::fetch::report;
 use crate::ident::{InDom, MetricId};
@@ -39,7 +38,7 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<pmDesc>, pmda: Op
 fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
     let interface = record::interface(ext);
     fetch::enter_context(ext, interface);
-    let (metric, method) = lookup::find(state::of(ext)?, ext, pmid);
+    let (metric, method) = lookup::find(record::fetch_state(ext)?, ext, pmid);
     let mut journal = Journal::new();
     if metric.is_none() && !interface.has_names() {
         report::undefined(&mut journal, "pmdaDesc", pmid);

@@ -12,7 +12,7 @@ use crate::abi::pmids::PmidList;
 use crate::abi::table::Metric;
 use crate::abi::value::Atom;
 use crate::agent::fetch::{Answer, Asked, Fetch, Scratch, ToCaller};
-use crate::agent::state;
+use crate::agent::record;
 use crate::error::Error;
 
 /// Makes the calls of a fetch.
@@ -62,7 +62,7 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
             let (Some(list), Some(ext), false) = (PmidList::new(list), pmda, resp.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
-            let state = state::of(ext).map_err(Err)?;
+            let state = record::fetch_state(ext).map_err(Err)?;
             Ok(Fetch::new(ext, state, list, ToCaller::new(resp), &mut scratch, spare))
         },
         |fetch, ()| make(fetch.asked(), spare, pmda),

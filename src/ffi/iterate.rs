@@ -7,7 +7,7 @@ use super::ret::Plain;
 use super::types::pmInDom;
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
-use crate::agent::{iterate, state};
+use crate::agent::{iterate, record};
 use crate::ident::InDom;
 
 /// Number of instances of a domain; the profile is not looked at.
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext>) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext>) {
     guard(|| {
-        if let Some((ext, state)) = pmda.and_then(|ext| Some((ext, state::of(ext).ok()?))) {
+        if let Some((ext, state)) = pmda.and_then(|ext| Some((ext, record::fetch_state(ext).ok()?))) {
             iterate::start(state, InDom(indom), ext);
         }
     });
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: Out<c_int>, pmda: Option<Ext>) -> 
     guard(|| {
         let next = pmda.and_then(|ext| {
             let mut steps = iterate::Steps::new(iterate::Ordinal::Examined);
-            iterate::next(state::of(ext).ok()?, ext, &mut steps)
+            iterate::next(record::fetch_state(ext).ok()?, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };
         inst.set(next);

@@ -16,7 +16,8 @@ use crate::abi::label_set::LabelSets;
 use crate::abi::methods;
 use crate::abi::table::Metric;
 use crate::agent::fetch::Scratch;
-use crate::agent::session::{self, Answer, Call, MainLoop, OwnMethods, SendingStatus, is_supported};
+use crate::agent::record;
+use crate::agent::session::{Answer, Call, MainLoop, OwnMethods, SendingStatus, is_supported};
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::machine::Kept;
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch>) -> c_int {
     guard(|| {
         let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
-            if let Ok(session) = session::of(ext) {
+            if let Ok(session) = record::session(ext) {
                 session.watch();
             }
             ext.infd()

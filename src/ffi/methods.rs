@@ -6,8 +6,7 @@ use super::guard::guard;
 use super::types::{pmID, pmProfile, pmdaResult};
 use crate::abi::arg::{CText, Out};
 use crate::abi::ext::Ext;
-use crate::agent::record;
-use crate::agent::{fetch, selection, state};
+use crate::agent::{fetch, record, selection};
 use crate::error::{Error, Result};
 use crate::libpcp::attribute::Text;
 use crate::libpcp::log::{self, Debug};
@@ -23,7 +22,7 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<E
     guard(|| {
         let ext = pmda.ok_or(Error::INVAL)?;
         ext.set_profile_ptr(prof);
-        selection::forget(state::of(ext)?);
+        selection::forget(record::fetch_state(ext)?);
         Ok(())
     })
 }

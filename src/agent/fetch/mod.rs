@@ -15,7 +15,7 @@ pub(crate) use self::output::{Output, ToCaller};
 use self::parts::Current;
 pub(crate) use self::parts::Scratch;
 use super::iterate::{self, Ordinal};
-use super::state::FetchState;
+use super::record::state::FetchState;
 use crate::abi::ext::Ext;
 use crate::abi::pmids::List;
 use crate::abi::result_block::time_from;

@@ -9,7 +9,7 @@ use crate::abi::result_block::{ResultBlock, Results, User};
 use crate::abi::types::{pmdaResult, timeval};
 use crate::abi::value::Atom;
 use crate::abi::value_set::ValueSet;
-use crate::agent::state::FetchState;
+use crate::agent::record::state::FetchState;
 use crate::error::Result;
 use crate::fetch::Encoding;
 use crate::ident::MetricId;

@@ -2,9 +2,10 @@
 
 use std::ffi::c_int;
 
-use super::{Session, of};
 use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
+use crate::agent::record;
+use crate::agent::record::session::Session;
 use crate::error::Result;
 use crate::libpcp::log;
 use crate::libpcp::version::PMAPI;
@@ -45,7 +46,7 @@ pub(super) fn enter(dispatch: Option<Dispatch>) -> std::result::Result<Agent, Re
         log::notify!(Level::Err, "PMDA Initialisation Failed");
         return Err(Ok(NO_START));
     };
-    let session = of(ext).map_err(Err)?;
+    let session = record::session(ext).map_err(Err)?;
     if !session.has_begun() {
         if dispatch.status() != 0 {
             log::notify!(Level::Err, "PMDA Initialisation Failed");

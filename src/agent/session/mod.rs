@@ -7,7 +7,6 @@
 
 mod agent;
 mod calls;
-mod kept;
 mod messages;
 mod receiving;
 mod replying;
@@ -21,7 +20,6 @@ use std::io;
 pub(crate) use self::agent::is_supported;
 use self::agent::{Agent, enter};
 pub(crate) use self::calls::{Answer, Call};
-pub(crate) use self::kept::{Session, of};
 pub(crate) use self::messages::say_failure;
 use self::messages::say_kind;
 use self::receiving::{Receiving, Wanted};

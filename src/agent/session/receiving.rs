@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::Session;
+use crate::agent::record::session::Session;
 use crate::machine::Kept;
 use crate::os::channel::Channel;
 use crate::os::diagnostics;

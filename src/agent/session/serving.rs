@@ -11,7 +11,7 @@ use crate::abi::draft::DraftReply;
 use crate::abi::guard::inner;
 use crate::abi::methods;
 use crate::agent::fetch::Fetch;
-use crate::agent::{selection, state};
+use crate::agent::{record, selection};
 use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::free_result_values;
@@ -133,7 +133,8 @@ impl MainLoop<'_> {
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch(&mut self, pdu: Pdu) -> Next {
         let agent = self.agent;
-        let begun = state::of(agent.ext).and_then(|state| Ok((state, DraftReply::take(&agent.session.draft)?)));
+        let begun =
+            record::fetch_state(agent.ext).and_then(|state| Ok((state, DraftReply::take(&agent.session.draft)?)));
         let (state, draft, scratch) = match (begun, self.scratch.take()) {
             (Ok((state, draft)), Some(scratch)) => (state, draft, scratch),
             (_, scratch) => {
@@ -179,7 +180,7 @@ impl MainLoop<'_> {
         let arguments = self.arguments.take();
         match (request, answer) {
             (Request::Profile, Answer::Status(status)) => {
-                if let Ok(state) = state::of(self.agent.ext) {
+                if let Ok(state) = record::fetch_state(self.agent.ext) {
                     selection::forget(state);
                 }
                 if let (Some(MethodArguments::Profile(profile)), true) = (arguments, status >= 0) {

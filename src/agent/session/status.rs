@@ -3,10 +3,10 @@
 use std::ffi::c_int;
 
 use super::calls::{Answer, Call};
-use super::kept::of;
 use super::replying::{Purpose, Replying};
 use super::{Agent, io_result};
 use crate::abi::dispatch::Dispatch;
+use crate::agent::record;
 use crate::machine::{Machine, Step};
 
 /// The status on its way. Nobody is told whether it arrives.
@@ -20,7 +20,7 @@ impl SendingStatus {
     /// A status for the pmcd of an agent; `None` when there is no agent, or no memory.
     pub(crate) fn new(dispatch: Option<Dispatch>, code: c_int) -> Option<SendingStatus> {
         let (dispatch, ext) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?)))?;
-        let session = of(ext).ok()?;
+        let session = record::session(ext).ok()?;
         Some(SendingStatus {
             agent: Agent { dispatch, ext, session },
             code,

@@ -10,8 +10,10 @@ use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
 use crate::abi::transport::Transport;
-use crate::agent::session::{Session, say_failure};
-use crate::error::{self, Error};
+use crate::agent::record;
+use crate::agent::record::session::Session;
+use crate::agent::session::say_failure;
+use crate::error::Error;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{cancel, ipc};
@@ -54,15 +56,12 @@ type Next = Step<Call, ()>;
 
 impl Connect {
     /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
-    pub(crate) fn new(
-        dispatch: Dispatch,
-        session: impl FnOnce(Ext) -> error::Result<&'static Session>,
-    ) -> Option<Connect> {
+    pub(crate) fn new(dispatch: Dispatch) -> Option<Connect> {
         let Some(ext) = check(dispatch) else {
             dispatch.set_status(Error::GENERIC.code());
             return None;
         };
-        let session = session(ext);
+        let session = record::session(ext);
         if let Err(error) = session {
             dispatch.set_status(error.code());
         }

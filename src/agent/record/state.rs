@@ -2,41 +2,37 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
-use super::lookup::HashedTable;
-use super::record;
-use super::selection::Selections;
-use crate::abi::ext::Ext;
+use crate::abi::profile::ListPlace;
 use crate::abi::result_block::Results;
-use crate::abi::table::IndomNode;
+use crate::abi::table::{IndomNode, Metric, MetricTable};
 use crate::abi::types::pmdaIndom;
 use crate::cache::Extent;
-use crate::error::Result;
-use crate::forever::forever;
-use crate::ident::InDom;
+use crate::ident::{InDom, MetricId};
 use crate::index::Map;
-use crate::metrics::Places;
-use crate::os::lock::{Mutex, const_mutex, room};
+use crate::metrics::{Hashed, Places};
+use crate::os::lock::{Mutex, room};
+use crate::profile::Compiled;
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and
 /// is checked against them when it is used, except for the hash, which the agent asked for.
 #[derive(Default)]
 pub(crate) struct FetchState {
     /// The result that the last fetch has given out, and those of fetches inside of it (FETCH-12).
-    pub(super) results: Results,
+    pub(crate) results: Results,
     /// What `pmdaRehash` has built.
-    pub(super) hash: Mutex<HashedTable, { room::HASH }>,
+    pub(crate) hash: Mutex<HashedTable, { room::HASH }>,
     /// How often `pmdaRehash` was called.
-    pub(super) rehashed: AtomicU32,
+    pub(crate) rehashed: AtomicU32,
     /// Where metrics were found in a table that is searched.
-    pub(super) metrics: Mutex<Places, { room::METRICS }>,
+    pub(crate) metrics: Mutex<Places, { room::METRICS }>,
     /// Where instance domains were found in `e_indoms`.
-    pub(super) indoms: Mutex<Places, { room::INDOMS }>,
+    pub(crate) indoms: Mutex<Places, { room::INDOMS }>,
     /// Where instances were found in the tables of domains.
     pub(crate) instances: Mutex<Map<TablePlaces>, { room::INSTANCES }>,
     /// The compiled profile.
-    pub(super) selections: Mutex<Selections, { room::SELECTIONS }>,
+    pub(crate) selections: Mutex<Selections, { room::SELECTIONS }>,
     /// The position in a cached domain.
-    pub(super) walk: Walk,
+    pub(crate) walk: Walk,
 }
 
 /// Where the instances of one table were found, by id and by the hash of a name.
@@ -46,11 +42,45 @@ pub(crate) struct TablePlaces {
     pub(crate) by_name: Places,
 }
 
+/// What `pmdaRehash` has built, and the table that it was built over.
+pub(crate) struct HashedTable {
+    pub(crate) index: Hashed,
+    pub(crate) table: MetricTable,
+}
+
+impl Default for HashedTable {
+    fn default() -> HashedTable {
+        HashedTable {
+            index: Hashed::default(),
+            table: MetricTable::EMPTY,
+        }
+    }
+}
+
+impl HashedTable {
+    /// The entry of a metric in the table that the hash was built over.
+    pub(crate) fn find(&self, wanted: MetricId) -> Option<Metric> {
+        self.table.entry(self.index.find(wanted)?)
+    }
+}
+
+/// Compiled profile elements, by instance domain.
+///
+/// While the list of an element is at the same place, an iteration goes on with what was compiled
+/// (INST-53). The place alone does not tell one list from another that was put there later: the
+/// lists are compared whenever an iteration starts, and all is forgotten for each profile that
+/// passes through this library (`selection`).
+#[derive(Default)]
+pub(crate) struct Selections {
+    pub(crate) elements: Places,
+    pub(crate) compiled: Map<(ListPlace, Compiled<'static>)>,
+}
+
 /// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not
 /// examined yet. Since it is a number, and not a place in a list, the cache may change in any way
 /// between two steps. Callbacks that store new instances at each step do not prolong the walk: it
 /// is bounded by what was there when it began.
-pub(super) struct Walk {
+pub(crate) struct Walk {
     /// What `e_idp` points to while a cached domain is walked.
     node: IndomNode,
     from: AtomicI64,
@@ -73,7 +103,7 @@ impl Default for Walk {
 
 impl Walk {
     /// Starts at the lowest id of `indom`, and gives what `e_idp` is to point to.
-    pub(super) fn begin(&self, indom: InDom, extent: Extent) -> *mut pmdaIndom {
+    pub(crate) fn begin(&self, indom: InDom, extent: Extent) -> *mut pmdaIndom {
         self.from.store(0, Ordering::Relaxed);
         self.end.store(extent.end, Ordering::Relaxed);
         self.left.store(extent.steps, Ordering::Relaxed);
@@ -83,49 +113,27 @@ impl Walk {
 
     /// Whether `e_idp` says that a cached domain is being walked.
     #[inline(always)]
-    pub(super) fn is_at(&self, idp: *const pmdaIndom) -> bool {
+    pub(crate) fn is_at(&self, idp: *const pmdaIndom) -> bool {
         std::ptr::eq(self.node.as_ptr(), idp)
     }
 
     /// The lowest id that was not examined yet.
     #[inline(always)]
-    pub(super) fn from(&self) -> i64 {
+    pub(crate) fn from(&self) -> i64 {
         self.from.load(Ordering::Relaxed)
     }
 
     /// The instance if it belongs to this walk; none does once there were as many as there may be.
     #[inline(always)]
-    pub(super) fn within(&self, inst: i32) -> Option<i32> {
+    pub(crate) fn within(&self, inst: i32) -> Option<i32> {
         (i64::from(inst) < self.end.load(Ordering::Relaxed) && self.left.load(Ordering::Relaxed) > 0).then_some(inst)
     }
 
     /// Everything up to `inst`, which is given, was examined.
     #[inline(always)]
-    pub(super) fn passed(&self, inst: i32) {
+    pub(crate) fn passed(&self, inst: i32) {
         self.from.store(i64::from(inst) + 1, Ordering::Relaxed);
         let left = self.left.load(Ordering::Relaxed);
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
     }
-}
-
-/// The state for an agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a
-/// record of its own, found by its address, which is kept (INST-43).
-///
-/// # Errors
-/// `-ENOMEM` for such a record.
-pub(crate) fn of(ext: Ext) -> Result<&'static FetchState> {
-    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| Ok(&record.fetch))
-}
-
-/// The state for a `pmdaExt` that this library has not made.
-#[cold]
-fn foreign(address: usize) -> Result<&'static FetchState> {
-    static FOREIGN: Mutex<Map<&'static FetchState>, { room::FOREIGN_STATES }> = const_mutex(Map::new());
-    let mut known = FOREIGN.lock();
-    if let Some(state) = known.get(address as u64) {
-        return Ok(state);
-    }
-    known.reserve(1)?;
-    let state = forever(FetchState::default())?;
-    known.get_or_insert_with(address as u64, || state).copied()
 }

@@ -2,15 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::abi::ext::Ext;
 use crate::abi::received::OwnedProfile;
-use crate::agent::record;
-use crate::error;
-use crate::forever::forever;
-use crate::index::Map;
 use crate::os::channel::{Channel, Stream};
 use crate::os::diagnostics::{self, TracedChannel};
-use crate::os::lock::{Mutex, const_mutex, room};
+use crate::os::lock::{Mutex, room};
 use crate::wire::encode::{Draft, Reply};
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
@@ -30,28 +25,6 @@ pub(crate) struct Session {
     /// The draft of a reply to a fetch, or NULL while a fetch works on it.
     pub(crate) draft: AtomicPtr<Draft>,
     profile: Mutex<Option<OwnedProfile>, { room::PROFILE }>,
-}
-
-/// The session of an agent. An agent whose `pmdaExt` was made by hand has no record of ours: its
-/// session is found by the address, and kept.
-///
-/// # Errors
-/// `-ENOMEM` for the session of such an agent.
-pub(crate) fn of(ext: Ext) -> error::Result<&'static Session> {
-    record::of(ext).map_or_else(|| foreign(ext.as_ptr().addr()), |record| Ok(&record.session))
-}
-
-/// The session of a `pmdaExt` that this library has not made.
-#[cold]
-fn foreign(address: usize) -> error::Result<&'static Session> {
-    static FOREIGN: Mutex<Map<&'static Session>, { room::FOREIGN_SESSIONS }> = const_mutex(Map::new());
-    let mut known = FOREIGN.lock();
-    if let Some(session) = known.get(address as u64) {
-        return Ok(session);
-    }
-    known.reserve(1)?;
-    let session = forever(Session::new())?;
-    known.get_or_insert_with(address as u64, || session).copied()
 }
 
 impl Session {

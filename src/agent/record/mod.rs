@@ -3,19 +3,26 @@
 //! Each family has a field of its own with locks or atomics inside, so that a shared reference is
 //! enough. The record is never freed, as nothing tells us when an agent ends (INIT-14).
 
+mod foreign;
+pub(crate) mod session;
+pub(crate) mod state;
+
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use self::foreign::Parts;
+use self::session::Session;
+use self::state::FetchState;
 use super::dynamic::Registrations;
-use super::session::Session;
-use super::state::FetchState;
 use crate::abi::dispatch::{DescMethod, Dispatch};
 use crate::abi::ext::Ext;
 use crate::abi::records::{self, Record, Records};
 use crate::dynamic::List;
 use crate::error::Result;
+use crate::index::Map;
 use crate::libpcp::log;
+use crate::os::lock::{const_mutex, room};
 use crate::setup::Interface;
 
 /// What the library keeps for one agent.
@@ -77,6 +84,32 @@ fn find(ext: Ext) -> Option<&'static Record<AgentRecord>> {
 #[inline]
 pub(crate) fn of(ext: Ext) -> Option<&'static AgentRecord> {
     find(ext).map(|record| &record.content)
+}
+
+/// The fetch family's part of an agent. Callers may use a `pmdaExt` that they have zeroed
+/// themselves: it gets one of its own (INST-43).
+///
+/// # Errors
+/// `-ENOMEM` for such a one.
+#[inline]
+pub(crate) fn fetch_state(ext: Ext) -> Result<&'static FetchState> {
+    static FOREIGN: Parts<FetchState, { room::FOREIGN_STATES }> = const_mutex(Map::new());
+    of(ext).map_or_else(
+        || foreign::part(&FOREIGN, ext, FetchState::default),
+        |record| Ok(&record.fetch),
+    )
+}
+
+/// The main loop's part of an agent, also of one whose `pmdaExt` was made by hand.
+///
+/// # Errors
+/// `-ENOMEM` for such a one.
+pub(crate) fn session(ext: Ext) -> Result<&'static Session> {
+    static FOREIGN: Parts<Session, { room::FOREIGN_SESSIONS }> = const_mutex(Map::new());
+    of(ext).map_or_else(
+        || foreign::part(&FOREIGN, ext, Session::new),
+        |record| Ok(&record.session),
+    )
 }
 
 /// The interface version of an agent; 0 when this library has not set it up.
