@@ -9,7 +9,7 @@
 #include <pcp/pmapi.h>
 
 /*
- * What src/os/mark.rs keeps for each thread: whether it is in a step of the library, where it says what it reads, and which
+ * What src/os/threads.rs keeps for each thread: whether it is in a step of the library, where it says what it reads, and which
  * locks its fork holds.  The memory is there from the start of the thread, unlike that of other models, which is allocated at
  * the first use: that may be in a signal handler on top of malloc.
  */
@@ -19,7 +19,7 @@ struct pcp_pmda_thread {
     unsigned char inside;
 };
 
-/* On x86_64 src/os/mark.rs finds it by its name. */
+/* On x86_64 src/os/threads.rs finds it by its name. */
 extern __thread struct pcp_pmda_thread pcp_pmda_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 __thread struct pcp_pmda_thread pcp_pmda_here;
 

@@ -13,7 +13,7 @@ use super::value_set;
 use super::view::view;
 use crate::error::{Error, Result};
 use crate::os::lock::{Mutex, room};
-use crate::os::mark;
+use crate::os::threads;
 
 /// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch
 /// inside of that.
@@ -81,7 +81,7 @@ impl User {
     pub(crate) fn at<T>(state: &T) -> User {
         User {
             frame: ptr::from_ref(state).addr(),
-            thread: mark::number(),
+            thread: threads::number(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Reads the JSON texts of labels.
 
-use super::{MAX_DEPTH, MAX_TEXT, Set, TOO_BIG, plain};
+use super::plain::{self, is_space};
+use super::{MAX_DEPTH, MAX_TEXT, Set, TOO_BIG};
 use crate::error::{Error, Result};
 
 /// A text as the parser sees it.
@@ -32,10 +33,6 @@ pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
         Some(set) => Ok(Text::Plain(set)),
         None => other(text).map(Text::Other),
     }
-}
-
-pub(super) const fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// Prepares a text for libpcp: takes out white space where it separates nothing, so that a wrong

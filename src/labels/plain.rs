@@ -1,8 +1,12 @@
 //! Reads texts that can mean only one thing.
 
-use super::parse::is_space;
 use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Set, Span};
 use crate::error::{Error, Result};
+
+/// Whether JSON takes a byte between two words for white space.
+pub(super) const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
 
 /// The labels of a plain text (see [`super::parse()`]), with `flags`, and the text without white
 /// space; `None` when it is not plain, whatever the reason.

@@ -77,7 +77,7 @@ impl Channel {
     pub(crate) fn announce(self, pdu: &[u8]) -> Option<bool> {
         config::ignore_sigpipe();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
-        diagnostics::sending(self, kind, pdu);
+        diagnostics::sending(self.0, kind, pdu);
         // libpcp asks itself before each write, and says what it finds.
         let shown = log::debug(Debug::Context) || log::debug(Debug::Pdu);
         let socket = shown.then(|| ipc::is_socket(self.0));

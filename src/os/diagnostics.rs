@@ -2,23 +2,22 @@
 //! says the same.
 
 use std::ffi::c_int;
-use std::io::{self, ErrorKind, Read};
+use std::io;
+use std::os::fd::RawFd;
 
-use super::channel::Channel;
 use crate::error::Error;
 use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{self, ipc};
 use crate::log::Bytes;
-use crate::wire::receive::Source;
 use crate::wire::{HEADER, Kind, codec, decode, number, word};
 
 /// A PDU is about to be sent.
-pub(crate) fn sending(channel: Channel, kind: Kind, pdu: &[u8]) {
+pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
     match kind {
         Kind::ERROR if log::debug(Debug::Context) => {
-            let (code, version) = (number(pdu, HEADER).unwrap_or(0), ipc::version(channel.0));
+            let (code, version) = (number(pdu, HEADER).unwrap_or(0), ipc::version(fd));
             log::trace!("__pmSendError: sending error PDU (code={code}, toversion={version})\n");
         }
         Kind::CREDS if log::debug(Debug::Context) => {
@@ -35,7 +34,7 @@ pub(crate) fn sending(channel: Channel, kind: Kind, pdu: &[u8]) {
 }
 
 /// A PDU was received and is decoded now.
-pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
+pub(crate) fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
     if is_refused(kind, pdu) {
         // What it says of an error under -Dcontext depends on the descriptor that libpcp has read
         // from last.
@@ -46,7 +45,7 @@ pub(crate) fn decoding(channel: Channel, kind: Kind, pdu: &[u8]) {
     }
     match kind {
         Kind::ERROR if log::debug(Debug::Context) => {
-            let (code, version) = (decode::error(pdu).unwrap_or_else(Error::code), ipc::version(channel.0));
+            let (code, version) = (decode::error(pdu).unwrap_or_else(Error::code), ipc::version(fd));
             log::trace!("__pmDecodeError: got error PDU (code={code}, fromversion={version})\n");
         }
         Kind::RESULT if log::debug(Debug::Pdu) => libpcp::result::show_received(pdu),
@@ -133,87 +132,5 @@ pub(crate) fn failed_write(socket: bool, error: &io::Error, length: usize) {
         log::trace!("__pmXmitPDU: PM_ERR_IPC because __pmSocketClosed() (maybe error {code} from oserror())\n");
     } else {
         log::trace!("__pmXmitPDU: error -{code} from oserror()\n");
-    }
-}
-
-/// Whether something is said of each single read.
-#[inline]
-pub(crate) fn traces_reads() -> bool {
-    log::debug(Debug::Context) || is_desperate()
-}
-
-fn is_desperate() -> bool {
-    log::debug(Debug::Pdu) && log::debug(Debug::Desperate)
-}
-
-/// A channel that says what each read gave; to be read to the byte, first a header, then what
-/// belongs to it.
-pub(crate) struct TracedChannel {
-    channel: Channel,
-    /// How much is wanted.
-    asked: usize,
-    /// How much of that is there.
-    have: usize,
-    socket: bool,
-}
-
-impl TracedChannel {
-    pub(crate) fn new(channel: Channel) -> TracedChannel {
-        TracedChannel {
-            channel,
-            asked: 0,
-            have: 0,
-            socket: false,
-        }
-    }
-}
-
-impl Source for TracedChannel {
-    fn announce(&mut self, bytes: usize) {
-        (self.asked, self.have) = (bytes, 0);
-        // libpcp asks itself each time, and says what it finds under -Dcontext.
-        self.socket = ipc::is_socket(self.channel.0);
-    }
-
-    fn nameless(&mut self, pdu: &[u8]) {
-        self.channel.note_received(pdu);
-    }
-}
-
-impl Read for TracedChannel {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let fd = self.channel.0;
-        let result = self.channel.read(out);
-        if !is_desperate() {
-            return result;
-        }
-        if self.socket {
-            let (asked, count) = (out.len(), result.as_ref().map_or(-1, |count| *count as isize));
-            log::trace!("secureconnect.c:__pmRecv({fd}, ..., {asked}, 0x0) -> {count}\n");
-        }
-        let call = if self.socket { "__pmRecv" } else { "read" };
-        match &result {
-            Ok(0) => {
-                // Nothing went wrong: the reason is what some earlier call has left.
-                let reason = log::errstr_of(-io::Error::last_os_error().raw_os_error().unwrap_or(0));
-                log::trace!("pduread({fd}, ...): eof/error 0 from {call}: {reason}\n");
-                log::trace!("pduread({fd}, ...): return {}\n", self.have);
-            }
-            Ok(count) => {
-                self.have += count;
-                let need = self.asked.saturating_sub(self.have);
-                let have = self.have;
-                log::trace!("pduread({fd}, ...): have {have}, last read {count}, still need {need}\n");
-                if need == 0 {
-                    log::trace!("pduread({fd}, ...): return {have}\n");
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => {
-                let reason = log::errstr_of(-error.raw_os_error().unwrap_or(0));
-                log::trace!("pduread({fd}, ...): eof/error -1 from {call}: {reason}\n");
-            }
-        }
-        result
     }
 }

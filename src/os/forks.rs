@@ -3,8 +3,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::lock::{ROOMS, room, single_threaded};
+use super::lock::{ROOMS, room};
 use super::shared;
+use super::threads::{self, single_threaded};
 use super::word::Word;
 use super::{mark, readers};
 
@@ -26,12 +27,12 @@ extern "C" fn before() {
             taken |= u32::from(word.0.take_for_fork(inside)) << room;
         }
     }
-    mark::thread().taken.store(taken, Ordering::Relaxed);
+    threads::thread().taken.store(taken, Ordering::Relaxed);
 }
 
 /// The locks of the rooms, and whether [`before`] has taken them.
 fn rooms() -> impl Iterator<Item = (&'static Word, bool)> {
-    let taken = mark::thread().taken.swap(0, Ordering::Relaxed);
+    let taken = threads::thread().taken.swap(0, Ordering::Relaxed);
     let words = ROOMS.iter().enumerate();
     words.map(move |(room, word)| (&word.0, taken & (1 << room) != 0))
 }

@@ -12,10 +12,9 @@
 //! threads is behind its own locks, in memory that it allocates, and so do `std`'s locks keep to
 //! themselves.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use parking_lot::lock_api;
 
+use super::threads::single_threaded;
 use super::word::Word;
 
 /// As `parking_lot::Mutex`; `ROOM` is one of [`room`].
@@ -67,17 +66,6 @@ pub(crate) mod room {
 pub(super) struct Room(pub(super) Word);
 
 pub(super) static ROOMS: [Room; room::COUNT] = [const { Room(Word::new()) }; room::COUNT];
-
-unsafe extern "C" {
-    /// Non-zero while the process has one thread (glibc 2.32 and up).
-    safe static __libc_single_threaded: AtomicU8;
-}
-
-/// Whether there is no other thread in this process.
-#[inline(always)]
-pub(crate) fn single_threaded() -> bool {
-    __libc_single_threaded.load(Ordering::Relaxed) != 0
-}
 
 /// What `Mutex` is made of: the word of its room.
 pub(crate) struct Lock<const ROOM: usize>;

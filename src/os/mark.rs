@@ -8,73 +8,9 @@
 //! mark is off.
 
 use std::ffi::c_int;
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
-use super::lock;
-use super::readers::ReaderSlot;
-
-/// What `capi/shim.c` keeps for each thread: Rust cannot ask for memory that is there from the
-/// thread's start, without an allocation at the first use in a signal handler.
-#[repr(C)]
-pub(crate) struct Thread {
-    /// Where it says what it reads (`readers`).
-    pub(super) slot: AtomicPtr<ReaderSlot>,
-    /// The locks of rooms that a fork of this thread has taken, one bit each.
-    pub(super) taken: AtomicU32,
-    inside: AtomicBool,
-}
-
-/// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread
-/// does without.
-const NEAR: bool = cfg!(target_arch = "x86_64");
-
-/// What is kept for this thread.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn thread() -> &'static Thread {
-    let place: *const Thread;
-    // SAFETY: the address of this thread, and the distance from it at which the loader has put the
-    // variable of `capi/shim.c`. That is one of the types above, valid while the thread lives; the
-    // reference never leaves it, and nothing of ours outlives it.
-    unsafe {
-        std::arch::asm!(
-            "mov {place}, qword ptr fs:[0]",
-            "add {place}, qword ptr [rip + pcp_pmda_here@GOTTPOFF]",
-            place = out(reg) place,
-            options(pure, readonly, nostack),
-        );
-        &*place
-    }
-}
-
-/// What is kept for this thread.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn thread() -> &'static Thread {
-    unsafe extern "C" {
-        safe fn pcp_pmda_thread() -> *const Thread;
-    }
-    // SAFETY: the address of a thread-local variable of the types above, valid while the thread
-    // lives; the reference never leaves it, and nothing of ours outlives it.
-    unsafe { &*pcp_pmda_thread() }
-}
-
-/// A number that no other thread has while this one lives.
-#[inline]
-pub(crate) fn number() -> u32 {
-    if lock::single_threaded() {
-        return 0;
-    }
-    thread().number()
-}
-
-impl Thread {
-    /// As [`number`], also for the only thread, and not 0.
-    pub(super) fn number(&self) -> u32 {
-        // Two such variables are further apart than this.
-        (ptr::from_ref(self).addr() >> 4) as u32 | 1
-    }
-}
+use super::threads::{NEAR, single_threaded, thread};
 
 /// The mark of this thread. No thread starts while one is inside, so it is the same one until it is
 /// out again.
@@ -82,7 +18,7 @@ impl Thread {
 fn mark() -> &'static AtomicBool {
     /// That of the only thread.
     static ALONE: AtomicBool = AtomicBool::new(false);
-    if !NEAR && lock::single_threaded() {
+    if !NEAR && single_threaded() {
         &ALONE
     } else {
         &thread().inside

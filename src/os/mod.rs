@@ -16,5 +16,7 @@ pub(crate) mod root_socket;
 pub(crate) mod seed;
 pub(crate) mod shared;
 pub(crate) mod socket;
+pub(crate) mod threads;
+pub(crate) mod traced;
 pub(crate) mod waits;
 mod word;

@@ -3,33 +3,14 @@
 //! finish their stores, and then looks at all slots.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::mark::{self, Thread};
-use super::shared::Lock;
+use super::threads::{self, ReaderSlot, Thread};
 use crate::libpcp::cancel;
 
 /// How many threads have a slot: those that come later take locks to read.
 const SLOTS: usize = 64;
-
-/// What a thread says, in a cache line that only it writes.
-#[repr(align(64))]
-pub(crate) struct ReaderSlot {
-    /// The thread. One that ends leaves the slot to the next one that has the same address.
-    owner: AtomicPtr<Thread>,
-    /// What it reads at this moment.
-    pub(super) reading: AtomicPtr<Lock>,
-}
-
-impl ReaderSlot {
-    const fn new() -> ReaderSlot {
-        ReaderSlot {
-            owner: AtomicPtr::new(ptr::null_mut()),
-            reading: AtomicPtr::new(ptr::null_mut()),
-        }
-    }
-}
 
 static ALL: [ReaderSlot; SLOTS] = [const { ReaderSlot::new() }; SLOTS];
 
@@ -48,7 +29,7 @@ static NO_SLOT: ReaderSlot = ReaderSlot::new();
 /// The slot of this thread, if it can have one.
 #[inline(always)]
 pub(super) fn slot() -> Option<&'static ReaderSlot> {
-    let thread = mark::thread();
+    let thread = threads::thread();
     // SAFETY: NULL, or one of the slots above, as `ask` stores them.
     let slot = unsafe { thread.slot.load(Ordering::Relaxed).as_ref() };
     let slot = slot.unwrap_or_else(|| ask(thread));
@@ -106,7 +87,7 @@ fn barrier() {
 /// stored before.
 #[cold]
 #[inline(never)]
-pub(super) fn wait_for(lock: &Lock) {
+pub(super) fn wait_for(lock: *const ()) {
     barrier();
     let given = GIVEN.load(Ordering::SeqCst);
     for slot in &ALL[..given] {
@@ -124,8 +105,8 @@ pub(super) fn wait_for(lock: &Lock) {
 
 /// In a forked child: forgets all other threads. Gives what this thread was reading when a signal
 /// handler of it forked.
-pub(super) fn start_again() -> *const Lock {
-    let me = ptr::from_ref(mark::thread()).cast_mut();
+pub(super) fn start_again() -> *const () {
+    let me = ptr::from_ref(threads::thread()).cast_mut();
     let mut reading = ptr::null_mut();
     for slot in &ALL {
         let was = slot.reading.swap(ptr::null_mut(), Ordering::Relaxed);

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, O
 
 use parking_lot::lock_api::{self, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::lock::{self, const_mutex, order, room, single_threaded};
-use super::mark;
+use super::lock::{self, const_mutex, order, room};
 use super::readers;
+use super::threads::{self, single_threaded};
 use super::word::Word;
 
 /// A value that threads share. Before it is used it is [`enroll`](Shared::enroll)ed, for the sake
@@ -146,12 +146,17 @@ unsafe impl lock_api::RawRwLock for Lock {
 }
 
 impl Lock {
+    /// What a thread says of it in its slot.
+    #[inline(always)]
+    fn address(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+
     #[inline(never)]
     fn begin_reading(&self) {
         let slot = readers::slot();
         if let Some(slot) = slot {
-            let me = ptr::from_ref(self).cast_mut();
-            slot.reading.store(me, Ordering::Release);
+            slot.reading.store(self.address().cast_mut(), Ordering::Release);
             // First the slot, then the look at the trust: `readers::wait_for` sees to that in
             // other processors.
             compiler_fence(Ordering::SeqCst);
@@ -173,7 +178,7 @@ impl Lock {
     #[inline(never)]
     fn end_reading(&self) {
         match readers::slot() {
-            Some(slot) if ptr::eq(slot.reading.load(Ordering::Relaxed), self) => {
+            Some(slot) if ptr::eq(slot.reading.load(Ordering::Relaxed), self.address()) => {
                 slot.reading.store(ptr::null_mut(), Ordering::Release);
             }
             _ => self.word.give(),
@@ -196,7 +201,7 @@ impl Lock {
         let enough = self.enough.load(Ordering::Relaxed);
         self.enough.store((enough + 1).min(LAST), Ordering::Relaxed);
         if !single_threaded() {
-            readers::wait_for(self);
+            readers::wait_for(self.address());
         }
     }
 
@@ -211,13 +216,13 @@ impl Lock {
     /// not there in the child.
     pub(super) fn take_for_fork(&self, inside: bool) {
         if self.word.take_for_fork(inside) {
-            self.forker.store(mark::thread().number(), Ordering::Relaxed);
+            self.forker.store(threads::thread().number(), Ordering::Relaxed);
         }
     }
 
     /// Whether the fork of this thread has taken the word, which is asked once.
     fn was_taken(&self) -> bool {
-        let taken = self.forker.load(Ordering::Relaxed) == mark::thread().number();
+        let taken = self.forker.load(Ordering::Relaxed) == threads::thread().number();
         if taken {
             self.forker.store(0, Ordering::Relaxed);
         }
@@ -232,9 +237,9 @@ impl Lock {
 
     /// In the child of a fork. What this thread was reading when its signal handler forked, it now
     /// holds by the word.
-    pub(super) fn start_again(&self, reading: *const Lock) {
+    pub(super) fn start_again(&self, reading: *const ()) {
         let taken = self.was_taken();
-        self.word.start_again(taken && !ptr::eq(self, reading));
+        self.word.start_again(taken && !ptr::eq(self.address(), reading));
     }
 }
 

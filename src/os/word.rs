@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
-use super::lock::single_threaded;
+use super::threads::single_threaded;
 
 /// Nobody holds the lock.
 const FREE: u32 = 0;

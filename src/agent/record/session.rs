@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::abi::received::OwnedProfile;
 use crate::os::channel::{Channel, Stream};
-use crate::os::diagnostics::{self, TracedChannel};
 use crate::os::lock::{Mutex, room};
+use crate::os::traced::{self, TracedChannel};
 use crate::wire::encode::{Draft, Reply};
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
@@ -64,7 +64,7 @@ impl Session {
     /// The next PDU from `channel`.
     pub(crate) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
         let mut receiver = self.take_ahead(channel);
-        let outcome = if diagnostics::traces_reads() {
+        let outcome = if traced::traces_reads() {
             receiver.next(&mut TracedChannel::new(channel), Reach::Exact)
         } else {
             receiver.next(&mut channel, reach)

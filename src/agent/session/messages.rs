@@ -28,7 +28,7 @@ pub(crate) fn say_failure(channel: Channel, failure: Failure) {
 /// PCP 6.0.5, inside of it, in front of the details, since then.
 pub(super) fn show_request(agent: Agent, pdu: &Pdu) {
     let kind = pdu.header.kind;
-    let decode = || diagnostics::decoding(Channel(agent.ext.infd()), kind, pdu.bytes());
+    let decode = || diagnostics::decoding(agent.ext.infd(), kind, pdu.bytes());
     let line = if log::debug(Debug::Libpmda) {
         let context = agent.interface().has_attributes().then_some(pdu.header.from);
         show::request(kind, pdu.bytes(), context, SINCE_6_0_5)

@@ -5,7 +5,7 @@ use std::io;
 use crate::agent::record::session::Session;
 use crate::machine::Kept;
 use crate::os::channel::Channel;
-use crate::os::diagnostics;
+use crate::os::traced;
 use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
 
 /// A PDU that is being received. The reads are the driver's: a thread that is cancelled while it
@@ -40,7 +40,7 @@ impl Receiving {
     /// The next PDU from a channel.
     pub(super) fn begin(&mut self, session: &Session, channel: Channel, reach: Reach) {
         (self.channel, self.reach) = (channel, reach);
-        if !diagnostics::traces_reads() {
+        if !traced::traces_reads() {
             self.receiver.set(session.take_ahead(channel));
         }
     }
