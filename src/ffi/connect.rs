@@ -16,7 +16,7 @@ use crate::os::{process, socket, waits};
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch>) {
     drive(
-        || dispatch.and_then(|dispatch| Connect::new(dispatch)).ok_or(()),
+        || dispatch.and_then(Connect::new).ok_or(()),
         |call| match call {
             Call::Accept(listener) => (call, socket::accept(listener)),
             Call::Wait(fd) => {
