@@ -44,6 +44,11 @@ const COMPARED: [&[&str]; 2] = [
 
 /// Programs that are not compared under an option, or under none at all, and why.
 const NOT_COMPARED: &[(&str, Option<&str>, &str)] = &[
+    (
+        "cache_purge",
+        Some("indom"),
+        "shows thousands of culled instances, which ours frees before the C library does",
+    ),
     ("label_merge", Some("desperate"), "sets -Dlabels itself"),
     ("label_request", Some("desperate"), "sets -Dlabels itself"),
     ("log_buffered", Some("desperate"), "sets -Dlabels itself"),

@@ -1,7 +1,6 @@
 //! What is done to all instances at once.
 
 use super::entry::{Entry, State};
-use super::text::Draft;
 use super::{Cache, Mode, room};
 use crate::error::{Error, Result};
 
@@ -46,11 +45,12 @@ impl<T: Copy> Cache<T> {
         let culled = self.active + self.inactive;
         if culled > 0 {
             self.names.take_all();
+            self.stale = 0;
             for slot in 0..self.slab.len() {
                 let entry = self.slab.get_mut(slot);
                 if entry.is_live() {
                     entry.state = State::Empty;
-                    self.set_key(slot, Draft::EMPTY);
+                    self.keys.take(slot);
                 }
             }
             self.empty += culled;
@@ -74,7 +74,6 @@ impl<T: Copy> Cache<T> {
             return Ok((0, attached));
         }
         room(&mut attached, self.active + self.inactive)?;
-        let mut gone = self.bits()?;
         let mut oldest = i64::MAX;
         let (mut active, mut inactive) = (0, 0);
         for place in self.order.places(&self.slab) {
@@ -93,45 +92,17 @@ impl<T: Copy> Cache<T> {
             active += was_active;
             inactive += 1 - was_active;
             entry.state = State::Empty;
-            gone[place.slot as usize / 64] |= 1 << (place.slot % 64);
+            self.keys.take(place.slot);
         }
         self.oldest = oldest;
         let count = active + inactive;
         self.active -= active;
         self.inactive -= inactive;
         self.empty += count;
+        self.stale += count;
         self.changes += active as u64;
-        self.forget(count, &gone);
         self.instances_dirty |= count > 0;
         Ok((count, attached))
-    }
-
-    /// A bit for each slot.
-    fn bits(&self) -> Result<Vec<u64>> {
-        let mut bits = Vec::new();
-        let words = self.slab.len() as usize / 64 + 1;
-        room(&mut bits, words)?;
-        bits.resize(words, 0);
-        Ok(bits)
-    }
-
-    /// Takes names and keys of so many slots out of the tables, those whose bit is set.
-    fn forget(&mut self, count: usize, gone: &[u64]) {
-        let is_gone = |slot: u32| gone[slot as usize / 64] >> (slot % 64) & 1 != 0;
-        // One pass over the table costs less than to look many of them up.
-        let is_pass = count > self.names.cells() / 16;
-        if is_pass {
-            self.names.extract_marked(gone);
-        }
-        if is_pass && self.keys.is_empty() {
-            return;
-        }
-        for slot in (0..self.slab.len()).filter(|slot| is_gone(*slot)) {
-            if !is_pass {
-                self.names.remove(self.slab.get(slot).hash, slot);
-            }
-            self.set_key(slot, Draft::EMPTY);
-        }
     }
 
     /// Lets ids be used again (CACHE-24).

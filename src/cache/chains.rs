@@ -112,6 +112,9 @@ impl<T: Copy> Cache<T> {
         if self.empty == 0 {
             return;
         }
+        if self.stale > 0 {
+            self.sweep();
+        }
         let slab = &self.slab;
         self.order.retain(|place| slab.get(place.slot).state != State::Empty);
         for slot in 0..self.slab.len() {

@@ -43,11 +43,6 @@ impl Keys {
         self.seed
     }
 
-    /// Whether no instance has a key.
-    pub(super) fn is_empty(&self) -> bool {
-        self.index.is_empty()
-    }
-
     /// The key of the entry in a slot; empty for none.
     #[inline]
     pub(super) fn get(&self, slot: u32) -> &[u8] {
@@ -94,6 +89,14 @@ impl Keys {
             _ if cell.bytes().is_empty() => {}
             None => self.index.insert(self.seed.bytes(cell.bytes()), slot),
             Some(other) => self.join(slot, other),
+        }
+    }
+
+    /// Takes the key of a slot, if it has one.
+    #[inline]
+    pub(super) fn take(&mut self, slot: u32) {
+        if !self.get(slot).is_empty() {
+            self.set(slot, Draft::EMPTY);
         }
     }
 
@@ -185,7 +188,7 @@ mod tests {
             assert_eq!(keys.slots(b"key").count(), 1000 - slot as usize);
             keys.set(slot, Draft::EMPTY);
         }
-        assert!(keys.is_empty());
+        assert!(keys.index.is_empty());
     }
 
     proptest! {
@@ -206,7 +209,7 @@ mod tests {
                     prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
                 }
                 prop_assert!((0..12).all(|slot| keys.get(slot) == KEYS[model[slot as usize]]));
-                prop_assert_eq!(keys.is_empty(), model.iter().all(|key| *key == 0));
+                prop_assert_eq!(keys.index.is_empty(), model.iter().all(|key| *key == 0));
             }
         }
     }

@@ -98,6 +98,14 @@ impl<T: Copy> Cache<T> {
     /// The live entry with a short name, its slot, and whether the rest fits.
     #[inline(always)]
     fn find_entry(&self, name: &[u8], short: Short) -> Option<(u32, &Entry<T>, bool)> {
+        let (slot, entry) = self.find_listed(name, short)?;
+        let is_whole = short.len == name.len() || entry.name() == name;
+        entry.is_live().then_some((slot, entry, is_whole))
+    }
+
+    /// The entry with a short name that is in the table, live or not, and its slot.
+    #[inline(always)]
+    pub(super) fn find_listed(&self, name: &[u8], short: Short) -> Option<(u32, &Entry<T>)> {
         let text = &name[..short.len];
         let mut found = None;
         let same = |slot: u32| {
@@ -109,8 +117,7 @@ impl<T: Copy> Cache<T> {
             same
         };
         let slot = self.names.find(short.hash, same)?;
-        let entry = found?;
-        Some((slot, entry, short.len == name.len() || entry.name() == name))
+        Some((slot, found?))
     }
 
     /// The live entry with an id.

@@ -17,6 +17,7 @@ mod jenkins;
 mod keys;
 mod load;
 mod lookup;
+mod names;
 mod op;
 mod order;
 mod persist;
@@ -30,10 +31,9 @@ mod text;
 
 pub use entry::State;
 pub use lookup::{Extent, Hit};
-pub use op::{Op, Unknown};
+pub use op::{Action, Op, Unknown};
 pub use persist::{Directory, Snapshot, Turn, Write, Writer};
 pub use report::Report;
-pub use store::Action;
 pub use stream::Content;
 
 use crate::error::{Error, Result};
@@ -77,13 +77,15 @@ enum Cursor {
 pub struct Cache<T> {
     slab: Slab<T>,
     ids: Ids,
-    /// Slots of the live entries, by short name.
+    /// Slots of the live entries, by short name, and of culled ones (see `names`).
     names: Index,
     order: Order,
     cursor: Cursor,
     active: usize,
     inactive: usize,
     empty: usize,
+    /// Culled entries that are still in the table of names.
+    stale: usize,
     /// Counts what makes an instance active, or ends that.
     changes: u64,
     /// How many insertions follow this one, for all that is known; so far as there is memory, the tables grow for all.
@@ -167,6 +169,7 @@ impl<T: Copy> Cache<T> {
             active: 0,
             inactive: 0,
             empty: 0,
+            stale: 0,
             inserted: 0,
             chains: 16,
             sequence: 0,
@@ -192,7 +195,7 @@ impl<T: Copy> Cache<T> {
     /// Culls an entry that is live.
     fn cull(&mut self, slot: u32) {
         self.names.remove(self.slab.get(slot).hash, slot);
-        self.set_key(slot, Draft::EMPTY);
+        self.keys.take(slot);
         self.set_state(slot, State::Empty);
     }
 

@@ -1,4 +1,40 @@
-//! The operations on a whole cache, by the numbers of their macros.
+//! What is done to an instance, or to a whole cache, by the numbers of the macros.
+
+/// What a store does with an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Makes it, or makes it active again.
+    Add,
+    /// Makes it inactive.
+    Hide,
+    /// Forgets it.
+    Cull,
+    /// Another number than these; it is an error, but the instance is looked for first (CACHE-20).
+    Unknown(i32),
+}
+
+impl Action {
+    /// From the number of a `PMDA_CACHE_*` macro.
+    #[must_use]
+    pub fn new(flags: i32) -> Action {
+        match flags {
+            2 => Action::Add,
+            3 => Action::Hide,
+            4 => Action::Cull,
+            other => Action::Unknown(other),
+        }
+    }
+
+    /// The number of the macro.
+    pub(super) fn number(self) -> i32 {
+        match self {
+            Action::Add => 2,
+            Action::Hide => 3,
+            Action::Cull => 4,
+            Action::Unknown(other) => other,
+        }
+    }
+}
 
 /// What `pmdaCacheOp` is asked to do: `PMDA_CACHE_LOAD` to `PMDA_CACHE_WRITE`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,47 +6,12 @@ use super::lookup::{Match, signed};
 use super::order::Place;
 use super::report::{Key, Part, named};
 use super::text::{Draft, Text};
-use super::{Cache, MAXIMUM, Mode, Report, jenkins, room, scan};
+use super::{Action, Cache, MAXIMUM, Mode, Report, jenkins, room, scan};
 use crate::error::{Error, Result};
 use crate::log::Level;
 
 /// So many ids are tried for a key (CACHE-52).
 pub(super) const ATTEMPTS: usize = 10;
-
-/// What a store does with an instance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
-    /// Makes it, or makes it active again.
-    Add,
-    /// Makes it inactive.
-    Hide,
-    /// Forgets it.
-    Cull,
-    /// Another number than these; it is an error, but the instance is looked for first (CACHE-20).
-    Unknown(i32),
-}
-
-impl Action {
-    /// From the number of a `PMDA_CACHE_*` macro.
-    #[must_use]
-    pub fn new(flags: i32) -> Action {
-        match flags {
-            2 => Action::Add,
-            3 => Action::Hide,
-            4 => Action::Cull,
-            other => Action::Unknown(other),
-        }
-    }
-
-    fn number(self) -> i32 {
-        match self {
-            Action::Add => 2,
-            Action::Hide => 3,
-            Action::Cull => 4,
-            Action::Unknown(other) => other,
-        }
-    }
-}
 
 impl<T: Copy> Cache<T> {
     /// Changes what is known of the instance with a name, and returns its id (CACHE-20, CACHE-21).
@@ -80,7 +45,7 @@ impl<T: Copy> Cache<T> {
             return None;
         }
         let id = signed(entry.id);
-        self.set_key(slot, Draft::EMPTY);
+        self.keys.take(slot);
         self.activate(slot, private);
         Some(id)
     }
@@ -98,7 +63,7 @@ impl<T: Copy> Cache<T> {
         match (found, action) {
             (Some(Match::Bad(_)), _) | (Some(_), Action::Unknown(_)) => return Err(Error::INVAL),
             (Some(Match::Good(slot)), Action::Add) => {
-                self.set_key(slot, Draft::EMPTY);
+                self.keys.take(slot);
                 self.activate(slot, private);
             }
             (Some(Match::Good(slot)), Action::Hide) => self.set_state(slot, State::Inactive),
@@ -361,9 +326,9 @@ impl<T: Copy> Cache<T> {
             sequence: self.sequence,
             state,
         });
+        self.insert_name(name.bytes(), short, slot);
         self.slab.get_mut(slot).name.assign(name);
         self.sequence += 1;
-        self.names.insert(short.hash, slot);
         self.ids.set(id, slot, &self.slab);
         self.order.push(Place { id, slot });
         self.set_key(slot, key);
@@ -378,11 +343,8 @@ impl<T: Copy> Cache<T> {
     /// Gets all the memory that one more entry needs. What is reclaimed afterwards only adds to it.
     fn reserve(&mut self, id: u32, key: &Draft<'_>) -> Result<()> {
         self.slab.reserve()?;
-        let slab = &self.slab;
-        let end = slab.len() + 1;
-        self.names
-            .reserve_expecting(self.expected, end, |slot| slab.get(slot).hash)?;
-        self.ids.reserve(id, self.expected, slab)?;
+        self.reserve_name()?;
+        self.ids.reserve(id, self.expected, &self.slab)?;
         self.order.reserve(id)?;
         self.reserve_key(key)
     }

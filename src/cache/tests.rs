@@ -95,7 +95,19 @@ proptest! {
 
 const ME: Writer = Writer { process: 7, thread: 7 };
 
-fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
+/// A cache of so many instances, `n0` and so on, of which some were written at second 1 and not stored since.
+pub(super) fn aged(count: u32, is_aged: impl Fn(u32) -> bool) -> Cache<*const u8> {
+    let mut cache = Cache::new(InDom::new(1, 2), Seed::process());
+    for number in 0..count {
+        add(&mut cache, &format!("n{number}"));
+        let slot = cache.find_id(number).expect("it was just stored");
+        cache.slab.get_mut(slot).stamp = i64::from(is_aged(number));
+    }
+    cache.oldest = 1;
+    cache
+}
+
+pub(super) fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
     let added = cache.store(Action::Add, Some(name.as_bytes()), None, &mut Report::default());
     added.expect("there are ids")
 }

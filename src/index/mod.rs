@@ -137,7 +137,7 @@ impl Index {
     /// `-ENOMEM`; the table is as it was.
     #[inline]
     pub fn reserve(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
-        if (self.used as usize).saturating_add(more) <= Index::limit(self.cells.len()) && self.fits(end) {
+        if self.has_room(more) && self.fits(end) {
             return Ok(());
         }
         self.grow(more, end, hash_of)
@@ -157,10 +157,11 @@ impl Index {
         all
     }
 
-    /// Whether one more slot of the size that was asked for last has room.
+    /// Whether so many more slots of the size that was asked for last have room.
     #[must_use]
-    pub fn has_room(&self) -> bool {
-        (self.used as usize) < Index::limit(self.cells.len())
+    #[inline]
+    pub fn has_room(&self, more: usize) -> bool {
+        (self.used as usize).saturating_add(more) <= Index::limit(self.cells.len())
     }
 
     /// Whether slots below `end` fit into a cell, and leave two numbers for cells without one.

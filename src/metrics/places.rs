@@ -98,7 +98,7 @@ impl Places {
         let (seed, mut fits) = (Seed::process(), true);
         for place in 0..self.table.len {
             keys_at(place, &mut |key| {
-                fits &= self.places.has_room();
+                fits &= self.places.has_room(1);
                 let hash = seed.number(key);
                 if let (Ok(place), true) = (u32::try_from(place), fits) {
                     let mut equal = 0;
@@ -123,7 +123,7 @@ impl Places {
     /// the entries may be others by now. Before the table is indexed as a whole there is room for
     /// so many places as its length is worth.
     fn note(&mut self, hash: u32, found: usize) {
-        if !self.places.has_room() && !self.make_room((2 * self.table.len).isqrt() + 8) {
+        if !self.places.has_room(1) && !self.make_room((2 * self.table.len).isqrt() + 8) {
             return;
         }
         if let Ok(place) = u32::try_from(found) {
