@@ -110,6 +110,13 @@ impl<T> Slab<T> {
         &mut self.chunks[chunk][place]
     }
 
+    /// As [`Slab::get`], for a slot that may not be there.
+    #[inline]
+    pub(super) fn try_get(&self, slot: u32) -> Option<&Entry<T>> {
+        let (chunk, place) = Slab::<T>::place(slot);
+        Some(&self.chunks.get(chunk)?[place])
+    }
+
     /// As [`Slab::get_mut`], for a slot that may not be there.
     #[inline]
     pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {

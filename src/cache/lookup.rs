@@ -193,24 +193,34 @@ impl<T: Copy> Cache<T> {
         self.cursor = first.map_or(Cursor::End, |place| Cursor::At(*place, 0));
     }
 
+    /// The next active instance of the walk, if nothing has changed in the order of the instances; else nothing was done,
+    /// and [`Cache::walk`] tells. Nothing here can panic, and nothing is called.
+    #[inline(always)]
+    pub fn walk_near(&mut self) -> Option<i32> {
+        let Cursor::At(noted, at) = self.cursor else {
+            return None;
+        };
+        let places = self.order.ready()?;
+        let (mut place, mut at) = (noted, at as usize);
+        if places.get(at) != Some(&noted) {
+            return None;
+        }
+        // Mostly all are active, so that no entry needs to be looked at.
+        let is_all = places.len() == self.active;
+        while !is_all && self.slab.try_get(place.slot)?.state != State::Active {
+            at += 1;
+            place = *places.get(at)?;
+        }
+        self.cursor = cursor(places, at + 1);
+        Some(signed(place.id))
+    }
+
     /// The next active instance of the walk; `None` at its end (CACHE-35).
-    #[inline]
     pub fn walk(&mut self) -> Option<i32> {
         let Cursor::At(noted, at) = self.cursor else {
             return None;
         };
-        // The usual case: all are active, so that no entry needs to be looked at.
-        if let Some(places) = self.order.ready() {
-            if places.len() == self.active && places.get(at as usize) == Some(&noted) {
-                self.cursor = cursor(places, at as usize + 1);
-                return Some(signed(noted.id));
-            }
-        }
-        self.walk_on(noted, at as usize)
-    }
-
-    #[inline(never)]
-    fn walk_on(&mut self, noted: Place, at: usize) -> Option<i32> {
+        let at = at as usize;
         let is_there = |places: &[Place]| places.get(at) == Some(&noted);
         let mut at = if self.order.ready().is_some_and(is_there) {
             at

@@ -39,6 +39,21 @@ impl<T> Shared<T> {
         self.0.read()
     }
 
+    /// Changes it if there is no other thread, without the lock that would then do nothing.
+    #[inline(always)]
+    pub(crate) fn alone<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !single_threaded() {
+            return None;
+        }
+        order::taking(room::EACH);
+        // SAFETY: with one thread there is nobody to lock out, as in `lock`: none starts before this returns, a signal handler
+        // on top of it does not get here (`mark`), and the thread itself has no lock of such a thing already, which debug
+        // builds check (`order`). So this is the only reference to the value.
+        let result = change(unsafe { &mut *self.0.data_ptr() });
+        order::freed(room::EACH);
+        Some(result)
+    }
+
     /// To change it.
     #[inline(always)]
     pub(crate) fn write(&'static self) -> RwLockWriteGuard<'static, Lock, T> {

@@ -57,6 +57,12 @@ pub(crate) fn find(indom: InDom) -> Option<&'static Domain> {
     }
 }
 
+/// The domain if it has a cache, and is found at once.
+#[inline(always)]
+pub(crate) fn near(indom: InDom) -> Option<&'static Domain> {
+    place(indom).get().filter(|domain| domain.indom == indom)
+}
+
 /// The domain; its cache is made if there is none (CACHE-5).
 ///
 /// # Errors
@@ -129,6 +135,12 @@ impl Domain {
     #[inline(always)]
     pub(crate) fn work<R>(&'static self, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
         work(&mut self.cache.write())
+    }
+
+    /// Works on the cache, if this is the only thread.
+    #[inline(always)]
+    pub(crate) fn work_alone<R>(&'static self, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
+        self.cache.alone(work)
     }
 
     /// Works on the cache, where instances may become active or cease to be.

@@ -18,8 +18,18 @@ use crate::os::process::{is_there, now, this_thread};
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
-#[inline]
+#[inline(always)]
 pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
+    let near = domains::near(indom).and_then(|domain| domain.work_alone(Cache::walk_near));
+    match near.flatten() {
+        Some(inst) => Ok(inst),
+        None => walk_far(indom),
+    }
+}
+
+/// As [`walk_next`], for any step: what is not done here needs no registers to be saved.
+#[inline(never)]
+fn walk_far(indom: InDom) -> Result<c_int> {
     Ok(domains::open(indom)?.work(Cache::walk).unwrap_or(-1))
 }
 
