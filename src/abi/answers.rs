@@ -51,8 +51,8 @@ view! {
 impl Values {
     /// The value sets, good until control goes back to C.
     fn sets(&self) -> &[Option<ValueSet>] {
-        // SAFETY: so many pointers stand at the end of the structure, each NULL or to a valid set,
-        // by the contract of `new`. C does not change them while it does not run.
+        // SAFETY: `numpmid` pointers stand at the end of the structure, each NULL or to a valid
+        // set, by the contract of `new`. C does not change them while it does not run.
         unsafe { arg::slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
     }
 
@@ -78,8 +78,8 @@ impl Values {
 impl ValueSet {
     /// The values, good until control goes back to C.
     fn values(&self) -> &[pmValue] {
-        // SAFETY: so many values stand behind the head, by the contract of `new`. C does not change
-        // them while it does not run.
+        // SAFETY: `numval` values stand behind the head, by the contract of `new`. C does not
+        // change them while it does not run.
         unsafe { arg::slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
     }
 
@@ -200,7 +200,7 @@ impl OwnedNames {
         OwnedNames { names, states }
     }
 
-    /// PMNS_NAMES, for a method that has succeeded with so many names.
+    /// PMNS_NAMES, for a method that has succeeded with `count` names.
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` when there are no names in spite of the count (WIRE-74); `PM_ERR_TOOBIG`.
@@ -208,7 +208,7 @@ impl OwnedNames {
         if self.names.is_null() && count > 0 {
             return Err(Error::GENERIC);
         }
-        // SAFETY: so many names and states by the contract of `new`.
+        // SAFETY: NULL, or `count` names and states by the contract of `new`.
         let (names, states) = unsafe { (Texts::new(self.names.cast(), count), Ids::new(self.states, count)) };
         let texts = names.entries().iter();
         let texts = texts.map(|name| name.as_ref().map_or(&b""[..], CText::bytes));
@@ -251,8 +251,8 @@ pub(crate) struct OwnedLabels {
 }
 
 impl OwnedLabels {
-    /// Takes over the sets of a method that has succeeded with so many, for a request of type
-    /// `kind`.
+    /// Takes over the sets of a method that has succeeded with `count` of them, for a request of
+    /// type `kind`.
     ///
     /// # Safety
     /// `first` is NULL or has `count` valid sets, as `pmFreeLabelSets` frees them, and nobody else

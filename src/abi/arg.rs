@@ -14,7 +14,7 @@ use super::types::pmAtomValue;
 #[inline(always)]
 pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
     match usize::try_from(count) {
-        // SAFETY: not NULL and a positive count: then the caller has promised so many elements that
+        // SAFETY: not NULL and a positive count: then the caller has promised `count` elements that
         // stay for `'a`.
         Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts(first, count) },
         _ => &[],

@@ -87,7 +87,7 @@ impl<T> Array<T> {
     /// The elements, good until control goes back to C.
     #[inline(always)]
     pub(crate) fn entries(&self) -> &[T] {
-        // SAFETY: NULL, or so many valid elements by the contract of `new`. C alone changes them,
+        // SAFETY: NULL, or `count` valid elements by the contract of `new`. C alone changes them,
         // and does not run while they are looked at.
         unsafe { slice(self.first, self.count) }
     }
@@ -99,7 +99,7 @@ impl<T> Array<T> {
         if self.len() == 0 {
             return work(&mut []);
         }
-        // SAFETY: not empty, hence not NULL, and so many valid elements by the contract of `new`. C
+        // SAFETY: not empty, hence not NULL, and `count` valid elements by the contract of `new`. C
         // lets us write them, and looks at them again when we return to it; the reference ends
         // before.
         work(unsafe { std::slice::from_raw_parts_mut(self.first, self.len()) })

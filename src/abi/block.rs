@@ -87,7 +87,7 @@ impl<T: Copy> CVec<T> {
 
     /// The elements.
     pub(crate) fn entries(&self) -> &[T] {
-        // SAFETY: the block is ours, and so many elements of it were written.
+        // SAFETY: the block is ours, and its first `len` elements were written.
         unsafe { std::slice::from_raw_parts(self.block.as_ptr(), self.len) }
     }
 

@@ -43,7 +43,7 @@ impl CBytes {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: `new` was told that so many bytes are readable and do not change meanwhile; with
+        // SAFETY: `new` was told that `len` bytes are readable and do not change meanwhile; with
         // a length other than 0 the pointer is not NULL.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }

@@ -71,7 +71,7 @@ impl DraftReply {
         self.draft().begin(stamp.tv_sec as u32, metrics)
     }
 
-    /// Starts the set of a metric that will have about so many values.
+    /// Starts the set of a metric that will have about `values` values.
     ///
     /// # Errors
     /// `-ENOMEM`.

@@ -20,13 +20,13 @@ pub(crate) fn pack_paths<'t>(paths: Paths<impl Node<'t>>) -> Result<Block<*mut c
     packed(paths.count, paths.bytes, |text| paths.write(text))
 }
 
-/// A block for so many names of so many bytes together, which are zero before they are written, one
+/// A block for `count` names of `bytes` bytes together, which are zero before they are written, one
 /// name behind the other.
 fn packed(count: usize, bytes: usize, write: impl FnOnce(&mut [u8])) -> Result<Block<*mut c_char>> {
     let words = bytes.div_ceil(size_of::<*mut c_char>());
     let block = Block::<*mut c_char>::room(count + words)?;
     let start = block.as_ptr();
-    // SAFETY: the new block has room for so many pointers and, behind them, so many bytes. Nobody
+    // SAFETY: the new block has room for `count` pointers and, behind them, `bytes` bytes. Nobody
     // else has it, and the two parts do not overlap.
     let (pointers, mut text) = unsafe {
         let text = start.add(count).cast::<u8>();

@@ -264,7 +264,7 @@ impl MadeTables {
             tables.more.push(address);
         }
         let count = c_int::try_from(table.len().max(announced)).unwrap_or(c_int::MAX);
-        // SAFETY: so many entries, or less when more were announced: the block has room for those,
+        // SAFETY: `count` entries, or less when more were announced: the block has room for those,
         // all zero.
         Ok(unsafe { MetricTable::new(table.into_raw(), count) })
     }

@@ -77,7 +77,7 @@ impl Tree {
         self.set_table_len(size);
         const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
         // SAFETY: the old table is NULL or a block from malloc that only the tree knew. The new one
-        // has so many pointers, all NULL, or is NULL, and this thread alone uses the tree; an
+        // has `size` pointers, all NULL, or is NULL, and this thread alone uses the tree; an
         // `Option<NodeRef>` is such a pointer, with None as NULL.
         let chains = unsafe {
             libc::free(old.cast());

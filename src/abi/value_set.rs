@@ -14,7 +14,7 @@ use crate::ident::MetricId;
 /// Bytes of a value set in front of its values (FETCH-2).
 const SET_HEADER: usize = 16;
 
-/// A metric set without knowing how many values it will get starts with room for so many.
+/// A metric set without knowing how many values it will get starts with this room.
 const FIRST_VALUES: usize = 16;
 
 /// A value set under construction, in one block from malloc that the caller of the fetch frees

@@ -60,7 +60,7 @@ impl Steps {
         self.domain = None;
     }
 
-    /// Whether looking up so many listed instances one by one is less work than going over the
+    /// Whether looking up `listed` instances one by one is less work than going over the
     /// cached domain.
     fn worth(&mut self, listed: usize, indom: InDom) -> bool {
         let size = || usize::try_from(cached::active_count(indom).unwrap_or(0)).unwrap_or(0);

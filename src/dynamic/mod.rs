@@ -153,7 +153,7 @@ fn copy(text: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-/// What one registration wants to add to the metric table: so many metrics, each so many times.
+/// What one registration wants to add to the metric table: how many metrics, and how often each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Metrics to copy.

@@ -232,7 +232,7 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch>, error:
 /// Writes what a loop or a status keeps until the answer.
 #[inline(always)]
 fn write(fd: c_int, first: *const u8, count: usize) -> Answer {
-    // SAFETY: so many bytes are kept by the machine that asks for the write, until it is answered.
+    // SAFETY: the machine that asks for the write keeps `count` bytes there until it is answered.
     bytes(unsafe { libc::write(fd, first.cast(), count) })
 }
 

@@ -53,7 +53,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOptions(
     opts: Option<Options>,
     dispatch: Option<Dispatch>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or so many strings.
+    // SAFETY: the caller gives NULL or `argc` strings, for the time of the call.
     let arguments = unsafe { Arguments::new(argc, argv) };
     drive(|| search(arguments, opts, dispatch, true), show)
 }
@@ -85,7 +85,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     state.flags |= POSIX;
     state.short_options = optstring;
     state.errors = 0;
-    // SAFETY: the caller gives so many strings, and the state lives in this frame.
+    // SAFETY: the caller gives `argc` strings, and the state lives in this frame.
     let (arguments, options) = unsafe { (Arguments::new(argc, argv), Options::new(&raw mut state)) };
     let found = drive(|| search(arguments, options, dispatch, false), show);
     for (variable, value) in [

@@ -20,7 +20,7 @@ const EMPTY: u32 = u32::MAX;
 /// A cell that holds nothing any more: searches go on.
 const GONE: u32 = u32::MAX - 1;
 
-/// The smallest table has so many cells.
+/// How many cells the smallest table has.
 const FEWEST: usize = 8;
 /// From this number of cells on, tables grow by half; smaller ones double.
 const LARGE: usize = 1 << 14;

@@ -12,9 +12,9 @@ use crate::log::Line;
 /// `argv` holds `argc` C strings; `options` is valid for reads and writes of libpcp's part and was
 /// zeroed before its first use; its option strings and tables are valid.
 pub(crate) unsafe fn next<T>(argc: c_int, argv: *const *mut c_char, options: *mut T) -> c_int {
-    // SAFETY: so many strings, and options that begin with libpcp's part (INIT-3), were zeroed
-    // once, and are used by one thread, as the caller promises; that is all that the parser asks
-    // for.
+    // SAFETY: `argv` has `argc` strings, and the options begin with libpcp's part (INIT-3), were
+    // zeroed once, and are used by one thread, as the caller promises; that is all that the parser
+    // asks for.
     cancel::disabled(|| unsafe { pcp::pmgetopt_r(argc, argv, options.cast::<pcp::pmOptions>()) })
 }
 

@@ -134,7 +134,7 @@ impl Sets {
         self.first.is_null()
     }
 
-    /// The first sets, at most so many.
+    /// The first `count` sets, or all where there are less.
     pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = SetRef<'_>> + Clone {
         let count = usize::try_from(count.min(self.count)).unwrap_or(0);
         // SAFETY: there are that many sets, unless there are none at all. They are owned, hence
@@ -160,7 +160,7 @@ impl Sets {
         sets.first
     }
 
-    /// Shows the first sets, at most so many, as libpcp does it under -Dlabels.
+    /// Shows the first `count` sets, or all where there are less, as libpcp does it under -Dlabels.
     pub(crate) fn dump(&self, count: c_int) {
         // SAFETY: stdio's own stderr, and sets that are owned, hence valid.
         cancel::disabled(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count.min(self.count)) });

@@ -120,8 +120,8 @@ impl Places {
     }
 
     /// Notes one place. When there is no room all are forgotten: places cannot be hashed again, as
-    /// the entries may be others by now. Before the table is indexed as a whole there is room for
-    /// so many places as its length is worth.
+    /// the entries may be others by now. Before the table is indexed as a whole there is room
+    /// for a few places, more in a longer table.
     fn note(&mut self, hash: u32, found: usize) {
         if !self.places.has_room(1) && !self.make_room((2 * self.table.len).isqrt() + 8) {
             return;

@@ -85,7 +85,7 @@ impl Channel {
         socket
     }
 
-    /// What to do after a part of a PDU of so many bytes was written, or was not; `socket` is what
+    /// What to do after a part of a PDU of `length` bytes was written, or was not; `socket` is what
     /// [`Channel::announce`] has given.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ pub(crate) fn labels(ident: u32, kind: c_int, sets: &Sets, count: c_int) {
     sets.dump(count);
 }
 
-/// A PDU of so many bytes could not be written.
+/// A PDU of `length` bytes could not be written.
 #[cold]
 pub(crate) fn failed_write(socket: bool, error: &io::Error, length: usize) {
     if !log::debug(Debug::Pdu) {

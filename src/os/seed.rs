@@ -15,7 +15,8 @@ static SEED: extern "C" fn() = seed;
 extern "C" fn seed() {
     let mut words = [0u64; 2];
     let bytes = size_of_val(&words);
-    // SAFETY: the kernel writes at most so many bytes to the words, which any bytes are valid for.
+    // SAFETY: the kernel writes at most `bytes` bytes, the size of the words, for which any
+    // bytes are valid.
     let got = unsafe { libc::getrandom((&raw mut words).cast::<c_void>(), bytes, libc::GRND_NONBLOCK) };
     if got != bytes as isize {
         words = at_start();

@@ -4,7 +4,7 @@
 //! that only read say so in a slot of their own (`readers`): they do not wait for each other, and
 //! write nothing that another one reads. That is so as long as the lock is *trusted*: whoever takes
 //! it to change something ends the trust, which costs a microsecond, and from then on everybody
-//! takes the word of the lock, until so many have only read that it is worth while again.
+//! takes the word of the lock, until it was only read so often that trust pays again.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering, compiler_fence};

@@ -172,7 +172,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Ends an INSTANCE that has got so many entries.
+    /// Ends an INSTANCE that has got `entries` entries.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.

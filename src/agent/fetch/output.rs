@@ -20,7 +20,7 @@ pub(crate) trait Output {
     /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
     fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
 
-    /// Starts the set of a metric that will have about so many values.
+    /// Starts the set of a metric that will have about `values` values.
     fn open(&mut self, pmid: MetricId, values: usize) -> Result<()>;
 
     /// Adds the value in an atom of type `kind`.

@@ -13,7 +13,7 @@ use crate::machine::Kept;
 /// A call. What it points to is kept by the loop until the answer.
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
-    /// Reads from a descriptor: at most so many bytes, to a place.
+    /// Reads from a descriptor, to a place, at most a number of bytes.
     Read(c_int, *mut u8, usize),
     /// Waits until a descriptor can be read.
     WaitToRead(c_int),
@@ -33,7 +33,7 @@ pub(crate) enum Call {
     Values,
     /// Gives the agent a profile.
     Profile(methods::Profile, *mut pmProfile),
-    /// Fetches so many metrics.
+    /// Fetches metrics: their number, and their identifiers.
     Fetch(methods::Fetch, c_int, *mut pmID),
     /// Describes a metric.
     Desc(methods::Desc, MetricId),

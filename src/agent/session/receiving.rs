@@ -18,7 +18,7 @@ pub(super) struct Receiving {
 
 /// What a receiver wants.
 pub(super) enum Wanted {
-    /// Bytes, at most so many, at this place, which stays until the next step.
+    /// Bytes, at a place that stays until the next step, at most this number.
     Bytes(*mut u8, usize),
     /// To be called again when there is something to read: each read is told of, and made by the
     /// session itself.

@@ -62,7 +62,7 @@ impl Draft {
         self.reply.length(metrics)
     }
 
-    /// Starts the set of a metric, with about so many values.
+    /// Starts the set of a metric, with about `values` values.
     ///
     /// # Errors
     /// `-ENOMEM`.

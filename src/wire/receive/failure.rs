@@ -11,7 +11,7 @@ pub enum Failure {
     End,
     /// The stream cannot be read; nothing of the header was there.
     Unreadable(Error),
-    /// The stream ended, or broke, inside the length: so many bytes of it were there.
+    /// The stream ended, or broke, inside the length, of which this number of bytes was there.
     NoLength(usize),
     /// A length that no PDU has.
     Length(i32),
