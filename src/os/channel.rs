@@ -9,7 +9,7 @@ use super::mark::outside;
 use super::{diagnostics, waits};
 use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
-use crate::libpcp::{config, ipc};
+use crate::libpcp::{cancel, config, ipc};
 use crate::wire::receive::Source;
 use crate::wire::trace::{self, Ring, Way};
 use crate::wire::{Kind, number};
@@ -42,7 +42,8 @@ impl Read for Channel {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an
         // error.
-        let count = outside(|| unsafe { libc::read(self.0, out.as_mut_ptr().cast(), out.len()) });
+        let read = || unsafe { libc::read(self.0, out.as_mut_ptr().cast(), out.len()) };
+        let count = outside(|| cancel::disabled(read));
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 }

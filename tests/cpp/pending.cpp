@@ -172,6 +172,7 @@ static const Scene before[] = {
 	struct timeval now = { 1, 0 };
 	pmdaEventNewClient(5);
 	pmdaEventQueueAppend(queue, (void *)"event", 5, &now); } },
+    { "request under -Dcontext", []() { fcntl(there[0], F_SETFL, O_NONBLOCK); pmDebugOptions.context = 1; }, post_desc, serve },
     { "error to pmcd", []() {}, NULL, []() { pmdaSendError(&dispatch, PM_ERR_PMID); } },
     { "connection, closed", []() { close(there[1]); dup2(there[0], 0); dup2(back[1], 1); }, NULL, []() { connect_to(pmdaPipe); } },
     { "connection, called twice", []() {}, NULL, []() { ext->e_flags |= PMDA_EXT_CONNECTED; pmdaConnect(&dispatch); } },
