@@ -44,6 +44,16 @@ int setsockopt(int fd, int level, int option, const void *value, socklen_t size)
     return REAL(setsockopt)(fd, level, option, value, size);
 }
 
+#ifdef __USE_TIME64_REDIRECTS
+/* Where the headers lead those who ask for 64 bits of time to another function, some still ask for this one. */
+int plain_setsockopt(int fd, int level, int option, const void *value, socklen_t size) __asm__("setsockopt");
+
+int plain_setsockopt(int fd, int level, int option, const void *value, socklen_t size)
+{
+    return setsockopt(fd, level, option, value, size);
+}
+#endif
+
 int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t size)
 {
     return fails("bind") ? -1 : strcmp(failing, "") != 0 ? 0 : REAL(bind)(fd, address, size);

@@ -1,4 +1,6 @@
 /*
+ * differs on x86: the C library dies of an INSTANCE_REQ that is too short, on 32-bit machines
+ *
  * Every kind of request cut short at each word, one word too long, and with each word changed: which ones are refused, and what
  * is said of that under debug options. Since 6.0.5: earlier releases read some of them, or die (WIRE-60, WIRE-70). Left out are
  * stores and names of which there are none, and attributes without a name (loop_empty). WIRE-15 WIRE-60 MAIN-2 MAIN-30

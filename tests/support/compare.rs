@@ -30,7 +30,14 @@ fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
         LazyLock::new(|| pattern(r"\] ([^ \n]+?)\(\d+\) (Critical|Error|Warning|Info|Debug):"));
     static TRACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\[\d+\](pm|__pm)"));
     static SENDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(pmXmitPDU: CREDS [^\n]*\n000: +14 +700c) +[0-9a-f]+"));
-    static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"0x[0-9a-f]{9,16}\b"));
+    // With 32 bits they are as long as identifiers, but higher.
+    static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(if cfg!(target_pointer_width = "32") {
+            r"0x[5-9a-f][0-9a-f]{7}\b"
+        } else {
+            r"0x[0-9a-f]{9,16}\b"
+        })
+    });
     static STAMP: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^(-?\d+) 1[6-9]\d{8} "));
     let bytes = TIME.replace_all(bytes, &b"[TIME]"[..]);
     let bytes = PID.replace_all(&bytes, &b"] $1(PID) $2:"[..]);
