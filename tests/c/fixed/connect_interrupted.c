@@ -48,8 +48,9 @@ main(void)
     close(to_agent);
     close(from_agent);
     to_agent = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (connect(to_agent, (struct sockaddr *)&path, sizeof path) < 0)
-	printf("connect: %s\n", strerror(errno));
+    /* below a slow tool it may not listen yet */
+    for (i = 0; i < 5000 && connect(to_agent, (struct sockaddr *)&path, sizeof path) < 0; i++)
+	usleep(1000);
     from_agent = dup(to_agent);
     printf("credentials: %d bytes\n", get(bytes, 20));
     post("00000014 0000700c 0000469a 00000001 01020000");
