@@ -9,21 +9,17 @@ use std::ptr;
 use super::guard::guard;
 use super::types::{pmID, pmdaNameSpace};
 use crate::abi::arg::{CText, Out};
-use crate::abi::block::CVec;
 use crate::abi::names;
 use crate::abi::tree::Tree;
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::libpcp::bindings::__pmnsNode;
 use crate::libpcp::pmns::{self, NodeRef};
-use crate::namespace::{self, Names, Node};
+use crate::namespace::{self, Node};
 
-/// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
-const STATUS: [c_int; 2] = [0, 1];
-
-/// The number of names as C gets it; [`Names`] holds no more than fit.
-fn count(names: &Names) -> c_int {
-    c_int::try_from(names.len()).unwrap_or(c_int::MAX)
+/// A number of names as C gets it; no list has more than fit.
+fn count(names: usize) -> c_int {
+    c_int::try_from(names).unwrap_or(c_int::MAX)
 }
 
 /// Makes an empty tree of names and stores it at `tree`.
@@ -103,7 +99,7 @@ pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree>, numpmid: c_int)
 pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree>) -> c_int {
     guard(|| {
         let names = tree.as_ref().and_then(Tree::root).map_or(Ok(0), namespace::size)?;
-        Ok(c_int::try_from(names).unwrap_or(c_int::MAX))
+        Ok(count(names))
     })
 }
 
@@ -157,11 +153,11 @@ pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: O
         }
         let head = tree.as_ref().and_then(|tree| tree.chain(MetricId(pmid)));
         let paths = namespace::names_of(head, MetricId(pmid))?;
-        if paths.count == 0 {
+        if paths.size.count == 0 {
             return Err(Error::PMID);
         }
         nameset.set(names::pack_paths(paths)?.into_raw());
-        Ok(c_int::try_from(paths.count).unwrap_or(c_int::MAX))
+        Ok(count(paths.size.count))
     })
 }
 
@@ -194,20 +190,13 @@ pub unsafe extern "C" fn pmdaTreeChildren(
             return Err(Error::INVAL);
         }
         let found = match traverse {
-            0 => namespace::children(node)?,
-            _ => namespace::leaves(node, name.bytes())?,
+            0 => names::children(node)?,
+            _ => names::leaves(node, name.bytes())?,
         };
-        if found.names.is_empty() && traverse == 0 {
-            return Ok(0);
+        if found.count > 0 || traverse != 0 {
+            offspring.set(found.names.into_raw());
+            status.set(found.states.into_raw());
         }
-        let block = names::pack(&found.names)?;
-        // All of them leaves, unless the list says otherwise.
-        let mut states = CVec::with_capacity(found.names.len())?;
-        for branch in &found.branches {
-            states.push(STATUS[usize::from(*branch)])?;
-        }
-        offspring.set(block.into_raw());
-        status.set(states.into_raw());
-        Ok(count(&found.names))
+        Ok(count(found.count))
     })
 }

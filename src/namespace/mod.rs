@@ -1,18 +1,21 @@
-//! Trees of metric names: lookup, counting, listing and the table from identifiers to names (TREE-1 … TREE-35).
+//! Trees of metric names: lookup, counting, listing and the table from identifiers to names (TREE-1
+//! … TREE-35).
 //!
-//! The nodes are libpcp's C structures, which other code builds, walks and frees, so nothing here owns one: the
-//! algorithms work on whatever implements [`Node`]. None of them recurses, since names may be arbitrarily deep (N-14).
+//! The nodes are libpcp's C structures, which other code builds, walks and frees, so nothing here
+//! owns one: the algorithms work on whatever implements [`Node`]. None of them recurses, since
+//! names may be arbitrarily deep (N-14).
 
 mod list;
 #[cfg(test)]
 mod model;
 
-pub use list::{Children, Names, Paths, children, leaves, names_of};
+pub use list::{Paths, Sink, Size, children, leaves, names_of};
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// The domain number whose item 0 marks the root of a dynamic subtree; the cluster then tells whose it is.
+/// The domain number whose item 0 marks the root of a dynamic subtree; the cluster then tells whose
+/// it is.
 const DYNAMIC_DOMAIN: u32 = 511;
 
 /// A node of a tree of names, living for `'t`.
@@ -65,7 +68,8 @@ pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8]) -> Option<N> {
     None
 }
 
-/// The number of names below `root`: a node with an identifier counts and hides what is below it (TREE-23).
+/// The number of names below `root`: a node with an identifier counts and hides what is below it
+/// (TREE-23).
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -78,8 +82,8 @@ pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
     Ok(count)
 }
 
-/// The number of chains of a table for about `hint` names (TREE-20). Negative when the hint asks for a table that
-/// cannot exist (TREE-21).
+/// The number of chains of a table for about `hint` names (TREE-20). Negative when the hint asks
+/// for a table that cannot exist (TREE-21).
 #[must_use]
 pub fn table_size(hint: i32) -> i32 {
     let mut size = hint / 5;
@@ -101,8 +105,8 @@ pub fn chain(pmid: MetricId, chains: usize) -> Option<usize> {
     (pmid.0 as usize).checked_rem(chains)
 }
 
-/// Fills the table from identifiers to names and sets the parents of all nodes (TREE-20). Later nodes go to the
-/// front of a chain; nodes without an identifier keep their link (N-2).
+/// Fills the table from identifiers to names and sets the parents of all nodes (TREE-20). Later
+/// nodes go to the front of a chain; nodes without an identifier keep their link (N-2).
 ///
 /// It needs no memory: the way back leads over the parents that were set on the way down.
 pub fn rebuild<'t, N: Link<'t>>(root: N, table: &mut [Option<N>]) {
@@ -133,8 +137,9 @@ pub(crate) struct Step<N> {
     pub(crate) depth: usize,
 }
 
-/// Visits a node, its following siblings and what is below them: parents first, siblings in the order of the list.
-/// Its memory grows with the depth of the tree only; when there is none, the walk ends with `-ENOMEM`.
+/// Visits a node, its following siblings and what is below them: parents first, siblings in the
+/// order of the list. Its memory grows with the depth of the tree only; when there is none, the
+/// walk ends with `-ENOMEM`.
 pub(crate) struct Walk<N, D> {
     at: Option<Step<N>>,
     above: Vec<Step<N>>,
@@ -195,6 +200,7 @@ impl<'t, N: Node<'t>, D: Fn(N) -> bool> Iterator for Walk<N, D> {
 
 #[cfg(test)]
 mod tests {
+    use super::list::tests::paths;
     use super::model::Tree;
     use super::*;
     use proptest::prelude::*;
@@ -224,7 +230,8 @@ mod tests {
         assert!(table_size(i32::MAX) > 0);
     }
 
-    /// TREE-4, TREE-14: a leaf ends the search, a dynamic root does not, a derived metric is a leaf.
+    /// TREE-4, TREE-14: a leaf ends the search, a dynamic root does not, a derived metric is a
+    /// leaf.
     #[test]
     fn leaves_stop_the_search() {
         let tree = Tree::of(&[
@@ -252,14 +259,12 @@ mod tests {
         assert!(lookup(tree.top(), name.as_bytes()).is_some());
         let mut table = [None; 1];
         rebuild(tree.root(), &mut table);
-        let paths = names_of(table[0], MetricId(1)).unwrap();
-        let mut text = vec![b'?'; paths.bytes];
-        paths.write(&mut text);
-        assert_eq!(text, [name.as_bytes(), b"\0"].concat());
+        assert_eq!(paths(table[0], MetricId(1)), [name]);
     }
 
     proptest! {
-        /// TREE-11, TREE-17, TREE-20, TREE-23, TREE-32: a tree agrees with the plain list of its names.
+        /// TREE-11, TREE-17, TREE-20, TREE-23, TREE-32: a tree agrees with the plain list of its
+        /// names.
         #[test]
         fn agrees_with_a_list(
             names in prop::collection::vec(("[ab]{1,2}(\\.[ab]{1,2}){0,3}", 0u32..12), 0..40),
@@ -281,12 +286,7 @@ mod tests {
                 let head = table[chain(pmid, table.len()).unwrap()];
                 let mut expected: Vec<_> = listed.iter().filter(|entry| entry.1 == pmid.0).map(|entry| &entry.0).collect();
                 expected.sort();
-                let paths = names_of(head, pmid).unwrap();
-                let mut text = vec![b'?'; paths.bytes];
-                paths.write(&mut text);
-                let text = String::from_utf8(text).unwrap();
-                let mut found: Vec<_> = text.split_terminator('\0').map(str::to_owned).collect();
-                prop_assert_eq!(found.len(), paths.count);
+                let mut found = paths(head, pmid);
                 found.sort();
                 prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected);
             }
