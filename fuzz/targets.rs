@@ -153,7 +153,8 @@ pub fn help_database(data: &[u8]) {
         for entry in index.chunks_exact(4) {
             let ident = u32::from_ne_bytes(entry.try_into().expect("four bytes"));
             for kind in [help::Kind::OneLine, help::Kind::Long] {
-                for text in [base.metric(MetricId(ident), kind), base.indom(InDom(ident), kind)] {
+                for entry in [help::Entry::Metric(MetricId(ident)), help::Entry::InDom(InDom(ident))] {
+                    let text = base.text_of(entry, kind);
                     assert!(text.is_none_or(|text| text.len() <= pages.len()));
                 }
             }

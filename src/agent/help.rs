@@ -5,11 +5,10 @@ use std::ptr;
 
 use crate::abi::help_table::{HelpTable, text_pointer};
 use crate::error::{Error, Result};
-use crate::help::{Database, Kind, Slots};
-use crate::ident::{InDom, MetricId};
+use crate::help::{Database, Entry, Kind, Slots};
 use crate::libpcp::{cancel, log};
 use crate::log::Journal;
-use crate::os::lock::{Mutex, const_mutex, room};
+use crate::os::lock::{Mutex, alone, const_mutex, room};
 
 /// `PM_TEXT_ONELINE`, the only bit of a text type that is looked at (HELP-27).
 const ONE_LINE: c_int = 1;
@@ -82,19 +81,30 @@ pub(crate) fn close(handle: c_int) {
     drop(base);
 }
 
-/// The text of a metric, NULL when there is none; it stays until the database is closed (HELP-29).
-pub(crate) fn metric_text(handle: c_int, metric: MetricId, kind: c_int) -> *mut c_char {
-    let databases = DATABASES.lock();
-    let base = databases.first().and_then(|databases| databases.slots.get(handle));
-    text_pointer(base.and_then(|base| base.metric(metric, text_kind(kind))))
+/// The database of a handle.
+#[inline(always)]
+fn database(databases: &[Databases], handle: c_int) -> Option<&Database> {
+    databases.first()?.slots.get(handle)
 }
 
-/// The text of an instance domain, NULL when there is none; it stays until the database is closed
-/// (HELP-29).
-pub(crate) fn indom_text(handle: c_int, indom: InDom, kind: c_int) -> *mut c_char {
+/// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
+#[inline(always)]
+pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
+    let near = alone(&DATABASES, |databases| {
+        let base = database(databases, handle)?;
+        base.text_near(entry, text_kind(kind))
+            .map(|text| text_pointer(Some(text)))
+    });
+    match near.flatten() {
+        Some(text) => text,
+        None => text_anywhere(handle, entry, kind),
+    }
+}
+
+#[inline(never)]
+fn text_anywhere(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
     let databases = DATABASES.lock();
-    let base = databases.first().and_then(|databases| databases.slots.get(handle));
-    text_pointer(base.and_then(|base| base.indom(indom, text_kind(kind))))
+    text_pointer(database(&databases, handle).and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
 fn text_kind(kind: c_int) -> Kind {

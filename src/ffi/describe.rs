@@ -1,7 +1,6 @@
 //! What is known about a metric: `pmdaDesc` and `pmdaText`.
 
 use std::ffi::{c_char, c_int};
-use std::ptr;
 
 use super::guard::guard;
 use super::types::{pmDesc, pmID};
@@ -11,6 +10,7 @@ use crate::abi::table::Metric;
 use crate::agent::{fetch, help, lookup, record};
 use crate::error::{Error, Result};
 use crate::fetch::report;
+use crate::help::Entry;
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::Journal;
@@ -72,11 +72,12 @@ pub unsafe extern "C-unwind" fn pmdaText(
         fetch::enter_context(ext, record::interface(ext));
         let handle = ext.help();
         let ident = ident as u32;
-        let text = match handle {
-            ..0 => ptr::null_mut(),
-            _ if kind & OF_METRIC != 0 => help::metric_text(handle, MetricId(ident), kind),
-            _ => help::indom_text(handle, InDom(ident), kind),
+        let entry = if kind & OF_METRIC != 0 {
+            Entry::Metric(MetricId(ident))
+        } else {
+            Entry::InDom(InDom(ident))
         };
+        let text = help::text(handle, entry, kind);
         buffer.set(text);
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
     })

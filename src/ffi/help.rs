@@ -8,6 +8,7 @@ use super::types::{pmID, pmInDom};
 use crate::abi::arg::CText;
 use crate::agent::help;
 use crate::error::Error;
+use crate::help::Entry;
 use crate::ident::{InDom, MetricId};
 
 /// Opens the help database that consists of the files `fname`.dir and `fname`.pag.
@@ -37,7 +38,7 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_char {
-    guard(|| help::metric_text(handle, MetricId(pmid), kind))
+    guard(|| help::text(handle, Entry::Metric(MetricId(pmid)), kind))
 }
 
 /// Looks up a text of an instance domain: the one-line text when bit `PM_TEXT_ONELINE` is set in
@@ -48,7 +49,7 @@ pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -> *mut c_char {
-    guard(|| help::indom_text(handle, InDom(indom), kind))
+    guard(|| help::text(handle, Entry::InDom(InDom(indom)), kind))
 }
 
 /// The table of open help databases, for `chkhelp`.

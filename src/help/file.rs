@@ -10,14 +10,17 @@ use crate::error::{Error, Result};
 use crate::log::{Journal, Part};
 use crate::path::FilePath;
 
-/// No such device, `-ENODEV`: what mapping a directory gives, hence the code for a directory in the place of NAME.pag.
+/// No such device, `-ENODEV`: what mapping a directory gives, hence the code for a directory in the
+/// place of NAME.pag.
 const NO_DEVICE: Error = Error::os(19);
 
 impl Database {
-    /// Opens NAME.dir and NAME.pag; the suffixes are appended to `name` as it is. The files are closed again.
+    /// Opens NAME.dir and NAME.pag; the suffixes are appended to `name` as it is. The files are
+    /// closed again.
     ///
     /// # Errors
-    /// `-errno` of opening or reading, `-ENOMEM`, and what [`Database::new`] gives; NAME.dir is judged first (HELP-20).
+    /// `-errno` of opening or reading, `-ENOMEM`, and what [`Database::new`] gives; NAME.dir is
+    /// judged first (HELP-20).
     pub fn open(name: &[u8], journal: &mut Journal) -> Result<Database> {
         let index = read_index(name)?;
         let pages = read_pages(name)?;
@@ -66,7 +69,8 @@ fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     Ok(image.into_boxed_slice())
 }
 
-/// Room for `size` bytes. The size comes from a file, so a lack of memory is an error and not the end.
+/// Room for `size` bytes. The size comes from a file, so a lack of memory is an error and not the
+/// end.
 fn zeroed(size: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
@@ -74,7 +78,8 @@ fn zeroed(size: usize) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// Reads exactly as much as there is room for; a file that has become shorter meanwhile is no good (HELP-33).
+/// Reads exactly as much as there is room for; a file that has become shorter meanwhile is no good
+/// (HELP-33).
 fn fill(file: &mut File, room: &mut [u8]) -> Result<()> {
     file.read_exact(room).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::INVAL,
@@ -88,8 +93,8 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
-    use super::super::Kind;
     use super::super::tests::index;
+    use super::super::{Entry, Kind};
     use super::*;
     use crate::ident::MetricId;
 
@@ -114,7 +119,8 @@ mod tests {
         assert!(open(directory.path()).is_ok());
     }
 
-    /// HELP-33, H-6: what happens to the files later does not matter; entries beyond the announced ones are ignored.
+    /// HELP-33, H-6: what happens to the files later does not matter; entries beyond the announced
+    /// ones are ignored.
     #[test]
     fn read_once() {
         let directory = tempfile::tempdir().unwrap();
@@ -123,8 +129,11 @@ mod tests {
         fs::write(&pag, b"text\0more").unwrap();
         let base = open(directory.path()).unwrap();
         fs::write(&pag, b"").unwrap();
-        assert_eq!(base.metric(MetricId(1), Kind::Long), Some(&b"more\0"[..]));
-        assert_eq!(base.metric(MetricId(2), Kind::Long), None);
+        assert_eq!(
+            base.text_of(Entry::Metric(MetricId(1)), Kind::Long),
+            Some(&b"more\0"[..])
+        );
+        assert_eq!(base.text_of(Entry::Metric(MetricId(2)), Kind::Long), None);
         assert_eq!((base.index().len(), base.pages().len()), (24, 9));
     }
 }

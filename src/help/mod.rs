@@ -1,8 +1,10 @@
-//! The help database: one-line and long texts of metrics and instance domains, as `newhelp` writes them.
+//! The help database: one-line and long texts of metrics and instance domains, as `newhelp` writes
+//! them.
 //!
-//! `NAME.dir` is an index of 12-byte records, `NAME.pag` holds the texts (HELP-1 to HELP-5). Both are read into
-//! memory once ([`mod@file`]), checked, and never looked at again: running `newhelp` while an agent is up changes
-//! nothing under it (HELP-33, H-6). Lookups go through a hash index, whatever the order of the entries.
+//! `NAME.dir` is an index of 12-byte records, `NAME.pag` holds the texts (HELP-1 to HELP-5). Both
+//! are read into memory once ([`mod@file`]), checked, and never looked at again: running `newhelp`
+//! while an agent is up changes nothing under it (HELP-33, H-6). Lookups go through a hash index,
+//! whatever the order of the entries.
 
 mod file;
 mod slots;
@@ -37,6 +39,25 @@ pub enum Kind {
     Long,
 }
 
+/// What a text is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// A metric: the entry nearest to the front counts (HELP-25).
+    Metric(MetricId),
+    /// An instance domain: the entry nearest to the end counts (HELP-26).
+    InDom(InDom),
+}
+
+impl Entry {
+    #[inline(always)]
+    fn key(self) -> u32 {
+        match self {
+            Entry::Metric(metric) => metric.0,
+            Entry::InDom(indom) => indom.0 | INDOM_FLAG,
+        }
+    }
+}
+
 /// The texts of one entry, as offsets into the page file.
 #[derive(Clone, Copy, Debug)]
 struct Texts {
@@ -44,8 +65,8 @@ struct Texts {
     long: u32,
 }
 
-/// What a key leads to. Duplicates are legal (HELP-7): metrics give the entry nearest to the front, instance
-/// domains the one nearest to the end (HELP-25, HELP-26).
+/// What a key leads to. Duplicates are legal (HELP-7): metrics give the entry nearest to the front,
+/// instance domains the one nearest to the end (HELP-25, HELP-26).
 #[derive(Clone, Copy, Debug)]
 struct Hit {
     first: Texts,
@@ -59,20 +80,21 @@ pub struct Database {
     /// The page file and one NUL byte more, which ends a last text without one (HELP-32).
     pages: Box<[u8]>,
     hits: Map<Hit>,
-    /// Which of them was asked for last: mostly it is asked for again, for its other text, or the one behind it.
+    /// Which of them was asked for last: mostly it is asked for again, for its other text, or the
+    /// one behind it.
     recent: Cell<usize>,
 }
 
 impl Database {
     /// Makes a database of the two images.
     ///
-    /// `index` is NAME.dir up to the last entry that its header announces. `pages` is NAME.pag
-    /// with one NUL byte added. An entry that points outside the pages loses that text, and the first such entry is
-    /// named in the journal under the name of the file, `name` (HELP-31).
+    /// `index` is NAME.dir up to the last entry that its header announces. `pages` is NAME.pag with
+    /// one NUL byte added. An entry that points outside the pages loses that text, and the first
+    /// such entry is named in the journal under the name of the file, `name` (HELP-31).
     ///
     /// # Errors
-    /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are empty or larger
-    /// than 2^31-1 bytes (HELP-30); `-ENOMEM`.
+    /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are
+    /// empty or larger than 2^31-1 bytes (HELP-30); `-ENOMEM`.
     pub fn new(index: Box<[u8]>, pages: Box<[u8]>, name: &[u8], journal: &mut Journal) -> Result<Database> {
         let count = entry_count(&index)?;
         let size = page_size(&pages)?;
@@ -109,32 +131,39 @@ impl Database {
         })
     }
 
-    /// The text of a metric, from the entry nearest to the front (HELP-25), up to the end of the pages: the text
-    /// ends at the first NUL byte, which is always there. `None` when there is no such entry or text.
+    /// The text of an entry, up to the end of the pages: the text ends at the first NUL byte, which
+    /// is always there. `None` when there is no such entry or text.
     #[must_use]
     #[inline]
-    pub fn metric(&self, metric: MetricId, kind: Kind) -> Option<&[u8]> {
-        let texts = self.find(metric.0)?.first;
-        self.text(texts, kind)
+    pub fn text_of(&self, entry: Entry, kind: Kind) -> Option<&[u8]> {
+        match self.text_near(entry, kind) {
+            Some(text) => Some(text),
+            None => self.text_anywhere(entry, kind),
+        }
     }
 
-    /// The text of an instance domain, from the entry nearest to the end (HELP-26); otherwise as [`Self::metric`].
+    /// As [`Database::text_of`], if the entry is the one that was asked for last, or the one behind
+    /// it; else nothing is known.
     #[must_use]
-    #[inline]
-    pub fn indom(&self, indom: InDom, kind: Kind) -> Option<&[u8]> {
-        let texts = self.find(indom.0 | INDOM_FLAG)?.last;
-        self.text(texts, kind)
+    #[inline(always)]
+    pub fn text_near(&self, entry: Entry, kind: Kind) -> Option<&[u8]> {
+        let found = self.hits.get_at(entry.key(), self.recent.get());
+        self.text(entry, found?, kind)
     }
 
-    #[inline]
-    fn find(&self, key: u32) -> Option<&Hit> {
-        let (place, hit) = self.hits.get_near(key, self.recent.get())?;
+    #[inline(never)]
+    fn text_anywhere(&self, entry: Entry, kind: Kind) -> Option<&[u8]> {
+        self.text(entry, self.hits.get_anywhere(entry.key())?, kind)
+    }
+
+    /// The text of an entry that was found at a place.
+    #[inline(always)]
+    fn text(&self, entry: Entry, (place, hit): (usize, &Hit), kind: Kind) -> Option<&[u8]> {
         self.recent.set(place);
-        Some(hit)
-    }
-
-    #[inline]
-    fn text(&self, texts: Texts, kind: Kind) -> Option<&[u8]> {
+        let texts = match entry {
+            Entry::Metric(_) => hit.first,
+            Entry::InDom(_) => hit.last,
+        };
         let offset = match kind {
             Kind::OneLine => texts.one_line,
             Kind::Long => texts.long,
@@ -157,7 +186,8 @@ impl Database {
         self.index.len() / RECORD - 1
     }
 
-    /// The image of NAME.pag without the NUL byte that was added: offsets count from its start (HELP-42).
+    /// The image of NAME.pag without the NUL byte that was added: offsets count from its start
+    /// (HELP-42).
     #[must_use]
     pub fn pages(&self) -> &[u8] {
         self.pages.split_last().map_or(&[], |(_, pages)| pages)
@@ -253,7 +283,8 @@ pub(crate) mod tests {
     const INDOM: u32 = METRIC | INDOM_FLAG;
     const PAGES: &[u8] = b"one\0two\0three";
 
-    /// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the back.
+    /// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the
+    /// back.
     #[test]
     fn duplicates() {
         let base = open(
@@ -261,26 +292,41 @@ pub(crate) mod tests {
             PAGES,
         );
         assert_eq!(
-            until_nul(base.metric(MetricId(METRIC), Kind::OneLine)),
+            until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
             Some(&b"one"[..])
         );
-        assert_eq!(until_nul(base.metric(MetricId(METRIC), Kind::Long)), Some(&b"two"[..]));
         assert_eq!(
-            until_nul(base.metric(MetricId(INDOM), Kind::OneLine)),
+            until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long)),
+            Some(&b"two"[..])
+        );
+        assert_eq!(
+            until_nul(base.text_of(Entry::Metric(MetricId(INDOM)), Kind::OneLine)),
             Some(&b"one"[..])
         );
-        assert_eq!(until_nul(base.indom(InDom(METRIC), Kind::OneLine)), Some(&b"two"[..]));
-        assert_eq!(until_nul(base.indom(InDom(INDOM), Kind::Long)), Some(&b"three"[..]));
-        assert_eq!(base.metric(MetricId(METRIC + 1), Kind::Long), None);
-        assert_eq!(base.indom(InDom(METRIC + 1), Kind::Long), None);
+        assert_eq!(
+            until_nul(base.text_of(Entry::InDom(InDom(METRIC)), Kind::OneLine)),
+            Some(&b"two"[..])
+        );
+        assert_eq!(
+            until_nul(base.text_of(Entry::InDom(InDom(INDOM)), Kind::Long)),
+            Some(&b"three"[..])
+        );
+        assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long), None);
+        assert_eq!(base.text_of(Entry::InDom(InDom(METRIC + 1)), Kind::Long), None);
     }
 
     /// HELP-32: the end of the pages ends the last text; every text is terminated.
     #[test]
     fn last_text_without_nul() {
         let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
-        assert_eq!(base.metric(MetricId(METRIC), Kind::OneLine), Some(&b"three\0"[..]));
-        assert_eq!(base.metric(MetricId(METRIC), Kind::Long), Some(&b"e\0"[..]));
+        assert_eq!(
+            base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine),
+            Some(&b"three\0"[..])
+        );
+        assert_eq!(
+            base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long),
+            Some(&b"e\0"[..])
+        );
         assert_eq!(base.pages(), PAGES);
     }
 
@@ -330,15 +376,15 @@ pub(crate) mod tests {
         );
         let base = base.unwrap();
         assert_eq!(
-            until_nul(base.metric(MetricId(METRIC), Kind::OneLine)),
+            until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
             Some(&b"one"[..])
         );
-        assert_eq!(base.metric(MetricId(METRIC + 1), Kind::OneLine), None);
+        assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::OneLine), None);
         assert_eq!(
-            until_nul(base.metric(MetricId(METRIC + 1), Kind::Long)),
+            until_nul(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long)),
             Some(&b"two"[..])
         );
-        assert_eq!(base.indom(InDom(METRIC), Kind::Long), None);
+        assert_eq!(base.text_of(Entry::InDom(InDom(METRIC)), Kind::Long), None);
         let said: Vec<_> = journal.drain().collect();
         let expected = b"pmdaOpenHelp: t.dir: entry 2 (metric 9.0.1) points outside the help text";
         assert_eq!(said, [crate::log::Message::Notify(Level::Warning, expected.to_vec())]);

@@ -53,9 +53,9 @@ impl<V> Map<V> {
         self.place(key.into()).map(|place| &self.entries[place].1)
     }
 
-    /// The place and the value of a key that may be at the place `near`, or at the next one.
-    #[inline]
-    pub fn get_near(&self, key: impl Into<u64>, near: usize) -> Option<(usize, &V)> {
+    /// The place and the value of a key if it is at the place `near`, or at the next one.
+    #[inline(always)]
+    pub fn get_at(&self, key: impl Into<u64>, near: usize) -> Option<(usize, &V)> {
         let key = key.into();
         for place in [near, near.wrapping_add(1)] {
             match self.entries.get(place) {
@@ -63,7 +63,13 @@ impl<V> Map<V> {
                 _ => {}
             }
         }
-        self.place(key).map(|place| (place, &self.entries[place].1))
+        None
+    }
+
+    /// The place and the value of a key.
+    #[inline(never)]
+    pub fn get_anywhere(&self, key: impl Into<u64>) -> Option<(usize, &V)> {
+        self.place(key.into()).map(|place| (place, &self.entries[place].1))
     }
 
     /// The value of a key, to be changed.

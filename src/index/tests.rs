@@ -193,7 +193,12 @@ fn near() {
     for key in 0..52_u32 {
         for place in [0, 1, 48, 49, 50, usize::MAX] {
             let expected = (key < 50).then_some((key as usize, key * 3));
-            assert_eq!(map.get_near(key, place).map(|(place, value)| (place, *value)), expected);
+            assert_eq!(
+                map.get_at(key, place)
+                    .or_else(|| map.get_anywhere(key))
+                    .map(|(place, value)| (place, *value)),
+                expected
+            );
         }
     }
 }

@@ -25,6 +25,26 @@ pub(crate) const fn const_mutex<T, const ROOM: usize>(value: T) -> Mutex<T, ROOM
     Mutex::const_new(Lock, value)
 }
 
+/// Works on what a mutex guards if there is no other thread: without the lock, which would do
+/// nothing.
+#[inline(always)]
+pub(crate) fn alone<T, R, const ROOM: usize>(
+    mutex: &'static Mutex<T, ROOM>,
+    work: impl FnOnce(&mut T) -> R,
+) -> Option<R> {
+    if !single_threaded() {
+        return None;
+    }
+    order::taking(ROOM);
+    // SAFETY: with one thread there is nobody to lock out, as in `Lock`: none starts before this
+    // returns, a signal handler on top of it does not get here (`mark`), and the thread itself does
+    // not hold the lock, which debug builds check (`order`). So this is the only reference to the
+    // value.
+    let result = work(unsafe { &mut *mutex.data_ptr() });
+    order::freed(ROOM);
+    Some(result)
+}
+
 /// What is locked. All locks of one room are one lock: two agents share those of their records.
 ///
 /// A thread that holds one may take another further down, never one further up: a fork takes all of

@@ -46,9 +46,10 @@ impl<T> Shared<T> {
             return None;
         }
         order::taking(room::EACH);
-        // SAFETY: with one thread there is nobody to lock out, as in `lock`: none starts before this returns, a signal handler
-        // on top of it does not get here (`mark`), and the thread itself has no lock of such a thing already, which debug
-        // builds check (`order`). So this is the only reference to the value.
+        // SAFETY: with one thread there is nobody to lock out, as in `lock`: none starts before
+        // this returns, a signal handler on top of it does not get here (`mark`), and the thread
+        // itself has no lock of such a thing already, which debug builds check (`order`). So this
+        // is the only reference to the value.
         let result = change(unsafe { &mut *self.0.data_ptr() });
         order::freed(room::EACH);
         Some(result)
