@@ -32,7 +32,8 @@ impl<'c, T: Copy> Hit<'c, T> {
         self.entry.name()
     }
 
-    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed (CACHE-25).
+    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed
+    /// (CACHE-25).
     #[must_use]
     pub fn terminated(self) -> &'c [u8] {
         self.entry.name.terminated()
@@ -45,7 +46,8 @@ impl<'c, T: Copy> Hit<'c, T> {
     }
 }
 
-/// So many instances that are stored between the ids of others in the middle of an iteration are given by it.
+/// So many instances that are stored between the ids of others in the middle of an iteration are
+/// given by it.
 const STRANGERS: usize = 1024;
 
 /// How far an iteration goes.
@@ -53,8 +55,9 @@ const STRANGERS: usize = 1024;
 pub struct Extent {
     /// One more than the greatest id that is listed.
     pub end: i64,
-    /// How many instances it gives at most: all that are listed, and as many that are stored in gaps between their
-    /// ids meanwhile, or [`STRANGERS`]. The gaps of a domain with hashed ids would take years to fill.
+    /// How many instances it gives at most: all that are listed, and as many that are stored in
+    /// gaps between their ids meanwhile, or [`STRANGERS`]. The gaps of a domain with hashed ids
+    /// would take years to fill.
     pub steps: usize,
 }
 
@@ -126,7 +129,8 @@ impl<T: Copy> Cache<T> {
         slot.filter(|slot| self.slab.get(*slot).is_live())
     }
 
-    /// The live entry with a key that has the lowest id (CACHE-31); there are several only after a load.
+    /// The live entry with a key that has the lowest id (CACHE-31); there are several only after a
+    /// load.
     pub(super) fn find_key(&mut self, key: &[u8]) -> Option<u32> {
         if key.is_empty() {
             let slab = &self.slab;
@@ -150,8 +154,8 @@ impl<T: Copy> Cache<T> {
         Ok(Hit { entry })
     }
 
-    /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30): agents rely on
-    /// being told who that is, although no store would take the whole name.
+    /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30):
+    /// agents rely on being told who that is, although no store would take the whole name.
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
@@ -193,8 +197,9 @@ impl<T: Copy> Cache<T> {
         self.cursor = first.map_or(Cursor::End, |place| Cursor::At(*place, 0));
     }
 
-    /// The next active instance of the walk, if nothing has changed in the order of the instances; else nothing was done,
-    /// and [`Cache::walk`] tells. Nothing here can panic, and nothing is called.
+    /// The next active instance of the walk, if nothing has changed in the order of the instances;
+    /// else nothing was done, and [`Cache::walk`] tells. Nothing here can panic, and nothing is
+    /// called.
     #[inline(always)]
     pub fn walk_near(&mut self) -> Option<i32> {
         let Cursor::At(noted, at) = self.cursor else {
@@ -244,12 +249,14 @@ impl<T: Copy> Cache<T> {
     fn seek(&mut self, noted: Place) -> usize {
         let from = self.order.search(&self.slab, noted.id);
         let places = self.order.places(&self.slab);
-        // An entry that was inserted before the noted one, with the same id, is not part of this walk.
+        // An entry that was inserted before the noted one, with the same id, is not part of this
+        // walk.
         let mut same = places[from..].iter().take_while(|place| place.id == noted.id);
         from + same.position(|place| *place == noted).unwrap_or(0)
     }
 
-    /// The active instances from an id on, ascending; finding the first is O(1) in a walk in order of ids.
+    /// The active instances from an id on, ascending; finding the first is O(1) in a walk in order
+    /// of ids.
     pub fn active_from(&mut self, from: u32) -> impl Iterator<Item = i32> {
         let at = self.order.search(&self.slab, from);
         let slab = &self.slab;

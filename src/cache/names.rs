@@ -1,9 +1,11 @@
 //! The table of names, and the culled entries that are still in it.
 //!
-//! A purge would spend most of its time on taking names out of the table. So it leaves them there, like the C library in its chains,
-//! as *stale*: a lookup that meets one looks at its state and finds nothing. They go when the same name is stored again, so that no name
-//! is ever there twice; when the table has no room for another one; and at last when the entries are reclaimed, as the number of a slot
-//! must not mean another entry. What is culled one by one leaves the table at once.
+//! A purge would spend most of its time on taking names out of the table. So it leaves them there,
+//! like the C library in its chains, as *stale*: a lookup that meets one looks at its state and
+//! finds nothing. They go when the same name is stored again, so that no name is ever there twice;
+//! when the table has no room for another one; and at last when the entries are reclaimed, as the
+//! number of a slot must not mean another entry. What is culled one by one leaves the table at
+//! once.
 
 use super::entry::State;
 use super::hash::Short;
@@ -47,7 +49,8 @@ impl<T: Copy> Cache<T> {
     /// Takes all culled entries out of the table.
     #[inline(never)]
     pub(super) fn sweep(&mut self) {
-        // One pass over the table costs less than to look many of them up; without memory for it they are looked up.
+        // One pass over the table costs less than to look many of them up; without memory for it
+        // they are looked up.
         let marks = if self.stale > self.names.cells() / 16 {
             self.culled().ok()
         } else {
@@ -81,8 +84,9 @@ mod tests {
     use super::super::tests::{add, aged};
     use super::*;
 
-    /// CACHE-30, CACHE-36, CACHE-62: what a purge has culled is not found, whether its name is still in the table, was
-    /// stored again, or was swept out; and the table neither grows for it nor keeps it for longer than the entries.
+    /// CACHE-30, CACHE-36, CACHE-62: what a purge has culled is not found, whether its name is
+    /// still in the table, was stored again, or was swept out; and the table neither grows for it
+    /// nor keeps it for longer than the entries.
     #[test]
     fn purged_names() {
         let most: fn(u32) -> bool = |number| number % 3 != 0;
@@ -98,7 +102,8 @@ mod tests {
                 cache.lookup_name(name.as_bytes()).is_ok()
             };
             assert!((0..count).all(|number| found(&cache, number) != is_purged(number)));
-            // Some of the same names take the places of those before, unless an insertion has reclaimed all of these.
+            // Some of the same names take the places of those before, unless an insertion has
+            // reclaimed all of these.
             let is_back = |number: u32| is_purged(number) && number % 2 != 0;
             for number in (0..count).filter(|number| is_back(*number)) {
                 add(&mut cache, &format!("n{number}"));

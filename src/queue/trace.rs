@@ -206,9 +206,10 @@ impl<P: Printable, F: Copy> Queues<P, F> {
         &mut self,
         visit: &Visit,
         seen: Option<u64>,
+        filter: &mut Option<F>,
         journal: &mut Journal,
-    ) -> Option<Event<P::View, F>> {
-        self.advance_watched(visit, seen, journal)
+    ) -> Option<Event<P::View>> {
+        self.advance_watched(visit, seen, filter, journal)
     }
 }
 

@@ -20,15 +20,13 @@ pub struct Visit {
 /// An event that the client has not seen yet. Its payload stays alive until the fetch is done with
 /// it, whatever happens to the queue.
 #[derive(Clone, Copy, Debug)]
-pub struct Event<V, F> {
+pub struct Event<V> {
     /// Which event it is, for [`Queues::advance`] and [`Queues::finish`].
     pub sequence: u64,
     /// Bytes of payload.
     pub size: usize,
     /// The payload.
     pub payload: V,
-    /// A filter that has to let the event pass first.
-    pub filter: Option<F>,
 }
 
 /// Those who take part in a visit, as far as they still are those that it began with.
@@ -104,10 +102,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// next one. Events that the client has no access to count as seen (E-18). `None` at the end,
     /// and when queue or client have gone.
     ///
+    /// If a filter has to let the event pass first, it is stored in `filter`, which is to be empty:
+    /// few clients have one, and what is in every event has to be copied for each.
+    ///
     /// Events that arrive during the fetch take part in it.
-    #[inline]
-    pub fn advance(&mut self, visit: &Visit, seen: Option<u64>) -> Option<Event<P::View, F>> {
-        self.advance_watched(visit, seen, &mut ())
+    #[inline(always)]
+    pub fn advance(&mut self, visit: &Visit, seen: Option<u64>, filter: &mut Option<F>) -> Option<Event<P::View>> {
+        self.advance_watched(visit, seen, filter, &mut ())
     }
 
     /// [`Queues::advance`], with somebody who looks on.
@@ -116,8 +117,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         &mut self,
         visit: &Visit,
         seen: Option<u64>,
+        filter: &mut Option<F>,
         watch: &mut W,
-    ) -> Option<Event<P::View, F>> {
+    ) -> Option<Event<P::View>> {
         let visited = self.visited(visit);
         let Some(Visited {
             queue,
@@ -145,11 +147,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             let (sequence, size) = (event.sequence, event.size);
             pair.place = place_now;
             if pair.filtering || pair.allowed {
+                let payload = event.hold()?;
+                if pair.filtering {
+                    *filter = pair.filter;
+                }
                 return Some(Event {
                     sequence,
                     size,
-                    payload: event.hold()?,
-                    filter: pair.filter.filter(|_| pair.filtering),
+                    payload,
                 });
             }
             let address = place::<P, F, W>(queue, sequence);

@@ -17,7 +17,7 @@ use crate::log::Journal;
 use crate::machine::{Machine, Step};
 use crate::queue::{End, Visit};
 
-type Event = crate::queue::Event<View, Filter>;
+type Event = crate::queue::Event<View>;
 
 /// A call to one of the agent's functions; it answers with a status.
 #[derive(Clone, Copy)]
@@ -40,6 +40,8 @@ pub(crate) struct Fetch {
     out: Out<pmAtomValue>,
     /// The event in hand.
     seen: Option<u64>,
+    /// The filter that has to let the event in hand pass, if there is one.
+    filter: Option<Filter>,
     /// The event in hand, while the filter is asked about it.
     filtered: Option<Event>,
     /// Whether a decoder has found something worth a record.
@@ -71,6 +73,7 @@ impl Fetch {
             visit,
             out,
             seen: None,
+            filter: None,
             filtered: None,
             found: false,
             status: Ok(()),
@@ -84,27 +87,37 @@ impl Fetch {
         if self.status.is_err() {
             return Step::Done(self.finish());
         }
-        let Some(event) = next(&self.visit, self.seen.take()) else {
+        let Some(event) = next(&self.visit, self.seen.take(), &mut self.filter) else {
             return Step::Done(self.finish());
         };
         self.seen = Some(event.sequence);
-        let Some(filter) = event.filter else {
-            return Step::Call(self.decode(&event));
-        };
+        if self.filter.is_some() {
+            return self.ask(event);
+        }
+        Step::Call(self.decode(event))
+    }
+
+    /// Asks the filter about the event in hand.
+    #[inline(never)]
+    fn ask(&mut self, event: Event) -> Step<Call, Result<c_int>> {
         self.filtered = Some(event);
-        match filter.apply {
-            Some(apply) => Step::Call(Call::Filter(apply, filter.data, event.payload, event.size)),
-            None => self.judged(&event, 0),
+        match self.filter.take() {
+            Some(Filter {
+                apply: Some(apply),
+                data,
+                ..
+            }) => Step::Call(Call::Filter(apply, data, event.payload, event.size)),
+            _ => self.judged(event, 0),
         }
     }
 
     /// The filter has judged the event in hand.
     #[inline(never)]
-    fn judged(&mut self, event: &Event, verdict: c_int) -> Step<Call, Result<c_int>> {
+    fn judged(&mut self, event: Event, verdict: c_int) -> Step<Call, Result<c_int>> {
         if log::debug(Debug::Libpmda) {
             log::debug_line!("Clientq filter applied ({verdict})");
             if verdict != 0 && QUEUES.lock().alive(&self.visit) {
-                say_event("Culling", event);
+                say_event("Culling", event.size, event.payload);
             }
         }
         self.filtered = None;
@@ -119,9 +132,9 @@ impl Fetch {
 
     /// Has the event in hand decoded.
     #[inline]
-    fn decode(&self, event: &Event) -> Call {
+    fn decode(&self, event: Event) -> Call {
         if log::debug(Debug::Libpmda) {
-            say_event("Adding", event);
+            say_event("Adding", event.size, event.payload);
         }
         Call::Decode(self.visit.array, event.payload, event.size)
     }
@@ -167,7 +180,7 @@ impl Machine for Fetch {
     #[inline(always)]
     fn answer(&mut self, status: c_int) -> Step<Call, Result<c_int>> {
         if let Some(event) = self.filtered {
-            return self.judged(&event, status);
+            return self.judged(event, status);
         }
         match Error::check(status) {
             Ok(records) => self.found |= records != 0,
@@ -179,19 +192,25 @@ impl Machine for Fetch {
 
 /// The next event, taken under the lock, which is free again when this returns.
 #[inline(always)]
-fn next(visit: &Visit, seen: Option<u64>) -> Option<Event> {
+fn next(visit: &Visit, seen: Option<u64>, filter: &mut Option<Filter>) -> Option<Event> {
     if log::debug(Debug::Libpmda) {
-        return next_loudly(visit, seen);
+        // Nothing refers to the event that is passed on, so that it stays in registers.
+        let event = next_loudly(visit, seen, filter)?;
+        return Some(Event {
+            sequence: event.sequence,
+            size: event.size,
+            payload: event.payload,
+        });
     }
-    QUEUES.lock().advance(visit, seen)
+    QUEUES.lock().advance(visit, seen, filter)
 }
 
 /// [`next`], and what there is to say about the events before it.
 #[cold]
 #[inline(never)]
-fn next_loudly(visit: &Visit, seen: Option<u64>) -> Option<Event> {
+fn next_loudly(visit: &Visit, seen: Option<u64>, filter: &mut Option<Filter>) -> Option<Event> {
     let mut journal = Journal::new();
-    let event = QUEUES.lock().advance_traced(visit, seen, &mut journal);
+    let event = QUEUES.lock().advance_traced(visit, seen, filter, &mut journal);
     log::flush(&mut journal);
     event
 }
@@ -199,8 +218,8 @@ fn next_loudly(visit: &Visit, seen: Option<u64>) -> Option<Event> {
 /// Says what becomes of the event in hand.
 #[cold]
 #[inline(never)]
-fn say_event(action: &str, event: &Event) {
-    let (size, excerpt) = (event.size, event.payload.excerpt(event.size));
+fn say_event(action: &str, size: usize, payload: View) {
+    let excerpt = payload.excerpt(size);
     log::debug_line!("{action} event (sz={size}): \"{excerpt}\"");
 }
 
