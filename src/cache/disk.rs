@@ -263,6 +263,15 @@ mod tests {
         symlink(&file, directory.path().join("link")).expect("a link");
         write(&directory.path().join("link"), b"three").expect("through the link");
         assert_eq!(fs::read(&file).expect("there"), b"three");
+        let (chained, before) = (
+            directory.path().join("chained"),
+            fs::metadata(&file).expect("there").ino(),
+        );
+        symlink("link", &chained).expect("a link to a link");
+        write(&chained, b"three").expect("through both");
+        assert_ne!(before, fs::metadata(&file).expect("there").ino());
+        assert_eq!(fs::read(&file).expect("there"), b"three");
+        fs::remove_file(chained).expect("ours");
         fs::hard_link(&file, directory.path().join("other")).expect("a second name");
         write(&file, b"four").expect("in place");
         assert_eq!(fs::read(directory.path().join("other")).expect("there"), b"four");

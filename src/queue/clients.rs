@@ -218,4 +218,15 @@ mod tests {
         );
         assert_eq!(clients.count(), 4);
     }
+
+    /// What is left behind at unload: queues without clients are something, and clients without
+    /// queues are.
+    #[test]
+    fn nothing_yet() {
+        use crate::queue::Queues;
+        let mut queues = Queues::<u32, ()>::new();
+        assert!(queues.is_empty());
+        queues.register(1).expect("memory");
+        assert!(!queues.is_empty());
+    }
 }
