@@ -1,5 +1,7 @@
 //! The events of one queue, oldest first, and who is still owed each of them.
 
+mod step;
+
 use std::ops::Range;
 
 use super::Payload;
