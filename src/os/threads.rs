@@ -69,6 +69,7 @@ pub(crate) fn thread() -> &'static Thread {
 /// What is kept for this thread.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn thread() -> &'static Thread {
+    #[allow(improper_ctypes, reason = "what the slot looks like is no business of shim.c")]
     unsafe extern "C" {
         safe fn pcp_pmda_thread() -> *const Thread;
     }
