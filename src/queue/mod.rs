@@ -22,6 +22,7 @@ mod model;
 mod retained;
 mod trace;
 mod visit;
+mod watch;
 
 use std::io::Write;
 

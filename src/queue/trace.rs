@@ -9,6 +9,7 @@ use std::fmt::{self, Display};
 
 use super::clients::IDLE;
 use super::visit::Visited;
+use super::watch::Watch;
 use super::{Event, Payload, Queue, Queues, Visit};
 use crate::log::{Bytes, Journal};
 
@@ -210,37 +211,6 @@ impl<P: Printable, F: Copy> Queues<P, F> {
         journal: &mut Journal,
     ) -> Option<Event<P::View>> {
         self.advance_watched(visit, seen, filter, journal)
-    }
-}
-
-/// Looks on while a client goes from event to event.
-pub(super) trait Watch<P> {
-    /// Whether it wants to know at all.
-    const LOOKS: bool;
-
-    /// The client may not see an event.
-    fn denied(&mut self, payload: &P, size: usize);
-
-    /// Everybody has seen the event that stood here.
-    fn removed(&mut self, queue: &[u8], address: usize);
-
-    /// Where a payload stands.
-    fn address(payload: &P) -> usize;
-}
-
-/// Nobody looks.
-impl<P> Watch<P> for () {
-    const LOOKS: bool = false;
-
-    #[inline(always)]
-    fn denied(&mut self, _: &P, _: usize) {}
-
-    #[inline(always)]
-    fn removed(&mut self, _: &[u8], _: usize) {}
-
-    #[inline(always)]
-    fn address(_: &P) -> usize {
-        0
     }
 }
 

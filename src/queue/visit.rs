@@ -2,7 +2,7 @@
 
 use super::clients::{IDLE, Pair};
 use super::retained::Retained;
-use super::trace::Watch;
+use super::watch::Watch;
 use super::{Payload, Queue, Queues};
 use crate::error::{Error, Result};
 
