@@ -1,7 +1,7 @@
 //! What docs/ARCHITECTURE.md says about the sources: where unsafe code may stand, how much of it there is, and which rooms
 //! know each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -86,6 +86,44 @@ fn rooms_know_those_below_them() {
         }
     }
     assert!(arrows.is_empty(), "{arrows:#?}");
+}
+
+/// Within a room, too, arrows run one way. A view is a pointer to one of C's structures, and these hold functions that take
+/// views: in `abi` the definitions go in a circle, as in C's header.
+#[test]
+fn files_do_not_know_each_other_in_a_circle() {
+    let listed = Regex::new(r"(?-u:\b)([a-z_]+)").expect("valid");
+    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, code) in sources() {
+        let Some((room, rest)) = path.split_once('/') else {
+            continue;
+        };
+        let file = |name: &str| format!("{room}/{name}");
+        let (name, below) = rest.split_once('/').map_or((rest, ""), |(name, below)| (name, below));
+        let name = name.trim_end_matches(".rs");
+        if room == "abi" || name == "mod" {
+            continue;
+        }
+        let library = code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        // What a file of a folder in the room calls `super` is that folder.
+        let beside = if below.is_empty() { "super" } else { "super::super" };
+        let used = Regex::new(&format!(r"(?:crate::{room}|(?-u:\b){beside})::(\{{[^;]*\}}|[a-z_]+)")).expect("valid");
+        let known = arrows.entry(file(name)).or_default();
+        for list in used.captures_iter(library) {
+            known.extend(listed.find_iter(&list[1]).map(|name| file(name.as_str())));
+        }
+        known.remove(&file(name));
+    }
+    // What knows no other one that is left goes, until nothing does.
+    while let Some(lowest) = arrows.iter().find_map(|(file, known)| {
+        known
+            .iter()
+            .all(|other| !arrows.contains_key(other))
+            .then(|| file.clone())
+    }) {
+        arrows.remove(&lowest);
+    }
+    assert!(arrows.is_empty(), "in circles, or above one: {:?}", arrows.keys());
 }
 
 /// No room is half of the house.
