@@ -9,7 +9,7 @@
 //!   the C library must show the expected picture from that release on.
 //!
 //! A line `differs on ARCH: REASON` leaves a program out on an architecture (as Rust calls it) where the C library has a defect
-//! of its own; it is counted as ignored.
+//! of its own, and `not below an emulator: REASON` one that cannot run there; they are counted as ignored.
 //!
 //! A line `args: A B C` in the C file gives the program arguments, `cc: …` more arguments for the compiler, and `dso: NAME`
 //! has tests/c/dso/NAME.c compiled beside the program, which finds it by its own path with `.so` behind.
@@ -33,7 +33,9 @@ fn main() {
                 let differs = program
                     .text
                     .contains(&format!("differs on {}:", std::env::consts::ARCH));
-                Trial::test(short(&program).to_owned(), move || check(&program)).with_ignored_flag(differs)
+                let impossible = run::is_emulated() && program.text.contains("not below an emulator:");
+                let left_out = differs || impossible;
+                Trial::test(short(&program).to_owned(), move || check(&program)).with_ignored_flag(left_out)
             };
             Program::all(folder).into_iter().map(trial)
         });

@@ -36,10 +36,14 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
+/// Whether programs run below an emulator.
+pub fn is_emulated() -> bool {
+    env::var("TEST_RUNNER").is_ok_and(|runner| !runner.trim().is_empty())
+}
+
 /// How long a program may take that takes `usual` on a machine of its own: an emulator is slower.
 pub fn patience(usual: Duration) -> Duration {
-    let emulated = env::var("TEST_RUNNER").is_ok_and(|runner| !runner.trim().is_empty());
-    if emulated { usual * 10 } else { usual }
+    if is_emulated() { usual * 10 } else { usual }
 }
 
 /// Runs `program` in `directory` (made fresh) on `library`; a program that runs longer than `limit` is killed.

@@ -134,6 +134,8 @@ print(void)
 int
 main(void)
 {
+    int there;
+
     array = pmdaEventNewArray();
     parameter_without_record();
     mixed_forms();
@@ -142,6 +144,7 @@ main(void)
     padding();
     missed_times();
     print();
-    printf("E-15 stale handle %d, array there %d\n", pmdaEventReleaseArray(array), pmdaEventGetAddr(array) != NULL);
+    there = pmdaEventGetAddr(array) != NULL;
+    printf("E-15 stale handle %d, array there %d\n", pmdaEventReleaseArray(array), there);
     return 0;
 }
