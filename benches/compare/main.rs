@@ -5,9 +5,10 @@
 //! answers must agree, else the run fails.
 //!
 //! Arguments: words that select scenarios by a part of their name; `--instructions` counts instructions with
-//! callgrind instead of time; `--growth` measures ours alone at growing sizes; `--picture` draws `docs/growth.svg`
-//! from three rows of both libraries; `--print` leaves the file alone.
+//! callgrind instead of time; `--growth` measures ours alone at growing sizes; `--agents` measures whole agents below a
+//! pmcd; `--picture` draws `docs/growth.svg` from three rows of both libraries; `--print` leaves the file alone.
 
+mod agents;
 mod picture;
 mod report;
 mod scenarios;
@@ -65,6 +66,14 @@ fn main() {
     if has("--picture") {
         let picture = picture::draw(&bench.curves());
         fs::write(root().join("docs/growth.svg"), picture).expect("the document is writable");
+        return;
+    }
+    if has("--agents") {
+        let client = build("bench-client", "agents/client.c", &["-lpcp"]);
+        let text = format!("{}\n\n{}", report::facts(&bench.libraries), agents::table(&client));
+        if !has("--print") {
+            report::replace(&root().join("docs/PERFORMANCE.md"), "agents", &text);
+        }
         return;
     }
     let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| wanted(scenario)).collect();

@@ -64,7 +64,8 @@ pub fn growth(rows: &[(&'static str, Vec<(u64, Sample)>)], libraries: &[PathBuf;
     text
 }
 
-fn facts(libraries: &[PathBuf; 2]) -> String {
+/// When, where and with what was measured.
+pub fn facts(libraries: &[PathBuf; 2]) -> String {
     let said = |program: &str, args: &[&str]| {
         let output = Command::new(program)
             .args(args)
