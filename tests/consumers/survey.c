@@ -155,7 +155,7 @@ domain(const char *name, const pmDesc *desc)
     for (int i = 0; i < n; i++) {
 	key("%s instance %d", label, insts[i]);
 	quoted(inst_names[i], strlen(inst_names[i]));
-	if (i < 40) {
+	if (i < 1000) {
 	    int status = pmNameInDom(indom, insts[i], &text);
 	    key("%s name of %d", label, insts[i]);
 	    answer(status, status < 0 ? "" : text);
