@@ -99,7 +99,7 @@ impl<T: Copy> Cache<T> {
         self.active -= active;
         self.inactive -= inactive;
         self.empty += count;
-        self.stale += count;
+        self.stale += count as u32;
         self.changes += active as u64;
         self.instances_dirty |= count > 0;
         Ok((count, attached))

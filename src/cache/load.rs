@@ -36,7 +36,8 @@ impl<T: Copy + Pointer> Cache<T> {
             report.notify(Level::Err, &parts);
             return Ok(0);
         }
-        self.expected = count_lines(&text).saturating_sub(self.active + self.inactive);
+        let more = count_lines(&text).saturating_sub(self.active + self.inactive);
+        self.expected = u32::try_from(more).unwrap_or(u32::MAX);
         let result = self.load_lines(&text, path, report);
         self.expected = 0;
         let count = result?;

@@ -84,12 +84,12 @@ pub struct Cache<T> {
     active: usize,
     inactive: usize,
     empty: usize,
-    /// Culled entries that are still in the table of names.
-    stale: usize,
     /// Counts what makes an instance active, or ends that.
     changes: u64,
     /// How many insertions follow this one, for all that is known; so far as there is memory, the tables grow for all.
-    expected: usize,
+    expected: u32,
+    /// Culled entries that are still in the table of names.
+    stale: u32,
     /// No live entry has a lower time stamp, other than 0.
     oldest: i64,
     /// Where the next one to be stored is looked for first.
@@ -220,7 +220,8 @@ impl<T: Copy> Cache<T> {
         if key.bytes().is_empty() {
             return Ok(());
         }
-        self.keys.reserve(key.bytes(), self.slab.len() + 1, self.expected)
+        self.keys
+            .reserve(key.bytes(), self.slab.len() + 1, self.expected as usize)
     }
 
     /// Gives an entry another key, for which there is room; an empty one is none.

@@ -19,13 +19,13 @@ impl<T: Copy> Cache<T> {
     /// `-ENOMEM`.
     #[inline]
     pub(super) fn reserve_name(&mut self) -> Result<()> {
-        if self.stale > 0 && !self.names.has_room(self.expected + 1) {
+        let expected = self.expected as usize;
+        if self.stale > 0 && !self.names.has_room(expected + 1) {
             self.sweep();
         }
         let slab = &self.slab;
         let end = slab.len() + 1;
-        self.names
-            .reserve_expecting(self.expected, end, |slot| slab.get(slot).hash)
+        self.names.reserve_expecting(expected, end, |slot| slab.get(slot).hash)
     }
 
     /// Puts the name of a new entry into the table, for which there is room. No live entry has it.
@@ -51,7 +51,7 @@ impl<T: Copy> Cache<T> {
     pub(super) fn sweep(&mut self) {
         // One pass over the table costs less than to look many of them up; without memory for it
         // they are looked up.
-        let marks = if self.stale > self.names.cells() / 16 {
+        let marks = if self.stale as usize > self.names.cells() / 16 {
             self.culled().ok()
         } else {
             None
@@ -96,7 +96,7 @@ mod tests {
             let purged = (0..count).filter(|number| is_purged(*number)).count();
             let cells = cache.names.cells();
             assert_eq!(cache.purge(100).expect("memory").0, purged);
-            assert_eq!((cache.stale, cache.names.len()), (purged, count as usize));
+            assert_eq!((cache.stale as usize, cache.names.len()), (purged, count as usize));
             let found = |cache: &Cache<*const u8>, number: u32| {
                 let name = format!("n{number}");
                 cache.lookup_name(name.as_bytes()).is_ok()

@@ -344,7 +344,7 @@ impl<T: Copy> Cache<T> {
     fn reserve(&mut self, id: u32, key: &Draft<'_>) -> Result<()> {
         self.slab.reserve()?;
         self.reserve_name()?;
-        self.ids.reserve(id, self.expected, &self.slab)?;
+        self.ids.reserve(id, self.expected as usize, &self.slab)?;
         self.order.reserve(id)?;
         self.reserve_key(key)
     }

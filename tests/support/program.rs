@@ -28,7 +28,7 @@ pub enum Course {
 /// malloc as the tools do; forks and interrupts, whose signals and children meet the tools' own; and, below valgrind, saves, which kills agents sooner than they save anything there.
 const HOSTILE: [(&str, [Option<&str>; 4]); 10] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
-    ("dso", [Some("200"), Some("1000"), None, None]),
+    ("dso", [Some("1000"), Some("5000"), None, None]),
     ("forks", [Some("100"), Some("2000"), None, None]),
     ("interrupts", [Some("10000"), Some("100000"), None, None]),
     ("leaks", [Some("1600"), Some("100000"), Some("1600"), Some("1")]),
