@@ -14,6 +14,7 @@ use super::selection::{self, Selection};
 use crate::abi::ext::Ext;
 use crate::abi::profile::{Profile, ProfileElement};
 use crate::abi::table::Indom;
+use crate::abi::types::pmdaInstid;
 use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
@@ -185,9 +186,9 @@ fn next_in_table(state: &FetchState, ext: Ext, idp: Indom, selected: Selection) 
     let place = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
-        Selection::Listed(element) => selection::listed(state, ext, idp.indom(), &element, |profile| {
-            let skipped = profile.position(ahead, |entry| entry.i_inst)?;
-            Some(from + skipped)
+        Selection::Listed(element) => selection::listed(state, ext, idp.indom(), &element, |profile, sightings| {
+            let inst = |entry: &pmdaInstid| entry.i_inst;
+            sightings.next(profile, instances.extent(), instances.entries(), from, inst)
         }),
     }?;
     ext.set_ordinal(c_int::try_from(place).unwrap_or(c_int::MAX).saturating_add(1));
@@ -220,7 +221,7 @@ fn next_listed(
     from: i64,
     steps: &mut Steps,
 ) -> (Option<i32>, c_int) {
-    selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
+    selection::listed(state, ext, indom, element, |profile, _| match profile.candidates() {
         Some(candidates)
             if steps.ordinal == Ordinal::Any
                 && steps.worth(candidates.len(), indom)
@@ -275,7 +276,7 @@ pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
     match selection::current(state, ext, indom) {
         Selection::All => all(),
         Selection::Nothing => 0,
-        Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile| {
+        Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile, _| {
             match profile.candidates().map(<[i32]>::len) {
                 Some(few) if few <= FEW => few,
                 Some(many) => many.min(all()),

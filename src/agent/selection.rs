@@ -1,11 +1,11 @@
 //! Which instances the profile of a client selects, as C holds it, and its compiled form.
 
-use super::record::state::FetchState;
+use super::record::state::{CompiledElement, FetchState};
 use crate::abi::ext::Ext;
 use crate::abi::profile::{Profile, ProfileElement};
 use crate::ident::InDom;
 use crate::metrics::Places;
-use crate::profile::Compiled;
+use crate::profile::{Compiled, Sightings};
 
 /// Which instances of a domain are selected at this moment.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub(super) fn refresh(state: &FetchState, ext: Ext, indom: InDom) {
     };
     let mut selections = state.selections.lock();
     let known = selections.compiled.get(indom.0);
-    if known.is_some_and(|(_, compiled)| !compiled.is_made_from(listed.element())) {
+    if known.is_some_and(|known| !known.profile.is_made_from(listed.element())) {
         selections.compiled.remove(indom.0);
     }
 }
@@ -73,21 +73,25 @@ pub(super) fn listed<R>(
     ext: Ext,
     indom: InDom,
     listed: &ProfileElement,
-    use_it: impl FnOnce(&Compiled<'_>) -> R,
+    use_it: impl FnOnce(&Compiled<'_>, &mut Sightings) -> R,
 ) -> R {
     let place = listed.place(ext.profile());
     let mut selections = state.selections.lock();
     let compiled = &mut selections.compiled;
-    if compiled.get(indom.0).is_none_or(|(from, _)| *from != place) {
-        let fresh = Compiled::new(listed.element()).map(|fresh| (place, fresh));
+    if compiled.get(indom.0).is_none_or(|known| known.from != place) {
+        let fresh = Compiled::new(listed.element()).map(|profile| CompiledElement {
+            from: place,
+            profile,
+            sightings: Sightings::default(),
+        });
         compiled.remove(indom.0);
         if let Some(fresh) = fresh {
             // Without memory the list is looked through each time.
             let _ = compiled.get_or_insert_with(indom.0, || fresh);
         }
     }
-    match compiled.get(indom.0) {
-        Some((_, known)) => use_it(known),
-        None => use_it(&Compiled::unprepared(listed.element())),
+    match compiled.get_mut(indom.0) {
+        Some(known) => use_it(&known.profile, &mut known.sightings),
+        None => use_it(&Compiled::unprepared(listed.element()), &mut Sightings::default()),
     }
 }

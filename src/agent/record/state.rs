@@ -11,7 +11,7 @@ use crate::ident::{InDom, MetricId};
 use crate::index::Map;
 use crate::metrics::{Hashed, Places};
 use crate::os::lock::{Mutex, room};
-use crate::profile::Compiled;
+use crate::profile::{Compiled, Sightings};
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and
 /// is checked against them when it is used, except for the hash, which the agent asked for.
@@ -73,7 +73,16 @@ impl HashedTable {
 #[derive(Default)]
 pub(crate) struct Selections {
     pub(crate) elements: Places,
-    pub(crate) compiled: Map<(ListPlace, Compiled<'static>)>,
+    pub(crate) compiled: Map<CompiledElement>,
+}
+
+/// A profile element with a list, ready to be asked.
+pub(crate) struct CompiledElement {
+    /// What it was made from.
+    pub(crate) from: ListPlace,
+    pub(crate) profile: Compiled<'static>,
+    /// Where its instances were found in the table of the domain.
+    pub(crate) sightings: Sightings,
 }
 
 /// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not
