@@ -1,5 +1,5 @@
-//! Builds what Rust alone cannot express: the bindings to libpcp, the C shims, the version nodes of the
-//! shared library, and the pkg-config file.
+//! Builds what Rust alone cannot express: the bindings to libpcp, the C shims, the version nodes of
+//! the shared library, and the pkg-config file.
 
 #[path = "build/compiler.rs"]
 mod compiler;
@@ -14,8 +14,8 @@ use std::{env, io, panic};
 
 use compiler::Compiler;
 
-/// The functions of libpcp that we call. Public ones first, then the private ones, each of which has its
-/// reason beside its prototype in `capi/wrapper.h`.
+/// The functions of libpcp that we call. Public ones first, then the private ones, each of which
+/// has its reason beside its prototype in `capi/wrapper.h`.
 const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig|pmGetOptionalConfig|pmSetDebug|\
      pmOpenLog|pmprintf|pmgetopt_r|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
      __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmSocketIPC|__pmVersionIPC|__pmResetIPC|__pmFindPDUBuf|__pmUnpinPDUBuf|__pmDecode(Result|Error|Profile|Fetch|DescReq|InstanceReq|TextReq|LabelReq|Creds|NameList|IDList|ChildReq|TraversePMNSReq|Attr)|__pmFreeProfile|__pmPrintResult|__pmFreeResult|__pmDumpLabelSets|__pmLabelTypeString|__pmIgnoreSignalPIPE|\
@@ -78,7 +78,8 @@ fn target(out: &Path) -> Result<Compiler, String> {
 fn libpcp() -> pkg_config::Library {
     let found = pkg_config::Config::new().atleast_version("6.0").probe("libpcp");
     let library = found.unwrap_or_else(|error| panic!("libpcp is missing: install {PACKAGES}\n{error}"));
-    // The releases in which something changed that users of this library see; `src/libpcp/version.rs` says what.
+    // The releases in which something changed that users of this library see;
+    // `src/libpcp/version.rs` says what.
     let version = numbers(&library.version);
     for (since, flag) in [
         ([6, 0, 5], "since_6_0_5"),
@@ -95,8 +96,9 @@ fn libpcp() -> pkg_config::Library {
 
 /// The arguments for a C compiler that make `time_t` as long as libpcp has it.
 ///
-/// On 32-bit machines the C library offers 32 or 64 bits, and PCP was built with the one or the other (Debian's i386: 6.0 with
-/// 32, 6.3 with 64). Its headers do not say which, but the library asks the C library for other functions.
+/// On 32-bit machines the C library offers 32 or 64 bits, and PCP was built with the one or the
+/// other (Debian's i386: 6.0 with 32, 6.3 with 64). Its headers do not say which, but the library
+/// asks the C library for other functions.
 fn times(libpcp: &pkg_config::Library, compiler: &Compiler) -> Result<&'static str, String> {
     let narrow = env::var("CARGO_CFG_TARGET_POINTER_WIDTH").is_ok_and(|width| width == "32");
     let flags = if narrow {
@@ -122,7 +124,8 @@ fn numbers(version: &str) -> [u32; 3] {
     parts.map(|part| part.unwrap_or_else(|| panic!("the version of libpcp.pc is three numbers, not {version}")))
 }
 
-/// Generates the Rust view of libpcp's headers, and of ours, as the compiler of the target reads them.
+/// Generates the Rust view of libpcp's headers, and of ours, as the compiler of the target reads
+/// them.
 fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out: &Path) -> Result<(), String> {
     println!("cargo::rerun-if-changed=include");
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
@@ -164,7 +167,8 @@ fn generate(builder: bindgen::Builder, arguments: &[String], file: &Path) -> Res
     Ok(())
 }
 
-/// Compiles the two functions that are variadic in C, and links them in whole: nothing in Rust calls them.
+/// Compiles the two functions that are variadic in C, and links them in whole: nothing in Rust
+/// calls them.
 fn shims(libpcp: &pkg_config::Library) {
     if !Path::new("capi/shim.c").exists() {
         return;
@@ -179,8 +183,9 @@ fn shims(libpcp: &pkg_config::Library) {
 
 /// Gives the shared library its SONAME and the version nodes of `capi/exports.map`.
 ///
-/// rustc adds an anonymous version script of its own; GNU ld refuses a second one and lld ignores it. So a
-/// small wrapper around GNU ld exchanges the script, and `-B` makes the compiler driver find the wrapper.
+/// rustc adds an anonymous version script of its own; GNU ld refuses a second one and lld ignores
+/// it. So a small wrapper around GNU ld exchanges the script, and `-B` makes the compiler driver
+/// find the wrapper.
 fn versioned_link(compiler: &Compiler, out: &Path) -> Result<(), String> {
     // Cargo tells which linker of the target it has been given.
     let linker = compiler.bfd(env::var("RUSTC_LINKER").ok())?;
@@ -205,7 +210,8 @@ fn install_executable(directory: &Path, file: &Path, text: &str) -> io::Result<(
     fs::set_permissions(file, fs::Permissions::from_mode(0o755))
 }
 
-/// Fills in `pcp_pmda.pc.in` and puts the file beside the library. `make install` changes the directories in it.
+/// Fills in `pcp_pmda.pc.in` and puts the file beside the library. `make install` changes the
+/// directories in it.
 fn pkgconfig(libpcp: &pkg_config::Library, times: &str, out: &Path) {
     println!("cargo::rerun-if-changed=pcp_pmda.pc.in");
     let pcp_include = libpcp

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 pub struct Compiler(Command);
 
 impl Compiler {
-    /// The compiler that `cc` finds: `CC_TARGET`, `TARGET_CC`, `CC`, or the one that is called after the target.
+    /// The compiler that `cc` finds: `CC_TARGET`, `TARGET_CC`, `CC`, or the one that is called
+    /// after the target.
     pub fn find() -> Compiler {
         Compiler(cc::Build::new().get_compiler().to_command())
     }
@@ -40,7 +41,8 @@ impl Compiler {
             .collect())
     }
 
-    /// Where the compiler looks for headers, without its own ones, which another compiler does not understand.
+    /// Where the compiler looks for headers, without its own ones, which another compiler does not
+    /// understand.
     pub fn includes(&self) -> Result<Vec<PathBuf>, String> {
         let (_, text) = self.ask(&["-E", "-v", "-x", "c", "/dev/null"])?;
         let list = text.lines().skip_while(|line| !line.starts_with("#include <...>"));

@@ -1,7 +1,7 @@
 //! The machine that the library is built for: whether it is supported. `tests/target.rs` tests it.
 
-/// What is supported, as cargo names it: architecture, width of a pointer, byte order. `docs/ARCHITECTURES.md` says what
-/// was tested on each.
+/// What is supported, as cargo names it: architecture, width of a pointer, byte order.
+/// `docs/ARCHITECTURES.md` says what was tested on each.
 const SUPPORTED: [(&str, &str, &str); 7] = [
     ("x86_64", "64", "little"),
     ("aarch64", "64", "little"),
@@ -15,7 +15,8 @@ const SUPPORTED: [(&str, &str, &str); 7] = [
 /// The oldest glibc: `__libc_single_threaded` is new in it.
 const GLIBC: [u32; 2] = [2, 32];
 
-/// Why a target is not supported, as one sentence; `of` gives what cargo says of it as `CARGO_CFG_TARGET_*`.
+/// Why a target is not supported, as one sentence; `of` gives what cargo says of it as
+/// `CARGO_CFG_TARGET_*`.
 pub fn refusal(of: impl Fn(&str) -> String) -> Option<String> {
     let (system, library) = (of("OS"), of("ENV"));
     if system != "linux" {
@@ -28,7 +29,8 @@ pub fn refusal(of: impl Fn(&str) -> String) -> Option<String> {
         ));
     }
     let (machine, width, order, abi) = (of("ARCH"), of("POINTER_WIDTH"), of("ENDIAN"), of("ABI"));
-    // Of ARM the variant with floating-point registers; the other architectures have one variant of this width.
+    // Of ARM the variant with floating-point registers; the other architectures have one variant of
+    // this width.
     if SUPPORTED.contains(&(&machine, &width, &order)) && (machine != "arm" || abi == "eabihf") {
         return None;
     }

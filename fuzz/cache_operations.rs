@@ -1,6 +1,7 @@
 //! Operations on one cache beside a simple model of what it should hold.
 //!
-//! Two bytes are one operation: what, and on which name and key. `cache_operations.c` reads them in the same way.
+//! Two bytes are one operation: what, and on which name and key. `cache_operations.c` reads them in
+//! the same way.
 
 use std::collections::BTreeMap;
 

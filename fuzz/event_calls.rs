@@ -1,4 +1,5 @@
-//! Event arrays and queues through the functions that C calls, with callbacks that come back into the library.
+//! Event arrays and queues through the functions that C calls, with callbacks that come back into
+//! the library.
 //!
 //! Four bytes are one call: what, on which object, and two that say how. A model counts along.
 
@@ -56,7 +57,8 @@ struct World {
     /// The number of the last event that a client has seen of a queue.
     seen: [[u32; OBJECTS]; OBJECTS],
     events: u32,
-    /// A decoder has taken the array of a queue away, so handles may mean something else than they did.
+    /// A decoder has taken the array of a queue away, so handles may mean something else than they
+    /// did.
     mixed: bool,
     /// The fetch under way: queue, client, what the decoder does, and how deep it is.
     fetch: (usize, usize, u8),

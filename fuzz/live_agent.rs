@@ -1,4 +1,5 @@
-//! A live agent between two pipes: `pmdaMain` serves what pmcd would send, with an agent's own methods behind it.
+//! A live agent between two pipes: `pmdaMain` serves what pmcd would send, with an agent's own
+//! methods behind it.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fs::File;
@@ -75,9 +76,11 @@ unsafe impl Send for Agent {}
 // SAFETY: as above.
 unsafe impl Sync for Agent {}
 
-/// The first byte selects the agent and how the rest becomes a stream, the second one the size of the pieces.
+/// The first byte selects the agent and how the rest becomes a stream, the second one the size of
+/// the pieces.
 ///
-/// A stream that can be followed to its end is served to its end: a good request after it is answered.
+/// A stream that can be followed to its end is served to its end: a good request after it is
+/// answered.
 pub fn live_agent(data: &[u8]) {
     let [form, piece, rest @ ..] = data else { return };
     let mut stream = if form & 1 == 0 { rest.to_vec() } else { framed(rest) };
@@ -102,7 +105,8 @@ pub fn live_agent(data: &[u8]) {
     }
 }
 
-/// A byte for the type, a byte for the length in words, and as many words of body: a stream whose lengths are right.
+/// A byte for the type, a byte for the length in words, and as many words of body: a stream whose
+/// lengths are right.
 fn framed(mut data: &[u8]) -> Vec<u8> {
     let mut stream = Vec::new();
     while let [kind, length, rest @ ..] = data {
@@ -128,7 +132,8 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(word.try_into().ok()?))
 }
 
-/// Length and type of the PDU at the start, if it is there as a whole and a type can be what it says.
+/// Length and type of the PDU at the start, if it is there as a whole and a type can be what it
+/// says.
 fn header(bytes: &[u8]) -> Option<(usize, u32)> {
     let (length, kind) = (number(bytes, 0)? as usize, number(bytes, 4)?);
     ((12..=bytes.len()).contains(&length) && kind as i32 > 0).then_some((length, kind))
@@ -142,7 +147,8 @@ fn followed(mut stream: &[u8]) -> bool {
     stream.is_empty()
 }
 
-/// Both ends of a pipe, the one to read from first. In packets, each write is one read at the other end.
+/// Both ends of a pipe, the one to read from first. In packets, each write is one read at the other
+/// end.
 fn pipe(flags: c_int) -> (File, File) {
     let mut ends = [-1; 2];
     // SAFETY: room for two descriptors, which belong to nobody else.
@@ -156,7 +162,8 @@ fn pipe(flags: c_int) -> (File, File) {
 fn serve(agent: &Agent, stream: &[u8], piece: usize) -> Vec<u8> {
     let (from_pmcd, mut to_agent) = pipe(if piece == 0 { 0 } else { libc::O_DIRECT });
     let (mut from_agent, to_pmcd) = pipe(0);
-    // SAFETY: a call without memory effects. Where the kernel grants less, the pieces become larger.
+    // SAFETY: a call without memory effects. Where the kernel grants less, the pieces become
+    // larger.
     let room = unsafe { libc::fcntl(to_agent.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE) };
     let pieces = if room < PIPE { 15 } else { PIECES };
     let size = match piece {
@@ -209,12 +216,14 @@ fn names() -> *mut pmdaNameSpace {
     *address as *mut pmdaNameSpace
 }
 
-/// Puts a method into a dispatch table as agents in C do: what the library sees as views are pointers there.
+/// Puts a method into a dispatch table as agents in C do: what the library sees as views are
+/// pointers there.
 ///
 /// # Safety
 /// The place is valid, and the function has the type of the method.
 unsafe fn put<M>(place: *mut Option<M>, method: *const ()) {
-    // SAFETY: valid by the contract above; a pointer to a function that may be missing is a pointer.
+    // SAFETY: valid by the contract above; a pointer to a function that may be missing is a
+    // pointer.
     unsafe { place.cast::<*const ()>().write(method) };
 }
 
@@ -241,7 +250,8 @@ fn set_up(interface: c_int) -> Agent {
         it_numinst: 2,
         it_set: Box::leak(Box::new(colours)).as_mut_ptr(),
     };
-    // SAFETY: tables that stay where they are, methods that keep their contracts, set where the version has them.
+    // SAFETY: tables that stay where they are, methods that keep their contracts, set where the
+    // version has them.
     unsafe {
         pmdaDaemon(
             table,
@@ -275,7 +285,8 @@ unsafe extern "C-unwind" fn value(metric: *mut pmdaMetric, instance: c_uint, ato
         text[1999] = 0;
         text
     };
-    // SAFETY: a metric of our table, or none, and an atom to fill in; the text of the second one belongs to the library.
+    // SAFETY: a metric of our table, or none, and an atom to fill in; the text of the second one
+    // belongs to the library.
     unsafe {
         match if metric.is_null() {
             0
@@ -297,7 +308,8 @@ unsafe extern "C-unwind" fn value(metric: *mut pmdaMetric, instance: c_uint, ato
 /// Looks at each byte of each value: the sanitizer finds a length that lies.
 unsafe extern "C-unwind" fn store(result: *mut pmdaResult, _: *mut pmdaExt) -> c_int {
     let mut sum = 0_u8;
-    // SAFETY: a result as libpcp's: as many value sets as it says, each with as many values, and blocks as long as they say.
+    // SAFETY: a result as libpcp's: as many value sets as it says, each with as many values, and
+    // blocks as long as they say.
     unsafe {
         let sets = (&raw const (*result).vset).cast::<*mut pmValueSet>();
         for set in (0..(*result).numpmid.max(0) as usize).map(|place| *sets.add(place)) {

@@ -1,6 +1,7 @@
 //! What is fuzzed: each function takes arbitrary bytes and panics when something is wrong.
 //!
-//! `fuzz_targets/*.rs` hand them to libFuzzer; `tests/fuzz.rs` replays the corpus and random bytes in `make check`.
+//! `fuzz_targets/*.rs` hand them to libFuzzer; `tests/fuzz.rs` replays the corpus and random bytes
+//! in `make check`.
 
 mod cache_operations;
 mod event_calls;

@@ -1,4 +1,5 @@
-//! The finished files as a linker sees them: versions get lost silently, so the sources prove nothing.
+//! The finished files as a linker sees them: versions get lost silently, so the sources prove
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

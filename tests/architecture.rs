@@ -1,5 +1,5 @@
-//! What docs/ARCHITECTURE.md says about the sources: where unsafe code may stand, how much of it there is, and which rooms
-//! know each other.
+//! What docs/ARCHITECTURE.md says about the sources: where unsafe code may stand, how much of it
+//! there is, and which rooms know each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,8 +11,8 @@ use regex::Regex;
 /// The rooms that touch C.
 const EDGE: [&str; 4] = ["abi", "ffi", "libpcp", "os"];
 
-/// The sources of the library without their comments: the path below `src`, and the text.
-fn sources() -> Vec<(String, String)> {
+/// The files of a folder of the repository: the path below it, and the text.
+fn texts(folder: &str) -> Vec<(String, String)> {
     fn collect(folder: &Path, base: &Path, list: &mut Vec<(String, String)>) {
         for entry in fs::read_dir(folder).expect("sources") {
             let path = entry.expect("sources").path();
@@ -20,19 +20,24 @@ fn sources() -> Vec<(String, String)> {
                 collect(&path, base, list);
             } else if path.extension().is_some_and(|end| end == "rs") {
                 let text = fs::read_to_string(&path).expect("a source");
-                let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
-                let name = path
-                    .strip_prefix(base)
-                    .expect("below src")
-                    .to_string_lossy()
-                    .into_owned();
-                list.push((name, code.collect::<Vec<_>>().join("\n")));
+                let name = path.strip_prefix(base).expect("below it").to_string_lossy();
+                list.push((name.into_owned(), text));
             }
         }
     }
     let mut list = Vec::new();
-    let base = root().join("src");
+    let base = root().join(folder);
     collect(&base, &base, &mut list);
+    list
+}
+
+/// The sources of the library without their comments.
+fn sources() -> Vec<(String, String)> {
+    let mut list = texts("src");
+    for (_, text) in &mut list {
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+        *text = code.collect::<Vec<_>>().join("\n");
+    }
     list
 }
 
@@ -88,8 +93,8 @@ fn rooms_know_those_below_them() {
     assert!(arrows.is_empty(), "{arrows:#?}");
 }
 
-/// Within a room, too, arrows run one way. A view is a pointer to one of C's structures, and these hold functions that take
-/// views: in `abi` the definitions go in a circle, as in C's header.
+/// Within a room, too, arrows run one way. A view is a pointer to one of C's structures, and these
+/// hold functions that take views: in `abi` the definitions go in a circle, as in C's header.
 #[test]
 fn files_do_not_know_each_other_in_a_circle() {
     let listed = Regex::new(r"(?-u:\b)([a-z_]+)").expect("valid");
@@ -137,4 +142,22 @@ fn rooms_are_of_one_size() {
     let all: usize = lines.values().sum();
     let large: Vec<_> = lines.iter().filter(|(_, count)| *count * 5 > all).collect();
     assert!(large.is_empty(), "more than a fifth of {all} lines: {large:?}");
+}
+
+/// Comments have at most 100 columns, and files at most 400 lines.
+#[test]
+fn files_can_be_read() {
+    let mut large = Vec::new();
+    for folder in ["src", "tests", "benches", "build", "fuzz"] {
+        for (path, text) in texts(folder) {
+            let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > 100;
+            let wide = (1..).zip(text.lines()).filter(|(_, line)| is_wide(line));
+            large.extend(wide.map(|(number, _)| format!("{folder}/{path}:{number}")));
+            let lines = text.lines().count();
+            if lines > 400 {
+                large.push(format!("{folder}/{path}: {lines} lines"));
+            }
+        }
+    }
+    assert!(large.is_empty(), "{large:#?}");
 }

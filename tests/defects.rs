@@ -1,5 +1,5 @@
-//! docs/DEFECTS.md against the tests: every defect of the C library that the specification lists has a row, and what the row
-//! names is there and speaks of the defect.
+//! docs/DEFECTS.md against the tests: every defect of the C library that the specification lists
+//! has a row, and what the row names is there and speaks of the defect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,5 +1,6 @@
-//! What is linked into the library is what docs/DEPENDENCIES.md lists, each with its licence and its reason; what builds and
-//! tests it has licences that fit, and all of it comes from one registry.
+//! What is linked into the library is what docs/DEPENDENCIES.md lists, each with its licence and
+//! its reason; what builds and tests it has licences that fit, and all of it comes from one
+//! registry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +45,8 @@ fn every_dependency_is_listed() {
     assert_eq!(listed(&text), used(root, "normal"));
 }
 
-/// One licence of each crate is permissive, or, for what is never part of the library, leaves files under their own terms.
+/// One licence of each crate is permissive, or, for what is never part of the library, leaves files
+/// under their own terms.
 #[test]
 fn licences_fit() {
     const PERMISSIVE: [&str; 7] = [
@@ -72,7 +74,8 @@ fn licences_fit() {
     }
 }
 
-/// Everything that is not our own comes from crates.io, with a checksum; nothing from a repository or a directory.
+/// Everything that is not our own comes from crates.io, with a checksum; nothing from a repository
+/// or a directory.
 #[test]
 fn sources_are_known() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,18 +1,21 @@
-//! Runs each C program of `tests/c` on the installed C library and on ours and compares everything that can be
-//! seen: exit status, stdout, stderr and the files left behind.
+//! Runs each C program of `tests/c` on the installed C library and on ours and compares everything
+//! that can be seen: exit status, stdout, stderr and the files left behind.
 //!
 //! - `tests/c/NAME.c`: both runs must be equal.
-//! - `tests/c/fixed/NAME.c` with `NAME.expected`: a defect of the C library that ours does not have. Ours must show
-//!   exactly the expected picture; the C library must not (else the test tests nothing). Where PCP 6.0.5
-//!   changed the words of a diagnostic there is a second picture, `NAME.since-6.0.5.expected`. A line
-//!   `c-library: not run, REASON` in the C file skips the run on the C library; with `c-library: fixed in PCP 7`
-//!   the C library must show the expected picture from that release on.
+//! - `tests/c/fixed/NAME.c` with `NAME.expected`: a defect of the C library that ours does not
+//!   have. Ours must show exactly the expected picture; the C library must not (else the test tests
+//!   nothing). Where PCP 6.0.5 changed the words of a diagnostic there is a second picture,
+//!   `NAME.since-6.0.5.expected`. A line `c-library: not run, REASON` in the C file skips the run
+//!   on the C library; with `c-library: fixed in PCP 7` the C library must show the expected
+//!   picture from that release on.
 //!
-//! A line `differs on ARCH: REASON` leaves a program out on an architecture (as Rust calls it) where the C library has a defect
-//! of its own, and `not below an emulator: REASON` one that cannot run there; they are counted as ignored.
+//! A line `differs on ARCH: REASON` leaves a program out on an architecture (as Rust calls it)
+//! where the C library has a defect of its own, and `not below an emulator: REASON` one that cannot
+//! run there; they are counted as ignored.
 //!
-//! A line `args: A B C` in the C file gives the program arguments, `cc: …` more arguments for the compiler, and `dso: NAME`
-//! has tests/c/dso/NAME.c compiled beside the program, which finds it by its own path with `.so` behind.
+//! A line `args: A B C` in the C file gives the program arguments, `cc: …` more arguments for the
+//! compiler, and `dso: NAME` has tests/c/dso/NAME.c compiled beside the program, which finds it by
+//! its own path with `.so` behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The agents of `c-examples`: each is built by its own Makefile, which finds a private installation by pkg-config, and is
-//! driven by dbpmda as pmcd would drive it.
+//! The agents of `c-examples`: each is built by its own Makefile, which finds a private
+//! installation by pkg-config, and is driven by dbpmda as pmcd would drive it.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,8 @@ fn instances_follow_the_file_and_keep_their_numbers() {
         &["[  0] inst: 0 name: \"alpha\"", "[  1] inst: 1 name: \"beta\""],
     );
 
-    // The agent has read its file when it saves the cache; then the file changes, while the agent runs.
+    // The agent has read its file when it saves the cache; then the file changes, while the agent
+    // runs.
     let directory = instances.environment.directory.clone();
     fs::remove_file(directory.join("var/config/pmda/491.0")).expect("the cache file");
     let change = std::thread::spawn(move || {

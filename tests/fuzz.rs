@@ -1,5 +1,5 @@
-//! The fuzz targets without a fuzzer: the corpus (with every input that has ever failed) and mutations of it, the same
-//! ones in each run.
+//! The fuzz targets without a fuzzer: the corpus (with every input that has ever failed) and
+//! mutations of it, the same ones in each run.
 
 #![allow(
     unsafe_code,
@@ -64,7 +64,8 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut TestRng) {
     }
 }
 
-/// Sends what the library logs to /dev/null, thousands of lines about bad input, until it is dropped.
+/// Sends what the library logs to /dev/null, thousands of lines about bad input, until it is
+/// dropped.
 struct Quiet(File);
 
 impl Quiet {
@@ -121,7 +122,8 @@ fn corpus_and_mutations() {
     drop(quiet);
 }
 
-/// The corpus of `cache_operations` and mutations of it, as far as the C library is well defined: both libraries agree.
+/// The corpus of `cache_operations` and mutations of it, as far as the C library is well defined:
+/// both libraries agree.
 #[test]
 fn cache_operations_as_in_the_c_library() {
     let directory = profile_dir().join("test-fuzz");

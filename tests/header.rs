@@ -1,4 +1,5 @@
-//! Our headers against the installed ones: what compiles against those must compile against ours and mean the same.
+//! Our headers against the installed ones: what compiles against those must compile against ours
+//! and mean the same.
 //!
 //! `make headers` refreshes the checked-in files after a change of `src/ffi` or `capi`.
 
@@ -241,8 +242,8 @@ fn compiles_in_every_dialect() {
     assert!(compiled >= 6);
 }
 
-/// The programs of the differential tests, the benchmarks and the examples, which others compile with the installed
-/// headers.
+/// The programs of the differential tests, the benchmarks and the examples, which others compile
+/// with the installed headers.
 #[test]
 fn programs_compile() {
     let strict = "-fsyntax-only -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-deprecated-declarations";
@@ -290,8 +291,8 @@ fn compiles_with_both_pmapi_versions() {
     }
 }
 
-/// What the preprocessor decides for PCP 7, as far as it shows without its pmapi.h: the type of a result, and units with
-/// two more fields, in C and in C++.
+/// What the preprocessor decides for PCP 7, as far as it shows without its pmapi.h: the type of a
+/// result, and units with two more fields, in C and in C++.
 #[cfg(not(pcp7))]
 #[test]
 fn the_other_generation() {

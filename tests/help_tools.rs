@@ -1,5 +1,6 @@
-//! PCP's own help tools: `newhelp` writes a database (HELP-8), and `chkhelp` reads it through the library, with the
-//! table of `__pmdaHelpTab` in its hands (HELP-42). It must say the same on the C library and on ours.
+//! PCP's own help tools: `newhelp` writes a database (HELP-8), and `chkhelp` reads it through the
+//! library, with the table of `__pmdaHelpTab` in its hands (HELP-42). It must say the same on the C
+//! library and on ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,8 @@ fn chkhelp(directory: &Path, args: &[&str]) -> String {
     ours
 }
 
-/// HELP-2, HELP-5, HELP-41, HELP-42: the whole table, texts of metrics and instance domains, by name and by kind.
+/// HELP-2, HELP-5, HELP-41, HELP-42: the whole table, texts of metrics and instance domains, by
+/// name and by kind.
 #[test]
 fn chkhelp_reads_what_newhelp_writes() {
     let directory = directory("good");

@@ -1,7 +1,7 @@
 //! What comes from outside cannot crash the library: hostile calls, hostile PDUs, faults, threads.
 //!
-//! The work is done by C programs below tests/hostile, as C programs are what uses the library; each runs a short
-//! time here and its full course by `make hostile` (`HOSTILE=full`).
+//! The work is done by C programs below tests/hostile, as C programs are what uses the library;
+//! each runs a short time here and its full course by `make hostile` (`HOSTILE=full`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,9 +48,11 @@ fn expect_success(outcome: &Outcome) -> String {
     stdout
 }
 
-/// Every exported function, called with NULL, negative and huge numbers, and lengths without buffers, returns.
+/// Every exported function, called with NULL, negative and huge numbers, and lengths without
+/// buffers, returns.
 ///
-/// Of the requirements: CACHE-11, EVENT-13, QUEUE-4, E-5, E-12, E-16, H-4, L-13, N-13, R-2, R-3, MAIN-51.
+/// Of the requirements: CACHE-11, EVENT-13, QUEUE-4, E-5, E-12, E-16, H-4, L-13, N-13, R-2, R-3,
+/// MAIN-51.
 #[test]
 fn hostile_calls_return() {
     let outcome = hostile("calls", &[amount("calls")]);
@@ -64,16 +66,18 @@ fn hostile_calls_return() {
     assert_eq!(called, exported);
 }
 
-/// Mutated PDUs to live agents: each good request after them is served, and an agent whose connection ends ends well.
+/// Mutated PDUs to live agents: each good request after them is served, and an agent whose
+/// connection ends ends well.
 ///
-/// Of the requirements: WIRE-12, WIRE-13, WIRE-14, WIRE-15, WIRE-51, WIRE-70, WIRE-71, WIRE-76, MAIN-51.
+/// Of the requirements: WIRE-12, WIRE-13, WIRE-14, WIRE-15, WIRE-51, WIRE-70, WIRE-71, WIRE-76,
+/// MAIN-51.
 #[test]
 fn mutated_pdus() {
     expect_success(&hostile("pdus", &[amount("pdus")]));
 }
 
-/// Single bytes, ends in the middle, interrupted system calls, a reader that is gone, full pipes (WIRE-10, WIRE-21,
-/// WIRE-22, WIRE-23, MAIN-7).
+/// Single bytes, ends in the middle, interrupted system calls, a reader that is gone, full pipes
+/// (WIRE-10, WIRE-21, WIRE-22, WIRE-23, MAIN-7).
 #[test]
 fn disturbed_streams() {
     expect_success(&hostile("streams", &[amount("streams")]));
@@ -85,35 +89,38 @@ fn requests_leave_memory_flat() {
     expect_success(&hostile("leaks", &[amount("leaks")]));
 }
 
-/// SIGKILL while caches are saved, full disks, directories that cannot be written, planted links, two agents of one
-/// domain: the file is whole, the old one or the new one (DEF-1, CACHE-71, CACHE-75).
+/// SIGKILL while caches are saved, full disks, directories that cannot be written, planted links,
+/// two agents of one domain: the file is whole, the old one or the new one (DEF-1, CACHE-71,
+/// CACHE-75).
 #[test]
 fn saves_under_faults() {
     expect_success(&hostile("saves", &[amount("saves")]));
 }
 
-/// Eight threads in caches, queues, event arrays and help databases at the same time (H-8, QUEUE-36).
+/// Eight threads in caches, queues, event arrays and help databases at the same time (H-8,
+/// QUEUE-36).
 #[test]
 fn eight_threads() {
     expect_success(&hostile("threads", &[amount("threads")]));
 }
 
-/// Callbacks that use every family of functions, that leave by `longjmp`, that fork (QUEUE-36, CACHE-63, DEF-11, F-14,
-/// E-14).
+/// Callbacks that use every family of functions, that leave by `longjmp`, that fork (QUEUE-36,
+/// CACHE-63, DEF-11, F-14, E-14).
 #[test]
 fn callbacks_that_come_back() {
     expect_success(&hostile("reenter", &[]));
 }
 
-/// A timer interrupts calls, and its handler calls the library, forks, and calls again: on top of another call -EBUSY at
-/// once, anywhere else the usual answer; with one thread and with several.
+/// A timer interrupts calls, and its handler calls the library, forks, and calls again: on top of
+/// another call -EBUSY at once, anywhere else the usual answer; with one thread and with several.
 #[test]
 fn signals_on_top_of_calls() {
     expect_success(&hostile("interrupts", &[amount("interrupts"), "1"]));
     expect_success(&hostile("interrupts", &[amount("interrupts"), "4"]));
 }
 
-/// The child of a threaded process can go on using the library, also when it was forked in a callback.
+/// The child of a threaded process can go on using the library, also when it was forked in a
+/// callback.
 #[test]
 fn children_of_threads() {
     expect_success(&hostile("forks", &[amount("forks")]));
@@ -139,14 +146,15 @@ fn without_memory(name: &str) {
     println!("{}", expect_success(&outcome));
 }
 
-/// Each allocation of a call in turn fails: an error code, and the next call works (FETCH-10, FETCH-53, INST-70).
+/// Each allocation of a call in turn fails: an error code, and the next call works (FETCH-10,
+/// FETCH-53, INST-70).
 #[test]
 fn memory_runs_out() {
     without_memory("memory");
 }
 
-/// Each allocation of a call on a cache in turn fails: `-ENOMEM` and an unchanged cache, or the usual answer. Nothing
-/// else, and no end of the process (CACHE-21, CACHE-62, CACHE-71, CACHE-90).
+/// Each allocation of a call on a cache in turn fails: `-ENOMEM` and an unchanged cache, or the
+/// usual answer. Nothing else, and no end of the process (CACHE-21, CACHE-62, CACHE-71, CACHE-90).
 #[test]
 fn memory_runs_out_in_caches() {
     without_memory("cache_memory");
@@ -158,7 +166,8 @@ fn memory_runs_out_in_queues() {
     without_memory("event_memory");
 }
 
-/// The same for agent setup, help and labels, and with all allocations failing from one on (INIT-10, L-10, H-5).
+/// The same for agent setup, help and labels, and with all allocations failing from one on
+/// (INIT-10, L-10, H-5).
 #[test]
 fn memory_runs_out_in_families() {
     without_memory("family_memory");
@@ -170,8 +179,8 @@ fn memory_runs_out_in_trees() {
     without_memory("tree_memory");
 }
 
-/// The same in the main loop: requests of every kind, what is no request, lost connections, debug output; and a request
-/// that is larger than the memory there is.
+/// The same in the main loop: requests of every kind, what is no request, lost connections, debug
+/// output; and a request that is larger than the memory there is.
 #[test]
 fn memory_runs_out_in_the_loop() {
     without_memory("loop_memory");

@@ -1,5 +1,5 @@
-//! `make install` and `make uninstall`: what is installed where, that a C project needs nothing but pkg-config to build
-//! with it, shared and static, and that nothing is left behind.
+//! `make install` and `make uninstall`: what is installed where, that a C project needs nothing but
+//! pkg-config to build with it, shared and static, and that nothing is left behind.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,8 @@ use pcp_pmda_test::installation::{Installation, expect_success, files_below, mak
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{elf, profile_dir, root};
 
-/// What a project's first program could be: both headers, the cache, a variadic function, a whole agent's set-up.
+/// What a project's first program could be: both headers, the cache, a variadic function, a whole
+/// agent's set-up.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <pcp/pmapi.h>
@@ -34,7 +35,8 @@ main(void)
 "#;
 const ANSWER: &str = "status 0, instance alpha, labels 1, root protocol 1\n";
 
-/// Compiles `PROGRAM` with nothing but what pkg-config says, runs it, and returns the libraries that it needs.
+/// Compiles `PROGRAM` with nothing but what pkg-config says, runs it, and returns the libraries
+/// that it needs.
 fn build_and_run(installation: &Installation, linking: &[&str]) -> Vec<String> {
     let source = installation.prefix.join("program.c");
     let program = installation.prefix.join("program");

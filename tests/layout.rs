@@ -1,4 +1,5 @@
-//! Sizes and offsets of the public structures: the installed headers, ours, and the Rust types (INIT-2, INIT-3, INIT-4).
+//! Sizes and offsets of the public structures: the installed headers, ours, and the Rust types
+//! (INIT-2, INIT-3, INIT-4).
 
 use std::fs;
 
@@ -6,7 +7,8 @@ use pcp_pmda::abi::types::*;
 use pcp_pmda::abi::types_root::*;
 use pcp_pmda_test::{compiler, profile_dir, root, run};
 
-/// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place of each field.
+/// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place
+/// of each field.
 macro_rules! layout {
     ($($structure:ident { $($field:ident),* })*) => {
         fn rust_layout() -> Vec<(String, usize)> {

@@ -1,10 +1,12 @@
-//! However a function of the agent is left, it passes through the library as through the C library: `tests/cpp/leaving.cpp`
-//! leaves each callback, method and hook that an agent can hand over in five ways; `tests/cpp/waiting.cpp` cancels threads
-//! that wait in the main loop, for a connection or for pmdaroot, and lets an exception reach the main of its agent;
-//! `tests/cpp/pending.cpp` cancels threads before the library writes lines and files for them.
+//! However a function of the agent is left, it passes through the library as through the C library:
+//! `tests/cpp/leaving.cpp` leaves each callback, method and hook that an agent can hand over in
+//! five ways; `tests/cpp/waiting.cpp` cancels threads that wait in the main loop, for a connection
+//! or for pmdaroot, and lets an exception reach the main of its agent; `tests/cpp/pending.cpp`
+//! cancels threads before the library writes lines and files for them.
 //!
-//! Here the library is as it is delivered, optimised: in a debug build the frames below a callback have landing pads, which an
-//! exception must not meet in a library with an unwinder of its own (docs/ARCHITECTURE.md).
+//! Here the library is as it is delivered, optimised: in a debug build the frames below a callback
+//! have landing pads, which an exception must not meet in a library with an unwinder of its own
+//! (docs/ARCHITECTURE.md).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,8 +58,9 @@ fn cancelled_waits() {
     assert_eq!(told.lines().collect::<Vec<_>>(), expected);
 }
 
-/// A thread that is cancelled while lines and files are written ends, as with the C library, and all goes on without it,
-/// which with the C library it does not always: libpcp's log may stay locked for good. MAIN-57
+/// A thread that is cancelled while lines and files are written ends, as with the C library, and
+/// all goes on without it, which with the C library it does not always: libpcp's log may stay
+/// locked for good. MAIN-57
 #[test]
 fn pending_cancellation() {
     let program = compiled("pending");

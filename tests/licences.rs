@@ -1,5 +1,6 @@
-//! The files about licences name every crate that is there: THIRD-PARTY.txt and docs/DEPENDENCIES.md what is linked, debian/copyright
-//! all that the Debian source package holds. packaging/licences.sh writes the two anew.
+//! The files about licences name every crate that is there: THIRD-PARTY.txt and
+//! docs/DEPENDENCIES.md what is linked, debian/copyright all that the Debian source package holds.
+//! packaging/licences.sh writes the two anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,7 +66,8 @@ fn the_debian_copyright_names_every_source() {
     }
 }
 
-/// The parts of Rust's standard library that this build has taken in: the toolchain's debug information names their files.
+/// The parts of Rust's standard library that this build has taken in: the toolchain's debug
+/// information names their files.
 #[test]
 fn what_comes_with_rust_is_named() {
     let library = fs::read(Library::Ours.file()).expect("cargo has built it");

@@ -1,4 +1,5 @@
-//! Below valgrind, some agents and programs on both libraries: ours loses no block more. `make memcheck` runs all of them.
+//! Below valgrind, some agents and programs on both libraries: ours loses no block more. `make
+//! memcheck` runs all of them.
 
 use pcp_pmda_test::memory::{self, Dso, Opener};
 use pcp_pmda_test::program::Program;

@@ -1,8 +1,9 @@
-//! `tests/messages.tsv`: every string of the C library's read-only data, and what shows that ours says the same.
+//! `tests/messages.tsv`: every string of the C library's read-only data, and what shows that ours
+//! says the same.
 //!
-//! A string of the installed C library that has no row fails here, a row that no supported release has, a program that
-//! is not there, and a program that does not provoke its line on the C library. That ours writes the same lines is
-//! what `tests/differential.rs` compares.
+//! A string of the installed C library that has no row fails here, a row that no supported release
+//! has, a program that is not there, and a program that does not provoke its line on the C library.
+//! That ours writes the same lines is what `tests/differential.rs` compares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,8 +36,9 @@ const DEBUGGED: [(&str, &str); 5] = [
     ("debug/loop_requests", "libpmda,indom,attr,context,pmns"),
 ];
 
-/// The debug options under which every program of tests/c says the same on both libraries. With `desperate`, `context` and
-/// `pdu` show how libpcp keeps its sockets and buffers, and `labels` how it reads each text, which this library does itself.
+/// The debug options under which every program of tests/c says the same on both libraries. With
+/// `desperate`, `context` and `pdu` show how libpcp keeps its sockets and buffers, and `labels` how
+/// it reads each text, which this library does itself.
 const COMPARED: [&[&str]; 2] = [
     &["libpmda", "indom", "labels", "attr", "context", "pmns", "pdu"],
     &["libpmda", "indom", "attr", "pmns", "desperate"],

@@ -1,13 +1,14 @@
-//! A panic inside the library, provoked by a hook that only debug builds have, is logged and becomes an error code; pmcd,
-//! which has loaded the library, and its other agents live on (MAIN-54).
+//! A panic inside the library, provoked by a hook that only debug builds have, is logged and
+//! becomes an error code; pmcd, which has loaded the library, and its other agents live on
+//! (MAIN-54).
 
 use std::fs;
 
 use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::{self, Environment, text};
 
-/// Two DSO agents in pmcd and a daemon with a library of its own; whoever asks for a text, a label or an event runs into a
-/// panic. `pmdaLabel` is driven, the others are not.
+/// Two DSO agents in pmcd and a daemon with a library of its own; whoever asks for a text, a label
+/// or an event runs into a panic. `pmdaLabel` is driven, the others are not.
 #[test]
 fn pmcd_lives_on() {
     let mut environment = Environment::new("panic", Library::Ours);

@@ -31,7 +31,8 @@ fn one_version() {
     assert_eq!(first("CHANGELOG.md", r"(?m)^## ([0-9.]+) \("), version);
 }
 
-/// The oldest Rust that Cargo.toml allows is the one that packages ask for, and that guides and error messages name.
+/// The oldest Rust that Cargo.toml allows is the one that packages ask for, and that guides and
+/// error messages name.
 #[test]
 fn one_oldest_rust() {
     let oldest = env!("CARGO_PKG_RUST_VERSION");
@@ -69,7 +70,8 @@ fn links_lead_somewhere() {
     }
 }
 
-/// What `make` builds names no directory of the machine that it was built on: not the sources', nor those of the crates and of Rust.
+/// What `make` builds names no directory of the machine that it was built on: not the sources', nor
+/// those of the crates and of Rust.
 #[test]
 fn nothing_of_the_builder() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,6 @@
-//! The command `pcp-pmda-rust`, installed below a directory of its own: which library is the default, which one a process has
-//! loaded, and how that is changed. The system's ldconfig works on a configuration and a cache of the test's.
+//! The command `pcp-pmda-rust`, installed below a directory of its own: which library is the
+//! default, which one a process has loaded, and how that is changed. The system's ldconfig works on
+//! a configuration and a cache of the test's.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,7 +12,8 @@ use pcp_pmda_test::Library;
 use pcp_pmda_test::installation::{Installation, expect_success, plain};
 use pcp_pmda_test::run::{Outcome, bounded};
 
-/// The installation, a directory that stands for the system's libraries, and an ldconfig that knows these two.
+/// The installation, a directory that stands for the system's libraries, and an ldconfig that knows
+/// these two.
 struct Host {
     installation: Installation,
 }

@@ -3,7 +3,8 @@
 #[path = "../build/target.rs"]
 mod target;
 
-/// The reason for a target, given as cargo describes it: system, C library, architecture, width, byte order, ABI.
+/// The reason for a target, given as cargo describes it: system, C library, architecture, width,
+/// byte order, ABI.
 fn refusal(of: [&str; 6]) -> Option<String> {
     let names = ["OS", "ENV", "ARCH", "POINTER_WIDTH", "ENDIAN", "ABI"];
     target::refusal(|name| {

@@ -1,5 +1,6 @@
-//! Where a user feels it: whole agents below a pmcd, on both libraries. A client fetches all metrics of an agent again and
-//! again; what counts is how long that takes, and the processor time of agent and pmcd.
+//! Where a user feels it: whole agents below a pmcd, on both libraries. A client fetches all
+//! metrics of an agent again and again; what counts is how long that takes, and the processor time
+//! of agent and pmcd.
 
 use std::fs;
 use std::path::{Path, PathBuf};

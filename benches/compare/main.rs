@@ -1,12 +1,14 @@
-//! Ours against the installed C library: `cargo bench` (or `make bench`) writes the table of `docs/PERFORMANCE.md`.
+//! Ours against the installed C library: `cargo bench` (or `make bench`) writes the table of
+//! `docs/PERFORMANCE.md`.
 //!
-//! Each scenario of `benches/c` is run alternately on both libraries, pinned to one core; what counts is the
-//! ratio of two runs that follow each other, so that a noisy machine disturbs both. The checksums over all
-//! answers must agree, else the run fails.
+//! Each scenario of `benches/c` is run alternately on both libraries, pinned to one core; what
+//! counts is the ratio of two runs that follow each other, so that a noisy machine disturbs both.
+//! The checksums over all answers must agree, else the run fails.
 //!
-//! Arguments: words that select scenarios by a part of their name; `--instructions` counts instructions with
-//! callgrind instead of time; `--growth` measures ours alone at growing sizes; `--agents` measures whole agents below a
-//! pmcd; `--picture` draws `docs/growth.svg` from three rows of both libraries; `--print` leaves the file alone.
+//! Arguments: words that select scenarios by a part of their name; `--instructions` counts
+//! instructions with callgrind instead of time; `--growth` measures ours alone at growing sizes;
+//! `--agents` measures whole agents below a pmcd; `--picture` draws `docs/growth.svg` from three
+//! rows of both libraries; `--print` leaves the file alone.
 
 mod agents;
 mod picture;
@@ -233,8 +235,8 @@ fn instructions(file: &Path) -> f64 {
 
 /// A directory with a copy of a library, stripped as packages strip theirs.
 ///
-/// A copy also because a file that a linker has written in pieces is slower to map than one written at once, by as much
-/// as 7 % of a small process.
+/// A copy also because a file that a linker has written in pieces is slower to map than one written
+/// at once, by as much as 7 % of a small process.
 fn install(library: Library) -> PathBuf {
     let directory = profile_dir().join("bench-lib").join(format!("{library:?}"));
     fs::create_dir_all(&directory).expect("target is writable");

@@ -122,7 +122,8 @@ pub(super) fn record(flags: c_int, missing: bool) -> c_int {
     }
 }
 
-/// Adds a parameter of some type: the status, the one that it should have, and the words that it takes.
+/// Adds a parameter of some type: the status, the one that it should have, and the words that it
+/// takes.
 ///
 /// # Safety
 /// None: the values are as their types say.

@@ -156,7 +156,8 @@ pub(super) unsafe extern "C-unwind" fn applies(filter: *mut c_void, data: *mut c
 pub(super) unsafe extern "C-unwind" fn release(filter: *mut c_void) {
     if !filter.is_null() {
         FILTERS.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: made by `filter`; a second release would be found by the sanitizer, and by the count.
+        // SAFETY: made by `filter`; a second release would be found by the sanitizer, and by the
+        // count.
         drop(unsafe { Box::from_raw(filter.cast::<u8>()) });
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use super::lookup::find_indom;
 use super::record;
 use super::record::state::TablePlaces;
-use super::{cached, iterate};
+use super::{cached_indom, iterate};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::instance_list::InstanceList;
@@ -33,10 +33,10 @@ pub(crate) fn list<L: List>(
     if indom.is_null() {
         return Err(null_domain(request));
     }
-    if cached::exists(indom) {
+    if cached_indom::exists(indom) {
         let request = request?;
         if matches!(request, Request::All) {
-            iterate::trace_count(indom, cached::active_count(indom).unwrap_or(0));
+            iterate::trace_count(indom, cached_indom::active_count(indom).unwrap_or(0));
         }
         return from_cache(indom, request, make);
     }
@@ -84,13 +84,13 @@ fn from_cache<L: List>(
     make: impl FnOnce(usize, bool, bool) -> Result<L>,
 ) -> Result<L> {
     match request {
-        Request::All => cached::for_all(
+        Request::All => cached_indom::for_all(
             indom,
             |count| make(count, true, true),
             |list, inst, name| list.push(inst, Some(name)),
         ),
-        Request::NameOf(inst) => cached::with_name(indom, inst, |name| one_name(make, name)),
-        Request::IdOf(name) => one_id(make, cached::find_name(indom, name).ok_or(Error::INST)?),
+        Request::NameOf(inst) => cached_indom::with_name(indom, inst, |name| one_name(make, name)),
+        Request::IdOf(name) => one_id(make, cached_indom::find_name(indom, name).ok_or(Error::INST)?),
     }
 }
 

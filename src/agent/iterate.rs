@@ -6,7 +6,7 @@
 
 use std::ffi::c_int;
 
-use super::cached::{self, InstancesAhead};
+use super::cached_indom::{self, InstancesAhead};
 use super::lookup::find_indom;
 use super::record;
 use super::record::state::FetchState;
@@ -64,7 +64,7 @@ impl Steps {
     /// Whether looking up `listed` instances one by one is less work than going over the
     /// cached domain.
     fn worth(&mut self, listed: usize, indom: InDom) -> bool {
-        let size = || usize::try_from(cached::active_count(indom).unwrap_or(0)).unwrap_or(0);
+        let size = || usize::try_from(cached_indom::active_count(indom).unwrap_or(0)).unwrap_or(0);
         listed <= FEW || listed < *self.domain.get_or_insert_with(size)
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn trace_count(indom: InDom, count: c_int) {
 
 /// Number of instances, `None` for an unknown domain (INST-20).
 pub(crate) fn count(indom: InDom, ext: Option<Ext>) -> Option<c_int> {
-    if let Some(count) = cached::active_count(indom) {
+    if let Some(count) = cached_indom::active_count(indom) {
         return Some(count);
     }
     let ext = ext?;
@@ -105,7 +105,7 @@ pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
     ext.set_singular(-1);
     if indom.is_null() {
         ext.set_singular(0);
-    } else if let Some(extent) = cached::extent(indom) {
+    } else if let Some(extent) = cached_indom::extent(indom) {
         ext.set_idp(state.walk.begin(indom, extent));
         ext.set_ordinal(0);
     } else if let Some(idp) = find_indom(state, ext, indom) {
@@ -232,7 +232,7 @@ fn next_listed(
             let found = candidates[start..]
                 .iter()
                 .copied()
-                .find(|inst| cached::is_active(indom, *inst));
+                .find(|inst| cached_indom::is_active(indom, *inst));
             (found, 1)
         }
         _ => walk(&mut steps.ahead, indom, from, |inst| profile.selects(inst)),
@@ -267,7 +267,7 @@ pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
     let indom = idp.indom();
     let all = || {
         let count = if state.walk.is_at(idp.as_ptr()) {
-            cached::active_count(indom).unwrap_or(0)
+            cached_indom::active_count(indom).unwrap_or(0)
         } else {
             idp.numinst()
         };

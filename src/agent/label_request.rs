@@ -68,7 +68,7 @@ pub(crate) struct Call {
 
 /// What comes back from a [`Call`].
 #[derive(Clone, Copy)]
-pub(crate) struct Answer {
+pub(crate) struct LabelAnswer {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
     /// The set that the callback has given, if there is one: the one that it has got, or one of its
@@ -206,14 +206,14 @@ impl Request {
 
 impl Machine for Request {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = LabelAnswer;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
         self.step()
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: LabelAnswer) -> Step<Call, Result<c_int>> {
         if let Some((set, inst)) = self.asked.take() {
             let status = filled(set, answer);
             self.settle(set, inst, status);
@@ -224,7 +224,7 @@ impl Machine for Request {
 
 /// What a callback has put into a set. One that it gives instead stays its own, as nothing says
 /// that it comes from the heap or is used once; its labels are copied when it announces some (L-4).
-fn filled(set: LabelSet, Answer { status, given }: Answer) -> c_int {
+fn filled(set: LabelSet, LabelAnswer { status, given }: LabelAnswer) -> c_int {
     let Some(given) = given.filter(|given| status > 0 && *given != set) else {
         return status;
     };

@@ -3,7 +3,7 @@
 //! Whatever hands control to the agent's own functions is a [`Machine`](crate::machine::Machine).
 
 pub(crate) mod cache;
-pub(crate) mod cached;
+pub(crate) mod cached_indom;
 pub(crate) mod dynamic;
 pub(crate) mod events;
 pub(crate) mod fetch;

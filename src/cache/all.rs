@@ -39,8 +39,8 @@ impl<T: Copy> Cache<T> {
         self.changes += changed;
     }
 
-    /// Culls all instances, and those of the file that are above the limit; returns how many there were of the former
-    /// (CACHE-22).
+    /// Culls all instances, and those of the file that are above the limit; returns how many there
+    /// were of the former (CACHE-22).
     pub fn cull_all(&mut self) -> usize {
         let culled = self.active + self.inactive;
         if culled > 0 {
@@ -62,8 +62,8 @@ impl<T: Copy> Cache<T> {
         culled
     }
 
-    /// Culls what was written before `limit` and not stored since (CACHE-62). Returns how many, and what was attached
-    /// to them, in ascending order of ids (CACHE-63).
+    /// Culls what was written before `limit` and not stored since (CACHE-62). Returns how many, and
+    /// what was attached to them, in ascending order of ids (CACHE-63).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing was culled.
@@ -122,7 +122,8 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Sets the greatest id that may be handed out (CACHE-65), also after a file with another limit was loaded.
+    /// Sets the greatest id that may be handed out (CACHE-65), also after a file with another limit
+    /// was loaded.
     ///
     /// # Errors
     /// `PM_ERR_SIGN` for a negative one, `PM_ERR_TOOBIG` when a listed instance has a greater id.

@@ -1,9 +1,10 @@
-//! The order in the C library's hash chains, which its debug dump shows, and the reclaiming that goes with it.
+//! The order in the C library's hash chains, which its debug dump shows, and the reclaiming that
+//! goes with it.
 //!
-//! A new entry goes to the front of its chains. When the tables grow, each chain is turned round while it is
-//! distributed; then, and on REORG, culled entries drop out and active ones move before inactive ones. All chains
-//! undergo the same at the same time, so one number an entry says it all: the order in any chain is that of
-//! descending numbers (CACHE-81).
+//! A new entry goes to the front of its chains. When the tables grow, each chain is turned round
+//! while it is distributed; then, and on REORG, culled entries drop out and active ones move before
+//! inactive ones. All chains undergo the same at the same time, so one number an entry says it all:
+//! the order in any chain is that of descending numbers (CACHE-81).
 
 use super::entry::State;
 use super::{CULLED_KEPT, Cache, room};
@@ -12,7 +13,8 @@ use crate::error::Result;
 const NONE: u32 = u32::MAX;
 
 impl<T: Copy> Cache<T> {
-    /// Grows the tables if the entry that is counted next is due to, and reclaims what was culled (CACHE-80).
+    /// Grows the tables if the entry that is counted next is due to, and reclaims what was culled
+    /// (CACHE-80).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
@@ -26,8 +28,9 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Whether the next insertion frees the names of culled entries: one of them may be what the caller stores, since
-    /// lookups have given them out (CACHE-25), and then has to be copied before.
+    /// Whether the next insertion frees the names of culled entries: one of them may be what the
+    /// caller stores, since lookups have given them out (CACHE-25), and then has to be copied
+    /// before.
     pub(super) fn is_reclaiming(&self) -> bool {
         let is_full = u64::from(self.inserted) >= 4 * u64::from(self.chains);
         self.empty > 0 && (is_full || self.is_crowded())

@@ -30,12 +30,14 @@ type Same = fn(&File, &File) -> bool;
 
 /// Gives the file the content.
 ///
-/// An existing file keeps mode, owner and attributes, and is written in place where it cannot be replaced: when it has
-/// several names, is no regular file, is mounted, belongs to somebody whom we cannot give a file to, has attributes that
-/// a new one has not, or its directory is not ours to write to (CACHE-75).
+/// An existing file keeps mode, owner and attributes, and is written in place where it cannot be
+/// replaced: when it has several names, is no regular file, is mounted, belongs to somebody whom we
+/// cannot give a file to, has attributes that a new one has not, or its directory is not ours to
+/// write to (CACHE-75).
 ///
-/// Nothing is flushed to the disk: agents save in the middle of fetches. After a crash of the process the old or the new
-/// file is there; after one of the system it is what the file system makes of it.
+/// Nothing is flushed to the disk: agents save in the middle of fetches. After a crash of the
+/// process the old or the new file is there; after one of the system it is what the file system
+/// makes of it.
 ///
 /// # Errors
 /// What the system says; the old file is as it was, unless it had to be written in place.
@@ -46,7 +48,8 @@ pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
 fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
     let old = match lstat(path.c_str()) {
         Ok(old) if is(&old, FileType::Symlink) => {
-            // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to open().
+            // What a symbolic link leads to is replaced, not the link; one that leads nowhere is
+            // left to open().
             return match follow(path)? {
                 Some((target, old)) => replace(same, &target, Some(&old), content),
                 None => in_place(path, content),
@@ -119,7 +122,8 @@ fn replace(same: Same, target: &FilePath, old: Option<&Stat>, content: &[u8]) ->
     }
     let _ = unlink(temporary.c_str());
     match result {
-        // What is mounted cannot be replaced, nor can another's file in a directory with the sticky bit.
+        // What is mounted cannot be replaced, nor can another's file in a directory with the sticky
+        // bit.
         Err(error) if !is_refusal(&error) => Err(error),
         _ => in_place(target, content),
     }
@@ -150,12 +154,14 @@ fn temporary(target: &FilePath, rest: Arguments<'_>) -> io::Result<FilePath> {
     FilePath::new(&parts).map_err(io_error)
 }
 
-/// A new file in the same directory. Until it has its owner, the successor of an old file is for us alone.
+/// A new file in the same directory. Until it has its owner, the successor of an old file is for us
+/// alone.
 fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     // O_EXCL never follows a link that somebody has put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let mode = if old { 0o600 } else { 0o666 };
-    // In a container an agent may have the same process id each time: the clock tells its runs apart.
+    // In a container an agent may have the same process id each time: the clock tells its runs
+    // apart.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
@@ -170,7 +176,8 @@ fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     Err(last)
 }
 
-/// Removes what agents that were killed while they wrote this file have left behind. What cannot be removed stays.
+/// Removes what agents that were killed while they wrote this file have left behind. What cannot be
+/// removed stays.
 pub(super) fn sweep(path: &FilePath) {
     let followed = follow(path);
     let target = match &followed {
@@ -284,7 +291,8 @@ mod tests {
         assert_eq!(names(directory.path()), ["1.2", "link"]);
     }
 
-    /// DEF-1: what a killed agent has left is removed in time, and what others may be writing is not.
+    /// DEF-1: what a killed agent has left is removed in time, and what others may be writing is
+    /// not.
     #[test]
     fn sweeps() {
         let directory = tempfile::tempdir().expect("a directory");

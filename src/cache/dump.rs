@@ -7,7 +7,8 @@ use super::report::{Key, TextBuffer};
 use super::{Cache, jenkins, room};
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// The dump, with the hash chains if they are wanted; it ends where there is no memory for more.
+    /// The dump, with the hash chains if they are wanted; it ends where there is no memory for
+    /// more.
     pub fn dump(&mut self, chains: bool) -> Vec<u8> {
         let mut out = TextBuffer::default();
         let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);

@@ -65,8 +65,8 @@ impl<T> Entry<T> {
     }
 }
 
-/// Number of slots of a chunk, as a power of two: most caches have few instances. All chunks are alike, since a lookup among ten
-/// would guess wrong which kind it meets.
+/// Number of slots of a chunk, as a power of two: most caches have few instances. All chunks are
+/// alike, since a lookup among ten would guess wrong which kind it meets.
 const CHUNK: u32 = 2;
 
 const SLOTS: usize = 1 << CHUNK;
@@ -196,10 +196,11 @@ impl<T> Slab<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::Draft;
+    use super::super::text::NewText;
     use super::*;
 
-    /// CACHE-25: a name has one address, however many entries come after it; DEF-14: the size of an entry.
+    /// CACHE-25: a name has one address, however many entries come after it; DEF-14: the size of an
+    /// entry.
     #[test]
     fn entries_stay_where_they_are() {
         let entry = || Entry::<usize> {
@@ -209,7 +210,7 @@ mod tests {
         let insert = |slab: &mut Slab<usize>, name: &str| {
             slab.reserve().expect("memory");
             let slot = slab.insert(entry());
-            let draft = Draft::new(name.as_bytes()).expect("memory");
+            let draft = NewText::new(name.as_bytes()).expect("memory");
             slab.get_mut(slot).name.assign(draft);
             slot
         };

@@ -52,7 +52,8 @@ fn skip_space(text: &[u8]) -> &[u8] {
     &text[blanks..]
 }
 
-/// Digits at the beginning, which may be missing (0); `None` when the number is greater than `limit`.
+/// Digits at the beginning, which may be missing (0); `None` when the number is greater than
+/// `limit`.
 fn digits(text: &[u8], limit: i64) -> Option<(i64, &[u8])> {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = text.split_at(count);
@@ -113,8 +114,8 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// The name behind a key: white space is skipped, but for a tab and what follows it, which were written for a name
-/// that begins with white space ([`write_record`]).
+/// The name behind a key: white space is skipped, but for a tab and what follows it, which were
+/// written for a name that begins with white space ([`write_record`]).
 fn after_key(rest: &[u8]) -> &[u8] {
     match rest {
         [b'\t', name @ ..] if name.first().is_some_and(|byte| is_space(*byte)) => name,
@@ -122,8 +123,9 @@ fn after_key(rest: &[u8]) -> &[u8] {
     }
 }
 
-/// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9), except for the empty
-/// key in front of a name that begins with a bracket or white space ([`write_record`]).
+/// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9),
+/// except for the empty key in front of a name that begins with a bracket or white space
+/// ([`write_record`]).
 fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"[")?;
     let end = scan::find(text, b']')?;
@@ -155,10 +157,11 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
     out.push(b'\n');
 }
 
-/// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key in front where it has
-/// none: it would be read as a key, or as no record at all, and the C library reads it correctly that way as well (DEF-9).
-/// One that begins with white space gets a tab between the key, which may be empty, and itself: nothing that the C
-/// library writes looks so, and where it reads it, it skips that white space, as it always does.
+/// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key
+/// in front where it has none: it would be read as a key, or as no record at all, and the C library
+/// reads it correctly that way as well (DEF-9). One that begins with white space gets a tab between
+/// the key, which may be empty, and itself: nothing that the C library writes looks so, and where
+/// it reads it, it skips that white space, as it always does.
 #[inline]
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) {
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());
@@ -180,7 +183,8 @@ pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// A number and its digits; millions of them are written, so this goes around the formatting machinery.
+/// A number and its digits; millions of them are written, so this goes around the formatting
+/// machinery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decimal {
     pub(super) value: i64,
@@ -299,7 +303,8 @@ mod tests {
         }
     }
 
-    /// DEF-9: names in brackets and with white space in front are read as what they were, with a key and without one.
+    /// DEF-9: names in brackets and with white space in front are read as what they were, with a
+    /// key and without one.
     #[test]
     fn brackets() {
         for name in [

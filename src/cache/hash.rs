@@ -10,8 +10,9 @@ pub(super) struct Short {
     pub(super) hash: u32,
 }
 
-/// Finds where the short name ends, and its hash, in one pass over eight bytes at a time: two passes byte by byte were
-/// a third of the time of a lookup by name. With `strings` the whole name counts.
+/// Finds where the short name ends, and its hash, in one pass over eight bytes at a time: two
+/// passes byte by byte were a third of the time of a lookup by name. With `strings` the whole name
+/// counts.
 #[inline(always)]
 pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> Short {
     let mut state = seed.begin();
@@ -25,7 +26,8 @@ pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> Short {
         state = seed.mix(state, word);
         rest = tail;
     }
-    // The last bytes with zeros behind them; a short name that ends with a whole word has eight zeros here.
+    // The last bytes with zeros behind them; a short name that ends with a whole word has eight
+    // zeros here.
     let word = last(rest);
     let blanks = marks(word, b' ');
     if blanks != 0 && !strings {
@@ -54,7 +56,8 @@ mod tests {
         super::short(Seed::new(5, 7), name, strings)
     }
 
-    /// CACHE-4: the short name ends at the first blank, wherever that is, and has the hash that it has alone.
+    /// CACHE-4: the short name ends at the first blank, wherever that is, and has the hash that it
+    /// has alone.
     #[test]
     fn short_names() {
         let text: Vec<u8> = (0..40).map(|n| b'!' + n).collect();
@@ -83,8 +86,8 @@ mod tests {
         }
     }
 
-    /// Names that meet in one place of a table when the seed is known, as somebody can make who chooses names (of files, of
-    /// containers): with any other seed they are names like all others.
+    /// Names that meet in one place of a table when the seed is known, as somebody can make who
+    /// chooses names (of files, of containers): with any other seed they are names like all others.
     #[test]
     fn collisions_need_the_seed() {
         // Random numbers, for all that counts here.

@@ -1,4 +1,5 @@
-//! From an id to the entry that holds it: a plain array where ids are dense, a hash table for the others.
+//! From an id to the entry that holds it: a plain array where ids are dense, a hash table for the
+//! others.
 
 use super::entry::Slab;
 use super::growth;
@@ -39,7 +40,8 @@ impl Ids {
         self.sparse.find(hash(id), |slot| slab.get(slot).id == id)
     }
 
-    /// Makes room for an id, and for those that are expected to follow: the array grows where that pays.
+    /// Makes room for an id, and for those that are expected to follow: the array grows where that
+    /// pays.
     ///
     /// # Errors
     /// `-ENOMEM`.

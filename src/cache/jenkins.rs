@@ -1,5 +1,5 @@
-//! The hash of keys and names: Bob Jenkins' public-domain "lookup2" of 1996. Ids made of keys depend on it, and so
-//! do cache files that exist, hence it cannot change (CACHE-60).
+//! The hash of keys and names: Bob Jenkins' public-domain "lookup2" of 1996. Ids made of keys
+//! depend on it, and so do cache files that exist, hence it cannot change (CACHE-60).
 
 const GOLDEN: u32 = 0x9e37_79b9;
 
@@ -24,7 +24,8 @@ fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
 
 /// Hashes `key`; `initval` is the previous hash when there is a chain of them (CACHE-52).
 ///
-/// Bytes from 0x80 on count as negative numbers, as C's `char` has it on the machines where the files were written.
+/// Bytes from 0x80 on count as negative numbers, as C's `char` has it on the machines where the
+/// files were written.
 #[must_use]
 pub fn hash(key: &[u8], initval: u32) -> u32 {
     let signed = |byte: u8| u32::from_ne_bytes(i32::from(i8::from_ne_bytes([byte])).to_ne_bytes());

@@ -1,10 +1,12 @@
-//! The keys of instances, by slot and by their bytes: few caches have any, so they are no part of the entries (CACHE-56).
+//! The keys of instances, by slot and by their bytes: few caches have any, so they are no part of
+//! the entries (CACHE-56).
 //!
-//! A store refuses a key that another instance has, but a file may give one key to many. Such instances form a ring, and one
-//! of them stands for all in the index: in a table of hash values they would be passed one by one at each insertion.
+//! A store refuses a key that another instance has, but a file may give one key to many. Such
+//! instances form a ring, and one of them stands for all in the index: in a table of hash values
+//! they would be passed one by one at each insertion.
 
 use super::room;
-use super::text::{Draft, Text};
+use super::text::{NewText, Text};
 use crate::error::Result;
 use crate::index::{Index, Seed};
 
@@ -18,12 +20,14 @@ struct Neighbours {
 /// Keys of slots, and slots of keys; without keys it owns no memory.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// Of the names as well. They come from outside: nobody is to know which of them meet in a table.
+    /// Of the names as well. They come from outside: nobody is to know which of them meet in a
+    /// table.
     seed: Seed,
     cells: Vec<Text>,
     /// One slot of each key.
     index: Index,
-    /// By slot, as far as two instances ever had one key. Who shares his key with nobody is his own neighbour.
+    /// By slot, as far as two instances ever had one key. Who shares his key with nobody is his own
+    /// neighbour.
     rings: Vec<Neighbours>,
 }
 
@@ -74,9 +78,10 @@ impl Keys {
         Ok(())
     }
 
-    /// Gives a slot another key, or takes it with [`Draft::EMPTY`]. There must be room for one that is not empty.
+    /// Gives a slot another key, or takes it with [`NewText::EMPTY`]. There must be room for one
+    /// that is not empty.
     #[cold]
-    pub(super) fn set(&mut self, slot: u32, key: Draft<'_>) {
+    pub(super) fn set(&mut self, slot: u32, key: NewText<'_>) {
         self.take_out(slot);
         let place = slot as usize;
         while self.cells.len() <= place && !key.bytes().is_empty() {
@@ -96,7 +101,7 @@ impl Keys {
     #[inline]
     pub(super) fn take(&mut self, slot: u32) {
         if !self.get(slot).is_empty() {
-            self.set(slot, Draft::EMPTY);
+            self.set(slot, NewText::EMPTY);
         }
     }
 
@@ -175,18 +180,19 @@ mod tests {
 
     use super::*;
 
-    /// A file may give one key to all: the table holds it once, so that no insertion passes the others.
+    /// A file may give one key to all: the table holds it once, so that no insertion passes the
+    /// others.
     #[test]
     fn one_for_all() {
         let mut keys = Keys::new(Seed::process());
         for slot in 0..1000 {
             keys.reserve(b"key", slot + 1, 0).expect("memory");
-            keys.set(slot, Draft::new(b"key").expect("memory"));
+            keys.set(slot, NewText::new(b"key").expect("memory"));
         }
         assert_eq!((keys.index.len(), keys.slots(b"key").count()), (1, 1000));
         for slot in 0..1000 {
             assert_eq!(keys.slots(b"key").count(), 1000 - slot as usize);
-            keys.set(slot, Draft::EMPTY);
+            keys.set(slot, NewText::EMPTY);
         }
         assert!(keys.index.is_empty());
     }
@@ -200,7 +206,7 @@ mod tests {
             let mut model = [0; 12];
             for (slot, key) in steps {
                 keys.reserve(KEYS[key], 12, 0).expect("memory");
-                keys.set(slot, Draft::new(KEYS[key]).expect("memory"));
+                keys.set(slot, NewText::new(KEYS[key]).expect("memory"));
                 model[slot as usize] = key;
                 for (number, key) in KEYS.iter().enumerate().skip(1) {
                     let found: Vec<u32> = keys.slots(key).collect();

@@ -8,18 +8,20 @@ use super::lookup::Match;
 use super::persist::Beyond;
 use super::report::Part;
 use super::stream::{Content, count_lines, next_line};
-use super::text::{Draft, Text};
+use super::text::{NewText, Text};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::log::Level;
 use crate::path::FilePath;
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// Applies what was read from the file at `path`; returns the number of records in it (CACHE-90).
+    /// Applies what was read from the file at `path`; returns the number of records in it
+    /// (CACHE-90).
     ///
     /// # Errors
-    /// `PM_ERR_GENERIC` for a bad header, which changes nothing, or a bad record, which ends the load: what came before
-    /// it is loaded (CACHE-94). `-ENOMEM`, or what ended the reading, in the same way.
+    /// `PM_ERR_GENERIC` for a bad header, which changes nothing, or a bad record, which ends the
+    /// load: what came before it is loaded (CACHE-94). `-ENOMEM`, or what ended the reading, in the
+    /// same way.
     pub fn load(&mut self, path: &FilePath, content: Content, report: &mut Report) -> Result<usize> {
         let (text, failure) = content.lines();
         let nomem = failure.as_ref().is_some_and(|error| error.raw_os_error() == Some(12));
@@ -111,7 +113,7 @@ impl<T: Copy + Pointer> Cache<T> {
             ];
             report.notify(Level::Warning, &parts);
         }
-        let (key, name) = (Text::new(Draft::new(key)?), Text::new(Draft::new(record.name)?));
+        let (key, name) = (Text::new(NewText::new(key)?), Text::new(NewText::new(record.name)?));
         room(&mut self.beyond, 1)?;
         let (id, stamp) = (record.id, record.stamp);
         self.beyond.push(Beyond { id, stamp, key, name });
@@ -125,7 +127,7 @@ impl<T: Copy + Pointer> Cache<T> {
         let named = self.find_short(record.name, short);
         let slot = match (known, named) {
             (Some(slot), Some(Match::Good(same))) if slot == same => {
-                let key = Draft::new(key)?;
+                let key = NewText::new(key)?;
                 self.reserve_key(&key)?;
                 self.set_key(slot, key);
                 slot

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, State};
 use super::hash::Short;
-use super::order::Place;
+use super::order::ListedSlot;
 use super::report::{Key, Part};
 use super::{Cache, Cursor, Report, scan};
 use crate::error::{Error, Result};
@@ -79,7 +79,7 @@ impl Match {
 
 /// A walk that goes on at a place of the order; there are no more places than ids.
 #[inline(always)]
-fn cursor(places: &[Place], at: usize) -> Cursor {
+fn cursor(places: &[ListedSlot], at: usize) -> Cursor {
     places
         .get(at)
         .map_or(Cursor::End, |place| Cursor::At(*place, at as u32))
@@ -226,7 +226,7 @@ impl<T: Copy> Cache<T> {
             return None;
         };
         let at = at as usize;
-        let is_there = |places: &[Place]| places.get(at) == Some(&noted);
+        let is_there = |places: &[ListedSlot]| places.get(at) == Some(&noted);
         let mut at = if self.order.ready().is_some_and(is_there) {
             at
         } else {
@@ -246,7 +246,7 @@ impl<T: Copy> Cache<T> {
 
     /// Where the noted entry of a walk is now, or what follows it when it was reclaimed.
     #[cold]
-    fn seek(&mut self, noted: Place) -> usize {
+    fn seek(&mut self, noted: ListedSlot) -> usize {
         let from = self.order.search(&self.slab, noted.id);
         let places = self.order.places(&self.slab);
         // An entry that was inserted before the noted one, with the same id, is not part of this

@@ -1,7 +1,7 @@
 //! The cache of an instance domain: stable ids for names that come and go (`pmdaCache*`).
 //!
-//! A [`Cache`] lists its entries by id, finds them by id, name and key, and
-//! remembers as much of the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
+//! A [`Cache`] lists its entries by id, finds them by id, name and key, and remembers as much of
+//! the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
 //! to an instance; it is handed back and printed, never looked into.
 
 mod all;
@@ -43,13 +43,13 @@ use entry::Slab;
 use index::Ids;
 use keys::Keys;
 use order::Order;
-use text::Draft;
+use text::NewText;
 
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
 
-/// So many culled entries are kept for the C library's sake; when there are more, and more than live ones, they are
-/// reclaimed, so that a domain that churns for ever needs bounded memory.
+/// So many culled entries are kept for the C library's sake; when there are more, and more than
+/// live ones, they are reclaimed, so that a domain that churns for ever needs bounded memory.
 const CULLED_KEPT: usize = 1024;
 
 /// How ids are chosen (CACHE-40, CACHE-42).
@@ -65,13 +65,15 @@ enum Mode {
 /// What a walk visits next (CACHE-35).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cursor {
-    /// This listed entry, or what follows when it was reclaimed; and where it was in the order when it was noted.
-    At(order::Place, u32),
+    /// This listed entry, or what follows when it was reclaimed; and where it was in the order when
+    /// it was noted.
+    At(order::ListedSlot, u32),
     /// Nothing.
     End,
 }
 
-/// The cache of one domain (CACHE-1). What hardly ever changes stands at the end, where another domain may begin.
+/// The cache of one domain (CACHE-1). What hardly ever changes stands at the end, where another
+/// domain may begin.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Cache<T> {
@@ -86,7 +88,8 @@ pub struct Cache<T> {
     empty: usize,
     /// Counts what makes an instance active, or ends that.
     changes: u64,
-    /// How many insertions follow this one, for all that is known; so far as there is memory, the tables grow for all.
+    /// How many insertions follow this one, for all that is known; so far as there is memory, the
+    /// tables grow for all.
     expected: u32,
     /// Culled entries that are still in the table of names.
     stale: u32,
@@ -138,8 +141,8 @@ fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
     list.try_reserve_exact(more).map_err(|_| Error::NOMEM)
 }
 
-/// By how many elements a list grows: small ones double, others get a quarter more, so that little memory is unused at
-/// any size (DEF-14).
+/// By how many elements a list grows: small ones double, others get a quarter more, so that little
+/// memory is unused at any size (DEF-14).
 fn growth<E>(len: usize) -> usize {
     if len * size_of::<E>() < 1024 { len } else { len / 4 }
 }
@@ -216,7 +219,7 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Makes room for a key of any entry; none is needed for an empty one.
-    fn reserve_key(&mut self, key: &Draft<'_>) -> Result<()> {
+    fn reserve_key(&mut self, key: &NewText<'_>) -> Result<()> {
         if key.bytes().is_empty() {
             return Ok(());
         }
@@ -226,9 +229,10 @@ impl<T: Copy> Cache<T> {
 
     /// Gives an entry another key, for which there is room; an empty one is none.
     #[inline]
-    fn set_key(&mut self, slot: u32, key: Draft<'_>) {
+    fn set_key(&mut self, slot: u32, key: NewText<'_>) {
         let old = self.keys.get(slot);
-        // Comparing two empty slices takes 70 ns on some processors: memcmp looks at what a dangling pointer leads to.
+        // Comparing two empty slices takes 70 ns on some processors: memcmp looks at what a
+        // dangling pointer leads to.
         if !(old.is_empty() && key.bytes().is_empty()) && old != key.bytes() {
             self.keys.set(slot, key);
         }

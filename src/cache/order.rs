@@ -6,18 +6,19 @@ use crate::error::Result;
 
 /// One listed entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct ListedSlot {
     pub(super) id: u32,
     pub(super) slot: u32,
 }
 
-/// A sorted array, with insertions that are out of order kept apart until somebody looks: ids mostly ascend, and
-/// those that come from hashes arrive many at a time, so a tree would cost more than it saves (DEF-14).
+/// A sorted array, with insertions that are out of order kept apart until somebody looks: ids
+/// mostly ascend, and those that come from hashes arrive many at a time, so a tree would cost more
+/// than it saves (DEF-14).
 #[derive(Debug)]
 pub(super) struct Order {
-    sorted: Vec<Place>,
+    sorted: Vec<ListedSlot>,
     /// There is room for all of these behind the sorted ones.
-    pending: Vec<Place>,
+    pending: Vec<ListedSlot>,
     /// Where the last search ended; the next one is mostly for the place behind it.
     hint: usize,
 }
@@ -31,7 +32,8 @@ impl Order {
         }
     }
 
-    /// Makes sure that an entry with this id can be listed, and that putting all in order needs no memory.
+    /// Makes sure that an entry with this id can be listed, and that putting all in order needs no
+    /// memory.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -49,7 +51,7 @@ impl Order {
     }
 
     /// Lists an entry; see [`Order::reserve`].
-    pub(super) fn push(&mut self, place: Place) {
+    pub(super) fn push(&mut self, place: ListedSlot) {
         if self.follows(place.id) {
             self.sorted.push(place);
         } else {
@@ -58,7 +60,7 @@ impl Order {
     }
 
     /// Forgets the entries for which `keep` is false.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(Place) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(ListedSlot) -> bool) {
         self.sorted.retain(|place| keep(*place));
         self.pending.retain(|place| keep(*place));
     }
@@ -69,13 +71,14 @@ impl Order {
     }
 
     /// All places, in no order that means anything.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = ListedSlot> {
         self.sorted.iter().chain(&self.pending).copied()
     }
 
-    /// All places in order. Entries with the same id, all but one of them culled, come newest first (CACHE-44).
+    /// All places in order. Entries with the same id, all but one of them culled, come newest first
+    /// (CACHE-44).
     #[inline]
-    pub(super) fn places<T>(&mut self, slab: &Slab<T>) -> &[Place] {
+    pub(super) fn places<T>(&mut self, slab: &Slab<T>) -> &[ListedSlot] {
         if !self.pending.is_empty() {
             self.merge(slab);
         }
@@ -84,18 +87,18 @@ impl Order {
 
     /// The places if they are in order already.
     #[inline]
-    pub(super) fn ready(&self) -> Option<&[Place]> {
+    pub(super) fn ready(&self) -> Option<&[ListedSlot]> {
         self.pending.is_empty().then_some(&self.sorted)
     }
 
     /// Puts the pending places where they belong, from the end, in the room that is kept for them.
     #[cold]
     fn merge<T>(&mut self, slab: &Slab<T>) {
-        let rank = |place: &Place| (place.id, u32::MAX - slab.get(place.slot).sequence);
+        let rank = |place: &ListedSlot| (place.id, u32::MAX - slab.get(place.slot).sequence);
         self.pending.sort_unstable_by_key(rank);
         let mut left = self.sorted.len();
         let mut at = left + self.pending.len();
-        self.sorted.resize(at, Place { id: 0, slot: 0 });
+        self.sorted.resize(at, ListedSlot { id: 0, slot: 0 });
         while let Some(last) = self.pending.last() {
             at -= 1;
             match left.checked_sub(1).map(|before| self.sorted[before]) {
@@ -114,7 +117,8 @@ impl Order {
         }
     }
 
-    /// Index in [`Order::places`] of the first place whose id is not below `id`; O(1) for one walk in order.
+    /// Index in [`Order::places`] of the first place whose id is not below `id`; O(1) for one walk
+    /// in order.
     pub(super) fn search<T>(&mut self, slab: &Slab<T>, id: u32) -> usize {
         self.places(slab);
         let fits = |at: usize| {

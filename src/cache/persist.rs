@@ -1,5 +1,6 @@
-//! Where cache files are, when they are written, and saving: under the cache's lock a save only collects what the file
-//! will say ([`Snapshot`]). It is written without the lock, and what changes meanwhile is saved by the next one.
+//! Where cache files are, when they are written, and saving: under the cache's lock a save only
+//! collects what the file will say ([`Snapshot`]). It is written without the lock, and what changes
+//! meanwhile is saved by the next one.
 
 use std::fmt::Pointer;
 use std::io;
@@ -31,8 +32,8 @@ pub enum Write {
 const LONGEST: usize = 4096;
 const NAMETOOLONG: i32 = 36;
 
-/// Where the files of the caches are (CACHE-72). It owns no memory: the library keeps it in a variable, and what that pointed
-/// to would be lost when an agent is unloaded.
+/// Where the files of the caches are (CACHE-72). It owns no memory: the library keeps it in a
+/// variable, and what that pointed to would be lost when an agent is unloaded.
 #[derive(Clone, Debug)]
 pub struct Directory {
     bytes: [u8; LONGEST],
@@ -40,8 +41,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The directory of all cache files below PCP's variable directory; its last component is made if it is missing
-    /// (CACHE-73).
+    /// The directory of all cache files below PCP's variable directory; its last component is made
+    /// if it is missing (CACHE-73).
     ///
     /// # Errors
     /// `-ENOMEM`; `-ENAMETOOLONG` for a path that no file could be opened by.
@@ -64,8 +65,8 @@ impl Directory {
     }
 }
 
-/// Who writes the file of a cache: process and thread, so that a forked child does not wait for a thread that it does
-/// not have.
+/// Who writes the file of a cache: process and thread, so that a forked child does not wait for a
+/// thread that it does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Writer {
     /// The process.
@@ -125,7 +126,8 @@ impl Snapshot {
 pub enum Turn {
     /// Nothing is to be written (CACHE-70).
     Done,
-    /// Another thread writes this file: the caller comes again, or [`Cache::abandon`]s that one if it is no more.
+    /// Another thread writes this file: the caller comes again, or [`Cache::abandon`]s that one if
+    /// it is no more.
     Wait(Writer),
     /// Write this, then give it to [`Cache::saved`].
     Write(Snapshot),
@@ -150,8 +152,9 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Collects what the file is to say if it is due (CACHE-70). `now` is in seconds. From here on the cache counts as
-    /// saved, so that all that changes before [`Cache::saved`] is known to be newer.
+    /// Collects what the file is to say if it is due (CACHE-70). `now` is in seconds. From here on
+    /// the cache counts as saved, so that all that changes before [`Cache::saved`] is known to be
+    /// newer.
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
@@ -194,7 +197,8 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Ends a save: `result` is what [`Snapshot::write`] has said. Returns the number of instances written (CACHE-71).
+    /// Ends a save: `result` is what [`Snapshot::write`] has said. Returns the number of instances
+    /// written (CACHE-71).
     ///
     /// # Errors
     /// `-errno` of what failed; then the marks of what had changed are back (DEF-1).
@@ -267,13 +271,15 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
-    /// Whether an instance of the cache has the name or the id of one above the limit, which then is not kept.
+    /// Whether an instance of the cache has the name or the id of one above the limit, which then
+    /// is not kept.
     fn is_replaced(&self, other: &Beyond) -> bool {
         let name = other.name.bytes();
         self.find_id(other.id).is_some() || self.find_short(name, self.short(name)).is_some()
     }
 
-    /// Forgets the records above the limit that instances of the cache have replaced, not without a word.
+    /// Forgets the records above the limit that instances of the cache have replaced, not without a
+    /// word.
     fn drop_replaced(&mut self, path: &[u8], report: &mut Report) {
         let before = self.beyond.len();
         let mut beyond = std::mem::take(&mut self.beyond);

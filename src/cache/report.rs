@@ -1,4 +1,5 @@
-//! What a cache has to say. When there is no memory for it, it stays unsaid: the call itself goes on.
+//! What a cache has to say. When there is no memory for it, it stays unsaid: the call itself goes
+//! on.
 
 use std::fmt::{self, Display};
 

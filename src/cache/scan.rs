@@ -2,8 +2,8 @@
 
 use crate::index::last;
 
-/// Eight bytes, the first one lowest, with the highest bit of each set that is `byte`; behind the first such byte more
-/// bits may be set.
+/// Eight bytes, the first one lowest, with the highest bit of each set that is `byte`; behind the
+/// first such byte more bits may be set.
 #[inline]
 pub(super) fn marks(word: u64, byte: u8) -> u64 {
     let word = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
@@ -25,7 +25,8 @@ pub(super) fn find(bytes: &[u8], byte: u8) -> Option<usize> {
     Some(bytes.len() - rest.len() + at)
 }
 
-/// Whether two texts are equal; they are short, so a call of memcmp would cost more than what it does.
+/// Whether two texts are equal; they are short, so a call of memcmp would cost more than what it
+/// does.
 #[inline]
 pub(super) fn equal(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {

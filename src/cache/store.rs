@@ -3,9 +3,9 @@
 use super::entry::{Entry, State};
 use super::hash::{self, Short};
 use super::lookup::{Match, signed};
-use super::order::Place;
+use super::order::ListedSlot;
 use super::report::{Key, Part, named};
-use super::text::{Draft, Text};
+use super::text::{NewText, Text};
 use super::{Action, Cache, MAXIMUM, Mode, Report, jenkins, room, scan};
 use crate::error::{Error, Result};
 use crate::log::Level;
@@ -17,9 +17,9 @@ impl<T: Copy> Cache<T> {
     /// Changes what is known of the instance with a name, and returns its id (CACHE-20, CACHE-21).
     ///
     /// # Errors
-    /// `PM_ERR_INST` when it is not there and is not to be added; `-EINVAL` when only the short name fits, and for an
-    /// unknown action; `PM_ERR_GENERIC` for a missing or empty name, and when there is no id left; `-ENOMEM`, and
-    /// nothing has changed.
+    /// `PM_ERR_INST` when it is not there and is not to be added; `-EINVAL` when only the short
+    /// name fits, and for an unknown action; `PM_ERR_GENERIC` for a missing or empty name, and when
+    /// there is no id left; `-ENOMEM`, and nothing has changed.
     #[inline]
     pub fn store(
         &mut self,
@@ -36,8 +36,9 @@ impl<T: Copy> Cache<T> {
         self.store_found(action, name, private, report)
     }
 
-    /// [`Cache::store`] for the instance behind the one that was stored last, if it has this name: agents go through
-    /// their instances in the same order each time, and then nothing needs to be hashed.
+    /// [`Cache::store`] for the instance behind the one that was stored last, if it has this name:
+    /// agents go through their instances in the same order each time, and then nothing needs to be
+    /// hashed.
     fn store_next(&mut self, name: &[u8], private: Option<T>) -> Option<i32> {
         let slot = self.next;
         let entry = self.slab.guess(slot)?;
@@ -89,12 +90,12 @@ impl<T: Copy> Cache<T> {
         Ok(signed(self.slab.get(slot).id))
     }
 
-    /// Stores an instance whose id is made of a key, or of its name (CACHE-50). `given` is the length of the key as
-    /// the caller gave it.
+    /// Stores an instance whose id is made of a key, or of its name (CACHE-50). `given` is the
+    /// length of the key as the caller gave it.
     ///
     /// # Errors
-    /// As for [`Cache::store`]; `PM_ERR_INST` also when name and key belong to different instances, `PM_ERR_GENERIC`
-    /// also when all ids made of the key are taken.
+    /// As for [`Cache::store`]; `PM_ERR_INST` also when name and key belong to different instances,
+    /// `PM_ERR_GENERIC` also when all ids made of the key are taken.
     pub fn store_key(
         &mut self,
         action: Action,
@@ -312,7 +313,7 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
     pub(super) fn insert(&mut self, id: u32, name: &[u8], short: Short, key: &[u8], state: State) -> Result<u32> {
-        let (name, key) = (Draft::new(name)?, Draft::new(key)?);
+        let (name, key) = (NewText::new(name)?, NewText::new(key)?);
         self.reserve(id, &key)?;
         self.grow()?;
         self.inserted = self.inserted.saturating_add(1);
@@ -330,7 +331,7 @@ impl<T: Copy> Cache<T> {
         self.slab.get_mut(slot).name.assign(name);
         self.sequence += 1;
         self.ids.set(id, slot, &self.slab);
-        self.order.push(Place { id, slot });
+        self.order.push(ListedSlot { id, slot });
         self.set_key(slot, key);
         self.above = self.above.max(id + 1);
         self.changes += u64::from(state == State::Active);
@@ -341,7 +342,7 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Gets all the memory that one more entry needs. What is reclaimed afterwards only adds to it.
-    fn reserve(&mut self, id: u32, key: &Draft<'_>) -> Result<()> {
+    fn reserve(&mut self, id: u32, key: &NewText<'_>) -> Result<()> {
         self.slab.reserve()?;
         self.reserve_name()?;
         self.ids.reserve(id, self.expected as usize, &self.slab)?;

@@ -1,5 +1,5 @@
-//! The bytes of a cache file, whole: no lock is held while the disk is waited for, so what is written was collected
-//! before, and what is read is applied afterwards.
+//! The bytes of a cache file, whole: no lock is held while the disk is waited for, so what is
+//! written was collected before, and what is read is applied afterwards.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -70,7 +70,8 @@ impl Content {
     /// Reads a cache file.
     ///
     /// # Errors
-    /// What the system says when it cannot be opened. When it cannot be read to its end, what was read is there.
+    /// What the system says when it cannot be opened. When it cannot be read to its end, what was
+    /// read is there.
     pub fn read(path: &FilePath) -> io::Result<Content> {
         Ok(Content::from(path.open(OFlags::RDONLY, 0)?))
     }

@@ -34,8 +34,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// CACHE-3, CACHE-21, CACHE-33, CACHE-40, CACHE-42, DEF-2, DEF-3, DEF-5, DEF-14: unique ids, the lowest free one on
-    /// reuse, states, counts and order after any sequence of operations.
+    /// CACHE-3, CACHE-21, CACHE-33, CACHE-40, CACHE-42, DEF-2, DEF-3, DEF-5, DEF-14: unique ids,
+    /// the lowest free one on reuse, states, counts and order after any sequence of operations.
     #[test]
     fn as_the_model(steps in prop::collection::vec(step(), 0..600)) {
         let mut cache = Cache::<u8>::new(InDom::new(1, 1), Seed::process());
@@ -95,7 +95,8 @@ proptest! {
 
 const ME: Writer = Writer { process: 7, thread: 7 };
 
-/// A cache of so many instances, `n0` and so on, of which some were written at second 1 and not stored since.
+/// A cache of so many instances, `n0` and so on, of which some were written at second 1 and not
+/// stored since.
 pub(super) fn aged(count: u32, is_aged: impl Fn(u32) -> bool) -> Cache<*const u8> {
     let mut cache = Cache::new(InDom::new(1, 2), Seed::process());
     for number in 0..count {
@@ -133,7 +134,8 @@ fn lines(path: &Path) -> Vec<String> {
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// CACHE-70, DEF-1: a save writes what there was when it began; what changes while nothing is locked stays to be saved.
+/// CACHE-70, DEF-1: a save writes what there was when it began; what changes while nothing is
+/// locked stays to be saved.
 #[test]
 fn changes_meanwhile_stay_dirty() {
     let (_directory, files) = directory();
@@ -159,7 +161,8 @@ fn changes_meanwhile_stay_dirty() {
     assert!(!cache.is_due(Write::Sync));
 }
 
-/// DEF-1: after a failure all is to be saved as before, and no stamp has changed but those of later stores.
+/// DEF-1: after a failure all is to be saved as before, and no stamp has changed but those of later
+/// stores.
 #[test]
 fn failures_change_nothing() {
     let (_directory, files) = directory();
@@ -186,7 +189,8 @@ fn failures_change_nothing() {
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
 }
 
-/// CACHE-7: one thread after the other writes a file; one that is no more, or is not of this process, is not waited for.
+/// CACHE-7: one thread after the other writes a file; one that is no more, or is not of this
+/// process, is not waited for.
 #[test]
 fn writers_take_turns() {
     let (_directory, files) = directory();

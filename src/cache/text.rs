@@ -15,24 +15,24 @@ pub(super) enum Text {
 
 /// Bytes to be kept, and the memory for them: what can fail is done before anything is changed.
 #[derive(Debug)]
-pub(super) struct Draft<'t> {
+pub(super) struct NewText<'t> {
     text: &'t [u8],
     /// For a long text.
     heap: Option<Box<[u8]>>,
 }
 
-impl<'t> Draft<'t> {
+impl<'t> NewText<'t> {
     /// No bytes.
-    pub(super) const EMPTY: Draft<'static> = Draft { text: &[], heap: None };
+    pub(super) const EMPTY: NewText<'static> = NewText { text: &[], heap: None };
 
     /// A copy of `text` in the making.
     ///
     /// # Errors
     /// `-ENOMEM`.
     #[inline]
-    pub(super) fn new(text: &'t [u8]) -> Result<Draft<'t>> {
+    pub(super) fn new(text: &'t [u8]) -> Result<NewText<'t>> {
         let heap = if text.len() > INLINE { Some(copy(text)?) } else { None };
-        Ok(Draft { text, heap })
+        Ok(NewText { text, heap })
     }
 
     pub(super) fn bytes(&self) -> &'t [u8] {
@@ -53,16 +53,16 @@ impl Text {
     pub(super) const EMPTY: Text = Text::Inline(0, [0; INLINE + 1]);
 
     /// A text of its own.
-    pub(super) fn new(draft: Draft<'_>) -> Text {
+    pub(super) fn new(draft: NewText<'_>) -> Text {
         let mut text = Text::EMPTY;
         text.assign(draft);
         text
     }
 
-    /// Takes over new bytes. They are written to where they stay: moving a text that was just put together byte by byte
-    /// costs more than the rest of an insertion.
+    /// Takes over new bytes. They are written to where they stay: moving a text that was just put
+    /// together byte by byte costs more than the rest of an insertion.
     #[inline]
-    pub(super) fn assign(&mut self, draft: Draft<'_>) {
+    pub(super) fn assign(&mut self, draft: NewText<'_>) {
         if let Some(heap) = draft.heap {
             *self = Text::Heap(heap);
             return;

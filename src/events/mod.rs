@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! array      length and type | number of records | record …
-//! record     seconds | microseconds | flags | number of parameters | parameter …           (low resolution)
-//! record     seconds (64 bit) | nanoseconds (64 bit) | flags | number of parameters | …    (high resolution)
+//! record     seconds | microseconds | flags | number of parameters | parameter …
+//!            (low resolution)
+//! record     seconds (64 bit) | nanoseconds (64 bit) | flags | number of parameters | …
+//!            (high resolution)
 //! parameter  metric | length and type | value, padded to a multiple of four with zeros
 //! ```
 //!

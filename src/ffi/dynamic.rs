@@ -15,7 +15,9 @@ use crate::abi::tree::{Tree, TreePlace};
 use crate::abi::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use crate::agent::dynamic::{Answer, Call, Callbacks, Found, Lookup, LookupKey, Rebuild, Registrations, registrations};
+use crate::agent::dynamic::{
+    Call, Callbacks, DynamicAnswer, Found, Lookup, LookupKey, Rebuild, Registrations, registrations,
+};
 use crate::agent::record;
 use crate::dynamic::{Counts, List, Walk};
 use crate::error::Error;
@@ -37,23 +39,23 @@ fn registered(ext: Ext) -> Walk<Callbacks> {
 
 /// Makes the calls of a machine.
 #[inline(always)]
-fn make(call: Call) -> Answer {
+fn make(call: Call) -> DynamicAnswer {
     // SAFETY: each callback was registered with its type, by an agent that promised that it follows
     // its contract, and gets what it was registered for. The counts live in this frame.
     unsafe {
         match call {
-            Call::Update(update, ext, tree) => Answer::Updated(update(ext.as_ptr(), tree)),
+            Call::Update(update, ext, tree) => DynamicAnswer::Updated(update(ext.as_ptr(), tree)),
             Call::Count(count) => {
                 let mut counts = Counts::default();
                 count(&raw mut counts.metrics, &raw mut counts.trees);
-                Answer::Counted(counts)
+                DynamicAnswer::Counted(counts)
             }
             Call::Copy(copy, source, target, number) => {
                 copy(source, target, number);
-                Answer::Copied
+                DynamicAnswer::Copied
             }
             Call::Text(text, ext, pmid, kind, buffer) => {
-                Answer::Text(text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()))
+                DynamicAnswer::Text(text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()))
             }
         }
     }
@@ -232,7 +234,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
         return NOENT.code();
     };
     match make(Call::Text(text, ext, MetricId(pmid), r#type, buf)) {
-        Answer::Text(status) => status,
+        DynamicAnswer::Text(status) => status,
         _ => NOENT.code(),
     }
 }

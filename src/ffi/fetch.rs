@@ -11,13 +11,13 @@ use crate::abi::ext::Ext;
 use crate::abi::pmids::PmidList;
 use crate::abi::table::Metric;
 use crate::abi::value::Atom;
-use crate::agent::fetch::{Answer, Asked, Fetch, Scratch, ToCaller};
+use crate::agent::fetch::{Asked, Fetch, FetchAnswer, Scratch, ToCaller};
 use crate::agent::record;
 use crate::error::Error;
 
 /// Makes the calls of a fetch.
 #[inline(always)]
-pub(super) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> Answer {
+pub(super) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> FetchAnswer {
     // SAFETY: callback and method were read from the agent's own structures, whose views demand
     // that they do what their types say, and get what they expect (FETCH-22). The atom is ours, and
     // zero before each call (F-9).
@@ -25,12 +25,12 @@ pub(super) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> Answer {
         if let Some(callback) = asked.callback {
             let mut atom = pmAtomValue::zeroed();
             let returned = callback(asked.metric.as_ptr(), asked.inst as c_uint, &raw mut atom);
-            return Answer::Value(returned, Atom::new(atom));
+            return FetchAnswer::Value(returned, Atom::new(atom));
         }
         if let Some((method, wanted)) = asked.method {
             method(wanted.0, spare.desc_place(), agent);
         }
-        Answer::Described
+        FetchAnswer::Described
     }
 }
 

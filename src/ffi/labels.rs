@@ -8,7 +8,7 @@ use super::guard::{guard, inner};
 use crate::abi::buffer::CBytes;
 use crate::abi::ext::Ext;
 use crate::abi::label_set::{LabelSet, LabelSets};
-use crate::agent::label_request::{Answer, Call, Request};
+use crate::agent::label_request::{Call, LabelAnswer, Request};
 use crate::agent::labels::add;
 use crate::error::Error;
 
@@ -67,7 +67,7 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
                 let status = (call.callback)(call.indom.0, call.inst as u32, &raw mut place);
                 (status, if status > 0 { LabelSet::new(place) } else { None })
             };
-            Answer { status, given }
+            LabelAnswer { status, given }
         },
     )
 }

@@ -17,7 +17,7 @@ use crate::abi::methods;
 use crate::abi::table::Metric;
 use crate::agent::fetch::Scratch;
 use crate::agent::record;
-use crate::agent::session::{Answer, Call, MainLoop, OwnMethods, SendingStatus, is_supported};
+use crate::agent::session::{Call, MainLoop, OwnMethods, SendingStatus, SessionAnswer, is_supported};
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::machine::Kept;
@@ -91,7 +91,7 @@ fn is_interposed(function: *const ()) -> bool {
 
 /// Makes the calls of a main loop.
 #[inline(always)]
-fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
+fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> SessionAnswer {
     let ext = Some(main.ext());
     // SAFETY: methods and callbacks were read from the agent's own structures, whose views demand
     // that they do what their types say. Buffers, names, profiles and results are kept by the loop
@@ -101,43 +101,43 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
     unsafe {
         match call {
             Call::Values => match main.fetching() {
-                Some(fetch) => Answer::Status(run(fetch, |fetch, ()| fetch::make(fetch.asked(), spare, ext))),
-                None => Answer::Nothing,
+                Some(fetch) => SessionAnswer::Status(run(fetch, |fetch, ()| fetch::make(fetch.asked(), spare, ext))),
+                None => SessionAnswer::Nothing,
             },
             Call::Read(fd, place, count) => bytes(libc::read(fd, place.cast(), count)),
             Call::Write(fd, first, count) => write(fd, first, count),
             Call::WaitToRead(fd) => {
                 waits::to_read(fd);
-                Answer::Nothing
+                SessionAnswer::Nothing
             }
             Call::WaitToWrite(fd) => wait_to_write(fd),
-            Call::Check(callback) => Answer::Status(callback()),
+            Call::Check(callback) => SessionAnswer::Status(callback()),
             Call::Done(callback) => {
                 callback();
-                Answer::Nothing
+                SessionAnswer::Nothing
             }
             Call::EndContext(callback, context) => {
                 callback(context);
-                Answer::Nothing
+                SessionAnswer::Nothing
             }
             Call::CleanUp(callback, values) => {
                 callback(values.as_ptr());
-                Answer::Nothing
+                SessionAnswer::Nothing
             }
-            Call::Profile(method, profile) => Answer::Status(method(profile, ext)),
-            Call::Store(method, values) => Answer::Status(method(values, ext)),
+            Call::Profile(method, profile) => SessionAnswer::Status(method(profile, ext)),
+            Call::Store(method, values) => SessionAnswer::Status(method(values, ext)),
             Call::Attribute(method, context, key, value, length) => {
-                Answer::Status(method(context, key, CText::new(value), length, ext))
+                SessionAnswer::Status(method(context, key, CText::new(value), length, ext))
             }
             Call::Fetch(method, count, metrics) => {
                 let mut values = ptr::null_mut();
                 let status = Error::check(method(count, metrics, Out::new(&raw mut values), ext));
-                Answer::Values(status, if status.is_ok() { Values::new(values) } else { None })
+                SessionAnswer::Values(status, if status.is_ok() { Values::new(values) } else { None })
             }
             Call::Desc(method, metric) => {
                 let mut desc = pmDesc::zeroed();
                 let status = Error::check(method(metric.0, Out::new(&raw mut desc), ext));
-                Answer::Desc(status, desc)
+                SessionAnswer::Desc(status, desc)
             }
             Call::Instance(method, indom, inst, name) => {
                 let mut list = ptr::null_mut();
@@ -146,28 +146,28 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
                     |_| Kept::none(),
                     |_| Kept::new(OwnedInstances::new(Instances::new(list))),
                 );
-                Answer::Instances(status, list)
+                SessionAnswer::Instances(status, list)
             }
             Call::Text(method, ident, kind) => {
                 let mut text = ptr::null_mut();
                 let status = Error::check(method(ident as i32, kind, Out::new(&raw mut text), ext));
-                Answer::Text(status, if status.is_ok() { CText::new(text) } else { None })
+                SessionAnswer::Text(status, if status.is_ok() { CText::new(text) } else { None })
             }
             Call::Pmid(method, name) => {
                 let mut metric = 0;
                 let status = Error::check(method(CText::new(name), Out::new(&raw mut metric), ext));
-                Answer::Pmid(status, MetricId(metric))
+                SessionAnswer::Pmid(status, MetricId(metric))
             }
             Call::Name(method, metric) => {
                 let mut names = ptr::null_mut();
                 let status = Error::check(method(metric.0, Out::new(&raw mut names), ext));
-                Answer::Names(status, Kept::new(OwnedNames::new(names, ptr::null_mut())))
+                SessionAnswer::Names(status, Kept::new(OwnedNames::new(names, ptr::null_mut())))
             }
             Call::Children(method, name, all) => {
                 let (mut names, mut states) = (ptr::null_mut(), ptr::null_mut());
                 let (list, kinds) = (Out::new(&raw mut names), Out::new(&raw mut states));
                 let status = Error::check(method(CText::new(name), c_int::from(all), list, kinds, ext));
-                Answer::Names(status, Kept::new(OwnedNames::new(names, states)))
+                SessionAnswer::Names(status, Kept::new(OwnedNames::new(names, states)))
             }
             Call::Label(method, ident, kind) => {
                 let mut first = ptr::null_mut();
@@ -176,7 +176,7 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
                     Ok(count) => Kept::new(OwnedLabels::new(first, count, kind)),
                     Err(_) => Kept::none(),
                 };
-                Answer::Labels(status, sets)
+                SessionAnswer::Labels(status, sets)
             }
         }
     }
@@ -184,13 +184,13 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> Answer {
 
 /// What a system call has given, and why nothing.
 #[inline(always)]
-fn bytes(count: isize) -> Answer {
+fn bytes(count: isize) -> SessionAnswer {
     let error = if count < 0 {
         io::Error::last_os_error().raw_os_error().unwrap_or(0)
     } else {
         0
     };
-    Answer::Bytes(count, error)
+    SessionAnswer::Bytes(count, error)
 }
 
 /// The descriptor that PDUs arrive on, for agents that wait on several.
@@ -224,20 +224,20 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch>, error:
         |call| match call {
             Call::Write(fd, first, count) => write(fd, first, count),
             Call::WaitToWrite(fd) => wait_to_write(fd),
-            _ => Answer::Nothing,
+            _ => SessionAnswer::Nothing,
         },
     );
 }
 
 /// Writes what a loop or a status keeps until the answer.
 #[inline(always)]
-fn write(fd: c_int, first: *const u8, count: usize) -> Answer {
+fn write(fd: c_int, first: *const u8, count: usize) -> SessionAnswer {
     // SAFETY: the machine that asks for the write keeps `count` bytes there until it is answered.
     bytes(unsafe { libc::write(fd, first.cast(), count) })
 }
 
 #[inline(always)]
-fn wait_to_write(fd: c_int) -> Answer {
+fn wait_to_write(fd: c_int) -> SessionAnswer {
     waits::ready(fd, libc::POLLOUT);
-    Answer::Nothing
+    SessionAnswer::Nothing
 }

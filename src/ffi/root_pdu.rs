@@ -11,7 +11,7 @@ use crate::abi::arg::{In, Out};
 use crate::abi::buffer::{CBuffer, CBytes, CField};
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::os::root_socket::{Answer, Call};
+use crate::os::root_socket::{Call, SocketAnswer};
 use crate::pmdaroot::{self as client, Expected, Introduction, Receiving, Sending};
 use crate::root::{self, Container, Start, Stop};
 
@@ -19,7 +19,7 @@ use crate::root::{self, Container, Start, Stop};
 #[inline(always)]
 pub(super) fn converse<M>(begin: impl FnOnce() -> Result<M>) -> c_int
 where
-    M: Machine<Call = Call, Answer = Answer, Done = Result<c_int>>,
+    M: Machine<Call = Call, Answer = SocketAnswer, Done = Result<c_int>>,
 {
     // SAFETY: what the machines of `pmdaroot` send they keep until they are answered, and what
     // they receive into is theirs as well, or a buffer whose size C has promised.

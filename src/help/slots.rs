@@ -3,7 +3,8 @@
 use super::Database;
 use crate::error::{Error, Result};
 
-/// The table: a handle is an index into it, a closed slot is used again, lowest first (HELP-10, HELP-11).
+/// The table: a handle is an index into it, a closed slot is used again, lowest first (HELP-10,
+/// HELP-11).
 #[derive(Debug)]
 pub struct Slots {
     bases: Vec<Option<Database>>,
@@ -64,7 +65,8 @@ mod tests {
         Database::new(index(0, &[]).into_boxed_slice(), pages, b"t", &mut Journal::new()).unwrap()
     }
 
-    /// HELP-10, HELP-11, HELP-12, H-1, H-2: a slot is the lowest free one, and a failed open leaves the others alone.
+    /// HELP-10, HELP-11, HELP-12, H-1, H-2: a slot is the lowest free one, and a failed open leaves
+    /// the others alone.
     #[test]
     fn lowest_free_slot() {
         let mut slots = Slots::new();

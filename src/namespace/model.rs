@@ -23,7 +23,7 @@ pub(super) struct Tree {
 
 /// A node of a [`Tree`].
 #[derive(Clone, Copy)]
-pub(super) struct Place<'t> {
+pub(super) struct ModelNode<'t> {
     tree: &'t Tree,
     index: usize,
 }
@@ -65,11 +65,11 @@ impl Tree {
         index
     }
 
-    pub(super) fn root(&self) -> Place<'_> {
-        Place { tree: self, index: 0 }
+    pub(super) fn root(&self) -> ModelNode<'_> {
+        ModelNode { tree: self, index: 0 }
     }
 
-    pub(super) fn top(&self) -> Option<Place<'_>> {
+    pub(super) fn top(&self) -> Option<ModelNode<'_>> {
         self.root().first()
     }
 
@@ -90,18 +90,18 @@ impl Tree {
     }
 }
 
-impl<'t> Place<'t> {
+impl<'t> ModelNode<'t> {
     fn entry(self) -> &'t Entry {
         &self.tree.entries[self.index]
     }
 
     fn link(self, kind: usize) -> Option<Self> {
         let index = self.entry().links[kind].get();
-        index.map(|index| Place { index, ..self })
+        index.map(|index| ModelNode { index, ..self })
     }
 }
 
-impl<'t> Node<'t> for Place<'t> {
+impl<'t> Node<'t> for ModelNode<'t> {
     fn name(self) -> &'t [u8] {
         self.entry().name.as_bytes()
     }
@@ -122,7 +122,7 @@ impl<'t> Node<'t> for Place<'t> {
     }
 }
 
-impl<'t> Link<'t> for Place<'t> {
+impl<'t> Link<'t> for ModelNode<'t> {
     fn set_parent(self, parent: Option<Self>) {
         self.entry().links[PARENT].set(parent.map(|place| place.index));
     }

@@ -38,7 +38,7 @@ pub(crate) enum Call {
 
 /// What came of a [`Call`]: a number of bytes, or 0 for a connection; and the descriptors that have
 /// arrived, or -1.
-pub(crate) type Answer = (Result<usize>, [RawFd; 2]);
+pub(crate) type SocketAnswer = (Result<usize>, [RawFd; 2]);
 
 impl Call {
     /// Does it.
@@ -46,7 +46,7 @@ impl Call {
     /// # Safety
     /// The bytes to send are readable, the buffer is writable for its size, until this returns.
     #[inline(always)]
-    pub(crate) unsafe fn make(self) -> Answer {
+    pub(crate) unsafe fn make(self) -> SocketAnswer {
         // SAFETY: the caller keeps bytes and buffer until this returns, and they are of the sizes
         // that are passed along; the address is a parameter of this function.
         unsafe {
@@ -126,7 +126,7 @@ fn part(start: *mut u8, len: usize) -> libc::iovec {
 
 /// # Safety
 /// `buffer` is writable for `size` bytes.
-unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Answer {
+unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> SocketAnswer {
     let mut control = Control([0; 1100]);
     let mut part = part(buffer, size);
     let mut header = blank();

@@ -12,7 +12,7 @@ use crate::libpcp::{cancel, config, ipc};
 use crate::log::Level;
 use crate::log::Part::Raw;
 use crate::machine::{Kept, Machine, Step};
-use crate::os::root_socket::{self as socket, Address, Answer, Call};
+use crate::os::root_socket::{self as socket, Address, Call, SocketAnswer};
 use crate::root::{self, Info};
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). The outcome is a
@@ -120,7 +120,7 @@ impl Connecting {
 
 impl Machine for Connecting {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = SocketAnswer;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
@@ -128,7 +128,7 @@ impl Machine for Connecting {
         self.step(call)
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         let next = match self.message.get() {
             None => self.connected(answer.0),
             Some(_) if interrupted(&answer) => self.receive(),

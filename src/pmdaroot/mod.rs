@@ -15,12 +15,12 @@ use crate::libpcp::log;
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::log::Level;
 use crate::machine::{Kept, Machine, Step};
-use crate::os::root_socket::{self as socket, Answer, Call, NONE};
+use crate::os::root_socket::{self as socket, Call, NONE, SocketAnswer};
 use crate::root::{self, Container, Info, START_DESCRIPTORS, Start, Stop};
 
 /// Whether a system call was interrupted by a signal. It is made again: else the next request would
 /// read the answer.
-fn interrupted(answer: &Answer) -> bool {
+fn interrupted(answer: &SocketAnswer) -> bool {
     answer.0.is_err_and(|error| error == Error::os(libc::EINTR))
 }
 
@@ -71,7 +71,7 @@ impl Sending {
 
 impl Machine for Sending {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = SocketAnswer;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
@@ -82,7 +82,7 @@ impl Machine for Sending {
         }
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         drop(self.message.take());
         Step::Done(answer.0.map(number))
     }
@@ -154,7 +154,7 @@ impl Expected {
     }
 
     /// Takes the outcome of the call: the number of bytes that have arrived.
-    fn received(self, answer: Answer) -> Result<usize> {
+    fn received(self, answer: SocketAnswer) -> Result<usize> {
         answer.0.inspect_err(|error| {
             if let Expected::Start = self {
                 tell(*error);
@@ -177,7 +177,7 @@ impl Receiving {
         Receiving { fd, expected, buffer }
     }
 
-    fn finish(&self, answer: Answer) -> Result<c_int> {
+    fn finish(&self, answer: SocketAnswer) -> Result<c_int> {
         let length = self.expected.received(answer)?;
         self.expected
             .check(self.buffer.filled(length))
@@ -193,7 +193,7 @@ impl Receiving {
 
 impl Machine for Receiving {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = SocketAnswer;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
@@ -203,7 +203,7 @@ impl Machine for Receiving {
         }
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         if interrupted(&answer) {
             return self.start();
         }
@@ -233,7 +233,7 @@ impl Introduction {
         })
     }
 
-    fn finish(&mut self, answer: Answer) -> Result<c_int> {
+    fn finish(&mut self, answer: SocketAnswer) -> Result<c_int> {
         let message = self.message.take().unwrap_or_default();
         let info = Info::receive(&message[..answer.0?])?;
         self.version.set(info.version);
@@ -244,7 +244,7 @@ impl Introduction {
 
 impl Machine for Introduction {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = SocketAnswer;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
@@ -254,7 +254,7 @@ impl Machine for Introduction {
         }
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         if interrupted(&answer) {
             return self.start();
         }

@@ -8,7 +8,7 @@ use crate::abi::arg::Out;
 use crate::abi::buffer::{CBuffer, CField};
 use crate::error::{Error, Result};
 use crate::machine::{Kept, Machine, Step};
-use crate::os::root_socket::{self as socket, Answer, Call};
+use crate::os::root_socket::{self as socket, Call, SocketAnswer};
 use crate::root::{self, Container, Start, Stop, kind};
 
 /// What an answer is for.
@@ -139,7 +139,7 @@ impl Question {
         Ok(expected.call(self.request.fd, reply.as_mut_ptr(), reply.len()))
     }
 
-    fn finish(&mut self, answer: Answer) -> Result<c_int> {
+    fn finish(&mut self, answer: SocketAnswer) -> Result<c_int> {
         let reply = self.reply.take().unwrap_or_default();
         let expected = self.purpose.expected();
         let message = &reply[..expected.received(answer)?];
@@ -152,14 +152,14 @@ impl Question {
 
 impl Machine for Question {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = SocketAnswer;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
         self.request.start()
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         let next = match self.reply.get() {
             None => match self.request.answer(answer) {
                 Step::Call(call) => Ok(call),

@@ -185,8 +185,8 @@ impl<P: Payload> Backlog<P> {
         self.events.try_reserve(1).map_err(|_| Error::NOMEM)
     }
 
-    /// The first stored event whose sequence number is not below `from`, and its index. In the usual
-    /// case that is the one behind `from - 1`, which was last seen at the index `last`.
+    /// The first stored event whose sequence number is not below `from`, and its index. In the
+    /// usual case that is the one behind `from - 1`, which was last seen at the index `last`.
     #[inline(always)]
     pub(super) fn seek(&mut self, from: u64, last: usize) -> Option<(usize, &mut Event<P>)> {
         let mut place = last.wrapping_add(1);
@@ -229,8 +229,8 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// A fetch does not look at an event any more that it was shown, at the index `place`; `consumed`
-    /// when its client was owed the event and has now seen it.
+    /// A fetch does not look at an event any more that it was shown, at the index `place`;
+    /// `consumed` when its client was owed the event and has now seen it.
     #[inline(always)]
     pub(super) fn release(&mut self, sequence: u64, place: usize, consumed: bool, retained: &mut Retained<P>) {
         match self.events.get_mut(place) {

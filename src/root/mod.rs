@@ -1,12 +1,13 @@
 //! The messages between agents, pmcd and pmdaroot, the server for what needs privileges.
 //!
 //! ```text
-//! header     type | length | status | version                                          16 bytes
-//! info       header | features | 0                                                     24 bytes
-//! container  header | pid | length of name | name                                      24 bytes and the name
-//! start      header | pid | infd | outfd | ipctype | length of name | length of
-//!            arguments | name[64] | arguments                                          104 bytes and the arguments
-//! stop       header | pid | code | force | 0                                           32 bytes
+//! header     type | length | status | version                            16 bytes
+//! info       header | features | 0                                       24 bytes
+//! container  header | pid | length of name | name                        24 bytes and the name
+//! start      header | pid | infd | outfd | ipctype |
+//!            length of name | length of arguments | name[64] |           104 bytes
+//!            arguments                                                   and the arguments
+//! stop       header | pid | code | force | 0                             32 bytes
 //! ```
 //!
 //! All numbers have 32 bits in native byte order; strings have no NUL (ROOT-1 … ROOT-6). Here are

@@ -1,7 +1,9 @@
-//! Every agent of the Debian package, as it can be found there: each DSO, each daemon, each Perl and Python script.
+//! Every agent of the Debian package, as it can be found there: each DSO, each daemon, each Perl
+//! and Python script.
 //!
-//! None is left out by hand: the list is what the package's agent directories hold. An agent that cannot start on the
-//! C library in this place is listed with the reason, and must not start on ours either.
+//! None is left out by hand: the list is what the package's agent directories hold. An agent that
+//! cannot start on the C library in this place is listed with the reason, and must not start on
+//! ours either.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,7 +88,8 @@ fn domain(name: &str) -> u32 {
         };
         text.lines().filter_map(define).collect()
     });
-    // Some have a symbol of their own in domain.h, and the number there; the others get a number that nobody has.
+    // Some have a symbol of their own in domain.h, and the number there; the others get a number
+    // that nobody has.
     let header = fs::read_to_string(pcp::agent(name).join("domain.h")).unwrap_or_default();
     let own = || {
         header
@@ -102,7 +105,8 @@ impl Agent {
         format!("agents::{}_{}", self.name, self.form.to_string().to_lowercase())
     }
 
-    /// Whether the agent reads its configuration first and then says that it is ready, as its Install script announces it.
+    /// Whether the agent reads its configuration first and then says that it is ready, as its
+    /// Install script announces it.
     fn tells_when_ready(&self) -> bool {
         ["netcheck", "openmetrics"].contains(&self.name.as_str())
     }
@@ -172,7 +176,8 @@ impl Agent {
         }
         let directory = self.file.parent().expect("an agent's directory");
         if self.joins_later() {
-            // Plain, as it is a local name space for what the agent starts, too; and that asks about another agent's.
+            // Plain, as it is a local name space for what the agent starts, too; and that asks
+            // about another agent's.
             let text = format!(
                 "root {{\n\t{name}\n\tpmcd\n}}\n{name} {{\n\tcpu\n}}\n{name}.cpu {{\n\tutil {domain}:0:1\n\tbusy {domain}:0:2\n}}\n\
                  pmcd {{\n\tnumagents 2:0:2\n}}\n",
@@ -200,8 +205,8 @@ impl Agent {
         Ok(made)
     }
 
-    /// As `once`, with more attempts for an agent that started and was lost: on a busy machine an interpreter may be too
-    /// slow for pmcd, on either library.
+    /// As `once`, with more attempts for an agent that started and was lost: on a busy machine an
+    /// interpreter may be too slow for pmcd, on either library.
     fn picture(&self, library: Library) -> Result<survey::Answers, String> {
         let mut picture = self.once(library);
         for _ in 0..4 {
@@ -213,7 +218,8 @@ impl Agent {
         picture
     }
 
-    /// Runs the agent under pmcd and under dbpmda and takes down what they show; `Err` when it cannot start.
+    /// Runs the agent under pmcd and under dbpmda and takes down what they show; `Err` when it
+    /// cannot start.
     fn once(&self, library: Library) -> Result<survey::Answers, String> {
         let mut environment = Environment::new(&self.title().replace("::", "-"), library);
         surroundings::lay_out(&self.name, &mut environment);
@@ -338,7 +344,8 @@ impl Agent {
                 return Ok(());
             }
         }
-        // An agent that starts on ours alone is an error here, unless the C library was merely too slow.
+        // An agent that starts on ours alone is an error here, unless the C library was merely too
+        // slow.
         survey::compare(|| self.picture(Library::C), || self.picture(Library::Ours))?;
         table::note(self, "the same");
         Ok(())

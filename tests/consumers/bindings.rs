@@ -1,5 +1,6 @@
-//! Agents of our own in Perl and Python whose names are found out at run time (dynamic.pl, dynamic.python): a client stores how
-//! many metrics there are to be, and asks for all of them. Interpreters call the library from callbacks of the library.
+//! Agents of our own in Perl and Python whose names are found out at run time (dynamic.pl,
+//! dynamic.python): a client stores how many metrics there are to be, and asks for all of them.
+//! Interpreters call the library from callbacks of the library.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -59,7 +60,8 @@ impl Script {
         let made = environment.directory.join("made");
         fs::write(&made, "2\n").expect("target is writable");
         environment.variables.push(("MADE", made.display().to_string()));
-        // The order in which Perl walks a hash decides about the order of names and the numbers of instances.
+        // The order in which Perl walks a hash decides about the order of names and the numbers of
+        // instances.
         for (name, value) in [("PERL_HASH_SEED", "0"), ("PERL_PERTURB_KEYS", "0")] {
             environment.variables.push((name, value.to_owned()));
         }

@@ -1,8 +1,9 @@
-//! Real users, unmodified: PCP's daemons, tools, agents and bindings run once on the C library and once on ours, in the
-//! same private PCP, and what they show is compared.
+//! Real users, unmodified: PCP's daemons, tools, agents and bindings run once on the C library and
+//! once on ours, in the same private PCP, and what they show is compared.
 //!
-//! `make setup` puts PCP below `target/pcp`; nothing of the system is touched. With `UPDATE_COMPATIBILITY=1` the table of
-//! agents in `docs/COMPATIBILITY.md` is written anew (`make compatibility`).
+//! `make setup` puts PCP below `target/pcp`; nothing of the system is touched. With
+//! `UPDATE_COMPATIBILITY=1` the table of agents in `docs/COMPATIBILITY.md` is written anew (`make
+//! compatibility`).
 
 mod agents;
 mod bindings;

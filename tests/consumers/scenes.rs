@@ -1,5 +1,6 @@
-//! What happens around agents: they are killed, hang, are not ready, change their names; clients load many of them into
-//! one process; a program is measured while it runs. Each scene is played on both libraries and must read the same.
+//! What happens around agents: they are killed, hang, are not ready, change their names; clients
+//! load many of them into one process; a program is measured while it runs. Each scene is played on
+//! both libraries and must read the same.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -108,7 +109,8 @@ fn not_ready(environment: &Environment) -> Result<String, String> {
     Ok(told)
 }
 
-/// `pmstore` into a daemon and into pmcd's own DSO: what they take, what they refuse, and what is read back.
+/// `pmstore` into a daemon and into pmcd's own DSO: what they take, what they refuse, and what is
+/// read back.
 fn stores(environment: &Environment) -> Result<String, String> {
     let mut configuration = agents::line("sample", agents::Form::Daemon, environment);
     configuration += &agents::line("pmcd", agents::Form::Dso, environment);
@@ -252,8 +254,8 @@ fn help_files(environment: &Environment) -> Result<String, String> {
     Ok(told)
 }
 
-/// An agent that was linked with the archive of the C library, in pmcd, in a local context and in dbpmda. pmcd moves the
-/// tables of its agents when it gets more of them.
+/// An agent that was linked with the archive of the C library, in pmcd, in a local context and in
+/// dbpmda. pmcd moves the tables of its agents when it gets more of them.
 fn library_inside(environment: &Environment) -> Result<String, String> {
     let agent = environment.directory.join("pmda_static.so");
     Program::new("c/dso/static_agent")?.compile(&agent);

@@ -1,5 +1,5 @@
-//! Agents that are not at the end of a pipe: over an inet, an ipv6 and a unix socket, once under dbpmda, which connects to
-//! a running agent, and once under pmcd, which starts it first.
+//! Agents that are not at the end of a pipe: over an inet, an ipv6 and a unix socket, once under
+//! dbpmda, which connects to a running agent, and once under pmcd, which starts it first.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -116,7 +116,8 @@ impl Agent {
     }
 }
 
-/// Starts the sample agent, which must listen before somebody connects; a port may have been taken meanwhile.
+/// Starts the sample agent, which must listen before somebody connects; a port may have been taken
+/// meanwhile.
 fn start(kind: Kind, environment: &Environment) -> Result<(Agent, String), String> {
     for _ in 0..5 {
         let address = kind.address(environment)?;
@@ -157,7 +158,8 @@ fn under_dbpmda(kind: Kind, library: Library) -> Result<String, String> {
 
 fn under_pmcd(kind: Kind, library: Library) -> Result<survey::Answers, String> {
     let mut environment = Environment::new(&format!("sockets-pmcd_{}", kind.name()), library);
-    // pmcd looks for localhost in the agent's family, and not every system's table of hosts has it in both.
+    // pmcd looks for localhost in the agent's family, and not every system's table of hosts has it
+    // in both.
     let hosts = environment.directory.join("hosts");
     fs::write(&hosts, "127.0.0.1 localhost\n::1 localhost\n").expect("target is writable");
     let hosts = ("NSS_WRAPPER_HOSTS", hosts.display().to_string());

@@ -1,6 +1,7 @@
-//! The agent sources that the package ships, compiled against our headers and linked with our library: no new warning,
-//! and the same answers as when they are compiled against the installed headers and run on the C library. Also an agent
-//! in C++, and the example programs that feed an agent through shared memory.
+//! The agent sources that the package ships, compiled against our headers and linked with our
+//! library: no new warning, and the same answers as when they are compiled against the installed
+//! headers and run on the C library. Also an agent in C++, and the example programs that feed an
+//! agent through shared memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,8 @@ pub fn trials() -> Vec<Trial> {
 }
 
 impl Source {
-    /// Compiles the agent against the library's own headers; the warnings are returned beside the file.
+    /// Compiles the agent against the library's own headers; the warnings are returned beside the
+    /// file.
     fn compile(&self, library: Library, dso: bool) -> Result<(PathBuf, String), String> {
         let output = profile_dir().join("test-sources").join(format!("{library:?}"));
         fs::create_dir_all(&output).expect("target is writable");

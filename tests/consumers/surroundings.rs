@@ -1,5 +1,5 @@
-//! What agents find around them: the files, programs, variables and services of what they measure. Each stands in for the
-//! real thing with fixed answers, in the private directories of one run.
+//! What agents find around them: the files, programs, variables and services of what they measure.
+//! Each stands in for the real thing with fixed answers, in the private directories of one run.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -108,7 +108,8 @@ fn variable(environment: &mut Environment, name: &'static str, value: impl Into<
     environment.variables.push((name, value.into().display().to_string()));
 }
 
-/// A service on a port of the loopback address that answers each line with `answer`; it ends with the test.
+/// A service on a port of the loopback address that answers each line with `answer`; it ends with
+/// the test.
 fn service(answer: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let port = listener.local_addr().expect("an address").port();

@@ -1,9 +1,11 @@
-//! What a client sees of an agent, as a map from question to answer, and the comparison of such maps.
+//! What a client sees of an agent, as a map from question to answer, and the comparison of such
+//! maps.
 //!
-//! Many answers move: times, counters, load. So the C library is asked before and after ours. An answer in which the C
-//! library always agrees with itself must be ours too; one that moves must have the same shape, that is: the same text
-//! when numbers are left aside. An answer that merely moved slowly gets further chances: a difference must show in each,
-//! be the same one, and be none that the C library shows between its own runs.
+//! Many answers move: times, counters, load. So the C library is asked before and after ours. An
+//! answer in which the C library always agrees with itself must be ours too; one that moves must
+//! have the same shape, that is: the same text when numbers are left aside. An answer that merely
+//! moved slowly gets further chances: a difference must show in each, be the same one, and be none
+//! that the C library shows between its own runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -70,7 +72,8 @@ pub fn lines(what: &str, text: &str) -> Answers {
         .collect()
 }
 
-/// Compares surveys taken by `c` and `ours`: in the order C, ours, C, and again while there are differences.
+/// Compares surveys taken by `c` and `ours`: in the order C, ours, C, and again while there are
+/// differences.
 pub fn compare(
     mut c: impl FnMut() -> Result<Answers, String>,
     mut ours: impl FnMut() -> Result<Answers, String>,
@@ -105,7 +108,8 @@ fn differences(truth: &[Answers], ours: &Answers) -> BTreeMap<String, String> {
         );
     };
     let asked: BTreeSet<&String> = truth.iter().flat_map(BTreeMap::keys).collect();
-    // Questions that come and go on the C library (processes, for instance), with their numbers left aside.
+    // Questions that come and go on the C library (processes, for instance), with their numbers
+    // left aside.
     let passing: BTreeSet<String> = asked
         .iter()
         .filter(|question| !truth.iter().all(|answers| answers.contains_key(**question)))

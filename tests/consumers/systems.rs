@@ -11,8 +11,8 @@ use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::{self, Environment, text};
 use pcp_pmda_test::run::bounded;
 
-/// The agents that pmcd.conf of a Debian system has, and some more, at once: all that `pminfo -dfmtTlx` shows of them, and
-/// the survey.
+/// The agents that pmcd.conf of a Debian system has, and some more, at once: all that `pminfo
+/// -dfmtTlx` shows of them, and the survey.
 pub fn whole_system() -> Result<(), String> {
     let picture = |library| {
         let environment = Environment::new("scenes-whole_system", library);
@@ -38,8 +38,8 @@ pub fn whole_system() -> Result<(), String> {
     survey::compare(|| picture(Library::C), || picture(Library::Ours)).map(drop)
 }
 
-/// The lines of `pminfo`, each as the answer to a question: those of an instance under its name, the others under their
-/// number below the metric.
+/// The lines of `pminfo`, each as the answer to a question: those of an instance under its name,
+/// the others under their number below the metric.
 fn shown(told: &str) -> survey::Answers {
     let (mut lines, mut metric, mut number) = (String::new(), "", 0);
     for line in told.lines() {

@@ -1,4 +1,5 @@
-//! The table of agents in `docs/COMPATIBILITY.md`: each run notes its result, and the document is written on request.
+//! The table of agents in `docs/COMPATIBILITY.md`: each run notes its result, and the document is
+//! written on request.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +50,8 @@ pub fn complete() -> Result<(), String> {
     ))
 }
 
-/// Replaces the table in the document by the results of this run; an agent that was not run keeps its row.
+/// Replaces the table in the document by the results of this run; an agent that was not run keeps
+/// its row.
 pub fn write() {
     let results = RESULTS.lock().expect("no test panics while it notes");
     let text = fs::read_to_string(document()).unwrap_or_else(|_| format!("# Compatibility\n\n{BEGIN}{END}"));

@@ -21,8 +21,8 @@ pub fn picture(outcome: &Outcome, directory: &Path) -> String {
     text
 }
 
-/// Replaces what differs from run to run: log times, process ids, addresses, the private directory, time stamps of
-/// cache files.
+/// Replaces what differs from run to run: log times, process ids, addresses, the private directory,
+/// time stamps of cache files.
 fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
     static TIME: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(\.\d+)?\]"));
@@ -95,7 +95,8 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The first lines in which two pictures differ, with what stands around them; `None` when they are equal.
+/// The first lines in which two pictures differ, with what stands around them; `None` when they are
+/// equal.
 pub fn difference(left: (&str, &str), right: (&str, &str)) -> Option<String> {
     if left.1 == right.1 {
         return None;

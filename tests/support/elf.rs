@@ -8,7 +8,8 @@ use object::elf::{DT_NEEDED, DT_SONAME, ELFCLASS32, FileHeader32, FileHeader64, 
 use object::read::elf::{Dyn, FileHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol};
 
-/// An exported symbol: its name, its type (`STT_*`) and the version node it belongs to, `@@` for the default one.
+/// An exported symbol: its name, its type (`STT_*`) and the version node it belongs to, `@@` for
+/// the default one.
 pub type Symbol = (String, u8, String);
 
 /// The dynamic part of a shared library.

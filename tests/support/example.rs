@@ -47,7 +47,8 @@ impl Example {
         Example { environment, namespace }
     }
 
-    /// Puts the program of the guide together from its pieces and compiles it as the guide says, with warnings as errors.
+    /// Puts the program of the guide together from its pieces and compiles it as the guide says,
+    /// with warnings as errors.
     pub fn of_the_guide() -> Example {
         let guide = fs::read_to_string(root().join("docs/WRITING-AGENTS.md")).expect("part of the sources");
         let pieces = guide.split("```c\n").skip(1);
@@ -93,7 +94,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Checks the answer to the next command: its lines, without indentation, include these, in this order.
+    /// Checks the answer to the next command: its lines, without indentation, include these, in
+    /// this order.
     #[track_caller]
     pub fn expect(&mut self, command: &str, lines: &[&str]) -> &mut Session {
         let answer = self.next(command);

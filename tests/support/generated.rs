@@ -1,8 +1,9 @@
-//! The C headers: cbindgen's view of the exported functions and types, set into the templates of `capi/`.
+//! The C headers: cbindgen's view of the exported functions and types, set into the templates of
+//! `capi/`.
 //!
-//! A template line `@ PATTERN …` stands for the declarations whose names match; a `*` at the end of a pattern matches
-//! any rest. Each declaration goes to the first line that asks for it, and one that no line asks for is an error: a
-//! function cannot be forgotten.
+//! A template line `@ PATTERN …` stands for the declarations whose names match; a `*` at the end of
+//! a pattern matches any rest. Each declaration goes to the first line that asks for it, and one
+//! that no line asks for is an error: a function cannot be forgotten.
 
 use std::ffi::OsString;
 use std::fs;
@@ -36,7 +37,8 @@ pub fn headers(ffi: &Path, capi: &Path) -> Vec<(&'static str, String)> {
     headers.into()
 }
 
-/// What the parameters of exported functions are in C. The views that `view!` declares say themselves what they point to.
+/// What the parameters of exported functions are in C. The views that `view!` declares say
+/// themselves what they point to.
 const PARAMETERS: [(&str, &str); 7] = [
     ("Option<CText>", "*const c_char"),
     ("Option<MutableText>", "*mut c_char"),
@@ -50,7 +52,8 @@ const PARAMETERS: [(&str, &str); 7] = [
 /// All declarations that cbindgen finds, in the order of the sources.
 fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
     let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("capi/cbindgen.toml is valid");
-    // cbindgen knows nothing of views, so it reads copies of the sources, in which they are the pointers that they are.
+    // cbindgen knows nothing of views, so it reads copies of the sources, in which they are the
+    // pointers that they are.
     let copies = tempfile::tempdir().expect("room for copies of the sources");
     let abi = ffi.join("../abi");
     let views = views(&abi);
@@ -72,7 +75,8 @@ fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
         .collect()
 }
 
-/// The views that may be parameters, and the pointers that they are: `Ext of pmdaExt` is a `*mut pmdaExt`.
+/// The views that may be parameters, and the pointers that they are: `Ext of pmdaExt` is a `*mut
+/// pmdaExt`.
 fn views(abi: &Path) -> Vec<(String, String)> {
     let declared = Regex::new(r"(?m)^ +([A-Za-z]+) of ([A-Za-z_]+), contract").expect("valid");
     let mut views: Vec<_> = PARAMETERS
@@ -149,7 +153,8 @@ fn prototype(code: &str) -> String {
     format!("{text}{line}\n")
 }
 
-/// Arguments without the underscore by which Rust marks unused ones; names with two, `__pmda…`, stay.
+/// Arguments without the underscore by which Rust marks unused ones; names with two, `__pmda…`,
+/// stay.
 fn plain_names(code: &str) -> String {
     let mut text = String::new();
     let mut letters = code.chars().peekable();
@@ -186,7 +191,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Turns Rust's doc comments into what C comments look like: sections become plain words, and Markdown goes.
+/// Turns Rust's doc comments into what C comments look like: sections become plain words, and
+/// Markdown goes.
 fn readable(item: &str) -> String {
     let mut text = String::new();
     let mut lines = item.lines();

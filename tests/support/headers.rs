@@ -100,7 +100,8 @@ pub fn prototypes(headers: Headers) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// The macros that the headers define beyond pmapi.h, with their parameters, and what they stand for.
+/// The macros that the headers define beyond pmapi.h, with their parameters, and what they stand
+/// for.
 pub fn macros(headers: Headers) -> BTreeMap<String, String> {
     let list = |name: &str, text: &str| {
         let output = succeeds(&compile("gcc", headers, name, text, &["-E", "-dM"]));

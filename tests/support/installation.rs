@@ -1,4 +1,5 @@
-//! A private installation of the library that cargo has just built, made by the Makefile as a user's would be.
+//! A private installation of the library that cargo has just built, made by the Makefile as a
+//! user's would be.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,15 @@ use super::{profile_dir, relink, root};
 /// Longer than any compiler run takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The directory from which the Makefile installs: the files of the profile that the tests belong to.
+/// The directory from which the Makefile installs: the files of the profile that the tests belong
+/// to.
 fn built() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let directory = profile_dir().join("test-install/built");
         fs::create_dir_all(&directory).expect("target is writable");
-        // `cargo test` leaves the libraries here; the pkg-config file lies where `cargo build` puts libraries.
+        // `cargo test` leaves the libraries here; the pkg-config file lies where `cargo build` puts
+        // libraries.
         for (from, name) in [
             ("deps", "libpcp_pmda.so"),
             ("deps", "libpcp_pmda.a"),
@@ -94,7 +97,8 @@ impl Installation {
         self.prefix.join("lib/pcp-pmda-rust")
     }
 
-    /// A program that finds this installation by pkg-config, and its library at run time, before any other.
+    /// A program that finds this installation by pkg-config, and its library at run time, before
+    /// any other.
     pub fn command(&self, program: &str) -> Command {
         let mut command = plain(program);
         command

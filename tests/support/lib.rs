@@ -1,5 +1,6 @@
-//! What the tests and benchmarks share: where the two libraries are, which C programs there are, how one is compiled and run,
-//! and a private PCP. The program of this crate (`main.rs`) runs the same under tools that watch memory.
+//! What the tests and benchmarks share: where the two libraries are, which C programs there are,
+//! how one is compiled and run, and a private PCP. The program of this crate (`main.rs`) runs the
+//! same under tools that watch memory.
 
 pub mod compare;
 pub mod elf;
@@ -43,7 +44,8 @@ impl Library {
                 .join("libpcp_pmda.so.3")
                 .canonicalize()
                 .expect("libpcp-pmda3 is installed"),
-            // `cargo test` builds the library but leaves it here; only `cargo build` links it one directory up.
+            // `cargo test` builds the library but leaves it here; only `cargo build` links it one
+            // directory up.
             Library::Ours => profile_dir()
                 .join("deps/libpcp_pmda.so")
                 .canonicalize()
@@ -55,7 +57,8 @@ impl Library {
         }
     }
 
-    /// A directory for `LD_LIBRARY_PATH` that holds this library under the names that programs ask for.
+    /// A directory for `LD_LIBRARY_PATH` that holds this library under the names that programs ask
+    /// for.
     pub fn directory(self) -> PathBuf {
         static MADE: [OnceLock<PathBuf>; 3] = [const { OnceLock::new() }; 3];
         MADE[self as usize]
@@ -107,8 +110,9 @@ pub fn pkg_config(variable: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
 }
 
-/// The C compiler of the programs that the tests compile and start: `TEST_CC`, else `cc`; with the macros that our pkg-config
-/// file defines: on 32-bit machines they make times as long as in libpcp.
+/// The C compiler of the programs that the tests compile and start: `TEST_CC`, else `cc`; with the
+/// macros that our pkg-config file defines: on 32-bit machines they make times as long as in
+/// libpcp.
 pub fn compiler() -> Command {
     let mut command = Command::new(env::var_os("TEST_CC").unwrap_or_else(|| "cc".into()));
     let package = fs::read_to_string(profile_dir().join("libpcp_pmda.pc")).expect("the build has written it");
@@ -122,7 +126,8 @@ pub fn compiler() -> Command {
     command
 }
 
-/// Compiles one C file of `tests/` against the installed headers, linked with libpcp_pmda and libpcp.
+/// Compiles one C file of `tests/` against the installed headers, linked with libpcp_pmda and
+/// libpcp.
 pub fn compile_c(source: &Path, program: &Path, extra: &[&str]) {
     let output = compiler()
         .args([

@@ -1,4 +1,5 @@
-//! The tools around the tests: `cargo run -p pcp-pmda-test -- COMMAND`. The Makefile has a target for each.
+//! The tools around the tests: `cargo run -p pcp-pmda-test -- COMMAND`. The Makefile has a target
+//! for each.
 
 mod commands;
 

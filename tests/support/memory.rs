@@ -1,7 +1,7 @@
 //! Programs and agents below valgrind: how many blocks they lose, on either library.
 //!
-//! Nothing is suppressed. What an agent or a program loses of its own counts on both libraries alike, so the C library's
-//! number is the measure, not zero.
+//! Nothing is suppressed. What an agent or a program loses of its own counts on both libraries
+//! alike, so the C library's number is the measure, not zero.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -56,7 +56,8 @@ impl Counts {
         }
     }
 
-    /// Reads the reports in a directory; `None` when there is none that is whole: then nothing was counted.
+    /// Reads the reports in a directory; `None` when there is none that is whole: then nothing was
+    /// counted.
     fn so_far(directory: &Path) -> Option<Counts> {
         let mut counts = Counts::default();
         let mut whole = false;
@@ -104,7 +105,8 @@ pub(super) fn watch(command: &mut Command, directory: &Path) {
         .arg(format!("--log-file={}/report.%p", directory.display()));
 }
 
-/// Runs a compiled program of the tests on a library; no counts when valgrind has not come to its end.
+/// Runs a compiled program of the tests on a library; no counts when valgrind has not come to its
+/// end.
 pub fn program(program: &Program, file: &Path, library: Library, directory: &Path) -> (Outcome, Option<Counts>) {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory.join("var/config")).expect("target is writable");
@@ -265,8 +267,8 @@ impl Dso {
         counts.filter(|_| ended && text.contains(started))
     }
 
-    /// On both libraries: the C library's counts, and ours. Values and processes come and go while it runs, so ours gets
-    /// three chances; None if the agent does not start on the C library.
+    /// On both libraries: the C library's counts, and ours. Values and processes come and go while
+    /// it runs, so ours gets three chances; None if the agent does not start on the C library.
     #[must_use]
     pub fn both(&self, opener: Opener) -> Option<(Counts, Option<Counts>)> {
         let mut pair = None;

@@ -1,7 +1,8 @@
-//! A private PCP: its own directories, its own pmcd on a free loopback port, one of the two libraries under all of it.
+//! A private PCP: its own directories, its own pmcd on a free loopback port, one of the two
+//! libraries under all of it.
 //!
-//! `make setup` has put PCP's daemons, tools and agents below `target/pcp`. Nothing of the system is touched, and
-//! everything that is started is stopped by its process id, also when a test fails.
+//! `make setup` has put PCP's daemons, tools and agents below `target/pcp`. Nothing of the system
+//! is touched, and everything that is started is stopped by its process id, also when a test fails.
 
 use std::fs;
 use std::net::TcpListener;
@@ -15,7 +16,8 @@ pub use super::run::kill;
 use super::run::{Outcome, bounded, kill_group};
 use super::{Library, profile_dir};
 
-/// How long pmcd may take to start its agents; slow ones (Python) need some seconds on a busy machine.
+/// How long pmcd may take to start its agents; slow ones (Python) need some seconds on a busy
+/// machine.
 const START: Duration = Duration::from_secs(60);
 /// How long pmcd may take to end after it was asked to.
 const STOP: Duration = Duration::from_secs(20);
@@ -229,7 +231,8 @@ pub fn text(outcome: &Outcome) -> String {
     )
 }
 
-/// Agents start programs that outlive them; each has the way to these directories in its environment.
+/// Agents start programs that outlive them; each has the way to these directories in its
+/// environment.
 impl Drop for Environment {
     fn drop(&mut self) {
         let mark = format!("PCP_RUN_DIR={}\0", self.directory.join("run").display());
@@ -301,7 +304,8 @@ impl Pmcd<'_> {
         self.child.id()
     }
 
-    /// The process id of an agent that pmcd has started as a daemon, from its log; the last one if it was restarted.
+    /// The process id of an agent that pmcd has started as a daemon, from its log; the last one if
+    /// it was restarted.
     pub fn agent_pid(&self, name: &str) -> Option<u32> {
         let log = self.log();
         let row = log

@@ -1,8 +1,9 @@
-//! The C programs below `tests`: where they are, what each wants of its compiler and on its command line, and how much of it
-//! each kind of run takes.
+//! The C programs below `tests`: where they are, what each wants of its compiler and on its command
+//! line, and how much of it each kind of run takes.
 //!
-//! A line `args: A B C` in a program's head comment gives it arguments, `cc: …` gives the compiler more, and `dso: NAME`
-//! has tests/c/dso/NAME.c compiled beside it: it finds that by its own path with `.so` behind.
+//! A line `args: A B C` in a program's head comment gives it arguments, `cc: …` gives the compiler
+//! more, and `dso: NAME` has tests/c/dso/NAME.c compiled beside it: it finds that by its own path
+//! with `.so` behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +23,13 @@ pub enum Course {
     Memcheck,
 }
 
-/// The programs of tests/hostile that take an amount, and how much in each course; None leaves the program out.
+/// The programs of tests/hostile that take an amount, and how much in each course; None leaves the
+/// program out.
 ///
-/// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the programs that replace
-/// malloc as the tools do; forks and interrupts, whose signals and children meet the tools' own; and, below valgrind, saves, which kills agents sooner than they save anything there.
+/// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the
+/// programs that replace malloc as the tools do; forks and interrupts, whose signals and children
+/// meet the tools' own; and, below valgrind, saves, which kills agents sooner than they save
+/// anything there.
 const HOSTILE: [(&str, [Option<&str>; 4]); 10] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
     ("dso", [Some("1000"), Some("5000"), None, None]),
@@ -72,7 +76,8 @@ impl Program {
         })
     }
 
-    /// Whether the C library comes through it: it is not run where a comment says so, and hostile calls are for ours.
+    /// Whether the C library comes through it: it is not run where a comment says so, and hostile
+    /// calls are for ours.
     #[must_use]
     pub fn suits_the_c_library(&self) -> bool {
         !self.text.contains("c-library: not run,") && !self.name.starts_with("hostile/")

@@ -23,8 +23,8 @@ pub struct Outcome {
     pub stderr: Vec<u8>,
 }
 
-/// A command that starts a program which was compiled with [`super::compiler`]: behind `TEST_RUNNER` (a program and its
-/// arguments), if the programs are not for this machine.
+/// A command that starts a program which was compiled with [`super::compiler`]: behind
+/// `TEST_RUNNER` (a program and its arguments), if the programs are not for this machine.
 pub fn command(program: &Path) -> Command {
     let runner = env::var("TEST_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace();
@@ -46,14 +46,17 @@ pub fn patience(usual: Duration) -> Duration {
     if is_emulated() { usual * 10 } else { usual }
 }
 
-/// Runs `program` in `directory` (made fresh) on `library`; a program that runs longer than `limit` is killed.
+/// Runs `program` in `directory` (made fresh) on `library`; a program that runs longer than `limit`
+/// is killed.
 ///
-/// The program finds PCP's variable directory in its own directory: nothing of the system is touched.
+/// The program finds PCP's variable directory in its own directory: nothing of the system is
+/// touched.
 pub fn run(program: &Path, args: &[&str], library: Library, directory: &Path, limit: Duration) -> Outcome {
     run_debugging(program, args, library, directory, limit, None)
 }
 
-/// As [`run`]; with `debug`, an object made of `debug.c` and debug options, the program runs under these.
+/// As [`run`]; with `debug`, an object made of `debug.c` and debug options, the program runs under
+/// these.
 pub fn run_debugging(
     program: &Path,
     args: &[&str],
@@ -73,7 +76,8 @@ pub fn run_debugging(
     bounded(command, limit)
 }
 
-/// Lets a command run in a directory of its own, where it finds PCP's variable directory, on the library in `library`.
+/// Lets a command run in a directory of its own, where it finds PCP's variable directory, on the
+/// library in `library`.
 pub fn private(command: &mut Command, library: &Path, directory: &Path) {
     command
         .current_dir(directory)
@@ -127,7 +131,8 @@ pub fn kill_group(pid: u32) {
 
 #[allow(unsafe_code, reason = "std has no way to send a signal")]
 fn send(to: i32, signal: i32) {
-    // SAFETY: kill takes two integers and has no memory effects here; the tests have no handler that touches anything.
+    // SAFETY: kill takes two integers and has no memory effects here; the tests have no handler
+    // that touches anything.
     unsafe { libc::kill(to, signal) };
 }
 

@@ -1,5 +1,6 @@
-//! PCP's agents simple, sample and mmv in all requests, with dbpmda as their pmcd: for each metric and instance domain, stores,
-//! and a client that ends. As DSOs, and as daemons over a pipe, below a tool that watches memory.
+//! PCP's agents simple, sample and mmv in all requests, with dbpmda as their pmcd: for each metric
+//! and instance domain, stores, and a client that ends. As DSOs, and as daemons over a pipe, below
+//! a tool that watches memory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -74,8 +75,8 @@ pub enum Tool<'l> {
 }
 
 impl Tour {
-    /// Takes the agent through its requests: what valgrind has counted, or nothing for AddressSanitizer, which has not found
-    /// anything then.
+    /// Takes the agent through its requests: what valgrind has counted, or nothing for
+    /// AddressSanitizer, which has not found anything then.
     ///
     /// # Errors
     /// What went wrong.
@@ -150,8 +151,8 @@ impl Tour {
         }
     }
 
-    /// The agent as a DSO and as a daemon. Simple and sample are compiled as PCP ships them, so that AddressSanitizer sees
-    /// their part as well.
+    /// The agent as a DSO and as a daemon. Simple and sample are compiled as PCP ships them, so
+    /// that AddressSanitizer sees their part as well.
     fn build(&self, tool: Tool<'_>, place: &Path, library: &Path) -> Result<(PathBuf, PathBuf), String> {
         let (dso, daemon) = (
             place.join(format!("pmda_{}.so", self.name)),
@@ -214,7 +215,8 @@ impl Tour {
             "children {name}\ntraverse {name}\npmid {name}.color\nattr \"userid\" \"0\""
         ));
         ask(format_args!("store {domain}.0.0 \"7\"\nfetch {domain}.0.0"));
-        // dbpmda frees memory twice when it gives up the store into a DSO, whichever library is below.
+        // dbpmda frees memory twice when it gives up the store into a DSO, whichever library is
+        // below.
         if form == Form::Daemon {
             ask(format_args!(
                 "store {domain}.{cluster}.1 \"text\"\nstore {domain}.{cluster}.2 \"1\""

@@ -1,4 +1,5 @@
-//! The test agents, through pmcd: every question that a client can ask, twice, with stores in between.
+//! The test agents, through pmcd: every question that a client can ask, twice, with stores in
+//! between.
 
 use std::fs;
 use std::path::PathBuf;
@@ -61,7 +62,8 @@ impl Agent {
         Ok(answers)
     }
 
-    /// The name space that a script prints, in a file, and the domain in it: that differs between releases of PCP.
+    /// The name space that a script prints, in a file, and the domain in it: that differs between
+    /// releases of PCP.
     fn printed(&self, environment: &Environment, interpreter: &str, variable: &str) -> Result<(PathBuf, u32), String> {
         let mut command = environment.command(interpreter);
         command
@@ -130,7 +132,8 @@ fn agent_with_big_values() {
     agent.same(50);
 }
 
-/// One agent in six builds, five of them defective: tables that are missing or contradict each other, no help.
+/// One agent in six builds, five of them defective: tables that are missing or contradict each
+/// other, no help.
 #[test]
 fn defective_agents() {
     for file in [
@@ -152,8 +155,8 @@ fn defective_agents() {
     }
 }
 
-/// The bindings' own test agents: lists and hashes of instances that change with each refresh, metrics that are made anew
-/// within a fetch.
+/// The bindings' own test agents: lists and hashes of instances that change with each refresh,
+/// metrics that are made anew within a fetch.
 #[test]
 fn agents_of_the_bindings() {
     for (name, form, file, at_least) in [

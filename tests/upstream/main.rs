@@ -1,7 +1,8 @@
-//! PCP's own test programs and test agents (Debian's package pcp-testsuite, which `make setup` unpacks), on both libraries.
+//! PCP's own test programs and test agents (Debian's package pcp-testsuite, which `make setup`
+//! unpacks), on both libraries.
 //!
-//! The shell scripts around them, which want a system of their own, are never run: programs and agents are started from
-//! here, in private directories.
+//! The shell scripts around them, which want a system of their own, are never run: programs and
+//! agents are started from here, in private directories.
 
 #[path = "../consumers/survey.rs"]
 #[allow(dead_code, reason = "the agents of the package use more of it")]

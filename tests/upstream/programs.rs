@@ -1,5 +1,5 @@
-//! The test programs, compiled from their sources and run with the arguments of PCP's tests: each must print the same, and
-//! leave the same files, on the C library and on ours.
+//! The test programs, compiled from their sources and run with the arguments of PCP's tests: each
+//! must print the same, and leave the same files, on the C library and on ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,8 @@ fn play(program: &Path, test: &str, steps: &[Step<'_>], library: Library) -> Str
     moving.replace_all(&told, "MOVING").into_owned()
 }
 
-/// Plays the steps on both libraries; `sign` is something that must be seen for the test to have tested anything.
+/// Plays the steps on both libraries; `sign` is something that must be seen for the test to have
+/// tested anything.
 #[track_caller]
 fn same(name: &str, test: &str, sign: &str, steps: &[Step<'_>]) {
     let program = program(name);
@@ -176,8 +177,9 @@ fn cache_lookups() {
     same("keycache2", "491", "pmdaCacheLookup", &[Run("-k"), Run("")]);
 }
 
-/// PCP's test 498: event queues and their clients. Left out are the debug lines (`tests/c/queue_debug.c` has them), and
-/// the last scene: there a queue is created while others hold events, and the C library drops those (docs/DEFECTS.md, E-9).
+/// PCP's test 498: event queues and their clients. Left out are the debug lines
+/// (`tests/c/queue_debug.c` has them), and the last scene: there a queue is created while others
+/// hold events, and the C library drops those (docs/DEFECTS.md, E-9).
 #[test]
 fn event_queues() {
     let fill = "-s queue0 -S 1,queue0 -e queue0,24 -e queue0,2 -e queue0,8 -s queue0 -S 1,queue0 \

@@ -1,6 +1,6 @@
 //! The lookups that bring all trees up to date first: by name, by identifier, and for help.
 
-use super::{Answer, Call, Callbacks, Rebuild, next_update};
+use super::{Call, Callbacks, DynamicAnswer, Rebuild, next_update};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::dynamic::Walk;
@@ -72,16 +72,16 @@ impl Lookup {
 
 impl Machine for Lookup {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = DynamicAnswer;
     type Done = Found;
 
     fn start(&mut self) -> Step<Call, Found> {
         self.step()
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Found> {
+    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call, Found> {
         let Some(rebuild) = &mut self.rebuild else {
-            if let Answer::Updated(status) = answer {
+            if let DynamicAnswer::Updated(status) = answer {
                 self.changed |= status != 0;
             }
             return self.step();

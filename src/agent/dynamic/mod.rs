@@ -70,7 +70,7 @@ pub(crate) enum Call {
 
 /// What comes back from a [`Call`].
 #[derive(Clone, Copy)]
-pub(crate) enum Answer {
+pub(crate) enum DynamicAnswer {
     /// Not 0 when metrics have changed.
     Updated(c_int),
     /// What is to be copied.

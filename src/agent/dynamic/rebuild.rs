@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{Answer, Call, Callbacks, Registrations, update};
+use super::{Call, Callbacks, DynamicAnswer, Registrations, update};
 use crate::abi::block::CVec;
 use crate::abi::ext::Ext;
 use crate::abi::table::{MadeTables, MetricTable};
@@ -167,15 +167,15 @@ impl Rebuild {
 
 impl Machine for Rebuild {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = DynamicAnswer;
     type Done = ();
 
     fn start(&mut self) -> Step<Call, ()> {
         self.step()
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, ()> {
-        if let Answer::Counted(counts) = answer {
+    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call, ()> {
+        if let DynamicAnswer::Counted(counts) = answer {
             if self.note(counts).is_err() {
                 return self.finish(Err(Error::NOMEM));
             }

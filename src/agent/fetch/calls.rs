@@ -13,7 +13,7 @@ type FetchCallback = unsafe extern "C-unwind" fn(*mut pmdaMetric, u32, *mut pmAt
 
 /// What comes back from a call.
 #[derive(Clone, Copy)]
-pub(crate) enum Answer {
+pub(crate) enum FetchAnswer {
     /// What the callback has returned and stored.
     Value(c_int, Atom),
     /// The desc method has run; what it returns is of no interest: a PMID in the description is

@@ -10,7 +10,7 @@ mod parts;
 
 use std::ffi::c_int;
 
-pub(crate) use self::calls::{Answer, Asked};
+pub(crate) use self::calls::{Asked, FetchAnswer};
 pub(crate) use self::output::{Output, ToCaller};
 use self::parts::Current;
 pub(crate) use self::parts::Scratch;
@@ -362,7 +362,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
 
 impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
     type Call = ();
-    type Answer = Answer;
+    type Answer = FetchAnswer;
     type Done = Result<()>;
 
     #[inline(never)]
@@ -374,10 +374,10 @@ impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
     }
 
     #[inline(always)]
-    fn answer(&mut self, answer: Answer) -> Step<(), Result<()>> {
+    fn answer(&mut self, answer: FetchAnswer) -> Step<(), Result<()>> {
         let next = match answer {
-            Answer::Value(returned, atom) => self.store(returned, atom),
-            Answer::Described => self.described(),
+            FetchAnswer::Value(returned, atom) => self.store(returned, atom),
+            FetchAnswer::Described => self.described(),
         };
         self.step(next)
     }

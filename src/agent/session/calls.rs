@@ -57,7 +57,7 @@ pub(crate) enum Call {
 }
 
 /// What comes back from a [`Call`]. What was handed over with it is owned from then on.
-pub(crate) enum Answer {
+pub(crate) enum SessionAnswer {
     /// Nothing of interest.
     Nothing,
     /// What the function has returned.

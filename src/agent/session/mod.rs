@@ -19,7 +19,7 @@ use std::io;
 
 pub(crate) use self::agent::is_supported;
 use self::agent::{Agent, enter};
-pub(crate) use self::calls::{Answer, Call};
+pub(crate) use self::calls::{Call, SessionAnswer};
 pub(crate) use self::messages::say_failure;
 use self::messages::say_kind;
 use self::receiving::{Receiving, Wanted};
@@ -180,9 +180,9 @@ impl<'s> MainLoop<'s> {
     }
 
     /// Something was read, or can be.
-    fn received(&mut self, answer: &Answer) -> Next {
+    fn received(&mut self, answer: &SessionAnswer) -> Next {
         let outcome = match *answer {
-            Answer::Bytes(count, error) => self.receiving.read(io_result(count, error)).map(|()| None),
+            SessionAnswer::Bytes(count, error) => self.receiving.read(io_result(count, error)).map(|()| None),
             _ => self.receiving.readable(self.agent.session).map(Some),
         };
         match outcome {
@@ -260,8 +260,8 @@ impl<'s> MainLoop<'s> {
     }
 
     /// A part of the reply was written, or more can be.
-    fn wrote(&mut self, answer: &Answer) -> Next {
-        let Answer::Bytes(count, error) = *answer else {
+    fn wrote(&mut self, answer: &SessionAnswer) -> Next {
+        let SessionAnswer::Bytes(count, error) = *answer else {
             return self.write();
         };
         match self.replying.wrote(io_result(count, error)) {
@@ -321,19 +321,19 @@ impl<'s> MainLoop<'s> {
 
 impl Machine for MainLoop<'_> {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = SessionAnswer;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
         self.step(Next::Pdu)
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: SessionAnswer) -> Step<Call, Result<c_int>> {
         let next = match (self.state, answer) {
             // A panic ends in an error reply, as that of a method does.
-            (State::Fetching, Answer::Status(status)) => self.fetched(Error::check(status).map(drop)),
+            (State::Fetching, SessionAnswer::Status(status)) => self.fetched(Error::check(status).map(drop)),
             (State::Receiving, answer) => self.received(&answer),
-            (State::Checking, Answer::Status(verdict @ ..0)) => self.refuse(verdict),
+            (State::Checking, SessionAnswer::Status(verdict @ ..0)) => self.refuse(verdict),
             (State::Checking, _) => self.serve(),
             (State::Asking(request), answer) => self.answered(request, answer),
             (State::Replying(_), answer) => self.wrote(&answer),

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Agent;
-use super::calls::{Answer, Call};
+use super::calls::{Call, SessionAnswer};
 use super::replying::Names;
 use crate::abi::answers::{self, Values};
 use crate::abi::memory::{self, Block};
@@ -234,32 +234,32 @@ pub(super) fn label(agent: Agent, request: About) -> Result<Option<(Request, Cal
 }
 
 /// Encodes what a method has given.
-pub(super) fn encode(request: Request, answer: Answer, reply: &mut Reply) -> Result<()> {
+pub(super) fn encode(request: Request, answer: SessionAnswer, reply: &mut Reply) -> Result<()> {
     match (request, answer) {
-        (_, Answer::Values(status, values)) => {
+        (_, SessionAnswer::Values(status, values)) => {
             status?;
             values.ok_or(Error::GENERIC)?.encode(reply)
         }
-        (_, Answer::Desc(status, desc)) => {
+        (_, SessionAnswer::Desc(status, desc)) => {
             status?;
             answers::desc(reply, &desc)
         }
-        (_, Answer::Instances(status, mut list)) => {
+        (_, SessionAnswer::Instances(status, mut list)) => {
             status?;
             list.take().ok_or(Error::GENERIC)?.encode(reply)
         }
-        (Request::Text(ident), Answer::Text(status, text)) => {
+        (Request::Text(ident), SessionAnswer::Text(status, text)) => {
             status?;
             answers::text(reply, ident, text)
         }
-        (_, Answer::Pmid(status, metric)) => reply.ids(status?, metric),
-        (request, Answer::Names(status, mut names)) => {
+        (_, SessionAnswer::Pmid(status, metric)) => reply.ids(status?, metric),
+        (request, SessionAnswer::Names(status, mut names)) => {
             // Also those of a method that has failed are freed.
             let names = names.take().ok_or(Error::GENERIC)?;
             let with_states = matches!(request, Request::Children { with_states: true, .. });
             names.encode(reply, status?, with_states)
         }
-        (Request::Label(ident), Answer::Labels(status, mut labels)) => {
+        (Request::Label(ident), SessionAnswer::Labels(status, mut labels)) => {
             status?;
             labels.take().ok_or(Error::GENERIC)?.encode(reply, ident)
         }
@@ -268,9 +268,9 @@ pub(super) fn encode(request: Request, answer: Answer, reply: &mut Reply) -> Res
 }
 
 /// The result that the result callback is to see, whatever became of it.
-pub(super) fn values(answer: &Answer) -> Option<Values> {
+pub(super) fn values(answer: &SessionAnswer) -> Option<Values> {
     match answer {
-        Answer::Values(Ok(_), values) => *values,
+        SessionAnswer::Values(Ok(_), values) => *values,
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! How a PDU is served: by the method of the dispatch table, or without one where the library's own
 //! would be called.
 
-use super::calls::{Answer, Call};
+use super::calls::{Call, SessionAnswer};
 use super::messages::show_request;
 use super::replying::Purpose;
 use super::requests::{self, Listed, MethodArguments, Request};
@@ -176,10 +176,10 @@ impl MainLoop<'_> {
     }
 
     /// A method has returned.
-    pub(super) fn answered(&mut self, request: Request, answer: Answer) -> Next {
+    pub(super) fn answered(&mut self, request: Request, answer: SessionAnswer) -> Next {
         let arguments = self.arguments.take();
         match (request, answer) {
-            (Request::Profile, Answer::Status(status)) => {
+            (Request::Profile, SessionAnswer::Status(status)) => {
                 if let Ok(state) = record::fetch_state(self.agent.ext) {
                     selection::forget(state);
                 }
@@ -188,12 +188,12 @@ impl MainLoop<'_> {
                 }
                 self.served()
             }
-            (Request::Attribute, Answer::Status(status)) => {
+            (Request::Attribute, SessionAnswer::Status(status)) => {
                 drop(arguments);
                 requests::attribute_answered(self.agent, status);
                 self.served()
             }
-            (Request::Store, Answer::Status(status)) => {
+            (Request::Store, SessionAnswer::Status(status)) => {
                 drop(arguments);
                 self.send_status(Purpose::Status, status, After::CleanUp(None))
             }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::calls::{Answer, Call};
+use super::calls::{Call, SessionAnswer};
 use super::replying::{Purpose, Replying};
 use super::{Agent, io_result};
 use crate::abi::dispatch::Dispatch;
@@ -43,7 +43,7 @@ impl SendingStatus {
 
 impl Machine for SendingStatus {
     type Call = Call;
-    type Answer = Answer;
+    type Answer = SessionAnswer;
     type Done = ();
 
     fn start(&mut self) -> Step<Call, ()> {
@@ -53,8 +53,8 @@ impl Machine for SendingStatus {
         self.write()
     }
 
-    fn answer(&mut self, answer: Answer) -> Step<Call, ()> {
-        let Answer::Bytes(count, error) = answer else {
+    fn answer(&mut self, answer: SessionAnswer) -> Step<Call, ()> {
+        let SessionAnswer::Bytes(count, error) = answer else {
             return self.write();
         };
         match self.replying.wrote(io_result(count, error)) {

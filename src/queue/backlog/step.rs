@@ -4,8 +4,8 @@ use super::{Backlog, Event};
 use crate::queue::Payload;
 
 impl<P: Payload> Backlog<P> {
-    /// A client that was owed the event `seen`, at the index `place`, has now seen it: when it stays
-    /// for others, and the event behind it is stored, it is released, and that one is given.
+    /// A client that was owed the event `seen`, at the index `place`, has now seen it: when it
+    /// stays for others, and the event behind it is stored, it is released, and that one is given.
     /// `None`, and nothing has changed, in any other case.
     #[inline(always)]
     pub(in crate::queue) fn step_on(&mut self, seen: u64, place: usize) -> Option<&mut Event<P>> {

@@ -79,7 +79,8 @@ fn abandoned_events_wait_for_the_next_client() {
     assert_eq!((stored(&mut backlog), backlog.memory()), (vec![], 0));
 }
 
-/// E-14: an event that is evicted, or goes with its queue, while a fetch shows it is no payload for a new one.
+/// E-14: an event that is evicted, or goes with its queue, while a fetch shows it is no payload for
+/// a new one.
 #[test]
 fn shown_events_are_not_reused() {
     let (mut backlog, mut retained) = (Backlog::new(3), Retained::new());

@@ -1,7 +1,9 @@
-//! The C programs of tests/c and tests/hostile and PCP's agents simple, sample and mmv on a library with AddressSanitizer: no
-//! report. Leaks are memcheck's business: what programs of C lose has its list of reasons there.
+//! The C programs of tests/c and tests/hostile and PCP's agents simple, sample and mmv on a library
+//! with AddressSanitizer: no report. Leaks are memcheck's business: what programs of C lose has its
+//! list of reasons there.
 //!
-//! The last line is "N programs and N agents, N failed, N left to memcheck"; reports are in target/asan.
+//! The last line is "N programs and N agents, N failed, N left to memcheck"; reports are in
+//! target/asan.
 
 use std::fs;
 use std::path::Path;
@@ -77,7 +79,8 @@ fn one(program: &Program, library: &Path) -> Result<(), String> {
     if !status.is_ok_and(|status| status.success()) {
         return Err("does not compile".to_owned());
     }
-    // The sanitizer keeps freed memory for a while; the program that measures memory has it freed at once.
+    // The sanitizer keeps freed memory for a while; the program that measures memory has it freed
+    // at once.
     let keep = if program.name == "hostile/leaks" {
         ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
     } else {

@@ -1,6 +1,7 @@
-//! PCP's own agent simple, compiled unmodified against this library, as a DSO and as a daemon: under dbpmda, then under a private
-//! pmcd over each kind of connection. Shows its metrics, stores into one, samples one, changes an instance domain, and proves
-//! that this library and not the C library was loaded.
+//! PCP's own agent simple, compiled unmodified against this library, as a DSO and as a daemon:
+//! under dbpmda, then under a private pmcd over each kind of connection. Shows its metrics, stores
+//! into one, samples one, changes an instance domain, and proves that this library and not the C
+//! library was loaded.
 //!
 //! Each outcome is checked; the first that is not as expected ends the demo.
 

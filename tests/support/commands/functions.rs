@@ -1,5 +1,5 @@
-//! The table of functions in docs/COMPATIBILITY.md: which version node each has, how many C programs of the tests name it, and how many
-//! binaries of the Debian package pcp import it.
+//! The table of functions in docs/COMPATIBILITY.md: which version node each has, how many C
+//! programs of the tests name it, and how many binaries of the Debian package pcp import it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

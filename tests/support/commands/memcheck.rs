@@ -1,5 +1,5 @@
-//! The C programs of the tests and PCP's agents below valgrind, on both libraries: ours loses no block more than the C
-//! library, and has no memory error that the C library has not.
+//! The C programs of the tests and PCP's agents below valgrind, on both libraries: ours loses no
+//! block more than the C library, and has no memory error that the C library has not.
 //!
 //! The table of counts is target/memcheck/counts; reports of programs are beside it.
 

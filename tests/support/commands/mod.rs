@@ -21,8 +21,8 @@ pub fn headers() -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the library with a sanitizer, which takes the nightly toolchain; the answer is a directory with the library
-/// under the names that programs ask for.
+/// Builds the library with a sanitizer, which takes the nightly toolchain; the answer is a
+/// directory with the library under the names that programs ask for.
 fn sanitized(tool: &str, flags: &str) -> Result<PathBuf, String> {
     let nightly = Command::new("cargo").args(["+nightly", "--version"]).output();
     if !nightly.is_ok_and(|output| output.status.success()) {

@@ -1,7 +1,8 @@
-//! The eight threads of tests/hostile on a library with ThreadSanitizer: no data race. A program that has one on purpose shows
-//! that the tool looks.
+//! The eight threads of tests/hostile on a library with ThreadSanitizer: no data race. A program
+//! that has one on purpose shows that the tool looks.
 //!
-//! valgrind's helgrind and drd are no use here: they know the locks of pthreads, and report each access under another lock.
+//! valgrind's helgrind and drd are no use here: they know the locks of pthreads, and report each
+//! access under another lock.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,8 @@ const FOUND: &str = "WARNING: ThreadSanitizer";
 
 /// Runs the threads for some milliseconds, ten seconds if nothing else is said.
 pub fn run(arguments: &[String]) -> Result<(), String> {
-    // The standard library comes without the sanitizer; what of it is generic is compiled here, with it.
+    // The standard library comes without the sanitizer; what of it is generic is compiled here,
+    // with it.
     let flags = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
     let library = sanitized("races", flags)?;
     let (_, log) = one("race", &[], &library)?;
