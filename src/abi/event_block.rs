@@ -1,6 +1,5 @@
 //! The stored copy of an event.
 
-use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -10,9 +9,8 @@ use super::view::view;
 use crate::error::{Error, Result};
 use crate::queue::{Excerpt, Payload, Printable};
 
-/// What stands in front of the data. The alignment makes the data start at a multiple of 16
-/// (QUEUE-12).
-#[repr(C, align(16))]
+/// What stands in front of the data.
+#[repr(C)]
 pub(crate) struct Header {
     when: timeval,
     /// Bytes behind the header.
@@ -27,6 +25,9 @@ view! {
         room: room as usize;
     }
 }
+
+/// Where the data starts in a block: it is aligned as the block is, as far as up to 16 (QUEUE-12).
+const DATA: usize = size_of::<Header>().next_multiple_of(16);
 
 /// The room is a multiple of this, so that events of nearly the same size can follow each other in
 /// one block.
@@ -91,7 +92,7 @@ impl Block {
         // `NewEvent::new`.
         unsafe {
             (*block.start.as_ptr()).when = when.read();
-            let copy = block.start.as_ptr().add(1).cast::<u8>();
+            let copy = block.start.as_ptr().cast::<u8>().add(DATA);
             if size > 0 {
                 ptr::copy_nonoverlapping(data.cast::<u8>(), copy, size);
             }
@@ -105,7 +106,7 @@ impl Block {
     fn instead(old: Option<Block>, size: usize) -> Result<Block> {
         drop(old);
         let room = size.checked_add(1).and_then(|size| size.checked_next_multiple_of(STEP));
-        let total = room.and_then(|room| room.checked_add(size_of::<Header>()));
+        let total = room.and_then(|room| room.checked_add(DATA));
         let (Some(room), Some(total)) = (room, total) else {
             return Err(Error::NOMEM);
         };
@@ -122,8 +123,7 @@ impl Block {
     }
 }
 
-/// malloc aligns for every fundamental type.
-const _: () = assert!(align_of::<Header>() <= Layout::new::<libc::max_align_t>().align());
+const _: () = assert!(align_of::<Header>() <= memory::ALIGNMENT);
 
 impl Drop for Block {
     fn drop(&mut self) {
@@ -143,7 +143,7 @@ impl View {
     #[inline]
     pub(crate) fn data(self) -> *mut c_void {
         // The data follows the header in the same block.
-        self.start.as_ptr().wrapping_add(1).cast()
+        self.start.as_ptr().wrapping_byte_add(DATA).cast()
     }
 
     /// The beginning of the data, of which there are `size` bytes, as debug output shows it.

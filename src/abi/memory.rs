@@ -11,6 +11,10 @@ unsafe extern "C" {
     safe fn calloc(count: usize, size: usize) -> *mut c_void;
 }
 
+/// What malloc aligns each block to at least, on all architectures: C's `max_align_t` asks for this
+/// on s390x, and for the same or more on others. (That of the crate libc is not C's everywhere.)
+pub(crate) const ALIGNMENT: usize = 8;
+
 /// A block from malloc that is freed again unless it is handed over to C with [`Block::into_raw`].
 pub(crate) struct Block<T> {
     start: NonNull<T>,
@@ -57,7 +61,7 @@ impl<T> Block<T> {
 
     /// Puts a value at the start of the block. What was there is not dropped.
     pub(crate) fn put(&mut self, value: T) -> &mut T {
-        const { assert!(align_of::<T>() <= align_of::<libc::max_align_t>()) };
+        const { assert!(align_of::<T>() <= ALIGNMENT) };
         // SAFETY: the block has room for one element at least, is aligned as malloc does it, and
         // belongs to nobody else.
         let place: &mut MaybeUninit<T> = unsafe { self.start.cast().as_mut() };
