@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include "order.h"
 
 static inline void
 hex(const void *data, size_t length)
@@ -19,17 +20,68 @@ hex(const void *data, size_t length)
 	printf("%02x%s", byte[i], (i + 1) % 32 == 0 ? "\n  " : (i + 1) % 4 == 0 ? " " : "");
 }
 
+/* The word of an array at an offset that is a multiple of four; 0 behind the end. */
+static inline unsigned int
+word(const pmEventArray *array, size_t at)
+{
+    unsigned int value = 0;
+
+    if (at + sizeof(value) <= array->ea_len)
+	memcpy(&value, (const char *)array + at, sizeof(value));
+    return value;
+}
+
+/* Puts the numbers of an array into the order of pictures; what is not understood is words. */
+static inline void
+array_order(const pmEventArray *array, char *copy)
+{
+    size_t stamp = array->ea_type == PM_TYPE_HIGHRES_EVENT ? 8 : 4, at = 8, end = array->ea_len;
+    int record;
+
+    if (end < at)
+	return;
+    picture_order(copy, 2, 4);
+    for (record = 0; record < array->ea_nrecords && at + 2 * stamp + 8 <= end; record++) {
+	unsigned int flags = word(array, at + 2 * stamp), parameters = word(array, at + 2 * stamp + 4);
+
+	picture_order(copy + at, 2, stamp);
+	picture_order(copy + at + 2 * stamp, 2, 4);
+	at += 2 * stamp + 8;
+	for (; (flags & PM_EVENT_FLAG_MISSED) == 0 && parameters > 0 && at + 8 <= end; parameters--) {
+	    size_t type = word(array, at + 4) >> 24, size = ((word(array, at + 4) & 0xffffff) + 3) / 4 * 4;
+
+	    if (size < 4 || size > end - at - 4)
+		break;
+	    picture_order(copy + at, 2, 4);
+	    at += 8;
+	    size -= 4;
+	    if (type == PM_TYPE_64 || type == PM_TYPE_U64 || type == PM_TYPE_DOUBLE)
+		picture_order(copy + at, size / 8, 8);
+	    else if (type < PM_TYPE_STRING)
+		picture_order(copy + at, size / 4, 4);
+	    at += size;
+	}
+    }
+    picture_order(copy + at, (end - at) / 4, 4);
+}
+
 /* `name` is what the program did before. */
 static inline void
 dump(const char *name, const pmEventArray *array)
 {
+    char *copy;
+
     if (array == NULL) {
 	printf("%s: no array\n", name);
 	return;
     }
     printf("%s: type %u, %u bytes, %d records\n  ", name, array->ea_type, array->ea_len, array->ea_nrecords);
-    hex(array, array->ea_len);
+    copy = malloc(array->ea_len);
+    memcpy(copy, array, array->ea_len);
+    array_order(array, copy);
+    hex(copy, array->ea_len);
     printf("\n");
+    free(copy);
 }
 
 /* A linear congruential generator: the same sequence on both libraries. */

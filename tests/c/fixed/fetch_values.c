@@ -13,9 +13,13 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
     static pmValueBlock block;
 
     if (metric->m_desc.type <= PM_TYPE_DOUBLE) {
-	if (inst != 1 && inst != PM_IN_NULL)
+	if (inst == 1 || inst == PM_IN_NULL)
+	    return 1;	/* no value, but says that it has one */
+	if (metric->m_desc.type <= PM_TYPE_U32)
+	    atom->ul = inst;
+	else
 	    atom->ull = 0x1234567800000000ULL + inst;
-	return 1;	/* instance 1 has no value, but says that it has */
+	return 1;
     }
     block.vlen = (unsigned int)what;
     if (metric->m_desc.type == PM_TYPE_STRING)

@@ -1,6 +1,7 @@
 /*
  * The number of missed events in a record of high resolution reaches the client, as it does in one of low resolution: the
  * C library sends 0. The record in front of it, its parameters, and the record behind it are not touched.
+ * c-library: right on s390x, where the number of events needs no other order
  * WIRE-46 WIRE-47 MAIN-52 EVENT-21
  */
 #include "../loop.h"

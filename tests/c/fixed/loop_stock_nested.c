@@ -30,7 +30,7 @@ seen(pmdaResult *result)
 static int
 value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 {
-    static pmValueBlock header = { 2, PM_TYPE_AGGREGATE, { 0 } };
+    static pmValueBlock header = { .vlen = 2, .vtype = PM_TYPE_AGGREGATE };
     pmID ids[] = { pmID_build(253, 0, 1), pmID_build(253, 0, 2), pmID_build(253, 0, 1) };
     pmdaResult *result;
 
