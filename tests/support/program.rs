@@ -83,8 +83,8 @@ impl Program {
         !self.text.contains("c-library: not run,") && !self.name.starts_with("hostile/")
     }
 
-    /// Whether a comment says that the C library does not have the defect here: as of PCP 7 (`seven`), or on this
-    /// architecture.
+    /// Whether a comment says that the C library does not have the defect here: as of PCP 7
+    /// (`seven`), or on this architecture.
     #[must_use]
     pub fn is_right_in_the_c_library(&self, seven: bool) -> bool {
         let here = format!("c-library: right on {},", std::env::consts::ARCH);
