@@ -328,5 +328,10 @@ mod tests {
         symlink("/dev/full", &full).expect("a link");
         assert_eq!(errno(&full), Some(28));
         assert_eq!(names(directory.path()), ["full"]);
+        // There is no place for a name as long as that of its new file: the old one is as it was.
+        let long = directory.path().join("1".repeat(250));
+        fs::write(&long, b"old").expect("ours");
+        assert_eq!(errno(&long), Some(36));
+        assert_eq!(fs::read(&long).expect("there"), b"old");
     }
 }

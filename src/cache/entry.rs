@@ -52,6 +52,17 @@ impl<T> Entry<T> {
         }
     }
 
+    /// An active entry without a name, for tests of what only looks at numbers.
+    #[cfg(test)]
+    pub(super) fn active(id: u32) -> Entry<T> {
+        let state = State::Active;
+        Entry {
+            id,
+            state,
+            ..Entry::free()
+        }
+    }
+
     pub(super) fn name(&self) -> &[u8] {
         self.name.bytes()
     }

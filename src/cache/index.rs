@@ -117,10 +117,34 @@ fn hash(id: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{Entry, State};
-    use super::super::text::Text;
+    use super::super::entry::Entry;
     use super::*;
     use std::collections::BTreeMap;
+
+    fn store(ids: &mut Ids, slab: &mut Slab<u8>, id: u32) -> u32 {
+        slab.reserve().expect("memory");
+        let slot = slab.insert(Entry::active(id));
+        ids.reserve(id, 0, slab).expect("memory");
+        ids.set(id, slot, slab);
+        slot
+    }
+
+    /// DEF-14: ids one behind the other are all in the array, which is not much longer. One that is
+    /// far away is not.
+    #[test]
+    fn dense_ids() {
+        let (mut ids, mut slab) = (Ids::new(), Slab::<u8>::new());
+        for id in 0..1000 {
+            store(&mut ids, &mut slab, id);
+            assert!(
+                ids.sparse.is_empty() && ids.dense.len() <= 8.max(2 * id as usize),
+                "{id}"
+            );
+        }
+        let length = ids.dense.len();
+        store(&mut ids, &mut slab, 1_000_000);
+        assert_eq!((ids.sparse.is_empty(), ids.dense.len()), (false, length));
+    }
 
     /// DEF-14: dense and sparse ids in any order, found and forgotten.
     #[test]
@@ -136,19 +160,7 @@ mod tests {
                 1 => seed >> 20,
                 _ => seed >> 1,
             };
-            slab.reserve().expect("memory");
-            let slot = slab.insert(Entry {
-                name: Text::EMPTY,
-                private: None,
-                stamp: 0,
-                id,
-                short: 0,
-                hash: 0,
-                sequence: 0,
-                state: State::Active,
-            });
-            ids.reserve(id, 0, &slab).expect("memory");
-            ids.set(id, slot, &slab);
+            let slot = store(&mut ids, &mut slab, id);
             model.insert(id, slot);
             if number % 5 == 0 {
                 ids.remove(id, slot + 1);

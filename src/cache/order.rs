@@ -130,3 +130,28 @@ impl Order {
         self.hint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Entry;
+    use super::*;
+
+    /// DEF-14: what comes out of order is put in order. A few places are kept for the next ones,
+    /// many are given back.
+    #[test]
+    fn out_of_order() {
+        let mut slab = Slab::<u8>::new();
+        slab.reserve().expect("memory");
+        let slot = slab.insert(Entry::active(0));
+        for (count, kept) in [(200, true), (2000, false)] {
+            let mut order = Order::new();
+            for id in (0..count).rev() {
+                order.reserve(id).expect("memory");
+                order.push(ListedSlot { id, slot });
+            }
+            assert_eq!(order.len(), count as usize);
+            assert!(order.places(&slab).iter().map(|place| place.id).eq(0..count));
+            assert_eq!(order.pending.capacity() > 0, kept, "{count}");
+        }
+    }
+}

@@ -51,6 +51,30 @@ fn grows_and_shrinks() {
     assert_eq!(index.cells(), 0);
 }
 
+/// A new table has room for an eighth more than it was made for, so that it is not made anew for
+/// each slot that comes when another goes.
+#[test]
+fn room_beside() {
+    for wanted in 1..3000 {
+        let mut index = Index::new();
+        index.reserve(wanted, 3000, good).expect("memory");
+        assert!(index.has_room(wanted + wanted / 8), "{wanted}");
+    }
+}
+
+/// A table that is small anyway stays as it is when little is left in it.
+#[test]
+fn small_tables_stay() {
+    for (wanted, cells, left) in [(42, 64, 64), (43, 128, 8)] {
+        let mut index = Index::new();
+        index.reserve(wanted, 1, good).expect("memory");
+        index.insert(good(0), 0);
+        assert_eq!(index.cells(), cells);
+        index.shrink(good);
+        assert_eq!(index.cells(), left);
+    }
+}
+
 /// One comes, one goes, for ever: no search gets longer, and the table no larger.
 #[test]
 fn churn_leaves_nothing_behind() {

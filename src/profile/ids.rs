@@ -198,6 +198,18 @@ mod tests {
         }
     }
 
+    /// One bit for each identifier between the first and the last.
+    #[test]
+    fn as_few_words_as_can_be() {
+        for (last, words) in [(62, 1), (64, 2), (126, 2), (640, 11)] {
+            let list: Vec<_> = (0..=last).step_by(2).collect();
+            let Index::Bits(bits) = Ids::new(&list).expect("memory").index else {
+                panic!("{last}: not as bits");
+            };
+            assert_eq!(bits.len(), words, "{last}");
+        }
+    }
+
     proptest! {
         #[test]
         fn same_as_a_set(

@@ -92,7 +92,7 @@ int
 main(void)
 {
     /* user::rw-, user:1:r--, group::r--, mask::r--, other::--- */
-    static const unsigned char acl[] = {
+    unsigned char acl[] = {
 	2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 1, 0, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255,
 	32, 0, 0, 0, 255, 255, 255, 255
     };
@@ -126,5 +126,15 @@ main(void)
 	    printf("no other owner\n");
 	show("refused", ino, pmdaCacheOp(indom, PMDA_CACHE_SAVE));
     }
+    /* The directory gives new files a list; the file has another one of the same length. */
+    refused = 0;
+    snprintf(other, sizeof(other), "%s/config/pmda", getenv("PCP_VAR_DIR"));
+    if (setxattr(other, "system.posix_acl_default", acl, sizeof(acl), 0) < 0)
+	printf("no lists for new files here\n");
+    ino = begin(11);
+    acl[16] = 2;
+    if (setxattr(path, "system.posix_acl_access", acl, sizeof(acl), 0) < 0)
+	printf("no lists here\n");
+    show("another list", ino, pmdaCacheOp(indom, PMDA_CACHE_SAVE));
     return 0;
 }
