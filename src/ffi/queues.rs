@@ -2,14 +2,14 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::drive::drive;
+use super::drive::{drive, drive_reading};
 use super::guard::guard;
 use crate::abi::arg::{CText, Cookie, Out};
 use crate::abi::event_block::NewEvent;
 use crate::abi::types::{
     pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack, timeval,
 };
-use crate::agent::queues::{self, Call, Fetch, Filter, Release};
+use crate::agent::queues::{self, Fetch, Filter, Release};
 use crate::error::{Error, Result};
 
 /// Runs a machine that releases filters.
@@ -219,17 +219,21 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,
 ) -> c_int {
-    drive(
+    drive_reading(
         || Fetch::new(handle, context, avp).map_err(Err),
         // SAFETY: the caller's decoder gets the cookie that came along, a filter the one that it
         // was set with, and both an event that the machine keeps alive until it is answered.
-        |call| unsafe {
-            match call {
-                Call::Filter(apply, filter, event, size) => apply(filter.0, event.data(), size),
-                Call::Decode(array, event, size) => match decoder {
-                    Some(decoder) => decoder(array, event.data(), size, event.when(), data),
-                    None => Error::INVAL.code(),
-                },
+        |fetch, ()| unsafe {
+            let Some(event) = fetch.event() else {
+                return Error::INVAL.code();
+            };
+            let (payload, size) = (event.payload, event.size);
+            if let Some((apply, filter)) = fetch.asked_filter() {
+                return apply(filter.0, payload.data(), size);
+            }
+            match decoder {
+                Some(decoder) => decoder(fetch.array(), payload.data(), size, payload.when(), data),
+                None => Error::INVAL.code(),
             }
         },
     )

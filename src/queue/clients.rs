@@ -1,104 +1,53 @@
-//! The clients of event queues, and what is known about each client and queue.
+//! The clients of event queues, and their filters.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::index::Map;
 
-/// The cursor of a client that has not fetched.
-pub(super) const IDLE: u64 = u64::MAX;
-
-/// What is known about one client and one queue (QUEUE-22).
-#[derive(Debug)]
-pub(super) struct Pair<F> {
-    /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first
-    /// fetch.
-    pub(super) cursor: u64,
-    /// Where in the backlog the event was that a fetch has shown last. A hint: the backlog may have
-    /// moved its events since.
-    pub(super) place: usize,
-    /// Events that were evicted before the client saw them, and are not reported yet.
-    pub(super) missed: u64,
-    /// Sequence numbers from the cursor on that had no event when the client became active.
-    pub(super) absent: Vec<Range<u64>>,
-    pub(super) allowed: bool,
-    /// Whether the filter takes part in fetches: one that was cleared is kept, since its release
-    /// function runs when the client ends (E-13).
-    pub(super) filtering: bool,
-    pub(super) filter: Option<F>,
-}
-
-impl<F> Default for Pair<F> {
-    fn default() -> Pair<F> {
-        Pair {
-            cursor: IDLE,
-            place: usize::MAX,
-            missed: 0,
-            absent: Vec::new(),
-            allowed: false,
-            filtering: false,
-            filter: None,
-        }
-    }
-}
-
 /// One client.
 #[derive(Debug)]
 pub(super) struct Client<F> {
-    /// Different for each registration, so that a fetch notices when its client was ended and
-    /// registered anew.
-    pub(super) born: u64,
-    /// By slot of the queue.
-    pairs: Vec<Option<Pair<F>>>,
+    /// By slot of the queue. One that was cleared is kept, since its release function runs when the
+    /// client ends (E-13).
+    filters: Vec<Option<F>>,
 }
 
 impl<F> Client<F> {
-    /// What is known about the client and the queue in a slot; nothing at first.
+    /// The filter for the queue in a slot.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn pair(&mut self, queue: usize) -> Result<&mut Pair<F>> {
-        if self.pairs.len() <= queue {
-            let more = queue + 1 - self.pairs.len();
-            self.pairs.try_reserve(more).map_err(|_| Error::NOMEM)?;
-            self.pairs.resize_with(queue + 1, || None);
+    pub(super) fn filter(&mut self, queue: usize) -> Result<&mut Option<F>> {
+        if self.filters.len() <= queue {
+            let more = queue + 1 - self.filters.len();
+            self.filters.try_reserve(more).map_err(|_| Error::NOMEM)?;
+            self.filters.resize_with(queue + 1, || None);
         }
-        Ok(self.pairs[queue].get_or_insert_with(Pair::default))
+        Ok(&mut self.filters[queue])
     }
 
-    /// What is known about the client and the queue in a slot, if anything is.
-    #[inline]
-    pub(super) fn known(&mut self, queue: usize) -> Option<&mut Pair<F>> {
-        self.pairs.get_mut(queue)?.as_mut()
+    /// The filter for the queue in a slot, if there is one.
+    pub(super) fn known_filter(&self, queue: usize) -> Option<&F> {
+        self.filters.get(queue)?.as_ref()
     }
 
-    /// Forgets the client's part in a queue.
-    pub(super) fn take_pair(&mut self, queue: usize) -> Option<Pair<F>> {
-        self.pairs.get_mut(queue)?.take()
-    }
-
-    /// Everything that is known about the client, by slot of the queue.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, &Pair<F>)> {
-        let pairs = self.pairs.iter().enumerate();
-        pairs.filter_map(|(queue, pair)| Some((queue, pair.as_ref()?)))
-    }
-
-    /// The client's filters, by slot of the queue.
-    pub(super) fn into_filters(self) -> Filters<F> {
-        Filters(self.pairs.into_iter())
+    /// Takes the filter for a queue out.
+    pub(super) fn take_filter(&mut self, queue: usize) -> Option<F> {
+        self.filters.get_mut(queue)?.take()
     }
 }
 
 /// The filters of a client that has ended, by slot of the queue: they are to be released.
 #[derive(Debug)]
-pub struct Filters<F>(std::vec::IntoIter<Option<Pair<F>>>);
+pub struct Filters<F>(std::vec::IntoIter<Option<F>>);
 
 impl<F> Filters<F> {
-    /// Those of an unknown client.
-    pub(super) fn none() -> Filters<F> {
-        Filters(Vec::new().into_iter())
+    /// Those of a client, or of an unknown one.
+    pub(super) fn of(client: Option<Client<F>>) -> Filters<F> {
+        let filters = client.map_or(Vec::new(), |client| client.filters);
+        Filters(filters.into_iter())
     }
 }
 
@@ -106,7 +55,7 @@ impl<F> Iterator for Filters<F> {
     type Item = F;
 
     fn next(&mut self) -> Option<F> {
-        self.0.find_map(|pair| pair?.filter)
+        self.0.find_map(|filter| filter)
     }
 }
 
@@ -116,7 +65,6 @@ pub(super) struct Clients<F> {
     by_context: Map<usize>,
     slots: Vec<Option<Client<F>>>,
     free: BinaryHeap<Reverse<usize>>,
-    born: u64,
 }
 
 impl<F> Clients<F> {
@@ -130,7 +78,6 @@ impl<F> Clients<F> {
             by_context: Map::new(),
             slots: Vec::new(),
             free: BinaryHeap::new(),
-            born: 0,
         }
     }
 
@@ -161,11 +108,7 @@ impl<F> Clients<F> {
         if slot == self.slots.len() {
             self.slots.push(None);
         }
-        self.born += 1;
-        self.slots[slot] = Some(Client {
-            born: self.born,
-            pairs: Vec::new(),
-        });
+        self.slots[slot] = Some(Client { filters: Vec::new() });
         self.by_context.get_or_insert_with(context as u32, || slot)?;
         Ok(slot)
     }
@@ -175,23 +118,22 @@ impl<F> Clients<F> {
         self.by_context.get(context as u32).copied()
     }
 
-    /// The client in a slot.
-    #[inline]
-    pub(super) fn at(&mut self, slot: usize) -> Option<&mut Client<F>> {
-        self.slots.get_mut(slot)?.as_mut()
+    /// The client of a context, and its slot.
+    pub(super) fn get(&mut self, context: i32) -> Option<(usize, &mut Client<F>)> {
+        let slot = self.slot(context)?;
+        Some((slot, self.slots.get_mut(slot)?.as_mut()?))
     }
 
-    /// The client of a context.
-    pub(super) fn get(&mut self, context: i32) -> Option<&mut Client<F>> {
-        let slot = self.slot(context)?;
-        self.at(slot)
+    /// The filter of the client in a slot for the queue in a slot.
+    pub(super) fn filter(&self, client: usize, queue: usize) -> Option<&F> {
+        self.slots.get(client)?.as_ref()?.known_filter(queue)
     }
 
     /// Takes a client out; its slot is free from then on.
-    pub(super) fn remove(&mut self, context: i32) -> Option<Client<F>> {
+    pub(super) fn remove(&mut self, context: i32) -> Option<(usize, Client<F>)> {
         let slot = self.by_context.remove(context as u32)?;
         self.free.push(Reverse(slot));
-        self.slots[slot].take()
+        Some((slot, self.slots[slot].take()?))
     }
 
     /// All clients, in the order of their slots.

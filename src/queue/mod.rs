@@ -19,7 +19,9 @@ mod backlog;
 mod clients;
 #[cfg(test)]
 mod model;
+mod readers;
 mod retained;
+mod shown;
 mod trace;
 mod visit;
 mod watch;
@@ -27,14 +29,16 @@ mod watch;
 use std::io::Write;
 
 use backlog::{Backlog, New};
-use clients::{Client, Clients, IDLE};
+use clients::Clients;
+use readers::{Access, Reader, Readers};
 use retained::Retained;
 
 use crate::error::{Error, Result};
 
 pub use clients::Filters;
+pub use shown::Event;
 pub use trace::{Excerpt, Farewell, Printable};
-pub use visit::{End, Event, Visit};
+pub use visit::{End, Visit};
 
 /// What a queue stores of an event.
 pub trait Payload {
@@ -67,6 +71,7 @@ struct Queue<P, F> {
     /// Bytes that came.
     bytes: u64,
     backlog: Backlog<P>,
+    readers: Readers,
     /// Empty, with room for the filters of all clients: they are released with the queue.
     filters: Vec<F>,
 }
@@ -188,6 +193,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             count: 0,
             bytes: 0,
             backlog: Backlog::new(self.born),
+            readers: Readers::new(),
             filters: Vec::new(),
         });
         Ok(handle)
@@ -311,8 +317,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let mut queue = self.slots[slot].take_if(done)?;
         self.closing -= 1;
         queue.backlog.close(&mut self.retained);
-        let pairs = self.clients.iter_mut().filter_map(|client| client.take_pair(slot));
-        queue.filters.extend(pairs.filter_map(|pair| pair.filter));
+        let filters = self.clients.iter_mut().filter_map(|client| client.take_filter(slot));
+        queue.filters.extend(filters);
         Some(Leftovers {
             filters: queue.filters,
             array: queue.array,
@@ -337,17 +343,16 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// business (QUEUE-26). They are to be released, and then the queues that have lost their last
     /// client: see [`Queues::reap`].
     pub fn end(&mut self, context: i32) -> Filters<F> {
-        let client = self.clients.remove(context);
-        for (slot, pair) in client.iter().flat_map(Client::pairs) {
-            match self.slots.get_mut(slot) {
-                Some(Some(queue)) if pair.cursor != IDLE => {
-                    queue.backlog.abandon(pair.cursor);
-                    queue.active = queue.active.saturating_sub(1);
-                }
-                _ => {}
+        let Some((slot, client)) = self.clients.remove(context) else {
+            return Filters::of(None);
+        };
+        for queue in self.slots.iter_mut().flatten() {
+            if let Some(reader) = queue.readers.leave(slot).filter(Reader::is_active) {
+                queue.backlog.abandon(reader.cursor);
+                queue.active = queue.active.saturating_sub(1);
             }
         }
-        client.map_or_else(Filters::none, Client::into_filters)
+        Filters::of(Some(client))
     }
 
     /// Grants or denies a client the events of a queue (QUEUE-24).
@@ -356,7 +361,10 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_access(&mut self, context: i32, handle: i32, allowed: bool) -> Result<()> {
         let slot = self.slot(handle)?;
-        self.clients.get(context).ok_or(Error::INVAL)?.pair(slot)?.allowed = allowed;
+        let client = self.clients.slot(context).ok_or(Error::INVAL)?;
+        let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
+        let reader = queue.readers.enter(client, &mut self.born)?;
+        reader.access = reader.access.granted(allowed);
         Ok(())
     }
 
@@ -369,14 +377,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     pub fn set_filter(&mut self, context: i32, handle: i32, filter: F, filtering: bool) -> Result<Option<F>> {
         let slot = self.slot(handle)?;
         let clients = self.clients.count();
-        let client = self.clients.get(context).ok_or(Error::INVAL)?;
+        let (client_slot, client) = self.clients.get(context).ok_or(Error::INVAL)?;
         let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
         // A client may have a filter here; see `release`.
         queue.filters.try_reserve(clients).map_err(|_| Error::NOMEM)?;
-        let pair = client.pair(slot)?;
-        let old = pair.filter.replace(filter).filter(|_| pair.filtering);
-        pair.filtering = filtering;
-        pair.allowed = true;
+        let reader = queue.readers.enter(client_slot, &mut self.born)?;
+        let old = client.filter(slot)?.replace(filter);
+        let old = old.filter(|_| reader.access == Access::Filtered);
+        reader.access = if filtering { Access::Filtered } else { Access::Allowed };
         Ok(old)
     }
 }

@@ -117,14 +117,15 @@ impl Model {
 
 fn fetch(queues: &mut Queues<u64, ()>, queue: i32, client: i32, stop: usize) -> (Vec<u64>, Option<u64>) {
     let visit = queues.begin(queue, client).expect("both exist");
-    let (mut shown, mut seen) = (Vec::new(), None);
-    while let Some(event) = queues.advance(&visit, seen, &mut None) {
+    let (mut shown, mut hand) = (Vec::new(), None);
+    loop {
+        queues.advance(&visit, &mut hand, &mut None);
+        let Some(event) = hand else { break };
         if shown.len() == stop {
             assert_eq!(queues.finish(&visit, Some(event.sequence), true), End::Missed(0));
             return (shown, None);
         }
         shown.push(event.payload);
-        seen = Some(event.sequence);
     }
     match queues.finish(&visit, None, false) {
         End::Missed(count) => (shown, Some(count)),

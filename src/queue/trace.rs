@@ -7,7 +7,6 @@
 
 use std::fmt::{self, Display};
 
-use super::clients::IDLE;
 use super::visit::Visited;
 use super::watch::Watch;
 use super::{Event, Payload, Queue, Queues, Visit};
@@ -161,13 +160,17 @@ impl<P: Printable, F: Copy> Queues<P, F> {
         let slot = self.clients.slot(context);
         let shown = slot.unwrap_or(0);
         journal.debug(format_args!("pmdaEventEndClient ctx={context} slot={shown}"));
-        let Some(client) = slot.and_then(|slot| self.clients.at(slot)) else {
+        let Some(client) = slot else {
             return Vec::new();
         };
         let mut all = Vec::new();
-        for (slot, pair) in client.pairs() {
+        for (slot, queue) in self.slots.iter().enumerate() {
+            let Some(queue) = queue else { continue };
+            let Some(reader) = queue.readers.at(client) else {
+                continue;
+            };
             let mut lines = Journal::new();
-            if let (Some(Some(queue)), true) = (self.slots.get(slot), pair.cursor != IDLE) {
+            if reader.is_active() {
                 let (name, clients) = (Bytes(&queue.name), queue.clients());
                 lines.debug(format_args!("queue_cleanup: {name} numclients={clients}"));
                 if clients == 1 {
@@ -177,7 +180,7 @@ impl<P: Printable, F: Copy> Queues<P, F> {
             }
             if all.try_reserve(1).is_ok() {
                 all.push(Farewell {
-                    filter: pair.filter.is_some(),
+                    filter: self.clients.filter(client, slot).is_some(),
                     lines,
                 });
             }
@@ -188,15 +191,14 @@ impl<P: Printable, F: Copy> Queues<P, F> {
     /// A fetch has begun.
     pub fn trace_fetch(&mut self, visit: &Visit, journal: &mut Journal) {
         if let Some(Visited {
-            queue,
-            pair: Some(pair),
+            backlog,
+            reader: Some(reader),
             ..
         }) = self.visited(visit)
         {
-            let next = queue
-                .backlog
+            let next = backlog
                 .stored_events()
-                .find(|(event, _)| event.sequence >= pair.cursor);
+                .find(|(event, _)| event.sequence >= reader.cursor);
             let last = At(next.map(|(_, payload)| payload.address()));
             journal.debug(format_args!("queue_fetch start, last event={last}"));
         }
@@ -206,11 +208,11 @@ impl<P: Printable, F: Copy> Queues<P, F> {
     pub fn advance_traced(
         &mut self,
         visit: &Visit,
-        seen: Option<u64>,
+        hand: &mut Option<Event<P::View>>,
         filter: &mut Option<F>,
         journal: &mut Journal,
-    ) -> Option<Event<P::View>> {
-        self.advance_watched(visit, seen, filter, journal)
+    ) {
+        self.advance_watched(visit, hand, filter, journal);
     }
 }
 

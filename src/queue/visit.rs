@@ -1,39 +1,29 @@
 //! One fetch of one client from one queue.
 
-use super::clients::{IDLE, Pair};
+use super::readers::{Access, IDLE, Reader};
 use super::retained::Retained;
+use super::shown::Event;
 use super::watch::Watch;
-use super::{Payload, Queue, Queues};
+use super::{Backlog, Payload, Queues};
 use crate::error::{Error, Result};
 
-/// A fetch under way. It names queue and client by slot and birth, so it outlives both (E-14).
+/// A fetch under way. It names queue and reader by slot and birth, so it outlives both (E-14).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Visit {
     queue: usize,
     queue_born: u64,
     client: usize,
-    client_born: u64,
+    reader_born: u64,
     /// The event array that the fetch fills.
     pub array: i32,
 }
 
-/// An event that the client has not seen yet. Its payload stays alive until the fetch is done with
-/// it, whatever happens to the queue.
-#[derive(Clone, Copy, Debug)]
-pub struct Event<V> {
-    /// Which event it is, for [`Queues::advance`] and [`Queues::finish`].
-    pub sequence: u64,
-    /// Bytes of payload.
-    pub size: usize,
-    /// The payload.
-    pub payload: V,
-}
-
 /// Those who take part in a visit, as far as they still are those that it began with.
-pub(super) struct Visited<'a, P, F> {
-    pub(super) queue: &'a mut Queue<P, F>,
+pub(super) struct Visited<'a, P> {
+    pub(super) name: &'a [u8],
+    pub(super) backlog: &'a mut Backlog<P>,
     /// `None` when the client has ended.
-    pub(super) pair: Option<&'a mut Pair<F>>,
+    pub(super) reader: Option<&'a mut Reader>,
     pub(super) retained: &'a mut Retained<P>,
 }
 
@@ -54,16 +44,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
     pub fn begin(&mut self, handle: i32, context: i32) -> Result<Visit> {
         let slot = self.slot(handle)?;
-        let client_slot = self.clients.slot(context).ok_or(Error::INVAL)?;
-        let client = self.clients.at(client_slot).ok_or(Error::INVAL)?;
+        let client = self.clients.slot(context).ok_or(Error::INVAL)?;
         let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
-        let client_born = client.born;
-        let pair = client.pair(slot)?;
-        if pair.cursor == IDLE {
-            pair.absent = queue.backlog.absent()?;
+        let reader = queue.readers.enter(client, &mut self.born)?;
+        if reader.cursor == IDLE {
+            reader.absent = queue.backlog.absent()?;
             // A place has been waiting since the queue was made, so all that was evicted since then
             // was missed.
-            pair.cursor = if queue.places > 0 { 0 } else { queue.backlog.oldest() };
+            reader.cursor = if queue.places > 0 { 0 } else { queue.backlog.oldest() };
             queue.places = queue.places.saturating_sub(1);
             queue.active = queue.active.saturating_add(1);
             queue.backlog.claim();
@@ -71,49 +59,66 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(Visit {
             queue: slot,
             queue_born: queue.born,
-            client: client_slot,
-            client_born,
+            client,
+            reader_born: reader.born,
             array: queue.array,
         })
     }
 
     /// Those who take part in a visit; `None` when the queue has gone.
-    #[inline]
-    pub(super) fn visited(&mut self, visit: &Visit) -> Option<Visited<'_, P, F>> {
+    pub(super) fn visited(&mut self, visit: &Visit) -> Option<Visited<'_, P>> {
         let queue = self.slots.get_mut(visit.queue)?.as_mut()?;
         if queue.born != visit.queue_born {
             return None;
         }
-        let client = self.clients.at(visit.client);
-        let client = client.filter(|client| client.born == visit.client_born);
         Some(Visited {
-            queue,
-            pair: client.and_then(|client| client.known(visit.queue)),
+            name: &queue.name,
+            backlog: &mut queue.backlog,
+            reader: queue.readers.get(visit.client, visit.reader_born),
             retained: &mut self.retained,
         })
     }
 
     /// Whether queue and client of the visit are still there.
     pub fn alive(&mut self, visit: &Visit) -> bool {
-        self.visited(visit).is_some_and(|visited| visited.pair.is_some())
+        self.visited(visit).is_some_and(|visited| visited.reader.is_some())
     }
 
-    /// Takes note that the client is done with the event `seen`, which it was shown, and shows the
-    /// next one. Events that the client has no access to count as seen (E-18). `None` at the end,
-    /// and when queue or client have gone.
+    /// Takes note that the client is done with the event `hand`, if it was shown one, and puts the
+    /// next one in its place. Events that the client has no access to count as seen (E-18). `None`
+    /// at the end, and when queue or client have gone.
     ///
     /// If a filter has to let the event pass first, it is stored in `filter`, which is to be empty:
     /// few clients have one, and what is in every event has to be copied for each.
     ///
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
-    pub fn advance(&mut self, visit: &Visit, seen: Option<u64>, filter: &mut Option<F>) -> Option<Event<P::View>> {
-        self.advance_watched(visit, seen, filter, &mut ())
+    pub fn advance(&mut self, visit: &Visit, hand: &mut Option<Event<P::View>>, filter: &mut Option<F>) {
+        if let (Some(Some(queue)), Some(shown)) = (self.slots.get_mut(visit.queue), hand.as_mut()) {
+            // Births are different in all queues.
+            if let Some(reader) = queue.readers.get(visit.client, visit.reader_born) {
+                if step_on(&mut queue.backlog, reader, shown, &mut self.retained) {
+                    return;
+                }
+            }
+        }
+        self.advance_watched(visit, hand, filter, &mut ());
     }
 
-    /// [`Queues::advance`], with somebody who looks on.
-    #[inline(always)]
+    /// [`Queues::advance`] in any case, with somebody who looks on.
     pub(super) fn advance_watched<W: Watch<P>>(
+        &mut self,
+        visit: &Visit,
+        hand: &mut Option<Event<P::View>>,
+        filter: &mut Option<F>,
+        watch: &mut W,
+    ) {
+        let seen = hand.take().map(|event| event.sequence);
+        *hand = self.seek(visit, seen, filter, watch);
+    }
+
+    /// The event behind `seen`.
+    fn seek<W: Watch<P>>(
         &mut self,
         visit: &Visit,
         seen: Option<u64>,
@@ -122,48 +127,35 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     ) -> Option<Event<P::View>> {
         let visited = self.visited(visit);
         let Some(Visited {
-            queue,
-            pair: Some(pair),
+            name,
+            backlog,
+            reader: Some(reader),
             retained,
         }) = visited
         else {
             self.let_go(visit, seen);
             return None;
         };
-        // The last client that sees an event has it dropped; the others mostly just go on.
-        let is_plain = !W::LOOKS && queue.active > 1 && pair.allowed && !pair.filtering;
-        if is_plain && seen == Some(pair.cursor) {
-            let seen = pair.cursor;
-            if let Some(event) = queue.backlog.step_on(seen, pair.place) {
-                pair.cursor = seen + 1;
-                pair.place += 1;
-                return Some(Event {
-                    sequence: event.sequence,
-                    size: event.size,
-                    payload: event.hold()?,
-                });
-            }
-        }
         if let Some(seen) = seen {
             // A fetch inside of a callback of this one may have been faster.
-            let due = pair.cursor <= seen;
+            let due = reader.cursor <= seen;
             if due {
-                catch_up(queue, pair, seen);
-                pair.cursor = seen + 1;
+                catch_up(backlog, reader, seen);
+                reader.cursor = seen + 1;
             }
-            let address = place::<P, F, W>(queue, seen);
-            queue.backlog.release(seen, pair.place, due, retained);
-            gone(queue, seen, address, watch);
+            let address = place::<P, W>(backlog, seen);
+            backlog.release(seen, reader.place, due, retained);
+            gone(name, backlog, seen, address, watch);
         }
         loop {
-            catch_up(queue, pair, u64::MAX);
-            let (place_now, event) = queue.backlog.seek(pair.cursor, pair.place)?;
+            catch_up(backlog, reader, u64::MAX);
+            let (place_now, event) = backlog.seek(reader.cursor, reader.place)?;
             let (sequence, size) = (event.sequence, event.size);
-            pair.place = place_now;
-            if pair.filtering || pair.allowed {
+            reader.place = place_now;
+            if reader.access != Access::Denied {
                 let payload = event.hold()?;
-                if pair.filtering {
-                    *filter = pair.filter;
+                if reader.access == Access::Filtered {
+                    *filter = self.clients.filter(visit.client, visit.queue).copied();
                 }
                 return Some(Event {
                     sequence,
@@ -171,13 +163,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                     payload,
                 });
             }
-            let address = place::<P, F, W>(queue, sequence);
-            if let (true, Some(payload)) = (W::LOOKS, queue.backlog.payload(sequence)) {
+            let address = place::<P, W>(backlog, sequence);
+            if let (true, Some(payload)) = (W::LOOKS, backlog.payload(sequence)) {
                 watch.denied(payload, size);
             }
-            queue.backlog.consume(sequence, retained);
-            gone(queue, sequence, address, watch);
-            pair.cursor = sequence + 1;
+            backlog.consume(sequence, retained);
+            gone(name, backlog, sequence, address, watch);
+            reader.cursor = sequence + 1;
         }
     }
 
@@ -185,7 +177,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     fn let_go(&mut self, visit: &Visit, shown: Option<u64>) {
         let Some(shown) = shown else { return };
         match self.visited(visit) {
-            Some(Visited { queue, retained, .. }) => queue.backlog.release_any(shown, false, retained),
+            Some(Visited { backlog, retained, .. }) => backlog.release_any(shown, false, retained),
             None => self.retained.release(visit.queue_born, shown),
         }
     }
@@ -197,30 +189,56 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.let_go(visit, shown);
         match self.visited(visit) {
             None => End::Gone,
-            Some(Visited { pair: Some(pair), .. }) if !broken_off => {
-                let missed = std::mem::take(&mut pair.missed);
-                End::Missed(if pair.filtering || pair.allowed { missed } else { 0 })
+            Some(Visited {
+                reader: Some(reader), ..
+            }) if !broken_off => {
+                let missed = std::mem::take(&mut reader.missed);
+                End::Missed(if reader.access == Access::Denied { 0 } else { missed })
             }
             Some(_) => End::Missed(0),
         }
     }
 }
 
+/// The usual step, where access is granted, no filter is asked and nothing was evicted: the client
+/// is done with the event `shown`, and gets the one behind it. Otherwise nothing has changed.
+#[inline(always)]
+fn step_on<P: Payload>(
+    backlog: &mut Backlog<P>,
+    reader: &mut Reader,
+    shown: &mut Event<P::View>,
+    retained: &mut Retained<P>,
+) -> bool {
+    let seen = shown.sequence;
+    if reader.cursor != seen || reader.access != Access::Allowed || !backlog.step_on(shown, reader.place, retained) {
+        return false;
+    }
+    reader.cursor = seen + 1;
+    reader.place += 1;
+    true
+}
+
 /// Where a stored event is, if somebody wants to know.
 #[inline(always)]
-fn place<P: Payload, F, W: Watch<P>>(queue: &Queue<P, F>, sequence: u64) -> Option<usize> {
+fn place<P: Payload, W: Watch<P>>(backlog: &Backlog<P>, sequence: u64) -> Option<usize> {
     if !W::LOOKS {
         return None;
     }
-    queue.backlog.payload(sequence).map(W::address)
+    backlog.payload(sequence).map(W::address)
 }
 
 /// Tells who looks on that an event that stood at `address` has gone, if it has.
 #[inline(always)]
-fn gone<P: Payload, F, W: Watch<P>>(queue: &Queue<P, F>, sequence: u64, address: Option<usize>, watch: &mut W) {
+fn gone<P: Payload, W: Watch<P>>(
+    name: &[u8],
+    backlog: &Backlog<P>,
+    sequence: u64,
+    address: Option<usize>,
+    watch: &mut W,
+) {
     if let (true, Some(address)) = (W::LOOKS, address) {
-        if queue.backlog.payload(sequence).is_none() {
-            watch.removed(&queue.name, address);
+        if backlog.payload(sequence).is_none() {
+            watch.removed(name, address);
         }
     }
 }
@@ -231,22 +249,22 @@ fn gone<P: Payload, F, W: Watch<P>>(queue: &Queue<P, F>, sequence: u64, address:
 /// The event in hand may itself be evicted while it is shown (E-14): the client has seen it, so it
 /// is not missed.
 #[inline]
-fn catch_up<P: Payload, F>(queue: &Queue<P, F>, pair: &mut Pair<F>, limit: u64) {
-    let end = queue.backlog.evicted().min(limit);
-    if pair.cursor < end {
-        miss(pair, end);
+fn catch_up<P: Payload>(backlog: &Backlog<P>, reader: &mut Reader, limit: u64) {
+    let end = backlog.evicted().min(limit);
+    if reader.cursor < end {
+        miss(reader, end);
     }
 }
 
 /// What lies between the client's cursor and `end` was evicted.
 #[cold]
-fn miss<F>(pair: &mut Pair<F>, end: u64) {
-    let cursor = pair.cursor;
-    let absent = pair.absent.iter();
+fn miss(reader: &mut Reader, end: u64) {
+    let cursor = reader.cursor;
+    let absent = reader.absent.iter();
     let absent: u64 = absent
         .map(|gap| gap.end.min(end).saturating_sub(gap.start.max(cursor)))
         .sum();
-    pair.missed += end - cursor - absent;
-    pair.absent.retain(|gap| gap.end > end);
-    pair.cursor = end;
+    reader.missed += end - cursor - absent;
+    reader.absent.retain(|gap| gap.end > end);
+    reader.cursor = end;
 }

@@ -19,15 +19,6 @@ use crate::queue::{End, Visit};
 
 type Event = crate::queue::Event<View>;
 
-/// A call to one of the agent's functions; it answers with a status.
-#[derive(Clone, Copy)]
-pub(crate) enum Call {
-    /// Asks the filter of the client about an event, which has a size: anything but 0 drops it.
-    Filter(Apply, Cookie, View, usize),
-    /// Has records made of an event of a size: they are added to the array whose handle is given.
-    Decode(c_int, View, usize),
-}
-
 /// The function of a filter.
 pub(crate) type Apply = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int;
 
@@ -39,11 +30,11 @@ pub(crate) struct Fetch {
     visit: Visit,
     out: Out<pmAtomValue>,
     /// The event in hand.
-    seen: Option<u64>,
+    event: Option<Event>,
     /// The filter that has to let the event in hand pass, if there is one.
     filter: Option<Filter>,
-    /// The event in hand, while the filter is asked about it.
-    filtered: Option<Event>,
+    /// That filter's function, while it is being asked.
+    asked: Option<(Apply, Cookie)>,
     /// Whether a decoder has found something worth a record.
     found: bool,
     status: Result<()>,
@@ -72,80 +63,115 @@ impl Fetch {
         Ok(Fetch {
             visit,
             out,
-            seen: None,
+            event: None,
             filter: None,
-            filtered: None,
+            asked: None,
             found: false,
             status: Ok(()),
         })
     }
 
+    /// The filter that is called: it drops the event by anything but 0. If there is none, the
+    /// decoder is called, which adds records to the array.
+    #[inline(always)]
+    pub(crate) fn asked_filter(&self) -> Option<(Apply, Cookie)> {
+        self.asked
+    }
+
+    /// The event that a call is about.
+    #[inline(always)]
+    pub(crate) fn event(&self) -> Option<Event> {
+        self.event
+    }
+
+    /// The handle of the array that decoders add records to.
+    #[inline(always)]
+    pub(crate) fn array(&self) -> c_int {
+        self.visit.array
+    }
+
     /// The next event's first call, or the end.
     #[inline(always)]
-    fn step(&mut self) -> Step<Call, Result<c_int>> {
-        // A decoder may have released the array through its handle; then there is nothing to fill.
-        if self.status.is_err() {
-            return Step::Done(self.finish());
+    fn step(&mut self) -> Step<(), Result<c_int>> {
+        if log::debug(Debug::Libpmda) {
+            return self.step_loudly();
         }
-        let Some(event) = next(&self.visit, self.seen.take(), &mut self.filter) else {
-            return Step::Done(self.finish());
-        };
-        self.seen = Some(event.sequence);
+        QUEUES.lock().advance(&self.visit, &mut self.event, &mut self.filter);
         if self.filter.is_some() {
-            return self.ask(event);
+            return self.ask();
         }
-        Step::Call(self.decode(event))
+        if self.event.is_none() {
+            return self.finish();
+        }
+        Step::Call(())
+    }
+
+    /// [`Fetch::step`], and what there is to say about the events on the way.
+    #[cold]
+    #[inline(never)]
+    fn step_loudly(&mut self) -> Step<(), Result<c_int>> {
+        let mut journal = Journal::new();
+        QUEUES
+            .lock()
+            .advance_traced(&self.visit, &mut self.event, &mut self.filter, &mut journal);
+        log::flush(&mut journal);
+        match self.event {
+            None => self.finish(),
+            Some(_) if self.filter.is_some() => self.ask(),
+            Some(event) => {
+                say_event("Adding", event);
+                Step::Call(())
+            }
+        }
     }
 
     /// Asks the filter about the event in hand.
     #[inline(never)]
-    fn ask(&mut self, event: Event) -> Step<Call, Result<c_int>> {
-        self.filtered = Some(event);
+    fn ask(&mut self) -> Step<(), Result<c_int>> {
         match self.filter.take() {
             Some(Filter {
                 apply: Some(apply),
                 data,
                 ..
-            }) => Step::Call(Call::Filter(apply, data, event.payload, event.size)),
-            _ => self.judged(event, 0),
+            }) => {
+                self.asked = Some((apply, data));
+                Step::Call(())
+            }
+            _ => self.judged(0),
         }
     }
 
     /// The filter has judged the event in hand.
     #[inline(never)]
-    fn judged(&mut self, event: Event, verdict: c_int) -> Step<Call, Result<c_int>> {
-        if log::debug(Debug::Libpmda) {
+    fn judged(&mut self, verdict: c_int) -> Step<(), Result<c_int>> {
+        self.asked = None;
+        let debug = log::debug(Debug::Libpmda);
+        if debug {
             log::debug_line!("Clientq filter applied ({verdict})");
-            if verdict != 0 && QUEUES.lock().alive(&self.visit) {
-                say_event("Culling", event.size, event.payload);
-            }
         }
-        self.filtered = None;
+        let is_alive = QUEUES.lock().alive(&self.visit);
+        if let (true, true, Some(event)) = (debug, is_alive, self.event) {
+            say_event(if verdict == 0 { "Adding" } else { "Culling" }, event);
+        }
         if verdict != 0 {
             return self.step();
         }
-        if !QUEUES.lock().alive(&self.visit) {
-            return Step::Done(self.finish());
+        if !is_alive {
+            return self.finish();
         }
-        Step::Call(self.decode(event))
-    }
-
-    /// Has the event in hand decoded.
-    #[inline]
-    fn decode(&self, event: Event) -> Call {
-        if log::debug(Debug::Libpmda) {
-            say_event("Adding", event.size, event.payload);
-        }
-        Call::Decode(self.visit.array, event.payload, event.size)
+        Step::Call(())
     }
 
     /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything
     /// worth a record.
     #[inline(never)]
-    fn finish(&mut self) -> Result<c_int> {
-        let end = QUEUES
-            .lock()
-            .finish(&self.visit, self.seen.take(), self.status.is_err());
+    fn finish(&mut self) -> Step<(), Result<c_int>> {
+        Step::Done(self.outcome())
+    }
+
+    fn outcome(&mut self) -> Result<c_int> {
+        let shown = self.event.take().map(|event| event.sequence);
+        let end = QUEUES.lock().finish(&self.visit, shown, self.status.is_err());
         if let End::Missed(count @ 1..) = end {
             let count = c_int::try_from(count).unwrap_or(c_int::MAX);
             self.status = events::with(self.visit.array, |array| array.add_missed(now(), count));
@@ -167,58 +193,42 @@ impl Fetch {
 }
 
 impl Machine for Fetch {
-    type Call = Call;
+    type Call = ();
     type Answer = c_int;
     type Done = Result<c_int>;
 
     #[inline(always)]
-    fn start(&mut self) -> Step<Call, Result<c_int>> {
+    fn start(&mut self) -> Step<(), Result<c_int>> {
         self.status = events::reset(self.visit.array);
+        if self.status.is_err() {
+            return self.finish();
+        }
         self.step()
     }
 
     #[inline(always)]
-    fn answer(&mut self, status: c_int) -> Step<Call, Result<c_int>> {
-        if let Some(event) = self.filtered {
-            return self.judged(event, status);
+    fn answer(&mut self, status: c_int) -> Step<(), Result<c_int>> {
+        if self.asked.is_some() {
+            return self.judged(status);
         }
         match Error::check(status) {
             Ok(records) => self.found |= records != 0,
-            Err(error) => self.status = Err(error),
+            Err(error) => {
+                // Such as one that has released the array through its handle, so that there is
+                // nothing to fill.
+                self.status = Err(error);
+                return self.finish();
+            }
         }
         self.step()
     }
-}
-
-/// The next event, taken under the lock, which is free again when this returns.
-#[inline(always)]
-fn next(visit: &Visit, seen: Option<u64>, filter: &mut Option<Filter>) -> Option<Event> {
-    if log::debug(Debug::Libpmda) {
-        // Nothing refers to the event that is passed on, so that it stays in registers.
-        let event = next_loudly(visit, seen, filter)?;
-        return Some(Event {
-            sequence: event.sequence,
-            size: event.size,
-            payload: event.payload,
-        });
-    }
-    QUEUES.lock().advance(visit, seen, filter)
-}
-
-/// [`next`], and what there is to say about the events before it.
-#[cold]
-#[inline(never)]
-fn next_loudly(visit: &Visit, seen: Option<u64>, filter: &mut Option<Filter>) -> Option<Event> {
-    let mut journal = Journal::new();
-    let event = QUEUES.lock().advance_traced(visit, seen, filter, &mut journal);
-    log::flush(&mut journal);
-    event
 }
 
 /// Says what becomes of the event in hand.
 #[cold]
 #[inline(never)]
-fn say_event(action: &str, size: usize, payload: View) {
+fn say_event(action: &str, event: Event) {
+    let Event { size, payload, .. } = event;
     let excerpt = payload.excerpt(size);
     log::debug_line!("{action} event (sz={size}): \"{excerpt}\"");
 }

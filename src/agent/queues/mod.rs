@@ -5,7 +5,7 @@ mod release;
 
 use std::ffi::{c_int, c_void};
 
-pub(crate) use self::fetch::{Call, Fetch};
+pub(crate) use self::fetch::Fetch;
 pub(crate) use self::release::Release;
 use super::events;
 use crate::abi::arg::{Cookie, Out};

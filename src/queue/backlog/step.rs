@@ -1,24 +1,41 @@
 //! The usual step of a fetch.
 
-use super::{Backlog, Event};
+use super::Backlog;
 use crate::queue::Payload;
+use crate::queue::retained::Retained;
+use crate::queue::shown::Event;
 
 impl<P: Payload> Backlog<P> {
-    /// A client that was owed the event `seen`, at the index `place`, has now seen it: when it
-    /// stays for others, and the event behind it is stored, it is released, and that one is given.
-    /// `None`, and nothing has changed, in any other case.
+    /// A client that was owed the event `shown`, at the index `place`, has now seen it. When the
+    /// event behind it is stored, that one is shown in its place. Otherwise nothing has changed.
     #[inline(always)]
-    pub(in crate::queue) fn step_on(&mut self, seen: u64, place: usize) -> Option<&mut Event<P>> {
-        let evicted = self.evicted;
-        let [event, next, ..] = self.events.get_mut(place..)? else {
-            return None;
+    pub(in crate::queue) fn step_on(
+        &mut self,
+        shown: &mut Event<P::View>,
+        place: usize,
+        retained: &mut Retained<P>,
+    ) -> bool {
+        let Some([event, next, ..]) = self.events.get_mut(place..) else {
+            return false;
         };
-        let is_known = event.sequence == seen && event.payload.is_some() && evicted <= seen;
-        if !is_known || next.payload.is_none() || (event.owed < 2 && event.spare == 0) {
-            return None;
+        let Some(payload) = &next.payload else { return false };
+        if event.sequence != shown.sequence || event.payload.is_none() {
+            return false;
         }
+        let is_last = event.owed < 2 && event.spare == 0;
+        if is_last && (place != self.first || self.gaps > 0) {
+            // Others are moved then.
+            return false;
+        }
+        shown.payload = payload.view();
+        shown.size = next.size;
+        shown.sequence = next.sequence;
+        next.holders += 1;
         event.holders -= 1;
         event.owed -= 1;
-        Some(next)
+        if is_last {
+            self.drop_first(retained);
+        }
+        true
     }
 }

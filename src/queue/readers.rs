@@ -1,0 +1,111 @@
+//! What a queue knows of the clients that have to do with it.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+/// The cursor of a client that has not fetched.
+pub(super) const IDLE: u64 = u64::MAX;
+
+/// What is known about one client and one queue (QUEUE-22).
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// Different for each client and queue that ever had to do with each other, so that a fetch
+    /// notices when one of them was ended; 0 for nobody.
+    pub(super) born: u64,
+    /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first
+    /// fetch.
+    pub(super) cursor: u64,
+    /// Where in the backlog the event was that a fetch has shown last. A hint: the backlog may have
+    /// moved its events since.
+    pub(super) place: usize,
+    pub(super) access: Access,
+    /// Events that were evicted before the client saw them, and are not reported yet.
+    pub(super) missed: u64,
+    /// Sequence numbers from the cursor on that had no event when the client became active.
+    pub(super) absent: Vec<Range<u64>>,
+}
+
+/// Which events a client may see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    /// None, as at first.
+    Denied,
+    /// All.
+    Allowed,
+    /// Those that its filter lets pass, whether access is granted beside it or not.
+    Filtered,
+}
+
+impl Access {
+    /// With access granted or denied: a filter decides as before.
+    pub(super) fn granted(self, allowed: bool) -> Access {
+        match self {
+            Access::Filtered => Access::Filtered,
+            _ if allowed => Access::Allowed,
+            _ => Access::Denied,
+        }
+    }
+}
+
+impl Reader {
+    const NOBODY: Reader = Reader {
+        born: 0,
+        cursor: IDLE,
+        place: usize::MAX,
+        access: Access::Denied,
+        missed: 0,
+        absent: Vec::new(),
+    };
+
+    /// Whether the client has fetched from the queue.
+    pub(super) fn is_active(&self) -> bool {
+        self.cursor != IDLE
+    }
+}
+
+/// The readers of a queue, by slot of the client.
+#[derive(Debug)]
+pub(super) struct Readers(Vec<Reader>);
+
+impl Readers {
+    pub(super) const fn new() -> Readers {
+        Readers(Vec::new())
+    }
+
+    /// What is known about the client in a slot; one that is new here is born as `next`, which
+    /// counts.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn enter(&mut self, client: usize, next: &mut u64) -> Result<&mut Reader> {
+        if self.0.len() <= client {
+            let more = client + 1 - self.0.len();
+            self.0.try_reserve(more).map_err(|_| Error::NOMEM)?;
+            self.0.resize_with(client + 1, || Reader::NOBODY);
+        }
+        let reader = &mut self.0[client];
+        if reader.born == 0 {
+            *next += 1;
+            reader.born = *next;
+        }
+        Ok(reader)
+    }
+
+    /// The reader in a slot, if it is the one that was born as `born`.
+    #[inline(always)]
+    pub(super) fn get(&mut self, client: usize, born: u64) -> Option<&mut Reader> {
+        self.0.get_mut(client).filter(|reader| reader.born == born)
+    }
+
+    /// The reader in a slot.
+    pub(super) fn at(&self, client: usize) -> Option<&Reader> {
+        self.0.get(client).filter(|reader| reader.born != 0)
+    }
+
+    /// Forgets a client, and gives what was known about it.
+    pub(super) fn leave(&mut self, client: usize) -> Option<Reader> {
+        let reader = self.0.get_mut(client).filter(|reader| reader.born != 0)?;
+        Some(std::mem::replace(reader, Reader::NOBODY))
+    }
+}
