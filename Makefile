@@ -15,7 +15,7 @@ BUILT ?= $(shell cat target/built 2>/dev/null)
 STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-instructions bench-growth bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test reproducible rpm rpm-test docs-test check-rust check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-instructions bench-growth bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -129,9 +129,11 @@ deb:
 	packaging/deb.sh
 
 # The packages in fresh systems, Debian 12 and 13: installed, updated, PCP updated below them, purged. Needs root.
-deb-test:
-	packaging/deb-test.sh bookworm
-	packaging/deb-test.sh trixie
+deb-test: deb-test-bookworm deb-test-trixie
+
+# The same in one system; sid has PCP 7, whose package is built there.
+deb-test-bookworm deb-test-trixie deb-test-sid: deb-test-%:
+	packaging/deb-test.sh $*
 
 # The Debian packages twice, in two directories and by two users: the same bytes. Needs root.
 reproducible:

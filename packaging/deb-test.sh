@@ -3,8 +3,9 @@
 # script and all its default agents: installation, restart, an update of PCP (its own packages with a higher version), an update of ours,
 # the switch, removal. After each step pmcd has to answer, and each process to have loaded the library that is expected.
 #
-# Takes the packages from target/deb, and makes them if there are none. Everything after the downloads runs in name spaces of its own
-# (processes, network, mounts): nothing is left when it ends, however it ends. Needs root.
+# Takes the packages from target/deb, and makes them if there are none; those for another PCP than this machine's (SUITE is sid) are made in
+# a system of that suite. Everything after the downloads runs in name spaces of its own (processes, network, mounts): nothing is
+# left when it ends, however it ends. Needs root.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
@@ -27,10 +28,14 @@ repack() {
 
 # Downloads, and the packages of higher versions, as a repository in the system.
 prepare() {
-    local version package packages
-    ls "$target"/deb/libpcp-pmda-rust_*.deb >/dev/null 2>&1 || packaging/deb.sh >/dev/null
+    local version package packages built=$target/deb
+    if [ "$suite" = sid ]; then
+        packaging/check-suite.sh sid sh -c 'apt-get install -y -q debhelper >/dev/null && make deb' >/dev/null
+        built=$target/systems/sid/src/target/deb
+    fi
+    ls "$built"/libpcp-pmda-rust_*.deb >/dev/null 2>&1 || packaging/deb.sh >/dev/null
     trap close_system EXIT
-    make_system "$suite"
+    make_system "$suite" "$suite-host"
     inside apt-get update -q >/dev/null
     install_inside pcp libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev gcc pkg-config procps man-db
     if ! ls "$system"/repository/first/pcp_*.deb >/dev/null 2>&1; then
@@ -44,8 +49,8 @@ prepare() {
         done
     fi
     rm -f "$system"/repository/*/libpcp-pmda-rust*
-    cp "$target"/deb/libpcp-pmda-rust_*.deb "$target"/deb/libpcp-pmda-rust-dev_*.deb "$system/repository/first/"
-    for package in "$target"/deb/libpcp-pmda-rust_*.deb "$target"/deb/libpcp-pmda-rust-dev_*.deb; do
+    cp "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb "$system/repository/first/"
+    for package in "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb; do
         version=$(dpkg-deb -f "$package" Version)
         repack "$package" "s/\b${version//./\\.}\b/$version+update1/" "$system/repository/second"
     done
@@ -186,7 +191,7 @@ if [ "${2:-}" = --steps ]; then
 else
     prepare
     rm -rf --one-file-system "$target/systems/$suite-packages"
-    cp -a "$target/systems/$suite" "$target/systems/$suite-packages"
+    cp -a "$target/systems/$suite-host" "$target/systems/$suite-packages"
     status=0
     timeout 900 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --steps || status=$?
     rm -rf --one-file-system "$target/systems/$suite-packages"
