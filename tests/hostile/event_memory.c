@@ -236,6 +236,14 @@ with_events_to_come(void)
     appends = 20;
 }
 
+/* Nobody has had to do with this queue yet. */
+static void
+with_another_queue(void)
+{
+    with_clients();
+    queue = pmdaEventNewQueue("another", 1000);
+}
+
 static int access_(void) { return pmdaEventSetAccess(1, queue, 1); }
 static int filter(void) { return pmdaEventSetFilter(1, queue, text, drops, release); }
 
@@ -285,7 +293,7 @@ static const struct {
     { "fifth queue", with_queues, fifth_queue, 1, 0 },
     { "first client", with_queue, new_client, 1, 0 },
     { "fifth client", with_clients, new_client, 1, 0 },
-    { "access", with_clients, access_, 1, 0 },
+    { "access", with_another_queue, access_, 1, 0 },
     { "filter", with_clients, filter, 1, 0 },
     { "append for nobody", with_client, append, 0, 0 },
     { "append the first one", with_active_client, append, 1, 0 },
