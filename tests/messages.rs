@@ -71,7 +71,6 @@ const NOT_COMPARED: &[(&str, Option<&str>, &str)] = &[
         Some("pdu"),
         "shows results with value formats that there are not, which cannot be read back",
     ),
-    ("loop_profiles", Some("pdu"), "shows eighty megabytes"),
     ("loop_stock", Some("pdu"), "shows a hundred megabytes"),
     (
         "queue_basic",

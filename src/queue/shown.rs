@@ -4,7 +4,7 @@
 /// it, whatever happens to the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<V> {
-    /// Which event it is, for [`Queues::advance`] and [`Queues::finish`].
+    /// Its number in the order of arrival.
     pub sequence: u64,
     /// Bytes of payload.
     pub size: usize,
