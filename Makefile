@@ -73,7 +73,7 @@ abi: all
 # Changes the safe code, one place at a time; unit tests should notice, else the differential tests. Needs cargo-mutants.
 SHARD ?= 0/29
 mutants:
-	nice cargo mutants --shard $(SHARD) --sharding round-robin --timeout 300 -o target \
+	nice cargo mutants --shard $(SHARD) --sharding round-robin -o target \
 	    -f 'src/**' $(foreach room,abi ffi libpcp os,-e 'src/$(room)/**') -- --lib --test differential
 
 # Facts of docs/spec that no test cites, and cited numbers that docs/spec does not have.
