@@ -293,6 +293,23 @@ mod tests {
         );
     }
 
+    /// The room for blocks stays for the next reply, unless it has become large.
+    #[test]
+    fn large_buffers_go() {
+        let mut draft = Draft::new().expect("memory");
+        let mut room_after = |length: usize| {
+            draft.begin(0, 1).expect("small");
+            draft.open(MetricId(1), 1).expect("memory");
+            draft.block(-1, 0x0600_0004, &vec![b'a'; length]).expect("memory");
+            let filled = draft.blocks.capacity();
+            draft.begin(0, 1).expect("small");
+            (filled, draft.blocks.capacity())
+        };
+        let (filled, kept) = room_after(1000);
+        assert_eq!(kept, filled);
+        assert_eq!(room_after(KEPT).1, 0);
+    }
+
     /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set
     /// whose values have all failed is an error.
     #[test]
