@@ -2,6 +2,7 @@
  * differs on x86: the C library dies of a TEXT_REQ that is too short, on 32-bit machines
  * differs on aarch64: likewise
  * differs on powerpc64: likewise
+ * differs on riscv64: likewise
  *
  * PDUs that both libraries refuse: the PDU costs an error reply or nothing, and the stream stays in step.
  * WIRE-15 WIRE-51 WIRE-60 MAIN-2

@@ -2,6 +2,7 @@
  * differs on x86: the C library dies of an INSTANCE_REQ that is too short, on 32-bit machines
  * differs on aarch64: likewise
  * differs on powerpc64: likewise
+ * differs on riscv64: likewise
  *
  * Every kind of request cut short at each word, one word too long, and with each word changed: which ones are refused, and what
  * is said of that under debug options. Since 6.0.5: earlier releases read some of them, or die (WIRE-60, WIRE-70). Left out are
