@@ -47,3 +47,40 @@ fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Ve
     }
     Ok(answer)
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{XattrFlags, fsetxattr};
+
+    use super::*;
+
+    /// CACHE-75: files are the same when both have the same names with the same values.
+    #[test]
+    fn compared() {
+        let [one, other] = [(), ()].map(|()| tempfile::tempfile().expect("a file"));
+        let set = |file: &File, name: &str, value: &[u8]| fsetxattr(file, name, value, XattrFlags::empty());
+        assert!(same(&one, &other));
+        match set(&one, "user.pcp", b"some") {
+            // A file system without attributes.
+            Err(Errno::NOTSUP) => return,
+            result => result.expect("ours"),
+        }
+        assert!(!same(&one, &other) && !same(&other, &one));
+        for (value, is_same) in [("some", true), ("more", false), ("", false), ("some more", false)] {
+            set(&other, "user.pcp", value.as_bytes()).expect("ours");
+            assert_eq!(
+                (same(&one, &other), same(&other, &one)),
+                (is_same, is_same),
+                "{value:?}"
+            );
+        }
+        set(&other, "user.pcp", b"some").expect("ours");
+        for (file, is_same) in [(&one, false), (&other, true)] {
+            set(file, "user.empty", b"").expect("ours");
+            assert_eq!((same(&one, &other), same(&other, &one)), (is_same, is_same));
+        }
+        set(&one, "user.one", b"").expect("ours");
+        set(&other, "user.two", b"").expect("ours");
+        assert!(!same(&one, &other));
+    }
+}
