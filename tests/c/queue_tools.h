@@ -2,6 +2,7 @@
 #ifndef QUEUE_TOOLS_H
 #define QUEUE_TOOLS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "event_dump.h"
 
@@ -19,7 +20,7 @@ decode(int array, void *data, size_t size, struct timeval *when, void *cookie)
     int sts;
 
     printf("    event \"%.*s\" size %zu aligned %d NUL-able %d time %ld.%06ld cookie %s\n", (int)size, (char *)data, size,
-	(uintptr_t)data % 16 == 0, data != NULL, (long)when->tv_sec, (long)when->tv_usec, cookie ? (char *)cookie : "none");
+	(uintptr_t)data % _Alignof(max_align_t) == 0, data != NULL, (long)when->tv_sec, (long)when->tv_usec, cookie ? (char *)cookie : "none");
     if (decoder_fails_at != NULL && strncmp(data, decoder_fails_at, strlen(decoder_fails_at)) == 0)
 	return -77;
     if (decoder_appends > 0) {
