@@ -21,9 +21,8 @@ use regex::Regex;
 /// The releases whose strings the table has.
 const GENERATIONS: [&str; 3] = ["6.0", "6.3", "7.2"];
 
-/// No program needs longer, even on a busy machine: with all debug options loop_profiles writes
-/// 84 MB, which takes the C library fourteen seconds of a processor.
-const LIMIT: Duration = Duration::from_secs(300);
+/// No program needs longer, even on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The debug options of the programs that the table names as `debug/NAME`.
 const DEBUG: &str = "libpmda,indom,labels,attr,desperate";

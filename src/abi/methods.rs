@@ -1,11 +1,14 @@
-//! The types of the methods in a dispatch table, and of the callbacks around a request.
+//! The types of the methods in a dispatch table, and of callbacks that are there.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 use super::arg::{CText, MutableText, Out};
 use super::ext::Ext;
 use super::label_set::LabelSets;
-use super::types::{pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaResult};
+use super::types::{
+    pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack,
+    pmdaResult, pmdaResultCallBack,
+};
 
 /// Takes the instance profile.
 pub type Profile = unsafe extern "C-unwind" fn(*mut pmProfile, Option<Ext>) -> c_int;
@@ -32,11 +35,26 @@ pub type Attribute = unsafe extern "C-unwind" fn(c_int, c_int, Option<CText>, c_
 /// Gives label sets.
 pub type Label = unsafe extern "C-unwind" fn(c_int, c_int, Option<LabelSets>, Option<Ext>) -> c_int;
 
+/// A callback type of C, whose NULL is none.
+pub(crate) trait Callback {
+    /// The function, if there is one.
+    type Function;
+}
+
+impl<F> Callback for Option<F> {
+    type Function = F;
+}
+
+/// The function behind a callback type: what it takes and gives is said once, in `types`.
+pub(crate) type Function<C> = <C as Callback>::Function;
+
 /// Runs when a PDU has arrived.
-pub(crate) type Check = unsafe extern "C-unwind" fn() -> c_int;
+pub(crate) type Check = Function<pmdaCheckCallBack>;
 /// Runs when a PDU has been served.
-pub(crate) type Done = unsafe extern "C-unwind" fn();
+pub(crate) type Done = Function<pmdaDoneCallBack>;
 /// Runs when a client context ends.
-pub(crate) type EndContext = unsafe extern "C-unwind" fn(c_int);
+pub(crate) type EndContext = Function<pmdaEndContextCallBack>;
 /// Cleans up a result after it was sent.
-pub(crate) type CleanUp = unsafe extern "C-unwind" fn(*mut pmdaResult);
+pub(crate) type CleanUp = Function<pmdaResultCallBack>;
+/// Frees what an agent has attached to an instance; C's header has no name for it.
+pub(crate) type Free = unsafe extern "C-unwind" fn(*mut c_void);

@@ -9,7 +9,8 @@ use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::label_array::LabelArray;
 use crate::abi::label_set::{LabelSet, LabelSets};
-use crate::abi::types::{pmInDom, pmLabelSet};
+use crate::abi::methods::Function;
+use crate::abi::types::pmdaLabelCallBack;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
@@ -53,13 +54,10 @@ impl Kind {
     }
 }
 
-/// A label callback.
-pub(crate) type LabelCallback = unsafe extern "C-unwind" fn(pmInDom, u32, *mut *mut pmLabelSet) -> c_int;
-
 /// Has the callback fill the set of an instance.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
-    pub(crate) callback: LabelCallback,
+    pub(crate) callback: Function<pmdaLabelCallBack>,
     pub(crate) indom: InDom,
     pub(crate) inst: c_int,
     /// An empty set, which is there until the answer.

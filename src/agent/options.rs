@@ -7,10 +7,11 @@ use crate::abi::arg::CText;
 use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::abi::memory;
+use crate::abi::methods::Function;
 use crate::abi::options::{Arguments, Options, number};
 use crate::abi::ret::Plain;
 use crate::abi::transport::Transport;
-use crate::abi::types::pmdaOptions;
+use crate::abi::types::pmdaOptionOverride;
 use crate::libpcp::getopt;
 use crate::libpcp::log;
 use crate::log::{Bytes, Level};
@@ -25,7 +26,7 @@ pub(crate) type Letter = Plain<END>;
 /// A call to the agent's function that sees each option first: the option, and the options.
 #[derive(Clone, Copy)]
 pub(crate) struct Override {
-    pub(crate) function: unsafe extern "C-unwind" fn(c_int, *mut pmdaOptions) -> c_int,
+    pub(crate) function: Function<pmdaOptionOverride>,
     pub(crate) letter: c_int,
     pub(crate) options: Options,
 }

@@ -15,6 +15,9 @@ const LONG: usize = 16;
 /// table since the last one. When each listed instance is where it was, no other entry can be
 /// selected unless the table has one id twice. So what cannot be seen is this: the agent writes a
 /// *second* entry with the id of a listed instance, without moving or resizing the table (INST-54).
+///
+/// `metrics::Places` does not do here: it gives the first entry of one key, and each key that is
+/// not there costs it a search. All entries with a listed id are selected, and some have gone.
 #[derive(Default, Debug)]
 pub struct Sightings {
     table: Table,

@@ -3,8 +3,6 @@
 //! All of it is put together beside the work itself, under the same lock, and only when somebody
 //! has asked for it.
 
-#![forbid(unsafe_code)]
-
 use std::fmt::{self, Display};
 
 use super::visit::Visited;

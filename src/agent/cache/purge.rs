@@ -1,10 +1,11 @@
 //! Culls instances that were not stored for some time, and has what was attached to them freed.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::vec;
 
 use super::{count, with};
 use crate::abi::arg::Private;
+use crate::abi::methods::Free;
 use crate::error::Result;
 use crate::ident::InDom;
 use crate::machine::{Kept, Machine, Step};
@@ -20,9 +21,6 @@ pub(crate) fn purge(indom: InDom, recent: i64) -> Result<(c_int, Vec<Private>)> 
     let (number, attached) = with(indom, |cache, _| cache.purge(limit))?;
     Ok((count(number), attached))
 }
-
-/// The agent's function that frees what it has attached.
-pub(crate) type Free = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// Tells the agent about each culled instance, after all were culled.
 pub(crate) struct Purge {

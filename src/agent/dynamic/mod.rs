@@ -13,10 +13,11 @@ pub(crate) use self::lookup::{Found, Lookup, LookupKey};
 pub(crate) use self::rebuild::{Rebuild, registrations};
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
+use crate::abi::methods::Function;
 use crate::abi::table::MetricTable;
 use crate::abi::tree::TreePlace;
 use crate::abi::types::{
-    pmID, pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
+    pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
 use crate::dynamic::{Counts, List, Walk};
 use crate::ident::MetricId;
@@ -44,28 +45,13 @@ pub(crate) type Registrations = List<Callbacks>;
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
     /// Brings a tree up to date; the answer tells whether metrics have changed (DYN-5).
-    Update(
-        unsafe extern "C-unwind" fn(*mut pmdaExt, *mut *mut pmdaNameSpace) -> c_int,
-        Ext,
-        *mut *mut pmdaNameSpace,
-    ),
+    Update(Function<pmdaUpdatePMNS>, Ext, *mut *mut pmdaNameSpace),
     /// Asks for the numbers of metrics and of copies (DYN-20).
-    Count(unsafe extern "C-unwind" fn(*mut c_int, *mut c_int)),
+    Count(Function<pmdaCountMetrics>),
     /// Fills in the copy of a metric with the given number (DYN-21).
-    Copy(
-        unsafe extern "C-unwind" fn(*mut pmdaMetric, *mut pmdaMetric, c_int),
-        *mut pmdaMetric,
-        *mut pmdaMetric,
-        c_int,
-    ),
+    Copy(Function<pmdaUpdateMetric>, *mut pmdaMetric, *mut pmdaMetric, c_int),
     /// Asks for a help text of a kind, which is stored; no machine asks for it.
-    Text(
-        unsafe extern "C-unwind" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int,
-        Ext,
-        MetricId,
-        c_int,
-        Out<*mut c_char>,
-    ),
+    Text(Function<pmdaUpdateText>, Ext, MetricId, c_int, Out<*mut c_char>),
 }
 
 /// What comes back from a [`Call`].

@@ -5,8 +5,9 @@ use std::ffi::c_int;
 use super::{Call, Callbacks, DynamicAnswer, Registrations, update};
 use crate::abi::block::CVec;
 use crate::abi::ext::Ext;
+use crate::abi::methods::Function;
 use crate::abi::table::{MadeTables, MetricTable};
-use crate::abi::types::pmdaMetric;
+use crate::abi::types::{pmdaMetric, pmdaUpdateMetric};
 use crate::agent::lookup::rehash;
 use crate::dynamic::{self, Counts, Walk};
 use crate::error::{Error, Result};
@@ -187,7 +188,7 @@ impl Machine for Rebuild {
 impl Copying {
     /// The next copy: the callback, the metric, and the number of the copy. Metrics that the tree
     /// has no name for are left out. The callback may change the registered table and the tree.
-    fn next(&mut self) -> Option<(CopyMetric, *mut pmdaMetric, c_int)> {
+    fn next(&mut self) -> Option<(Function<pmdaUpdateMetric>, *mut pmdaMetric, c_int)> {
         let copy = self.from.metric?;
         loop {
             let metric = self.from.metrics.entry(self.metric)?;
@@ -201,8 +202,6 @@ impl Copying {
         }
     }
 }
-
-type CopyMetric = unsafe extern "C-unwind" fn(*mut pmdaMetric, *mut pmdaMetric, c_int);
 
 /// The registrations that count for an agent: its own, else those of the process (DYN-3).
 pub(crate) fn registrations(own: Option<&'static Registrations>, all: &'static Registrations) -> Walk<Callbacks> {

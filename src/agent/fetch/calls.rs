@@ -4,12 +4,9 @@ use std::ffi::c_int;
 
 use crate::abi::dispatch::DescMethod;
 use crate::abi::table::Metric;
-use crate::abi::types::{pmAtomValue, pmdaMetric};
+use crate::abi::types::pmdaFetchCallBack;
 use crate::abi::value::Atom;
 use crate::ident::MetricId;
-
-/// A fetch callback.
-type FetchCallback = unsafe extern "C-unwind" fn(*mut pmdaMetric, u32, *mut pmAtomValue) -> c_int;
 
 /// What comes back from a call.
 #[derive(Clone, Copy)]
@@ -27,7 +24,7 @@ pub(crate) enum FetchAnswer {
 pub(crate) struct Asked {
     /// The fetch callback is asked for a value; without it, the desc method for a description,
     /// which goes into the spare metric.
-    pub(crate) callback: Option<FetchCallback>,
+    pub(crate) callback: pmdaFetchCallBack,
     /// The metric that a value is asked for. Only its place goes to the agent again: the agent may
     /// move or free its table while it gives a value (F-14).
     pub(crate) metric: Metric,

@@ -1,13 +1,14 @@
 //! A client fetches the events of a queue that it has not seen.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ptr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Filter, QUEUES, say_vacant};
 use crate::abi::arg::{Cookie, Out};
 use crate::abi::event_block::View;
-use crate::abi::types::pmAtomValue;
+use crate::abi::methods::Function;
+use crate::abi::types::{pmAtomValue, pmdaEventApplyFilterCallBack};
 use crate::agent::events;
 use crate::error::{Error, Result};
 use crate::events::{Form, Stamp};
@@ -20,7 +21,7 @@ use crate::queue::{End, Visit};
 type Event = crate::queue::Event<View>;
 
 /// The function of a filter.
-pub(crate) type Apply = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int;
+pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
@@ -94,9 +95,10 @@ impl Fetch {
     #[inline(always)]
     fn step(&mut self) -> Step<(), Result<c_int>> {
         if log::debug(Debug::Libpmda) {
-            return self.step_loudly();
+            self.advance_loudly();
+        } else {
+            QUEUES.lock().advance(&self.visit, &mut self.event, &mut self.filter);
         }
-        QUEUES.lock().advance(&self.visit, &mut self.event, &mut self.filter);
         if self.filter.is_some() {
             return self.ask();
         }
@@ -106,22 +108,18 @@ impl Fetch {
         Step::Call(())
     }
 
-    /// [`Fetch::step`], and what there is to say about the events on the way.
+    /// Goes on to the next event, and says what there is to say about those on the way, and what
+    /// becomes of this one if no filter decides that.
     #[cold]
     #[inline(never)]
-    fn step_loudly(&mut self) -> Step<(), Result<c_int>> {
+    fn advance_loudly(&mut self) {
         let mut journal = Journal::new();
         QUEUES
             .lock()
             .advance_traced(&self.visit, &mut self.event, &mut self.filter, &mut journal);
         log::flush(&mut journal);
-        match self.event {
-            None => self.finish(),
-            Some(_) if self.filter.is_some() => self.ask(),
-            Some(event) => {
-                say_event("Adding", event);
-                Step::Call(())
-            }
+        if let (Some(event), None) = (self.event, &self.filter) {
+            say_event("Adding", event);
         }
     }
 

@@ -3,13 +3,14 @@
 mod fetch;
 mod release;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 pub(crate) use self::fetch::Fetch;
 pub(crate) use self::release::Release;
 use super::events;
 use crate::abi::arg::{Cookie, Out};
 use crate::abi::event_block::{Block, NewEvent};
+use crate::abi::methods::Function;
 use crate::abi::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
 use crate::error::{Error, Result};
 use crate::fetch as agent_fetch;
@@ -31,7 +32,7 @@ pub(crate) struct Filter {
 }
 
 /// A filter's own function, and what it gets.
-pub(crate) type ReleaseCall = (unsafe extern "C-unwind" fn(*mut c_void), Cookie);
+pub(crate) type ReleaseCall = (Function<pmdaEventReleaseFilterCallBack>, Cookie);
 
 impl Filter {
     /// The agent's release function, if it has one: it gets NULL if there is no filter (E-12,
