@@ -114,7 +114,7 @@ fuzz-corpus:
 
 # The C programs and three agents on a library with AddressSanitizer. Needs the nightly toolchain.
 asan: setup
-	cargo run --quiet -p pcp-pmda-test -- asan
+	cargo run --quiet -p pcp-pmda-test -- asan $(PROGRAMS)
 
 # Writes THIRD-PARTY.txt and debian/copyright anew from the crates that Cargo.lock names.
 licences:

@@ -30,6 +30,15 @@ store(pmInDom d, const char *name)
     printf(" key %d\n", pmdaCacheStoreKey(d, PMDA_CACHE_ADD, name, 3, "key", (void *)0x99));
 }
 
+/* The empty name counts. */
+static int
+ends_in(const char *name, const char *characters)
+{
+    size_t length = strlen(name);
+
+    return length == 0 || strchr(characters, name[length - 1]) != NULL;
+}
+
 int
 main(void)
 {
@@ -48,7 +57,7 @@ main(void)
 	printf("round %d\n", round);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 	    look(D, names[i]);
-	    if (round == 2 && strchr("b \tx", names[i][strlen(names[i]) - 1]) != NULL && names[i][0] != 't' && strcmp(names[i], "foo bar") != 0)
+	    if (round == 2 && ends_in(names[i], "b \tx") && names[i][0] != 't' && strcmp(names[i], "foo bar") != 0)
 		store(D, names[i]);
 	}
 	pmdaCacheOp(D, round == 0 ? PMDA_CACHE_INACTIVE : PMDA_CACHE_ACTIVE);

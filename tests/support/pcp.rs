@@ -43,8 +43,7 @@ pub fn agent(name: &str) -> PathBuf {
 pub struct Environment {
     /// Holds everything that the programs write.
     pub directory: PathBuf,
-    /// The library that they all use.
-    pub library: Library,
+    libraries: PathBuf,
     /// More environment variables for its programs.
     pub variables: Vec<(&'static str, String)>,
     /// Unix sockets have short names, so they live elsewhere.
@@ -54,7 +53,12 @@ pub struct Environment {
 impl Environment {
     /// Makes the directories afresh; `test` is the name of the test, unique in the test suite.
     pub fn new(test: &str, library: Library) -> Environment {
-        let directory = profile_dir().join("test-pcp").join(test).join(format!("{library:?}"));
+        Environment::with(&format!("{test}/{library:?}"), library.directory())
+    }
+
+    /// The same for a library in a directory of its own; `name` is that of the directories.
+    pub fn with(name: &str, libraries: PathBuf) -> Environment {
+        let directory = profile_dir().join("test-pcp").join(name);
         let _ = fs::remove_dir_all(&directory);
         for name in [
             "run",
@@ -75,10 +79,15 @@ impl Environment {
         let sockets = tempfile::tempdir().expect("a temporary directory");
         Environment {
             directory,
-            library,
+            libraries,
             variables: Vec::new(),
             sockets,
         }
+    }
+
+    /// The directory with the library that all programs use.
+    pub fn libraries(&self) -> &Path {
+        &self.libraries
     }
 
     /// Replaces a directory of the agents' configuration by an own, empty one.
@@ -104,7 +113,7 @@ impl Environment {
             .env_remove("PMCD_PORT")
             .env_remove("PMCD_HOST")
             .env_remove("PCP_DIR")
-            .env("LD_LIBRARY_PATH", self.library.directory())
+            .env("LD_LIBRARY_PATH", &self.libraries)
             .env(
                 "PATH",
                 format!(
@@ -167,7 +176,7 @@ impl Environment {
         for _ in 0..5 {
             let mut pmcd = self.start(namespace, args)?;
             if pmcd.wait_until_ready()? {
-                pmcd.has_loaded(self.library)?;
+                pmcd.has_loaded()?;
                 return Ok(pmcd);
             }
         }
@@ -280,9 +289,10 @@ impl Pmcd<'_> {
     }
 
     /// A pmcd on the wrong library would prove nothing.
-    fn has_loaded(&self, library: Library) -> Result<(), String> {
+    fn has_loaded(&self) -> Result<(), String> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid())).map_err(|error| error.to_string())?;
-        let file = library.file().canonicalize().map_err(|error| error.to_string())?;
+        let file = self.environment.libraries.join("libpcp_pmda.so.3");
+        let file = file.canonicalize().map_err(|error| error.to_string())?;
         let mapped: Vec<_> = maps.lines().filter(|line| line.contains("libpcp_pmda")).collect();
         if !mapped.is_empty() && mapped.iter().all(|line| line.ends_with(&file.display().to_string())) {
             return Ok(());

@@ -81,17 +81,15 @@ impl Tour {
     /// # Errors
     /// What went wrong.
     pub fn run(&self, form: Form, tool: Tool<'_>) -> Result<Counts, String> {
-        let (library, test) = match tool {
-            Tool::Memcheck(library) => (library, "memcheck"),
-            Tool::Asan(_) => (Library::Ours, "asan"),
+        let of_agent = format!("{}-{form:?}", self.name);
+        let mut environment = match tool {
+            Tool::Memcheck(library) => Environment::new(&format!("memcheck-{of_agent}"), library),
+            // There need be no library but the one with the sanitizer.
+            Tool::Asan(directory) => Environment::with(&format!("asan-{of_agent}"), directory.to_owned()),
         };
-        let mut environment = Environment::new(&format!("{test}-{}-{form:?}", self.name), library);
         let place = environment.directory.clone();
         let report = place.join("report");
-        let directory = match tool {
-            Tool::Memcheck(library) => library.directory(),
-            Tool::Asan(directory) => directory.to_owned(),
-        };
+        let directory = environment.libraries().to_owned();
         let (dso, daemon) = self.build(tool, &place, &directory)?;
         let mut command = match tool {
             // A daemon is watched, and dbpmda is not.
@@ -106,7 +104,6 @@ impl Tour {
                 let runtime = Command::new("cc").arg("-print-file-name=libasan.so").output();
                 let runtime = runtime.map_err(|error| error.to_string())?.stdout;
                 environment.variables = vec![
-                    ("LD_LIBRARY_PATH", directory.display().to_string()),
                     ("LD_PRELOAD", String::from_utf8_lossy(&runtime).trim().to_owned()),
                     ("ASAN_OPTIONS", format!("detect_leaks=0:log_path={}", report.display())),
                 ];
