@@ -28,6 +28,7 @@ pub(crate) mod memory;
 pub(crate) mod methods;
 pub(crate) mod names;
 pub(crate) mod new_ext;
+pub(crate) mod new_names;
 pub(crate) mod options;
 pub(crate) mod parameter;
 pub(crate) mod pmids;

@@ -7,13 +7,28 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::arg::CText;
 use super::array::Array;
 use super::memory::Block;
+use super::new_names;
 use super::types::pmdaNameSpace;
 use super::view::view;
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
-use crate::libpcp::bindings::__pmnsNode;
-use crate::libpcp::pmns::{self, NodeRef};
-use crate::namespace::{self, Node};
+use crate::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
+use crate::libpcp::log::{Debug, debug};
+use crate::libpcp::pmns::{self, Kept, NodeRef};
+use crate::namespace::{self, Access, Indexes, Node, Recall};
+use crate::os::lock::{Mutex, const_mutex, room};
+
+/// The indexes of wide nodes, of all trees.
+pub(crate) static INDEXES: Mutex<Indexes<Kept>, { room::NAMES }> = const_mutex(Indexes::new());
+
+/// The way to [`INDEXES`].
+pub(crate) struct Shared;
+
+impl Access<Kept> for Shared {
+    fn with<R>(&self, work: impl FnOnce(&mut Indexes<Kept>) -> R) -> R {
+        work(&mut INDEXES.lock())
+    }
+}
 
 view! {
     /// A tree of names, libpcp's own structure (TREE-1).
@@ -42,21 +57,32 @@ impl Tree {
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11).
+    /// Adds a name (TREE-11). What is to be said of it, of a name that is there already, and
+    /// without memory, is libpcp's to say.
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, and what libpcp gives.
     pub(crate) fn insert(self, pmid: MetricId, name: CText) -> Result<c_int> {
-        self.root().ok_or(Error::INVAL)?;
+        let root = self.root().ok_or(Error::INVAL)?;
+        if !debug(Debug::Pmns) {
+            if let Some((parent, rest)) = namespace::place(root, name.bytes(), &Shared) {
+                if new_names::add(parent, rest, pmid).is_ok() {
+                    return Ok(0);
+                }
+            }
+        }
         // SAFETY: a tree by the contract of `new`, and it has a root.
         unsafe { pmns::insert(self.as_ptr(), pmid, name.c_str()) }
     }
 
     /// Frees the tree with all that belongs to it.
     pub(crate) fn release(self) {
+        if let Some(root) = self.root() {
+            INDEXES.lock().forget(root.keep());
+        }
         // SAFETY: a tree by the contract of `new`, which ends with this: nobody uses a view after
-        // it was used for the last time.
-        unsafe { pmns::release(self.as_ptr()) };
+        // it was used for the last time. So its blocks are freed once.
+        unsafe { __pmFreePMNS(self.as_ptr()) };
     }
 
     /// Builds a table of `size` chains from identifiers to names, and the links from the nodes to
@@ -91,7 +117,7 @@ impl Tree {
 
     /// The node that is called `name`.
     pub(crate) fn find(&self, name: &[u8]) -> Option<NodeRef<'_>> {
-        namespace::lookup(self.root()?.first(), name)
+        namespace::find(self.root()?, name, &Shared)
     }
 
     /// The first node of the chain that names of `pmid` are in.

@@ -12,6 +12,7 @@ use std::mem::size_of;
 use super::lock::Mutex;
 use super::memory::Block;
 use super::{dynamic, mark};
+use crate::abi::tree;
 use crate::agent::cache::domains;
 use crate::agent::{events, help, queues, record};
 
@@ -55,6 +56,7 @@ fn each(mut work: impl FnMut(*const u8, usize)) {
     variable(&help::DATABASES, |databases| !databases.is_empty(), &mut work);
     variable(&events::ARRAYS, |arrays| !arrays.is_empty(), &mut work);
     variable(&queues::QUEUES, |queues| !queues.is_empty(), &mut work);
+    variable(&tree::INDEXES, |indexes| !indexes.is_empty(), &mut work);
     if !dynamic::GLOBAL.snapshot().is_empty() {
         work((&raw const dynamic::GLOBAL).cast(), size_of_val(&dynamic::GLOBAL));
     }

@@ -10,7 +10,7 @@ use super::guard::guard;
 use super::types::{pmID, pmdaNameSpace};
 use crate::abi::arg::{CText, Out};
 use crate::abi::names;
-use crate::abi::tree::Tree;
+use crate::abi::tree::{Shared, Tree};
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::libpcp::bindings::__pmnsNode;
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree>) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<CText>) -> *mut __pmnsNode {
     guard(|| {
-        name.and_then(|name| namespace::lookup(node, name.bytes()))
+        name.and_then(|name| namespace::lookup(node, name.bytes(), &Shared))
             .map_or(ptr::null_mut(), NodeRef::as_ptr)
     })
 }

@@ -6,14 +6,15 @@
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 
-use super::bindings::{__pmAddPMNSNode, __pmFreePMNS, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
+use super::bindings::{__pmAddPMNSNode, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
 use super::cancel;
 use super::log::{Debug, debug};
 use super::numbers::__pmNewPMNS;
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
-use crate::namespace::{Link, Node};
+use crate::namespace::{Link, Mark, Node, Recall, SLOTS};
 
 /// A node that stays where it is, with its name unchanged, for `'t`.
 #[derive(Clone, Copy)]
@@ -57,6 +58,14 @@ impl<'t> NodeRef<'t> {
         // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node
         // itself, and as long.
         unsafe { NodeRef::new(link) }
+    }
+
+    /// Makes `child` the first child.
+    ///
+    /// # Safety
+    /// `child` is a node that links to the first child there was, and as valid as this node.
+    pub(crate) unsafe fn put_first(self, child: *mut __pmnsNode) {
+        self.change(|node| node.first = child);
     }
 
     /// Changes the node.
@@ -109,6 +118,79 @@ impl<'t> Link<'t> for NodeRef<'t> {
     }
 }
 
+/// The address of a node, kept after the call in which it was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept(NonNull<__pmnsNode>);
+
+// SAFETY: an address; who comes to the node by it has to say why that is right.
+unsafe impl Send for Kept {}
+
+/// What the link of a wide node leads to: a node without a name or links, which never goes away and
+/// which nobody needs. Whoever comes to it by hand finds the end of the chain.
+#[repr(C)]
+struct MarkNode {
+    links: [AtomicUsize; 4],
+    name: AtomicPtr<std::ffi::c_char>,
+    pmid: AtomicU32,
+}
+
+const _: () = assert!(size_of::<MarkNode>() == size_of::<__pmnsNode>());
+const _: () = assert!(std::mem::offset_of!(MarkNode, name) == std::mem::offset_of!(__pmnsNode, name));
+const _: () = assert!(std::mem::offset_of!(MarkNode, pmid) == std::mem::offset_of!(__pmnsNode, pmid));
+
+/// One for the index at each place.
+static MARKS: [MarkNode; SLOTS] = [const {
+    MarkNode {
+        links: [const { AtomicUsize::new(0) }; 4],
+        name: AtomicPtr::new(c"".as_ptr().cast_mut()),
+        pmid: AtomicU32::new(MetricId::NULL.0),
+    }
+}; SLOTS];
+
+/// The place whose mark an address is.
+#[inline(always)]
+fn slot_of(mark: *mut __pmnsNode) -> Option<usize> {
+    let distance = mark.addr().wrapping_sub((&raw const MARKS).addr());
+    (distance < size_of_val(&MARKS)).then_some(distance / size_of::<MarkNode>())
+}
+
+impl<'t> Recall<'t> for NodeRef<'t> {
+    type Kept = Kept;
+
+    fn keep(self) -> Kept {
+        Kept(self.node)
+    }
+
+    #[inline(always)]
+    fn recall(self, child: Kept) -> Self {
+        // SAFETY: only `namespace::Indexes` asks (see `Recall`), for an address that it got from a
+        // child of this node, when the child was in the list. It believes so only if it has put its
+        // mark in this node then, and finds it there now. The mark is in the `hash` of a node
+        // without an identifier, which libpcp sets to NULL in every node that it makes (TREE-36).
+        // So this node is the one that was marked, and has not been freed since. Then its tree has
+        // not been freed either, and nodes are freed with their tree only (COMPATIBILITY.md tells
+        // those who unlink nodes by hand). Hence the child still is what links lead to from here,
+        // and as valid as this node, and as long.
+        unsafe { NodeRef::new(child.0.as_ptr()) }.unwrap_or(self)
+    }
+
+    #[inline(always)]
+    fn mark(self) -> Mark {
+        let fields = self.fields();
+        match slot_of(fields.hash) {
+            _ if fields.pmid != MetricId::NULL.0 => Mark::Used,
+            Some(slot) => Mark::Slot(slot),
+            None if fields.hash.is_null() => Mark::Free,
+            None => Mark::Used,
+        }
+    }
+
+    fn set_mark(self, slot: usize) {
+        let mark = MARKS.get(slot).map_or(ptr::null(), ptr::from_ref);
+        self.change(|node| node.hash = mark.cast_mut().cast());
+    }
+}
+
 /// A fresh tree (TREE-10).
 ///
 /// # Errors
@@ -135,18 +217,6 @@ pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) 
     } else {
         add()
     })
-}
-
-/// Frees a tree with all that belongs to it; NULL is allowed (TREE-10).
-///
-/// # Safety
-/// `tree` is NULL or a tree of libpcp that nobody uses any more.
-pub(crate) unsafe fn release(tree: *mut __pmnsTree) {
-    if !tree.is_null() {
-        // SAFETY: not NULL, hence a tree that nobody uses any more, as the caller promises: its
-        // blocks are freed once.
-        unsafe { __pmFreePMNS(tree) };
-    }
 }
 
 /// Logs that there is no memory for `size` bytes; the process goes on.

@@ -163,8 +163,7 @@ fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::lookup;
-    use super::super::model::Tree;
+    use super::super::model::{Tree, lookup};
     use super::*;
 
     /// Names as text, and which of them are branches.

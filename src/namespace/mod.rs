@@ -5,11 +5,19 @@
 //! owns one: the algorithms work on whatever implements [`Node`]. None of them recurses, since
 //! names may be arbitrarily deep (N-14).
 
+mod kept;
 mod list;
 #[cfg(test)]
 mod model;
+mod search;
+mod wide;
+#[cfg(test)]
+mod wide_tests;
 
+pub use kept::{Mark, Recall};
 pub use list::{Paths, Sink, Size, children, leaves, names_of};
+pub use search::{find, lookup, place};
+pub use wide::{Access, Indexes, SLOTS};
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
@@ -46,26 +54,6 @@ pub trait Link<'t>: Node<'t> {
     fn set_parent(self, parent: Option<Self>);
     /// Sets what [`Node::chained`] gives.
     fn set_chained(self, chained: Option<Self>);
-}
-
-/// Finds `name` among `node`, its following siblings and what is below them (TREE-30).
-///
-/// The first sibling that fits decides: there is no way back from its children.
-pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8]) -> Option<N> {
-    let mut next = node;
-    let mut rest = name;
-    while let Some(node) = next {
-        next = node.next();
-        match rest.strip_prefix(node.name()) {
-            Some([]) => return Some(node),
-            Some([b'.', below @ ..]) if node.is_branch() => {
-                rest = below;
-                next = node.first();
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// The number of names below `root`: a node with an identifier counts and hides what is below it
@@ -105,26 +93,35 @@ pub fn chain(pmid: MetricId, chains: usize) -> Option<usize> {
     (pmid.0 as usize).checked_rem(chains)
 }
 
-/// Fills the table from identifiers to names and sets the parents of all nodes (TREE-20). Later
-/// nodes go to the front of a chain; nodes without an identifier keep their link (N-2).
+/// Fills the table from identifiers to names and sets the parents of all nodes below `root`
+/// (TREE-20). Later nodes go to the front of a chain; nodes without an identifier keep their link
+/// (N-2).
 ///
 /// It needs no memory: the way back leads over the parents that were set on the way down.
 pub fn rebuild<'t, N: Link<'t>>(root: N, table: &mut [Option<N>]) {
     let chains = table.len();
-    let mut at = Some((root, None));
+    let mut at = root.first().map(|node| (node, root));
+    let mut depth = 1;
     while let Some((node, parent)) = at {
-        node.set_parent(parent);
+        node.set_parent(Some(parent));
         if node.pmid() != MetricId::NULL {
             if let Some(head) = chain(node.pmid(), chains).and_then(|chain| table.get_mut(chain)) {
                 node.set_chained(*head);
                 *head = Some(node);
             }
         }
-        at = match node.first() {
-            Some(below) => Some((below, Some(node))),
-            None => std::iter::successors(Some(node), |node| node.parent())
-                .find_map(|node| node.next().map(|next| (next, node.parent()))),
-        };
+        if let Some(below) = node.first() {
+            depth += 1;
+            at = Some((below, node));
+            continue;
+        }
+        let above = std::iter::successors(Some(node), |node| node.parent());
+        // What hangs beside the root is no part of the tree.
+        at = above.take(depth).enumerate().find_map(|(levels, node)| {
+            let next = (node.next()?, node.parent()?);
+            depth -= levels;
+            Some(next)
+        });
     }
 }
 
@@ -137,9 +134,8 @@ pub(crate) struct Step<N> {
     pub(crate) depth: usize,
 }
 
-/// Visits a node, its following siblings and what is below them: parents first, siblings in the
-/// order of the list. Its memory grows with the depth of the tree only; when there is none, the
-/// walk ends with `-ENOMEM`.
+/// Visits a node and what is below it: parents first, siblings in the order of the list. Its memory
+/// grows with the depth of the tree only; when there is none, the walk ends with `-ENOMEM`.
 pub(crate) struct Walk<N, D> {
     at: Option<Step<N>>,
     above: Vec<Step<N>>,
@@ -163,8 +159,10 @@ impl<'t, N: Node<'t>, D: Fn(N) -> bool> Walk<N, D> {
     fn after(&mut self, step: Step<N>) -> Option<Step<N>> {
         let mut step = step;
         loop {
-            if let Some(node) = step.node.next() {
-                return Some(Step { node, ..step });
+            if step.depth > 0 {
+                if let Some(node) = step.node.next() {
+                    return Some(Step { node, ..step });
+                }
             }
             step = self.above.pop()?;
         }
@@ -201,7 +199,7 @@ impl<'t, N: Node<'t>, D: Fn(N) -> bool> Iterator for Walk<N, D> {
 #[cfg(test)]
 mod tests {
     use super::list::tests::paths;
-    use super::model::Tree;
+    use super::model::{Tree, lookup};
     use super::*;
     use proptest::prelude::*;
 

@@ -1,14 +1,15 @@
 //! A tree in plain Rust that grows as libpcp's does, to test the algorithms on.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use super::{Link, Node};
+use super::{Access, Indexes, Link, Mark, Node, Recall};
 use crate::ident::MetricId;
 
 struct Entry {
     name: String,
     pmid: Cell<u32>,
     links: [Cell<Option<usize>>; 4],
+    mark: Cell<Mark>,
 }
 
 const PARENT: usize = 0;
@@ -34,18 +35,48 @@ impl Tree {
         let mut tree = Tree { entries: Vec::new() };
         tree.add("root", None);
         for (name, pmid) in names {
-            let mut at = 0;
-            let mut fresh = false;
-            for part in name.split('.') {
-                let child = if fresh { None } else { tree.child(at, part) };
-                fresh = child.is_none();
-                at = child.unwrap_or_else(|| tree.add(part, Some(at)));
-            }
-            if fresh {
-                tree.entries[at].pmid.set(*pmid);
-            }
+            tree.insert(name, *pmid);
         }
         tree
+    }
+
+    /// Adds a name; whether it is new.
+    pub(super) fn insert(&mut self, name: &str, pmid: u32) -> bool {
+        let mut at = 0;
+        let mut fresh = false;
+        for part in name.split('.') {
+            let child = if fresh { None } else { self.child(at, part) };
+            fresh = child.is_none();
+            at = child.unwrap_or_else(|| self.add(part, Some(at)));
+        }
+        if fresh {
+            self.entries[at].pmid.set(pmid);
+        }
+        fresh
+    }
+
+    /// Puts a node below another by hand: its name may have dots, or be there already.
+    pub(super) fn put(&mut self, parent: usize, name: &str, pmid: u32) {
+        let index = self.add(name, Some(parent));
+        self.entries[index].pmid.set(pmid);
+    }
+
+    /// Adds a name to a group at the top, which has no such name.
+    pub(super) fn put_fresh(&mut self, group: &str, number: u32) {
+        let group = self.child(0, group).unwrap_or_else(|| self.add(group, Some(0)));
+        self.put(group, &format!("m{number}"), number);
+    }
+
+    /// Takes children out by hand until so many are left.
+    pub(super) fn cut(&mut self, parent: usize, left: usize) {
+        let first = &self.entries[parent].links[FIRST];
+        let list: Vec<_> = std::iter::successors(first.get(), |index| self.entries[*index].links[NEXT].get()).collect();
+        first.set(Some(list[list.len() - left]));
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     fn child(&self, parent: usize, name: &str) -> Option<usize> {
@@ -61,6 +92,7 @@ impl Tree {
             name: name.to_owned(),
             pmid: Cell::new(MetricId::NULL.0),
             links: [parent, next, None, None].map(Cell::new),
+            mark: Cell::new(Mark::Free),
         });
         index
     }
@@ -129,4 +161,39 @@ impl<'t> Link<'t> for ModelNode<'t> {
     fn set_chained(self, chained: Option<Self>) {
         self.entry().links[CHAINED].set(chained.map(|place| place.index));
     }
+}
+
+/// A node of the model stays where it is: a tree that is made anew has other nodes at the same
+/// places, or none.
+impl<'t> Recall<'t> for ModelNode<'t> {
+    type Kept = usize;
+    fn keep(self) -> usize {
+        self.index
+    }
+    fn recall(self, child: usize) -> Self {
+        let child = ModelNode { index: child, ..self };
+        assert_eq!(child.entry().links[PARENT].get(), Some(self.index));
+        child
+    }
+    fn mark(self) -> Mark {
+        if self.pmid() == MetricId::NULL {
+            self.entry().mark.get()
+        } else {
+            Mark::Used
+        }
+    }
+    fn set_mark(self, slot: usize) {
+        self.entry().mark.set(Mark::Slot(slot));
+    }
+}
+
+impl Access<usize> for RefCell<Indexes<usize>> {
+    fn with<R>(&self, work: impl FnOnce(&mut Indexes<usize>) -> R) -> R {
+        work(&mut self.borrow_mut())
+    }
+}
+
+/// A lookup that finds no index.
+pub(super) fn lookup<'t>(node: Option<ModelNode<'t>>, name: &[u8]) -> Option<ModelNode<'t>> {
+    super::lookup(node, name, &RefCell::new(Indexes::new()))
 }

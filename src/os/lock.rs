@@ -74,11 +74,12 @@ pub(crate) mod room {
     pub(crate) const INSTANCES: usize = 18;
     pub(crate) const RECENT: usize = 19;
     pub(crate) const RESULTS: usize = 20;
+    pub(crate) const NAMES: usize = 21;
     /// For the tests of this file.
     #[cfg(test)]
-    pub(crate) const TEST: usize = 21;
+    pub(crate) const TEST: usize = 22;
     /// How many there are.
-    pub(crate) const COUNT: usize = 22;
+    pub(crate) const COUNT: usize = 23;
 }
 
 /// The lock of a room, with a cache line of its own.
