@@ -33,10 +33,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Nothing is more than there.
+    /// Nothing is more than there. A lost block is "possibly lost" when any word points into it:
+    /// one that a method's `longjmp` has left on the stack too, which is a matter of chance. So
+    /// those count together with the others.
     #[must_use]
     pub fn within(&self, measure: &Counts) -> bool {
-        self.definite <= measure.definite && self.possible <= measure.possible && self.errors <= measure.errors
+        let lost = |counts: &Counts| counts.definite + counts.possible;
+        self.definite <= measure.definite && lost(self) <= lost(measure) && self.errors <= measure.errors
     }
 
     /// Reads the reports in a directory, where a process may not have come to its end yet.
@@ -139,6 +142,10 @@ const NOT_HERE: [(&str, Option<Opener>, &str); 6] = [
     ),
 ];
 
+/// Agents that stay open until dbpmda ends: a thread of their own runs on in the code that "close"
+/// unloads, so that it is chance whether they crash, on either library.
+const STAY_OPEN: [&str; 1] = ["perfevent"];
+
 /// An agent of the package that is a shared object.
 #[derive(Clone, Debug)]
 pub struct Dso {
@@ -232,7 +239,10 @@ impl Dso {
                     // dbpmda calls the method also where there is none.
                     script += "label context\nlabel domain\n";
                 }
-                script += "close\nquit\n";
+                if !STAY_OPEN.contains(&self.name.as_str()) {
+                    script += "close\n";
+                }
+                script += "quit\n";
                 let input = environment.directory.join("dbpmda.in");
                 fs::write(&input, script).expect("target is writable");
                 command
