@@ -1,10 +1,11 @@
 /*
- * Fetches all metrics of an agent again and again.
+ * Fetches all metrics of agents again and again, over one connection.
  *
- *	client HOST ROUNDS NAME...
+ *	client HOST NAME...
  *
- * Prints how long a fetch takes in microseconds, and how many metrics and values it brings. Metrics that pmcd has no agent for, or that
- * the agent refuses, are left out before it begins.
+ * Each line on its stdin, "ROUNDS SECONDS", asks for that many fetches, or for as many as begin within that time. The answer is a
+ * line too: microseconds a fetch, how many fetches, metrics and values of one. Metrics that pmcd has no agent for, or that the agent
+ * refuses, are left out before it begins.
  */
 #include <pcp/pmapi.h>
 #include <time.h>
@@ -37,39 +38,53 @@ now(void)
     return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
+/* The metrics that the agents have, in ids: how many. */
+static int
+known(pmID *ids)
+{
+    pmResult	*result;
+    int		n = 0, kept = 0, i;
+
+    for (i = 0; i < n_names; i++) {
+	if (pmLookupName(1, &names[i], &ids[n]) >= 0)
+	    n++;
+    }
+    must(pmFetch(n, ids, &result), "pmFetch");
+    for (i = 0; i < n; i++) {
+	if (result->vset[i]->numval >= 0)
+	    ids[kept++] = result->vset[i]->pmid;
+    }
+    pmFreeResult(result);
+    return kept;
+}
+
 int
 main(int argc, char **argv)
 {
     pmResult	*result;
-    pmID	*ids, id;
-    int		n = 0, i, rounds, values = 0;
-    double	start;
+    pmID	*ids;
+    int		n, i, j, rounds, values = 0;
+    double	seconds, start, end;
 
-    if (argc < 4)
+    if (argc < 3)
 	return 2;
-    rounds = atoi(argv[2]);
     must(pmNewContext(PM_CONTEXT_HOST, argv[1]), argv[1]);
-    for (i = 3; i < argc; i++)
+    for (i = 2; i < argc; i++)
 	must(pmTraversePMNS(argv[i], found), argv[i]);
     ids = calloc(n_names, sizeof(ids[0]));
-    for (i = 0; i < n_names; i++) {
-	if (pmLookupName(1, &names[i], &id) < 0)
-	    continue;
-	must(pmFetch(1, &id, &result), names[i]);
-	if (result->vset[0]->numval >= 0)
-	    ids[n++] = id;
-	pmFreeResult(result);
+    n = known(ids);
+    while (scanf("%d %lf", &rounds, &seconds) == 2) {
+	start = end = now();
+	for (i = 0; i < rounds && end - start < seconds * 1e6; i++) {
+	    must(pmFetch(n, ids, &result), "pmFetch");
+	    for (values = j = 0; j < n; j++)
+		if (result->vset[j]->numval > 0)
+		    values += result->vset[j]->numval;
+	    pmFreeResult(result);
+	    end = now();
+	}
+	printf("%.1f %d %d %d\n", i > 0 ? (end - start) / i : 0, i, n, values);
+	fflush(stdout);
     }
-    start = now();
-    for (i = 0; i < rounds; i++) {
-	int j;
-
-	must(pmFetch(n, ids, &result), "pmFetch");
-	for (values = j = 0; j < n; j++)
-	    if (result->vset[j]->numval > 0)
-		values += result->vset[j]->numval;
-	pmFreeResult(result);
-    }
-    printf("%.1f %d %d\n", (now() - start) / rounds, n, values);
     return 0;
 }

@@ -1,16 +1,27 @@
 //! Where a user feels it: whole agents below a pmcd, on both libraries. A client fetches all
-//! metrics of an agent again and again; what counts is how long that takes, and the processor time
-//! of agent and pmcd.
+//! metrics of an agent again and again; what counts is how long that takes, the processor time
+//! of agent and pmcd, and the memory that they have after as many fetches as an hour has seconds.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+mod stage;
 
-use pcp_pmda_test::pcp::{Environment, Pmcd, agent, installed};
-use pcp_pmda_test::{Library, root};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pcp_pmda_test::Library;
+use pcp_pmda_test::pcp::Environment;
+use stage::{Answer, Stage};
 
 /// How many pairs of runs an agent gets.
 const PAIRS: usize = 5;
+/// So many seconds one of them takes at most.
+const RUN_LIMIT: u64 = 60;
+/// An hour of a client that fetches each second.
+const HOUR: u32 = 3_600;
+/// What an agent does at first is not growth.
+const EARLY: u32 = 100;
+/// So many seconds an agent's hour takes at most on the C library; ours may take twice as many.
+const HOUR_LIMIT: u64 = 180;
 
 /// What is measured.
 struct Scenario {
@@ -41,9 +52,9 @@ const SCENARIOS: [Scenario; 7] = [
         300,
     ),
     Scenario {
-        processes: 1_000,
+        processes: 5_000,
         ..one(
-            "pmdaproc, 1,000 processes more",
+            "pmdaproc, 5,000 processes more",
             &[("proc", 3, Kind::Daemon)],
             &["proc"],
             10,
@@ -121,187 +132,108 @@ struct Cost {
     /// Microseconds of processor time of the agents that are daemons, and of pmcd.
     agents: f64,
     pmcd: f64,
-    /// Resident memory of pmcd and the agents at the end, in KiB.
-    memory: u64,
-    metrics: u64,
+    metrics: u32,
 }
 
-/// The table of all scenarios.
-pub fn table(client: &Path) -> String {
-    let mut text = String::from(
-        "| agents | metrics | a fetch of all, µs: C library / ours | round trip | processor time of the agents | of pmcd | memory of all, KiB: C / ours |\n\
-         |---|---:|---:|---:|---:|---:|---:|\n",
+/// The programs that stand beside the agents.
+pub struct Programs {
+    /// Fetches.
+    pub client: PathBuf,
+    /// Makes processes.
+    pub processes: PathBuf,
+}
+
+/// The tables of all scenarios whose names contain one of these words, or of all.
+pub fn tables(programs: &Programs, words: &[&str]) -> String {
+    let wanted = |scenario: &&Scenario| words.is_empty() || words.iter().any(|word| scenario.name.contains(word));
+    let mut times = String::from(
+        "| agents | metrics | a fetch of all, µs: C library / ours | round trip | processor time of the agents | of pmcd |\n\
+         |---|---:|---:|---:|---:|---:|\n",
     );
-    for scenario in &SCENARIOS {
-        let others: Vec<Child> = (0..scenario.processes).map(|_| idle()).collect();
-        let pairs: Vec<_> = (0..PAIRS)
-            .map(|_| [Library::C, Library::Ours].map(|library| run(scenario, library, client)))
-            .collect();
-        for mut other in others {
-            let _ = other.kill();
-            let _ = other.wait();
+    let mut memory = String::from(
+        "| agents | fetches | C library, KiB: after 100 | at the end | ours, KiB: after 100 | at the end |\n\
+         |---|---:|---:|---:|---:|---:|\n",
+    );
+    for scenario in SCENARIOS.iter().filter(wanted) {
+        let crowd = stage::crowd(&programs.processes, scenario.processes);
+        for (table, line) in [
+            (&mut times, time(scenario, programs)),
+            (&mut memory, hour(scenario, programs)),
+        ] {
+            eprint!("{line}");
+            *table += &line;
         }
-        let median = |of: &dyn Fn(&[Cost; 2]) -> f64| {
-            let mut numbers: Vec<_> = pairs.iter().map(of).collect();
-            numbers.sort_by(f64::total_cmp);
-            numbers[numbers.len() / 2]
-        };
-        let ratio = |of: fn(&Cost) -> f64| median(&|[c, ours]| of(ours) / of(c));
-        let [c, ours] = pairs[PAIRS - 1];
-        let line = format!(
-            "| {} | {} | {:.0} / {:.0} | {:.2} | {} | {:.2} | {} / {} |\n",
-            scenario.name,
-            ours.metrics,
-            median(&|[c, _]| c.trip),
-            median(&|[_, ours]| ours.trip),
-            ratio(|cost| cost.trip),
-            if c.agents > 0.0 {
-                format!("{:.2}", ratio(|cost| cost.agents))
-            } else {
-                "-".to_owned()
-            },
-            ratio(|cost| cost.pmcd),
-            c.memory,
-            ours.memory,
-        );
-        eprint!("{line}");
-        text += &line;
+        drop(crowd);
     }
-    text
+    format!("{times}\n{memory}")
 }
 
-/// A process that does nothing.
-fn idle() -> Child {
-    Command::new("sleep")
-        .arg("600")
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("coreutils are installed")
-}
-
-fn run(scenario: &Scenario, library: Library, client: &Path) -> Cost {
-    let environment = Environment::new("bench-agents", library);
-    let (lines, names) = prepare(scenario, &environment);
-    let pmcd = environment
-        .pmcd_with(&lines, &names, &["-q", "30", "-t", "30"])
-        .expect("pmcd starts");
-    let daemons: Vec<u32> = scenario
-        .agents
-        .iter()
-        .filter(|(_, _, kind)| *kind != Kind::Dso)
-        .map(|(name, ..)| pmcd.agent_pid(name).expect("pmcd lists its agents"))
+/// A line of the table of times.
+fn time(scenario: &Scenario, programs: &Programs) -> String {
+    let pairs: Vec<_> = (0..PAIRS)
+        .map(|_| [Library::C, Library::Ours].map(|library| run(scenario, library, programs)))
         .collect();
-    let ask = |rounds: u32| {
-        let mut command = pmcd.client(client);
-        let output = command
-            .arg(pmcd.host())
-            .arg(rounds.to_string())
-            .args(scenario.subtrees)
-            .output();
-        let output = output.expect("the client was compiled");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let fields: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [trip, metrics, _] = fields[..] else {
-            panic!(
-                "{}: {}\n{}",
-                scenario.name,
-                String::from_utf8_lossy(&output.stderr),
-                pmcd.log()
-            )
-        };
-        (trip, metrics as u64)
+    let median = |of: &dyn Fn(&[Cost; 2]) -> f64| {
+        let mut numbers: Vec<_> = pairs.iter().map(of).collect();
+        numbers.sort_by(f64::total_cmp);
+        numbers[numbers.len() / 2]
     };
-    // What is done once, and by the client's preparation, is done before.
-    ask(1);
-    let time = || {
-        (
-            daemons.iter().map(|pid| processor(*pid)).sum::<f64>(),
-            processor(pmcd.pid()),
-        )
-    };
-    let before = time();
-    let (trip, metrics) = ask(scenario.rounds);
-    let after = time();
-    assert!(
-        daemons.is_empty() || after.0 > before.0,
-        "{}: an agent has ended\n{}",
+    let ratio = |of: fn(&Cost) -> f64| median(&|[c, ours]| of(ours) / of(c));
+    let [c, ours] = pairs[PAIRS - 1];
+    format!(
+        "| {} | {} | {:.0} / {:.0} | {:.2} | {} | {:.2} |\n",
         scenario.name,
-        pmcd.log()
-    );
-    let fetches = f64::from(scenario.rounds);
+        ours.metrics,
+        median(&|[c, _]| c.trip),
+        median(&|[_, ours]| ours.trip),
+        ratio(|cost| cost.trip),
+        if c.agents > 0.0 {
+            format!("{:.2}", ratio(|cost| cost.agents))
+        } else {
+            "-".to_owned()
+        },
+        ratio(|cost| cost.pmcd),
+    )
+}
+
+/// Some rounds on one library.
+fn run(scenario: &Scenario, library: Library, programs: &Programs) -> Cost {
+    let environment = Environment::new("bench-agents", library);
+    let mut stage = Stage::set(scenario, &environment, &programs.client);
+    // What is done once, and by the client's preparation, is done before.
+    stage.fetch(1, RUN_LIMIT);
+    let before = stage.processor();
+    let Answer { trip, fetches, metrics } = stage.fetch(scenario.rounds, RUN_LIMIT);
+    let after = stage.processor();
+    stage.lives();
+    let fetches = f64::from(fetches);
     Cost {
         trip,
         agents: (after.0 - before.0) / fetches,
         pmcd: (after.1 - before.1) / fetches,
-        memory: memory(&pmcd, &daemons),
         metrics,
     }
 }
 
-/// The lines of pmcd.conf, and the file with all names.
-fn prepare(scenario: &Scenario, environment: &Environment) -> (String, PathBuf) {
-    let merged = environment.directory.join("names");
-    let mut merge = environment.command(installed("usr/lib/pcp/bin/pmnsmerge"));
-    merge.current_dir(installed("var/lib/pcp/pmns")).arg("-f");
-    let mut lines = String::new();
-    for (name, domain, kind) in scenario.agents {
-        let file = |of: &str| agent(name).join(of);
-        let script = |end: &str| root().join(format!("benches/agents/instances.{end}"));
-        lines += &match kind {
-            Kind::Dso => format!(
-                "{name} {domain} dso {name}_init {}\n",
-                file(&format!("pmda_{name}.so")).display()
-            ),
-            Kind::Daemon => format!(
-                "{name} {domain} pipe binary {} -d {domain}\n",
-                file(&format!("pmda{name}")).display()
-            ),
-            Kind::Perl => format!("{name} {domain} pipe binary /usr/bin/perl {}\n", script("pl").display()),
-            Kind::Python => format!(
-                "{name} {domain} pipe binary /usr/bin/python3 {}\n",
-                script("python").display()
-            ),
-        };
-        let own = file("root");
-        if own.exists() {
-            merge.arg(own);
-            continue;
+/// A line of the table of memory. Ours makes as many fetches as the C library has made in its time.
+fn hour(scenario: &Scenario, programs: &Programs) -> String {
+    let mut line = format!("| {} |", scenario.name);
+    let (mut whole, mut limit) = (HOUR, HOUR_LIMIT);
+    for library in [Library::C, Library::Ours] {
+        let environment = Environment::new("bench-agents", library);
+        let mut stage = Stage::set(scenario, &environment, &programs.client);
+        let start = Instant::now();
+        let first = stage.fetch(EARLY.min(whole), limit).fetches;
+        let early = stage.memory();
+        let left = limit.saturating_sub(start.elapsed().as_secs());
+        let fetches = first + stage.fetch(whole - first, left).fetches;
+        if library == Library::C {
+            write!(line, " {fetches} |").expect("a string");
+            (whole, limit) = (fetches, 2 * HOUR_LIMIT);
         }
-        let names = if matches!(kind, Kind::Perl | Kind::Python) {
-            format!("root {{ {name} }}\n{name} {{ value {domain}:0:0 }}\n")
-        } else {
-            let standard = installed("usr/lib/pcp/pmns").join(format!("root_{name}"));
-            format!("#include <stdpmid>\n#include \"{}\"\n", standard.display())
-        };
-        let part = environment.directory.join(format!("root_{name}"));
-        fs::write(&part, names).expect("target is writable");
-        merge.arg(part);
+        assert_eq!(fetches, whole, "{}: twice as slow as the C library", scenario.name);
+        write!(line, " {early} | {} |", stage.memory()).expect("a string");
+        stage.lives();
     }
-    let status = merge.arg(&merged).status().expect("make setup");
-    assert!(status.success(), "{}: pmnsmerge fails", scenario.name);
-    (lines, merged)
-}
-
-/// Microseconds that a process has had a processor.
-fn processor(pid: u32) -> f64 {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let nanoseconds = tasks.filter_map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    nanoseconds.sum::<f64>() / 1e3
-}
-
-/// Resident memory of pmcd and its daemons, in KiB.
-fn memory(pmcd: &Pmcd<'_>, daemons: &[u32]) -> u64 {
-    let resident = |pid: &u32| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
-            .unwrap_or(0u64)
-    };
-    daemons.iter().chain([&pmcd.pid()]).map(resident).sum()
+    line + "\n"
 }

@@ -71,9 +71,22 @@ fn main() {
         return;
     }
     if has("--agents") {
-        let client = build("bench-client", "agents/client.c", &["-lpcp"]);
-        let text = format!("{}\n\n{}", report::facts(&bench.libraries), agents::table(&client));
-        if !has("--print") {
+        let programs = agents::Programs {
+            client: build("bench-client", "agents/client.c", &["-lpcp"]),
+            processes: build("bench-processes", "agents/processes.c", &[]),
+        };
+        let chosen: Vec<_> = words
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !word.starts_with("--"))
+            .collect();
+        let text = format!(
+            "{}\n\n{}",
+            report::facts(&bench.libraries),
+            agents::tables(&programs, &chosen)
+        );
+        println!("{text}");
+        if chosen.is_empty() && !has("--print") {
             report::replace(&root().join("docs/PERFORMANCE.md"), "agents", &text);
         }
         return;
