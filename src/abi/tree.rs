@@ -57,18 +57,17 @@ impl Tree {
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11). What is to be said of it, of a name that is there already, and
-    /// without memory, is libpcp's to say.
+    /// Adds a name (TREE-11). What is to be said of it, and of a name that is there already, is
+    /// libpcp's to say.
     ///
     /// # Errors
-    /// `-EINVAL` for a tree without a root, and what libpcp gives.
+    /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
     pub(crate) fn insert(self, pmid: MetricId, name: CText) -> Result<c_int> {
         let root = self.root().ok_or(Error::INVAL)?;
         if !debug(Debug::Pmns) {
             if let Some((parent, rest)) = namespace::place(root, name.bytes(), &Shared) {
-                if new_names::add(parent, rest, pmid).is_ok() {
-                    return Ok(0);
-                }
+                new_names::add(parent, rest, pmid)?;
+                return Ok(0);
             }
         }
         // SAFETY: a tree by the contract of `new`, and it has a root.

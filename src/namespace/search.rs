@@ -35,7 +35,7 @@ fn descend<'t, N: Recall<'t>>(parent: N, root: Option<N>, name: &[u8], indexes: 
 
 /// Whether a node is what `name` looks for, or on the way there: then the rest of the name comes
 /// with it.
-#[inline]
+#[inline(always)]
 fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u8]>)> {
     match name.strip_prefix(node.name()) {
         Some([]) => Some((node, None)),

@@ -210,7 +210,7 @@ impl<K: Copy + Eq> Indexes<K> {
 /// fits is called `name`.
 ///
 /// `root` is that of the tree, if it is known.
-#[inline]
+#[inline(always)]
 pub(super) fn child<'t, 'n, N: Recall<'t>, F>(
     parent: N,
     root: Option<N>,
@@ -224,15 +224,14 @@ pub(super) fn child<'t, 'n, N: Recall<'t>, F>(
         }
     }
     let (mut next, mut passed) = (parent.first(), 0);
-    let mut found = None;
-    while let Some(child) = next {
-        found = fits(child);
-        if found.is_some() {
-            break;
+    let found = loop {
+        let Some(child) = next else { break None };
+        match fits(child) {
+            None => next = child.next(),
+            found => break found,
         }
-        next = child.next();
         passed += 1;
-    }
+    };
     if passed >= WIDE {
         walked(parent, root, passed, indexes);
     }

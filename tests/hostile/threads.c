@@ -1,6 +1,6 @@
 /*
- * Eight threads use caches, queues, event arrays and help databases at the same time: nothing is lost, nothing wrong
- * is found, nobody waits for ever.
+ * Eight threads use caches, queues, event arrays, help databases and trees of names at the same time: nothing is lost,
+ * nothing wrong is found, nobody waits for ever.
  *
  * threads MILLISECONDS
  */
@@ -13,6 +13,8 @@
 #define THREADS	8
 #define SHARED	500	/* instances of each thread in the cache that all of them use */
 #define QUIET	32	/* instances in the cache that they mostly read */
+
+extern void __pmFreePMNS(pmdaNameSpace *);
 
 static atomic_int stop;
 static atomic_long calls;
@@ -193,10 +195,41 @@ use_help(void)
     calls += 4;
 }
 
+/* A tree of this thread's own, with one wide node; libpcp frees it now and then. */
+static void
+use_tree(int self, int round, pmdaNameSpace **tree)
+{
+    static const int grown = 12;
+    char name[64];
+    pmID pmid;
+    int i, at = round % grown * 40;
+
+    if (at == 0) {
+	if (round % (2 * grown) == 0)
+	    pmdaTreeRelease(*tree);
+	else
+	    __pmFreePMNS(*tree);
+	expect(pmdaTreeCreate(tree) == 0, "tree");
+    }
+    for (i = at; i < at + 40; i++) {
+	snprintf(name, sizeof(name), "thread%d.m%d", self, i);
+	expect(pmdaTreeInsert(*tree, pmID_build(250, self, i), name) == 0, "name");
+    }
+    for (i = 0; i < 600; i += 1 + round % 7) {
+	snprintf(name, sizeof(name), "thread%d.m%d", self, i);
+	if (i < at + 40)
+	    expect(pmdaTreePMID(*tree, name, &pmid) == 0 && pmid == pmID_build(250, self, i), "another's name");
+	else
+	    expect(pmdaTreePMID(*tree, name, &pmid) == PM_ERR_NAME, "name of an earlier tree");
+    }
+    calls += 200;
+}
+
 static void *
 work(void *argument)
 {
     int self = (int)(intptr_t)argument, round;
+    pmdaNameSpace *tree = NULL;
     Seen seen;
 
     memset(&seen, 0, sizeof(seen));
@@ -209,7 +242,9 @@ work(void *argument)
 	use_queue(self, round, &seen);
 	use_event_array(round);
 	use_help();
+	use_tree(self, round, &tree);
     }
+    pmdaTreeRelease(tree);
     pmdaEventEndClient(self);
     expect(seen.seen > 0 || round < 9, "no events");
     return NULL;

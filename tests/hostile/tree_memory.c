@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <pcp/pmdaroot.h>
 
+extern int __pmAddPMNSNode(pmdaNameSpace *, int, const char *);
+
 static pmdaNameSpace *names;
 static int ends[2];
 
@@ -73,6 +75,43 @@ children(const char *name, int traverse, int expected)
 
 static int tree_children(void) { return children("a", 0, 2); }
 static int tree_leaves(void) { return children("a", 1, 3); }
+
+/* A node with many children, to be indexed. */
+static void
+wide(void)
+{
+    char name[32];
+    int i;
+
+    pmdaTreeCreate(&names);
+    for (i = 0; i < 200; i++) {
+	snprintf(name, sizeof(name), "wide.m%d", i);
+	if (__pmAddPMNSNode(names, PMID(DOMAIN, 0, i), name) < 0)
+	    exit(1);
+    }
+    pmdaTreeRebuildHash(names, 200);
+}
+
+static int
+wide_pmid(void)
+{
+    pmID pmid;
+    int i, status = 0;
+
+    for (i = 0; i < 100 && status >= 0; i++)
+	status = pmdaTreePMID(names, i % 2 ? "wide.m0" : "wide.m9", &pmid);
+    return status < 0 || pmid != PMID(DOMAIN, 0, 0) ? -1 : 0;
+}
+
+static void
+indexed(void)
+{
+    wide();
+    if (wide_pmid() < 0)
+	exit(1);
+}
+
+static int wide_insert(void) { return pmdaTreeInsert(names, PMID(DOMAIN, 1, 1), "wide.new.one") < 0 ? -ENOMEM : 0; }
 
 /* Dynamic metrics. */
 
@@ -251,6 +290,9 @@ static const struct call calls[] = {
     { "pmdaTreeRebuildHash", tree, tree_rebuild, 1, 1, 1 },	/* without a table it has none, as with the C library (TREE-21) */
     { "pmdaTreeName", tree, tree_name, 1, 0, 0 },
     { "pmdaTreePMID", tree, tree_pmid, 0, 0, 0 },
+    { "pmdaTreePMID, many siblings", wide, wide_pmid, 0, 0, 0 },
+    { "pmdaTreePMID, index", indexed, wide_pmid, 0, 0, 0 },
+    { "pmdaTreeInsert, index", indexed, wide_insert, 1, 0, 0 },
     { "pmdaTreeChildren, components", tree, tree_children, 1, 0, 0 },
     { "pmdaTreeChildren, leaves", tree, tree_leaves, 1, 0, 0 },
     { "pmdaExtDynamicPMNS", to_register, register_one, 1, 0, 0 },
