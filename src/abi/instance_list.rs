@@ -15,7 +15,6 @@ pub(crate) struct InstanceList {
     /// Room for the structure.
     shell: Option<Block<pmInResult>>,
     indom: InDom,
-    count: c_int,
     ids: Option<CVec<c_int>>,
     names: Option<CVec<*mut c_char>>,
 }
@@ -29,7 +28,6 @@ impl InstanceList {
         Ok(InstanceList {
             shell: Some(Block::room(1)?),
             indom,
-            count: 0,
             ids: if ids { Some(CVec::with_room(room)?) } else { None },
             names: if names { Some(CVec::with_room(room)?) } else { None },
         })
@@ -47,7 +45,6 @@ impl InstanceList {
         if let Some(ids) = &mut self.ids {
             ids.push(inst)?;
         }
-        self.count += 1;
         Ok(())
     }
 
@@ -56,9 +53,11 @@ impl InstanceList {
         let Some(mut shell) = self.shell.take() else {
             return ptr::null_mut();
         };
+        let ids = self.ids.as_ref().map_or(0, CVec::len);
+        let names = self.names.as_ref().map_or(0, CVec::len);
         shell.put(pmInResult {
             indom: self.indom.0,
-            numinst: self.count,
+            numinst: c_int::try_from(ids.max(names)).unwrap_or(c_int::MAX),
             instlist: self.ids.take().map_or(ptr::null_mut(), CVec::into_raw),
             namelist: self.names.take().map_or(ptr::null_mut(), CVec::into_raw),
         });

@@ -205,7 +205,10 @@ impl InstanceTable {
 
     /// The identifier of the instance at a place, if there is one.
     #[inline(always)]
-    pub(crate) fn inst_at(self, place: u32) -> Option<c_int> {
+    pub(crate) fn inst_at(self, place: c_int) -> Option<c_int> {
+        if place < 0 || place >= self.count() {
+            return None;
+        }
         Some(self.entries().get(place as usize)?.i_inst)
     }
 

@@ -37,12 +37,12 @@ impl ValueSet {
         tally: Tally::EMPTY,
     };
 
-    /// An empty set with room for values (FETCH-33).
+    /// An empty set with room for values of an encoding (FETCH-33).
     ///
     /// # Errors
     /// `-ENOMEM`.
     #[inline]
-    pub(crate) fn new(pmid: MetricId, values: usize) -> Result<ValueSet> {
+    pub(crate) fn new(pmid: MetricId, values: usize, encoding: Encoding) -> Result<ValueSet> {
         let start = Block::<u8>::room(ValueSet::size(values)?)?
             .into_raw()
             .cast::<pmValueSet>();
@@ -50,7 +50,7 @@ impl ValueSet {
         // nobody else has its address yet.
         unsafe {
             (*start).pmid = pmid.0;
-            (*start).valfmt = value::INSITU;
+            (*start).valfmt = value::format(encoding);
         }
         Ok(ValueSet {
             start,
@@ -108,7 +108,6 @@ impl ValueSet {
         unsafe {
             let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
             slot.write(pmValue { inst, value });
-            (*self.start).valfmt = value::format(encoding);
         }
         self.tally.stored();
         Ok(())
@@ -125,7 +124,12 @@ impl ValueSet {
         let start = std::mem::replace(&mut self.start, ptr::null_mut());
         if !start.is_null() {
             // SAFETY: not NULL, hence the block that `new` has made: nobody has got it before this.
-            unsafe { (*start).numval = self.tally.numval() };
+            unsafe {
+                (*start).numval = self.tally.numval();
+                if self.tally.count() == 0 {
+                    (*start).valfmt = value::INSITU;
+                }
+            }
         }
         self.capacity = 0;
         start

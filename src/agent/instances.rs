@@ -9,7 +9,7 @@ use super::{cached_indom, iterate};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::instance_list::InstanceList;
-use crate::abi::table::Indom;
+use crate::abi::table::{Indom, InstanceTable};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::instances::{Match, Request, matches};
@@ -140,10 +140,7 @@ fn from_table<L: List>(
         Request::All if count < 0 => Err(Error::os(count)),
         Request::All => {
             let mut list = make(table.len, true, true)?;
-            for place in 0..table.len {
-                let name = instances.name(place);
-                list.push(inst_at(place), Some(name.as_ref().map_or(b"", CText::bytes)))?;
-            }
+            push_all(instances, &mut list)?;
             Ok(list)
         }
         Request::NameOf(inst) => {
@@ -157,6 +154,16 @@ fn from_table<L: List>(
             one_id(make, inst_at(place))
         }
     }
+}
+
+/// Adds all instances of a table to a list that has room for them.
+#[inline(always)]
+fn push_all<L: List>(instances: InstanceTable, list: &mut L) -> Result<()> {
+    for place in 0..instances.len() {
+        let name = instances.name(place);
+        list.push(instances.inst(place), Some(name.as_ref().map_or(b"", CText::bytes)))?;
+    }
+    Ok(())
 }
 
 /// Debug output for an instance found by its name (INST-67).

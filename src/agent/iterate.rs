@@ -101,23 +101,31 @@ pub(crate) fn told_count(indom: InDom, ext: Option<Ext>) -> c_int {
 
 /// The body of `__pmdaStartInst` (INST-30).
 pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
-    ext.set_ordinal(-1);
-    ext.set_singular(-1);
-    if indom.is_null() {
-        ext.set_singular(0);
+    let idp = if indom.is_null() {
+        None
     } else if let Some(extent) = cached_indom::extent(indom) {
-        ext.set_idp(state.walk.begin(indom, extent));
-        ext.set_ordinal(0);
-    } else if let Some(idp) = find_indom(state, ext, indom) {
-        ext.set_idp(idp.as_ptr());
-        ext.set_ordinal(0);
+        Some(state.walk.begin(indom, extent))
+    } else {
+        find_indom(state, ext, indom).map(Indom::as_ptr)
+    };
+    ext.set_singular(if indom.is_null() { 0 } else { -1 });
+    ext.set_ordinal(if idp.is_some() { 0 } else { -1 });
+    if let Some(idp) = idp {
+        ext.set_idp(idp);
     }
-    if !indom.is_null() && ext.profile().is_some() {
+    if !ext.profile().is_none_or(Profile::selects_all) && !indom.is_null() {
         selection::refresh(state, ext, indom);
     }
     if log::debug(Debug::Indom) {
-        log::trace!("__pmdaStartInst(indom={indom}) e_ordinal={}\n", ext.ordinal());
+        trace_start(ext, indom);
     }
+}
+
+/// Debug output for the start of an iteration.
+#[cold]
+#[inline(never)]
+fn trace_start(ext: Ext, indom: InDom) {
+    log::trace!("__pmdaStartInst(indom={indom}) e_ordinal={}\n", ext.ordinal());
 }
 
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
@@ -126,8 +134,8 @@ pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i3
     // The steps of a domain of which everything is selected, by far the most frequent case, are
     // taken without a call. All that the agent may have changed since the last step is looked at
     // all the same.
-    let (idp, ordinal) = (ext.walked(), ext.ordinal());
-    let (Some(idp), Ok(place)) = (idp, u32::try_from(ordinal)) else {
+    let ordinal = ext.ordinal();
+    let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
         return step(state, ext, steps);
     };
     if ext.singular() == 0 || !ext.profile().is_none_or(Profile::selects_all) || log::debug(Debug::Indom) {
@@ -140,7 +148,7 @@ pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i3
             ext.set_ordinal(ordinal.saturating_add(1));
             return Some(inst);
         }
-    } else if let Some(inst) = idp.instances().inst_at(place) {
+    } else if let Some(inst) = idp.instances().inst_at(ordinal) {
         ext.set_ordinal(ordinal.wrapping_add(1));
         return Some(inst);
     }
@@ -273,6 +281,9 @@ pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
         };
         usize::try_from(count).unwrap_or(0)
     };
+    if ext.profile().is_none_or(Profile::selects_all) {
+        return all();
+    }
     match selection::current(state, ext, indom) {
         Selection::All => all(),
         Selection::Nothing => 0,

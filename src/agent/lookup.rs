@@ -9,7 +9,7 @@ use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
 use crate::abi::pmids::List;
-use crate::abi::table::{Indom, Metric, MetricTable};
+use crate::abi::table::{Indom, IndomTable, Metric, MetricTable};
 use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::log::{Bytes, Level};
@@ -80,7 +80,8 @@ const AHEAD: usize = 8;
 /// has changed: the public fields and the hash, or what the entry says. It has nothing to drop, as
 /// callbacks may leave by `longjmp`.
 pub(crate) struct MetricsAhead {
-    found: [(MetricId, Option<Metric>); AHEAD],
+    wanted: [MetricId; AHEAD],
+    found: [Option<Metric>; AHEAD],
     next: usize,
     end: usize,
     view: View,
@@ -96,7 +97,8 @@ impl MetricsAhead {
             table: MetricTable::EMPTY,
         };
         MetricsAhead {
-            found: [(MetricId(0), None); AHEAD],
+            wanted: [MetricId(0); AHEAD],
+            found: [None; AHEAD],
             next: 0,
             end: 0,
             view,
@@ -131,12 +133,10 @@ impl MetricsAhead {
         let known = self.next < self.end
             && self.view.hashed
             && self.view.table == table
-            && self.generation == state.rehashed.load(Ordering::Acquire);
-        let (_, metric) = *self
-            .found
-            .get(self.next)
-            .filter(|(pmid, metric)| known && *pmid == wanted && metric.is_some())?;
-        self.next += 1;
+            && self.generation == state.rehashed.load(Ordering::Acquire)
+            && self.wanted.get(self.next) == Some(&wanted);
+        let metric = if known { self.found[self.next] } else { None };
+        self.next += usize::from(metric.is_some());
         metric
     }
 
@@ -158,10 +158,11 @@ impl MetricsAhead {
         if self.next >= self.end || view != self.view {
             self.look(state, view, list, place);
         }
-        let (pmid, metric) = self.found.get(self.next).copied().unwrap_or((MetricId::NULL, None));
+        let place = self.next;
         self.next += 1;
+        let metric = self.found.get(place).copied().flatten();
         let believed = metric.is_some_and(|metric| {
-            pmid == wanted
+            self.wanted[place] == wanted
                 && if view.hashed {
                     self.generation == state.rehashed.load(Ordering::Acquire)
                 } else {
@@ -176,16 +177,20 @@ impl MetricsAhead {
     fn look(&mut self, state: &FetchState, view: View, list: &impl List, place: usize) {
         (self.view, self.next, self.end) = (view, 0, (list.len() - place).min(AHEAD));
         self.generation = state.rehashed.load(Ordering::Acquire);
-        let places = self.found.iter_mut().zip(place..list.len());
+        let wanted = &mut self.wanted[..self.end];
+        for (wanted, place) in wanted.iter_mut().zip(place..) {
+            *wanted = list.pmid(place);
+        }
+        let both = wanted.iter().zip(&mut self.found);
         if view.hashed {
             let hash = state.hash.lock();
-            for (found, place) in places {
-                *found = (list.pmid(place), hash.find(list.pmid(place)));
+            for (wanted, found) in both {
+                *found = hash.find(*wanted);
             }
         } else {
             let mut known = state.metrics.lock();
-            for (found, place) in places {
-                *found = (list.pmid(place), view.search(&mut known, list.pmid(place)));
+            for (wanted, found) in both {
+                *found = view.search(&mut known, *wanted);
             }
         }
     }
@@ -194,17 +199,22 @@ impl MetricsAhead {
 /// The first element of `e_indoms` for an instance domain.
 pub(crate) fn find_indom(state: &FetchState, ext: Ext, indom: InDom) -> Option<Indom> {
     let indoms = ext.indoms();
-    let table = indoms.extent();
-    let is_it = |place| indoms.indom(place) == indom;
-    let place = if table.is_short() {
-        (0..table.len).find(|place| is_it(*place))?
+    let place = if indoms.extent().is_short() {
+        indoms.entries().iter().position(|entry| entry.it_indom == indom.0)?
     } else {
-        let mut places = state.indoms.lock();
-        places.find(table, indom.0.into(), is_it, |place, add| {
-            add(indoms.indom(place).0.into());
-        })?
+        place_of_indom(state, indoms, indom)?
     };
     indoms.entry(place)
+}
+
+/// The place of a domain in a table that is not short.
+#[inline(never)]
+fn place_of_indom(state: &FetchState, indoms: IndomTable, indom: InDom) -> Option<usize> {
+    let is_it = |place| indoms.indom(place) == indom;
+    let mut places = state.indoms.lock();
+    places.find(indoms.extent(), indom.0.into(), is_it, |place, add| {
+        add(indoms.indom(place).0.into());
+    })
 }
 
 /// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).

@@ -55,6 +55,7 @@ pub(crate) fn forget(state: &FetchState) {
 }
 
 /// Makes sure at the start of an iteration that the compiled form says what the lists say now.
+#[inline(never)]
 pub(super) fn refresh(state: &FetchState, ext: Ext, indom: InDom) {
     let Selection::Listed(listed) = current(state, ext, indom) else {
         return;

@@ -97,23 +97,25 @@ impl Index {
 
     /// The first slot with this hash that `same` accepts, in the order of insertion as long as none
     /// was removed.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, hash: u32, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         self.search(hash, |_, slot| same(slot)).map(|(_, slot)| slot)
     }
 
     /// Cell and slot of the first that `wanted` accepts.
-    #[inline]
+    #[inline(always)]
     fn search(&self, hash: u32, mut wanted: impl FnMut(usize, u32) -> bool) -> Option<(usize, u32)> {
         let (tag, mask) = (self.tag(hash), self.mask());
         let mut at = self.start(hash);
         loop {
             let cell = *self.cells.get(at)?;
+            // A cell without a slot may look as if its hash fitted.
+            let fits = (cell ^ tag) & !mask == 0;
+            if fits && cell < GONE && wanted(at, cell & mask) {
+                return Some((at, cell & mask));
+            }
             if cell == EMPTY {
                 return None;
-            }
-            if (cell ^ tag) & !mask == 0 && cell != GONE && wanted(at, cell & mask) {
-                return Some((at, cell & mask));
             }
             at += 1;
             if at == self.cells.len() {

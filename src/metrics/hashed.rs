@@ -42,6 +42,7 @@ impl Hashed {
 
     /// The place of a metric.
     #[must_use]
+    #[inline(always)]
     pub fn find(&self, wanted: MetricId) -> Option<usize> {
         let same = |place: u32| self.pmids[place as usize] == wanted;
         self.places.find(hash(wanted), same).map(|place| place as usize)

@@ -71,9 +71,8 @@ pub(crate) fn enter_context(ext: Ext, interface: Interface) {
 }
 
 impl<'s, L: List, O: Output> Fetch<'s, L, O> {
-    /// Prepares a fetch: the check of the agent's record, the context (FETCH-11), and the head of
-    /// the result.
-    #[inline]
+    /// A fetch that is still to begin.
+    #[inline(always)]
     pub(crate) fn new(
         ext: Ext,
         state: &'static FetchState,
@@ -82,16 +81,10 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         scratch: &'s mut Scratch,
         spare: Metric,
     ) -> Self {
-        if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
-            messages::trace_call(&list);
-        }
-        record::check_botch(ext);
-        let interface = record::interface(ext);
-        enter_context(ext, interface);
-        let mut fetch = Fetch {
+        Fetch {
             ext,
             state,
-            interface,
+            interface: record::interface(ext),
             list,
             output,
             scratch,
@@ -110,10 +103,20 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
                 singular: false,
             },
             outcome: Ok(()),
-        };
-        let stamp = || stamp(ext, interface);
-        fetch.outcome = fetch.output.begin(fetch.state, fetch.list.len(), stamp);
-        fetch
+        }
+    }
+
+    /// Prepares the fetch: the check of the agent's record, the context (FETCH-11), and the head of
+    /// the result.
+    fn begin(&mut self) -> Result<()> {
+        if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
+            messages::trace_call(&self.list);
+        }
+        let (ext, interface) = (self.ext, self.interface);
+        record::check_botch(ext);
+        enter_context(ext, interface);
+        self.output
+            .begin(self.state, self.list.len(), || stamp(ext, interface))
     }
 
     /// What the fetch has worked with, when it is over.
@@ -189,7 +192,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         }
         // A metric with one value (FETCH-30).
         self.asked.inst = -1;
-        match self.output.open(wanted, 1) {
+        match self.output.open(wanted, 1, self.current.encoding) {
             Ok(()) => Next::Value,
             Err(error) => self.fail(error),
         }
@@ -201,7 +204,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         if !self.interface.has_names() {
             messages::undefined(wanted);
         }
-        if let Err(error) = self.output.open(wanted, 0) {
+        if let Err(error) = self.output.open(wanted, 0, Encoding::Unknown) {
             return self.fail(error);
         }
         self.output.failed(Err(Error::PMID));
@@ -214,31 +217,37 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     #[inline(never)]
     fn open_instances(&mut self, wanted: MetricId, indom: InDom) -> Next {
         let mut ordinal = Ordinal::Any;
-        let mut values = None;
         if log::debug(Debug::Indom) {
             // Debug output shows the pass in which instances are counted, and ordinals (FETCH-111).
             ordinal = Ordinal::Examined;
-            iterate::start(self.state, indom, self.ext);
-            self.scratch.steps.reset(ordinal);
-            if iterate::next(self.state, self.ext, &mut self.scratch.steps).is_none() {
+            if !self.shown_pass(indom) {
                 // Nothing is selected: there is no second pass.
-                values = Some(0);
+                if let Err(error) = self.output.open(wanted, 0, self.current.encoding) {
+                    return self.fail(error);
+                }
+                self.close();
+                return Next::Metric;
             }
-            while values.is_none() && iterate::next(self.state, self.ext, &mut self.scratch.steps).is_some() {}
         }
-        if values.is_none() {
-            iterate::start(self.state, indom, self.ext);
-        }
-        let room = values.unwrap_or_else(|| iterate::estimate(self.state, self.ext));
-        if let Err(error) = self.output.open(wanted, room) {
+        iterate::start(self.state, indom, self.ext);
+        let room = iterate::estimate(self.state, self.ext);
+        if let Err(error) = self.output.open(wanted, room, self.current.encoding) {
             return self.fail(error);
-        }
-        if values.is_some() {
-            self.close();
-            return Next::Metric;
         }
         self.scratch.steps.reset(ordinal);
         self.next_instance()
+    }
+
+    /// A pass over the instances for debug output alone; whether there are any.
+    #[cold]
+    #[inline(never)]
+    fn shown_pass(&mut self, indom: InDom) -> bool {
+        iterate::start(self.state, indom, self.ext);
+        self.scratch.steps.reset(Ordinal::Examined);
+        let mut next = || iterate::next(self.state, self.ext, &mut self.scratch.steps);
+        let any = next().is_some();
+        while any && next().is_some() {}
+        any
     }
 
     /// Goes on with the next instance.
@@ -367,6 +376,7 @@ impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
 
     #[inline(never)]
     fn start(&mut self) -> Step<(), Result<()>> {
+        self.outcome = self.begin();
         if self.outcome.is_err() {
             return Step::Done(self.outcome);
         }

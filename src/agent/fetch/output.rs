@@ -20,8 +20,8 @@ pub(crate) trait Output {
     /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
     fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
 
-    /// Starts the set of a metric that will have about `values` values.
-    fn open(&mut self, pmid: MetricId, values: usize) -> Result<()>;
+    /// Starts the set of a metric that will have about `values` values, all of one encoding.
+    fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()>;
 
     /// Adds the value in an atom of type `kind`.
     ///
@@ -82,8 +82,8 @@ impl Output for ToCaller {
     }
 
     #[inline(always)]
-    fn open(&mut self, pmid: MetricId, values: usize) -> Result<()> {
-        self.set = ValueSet::new(pmid, values)?;
+    fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()> {
+        self.set = ValueSet::new(pmid, values, encoding)?;
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Output for DraftReply {
     }
 
     #[inline]
-    fn open(&mut self, pmid: MetricId, values: usize) -> Result<()> {
+    fn open(&mut self, pmid: MetricId, values: usize, _encoding: Encoding) -> Result<()> {
         DraftReply::open(self, pmid, values)
     }
 

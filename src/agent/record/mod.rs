@@ -150,15 +150,22 @@ pub(crate) fn desc_method(ext: Ext) -> Option<DescMethod> {
 }
 
 /// Says so when the dispatch table of a daemon belongs to another `pmdaExt` (FETCH-11).
+#[inline]
 pub(crate) fn check_botch(ext: Ext) {
     let Some(record) = find(ext) else { return };
     let Some(table) = record.table() else { return };
-    let (ext_ptr, back, other) = (ext.as_ptr(), table.as_ptr(), table.ext_ptr());
-    if !ptr::eq(other, ext_ptr) {
-        log::trace!(
-            "Botch: pmdaFetch: PMDA domain={} pmda={ext_ptr:p} extp={record:p} backpointer={back:p} \
-             pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
-            ext.domain(),
-        );
+    if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {
+        report_botch(ext, record, table);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn report_botch(ext: Ext, record: &'static Record<AgentRecord>, table: Dispatch) {
+    let (ext_ptr, back, other) = (ext.as_ptr(), table.as_ptr(), table.ext_ptr());
+    log::trace!(
+        "Botch: pmdaFetch: PMDA domain={} pmda={ext_ptr:p} extp={record:p} backpointer={back:p} \
+         pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
+        ext.domain(),
+    );
 }

@@ -59,6 +59,7 @@ impl Default for HashedTable {
 
 impl HashedTable {
     /// The entry of a metric in the table that the hash was built over.
+    #[inline(always)]
     pub(crate) fn find(&self, wanted: MetricId) -> Option<Metric> {
         self.table.entry(self.index.find(wanted)?)
     }
