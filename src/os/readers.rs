@@ -26,14 +26,24 @@ const UNUSABLE: u8 = 2;
 /// For threads that get none.
 static NO_SLOT: ReaderSlot = ReaderSlot::new();
 
-/// The slot of this thread, if it can have one.
+/// The slot of this thread, if it has asked for one and got it.
 #[inline(always)]
+pub(super) fn known_slot() -> Option<&'static ReaderSlot> {
+    noted(threads::thread()).filter(|slot| !ptr::eq(*slot, &NO_SLOT))
+}
+
+/// The slot of this thread, if it can have one.
 pub(super) fn slot() -> Option<&'static ReaderSlot> {
     let thread = threads::thread();
-    // SAFETY: NULL, or one of the slots above, as `ask` stores them.
-    let slot = unsafe { thread.slot.load(Ordering::Relaxed).as_ref() };
-    let slot = slot.unwrap_or_else(|| ask(thread));
+    let slot = noted(thread).unwrap_or_else(|| ask(thread));
     (!ptr::eq(slot, &NO_SLOT)).then_some(slot)
+}
+
+/// What a thread has got when it asked.
+#[inline(always)]
+fn noted(thread: &Thread) -> Option<&'static ReaderSlot> {
+    // SAFETY: NULL, or one of the slots above, as `ask` stores them.
+    unsafe { thread.slot.load(Ordering::Relaxed).as_ref() }
 }
 
 /// Asks for a slot, for good.

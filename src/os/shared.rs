@@ -168,10 +168,9 @@ impl Lock {
         ptr::from_ref(self).cast()
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn begin_reading(&self) {
-        let slot = readers::slot();
-        if let Some(slot) = slot {
+        if let Some(slot) = readers::known_slot() {
             slot.reading.store(self.address().cast_mut(), Ordering::Release);
             // First the slot, then the look at the trust: `readers::wait_for` sees to that in
             // other processors.
@@ -179,6 +178,15 @@ impl Lock {
             if self.trusted.load(Ordering::Acquire) {
                 return;
             }
+        }
+        self.take_to_read();
+    }
+
+    /// Takes the word, where a slot is not enough.
+    #[inline(never)]
+    fn take_to_read(&self) {
+        let slot = readers::slot();
+        if let Some(slot) = slot {
             slot.reading.store(ptr::null_mut(), Ordering::Release);
         }
         self.word.take();
@@ -191,14 +199,19 @@ impl Lock {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn end_reading(&self) {
-        match readers::slot() {
+        match readers::known_slot() {
             Some(slot) if ptr::eq(slot.reading.load(Ordering::Relaxed), self.address()) => {
                 slot.reading.store(ptr::null_mut(), Ordering::Release);
             }
-            _ => self.word.give(),
+            _ => self.give_after_reading(),
         }
+    }
+
+    #[inline(never)]
+    fn give_after_reading(&self) {
+        self.word.give();
     }
 
     /// The word is taken; waits for those who read without it.
