@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::ident::InDom;
 
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
+#[inline(always)]
 pub(crate) fn exists(indom: InDom) -> bool {
     domains::find(indom).is_some()
 }

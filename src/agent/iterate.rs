@@ -14,7 +14,7 @@ use super::selection::{self, Selection};
 use crate::abi::ext::Ext;
 use crate::abi::profile::{Profile, ProfileElement};
 use crate::abi::table::Indom;
-use crate::abi::types::pmdaInstid;
+use crate::abi::types::{pmdaIndom, pmdaInstid};
 use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
 use crate::log::Level;
@@ -100,11 +100,12 @@ pub(crate) fn told_count(indom: InDom, ext: Option<Ext>) -> c_int {
 }
 
 /// The body of `__pmdaStartInst` (INST-30).
+#[inline(always)]
 pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
     let idp = if indom.is_null() {
         None
-    } else if let Some(extent) = cached_indom::extent(indom) {
-        Some(state.walk.begin(indom, extent))
+    } else if cached_indom::exists(indom) {
+        start_cached(state, indom)
     } else {
         find_indom(state, ext, indom).map(Indom::as_ptr)
     };
@@ -119,6 +120,12 @@ pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
     if log::debug(Debug::Indom) {
         trace_start(ext, indom);
     }
+}
+
+/// Starts to go over a cached domain, and gives the node that stands for it.
+#[inline(never)]
+fn start_cached(state: &FetchState, indom: InDom) -> Option<*mut pmdaIndom> {
+    Some(state.walk.begin(indom, cached_indom::extent(indom)?))
 }
 
 /// Debug output for the start of an iteration.
@@ -268,10 +275,20 @@ fn walk(
 
 /// About how many instances an iteration that was just started will give: exact when the profile
 /// has no list for the domain, else no less than that unless a table holds an id more than once.
+#[inline(always)]
 pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;
     };
+    if ext.profile().is_none_or(Profile::selects_all) && !state.walk.is_at(idp.as_ptr()) {
+        return usize::try_from(idp.numinst()).unwrap_or(0);
+    }
+    estimate_selected(state, ext, idp)
+}
+
+/// [`estimate`] where there is a cache, or a profile that says more than that all are selected.
+#[inline(never)]
+fn estimate_selected(state: &FetchState, ext: Ext, idp: Indom) -> usize {
     let indom = idp.indom();
     let all = || {
         let count = if state.walk.is_at(idp.as_ptr()) {
@@ -281,9 +298,6 @@ pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
         };
         usize::try_from(count).unwrap_or(0)
     };
-    if ext.profile().is_none_or(Profile::selects_all) {
-        return all();
-    }
     match selection::current(state, ext, indom) {
         Selection::All => all(),
         Selection::Nothing => 0,

@@ -11,7 +11,8 @@ use crate::abi::ext::Ext;
 use crate::abi::pmids::PmidList;
 use crate::abi::table::Metric;
 use crate::abi::value::Atom;
-use crate::agent::fetch::{Asked, Fetch, FetchAnswer, Scratch, ToCaller};
+use crate::agent::fetch::{Asked, Fetch, FetchAnswer, ToCaller};
+use crate::agent::iterate::{Ordinal, Steps};
 use crate::agent::record;
 use crate::error::Error;
 
@@ -51,7 +52,7 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     resp: Out<*mut pmdaResult>,
     pmda: Option<Ext>,
 ) -> c_int {
-    let mut scratch = Scratch::new();
+    let mut steps = Steps::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
     // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is
     // in this frame, which is there until the fetch is over, and only the machine and the agent
@@ -62,8 +63,8 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
             let (Some(list), Some(ext), false) = (PmidList::new(list), pmda, resp.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
-            let state = record::fetch_state(ext).map_err(Err)?;
-            Ok(Fetch::new(ext, state, list, ToCaller::new(resp), &mut scratch, spare))
+            let agent = record::for_fetch(ext).map_err(Err)?;
+            Ok(Fetch::new(ext, agent, list, ToCaller::new(resp), &mut steps, spare))
         },
         |fetch, ()| make(fetch.asked(), spare, pmda),
     )

@@ -15,7 +15,7 @@ use crate::abi::dispatch::Dispatch;
 use crate::abi::label_set::LabelSets;
 use crate::abi::methods;
 use crate::abi::table::Metric;
-use crate::agent::fetch::Scratch;
+use crate::agent::iterate::{Ordinal, Steps};
 use crate::agent::record;
 use crate::agent::session::{Call, MainLoop, OwnMethods, SendingStatus, SessionAnswer, is_supported};
 use crate::error::Error;
@@ -56,12 +56,12 @@ pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch>) -> c_i
 /// Serves one PDU, or all.
 #[inline(always)]
 fn serve(dispatch: Option<Dispatch>, once: bool) -> c_int {
-    let mut scratch = Scratch::new();
+    let mut steps = Steps::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
     // SAFETY: the metric is in this frame, which is there until the loop is over.
     let spare = unsafe { Metric::in_frame(&mut spare) };
     drive_reading(
-        || MainLoop::new(dispatch, own_methods(), once, &mut scratch, spare),
+        || MainLoop::new(dispatch, own_methods(), once, &mut steps, spare),
         |main, call| make(main, call, spare),
     )
 }

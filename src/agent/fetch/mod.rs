@@ -12,9 +12,9 @@ use std::ffi::c_int;
 
 pub(crate) use self::calls::{Asked, FetchAnswer};
 pub(crate) use self::output::{Output, ToCaller};
-use self::parts::Current;
-pub(crate) use self::parts::Scratch;
-use super::iterate::{self, Ordinal};
+use self::parts::{Current, Next};
+use super::iterate::{self, Ordinal, Steps};
+use super::lookup;
 use super::record::state::FetchState;
 use crate::abi::ext::Ext;
 use crate::abi::pmids::List;
@@ -32,19 +32,6 @@ use crate::libpcp::version::SINCE_7_1_1;
 use crate::machine::{Machine, Step};
 use crate::setup::Interface;
 
-/// How a fetch goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// With the value of an instance.
-    Value,
-    /// With the description of a metric that is not in the table.
-    Describe,
-    /// With the next metric.
-    Metric,
-    /// Not at all.
-    End,
-}
-
 /// A fetch of the metrics of a list.
 pub(crate) struct Fetch<'s, L, O> {
     ext: Ext,
@@ -52,7 +39,7 @@ pub(crate) struct Fetch<'s, L, O> {
     interface: Interface,
     list: L,
     output: O,
-    scratch: &'s mut Scratch,
+    steps: &'s mut Steps,
     asked: Asked,
     /// Stands in for a metric that is not in the agent's table (FETCH-21).
     spare: Metric,
@@ -71,23 +58,23 @@ pub(crate) fn enter_context(ext: Ext, interface: Interface) {
 }
 
 impl<'s, L: List, O: Output> Fetch<'s, L, O> {
-    /// A fetch that is still to begin.
+    /// A fetch that is still to begin; `agent` is what [`record::for_fetch`] says.
     #[inline(always)]
     pub(crate) fn new(
         ext: Ext,
-        state: &'static FetchState,
+        agent: (&'static FetchState, Interface),
         list: L,
         output: O,
-        scratch: &'s mut Scratch,
+        steps: &'s mut Steps,
         spare: Metric,
     ) -> Self {
         Fetch {
             ext,
-            state,
-            interface: record::interface(ext),
+            state: agent.0,
+            interface: agent.1,
             list,
             output,
-            scratch,
+            steps,
             asked: Asked {
                 callback: None,
                 metric: spare,
@@ -115,13 +102,12 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         let (ext, interface) = (self.ext, self.interface);
         record::check_botch(ext);
         enter_context(ext, interface);
-        self.output
-            .begin(self.state, self.list.len(), || stamp(ext, interface))
+        self.output.begin(self.state, self.list.len(), || stamp(ext, interface))
     }
 
     /// What the fetch has worked with, when it is over.
-    pub(crate) fn into_parts(self) -> (L, O, &'s mut Scratch) {
-        (self.list, self.output, self.scratch)
+    pub(crate) fn into_parts(self) -> (L, O, &'s mut Steps) {
+        (self.list, self.output, self.steps)
     }
 
     /// What the call that was asked for is about.
@@ -135,8 +121,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     fn next_metric(&mut self) -> Next {
         while self.place < self.list.len() {
             let wanted = self.list.pmid(self.place);
-            let metrics = &mut self.scratch.metrics;
-            let next = match metrics.find(self.state, self.ext, &self.list, self.place, wanted) {
+            let next = match lookup::metric(self.state, self.ext, wanted) {
                 Some(metric) => self.open(wanted, metric),
                 None => self.absent(wanted),
             };
@@ -234,7 +219,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
         if let Err(error) = self.output.open(wanted, room, self.current.encoding) {
             return self.fail(error);
         }
-        self.scratch.steps.reset(ordinal);
+        self.steps.reset(ordinal);
         self.next_instance()
     }
 
@@ -243,8 +228,8 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     #[inline(never)]
     fn shown_pass(&mut self, indom: InDom) -> bool {
         iterate::start(self.state, indom, self.ext);
-        self.scratch.steps.reset(Ordinal::Examined);
-        let mut next = || iterate::next(self.state, self.ext, &mut self.scratch.steps);
+        self.steps.reset(Ordinal::Examined);
+        let mut next = || iterate::next(self.state, self.ext, self.steps);
         let any = next().is_some();
         while any && next().is_some() {}
         any
@@ -253,7 +238,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     /// Goes on with the next instance.
     #[inline(always)]
     fn next_instance(&mut self) -> Next {
-        let Some(inst) = iterate::next(self.state, self.ext, &mut self.scratch.steps) else {
+        let Some(inst) = iterate::next(self.state, self.ext, self.steps) else {
             self.close();
             return Next::Metric;
         };
@@ -394,11 +379,12 @@ impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
 }
 
 /// The time stamp, which tells about changes of names and labels (FETCH-60).
+#[inline(always)]
 fn stamp(ext: Ext, interface: Interface) -> timeval {
     let flags = ext.flags();
     let report = fetch::change_report(interface, flags);
-    if report != 0 && log::debug(Debug::Libpmda) {
-        log::trace!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n");
+    if report != 0 {
+        messages::trace_report(flags, report);
     }
     time_from(fetch::change_stamp(report, SINCE_7_1_1))
 }

@@ -65,6 +65,7 @@ impl ToCaller {
         }
     }
 
+    #[inline]
     fn put_back(&mut self) {
         if let Some(results) = self.results {
             results.put_back(&mut self.block);

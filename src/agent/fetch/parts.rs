@@ -2,26 +2,20 @@
 
 use std::ffi::c_int;
 
-use crate::agent::iterate::{Ordinal, Steps};
-use crate::agent::lookup::MetricsAhead;
 use crate::fetch::Encoding;
 use crate::ident::MetricId;
 
-/// What a fetch works with, and does not need after it: kept apart, so that a
-/// [`Fetch`](super::Fetch) is small.
-pub(crate) struct Scratch {
-    pub(super) metrics: MetricsAhead,
-    pub(super) steps: Steps,
-}
-
-impl Scratch {
-    /// Nothing yet.
-    pub(crate) const fn new() -> Scratch {
-        Scratch {
-            metrics: MetricsAhead::new(),
-            steps: Steps::new(Ordinal::Any),
-        }
-    }
+/// How a fetch goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// With the value of an instance.
+    Value,
+    /// With the description of a metric that is not in the table.
+    Describe,
+    /// With the next metric.
+    Metric,
+    /// Not at all.
+    End,
 }
 
 /// What is known of the metric that is being fetched.

@@ -39,6 +39,13 @@ pub(crate) struct AgentRecord {
     pub(crate) session: Session,
 }
 
+impl AgentRecord {
+    #[inline]
+    fn interface(&self) -> Interface {
+        Interface(self.interface.load(Ordering::Relaxed))
+    }
+}
+
 static RECORDS: Records<AgentRecord> = Records::new();
 
 /// Room for the record of an agent.
@@ -100,6 +107,18 @@ pub(crate) fn fetch_state(ext: Ext) -> Result<&'static FetchState> {
     )
 }
 
+/// What a fetch asks about an agent: [`fetch_state`] and [`interface`].
+///
+/// # Errors
+/// As [`fetch_state`].
+#[inline]
+pub(crate) fn for_fetch(ext: Ext) -> Result<(&'static FetchState, Interface)> {
+    match of(ext) {
+        Some(record) => Ok((&record.fetch, record.interface())),
+        None => Ok((fetch_state(ext)?, Interface(0))),
+    }
+}
+
 /// The main loop's part of an agent, also of one whose `pmdaExt` was made by hand.
 ///
 /// # Errors
@@ -115,7 +134,7 @@ pub(crate) fn session(ext: Ext) -> Result<&'static Session> {
 /// The interface version of an agent; 0 when this library has not set it up.
 #[inline]
 pub(crate) fn interface(ext: Ext) -> Interface {
-    Interface(of(ext).map_or(0, |record| record.interface.load(Ordering::Relaxed)))
+    of(ext).map_or(Interface(0), AgentRecord::interface)
 }
 
 /// Tells whoever has made the extension that its dispatch table is here now. A record of another

@@ -1,6 +1,6 @@
 //! What the fetch family keeps for an agent: its part of the private record behind `pmdaExt.e_ext`.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use crate::abi::profile::ListPlace;
 use crate::abi::result_block::Results;
@@ -21,8 +21,6 @@ pub(crate) struct FetchState {
     pub(crate) results: Results,
     /// What `pmdaRehash` has built.
     pub(crate) hash: Mutex<HashedTable, { room::HASH }>,
-    /// How often `pmdaRehash` was called.
-    pub(crate) rehashed: AtomicU32,
     /// Where metrics were found in a table that is searched.
     pub(crate) metrics: Mutex<Places, { room::METRICS }>,
     /// Where instance domains were found in `e_indoms`.

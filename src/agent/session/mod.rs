@@ -27,7 +27,8 @@ use self::replying::{Purpose, Replying};
 pub(crate) use self::requests::Listed;
 use self::requests::{MethodArguments, Request};
 pub(crate) use self::status::SendingStatus;
-use super::fetch::{Fetch, Scratch};
+use super::fetch::Fetch;
+use super::iterate::Steps;
 use super::record;
 use crate::abi::answers::Values;
 use crate::abi::dispatch::Dispatch;
@@ -104,7 +105,7 @@ pub(crate) struct MainLoop<'s> {
     arguments: Kept<MethodArguments>,
     replying: Replying,
     fetch: Option<Fetch<'s, Listed, DraftReply>>,
-    scratch: Option<&'s mut Scratch>,
+    steps: Option<&'s mut Steps>,
     spare: Metric,
 }
 
@@ -117,7 +118,7 @@ impl<'s> MainLoop<'s> {
         dispatch: Option<Dispatch>,
         own: OwnMethods,
         once: bool,
-        scratch: &'s mut Scratch,
+        steps: &'s mut Steps,
         spare: Metric,
     ) -> std::result::Result<MainLoop<'s>, Result<c_int>> {
         Ok(MainLoop {
@@ -130,7 +131,7 @@ impl<'s> MainLoop<'s> {
             arguments: Kept::none(),
             replying: Replying::nothing(),
             fetch: None,
-            scratch: Some(scratch),
+            steps: Some(steps),
             spare,
         })
     }

@@ -133,24 +133,23 @@ impl MainLoop<'_> {
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch(&mut self, pdu: Pdu) -> Next {
         let agent = self.agent;
-        let begun =
-            record::fetch_state(agent.ext).and_then(|state| Ok((state, DraftReply::take(&agent.session.draft)?)));
-        let (state, draft, scratch) = match (begun, self.scratch.take()) {
-            (Ok((state, draft)), Some(scratch)) => (state, draft, scratch),
-            (_, scratch) => {
+        let begun = record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.draft)?)));
+        let (known, draft, steps) = match (begun, self.steps.take()) {
+            (Ok((known, draft)), Some(steps)) => (known, draft, steps),
+            (_, steps) => {
                 self.pdu.set(pdu);
-                self.scratch = scratch;
+                self.steps = steps;
                 return self.reply(Request::Fetch, None, |_| Err(Error::NOMEM));
             }
         };
         match Listed::new(pdu) {
             Ok(list) => {
-                self.fetch = Some(Fetch::new(agent.ext, state, list, draft, scratch, self.spare));
+                self.fetch = Some(Fetch::new(agent.ext, known, list, draft, steps, self.spare));
                 self.call(State::Fetching, Call::Values)
             }
             Err((pdu, error)) => {
                 self.pdu.set(pdu);
-                self.scratch = Some(scratch);
+                self.steps = Some(steps);
                 self.reply_draft(draft, Err(error))
             }
         }
@@ -160,8 +159,8 @@ impl MainLoop<'_> {
         let Some(fetch) = self.fetch.take() else {
             return Next::End(Err(Error::GENERIC));
         };
-        let (list, draft, scratch) = fetch.into_parts();
-        self.scratch = Some(scratch);
+        let (list, draft, steps) = fetch.into_parts();
+        self.steps = Some(steps);
         if let Some(pdu) = list.into_pdu() {
             self.pdu.set(pdu);
         }
