@@ -57,6 +57,11 @@ pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S)
     if let Err(panic) = end {
         caught::<()>(&*panic);
     }
+    // By itself, so that a driver need not ask what the outcome is after a look at it.
+    if let Outcome::Call(wanted) = outcome {
+        mark.leave();
+        return Outcome::Call(wanted);
+    }
     mark.leave();
     outcome
 }

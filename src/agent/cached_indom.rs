@@ -33,8 +33,8 @@ fn active_from(domain: &'static Domain, from: i64, ids: &mut [i32]) -> usize {
     })
 }
 
-/// How many instances are read at once, in the end: the first time it is one, for callers that take
-/// a single step.
+/// How many instances are read at once: for callers that take a single step it is one the first
+/// time.
 const AHEAD: usize = 32;
 
 /// Active instances of a cached domain, read ahead: that takes the cache's lock once for all of
@@ -43,13 +43,15 @@ const AHEAD: usize = 32;
 /// Callbacks run between two steps, so what was read is used only while no instance was made active
 /// or inactive since (INST-41). It has nothing to drop, as callbacks may leave by `longjmp`.
 pub(crate) struct InstancesAhead {
-    ids: [i32; AHEAD],
+    /// None before anything is read: a table needs no room for them.
+    ids: Option<[i32; AHEAD]>,
     next: usize,
     len: usize,
     room: usize,
+    /// Whether there was room for more than were left.
+    is_rest: bool,
     /// The id behind the instance that was given last.
     after: i64,
-    indom: InDom,
     domain: Option<&'static Domain>,
     changes: u32,
 }
@@ -58,33 +60,37 @@ impl InstancesAhead {
     /// Nothing is read yet.
     pub(crate) const fn new() -> InstancesAhead {
         InstancesAhead {
-            ids: [0; AHEAD],
+            ids: None,
             next: 0,
             len: 0,
             room: 1,
+            is_rest: false,
             after: -1,
-            indom: InDom::NULL,
             domain: None,
             changes: 0,
         }
     }
 
-    /// Forgets what was read.
+    /// Forgets what was read; more than one step follows.
     #[inline]
     pub(crate) fn reset(&mut self) {
-        (self.len, self.room, self.after) = (0, 1, -1);
+        (self.len, self.room, self.after) = (0, AHEAD, -1);
     }
 
     /// The active instance with the lowest id that is not below `from`.
     #[inline(always)]
     pub(crate) fn next(&mut self, indom: InDom, from: i64) -> Option<i32> {
         // Between the instance that was given last and the next one that was read there is none.
-        let is_current = |domain: &Domain| domain.changes() == self.changes;
-        if from == self.after && self.indom == indom && self.domain.is_some_and(is_current) {
-            if let Some(inst) = self.ids[..self.len].get(self.next) {
+        let is_current = |domain: &Domain| domain.is(indom) && domain.changes() == self.changes;
+        if from == self.after && self.domain.is_some_and(is_current) {
+            if self.next < self.len {
+                let inst = *self.ids.as_ref()?.get(self.next)?;
                 self.next += 1;
-                self.after = i64::from(*inst) + 1;
-                return Some(*inst);
+                self.after = i64::from(inst) + 1;
+                return Some(inst);
+            }
+            if self.is_rest {
+                return None;
             }
         }
         self.read(indom, from)
@@ -96,11 +102,12 @@ impl InstancesAhead {
         self.domain = domains::find(indom);
         let domain = self.domain?;
         self.changes = domain.changes();
-        self.indom = indom;
-        self.len = active_from(domain, from, &mut self.ids[..self.room]);
+        let ids = self.ids.get_or_insert([0; AHEAD]);
+        self.len = active_from(domain, from, &mut ids[..self.room]);
+        self.is_rest = self.len < self.room;
         self.room = (self.room * 4).min(AHEAD);
         self.next = 1;
-        let inst = *self.ids[..self.len].first()?;
+        let inst = *ids[..self.len].first()?;
         self.after = i64::from(inst) + 1;
         Some(inst)
     }

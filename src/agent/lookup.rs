@@ -49,7 +49,6 @@ impl View {
 }
 
 /// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives how.
-#[inline]
 pub(crate) fn find(state: &FetchState, ext: Ext, wanted: MetricId) -> (Option<Metric>, Method) {
     let view = View::of(ext);
     let len = view.table.len();
@@ -77,8 +76,15 @@ pub(crate) fn metric(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<M
     indirect(state, ext, wanted)
 }
 
+/// [`metric`] in a table that is hashed or searched.
 #[inline(never)]
 fn indirect(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<Metric> {
+    if ext.has(ExtFlags::HASHED) {
+        let hash = state.hash.lock();
+        if !hash.index.is_empty() {
+            return hash.find(wanted);
+        }
+    }
     find(state, ext, wanted).0
 }
 

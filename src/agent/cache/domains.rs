@@ -125,6 +125,12 @@ pub(crate) fn newest_first() -> impl Iterator<Item = &'static Domain> {
 }
 
 impl Domain {
+    /// Whether this is the cache of a domain.
+    #[inline(always)]
+    pub(crate) fn is(&self, indom: InDom) -> bool {
+        self.indom == indom
+    }
+
     /// Looks at the cache.
     #[inline(always)]
     pub(crate) fn look<R>(&'static self, work: impl FnOnce(&Cache<Private>) -> R) -> R {

@@ -129,14 +129,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
                 return next;
             }
         }
-        self.finish()
-    }
-
-    #[inline(never)]
-    fn finish(&mut self) -> Next {
-        self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
-        self.outcome = self.output.finish();
-        Next::End
+        Next::Finish
     }
 
     /// A metric that is not in the table (FETCH-21).
@@ -328,7 +321,6 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     }
 
     /// [`Fetch::step`] where no value is asked for.
-    #[cold]
     #[inline(never)]
     fn other_step(&mut self, next: Next) -> Step<(), Result<()>> {
         match next {
@@ -339,6 +331,10 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
             Next::Describe => {
                 self.asked.callback = None;
                 return Step::Call(());
+            }
+            Next::Finish => {
+                self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
+                self.outcome = self.output.finish();
             }
             Next::Metric | Next::End => {}
         }

@@ -106,6 +106,7 @@ impl Output for ToCaller {
         self.block.push(self.set.close());
     }
 
+    #[inline]
     fn finish(&mut self) -> Result<()> {
         let result = self.block.as_ptr();
         self.put_back();

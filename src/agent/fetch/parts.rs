@@ -14,6 +14,8 @@ pub(super) enum Next {
     Describe,
     /// With the next metric.
     Metric,
+    /// With the end of the list.
+    Finish,
     /// Not at all.
     End,
 }
