@@ -203,6 +203,9 @@ impl Bench {
             command.args(["valgrind", "--tool=callgrind", "--collect-atstart=no", "-q"]);
             command.arg(format!("--callgrind-out-file={}", counts.display()));
             command.env("BENCH_SHORT", "1");
+            // Else malloc maps large blocks, or does not, by the sizes of those freed before, and
+            // the kernel's part in that is not counted.
+            command.env("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=131072");
         }
         let output = command
             .arg(&self.program)
