@@ -134,11 +134,15 @@ quiet(void)
     dup2(null, 2);
 }
 
-/* A child saves one generation after the other until it is killed. */
+/*
+ * A child saves one generation after the other until it is killed. The moment lies in a window, in microseconds, that grows where
+ * a save does not fit into it: machines are slow, or busy.
+ */
 static void
 kills(int count)
 {
-    uint64_t seed = 1;
+    static const uint64_t least = 6000, most = 2000000;
+    uint64_t seed = 1, window = least;
     long generation = 0, before, changes = 0;
 
     while (count-- > 0) {
@@ -166,13 +170,15 @@ kills(int count)
 	close(ready[0]);
 	close(ready[1]);
 	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	usleep((seed >> 33) % 6000);
+	usleep((seed >> 33) % window);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	generation = generation_of_file();
 	if (generation < before)
 	    fail("the file has gone back");
 	changes += generation != before;
+	window = generation == before ? window * 2 : window * 3 / 4;
+	window = window < least ? least : window > most ? most : window;
     }
     if (changes == 0)
 	fail("nothing was ever saved");
@@ -211,10 +217,10 @@ static void
 full_disk(void)
 {
     long before = generation_of_file();
-    char name[1200];
+    char name[1200] = "";
     int fd;
 
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
 	mount("none", folder, "tmpfs", 0, "size=64k") != 0)
 	_exit(77);
     quiet();

@@ -55,6 +55,8 @@ pub fn run(names: &[String]) -> Result<(), String> {
 /// Runs one program; its directory stays if it fails.
 fn one(program: &Program, library: &Path) -> Result<(), String> {
     let directory = target_dir().join("asan").join(&program.name);
+    // Its last report too.
+    fresh(&directory)?;
     fresh(&directory.join("var/config"))?;
     let file = directory.join("program");
     let status = Command::new("cc")
