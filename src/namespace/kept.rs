@@ -78,9 +78,7 @@ impl<K: Copy + Eq> Children<K> {
     #[inline]
     fn find_hashed<'t, N: Recall<'t, Kept = K>>(&self, parent: N, name: &[u8], hash: u32) -> Option<N> {
         let child = |slot: u32| self.kept.get(slot as usize).map(|kept| parent.recall(*kept));
-        // Only part of the hash is in the index.
-        let is_equal = |slot: u32| self.hashes.get(slot as usize) == Some(&hash);
-        let same = |slot| is_equal(slot) && child(slot).is_some_and(|child| child.name() == name);
+        let same = |slot| child(slot).is_some_and(|child| child.name() == name);
         self.index.find(hash, same).and_then(child)
     }
 

@@ -12,11 +12,11 @@ use super::kept::{Children, Mark, Recall, Trouble};
 use crate::error::{Error, Result};
 
 /// From so many children on a walk over them is worth a thought.
-pub(super) const WIDE: usize = 64;
-/// Walks pay for an index: to put a child in costs as much as to pass so many of them. So if there
-/// are more wide nodes than indexes, and each is dropped before it is of use, that takes no more
-/// than twice the time.
-pub(super) const PRICE: usize = 32;
+pub(super) const WIDE: usize = 48;
+/// Walks pay for an index: so many children must be passed for each that is put in, which takes
+/// about twice as long as to pass those. So if there are more wide nodes in use than indexes, and
+/// each is dropped before it is of use, all takes three times as long as without, and no more.
+pub(super) const PRICE: usize = 16;
 /// How many indexes there are at most. Those of a tree that libpcp itself has freed stay until
 /// others are built.
 pub const SLOTS: usize = 64;

@@ -135,6 +135,8 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// TREE-11, TREE-30, TREE-36: whatever happens to trees, what is found with the indexes is
     /// what is found without.
     #[test]

@@ -269,12 +269,12 @@ many(void)
 	trees[i] = new_tree();
     for (i = 0; i < 240; i++) {
 	snprintf(group, sizeof(group), "g%d.", i);
-	fill(trees[i % 3], group, 0, i < 24 ? 3000 : 100, 5);
+	fill(trees[i % 3], group, 0, i < 24 ? 1000 : 100, 5);
     }
     for (turn = 0; turn < 3000; turn++) {
 	i = turn % 300 == 0 ? any(250) : any(turn % 200 + 1);
 	snprintf(group, sizeof(group), "g%d.", i);
-	search(trees[i % 3], group, i < 24 ? 3100 : 110, 2);
+	search(trees[i % 3], group, i < 24 ? 1100 : 110, 2);
 	if (turn % 10 == 0)
 	    fill(trees[i % 3], group, 4000 + turn, 4002 + turn, 30);
     }
@@ -282,7 +282,7 @@ many(void)
 	show("many", trees[i]);
 	pmdaTreeRelease(trees[i]);
 	if (i == 0)
-	    search(trees[1], "g1.", 3000, 50);
+	    search(trees[1], "g1.", 1000, 50);
     }
 }
 
