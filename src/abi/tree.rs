@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 use super::arg::CText;
 use super::array::Array;
@@ -15,11 +15,15 @@ use crate::ident::MetricId;
 use crate::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::libpcp::log::{Debug, debug};
 use crate::libpcp::pmns::{self, Kept, NodeRef};
-use crate::namespace::{self, Access, Indexes, Node, Recall};
+use crate::namespace::{self, Access, Indexes, Node, Place, Recall};
 use crate::os::lock::{Mutex, const_mutex, room};
 
 /// The indexes of wide nodes, of all trees.
 pub(crate) static INDEXES: Mutex<Indexes<Kept>, { room::NAMES }> = const_mutex(Indexes::new());
+
+/// What libpcp says about a name that is there already, with the same identifier; -1 before it was
+/// asked. Generations differ in that.
+static AGAIN: AtomicI32 = AtomicI32::new(-1);
 
 /// The way to [`INDEXES`].
 pub(crate) struct Shared;
@@ -57,20 +61,37 @@ impl Tree {
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11). What is to be said of it, and of a name that is there already, is
-    /// libpcp's to say.
+    /// Adds a name (TREE-11). What is to be said of it, of a name that is there already, and of
+    /// another identifier is libpcp's to say.
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
     pub(crate) fn insert(self, pmid: MetricId, name: CText) -> Result<c_int> {
         let root = self.root().ok_or(Error::INVAL)?;
-        if !debug(Debug::Pmns) {
-            if let Some((parent, rest)) = namespace::place(root, name.bytes(), &Shared) {
-                new_names::add(parent, rest, pmid)?;
-                return Ok(0);
-            }
+        if debug(Debug::Pmns) {
+            return self.insert_by_libpcp(pmid, name);
         }
-        // SAFETY: a tree by the contract of `new`, and it has a root.
+        match namespace::place(root, name.bytes(), &Shared) {
+            Place::Below(parent, rest) => {
+                new_names::add(parent, rest, pmid)?;
+                Ok(0)
+            }
+            // A leaf that is there already, with this identifier: libpcp says the same each time.
+            Place::Taken(node) if node.pmid() == pmid && pmid != MetricId::NULL => {
+                let known = AGAIN.load(Ordering::Relaxed);
+                if known >= 0 {
+                    return Ok(known);
+                }
+                let answer = self.insert_by_libpcp(pmid, name)?;
+                AGAIN.store(answer, Ordering::Relaxed);
+                Ok(answer)
+            }
+            Place::Taken(_) => self.insert_by_libpcp(pmid, name),
+        }
+    }
+
+    fn insert_by_libpcp(self, pmid: MetricId, name: CText) -> Result<c_int> {
+        // SAFETY: a tree by the contract of `new`. It has a root, as `insert` has looked.
         unsafe { pmns::insert(self.as_ptr(), pmid, name.c_str()) }
     }
 

@@ -16,7 +16,7 @@ mod wide_tests;
 
 pub use kept::{Mark, Recall};
 pub use list::{Paths, Sink, Size, children, leaves, names_of};
-pub use search::{find, lookup, place};
+pub use search::{Place, find, lookup, place};
 pub use wide::{Access, Indexes, SLOTS};
 
 use crate::error::{Error, Result};

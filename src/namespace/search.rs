@@ -44,20 +44,31 @@ fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u
     }
 }
 
-/// Where a new name belongs: the node that is there already, and what of the name is to be put
-/// below it. `None` when all of the name is there (TREE-11).
+/// Where a name belongs that is to be added (TREE-11).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place<'n, N> {
+    /// It is there already: this node.
+    Taken(N),
+    /// Below this node, which is there already; and what of the name is to be put there.
+    Below(N, &'n [u8]),
+}
+
+/// Finds the place of a name.
 ///
 /// Unlike a lookup this goes by components, each of which is the whole name of a node, and through
 /// leaves as well (TREE-12, TREE-14).
-pub fn place<'t, 'n, N: Recall<'t>>(root: N, name: &'n [u8], indexes: &impl Access<N::Kept>) -> Option<(N, &'n [u8])> {
+pub fn place<'t, 'n, N: Recall<'t>>(root: N, name: &'n [u8], indexes: &impl Access<N::Kept>) -> Place<'n, N> {
     let (mut parent, mut name) = (root, name);
     loop {
         let (component, below) = split(name);
         let same = |node: N| (node.name() == component).then_some(node);
         let Some(node) = child(parent, Some(root), || component, same, indexes) else {
-            return Some((parent, name));
+            return Place::Below(parent, name);
         };
-        (parent, name) = (node, below?);
+        match below {
+            Some(below) => (parent, name) = (node, below),
+            None => return Place::Taken(node),
+        }
     }
 }
 

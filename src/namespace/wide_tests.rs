@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::model::{Tree, lookup};
 use super::wide::{ALWAYS, CHILDREN, PRICE, WIDE};
-use super::{Indexes, Node, Recall, SLOTS, find, place};
+use super::{Indexes, Node, Place, Recall, SLOTS, find, place};
 use proptest::prelude::*;
 
 type Shelf = RefCell<Indexes<usize>>;
@@ -152,7 +152,7 @@ proptest! {
                     next = (next + count) % 500;
                 }
                 Event::Insert(name) => {
-                    let is_new = place(tree.root(), name.as_bytes(), &indexes).is_some();
+                    let is_new = matches!(place(tree.root(), name.as_bytes(), &indexes), Place::Below(..));
                     prop_assert_eq!(is_new, tree.insert(&name, 77));
                 }
                 Event::Put(at, name, pmid) if at < tree.len() => {
@@ -170,7 +170,10 @@ proptest! {
                     let from = super::lookup(tree.top(), name.as_bytes(), indexes).map(Recall::keep);
                     assert_eq!(found, from);
                     let place = place(tree.root(), name.as_bytes(), indexes);
-                    (found, place.map(|(node, rest)| (node.keep(), rest)))
+                    match place {
+                        Place::Taken(node) => (found, node.keep(), None),
+                        Place::Below(node, rest) => (found, node.keep(), Some(rest)),
+                    }
                 }).into();
                 prop_assert_eq!(with, without, "{}", name);
             }

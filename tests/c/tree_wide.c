@@ -126,6 +126,8 @@ all_ways(void)
     /* what is there already, what is not there yet, and below what is */
     insert(tree, ID(1, 0, 5), "g.m5");
     insert(tree, ID(1, 0, 6), "g.m5");
+    insert(tree, ID(1, 0, 5), "g.m5");
+    insert(tree, ID(1, 1, 12), "g.m1012");
     insert(tree, PM_ID_NULL, "g.m5");
     insert(tree, PM_ID_NULL, "g.m7");
     insert(tree, ID(1, 0, 7), "g.m7");
