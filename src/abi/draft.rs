@@ -43,7 +43,8 @@ impl DraftReply {
     }
 
     /// Puts the draft back; one that a fetch inside of this one has left there is freed.
-    pub(crate) fn give_back(self, home: &AtomicPtr<Draft>) {
+    pub(crate) fn give_back(mut self, home: &AtomicPtr<Draft>) {
+        self.draft().trim();
         let other = home.swap(self.draft.as_ptr(), Ordering::AcqRel);
         if !other.is_null() {
             // SAFETY: it was swapped out of its place, so it is ours alone; only what `take` has

@@ -39,12 +39,17 @@ impl Reply {
         }
     }
 
-    /// Starts a PDU; what was in the buffer is gone.
-    fn begin(&mut self, kind: Kind, from: i32) {
-        self.bytes.clear();
+    /// Gives a large buffer back when its PDU is sent: who knows when the next one is asked for.
+    pub fn trim(&mut self) {
         if self.bytes.capacity() > KEPT {
             self.bytes = Vec::new();
         }
+    }
+
+    /// Starts a PDU; what was in the buffer is gone.
+    fn begin(&mut self, kind: Kind, from: i32) {
+        self.bytes.clear();
+        self.trim();
         (self.cut, self.last_words) = (false, None);
         self.word(0);
         self.number(kind.0);
@@ -282,8 +287,8 @@ impl Reply {
             .checked_add(entries)
             .filter(|end| i32::try_from(*end).is_ok())
             .ok_or(Error::TOOBIG)?;
-        if self.bytes.capacity() > KEPT && end <= KEPT {
-            self.bytes = Vec::new();
+        if end <= KEPT {
+            self.trim();
         }
         let more = end.saturating_sub(self.bytes.len());
         self.bytes.try_reserve(more).map_err(|_| Error::NOMEM)?;

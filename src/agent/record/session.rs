@@ -118,7 +118,8 @@ impl Session {
     }
 
     /// Gives the buffer for replies back.
-    pub(crate) fn give_reply(&self, reply: Reply) {
+    pub(crate) fn give_reply(&self, mut reply: Reply) {
+        reply.trim();
         *self.reply.lock() = reply;
     }
 

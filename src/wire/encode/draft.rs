@@ -46,16 +46,25 @@ impl Draft {
         Ok(draft)
     }
 
+    /// Gives large buffers back when the reply is sent, as [`Reply::trim`].
+    pub fn trim(&mut self) {
+        if self.blocks.capacity() > KEPT {
+            self.blocks = Vec::new();
+        }
+        if self.later.capacity() > KEPT / size_of::<(usize, usize)>() {
+            self.later = Vec::new();
+        }
+        self.reply.trim();
+    }
+
     /// Starts a RESULT of `metrics` value sets.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
     pub fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         self.blocks.clear();
-        if self.blocks.capacity() > KEPT {
-            self.blocks = Vec::new();
-        }
         self.later.clear();
+        self.trim();
         self.reply.begin(Kind::RESULT, 0);
         self.reply.word(flags);
         self.reply.word(0);
@@ -302,12 +311,19 @@ mod tests {
             draft.open(MetricId(1), 1).expect("memory");
             draft.block(-1, 0x0600_0004, &vec![b'a'; length]).expect("memory");
             let filled = draft.blocks.capacity();
-            draft.begin(0, 1).expect("small");
+            draft.trim();
             (filled, draft.blocks.capacity())
         };
         let (filled, kept) = room_after(1000);
         assert_eq!(kept, filled);
         assert_eq!(room_after(KEPT).1, 0);
+        draft.begin(0, 1).expect("small");
+        draft.open(MetricId(1), KEPT / 8).expect("memory");
+        for value in 0..=KEPT / 16 {
+            draft.later(0, value).expect("memory");
+        }
+        draft.trim();
+        assert_eq!((draft.reply.bytes.capacity(), draft.later.capacity()), (0, 0));
     }
 
     /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set

@@ -60,6 +60,12 @@ fn large_buffers_go() {
         next(&mut reply).expect("a small reply");
         assert!(reply.bytes.capacity() < small);
     }
+    reply.text(1, &[b'a'; 1000]).expect("a text");
+    reply.trim();
+    assert_eq!(reply.bytes.capacity(), small);
+    reply.text(1, &vec![b'a'; KEPT]).expect("a large text");
+    reply.trim();
+    assert_eq!(reply.bytes.capacity(), 0);
 }
 
 /// WIRE-2, WIRE-40 to WIRE-43: the small replies, as captured.
