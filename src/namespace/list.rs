@@ -130,8 +130,11 @@ impl<'t, N: Node<'t>> Paths<N> {
     /// # Errors
     /// What the sink gives.
     pub fn list(&self, sink: &mut impl Sink) -> Result<()> {
+        // One name alone was measured with all of them.
+        let known = (self.size.count == 1).then(|| self.size.bytes.saturating_sub(1));
         for node in self.nodes() {
-            sink.add_backwards(length(node), ancestry(node).map(Node::name))?;
+            let bytes = known.unwrap_or_else(|| length(node));
+            sink.add_backwards(bytes, ancestry(node).map(Node::name))?;
         }
         Ok(())
     }
