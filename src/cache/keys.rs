@@ -29,6 +29,8 @@ pub(super) struct Keys {
     /// By slot, as far as two instances ever had one key. Who shares his key with nobody is his own
     /// neighbour.
     rings: Vec<Neighbours>,
+    /// Whether several may have one key.
+    may_share: bool,
 }
 
 impl Keys {
@@ -38,7 +40,13 @@ impl Keys {
             cells: Vec::new(),
             index: Index::new(),
             rings: Vec::new(),
+            may_share: false,
         }
+    }
+
+    /// From now on one key may be given to several slots, which only a file does.
+    pub(super) fn allow_sharing(&mut self) {
+        self.may_share = true;
     }
 
     /// What hashes begin with.
@@ -60,7 +68,8 @@ impl Keys {
         std::iter::successors(first, next)
     }
 
-    /// Makes room for this key of any slot below `end`, and for as many as are expected to follow.
+    /// Makes room for this key of any slot below `end`, which no other slot has unless
+    /// [sharing is allowed](Keys::allow_sharing), and for as many as are expected to follow.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -71,7 +80,7 @@ impl Keys {
         let missing = |length: usize| (end as usize).saturating_sub(length);
         let more = missing(self.cells.len());
         room(&mut self.cells, more)?;
-        if self.find(key).is_some() {
+        if self.may_share && self.find(key).is_some() {
             let more = missing(self.rings.len());
             room(&mut self.rings, more)?;
         }
@@ -87,7 +96,8 @@ impl Keys {
         while self.cells.len() <= place && !key.bytes().is_empty() {
             self.cells.push(Text::EMPTY);
         }
-        let others = self.find(key.bytes());
+        let others = if self.may_share { self.find(key.bytes()) } else { None };
+        debug_assert!(self.may_share || self.find(key.bytes()).is_none());
         let Some(cell) = self.cells.get_mut(place) else { return };
         cell.assign(key);
         match others {
@@ -185,6 +195,7 @@ mod tests {
     #[test]
     fn one_for_all() {
         let mut keys = Keys::new(Seed::process());
+        keys.allow_sharing();
         for slot in 0..1000 {
             keys.reserve(b"key", slot + 1, 0).expect("memory");
             keys.set(slot, NewText::new(b"key").expect("memory"));
@@ -203,6 +214,7 @@ mod tests {
         fn as_a_model(steps in proptest::collection::vec((0..12_u32, 0..4_usize), 1..200)) {
             const KEYS: [&[u8]; 4] = [b"", b"a", b"key", b"another key that is much longer than the others"];
             let mut keys = Keys::new(Seed::process());
+            keys.allow_sharing();
             let mut model = [0; 12];
             for (slot, key) in steps {
                 keys.reserve(KEYS[key], 12, 0).expect("memory");

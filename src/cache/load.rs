@@ -38,6 +38,7 @@ impl<T: Copy + Pointer> Cache<T> {
             report.notify(Level::Err, &parts);
             return Ok(0);
         }
+        self.keys.allow_sharing();
         let more = count_lines(&text).saturating_sub(self.active + self.inactive);
         self.expected = u32::try_from(more).unwrap_or(u32::MAX);
         let result = self.load_lines(&text, path, report);
