@@ -37,7 +37,7 @@ impl InstanceList {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
         if let (Some(name), Some(names)) = (name, &mut self.names) {
             names.push(memory::string(name)?.into_raw())?;

@@ -157,7 +157,7 @@ fn from_table<L: List>(
 }
 
 /// Adds all instances of a table to a list that has room for them.
-#[inline(always)]
+#[inline(never)]
 fn push_all<L: List>(instances: InstanceTable, list: &mut L) -> Result<()> {
     for place in 0..instances.len() {
         let name = instances.name(place);
@@ -182,7 +182,7 @@ fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
 }
 
 impl List for InstanceList {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
         InstanceList::push(self, inst, name)
     }

@@ -35,7 +35,7 @@ pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> Short {
     }
     Short {
         len: name.len(),
-        hash: Seed::end(seed.mix(state, word)),
+        hash: seed.end(seed.mix(state, word)),
     }
 }
 
@@ -44,7 +44,7 @@ fn end(seed: Seed, state: u64, word: u64, blanks: u64, before: usize) -> Short {
     let bits = blanks.trailing_zeros() & !7;
     Short {
         len: before + (bits / 8) as usize,
-        hash: Seed::end(seed.mix(state, word & ((1 << bits) - 1))),
+        hash: seed.end(seed.mix(state, word & ((1 << bits) - 1))),
     }
 }
 

@@ -65,18 +65,20 @@ impl Seed {
         product as u64 ^ (product >> 64) as u64
     }
 
-    /// The hash that a state leads to.
+    /// The hash that a state leads to. One more round ends the order of words that follow each
+    /// other: with some seeds they would all be neighbours in a table.
     #[inline]
     #[must_use]
-    pub fn end(state: u64) -> u32 {
-        (state ^ (state >> 32)) as u32
+    pub fn end(self, state: u64) -> u32 {
+        let mixed = self.mix(state, 0);
+        (mixed ^ (mixed >> 32)) as u32
     }
 
     /// The hash of a number.
     #[inline]
     #[must_use]
     pub fn number(self, number: u64) -> u32 {
-        Seed::end(self.mix(self.state, number))
+        self.end(self.mix(self.state, number))
     }
 
     /// The hash of bytes.
@@ -90,7 +92,7 @@ impl Seed {
             state = self.mix(state, u64::from_le_bytes(*word));
             rest = tail;
         }
-        Seed::end(self.mix(state, last(rest)))
+        self.end(self.mix(state, last(rest)))
     }
 }
 

@@ -259,3 +259,40 @@ fn marked() {
         }
     }
 }
+
+/// Numbers and names that follow each other, as items, ids and instances do, are found after few
+/// looks, whatever the seed is.
+#[test]
+fn sequences() {
+    const COUNT: u32 = 1000;
+    type Hash = fn(Seed, u32) -> u32;
+    let hashes: [Hash; 6] = [
+        |seed, slot| seed.number(u64::from(slot)),
+        |seed, slot| seed.number(u64::from(slot) * 7),
+        |seed, slot| seed.number(u64::from(slot) << 10),
+        |seed, slot| seed.bytes(format!("{slot}").as_bytes()),
+        |seed, slot| seed.bytes(format!("instance{slot:04}").as_bytes()),
+        |seed, slot| seed.bytes(format!("{slot:04}-a longer name").as_bytes()),
+    ];
+    let random = |number: u64| {
+        let state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (state ^ (state >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ (state >> 17)
+    };
+    for (kind, hash) in hashes.iter().enumerate() {
+        let worst = (0..600).map(|number| {
+            let seed = Seed::new(random(2 * number + 1), random(2 * number + 2));
+            let mut index = Index::new();
+            index.reserve(COUNT as usize, COUNT, |_| 0).expect("memory");
+            (0..COUNT).for_each(|slot| index.insert(hash(seed, slot), slot));
+            let cells = index.cells.len();
+            let passed = |slot: u32| {
+                let found = index.search(hash(seed, slot), |_, found| found == slot);
+                (found.expect("inserted").0 + cells - index.start(hash(seed, slot))) % cells
+            };
+            (0..COUNT).map(passed).sum::<usize>()
+        });
+        let worst = worst.max();
+        // What chance does in the worst of 600 tables.
+        assert!(worst < Some(1_500), "{kind}: {worst:?}");
+    }
+}

@@ -42,7 +42,8 @@ impl Hashed {
         hashed.pmids.try_reserve_exact(len).map_err(|_| Error::NOMEM)?;
         hashed.pmids.extend(pmids.take(len));
         let end = u32::try_from(len).map_err(|_| Error::NOMEM)?;
-        hashed.places.reserve(len, end, |_| 0)?;
+        // With more room than it needs: nothing is added, but each fetch searches.
+        hashed.places.reserve(len.saturating_add(len / 2), end, |_| 0)?;
         for place in 0..end {
             let pmid = &hashed.pmids[place as usize];
             if hashed.find(*pmid).is_none() {
