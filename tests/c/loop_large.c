@@ -22,7 +22,7 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 }
 
 static int
-passing_fetch(int count, pmID *list, pmResult **result, pmdaExt *ext)
+passing_fetch(int count, pmID *list, pmdaResult **result, pmdaExt *ext)
 {
     return pmdaFetch(count, list, result, ext);
 }
