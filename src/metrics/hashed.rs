@@ -7,24 +7,12 @@ use crate::index::{Index, Seed};
 /// Maps metric identifiers to places in the table that was given to `pmdaRehash`.
 ///
 /// It answers for the table as it was then, wherever the agent's fields point now (INIT-46).
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct Hashed {
     /// All of them, in the order of the table.
     pmids: Vec<MetricId>,
     places: Index,
-    seed: Seed,
     address: usize,
-}
-
-impl Default for Hashed {
-    fn default() -> Hashed {
-        Hashed {
-            pmids: Vec::new(),
-            places: Index::default(),
-            seed: Seed::process(),
-            address: 0,
-        }
-    }
 }
 
 impl Hashed {
@@ -47,7 +35,7 @@ impl Hashed {
         for place in 0..end {
             let pmid = &hashed.pmids[place as usize];
             if hashed.find(*pmid).is_none() {
-                hashed.places.insert(hashed.hash(*pmid), place);
+                hashed.places.insert(hash(*pmid), place);
             }
         }
         Ok(hashed)
@@ -58,12 +46,7 @@ impl Hashed {
     #[inline(always)]
     pub fn find(&self, wanted: MetricId) -> Option<usize> {
         let same = |place: u32| self.pmids[place as usize] == wanted;
-        self.places.find(self.hash(wanted), same).map(|place| place as usize)
-    }
-
-    #[inline(always)]
-    fn hash(&self, pmid: MetricId) -> u32 {
-        self.seed.number(u64::from(pmid.0))
+        self.places.find(hash(wanted), same).map(|place| place as usize)
     }
 
     /// The address of the table that the places are in.
@@ -77,6 +60,11 @@ impl Hashed {
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
+}
+
+#[inline(always)]
+fn hash(pmid: MetricId) -> u32 {
+    Seed::process().number(u64::from(pmid.0))
 }
 
 #[cfg(test)]
