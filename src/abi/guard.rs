@@ -57,7 +57,7 @@ pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S)
     if let Err(panic) = end {
         caught::<()>(&*panic);
     }
-    // By itself, so that a driver need not ask what the outcome is after a look at it.
+    // Mostly it is a call: with a way out of its own, the driver need not ask again what it was.
     if let Outcome::Call(wanted) = outcome {
         mark.leave();
         return Outcome::Call(wanted);

@@ -76,7 +76,8 @@ pub(crate) fn metric(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<M
     indirect(state, ext, wanted)
 }
 
-/// [`metric`] in a table that is hashed or searched.
+/// [`metric`] in a table that is hashed or searched. The hash answers first, as in [`find`], which
+/// looks at the whole table before that to say how.
 #[inline(never)]
 fn indirect(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<Metric> {
     if ext.has(ExtFlags::HASHED) {
