@@ -74,7 +74,7 @@ abi: all
 SHARD ?= 0/29
 mutants:
 	nice cargo mutants --shard $(SHARD) --sharding round-robin -o target \
-	    -f 'src/**' $(foreach room,abi ffi libpcp os,-e 'src/$(room)/**') -- --lib --test differential
+	    -f 'core/src/**' -f 'src/**' $(foreach room,abi ffi libpcp os,-e 'src/$(room)/**') -- --lib --test differential
 
 # Facts of docs/spec that no test cites, and cited numbers that docs/spec does not have.
 requirements:

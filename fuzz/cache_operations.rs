@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use pcp_pmda::cache::{Action, Cache, Report, State};
-use pcp_pmda::error::{Error, Result};
-use pcp_pmda::ident::InDom;
+use pmda_core::cache::{Action, Cache, Report, State};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::InDom;
 
 /// Operations that are made for one input.
 const STEPS: usize = 300;
@@ -103,7 +103,7 @@ impl Model {
 
 /// The bytes are operations.
 pub fn cache_operations(data: &[u8]) {
-    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), pcp_pmda::index::Seed::process());
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), pmda_core::index::Seed::process());
     let mut model = Model {
         live: BTreeMap::new(),
         ids: [None; NAMES],

@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use pcp_pmda::abi::types::pmAtomValue;
-use pcp_pmda::wire::block::{self, Direction};
+use pmda_core::wire::block::{self, Direction};
 
 use arrays::{
     end_array, is_high, new_array, on_array, pmdaEventGetAddr, pmdaEventGetHighResAddr, pmdaEventNewArray,

@@ -11,14 +11,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pcp_pmda::cache::{Cache, Content, Directory, Report, Turn, Write, Writer};
-use pcp_pmda::events::{Array, Form, Stamp, Value};
-use pcp_pmda::ident::{InDom, MetricId};
-use pcp_pmda::log::Journal;
-use pcp_pmda::wire::block::{self, Direction};
-use pcp_pmda::wire::receive::{Reach, Receiver};
-use pcp_pmda::wire::{decode, store};
-use pcp_pmda::{help, labels, root};
+use pmda_core::cache::{Cache, Content, Directory, Report, Turn, Write, Writer};
+use pmda_core::events::{Array, Form, Stamp, Value};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::Journal;
+use pmda_core::wire::block::{self, Direction};
+use pmda_core::wire::receive::{Reach, Receiver};
+use pmda_core::wire::{decode, store};
+use pmda_core::{help, labels, root};
 
 pub use cache_operations::cache_operations;
 pub use event_calls::event_calls;
@@ -139,7 +139,7 @@ fn only(file: &Path) {
 }
 
 fn cache() -> Cache<*const u8> {
-    Cache::new(InDom::new(1, 2), pcp_pmda::index::Seed::process())
+    Cache::new(InDom::new(1, 2), pmda_core::index::Seed::process())
 }
 
 /// The bytes are a help database: a length, the index of that length, the texts.

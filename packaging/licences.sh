@@ -29,7 +29,7 @@ holders() {
 licence() { field "$1" license | sed 's: */ *: OR :g'; }
 
 # linked: the crates that are linked into the library on Linux.
-linked() { cargo tree --locked --edges normal --prefix none --format '{p}' | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | grep -v '^pcp-pmda-' | sort -u; }
+linked() { cargo tree --locked --edges normal --prefix none --format '{p}' | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | grep -Ev '^(pcp-pmda|pmda)-' | sort -u; }
 
 {
     cat <<'TEXT'

@@ -7,6 +7,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// Whether a crate is part of this repository.
+fn is_ours(name: &str) -> bool {
+    let name = name.trim_matches('"');
+    ["pcp-pmda", "pmda"].iter().any(|ours| name.starts_with(ours))
+}
+
 /// Crate and licence of each line of the table.
 fn listed(text: &str) -> BTreeMap<String, String> {
     let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
@@ -35,7 +41,7 @@ fn used(root: &Path, edges: &str) -> BTreeMap<String, String> {
         let name = package.split_whitespace().next().expect("a name");
         (name.to_owned(), licence.trim_end_matches(" (*)").to_owned())
     });
-    crates.filter(|(name, _)| !name.starts_with("pcp-pmda")).collect()
+    crates.filter(|(name, _)| !is_ours(name)).collect()
 }
 
 #[test]
@@ -89,7 +95,7 @@ fn sources_are_known() {
                     .lines()
                     .find_map(|line| line.strip_prefix(&format!("{name} = ")))
             };
-            if field("name").is_some_and(|name| name.starts_with("\"pcp-pmda")) {
+            if field("name").is_some_and(is_ours) {
                 continue;
             }
             let source = field("source").expect("not a part of this repository");

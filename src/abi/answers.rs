@@ -9,13 +9,13 @@ use super::array::Array;
 use super::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmValueSet, pmdaResult, timeval};
 use super::value::ValueBlock;
 use super::view::view;
-use crate::error::{Error, Result};
-use crate::ident::{InDom, MetricId};
-use crate::labels::Span;
 use crate::libpcp::labels::{SetRef, Sets};
 use crate::libpcp::log::{self, Debug};
 use crate::os::diagnostics;
-use crate::wire::encode::{self, LabelSet, Reply, entry_size};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::labels::Span;
+use pmda_core::wire::encode::{self, LabelSet, Reply, entry_size};
 
 /// `PM_VAL_DPTR` and `PM_VAL_SPTR`; every other format is sent as values in place (WIRE-50).
 const POINTERS: [c_int; 2] = [1, 2];

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use super::arg::slice;
-use crate::metrics::Table;
+use pmda_core::metrics::Table;
 
 /// An array of C as it was at one moment. C may exchange, move and rewrite it whenever it runs, so
 /// a view is made anew after each call into C.

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use super::memory::Block;
-use crate::error::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 /// An array in a block from malloc. It is freed with its block unless it is handed over to C; what
 /// its elements point to is not freed.

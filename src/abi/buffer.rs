@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::error::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 /// Bytes of C, looked at only until control goes back to C.
 #[derive(Clone, Copy, Debug)]

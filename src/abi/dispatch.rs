@@ -6,7 +6,7 @@ use super::ext::Ext;
 use super::methods;
 use super::types::{Comm, pmdaExt, pmdaInterface};
 use super::view::view;
-use crate::setup::Interface;
+use pmda_core::setup::Interface;
 
 /// The `desc` method of a dispatch table.
 pub(crate) use super::methods::Desc as DescMethod;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::memory::Block;
 use super::types::{pmValueBlock, timeval};
 use super::value::{Atom, ValueBlock};
-use crate::error::{Error, Result};
-use crate::fetch::{self, Encoding, Tally};
-use crate::ident::MetricId;
-use crate::wire::encode::{Draft, Reply};
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch::{self, Encoding, Tally};
+use pmda_core::ident::MetricId;
+use pmda_core::wire::encode::{Draft, Reply};
 
 /// A reply under construction that was taken out of its session for the time of one fetch. A
 /// callback may start another fetch inside of this one, which finds none and uses one of its own.

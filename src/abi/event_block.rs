@@ -6,8 +6,8 @@ use std::ptr;
 use super::memory;
 use super::types::timeval;
 use super::view::view;
-use crate::error::{Error, Result};
-use crate::queue::{Excerpt, Payload, Printable};
+use pmda_core::error::{Error, Result};
+use pmda_core::queue::{Excerpt, Payload, Printable};
 
 /// What stands in front of the data.
 #[repr(C)]

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::ret::CReturn;
 use crate::libpcp::log;
-use crate::log::Level;
 use crate::os::mark;
+use pmda_core::log::Level;
 
 /// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests
 /// of this guard.
@@ -124,7 +124,7 @@ mod tests {
     use std::ptr;
 
     use super::*;
-    use crate::error::{Error, Result};
+    use pmda_core::error::{Error, Result};
 
     /// MAIN-54: a panic ends here, as the failure of the type.
     #[test]

@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::error::{Error, Result};
-use crate::help::Database;
+use pmda_core::error::{Error, Result};
+use pmda_core::help::Database;
 
 /// One slot of the table.
 #[repr(C)]

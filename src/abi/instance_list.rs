@@ -6,8 +6,8 @@ use std::ptr;
 use super::block::CVec;
 use super::memory::{self, Block};
 use super::types::pmInResult;
-use crate::error::Result;
-use crate::ident::InDom;
+use pmda_core::error::Result;
+use pmda_core::ident::InDom;
 
 /// An answer under construction: the structure that C gets, freed with all that is in it unless it
 /// is handed over.

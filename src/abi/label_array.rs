@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use super::block::CVec;
 use super::label_set::LabelSet;
 use super::types::pmLabelSet;
-use crate::error::{Error, Result};
 use crate::libpcp::labels::Sets;
+use pmda_core::error::{Error, Result};
 
 /// An array of label sets that grows; freed with all that is in it unless it is handed over.
 pub(crate) struct LabelArray(Option<CVec<pmLabelSet>>);

@@ -10,10 +10,10 @@ use super::block::{CVec, Zeroed};
 use super::memory::{self, Block};
 use super::types::{pmLabel, pmLabelSet};
 use super::view::view;
-use crate::error::Result;
-use crate::labels::{self, Label, Set, Span};
 use crate::libpcp;
 use crate::libpcp::labels::{SetRef, Sets};
+use pmda_core::error::Result;
+use pmda_core::labels::{self, Label, Set, Span};
 
 /// `PM_IN_NULL`: a set that belongs to no instance.
 const NO_INSTANCE: u32 = u32::MAX;

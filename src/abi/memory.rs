@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 
-use crate::error::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 unsafe extern "C" {
     safe fn malloc(size: usize) -> *mut c_void;

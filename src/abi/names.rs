@@ -6,8 +6,8 @@ use std::slice;
 
 use super::block::CVec;
 use super::memory::Block;
-use crate::error::{Error, Result};
-use crate::namespace::{self, Node, Paths, Sink, Size};
+use pmda_core::error::{Error, Result};
+use pmda_core::namespace::{self, Node, Paths, Sink, Size};
 
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];

@@ -7,7 +7,7 @@ use super::arg::CText;
 use super::ext::Ext;
 use super::memory::Block;
 use super::types::pmdaExt;
-use crate::error::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 /// The texts of an agent that its extension keeps.
 #[derive(Clone, Copy)]

@@ -4,11 +4,11 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::memory::{Block, string};
-use crate::error::{Error, Result};
-use crate::ident::MetricId;
 use crate::libpcp::bindings::__pmnsNode;
 use crate::libpcp::pmns::NodeRef;
-use crate::namespace::Node;
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::MetricId;
+use pmda_core::namespace::Node;
 
 /// A node for one component, which is no part of a tree yet.
 struct New {

@@ -4,7 +4,7 @@ use super::arg::CText;
 use super::buffer::CBytes;
 use super::types::{pmAtomValue, pmValueBlock};
 use super::view::view;
-use crate::error::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 view! {
     /// An atom whose type says which member C has filled in.

@@ -2,7 +2,7 @@
 
 use super::array::Array;
 use super::types::pmID;
-use crate::ident::MetricId;
+use pmda_core::ident::MetricId;
 
 /// Metrics that are fetched one after the other.
 pub(crate) trait List {

@@ -6,8 +6,8 @@ use super::arg;
 use super::array::Array;
 use super::types::{pmInDomProfile, pmProfile};
 use super::view::view;
-use crate::ident::InDom;
-use crate::profile::Element;
+use pmda_core::ident::InDom;
+use pmda_core::profile::Element;
 
 /// `PM_PROFILE_INCLUDE`; any other number counts as exclude (INST-51).
 const INCLUDE: c_int = 0;

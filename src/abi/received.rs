@@ -6,10 +6,10 @@ use std::ptr;
 use super::block::CVec;
 use super::memory::Block;
 use super::types::{pmID, pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
-use crate::error::{Error, Result};
-use crate::ident::MetricId;
-use crate::wire::decode::Profile;
-use crate::wire::store::{Store, Value};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::MetricId;
+use pmda_core::wire::decode::Profile;
+use pmda_core::wire::store::{Store, Value};
 
 /// A part of a block that is laid out piece by piece; every piece starts at a multiple of 8 bytes.
 struct Plan {

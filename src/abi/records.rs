@@ -13,7 +13,7 @@ use super::dispatch::{DescMethod, Dispatch};
 use super::ext::Ext;
 use super::memory::Block;
 use super::types::{pmdaExt, pmdaInterface};
-use crate::error::Result;
+use pmda_core::error::Result;
 
 /// How many lists the records are spread over. Processes have up to a hundred agents, unless they
 /// open and close the same ones again and again.

@@ -11,9 +11,9 @@ use super::memory::Block;
 use super::types::{pmValueSet, pmdaResult, time_t, timeval};
 use super::value_set;
 use super::view::view;
-use crate::error::{Error, Result};
 use crate::os::lock::{Mutex, room};
 use crate::os::threads;
+use pmda_core::error::{Error, Result};
 
 /// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch
 /// inside of that.

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use crate::error::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 /// The answer to a call on top of another one.
 const BUSY: c_int = -libc::EBUSY;

@@ -13,9 +13,9 @@ use super::array::Array;
 use super::block::{CVec, Zeroed};
 use super::types::{pmDesc, pmdaIndom, pmdaInstid, pmdaMetric};
 use super::view::view;
-use crate::error::{Error, Result};
-use crate::ident::{InDom, MetricId};
 use crate::os::lock::{Mutex, const_mutex, room};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
 
 /// The metrics of an agent.
 pub(crate) type MetricTable = Array<pmdaMetric>;

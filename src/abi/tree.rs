@@ -10,13 +10,13 @@ use super::memory::Block;
 use super::new_names;
 use super::types::pmdaNameSpace;
 use super::view::view;
-use crate::error::{Error, Result};
-use crate::ident::MetricId;
 use crate::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::libpcp::log::{Debug, debug};
 use crate::libpcp::pmns::{self, Kept, NodeRef};
-use crate::namespace::{self, Access, Indexes, Node, Place, Recall};
 use crate::os::lock::{Mutex, const_mutex, room};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::MetricId;
+use pmda_core::namespace::{self, Access, Indexes, Node, Place, Recall};
 
 /// The indexes of wide nodes, of all trees.
 pub(crate) static INDEXES: Mutex<Indexes<Kept>, { room::NAMES }> = const_mutex(Indexes::new());

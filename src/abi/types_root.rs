@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
 
-use crate::root;
+use pmda_core::root;
 
 /// What every message begins with.
 #[repr(C)]

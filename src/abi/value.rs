@@ -6,11 +6,11 @@ use std::ptr::{self, NonNull};
 
 use super::memory::Block;
 use super::types::{pmAtomValue, pmValueBlock};
-use crate::error::{Error, Result};
-use crate::fetch::{self, Encoding};
 /// What a result holds of a value: the value itself, or a pointer to its block.
 use crate::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
-use crate::wire::block;
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch::{self, Encoding};
+use pmda_core::wire::block;
 
 /// `PM_VAL_INSITU`, `PM_VAL_DPTR` and `PM_VAL_SPTR`: where the value is, and who owns it (FETCH-4).
 pub(crate) const INSITU: i32 = 0;

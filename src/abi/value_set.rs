@@ -7,9 +7,9 @@ use std::ptr;
 use super::memory::Block;
 use super::types::{pmValue, pmValueSet};
 use super::value::{self, Atom};
-use crate::error::{Error, Result};
-use crate::fetch::{Encoding, Tally};
-use crate::ident::MetricId;
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch::{Encoding, Tally};
+use pmda_core::ident::MetricId;
 
 /// Bytes of a value set in front of its values (FETCH-2).
 const SET_HEADER: usize = 16;

@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use super::cache::domains::{self, Domain};
 use super::cache::peek;
-use crate::cache::{Cache, Extent, Hit, State};
-use crate::error::{Error, Result};
-use crate::ident::InDom;
+use pmda_core::cache::{Cache, Extent, Hit, State};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::InDom;
 
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
 #[inline(always)]

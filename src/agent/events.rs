@@ -6,10 +6,10 @@ use std::ptr;
 use crate::abi::arg::In;
 use crate::abi::parameter::Parameter;
 use crate::abi::types::{pmID, timespec, timeval, wide};
-use crate::error::{Error, Result};
-use crate::events::{self, Array, Arrays, Form, Stamp, Value};
 use crate::libpcp::bindings as pcp;
 use crate::os::lock::{Mutex, const_mutex, room};
+use pmda_core::error::{Error, Result};
+use pmda_core::events::{self, Array, Arrays, Form, Stamp, Value};
 
 /// All event arrays of the process. Nothing of C is called while it is locked.
 pub(crate) static ARRAYS: Mutex<Arrays, { room::ARRAYS }> = const_mutex(Arrays::new());

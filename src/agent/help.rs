@@ -4,11 +4,11 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 use crate::abi::help_table::{HelpTable, text_pointer};
-use crate::error::{Error, Result};
-use crate::help::{Database, Entry, Kind, Slots};
 use crate::libpcp::{cancel, log};
-use crate::log::Journal;
 use crate::os::lock::{Mutex, alone, const_mutex, room};
+use pmda_core::error::{Error, Result};
+use pmda_core::help::{Database, Entry, Kind, Slots};
+use pmda_core::log::Journal;
 
 /// `PM_TEXT_ONELINE`, the only bit of a text type that is looked at (HELP-27).
 const ONE_LINE: c_int = 1;

@@ -10,11 +10,11 @@ use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::instance_list::InstanceList;
 use crate::abi::table::{Indom, InstanceTable};
-use crate::error::{Error, Result};
-use crate::ident::InDom;
-use crate::instances::{Match, Request, matches};
 use crate::libpcp::log::{self, Debug};
-use crate::log::Bytes;
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::InDom;
+use pmda_core::instances::{Match, Request, matches};
+use pmda_core::log::Bytes;
 
 /// The body of `pmdaInstance`: what it finds goes into a list that `make` makes, given how many
 /// instances there will be, and whether ids and names are asked for. No C code runs while the list
@@ -127,9 +127,9 @@ fn from_table<L: List>(
         };
         places
             .by_name
-            .find(table, crate::instances::key(name), is_it, |place, add| {
+            .find(table, pmda_core::instances::key(name), is_it, |place, add| {
                 if let Some(name) = instances.name(place) {
-                    crate::instances::keys(name.bytes(), add);
+                    pmda_core::instances::keys(name.bytes(), add);
                 }
             })
     };

@@ -15,9 +15,9 @@ use crate::abi::ext::Ext;
 use crate::abi::profile::{Profile, ProfileElement};
 use crate::abi::table::Indom;
 use crate::abi::types::{pmdaIndom, pmdaInstid};
-use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
-use crate::log::Level;
+use pmda_core::ident::InDom;
+use pmda_core::log::Level;
 
 /// What `e_ordinal` counts in a cached domain (INST-40).
 #[derive(Clone, Copy, PartialEq, Eq)]

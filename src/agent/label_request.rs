@@ -11,12 +11,12 @@ use crate::abi::label_array::LabelArray;
 use crate::abi::label_set::{LabelSet, LabelSets};
 use crate::abi::methods::Function;
 use crate::abi::types::pmdaLabelCallBack;
-use crate::error::{Error, Result};
-use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::{Bytes, Level};
 use crate::machine::{Kept, Machine, Step};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::{Bytes, Level};
 
 /// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`: not part of what is asked for.
 const MODIFIERS: c_int = 0xc0;

@@ -3,13 +3,13 @@
 use std::ffi::{CStr, c_int};
 
 use crate::abi::label_set::LabelSets;
-use crate::error::{Error, Result};
-use crate::labels::{self, Text};
 use crate::libpcp;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_7_2;
-use crate::log::Part::Raw;
-use crate::log::{Bytes, Level};
+use pmda_core::error::{Error, Result};
+use pmda_core::labels::{self, Text};
+use pmda_core::log::Part::Raw;
+use pmda_core::log::{Bytes, Level};
 
 /// Adds the labels of a JSON text, with `flags`, to the set that is there, or as a new one
 /// (LABEL-36, LABEL-37), and says what went wrong (LABEL-39). Gives the number of labels in the set
@@ -45,7 +45,7 @@ fn shown(text: &[u8], flags: u8) -> Result<()> {
         // It may be more than libpcp can bear (L-8).
         return Ok(());
     }
-    let line = crate::log::line(&[Raw(text), Raw(b"\0")]).ok_or(Error::NOMEM)?;
+    let line = pmda_core::log::line(&[Raw(text), Raw(b"\0")]).ok_or(Error::NOMEM)?;
     let text = CStr::from_bytes_until_nul(&line).map_err(|_| Error::INVAL)?;
     libpcp::labels::parse(text, flags).map(drop)
 }

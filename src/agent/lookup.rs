@@ -7,10 +7,10 @@ use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
 use crate::abi::flags::ExtFlags;
 use crate::abi::table::{Indom, IndomTable, Metric, MetricTable};
-use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
-use crate::log::{Bytes, Level};
-use crate::metrics::{self, Hashed, Method, Places};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::{Bytes, Level};
+use pmda_core::metrics::{self, Hashed, Method, Places};
 
 /// What a lookup depends on, read from the public fields of a `pmdaExt` at one moment.
 #[derive(Clone, Copy)]

@@ -14,8 +14,8 @@ use crate::abi::transport::Transport;
 use crate::abi::types::pmdaOptionOverride;
 use crate::libpcp::getopt;
 use crate::libpcp::log;
-use crate::log::{Bytes, Level};
 use crate::machine::{Machine, Step};
+use pmda_core::log::{Bytes, Level};
 
 /// What getopt returns at the end of the options.
 pub(crate) const END: c_int = -1;

@@ -3,9 +3,9 @@
 use super::record::state::{CompiledElement, FetchState};
 use crate::abi::ext::Ext;
 use crate::abi::profile::{Profile, ProfileElement};
-use crate::ident::InDom;
-use crate::metrics::Places;
-use crate::profile::{Compiled, Sightings};
+use pmda_core::ident::InDom;
+use pmda_core::metrics::Places;
+use pmda_core::profile::{Compiled, Sightings};
 
 /// Which instances of a domain are selected at this moment.
 #[derive(Clone, Copy)]

@@ -8,11 +8,11 @@ use super::types::{pmInDom, time_t, wide};
 use crate::abi::arg::{CText, Out, Private};
 use crate::abi::buffer::CBytes;
 use crate::agent::cache::{self, Outputs, Purge, Save, look, with};
-use crate::cache::{Action, Op};
-use crate::error::Error;
-use crate::ident::InDom;
 use crate::os::process::Stream;
 use crate::os::waits;
+use pmda_core::cache::{Action, Op};
+use pmda_core::error::Error;
+use pmda_core::ident::InDom;
 
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`,
 /// `PMDA_CACHE_CULL`).

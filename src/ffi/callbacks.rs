@@ -8,7 +8,7 @@ use super::types::{
 use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::agent::setup::set_callback;
-use crate::setup::Interface;
+use pmda_core::setup::Interface;
 
 /// Sets the callback that cleans up a result after it was sent; NULL for none.
 ///

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::guard::inner;
-use crate::context;
+use pmda_core::context;
 
 /// Returns the client context that the current request belongs to, -1 before the first one
 /// (MAIN-25).

@@ -8,12 +8,12 @@ use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::abi::table::Metric;
 use crate::agent::{fetch, help, lookup, record};
-use crate::error::{Error, Result};
-use crate::fetch::report;
-use crate::help::Entry;
-use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
-use crate::log::Journal;
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch::report;
+use pmda_core::help::Entry;
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::Journal;
 
 /// `PM_TEXT_PMID`: the identifier is a metric's. Without it, it is that of an instance domain
 /// (FETCH-91).

@@ -19,11 +19,11 @@ use crate::agent::dynamic::{
     Call, Callbacks, DynamicAnswer, Found, Lookup, LookupKey, Rebuild, Registrations, registrations,
 };
 use crate::agent::record;
-use crate::dynamic::{Counts, List, Walk};
-use crate::error::Error;
-use crate::ident::MetricId;
 use crate::libpcp::log;
-use crate::log::Level;
+use pmda_core::dynamic::{Counts, List, Walk};
+use pmda_core::error::Error;
+use pmda_core::ident::MetricId;
+use pmda_core::log::Level;
 
 /// `ENOENT`: no registration knows the metric.
 const NOENT: Error = Error::os(libc::ENOENT);

@@ -10,7 +10,7 @@ use crate::abi::buffer::{CBuffer, CBytes};
 use crate::abi::parameter::Parameter;
 use crate::abi::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use crate::agent::events::{add_parameter, add_record, address, create, high, low, release, reset, with};
-use crate::events::{Form, printable};
+use pmda_core::events::{Form, printable};
 
 /// Makes an event array.
 ///

@@ -14,7 +14,7 @@ use crate::abi::value::Atom;
 use crate::agent::fetch::{Asked, Fetch, FetchAnswer, ToCaller};
 use crate::agent::iterate::{Ordinal, Steps};
 use crate::agent::record;
-use crate::error::Error;
+use pmda_core::error::Error;
 
 /// Makes the calls of a fetch.
 #[inline(always)]

@@ -7,9 +7,9 @@ use super::guard::guard;
 use super::types::{pmID, pmInDom};
 use crate::abi::arg::CText;
 use crate::agent::help;
-use crate::error::Error;
-use crate::help::Entry;
-use crate::ident::{InDom, MetricId};
+use pmda_core::error::Error;
+use pmda_core::help::Entry;
+use pmda_core::ident::{InDom, MetricId};
 
 /// Opens the help database that consists of the files `fname`.dir and `fname`.pag.
 ///

@@ -8,7 +8,7 @@ use crate::abi::arg::{CText, MutableText, Out};
 use crate::abi::ext::Ext;
 use crate::abi::instance_list::InstanceList;
 use crate::agent::instances::list;
-use crate::ident::InDom;
+use pmda_core::ident::InDom;
 
 /// Lists all instances of a domain, or gives the name of an instance, or the instance of a name
 /// (INST-60).

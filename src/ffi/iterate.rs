@@ -8,7 +8,7 @@ use super::types::pmInDom;
 use crate::abi::arg::Out;
 use crate::abi::ext::Ext;
 use crate::agent::{iterate, record};
-use crate::ident::InDom;
+use pmda_core::ident::InDom;
 
 /// Number of instances of a domain; the profile is not looked at.
 ///

@@ -10,7 +10,7 @@ use crate::abi::ext::Ext;
 use crate::abi::label_set::{LabelSet, LabelSets};
 use crate::agent::label_request::{Call, LabelAnswer, Request};
 use crate::agent::labels::add;
-use crate::error::Error;
+use pmda_core::error::Error;
 
 /// `PM_LABEL_OPTIONAL`: the flag of notes.
 const OPTIONAL: u8 = 0x80;

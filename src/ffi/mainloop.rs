@@ -18,10 +18,10 @@ use crate::abi::table::Metric;
 use crate::agent::iterate::{Ordinal, Steps};
 use crate::agent::record;
 use crate::agent::session::{Call, MainLoop, OwnMethods, SendingStatus, SessionAnswer, is_supported};
-use crate::error::Error;
-use crate::ident::MetricId;
 use crate::machine::Kept;
 use crate::os::waits;
+use pmda_core::error::Error;
+use pmda_core::ident::MetricId;
 
 /// Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
 ///

@@ -7,10 +7,10 @@ use super::types::{pmID, pmProfile, pmdaResult};
 use crate::abi::arg::{CText, Out};
 use crate::abi::ext::Ext;
 use crate::agent::{fetch, record, selection};
-use crate::error::{Error, Result};
 use crate::libpcp::attribute::Text;
 use crate::libpcp::log::{self, Debug};
-use crate::log::{Bytes, Level};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::{Bytes, Level};
 
 /// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive
 /// (FETCH-100).

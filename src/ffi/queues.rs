@@ -10,7 +10,7 @@ use crate::abi::types::{
     pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack, timeval,
 };
 use crate::agent::queues::{self, Fetch, Filter, Release};
-use crate::error::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 /// Runs a machine that releases filters.
 #[inline(always)]

@@ -8,7 +8,7 @@ use crate::abi::arg::{CText, Out};
 use crate::abi::buffer::{CBuffer, CField};
 use crate::os::root_socket;
 use crate::pmdaroot::{self as client, Connecting, Purpose, Question};
-use crate::root::kind;
+use pmda_core::root::kind;
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the
 /// usual place.

@@ -9,11 +9,11 @@ use super::drive::drive;
 use super::guard::guard;
 use crate::abi::arg::{In, Out};
 use crate::abi::buffer::{CBuffer, CBytes, CField};
-use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::os::root_socket::{Call, SocketAnswer};
 use crate::pmdaroot::{self as client, Expected, Introduction, Receiving, Sending};
-use crate::root::{self, Container, Start, Stop};
+use pmda_core::error::{Error, Result};
+use pmda_core::root::{self, Container, Start, Stop};
 
 /// Runs a machine that talks to pmdaroot.
 #[inline(always)]

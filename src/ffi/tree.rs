@@ -1,7 +1,7 @@
 //! Trees of names: `pmdaTree*` and `pmdaNodeLookup`.
 //!
 //! A tree is libpcp's C structure ([`crate::libpcp::pmns`]); the algorithms are in
-//! [`crate::namespace`].
+//! [`pmda_core::namespace`].
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -11,11 +11,11 @@ use super::types::{pmID, pmdaNameSpace};
 use crate::abi::arg::{CText, Out};
 use crate::abi::names;
 use crate::abi::tree::{Shared, Tree};
-use crate::error::Error;
-use crate::ident::MetricId;
 use crate::libpcp::bindings::__pmnsNode;
 use crate::libpcp::pmns::{self, NodeRef};
-use crate::namespace::{self, Node};
+use pmda_core::error::Error;
+use pmda_core::ident::MetricId;
+use pmda_core::namespace::{self, Node};
 
 /// A number of names as C gets it; no list has more than fit.
 fn count(names: usize) -> c_int {

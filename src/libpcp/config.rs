@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use super::bindings as pcp;
 use super::cancel;
 use super::numbers::{__pmIgnoreSignalPIPE, __pmSetInternalState};
-use crate::log;
+use pmda_core::log;
 
 /// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none,
 /// or there is no memory for it.

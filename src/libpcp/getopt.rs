@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
 use super::{bindings as pcp, cancel};
-use crate::log::Line;
+use pmda_core::log::Line;
 
 /// Finds the next option. `options` begins with what libpcp calls `pmOptions` (INIT-3).
 ///

@@ -7,8 +7,8 @@ use super::bindings as pcp;
 use super::bindings::pmLabelSet;
 use super::cancel;
 use super::numbers::__pmLabelTypeString;
-use crate::error::{Error, Result};
-use crate::labels::{Label, Span};
+use pmda_core::error::{Error, Result};
+use pmda_core::labels::{Label, Span};
 
 /// A label set that nobody changes for `'s`: libpcp's, an agent's, or ours.
 #[derive(Clone, Copy)]

@@ -9,8 +9,8 @@ use super::bindings as pcp;
 use super::cancel;
 use super::numbers::pmGetProgname;
 use super::version::SINCE_6_0_5;
-use crate::error::Error;
-use crate::log::{Bytes, Journal, Level, Line, Message};
+use pmda_core::error::Error;
+use pmda_core::log::{Bytes, Journal, Level, Line, Message};
 
 /// A debug option of `-D`, read afresh each time: agents and `pmStore` change them while we run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +91,7 @@ macro_rules! debug_macro {
 /// Writes text to stderr as it is; it brings its own newline.
 macro_rules! trace_macro {
     ($($text:tt)+) => {
-        $crate::libpcp::log::trace($crate::log::Line::new(format_args!($($text)+)).bytes())
+        $crate::libpcp::log::trace(::pmda_core::log::Line::new(format_args!($($text)+)).bytes())
     };
 }
 

@@ -12,9 +12,9 @@ use super::bindings::{__pmAddPMNSNode, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmN
 use super::cancel;
 use super::log::{Debug, debug};
 use super::numbers::__pmNewPMNS;
-use crate::error::{Error, Result};
-use crate::ident::MetricId;
-use crate::namespace::{Link, Mark, Node, Recall, SLOTS};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::MetricId;
+use pmda_core::namespace::{Link, Mark, Node, Recall, SLOTS};
 
 /// A node that stays where it is, with its name unchanged, for `'t`.
 #[derive(Clone, Copy)]

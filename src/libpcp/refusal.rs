@@ -7,7 +7,7 @@ use std::ptr;
 use super::bindings as pcp;
 use super::buffer::Buffer;
 use super::cancel;
-use crate::wire::Kind;
+use pmda_core::wire::Kind;
 
 /// Lets libpcp's decoder say why a PDU cannot be read. A decoder that can read it all the same says
 /// nothing here, and what it gives is freed.

@@ -7,12 +7,12 @@ use std::mem::MaybeUninit;
 use super::lock::{Mutex, room};
 use super::mark::outside;
 use super::{diagnostics, waits};
-use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{cancel, config, ipc};
-use crate::wire::receive::Source;
-use crate::wire::trace::{self, Ring, Way};
-use crate::wire::{Kind, number};
+use pmda_core::error::{Error, Result};
+use pmda_core::wire::receive::Source;
+use pmda_core::wire::trace::{self, Ring, Way};
+use pmda_core::wire::{Kind, number};
 
 /// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
 static RECENT: Mutex<Ring, { room::RECENT }> = Mutex::new(Ring::new());

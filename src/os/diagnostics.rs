@@ -5,13 +5,13 @@ use std::ffi::c_int;
 use std::io;
 use std::os::fd::RawFd;
 
-use crate::error::Error;
 use crate::libpcp::labels::Sets;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{self, ipc};
-use crate::log::Bytes;
-use crate::wire::{HEADER, Kind, codec, decode, number, word};
+use pmda_core::error::Error;
+use pmda_core::log::Bytes;
+use pmda_core::wire::{HEADER, Kind, codec, decode, number, word};
 
 /// A PDU is about to be sent.
 pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 
 use super::numbers;
-use crate::cache::Writer;
 use crate::libpcp::cancel;
+use pmda_core::cache::Writer;
 
 /// The calling thread.
 pub(crate) fn this_thread() -> Writer {

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
 use super::{numbers, socket, waits};
-use crate::error::{Error, Result};
 use crate::libpcp::{cancel, config, ipc};
+use pmda_core::error::{Error, Result};
 
 /// What a failed send gives: plain -1, and errno says why (ROOT-10, R-9).
 const FAILED: Error = Error::os(1);

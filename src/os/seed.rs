@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::index::Seed;
+use pmda_core::index::Seed;
 
 /// Runs when the library is loaded: later there may be no memory, no descriptor, or a signal
 /// handler below.

@@ -275,7 +275,7 @@ impl Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forever::forever;
+    use pmda_core::forever::forever;
 
     /// CACHE-7, H-8: readers find what one change left, whole, with trust and without; no change is
     /// lost.

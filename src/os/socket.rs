@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::{numbers, waits};
 use crate::libpcp::log::{self, Debug, ErrorText};
 use crate::libpcp::{config, ipc};
-use crate::log::{Bytes, Level};
+use pmda_core::log::{Bytes, Level};
 
 /// Which step failed, and why.
 pub(crate) struct Failure {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use super::channel::Channel;
 use crate::libpcp::ipc;
 use crate::libpcp::log::{self, Debug};
-use crate::wire::receive::Source;
+use pmda_core::wire::receive::Source;
 
 /// Whether something is said of each single read.
 #[inline]

@@ -6,14 +6,14 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
 use super::{interrupted, room};
 use crate::abi::arg::CText;
-use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::{cancel, config, ipc};
-use crate::log::Level;
-use crate::log::Part::Raw;
 use crate::machine::{Kept, Machine, Step};
 use crate::os::root_socket::{self as socket, Address, Call, SocketAnswer};
-use crate::root::{self, Info};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Level;
+use pmda_core::log::Part::Raw;
+use pmda_core::root::{self, Info};
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). The outcome is a
 /// descriptor, or -1 when nobody answers.
@@ -31,10 +31,10 @@ impl Connecting {
     /// `PM_ERR_GENERIC` when PCP does not say where the usual place is; `-ENOMEM`.
     pub(crate) fn new(path: Option<CText>) -> Result<Connecting> {
         let path = match path {
-            Some(path) => crate::log::line(&[Raw(path.bytes())]),
+            Some(path) => pmda_core::log::line(&[Raw(path.bytes())]),
             None => {
                 let directory = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
-                crate::log::line(&[Raw(&directory), Raw(b"/pmcd/root.socket")])
+                pmda_core::log::line(&[Raw(&directory), Raw(b"/pmcd/root.socket")])
             }
         };
         Ok(Connecting {
@@ -47,7 +47,7 @@ impl Connecting {
     /// Writes a line with the path in it.
     fn say(&mut self, level: Level, before: &str, after: &dyn Display) {
         let path = self.path.get().map_or(&[][..], |path| path);
-        log::notify!(level, "pmdaRootConnect: {before}{}{after}", crate::log::Bytes(path));
+        log::notify!(level, "pmdaRootConnect: {before}{}{after}", pmda_core::log::Bytes(path));
     }
 
     fn open(&mut self) -> Result<Call> {

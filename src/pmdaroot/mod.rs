@@ -10,13 +10,13 @@ pub(crate) use self::connect::Connecting;
 pub(crate) use self::question::{Purpose, Question, store_name};
 use crate::abi::arg::Out;
 use crate::abi::buffer::{CBuffer, CField};
-use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::Level;
 use crate::machine::{Kept, Machine, Step};
 use crate::os::root_socket::{self as socket, Call, NONE, SocketAnswer};
-use crate::root::{self, Container, Info, START_DESCRIPTORS, Start, Stop};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Level;
+use pmda_core::root::{self, Container, Info, START_DESCRIPTORS, Start, Stop};
 
 /// Whether a system call was interrupted by a signal. It is made again: else the next request would
 /// read the answer.

@@ -6,10 +6,10 @@ use std::os::fd::RawFd;
 use super::{Expected, Sending, container, interrupted, number, room};
 use crate::abi::arg::Out;
 use crate::abi::buffer::{CBuffer, CField};
-use crate::error::{Error, Result};
 use crate::machine::{Kept, Machine, Step};
 use crate::os::root_socket::{self as socket, Call, SocketAnswer};
-use crate::root::{self, Container, Start, Stop, kind};
+use pmda_core::error::{Error, Result};
+use pmda_core::root::{self, Container, Start, Stop, kind};
 
 /// What an answer is for.
 #[derive(Clone, Copy)]

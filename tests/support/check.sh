@@ -31,7 +31,7 @@ step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step build packaging/build.sh
 
 printf '== tests\n'
-cargo test --no-fail-fast 2>&1 | tee "$log"
+cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
 outcome=${PIPESTATUS[0]}
 broken=$(total failed)
 if [ "$outcome" != 0 ] && [ "$broken" = 0 ]; then

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::abi::arg::Private;
-use crate::cache::Cache;
-use crate::error::{Error, Result};
-use crate::forever::forever;
-use crate::ident::InDom;
-use crate::index::Seed;
 use crate::os::leads::Leads;
 use crate::os::lock::{Mutex, const_mutex, room};
 use crate::os::shared::Shared;
+use pmda_core::cache::Cache;
+use pmda_core::error::{Error, Result};
+use pmda_core::forever::forever;
+use pmda_core::ident::InDom;
+use pmda_core::index::Seed;
 
 /// How many ways lead on from a domain, as a power of two.
 const BRANCH: u32 = 1;

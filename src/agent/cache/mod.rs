@@ -13,10 +13,10 @@ use std::ptr;
 pub(crate) use self::op::{Save, operate, walk_next};
 pub(crate) use self::purge::{Purge, purge};
 use crate::abi::arg::{Out, Private};
-use crate::cache::{Cache, Hit, Report};
-use crate::error::Result;
-use crate::ident::InDom;
 use crate::libpcp::log::{self, Debug};
+use pmda_core::cache::{Cache, Hit, Report};
+use pmda_core::error::Result;
+use pmda_core::ident::InDom;
 
 /// Looks at the cache of a domain if there is one.
 #[inline]

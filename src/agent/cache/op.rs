@@ -6,13 +6,13 @@ use std::time::Duration;
 use once_cell::sync::OnceCell;
 
 use super::{count, domains, peek, with};
-use crate::cache::{Cache, Content, Directory, Op, Turn, Write, Writer};
-use crate::error::{Error, Result};
-use crate::ident::InDom;
 use crate::libpcp::{cancel, config};
-use crate::log::Bytes;
 use crate::machine::{Machine, Step};
 use crate::os::process::{is_there, now, this_thread};
+use pmda_core::cache::{Cache, Content, Directory, Op, Turn, Write, Writer};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::InDom;
+use pmda_core::log::Bytes;
 
 /// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.
 ///

@@ -6,10 +6,10 @@ use std::vec;
 use super::{count, with};
 use crate::abi::arg::Private;
 use crate::abi::methods::Free;
-use crate::error::Result;
-use crate::ident::InDom;
 use crate::machine::{Kept, Machine, Step};
 use crate::os::process::now;
+use pmda_core::error::Result;
+use pmda_core::ident::InDom;
 
 /// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives
 /// their number, and what was attached to them, in ascending order of ids.

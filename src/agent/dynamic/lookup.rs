@@ -3,9 +3,9 @@
 use super::{Call, Callbacks, DynamicAnswer, Rebuild, next_update};
 use crate::abi::arg::CText;
 use crate::abi::ext::Ext;
-use crate::dynamic::Walk;
-use crate::ident::MetricId;
 use crate::machine::{Machine, Step};
+use pmda_core::dynamic::Walk;
+use pmda_core::ident::MetricId;
 
 /// What is looked for.
 #[derive(Clone, Copy)]

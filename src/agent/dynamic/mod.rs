@@ -19,8 +19,8 @@ use crate::abi::tree::TreePlace;
 use crate::abi::types::{
     pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use crate::dynamic::{Counts, List, Walk};
-use crate::ident::MetricId;
+use pmda_core::dynamic::{Counts, List, Walk};
+use pmda_core::ident::MetricId;
 
 /// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
 pub(crate) struct Callbacks {

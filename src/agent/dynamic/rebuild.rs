@@ -9,9 +9,9 @@ use crate::abi::methods::Function;
 use crate::abi::table::{MadeTables, MetricTable};
 use crate::abi::types::{pmdaMetric, pmdaUpdateMetric};
 use crate::agent::lookup::rehash;
-use crate::dynamic::{self, Counts, Walk};
-use crate::error::{Error, Result};
 use crate::machine::{Kept, Machine, Step};
+use pmda_core::dynamic::{self, Counts, Walk};
+use pmda_core::error::{Error, Result};
 
 /// The tables that were made here and not freed yet. A table that an agent has put into `e_metrics`
 /// itself is not ours to free (N-7).

@@ -6,7 +6,7 @@ use crate::abi::dispatch::DescMethod;
 use crate::abi::table::Metric;
 use crate::abi::types::pmdaFetchCallBack;
 use crate::abi::value::Atom;
-use crate::ident::MetricId;
+use pmda_core::ident::MetricId;
 
 /// What comes back from a call.
 #[derive(Clone, Copy)]

@@ -4,12 +4,12 @@ use std::ffi::c_int;
 
 use super::Current;
 use crate::abi::pmids::List;
-use crate::error::Error;
-use crate::fetch::report::{self, Style};
-use crate::ident::MetricId;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::Journal;
+use pmda_core::error::Error;
+use pmda_core::fetch::report::{self, Style};
+use pmda_core::ident::MetricId;
+use pmda_core::log::Journal;
 
 /// Debug output for a call (FETCH-110).
 #[cold]

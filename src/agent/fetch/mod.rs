@@ -23,14 +23,14 @@ use crate::abi::table::Metric;
 use crate::abi::types::timeval;
 use crate::abi::value::Atom;
 use crate::agent::record;
-use crate::context;
-use crate::error::{Error, Result};
-use crate::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
-use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_7_1_1;
 use crate::machine::{Machine, Step};
-use crate::setup::Interface;
+use pmda_core::context;
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::setup::Interface;
 
 /// A fetch of the metrics of a list.
 pub(crate) struct Fetch<'s, L, O> {

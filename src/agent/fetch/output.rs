@@ -10,9 +10,9 @@ use crate::abi::types::{pmdaResult, timeval};
 use crate::abi::value::Atom;
 use crate::abi::value_set::ValueSet;
 use crate::agent::record::state::FetchState;
-use crate::error::Result;
-use crate::fetch::Encoding;
-use crate::ident::MetricId;
+use pmda_core::error::Result;
+use pmda_core::fetch::Encoding;
+use pmda_core::ident::MetricId;
 
 /// What takes the value sets of a fetch, one after the other. It has nothing to drop: a callback
 /// may leave by `longjmp`.

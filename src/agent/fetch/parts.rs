@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
-use crate::fetch::Encoding;
-use crate::ident::MetricId;
+use pmda_core::fetch::Encoding;
+use pmda_core::ident::MetricId;
 
 /// How a fetch goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]

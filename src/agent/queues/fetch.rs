@@ -10,15 +10,15 @@ use crate::abi::event_block::View;
 use crate::abi::methods::Function;
 use crate::abi::types::{pmAtomValue, pmdaEventApplyFilterCallBack};
 use crate::agent::events;
-use crate::error::{Error, Result};
-use crate::events::{Form, Stamp};
-use crate::fetch;
 use crate::libpcp::log::{self, Debug};
-use crate::log::Journal;
 use crate::machine::{Machine, Step};
-use crate::queue::{End, Visit};
+use pmda_core::error::{Error, Result};
+use pmda_core::events::{Form, Stamp};
+use pmda_core::fetch;
+use pmda_core::log::Journal;
+use pmda_core::queue::{End, Visit};
 
-type Event = crate::queue::Event<View>;
+type Event = pmda_core::queue::Event<View>;
 
 /// The function of a filter.
 pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;

@@ -12,13 +12,13 @@ use crate::abi::arg::{Cookie, Out};
 use crate::abi::event_block::{Block, NewEvent};
 use crate::abi::methods::Function;
 use crate::abi::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
-use crate::error::{Error, Result};
-use crate::fetch as agent_fetch;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::{Bytes, Journal, Level};
 use crate::os::lock::{Mutex, const_mutex, room};
-use crate::queue::{Counters, Queues};
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch as agent_fetch;
+use pmda_core::log::{Bytes, Journal, Level};
+use pmda_core::queue::{Counters, Queues};
 
 /// A filter as the agent gave it.
 #[derive(Clone, Copy)]

@@ -5,11 +5,11 @@ use std::vec;
 
 use super::{Filter, QUEUES, ReleaseCall, noted};
 use crate::agent::events;
-use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
-use crate::log::Journal;
 use crate::machine::{Kept, Machine, Step};
-use crate::queue::{Farewell, Filters, Leftovers};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Journal;
+use pmda_core::queue::{Farewell, Filters, Leftovers};
 
 /// Releases filters, and cleans up behind the queues that have gone with them.
 pub(crate) struct Release {

@@ -2,10 +2,10 @@
 //! found by the address, and stays.
 
 use crate::abi::ext::Ext;
-use crate::error::Result;
-use crate::forever::forever;
-use crate::index::Map;
 use crate::os::lock::Mutex;
+use pmda_core::error::Result;
+use pmda_core::forever::forever;
+use pmda_core::index::Map;
 
 /// Such parts of one kind, by address.
 pub(super) type Parts<T, const ROOM: usize> = Mutex<Map<&'static T>, ROOM>;

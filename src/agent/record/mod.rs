@@ -18,12 +18,12 @@ use super::dynamic::Registrations;
 use crate::abi::dispatch::{DescMethod, Dispatch};
 use crate::abi::ext::Ext;
 use crate::abi::records::{self, Record, Records};
-use crate::dynamic::List;
-use crate::error::Result;
-use crate::index::Map;
 use crate::libpcp::log;
 use crate::os::lock::{const_mutex, room};
-use crate::setup::Interface;
+use pmda_core::dynamic::List;
+use pmda_core::error::Result;
+use pmda_core::index::Map;
+use pmda_core::setup::Interface;
 
 /// What the library keeps for one agent.
 pub(crate) struct AgentRecord {

@@ -6,8 +6,8 @@ use crate::abi::received::OwnedProfile;
 use crate::os::channel::{Channel, Stream};
 use crate::os::lock::{Mutex, room};
 use crate::os::traced::{self, TracedChannel};
-use crate::wire::encode::{Draft, Reply};
-use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
+use pmda_core::wire::encode::{Draft, Reply};
+use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver};
 
 /// The connection of one agent. The locks are held only while nothing of C runs.
 #[derive(Default)]

@@ -6,12 +6,12 @@ use crate::abi::profile::ListPlace;
 use crate::abi::result_block::Results;
 use crate::abi::table::{IndomNode, Metric, MetricTable};
 use crate::abi::types::pmdaIndom;
-use crate::cache::Extent;
-use crate::ident::{InDom, MetricId};
-use crate::index::Map;
-use crate::metrics::{Hashed, Places};
 use crate::os::lock::{Mutex, room};
-use crate::profile::{Compiled, Sightings};
+use pmda_core::cache::Extent;
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::index::Map;
+use pmda_core::metrics::{Hashed, Places};
+use pmda_core::profile::{Compiled, Sightings};
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and
 /// is checked against them when it is used, except for the hash, which the agent asked for.

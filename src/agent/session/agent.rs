@@ -6,12 +6,12 @@ use crate::abi::dispatch::Dispatch;
 use crate::abi::ext::Ext;
 use crate::agent::record;
 use crate::agent::record::session::Session;
-use crate::error::Result;
 use crate::libpcp::log;
 use crate::libpcp::version::PMAPI;
-use crate::log::Level;
 use crate::os::channel::Channel;
-use crate::setup::Interface;
+use pmda_core::error::Result;
+use pmda_core::log::Level;
+use pmda_core::setup::Interface;
 
 /// What a loop that cannot start returns (MAIN-3).
 const NO_START: c_int = -1;

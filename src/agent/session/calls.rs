@@ -6,9 +6,9 @@ use crate::abi::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
 use crate::abi::arg::CText;
 use crate::abi::methods;
 use crate::abi::types::{pmDesc, pmID, pmProfile, pmdaResult};
-use crate::error::Result;
-use crate::ident::{InDom, MetricId};
 use crate::machine::Kept;
+use pmda_core::error::Result;
+use pmda_core::ident::{InDom, MetricId};
 
 /// A call. What it points to is kept by the loop until the answer.
 #[derive(Clone, Copy)]

@@ -3,11 +3,11 @@
 use super::Agent;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::{Bytes, Level};
 use crate::os::channel::Channel;
 use crate::os::diagnostics;
-use crate::wire::receive::{Failure, Pdu};
-use crate::wire::{Kind, show};
+use pmda_core::log::{Bytes, Level};
+use pmda_core::wire::receive::{Failure, Pdu};
+use pmda_core::wire::{Kind, show};
 
 /// Shows what has come; 0 stands for the end of the stream.
 pub(super) fn say_kind(kind: Kind) {

@@ -36,14 +36,14 @@ use crate::abi::draft::DraftReply;
 use crate::abi::ext::Ext;
 use crate::abi::methods;
 use crate::abi::table::Metric;
-use crate::error::{Error, Result};
 use crate::libpcp::log;
-use crate::log::Level;
 use crate::machine::{Kept, Machine, Step};
 use crate::os::channel::Channel;
-use crate::wire::Kind;
-use crate::wire::encode::Reply;
-use crate::wire::receive::{Failure, Pdu, Reach};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Level;
+use pmda_core::wire::Kind;
+use pmda_core::wire::encode::Reply;
+use pmda_core::wire::receive::{Failure, Pdu, Reach};
 
 /// The library's own methods, where nobody has put others in front of them. What they would hand
 /// over in blocks from malloc, only to be encoded and freed, is encoded at once: for a reply with

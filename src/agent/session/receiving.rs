@@ -6,7 +6,7 @@ use crate::agent::record::session::Session;
 use crate::machine::Kept;
 use crate::os::channel::Channel;
 use crate::os::traced;
-use crate::wire::receive::{Failure, Pdu, Reach, Receiver};
+use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver};
 
 /// A PDU that is being received. The reads are the driver's: a thread that is cancelled while it
 /// waits leaves there.

@@ -5,13 +5,13 @@ use std::{fmt, io};
 use super::Agent;
 use super::calls::Call;
 use crate::abi::draft::DraftReply;
-use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::Level;
 use crate::machine::Kept;
 use crate::os::channel::{Channel, Written};
-use crate::wire::encode::Reply;
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Level;
+use pmda_core::wire::encode::Reply;
 
 /// How a request is named when its answer cannot be sent (MAIN-31).
 #[derive(Clone, Copy)]

@@ -14,16 +14,16 @@ use crate::abi::pmids;
 use crate::abi::received::{self, OwnedProfile, OwnedResult};
 use crate::abi::types::pmID;
 use crate::agent::instances;
-use crate::error::{Error, Result};
-use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::{Bytes, Level};
 use crate::machine::Kept;
-use crate::wire::decode::{self, About, InstanceRequest};
-use crate::wire::encode::Reply;
-use crate::wire::receive::Pdu;
-use crate::wire::{self, store};
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::{Bytes, Level};
+use pmda_core::wire::decode::{self, About, InstanceRequest};
+use pmda_core::wire::encode::Reply;
+use pmda_core::wire::receive::Pdu;
+use pmda_core::wire::{self, store};
 
 /// A request that a method was called for.
 #[derive(Clone, Copy)]

@@ -12,13 +12,13 @@ use crate::abi::guard::inner;
 use crate::abi::methods;
 use crate::agent::fetch::Fetch;
 use crate::agent::{record, selection};
-use crate::error::{Error, Result};
 use crate::libpcp::log;
 use crate::libpcp::version::free_result_values;
-use crate::log::{Bytes, Level};
 use crate::machine::Kept;
-use crate::wire::receive::Pdu;
-use crate::wire::{Kind, decode};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::{Bytes, Level};
+use pmda_core::wire::receive::Pdu;
+use pmda_core::wire::{Kind, decode};
 
 impl MainLoop<'_> {
     /// Has a PDU served.

@@ -35,7 +35,7 @@ impl SendingStatus {
         }
     }
 
-    fn end(&mut self, outcome: crate::error::Result<()>) -> Step<Call, ()> {
+    fn end(&mut self, outcome: pmda_core::error::Result<()>) -> Step<Call, ()> {
         self.replying.end(self.agent, outcome);
         Step::Done(())
     }

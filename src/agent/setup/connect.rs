@@ -13,17 +13,17 @@ use crate::abi::transport::Transport;
 use crate::agent::record;
 use crate::agent::record::session::Session;
 use crate::agent::session::say_failure;
-use crate::error::Error;
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
 use crate::libpcp::{cancel, ipc};
-use crate::log::{Bytes, Level};
 use crate::machine::{Kept, Machine, Step};
 use crate::os::channel::{self, Channel};
 use crate::os::socket::{self, Failure, Listener};
 use crate::os::{diagnostics, process};
-use crate::wire::receive::Reach;
-use crate::wire::{Kind, decode};
+use pmda_core::error::Error;
+use pmda_core::log::{Bytes, Level};
+use pmda_core::wire::receive::Reach;
+use pmda_core::wire::{Kind, decode};
 
 /// The type of the credential that tells the protocol version.
 const VERSION: u8 = 1;

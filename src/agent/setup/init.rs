@@ -13,12 +13,12 @@ use crate::abi::table::{IndomTable, MetricTable};
 use crate::abi::types::{pmdaIndom, pmdaInterface, pmdaMetric};
 use crate::agent::lookup::rehash;
 use crate::agent::{help, record};
-use crate::error::Error;
-use crate::ident::{InDom, MetricId};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::SINCE_6_0_5;
-use crate::log::Level;
-use crate::setup::{self, Mapping, Serials};
+use pmda_core::error::Error;
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::Level;
+use pmda_core::setup::{self, Mapping, Serials};
 
 /// A failure that the log tells.
 struct Reported;

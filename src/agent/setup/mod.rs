@@ -16,11 +16,11 @@ use crate::abi::new_ext::{self, ExtTexts};
 use crate::abi::transport::Transport;
 use crate::abi::types::{Comm, pmdaInterface};
 use crate::agent::record;
-use crate::error::{Error, Result};
 use crate::libpcp::log::{self, Debug};
 use crate::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
-use crate::log::{Bytes, Level};
-use crate::setup::Interface;
+use pmda_core::error::{Error, Result};
+use pmda_core::log::{Bytes, Level};
+use pmda_core::setup::Interface;
 
 /// What `pmdaDaemon` and `pmdaDSO` are told.
 pub(crate) struct Request {

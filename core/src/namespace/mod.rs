@@ -127,16 +127,16 @@ pub fn rebuild<'t, N: Link<'t>>(root: N, table: &mut [Option<N>]) {
 
 /// One node on the way of a [`Walk`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step<N> {
+pub struct Step<N> {
     /// The node.
-    pub(crate) node: N,
+    pub node: N,
     /// Number of levels below the start.
-    pub(crate) depth: usize,
+    pub depth: usize,
 }
 
 /// Visits a node and what is below it: parents first, siblings in the order of the list. Its memory
 /// grows with the depth of the tree only; when there is none, the walk ends with `-ENOMEM`.
-pub(crate) struct Walk<N, D> {
+pub struct Walk<N, D> {
     at: Option<Step<N>>,
     above: Vec<Step<N>>,
     descend: D,
@@ -144,7 +144,7 @@ pub(crate) struct Walk<N, D> {
 
 impl<N: Copy, D: Fn(N) -> bool> Walk<N, D> {
     /// A walk that starts at `start` and goes below the nodes that `descend` allows.
-    pub(crate) fn new(start: Option<N>, descend: D) -> Walk<N, D> {
+    pub fn new(start: Option<N>, descend: D) -> Walk<N, D> {
         let at = start.map(|node| Step { node, depth: 0 });
         Walk {
             at,

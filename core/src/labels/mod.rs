@@ -25,7 +25,7 @@ pub const MAX_MERGED: usize = 65531;
 /// The longest name of a label.
 pub const MAX_NAME: usize = 254;
 /// Deeper texts are refused: libpcp loses tokens of them without a word (L-8).
-pub(crate) const MAX_DEPTH: usize = 60;
+pub const MAX_DEPTH: usize = 60;
 
 /// Where the name and the value of a label stand in the JSON text of its set (LABEL-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

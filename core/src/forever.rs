@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(crate) fn forever<T: 'static>(value: T) -> Result<&'static T> {
+pub fn forever<T: 'static>(value: T) -> Result<&'static T> {
     let mut place = Vec::new();
     place.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
     place.push(value);

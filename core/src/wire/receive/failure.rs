@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display};
 
+use rustix::io::Errno;
+
 use crate::error::Error;
 
 /// Why there is no PDU.
@@ -81,18 +83,17 @@ impl Failure {
 /// Whether this is one of the ways in which a connection to pmcd just ends: that is not worth a
 /// line.
 fn is_ordinary(error: Error) -> bool {
-    use libc::{ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, EPIPE, ETIMEDOUT};
-    let lost = [
-        EPIPE,
-        ECONNRESET,
-        ECONNREFUSED,
-        ETIMEDOUT,
-        ENETDOWN,
-        ENETUNREACH,
-        EHOSTDOWN,
-        EHOSTUNREACH,
+    const LOST: [Errno; 8] = [
+        Errno::PIPE,
+        Errno::CONNRESET,
+        Errno::CONNREFUSED,
+        Errno::TIMEDOUT,
+        Errno::NETDOWN,
+        Errno::NETUNREACH,
+        Errno::HOSTDOWN,
+        Errno::HOSTUNREACH,
     ];
-    lost.contains(&-error.code())
+    LOST.iter().any(|lost| lost.raw_os_error() == -error.code())
 }
 
 impl Short {

@@ -1,0 +1,31 @@
+//! What agents of Performance Co-Pilot are made of, in safe Rust: PDUs, caches of instance domains,
+//! profiles, labels, help texts, event queues, name spaces.
+//!
+//! Nothing here knows C or needs an installed PCP. The C library (crate `pcp-pmda`) and agents in
+//! Rust (crate `pmda`) stand on it. The requirement numbers in the documentation (CACHE-10, WIRE-51
+//! …) are those of `docs/spec`, which the tests cite.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]
+
+pub mod cache;
+pub mod context;
+pub mod dynamic;
+pub mod error;
+pub mod events;
+pub mod fetch;
+pub mod forever;
+pub mod help;
+pub mod ident;
+pub mod index;
+pub mod instances;
+pub mod labels;
+pub mod log;
+pub mod metrics;
+pub mod namespace;
+pub mod path;
+pub mod profile;
+pub mod queue;
+pub mod root;
+pub mod setup;
+pub mod wire;
