@@ -1,0 +1,126 @@
+//! The struct that a macro is applied to.
+
+use proc_macro::token_stream::IntoIter;
+use proc_macro::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use std::iter::Peekable;
+
+use crate::error::{Error, Result};
+use crate::metric::{self, Metric};
+
+/// A struct with named fields.
+pub struct Struct {
+    /// `pub`, `pub(crate)` … or nothing.
+    pub visibility: TokenStream,
+    /// Its name.
+    pub name: Ident,
+    /// Its fields with `#[metric(…)]`, in their order.
+    pub metrics: Vec<Metric>,
+}
+
+type Tokens = Peekable<IntoIter>;
+
+impl Struct {
+    /// Reads what stands below `#[derive(…)]`.
+    pub fn parse(item: TokenStream) -> Result<Struct> {
+        let mut tokens = item.into_iter().peekable();
+        attributes(&mut tokens);
+        let visibility = visibility(&mut tokens);
+        let keyword = ident(&mut tokens)?;
+        if keyword.to_string() != "struct" {
+            return Err(Error::new(
+                keyword.span(),
+                "metrics are made from a struct with named fields",
+            ));
+        }
+        let name = ident(&mut tokens)?;
+        let fields = match tokens.next() {
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => group.stream(),
+            Some(TokenTree::Punct(punct)) if punct.as_char() == '<' => {
+                let message = "a struct with parameters is not supported: declare its metrics by hand";
+                return Err(Error::new(punct.span(), message));
+            }
+            other => {
+                let span = other.map_or(name.span(), |token| token.span());
+                return Err(Error::new(span, "metrics are made from a struct with named fields"));
+            }
+        };
+        let metrics = fields_of(fields)?;
+        if metrics.is_empty() {
+            let message = "no field has #[metric(counter)], #[metric(instant)] or #[metric(discrete)]";
+            return Err(Error::new(name.span(), message));
+        }
+        metric::check_unique(&metrics)?;
+        Ok(Struct {
+            visibility,
+            name,
+            metrics,
+        })
+    }
+}
+
+fn fields_of(fields: TokenStream) -> Result<Vec<Metric>> {
+    let mut tokens = fields.into_iter().peekable();
+    let mut metrics = Vec::new();
+    while tokens.peek().is_some() {
+        let attributes = attributes(&mut tokens);
+        visibility(&mut tokens);
+        let name = ident(&mut tokens)?;
+        // The colon.
+        tokens.next();
+        let field_type = type_of(&mut tokens);
+        metrics.extend(Metric::parse(name, &field_type, attributes)?);
+    }
+    Ok(metrics)
+}
+
+/// What stands in the brackets of each attribute.
+fn attributes(tokens: &mut Tokens) -> Vec<TokenStream> {
+    let mut found = Vec::new();
+    while matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == '#') {
+        tokens.next();
+        if let Some(TokenTree::Group(group)) = tokens.next() {
+            found.push(group.stream());
+        }
+    }
+    found
+}
+
+fn visibility(tokens: &mut Tokens) -> TokenStream {
+    let mut visibility = TokenStream::new();
+    if matches!(tokens.peek(), Some(TokenTree::Ident(ident)) if ident.to_string() == "pub") {
+        visibility.extend(tokens.next());
+        if matches!(tokens.peek(), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis) {
+            visibility.extend(tokens.next());
+        }
+    }
+    visibility
+}
+
+fn ident(tokens: &mut Tokens) -> Result<Ident> {
+    match tokens.next() {
+        Some(TokenTree::Ident(ident)) => Ok(ident),
+        other => {
+            let span = other.map_or_else(Span::call_site, |token| token.span());
+            Err(Error::new(span, "metrics are made from a struct with named fields"))
+        }
+    }
+}
+
+/// The type of a field, and the comma behind it: commas between `<` and `>` belong to the type.
+fn type_of(tokens: &mut Tokens) -> Vec<TokenTree> {
+    let mut found: Vec<TokenTree> = Vec::new();
+    let mut depth = 0_usize;
+    for token in tokens {
+        if let TokenTree::Punct(punct) = &token {
+            let arrow = matches!(found.last(), Some(TokenTree::Punct(before)) if before.as_char() == '-');
+            match punct.as_char() {
+                ',' if depth == 0 => break,
+                '<' => depth += 1,
+                '>' if !arrow => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        found.push(token);
+    }
+    found
+}

@@ -1,0 +1,53 @@
+//! The derive macros of the crate `pmda`: metrics from the fields of a struct.
+//!
+//! An agent uses them as `pmda::Metrics` and `pmda::Row`. What they write is safe code that calls
+//! `pmda::Metrics::value`, `text`, `each` and `each_text`, as an author would by hand.
+
+#![forbid(unsafe_code)]
+
+mod emit;
+mod error;
+mod input;
+mod literal;
+mod metric;
+mod template;
+
+use proc_macro::TokenStream;
+
+/// Makes metrics without instances from the fields of an agent's struct.
+///
+/// It writes `fn define(m: &mut pmda::Metrics<Self>)`, which declares one metric for each field
+/// that has `#[metric(…)]`, in the order of the fields; other fields are left out. See
+/// [`Row`](macro@Row) for the attribute.
+#[proc_macro_derive(Metrics, attributes(metric))]
+pub fn metrics(item: TokenStream) -> TokenStream {
+    derive(item, emit::metrics)
+}
+
+/// Makes metrics of an instance domain from the fields of the struct that holds one instance.
+///
+/// It writes `fn define<S>(m: &mut pmda::Metrics<S>, prefix: &str, indom: pmda::IndomRef<S, Self>)`,
+/// which declares one metric for each field that has `#[metric(…)]`; `prefix` stands before the
+/// names, as in `"interface."`.
+///
+/// The doc comment is the help text: its first line is the one-line text, all of it the long one.
+/// The type of a field is one of `pmda::Value`, which is cloned; text (`String`, `Box<str>` …) is
+/// not copied. Inside `#[metric(…)]` stand, each at most once:
+///
+/// | | |
+/// |---|---|
+/// | `counter`, `instant`, `discrete` | the semantics; `instant` without |
+/// | `unit = EXPRESSION` | the unit, such as `BYTE` or `SEC.per(COUNT)` |
+/// | `name = "in.bytes"` | the name; that of the field without |
+/// | `item = 7` | the item of the PMID; counted without |
+#[proc_macro_derive(Row, attributes(metric))]
+pub fn row(item: TokenStream) -> TokenStream {
+    derive(item, emit::row)
+}
+
+fn derive(item: TokenStream, emit: fn(&input::Struct) -> TokenStream) -> TokenStream {
+    match input::Struct::parse(item) {
+        Ok(parsed) => emit(&parsed),
+        Err(error) => error.into_tokens(),
+    }
+}

@@ -1,0 +1,221 @@
+//! A field that is a metric.
+
+use proc_macro::{Ident, Literal, Spacing, Span, TokenStream, TokenTree};
+
+use crate::error::{Error, Result};
+use crate::literal;
+
+/// The greatest item of a PMID: it has ten bits.
+const ITEM_MAX: u32 = 1023;
+
+/// What is known of the metric of a field.
+pub struct Metric {
+    /// The field.
+    pub field: Ident,
+    /// Whether the field is text, which need not be copied.
+    pub is_text: bool,
+    /// The name: the field's, or that of `name = "…"`.
+    pub name: String,
+    /// Where the name stands, if it is not the field's.
+    name_span: Option<Span>,
+    /// `counter`, `instant` or `discrete`, if it was said.
+    pub semantics: Option<Ident>,
+    /// What stands behind `unit =`.
+    pub unit: Option<TokenStream>,
+    /// What stands behind `item =`.
+    pub item: Option<Literal>,
+    /// The doc comment.
+    pub help: String,
+}
+
+impl Metric {
+    /// The metric of this field; `None` without `#[metric(…)]`.
+    pub fn parse(field: Ident, field_type: &[TokenTree], attributes: Vec<TokenStream>) -> Result<Option<Metric>> {
+        let mut options = None;
+        let mut lines = Vec::new();
+        for attribute in attributes {
+            let mut tokens = attribute.into_iter();
+            let Some(TokenTree::Ident(name)) = tokens.next() else {
+                continue;
+            };
+            match name.to_string().as_str() {
+                "metric" if options.is_some() => {
+                    return Err(Error::new(
+                        name.span(),
+                        "a field is one metric: #[metric(…)] stands here twice",
+                    ));
+                }
+                "metric" => options = Some(arguments(name.span(), tokens.next())?),
+                "doc" => lines.extend(doc_line(&tokens.collect::<Vec<_>>())),
+                _ => {}
+            }
+        }
+        let Some(options) = options else { return Ok(None) };
+        let name = field.to_string();
+        let mut metric = Metric {
+            is_text: is_text(field_type),
+            name: name.strip_prefix("r#").unwrap_or(&name).to_owned(),
+            name_span: None,
+            field,
+            semantics: None,
+            unit: None,
+            item: None,
+            help: help(&lines),
+        };
+        for option in options {
+            metric.set(option)?;
+        }
+        check_name(metric.name_span(), &metric.name)?;
+        Ok(Some(metric))
+    }
+
+    fn name_span(&self) -> Span {
+        self.name_span.unwrap_or_else(|| self.field.span())
+    }
+
+    fn set(&mut self, mut option: Vec<TokenTree>) -> Result<()> {
+        let value = option.split_off(1.min(option.len()));
+        let Some(TokenTree::Ident(key)) = option.pop() else {
+            return Err(unknown(value.first().map_or_else(Span::call_site, TokenTree::span)));
+        };
+        let value = match value.split_first() {
+            None => None,
+            Some((TokenTree::Punct(punct), rest))
+                if punct.as_char() == '=' && punct.spacing() == Spacing::Alone && !rest.is_empty() =>
+            {
+                Some(rest.to_vec())
+            }
+            Some((other, _)) => return Err(Error::new(other.span(), "expected `= value`")),
+        };
+        let again = match (key.to_string().as_str(), value) {
+            ("counter" | "instant" | "discrete", None) => self.semantics.replace(key.clone()).is_some(),
+            ("unit", Some(value)) => self.unit.replace(value.into_iter().collect()).is_some(),
+            ("item", Some(value)) => self.item.replace(item(&key, value)?).is_some(),
+            ("name", Some(value)) => {
+                let (span, name) = name(&key, &value)?;
+                self.name = name;
+                self.name_span.replace(span).is_some()
+            }
+            ("unit" | "item" | "name", None) => {
+                return Err(Error::new(key.span(), format!("expected `{key} = value`")));
+            }
+            _ => return Err(unknown(key.span())),
+        };
+        if again {
+            return Err(Error::new(key.span(), "said twice"));
+        }
+        Ok(())
+    }
+}
+
+/// Two fields with one name would be two metrics with one name.
+pub fn check_unique(metrics: &[Metric]) -> Result<()> {
+    for (index, metric) in metrics.iter().enumerate() {
+        let before = &metrics[..index];
+        if before.iter().any(|other| other.name == metric.name) {
+            let message = format!("two metrics have the name \"{}\"", metric.name);
+            return Err(Error::new(metric.name_span(), message));
+        }
+        let item = metric.item.as_ref().and_then(number);
+        if item.is_some() && before.iter().any(|other| other.item.as_ref().and_then(number) == item) {
+            let span = metric.item.as_ref().map_or_else(|| metric.name_span(), Literal::span);
+            return Err(Error::new(span, "two metrics have this item"));
+        }
+    }
+    Ok(())
+}
+
+fn unknown(span: Span) -> Error {
+    Error::new(
+        span,
+        "expected `counter`, `instant`, `discrete`, `unit = …`, `name = \"…\"` or `item = …`",
+    )
+}
+
+/// What stands between the commas of `#[metric(…)]`.
+fn arguments(span: Span, group: Option<TokenTree>) -> Result<Vec<Vec<TokenTree>>> {
+    let Some(TokenTree::Group(group)) = group else {
+        return Err(Error::new(
+            span,
+            "expected #[metric(counter)], #[metric(instant)] or #[metric(discrete)]",
+        ));
+    };
+    let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    let arguments = tokens.split(is_comma).filter(|argument| !argument.is_empty());
+    Ok(arguments.map(<[TokenTree]>::to_vec).collect())
+}
+
+fn name(key: &Ident, value: &[TokenTree]) -> Result<(Span, String)> {
+    match value {
+        [TokenTree::Literal(literal)] => literal::text(&literal.to_string()).map(|text| (literal.span(), text)),
+        _ => None,
+    }
+    .ok_or_else(|| Error::new(key.span(), "expected `name = \"…\"`, a string literal"))
+}
+
+fn item(key: &Ident, value: Vec<TokenTree>) -> Result<Literal> {
+    match <[TokenTree; 1]>::try_from(value) {
+        Ok([TokenTree::Literal(literal)]) if number(&literal).is_some_and(|item| item <= ITEM_MAX) => Ok(literal),
+        _ => Err(Error::new(
+            key.span(),
+            format!("expected `item = …`, a number from 0 to {ITEM_MAX}"),
+        )),
+    }
+}
+
+fn number(literal: &Literal) -> Option<u32> {
+    let digits = literal.to_string().replace('_', "");
+    digits.trim_end_matches("u32").parse().ok()
+}
+
+/// PMNS(5): a letter, then letters, digits and underscores, in each component.
+fn check_name(span: Span, name: &str) -> Result<()> {
+    let is_component = |component: &str| {
+        let mut characters = component.chars();
+        characters.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && characters.all(|other| other.is_ascii_alphanumeric() || other == '_')
+    };
+    if name.split('.').all(is_component) {
+        return Ok(());
+    }
+    let message = format!(
+        "\"{name}\" is not a metric's name: components start with a letter, \
+         go on with letters, digits and underscores, and are separated by dots"
+    );
+    Err(Error::new(span, message))
+}
+
+/// `= "…"`, which `///` becomes.
+fn doc_line(tokens: &[TokenTree]) -> Option<String> {
+    match tokens {
+        [TokenTree::Punct(_), TokenTree::Literal(literal)] => literal::text(&literal.to_string()),
+        _ => None,
+    }
+}
+
+/// The lines without the blank behind `///`, and without empty lines around the one-line text.
+fn help(lines: &[String]) -> String {
+    let lines: Vec<&str> = lines.iter().flat_map(|line| line.split('\n')).collect();
+    let strip = |line: &str| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
+    let lines: Vec<String> = lines.into_iter().map(strip).collect();
+    let text = lines.join("\n");
+    match text.trim_matches('\n').split_once('\n') {
+        Some((short, long)) => format!("{short}\n{}", long.trim_start_matches('\n')),
+        None => text.trim_matches('\n').to_owned(),
+    }
+}
+
+/// Whether the type is `String`, `&'static str`, `Box<str>` and the like: what gives a `&str` by
+/// `&field`. `Option<String>` does not.
+fn is_text(field_type: &[TokenTree]) -> bool {
+    let words = field_type.iter().filter_map(|token| match token {
+        TokenTree::Ident(ident) => Some(ident.to_string()),
+        _ => None,
+    });
+    let words: Vec<String> = words.collect();
+    let holds_values = words
+        .iter()
+        .any(|word| matches!(word.as_str(), "Option" | "Result" | "Vec"));
+    !holds_values && words.last().is_some_and(|last| last == "String" || last == "str")
+}
