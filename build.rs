@@ -79,7 +79,7 @@ fn libpcp() -> pkg_config::Library {
     let found = pkg_config::Config::new().atleast_version("6.0").probe("libpcp");
     let library = found.unwrap_or_else(|error| panic!("libpcp is missing: install {PACKAGES}\n{error}"));
     // The releases in which something changed that users of this library see;
-    // `src/libpcp/version.rs` says what.
+    // `src/sys/libpcp/version.rs` says what.
     let version = numbers(&library.version);
     for (since, flag) in [
         ([6, 0, 5], "since_6_0_5"),
@@ -147,7 +147,7 @@ fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out:
         .blocklist_type("_IO_FILE|FILE")
         .raw_line("use libc::FILE;");
     generate(libpcp_h, &arguments, &out.join("libpcp.rs"))?;
-    // What is never used but to compare with: the layout of our own types, see src/abi/layout.rs.
+    // What is never used but to compare with: the layout of our own types, see src/view/layout.rs.
     let headers = ["stdio.h", "sys/param.h", "pcp/pmapi.h", "pcp/pmda.h", "pcp/pmdaroot.h"];
     let ours = bindgen::Builder::default()
         .header_contents("layout.h", &headers.map(|name| format!("#include <{name}>\n")).concat())

@@ -9,7 +9,7 @@
 #include <pcp/pmapi.h>
 
 /*
- * What src/os/threads.rs keeps for each thread: whether it is in a step of the library, where it says what it reads, and which
+ * What src/sys/threads.rs keeps for each thread: whether it is in a step of the library, where it says what it reads, and which
  * locks its fork holds.  The memory is there from the start of the thread, unlike that of other models, which is allocated at
  * the first use: that may be in a signal handler on top of malloc.
  */
@@ -19,7 +19,7 @@ struct pcp_pmda_thread {
     unsigned char inside;
 };
 
-/* On x86_64 src/os/threads.rs finds it by its name. */
+/* On x86_64 src/sys/threads.rs finds it by its name. */
 extern __thread struct pcp_pmda_thread pcp_pmda_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 __thread struct pcp_pmda_thread pcp_pmda_here;
 
@@ -34,11 +34,11 @@ pcp_pmda_thread(void)
 /* Longer texts are cut; they are refused anyway (LABEL-31). */
 #define LONGEST	65534
 
-/* In src/os/mark.rs: 0, or -EBUSY for a signal handler on top of another call. */
+/* In src/sys/mark.rs: 0, or -EBUSY for a signal handler on top of another call. */
 extern int pcp_pmda_enter(void);
 extern void pcp_pmda_leave(void);
 
-/* In src/ffi/labels.rs. */
+/* In src/labels/exports.rs. */
 extern int pcp_pmda_add(pmLabelSet **, const char *, size_t, int);
 
 static int

@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-use pcp_pmda::abi::types::pmAtomValue;
+use pcp_pmda::view::types::pmAtomValue;
 use pmda_core::wire::block::{self, Direction};
 
 use arrays::{

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::OnceLock;
 use std::{mem, ptr, thread};
 
-use pcp_pmda::abi::types::{
+use pcp_pmda::view::types::{
     pmAtomValue, pmInDom, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaExt, pmdaFetchCallBack, pmdaIndom,
     pmdaInstid, pmdaInterface, pmdaLabelCallBack, pmdaMetric, pmdaNameSpace, pmdaResult,
 };

@@ -1,8 +1,10 @@
 //! A drop-in replacement for libpcp_pmda, the library that the agents of Performance Co-Pilot stand
-//! on.
+//! on. It is called from C; agents in Rust are written with the crate `pmda`.
 //!
-//! C pointers come in at [`ffi`], become safe Rust values once, are served by safe modules that
-//! know nothing of C, and go back out at [`ffi`]. `docs/ARCHITECTURE.md` shows the house; the
+//! A family of functions has one room, under the name that PCP gives it: what is exported
+//! (`exports.rs`, the only file of a room with unsafe code), the work behind it, and its messages.
+//! C pointers come in as views ([`view`]), become safe Rust values once, and are served by these
+//! rooms and by `pmda_core`, which knows nothing of C. `docs/ARCHITECTURE.md` shows the house; the
 //! requirement numbers in the documentation (CACHE-10, WIRE-51 …) are those of `docs/spec`, which
 //! the tests cite.
 
@@ -10,10 +12,20 @@
 #[cfg(panic = "abort")]
 compile_error!("pcp-pmda turns its panics into error codes: build it with panic = \"unwind\", the default");
 
-pub mod abi;
-mod agent;
-pub mod ffi;
-mod libpcp;
-mod machine;
-mod os;
-mod pmdaroot;
+mod cache;
+mod drive;
+mod dynamic;
+mod events;
+mod fetch;
+mod help;
+mod instances;
+mod labels;
+mod mainloop;
+mod methods;
+mod open;
+mod queues;
+mod record;
+mod root;
+mod sys;
+mod tree;
+pub mod view;

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use pcp_pmda::abi::types::*;
-use pcp_pmda::abi::types_root::*;
+use pcp_pmda::view::types::*;
+use pcp_pmda::view::types_root::*;
 use pcp_pmda_test::{compiler, profile_dir, root, run};
 
 /// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place
@@ -144,7 +144,7 @@ fn the_same_everywhere() {
     for (number, what) in expressions.iter().enumerate() {
         assert_eq!(ours[number], installed[number], "our header: {what}");
         if let Some((_, rust)) = expected.get(number) {
-            assert_eq!(*rust, installed[number], "src/abi/types.rs: {what}");
+            assert_eq!(*rust, installed[number], "src/view/types.rs: {what}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_int, c_uint};
 use std::ptr;
 
-use pcp_pmda::abi::types::{pmAtomValue, pmEventArray, pmHighResEventArray, timespec, timeval};
+use pcp_pmda::view::types::{pmAtomValue, pmEventArray, pmHighResEventArray, timespec, timeval};
 
 use super::{Array, INVALID, World};
 

@@ -1,5 +1,5 @@
 /*
- * Part of pcp_pmda.  Generated from src/ffi and capi/pmda.h.in: change those, and run "make headers".
+ * Part of pcp_pmda.  Generated from src and capi/pmda.h.in: change those, and run "make headers".
  *
  * The interface of libpcp_pmda.so.3, for agents of Performance Co-Pilot.  Include <pcp/pmapi.h> first.  It serves
  * both generations of PCP: what differs between them is decided by the pmapi.h that it is used with.
@@ -51,14 +51,6 @@ typedef struct __pmHashCtl pmdaHashTable;
 # define pmdaSortInstances pmSortInstances_v2
 #endif
 
-/* One metric of an agent. */
-typedef struct pmdaMetric {
-    /* The agent's own. */
-    void *m_user;
-    /* The description. */
-    pmDesc m_desc;
-} pmdaMetric;
-
 /* One instance of a classic instance domain. */
 typedef struct pmdaInstid {
     /* Internal instance identifier. */
@@ -76,6 +68,14 @@ typedef struct pmdaIndom {
     /* The instances. */
     struct pmdaInstid *it_set;
 } pmdaIndom;
+
+/* One metric of an agent. */
+typedef struct pmdaMetric {
+    /* The agent's own. */
+    void *m_user;
+    /* The description. */
+    pmDesc m_desc;
+} pmdaMetric;
 
 /* What a pmdaFetchCallBack returns beside negative error codes */
 #define PMDA_FETCH_NOVALUES	0
@@ -396,6 +396,38 @@ typedef struct pmdaOptions {
  */
 
 /*
+ * Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
+ *
+ * dispatch->status is 0 afterwards, or negative. All strings are copied: bindings pass temporary
+ * ones.
+ *
+ * Pointers:
+ * dispatch is NULL or valid for writes of what interface defines. name, logfile and
+ * helptext are each NULL or a C string.
+ */
+PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const char *name, int domain,
+        const char *logfile, const char *helptext);
+
+/*
+ * Sets up an agent that was loaded as a shared object; the loader has set the domain.
+ *
+ * dispatch->status is 0 afterwards, or negative. Both strings are copied: bindings pass
+ * temporary ones.
+ *
+ * Pointers:
+ * As for pmdaDaemon.
+ */
+PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name, char *helptext);
+
+/*
+ * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
+ */
+PMDA_CALL extern void pmdaOpenLog(pmdaInterface *dispatch);
+
+/*
  * Handles the next options of the command line that every agent has, and returns the first other
  * one.
  *
@@ -427,38 +459,6 @@ PMDA_CALL extern int pmdaGetOpt(int argc, char *const *argv, const char *optstri
  * opts is NULL or valid.
  */
 PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *opts);
-
-/*
- * Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
- *
- * dispatch->status is 0 afterwards, or negative. All strings are copied: bindings pass temporary
- * ones.
- *
- * Pointers:
- * dispatch is NULL or valid for writes of what interface defines. name, logfile and
- * helptext are each NULL or a C string.
- */
-PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const char *name, int domain,
-        const char *logfile, const char *helptext);
-
-/*
- * Sets up an agent that was loaded as a shared object; the loader has set the domain.
- *
- * dispatch->status is 0 afterwards, or negative. Both strings are copied: bindings pass
- * temporary ones.
- *
- * Pointers:
- * As for pmdaDaemon.
- */
-PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name, char *helptext);
-
-/*
- * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev.
- *
- * Pointers:
- * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
- */
-PMDA_CALL extern void pmdaOpenLog(pmdaInterface *dispatch);
 
 /*
  * Adds PMDA_EXT_* flags to an agent; there is no way to take one away.
@@ -511,33 +511,6 @@ PMDA_CALL extern void pmdaExtSetData(pmdaExt *pmda, void *data);
 PMDA_CALL extern void *pmdaExtGetData(pmdaExt *pmda);
 
 /*
- * Opens the connection to pmcd that e_io names, and exchanges versions.
- *
- * Returns:
- * Nothing; status in the dispatch table is negative on failure. A socket that cannot be opened
- * ends the process.
- *
- * Pointers:
- * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
- */
-PMDA_CALL extern void pmdaConnect(pmdaInterface *dispatch);
-
-/*
- * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
- * ever.
- *
- * The agent's domain is put into every identifier of both tables. dispatch->status is 0
- * afterwards (or what the agent has put into e_status), or PM_ERR_GENERIC with a line in the
- * log.
- *
- * Pointers:
- * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and
- * metrics are each NULL or valid for reads and writes of as many elements as the counts say.
- */
-PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int nindoms, pmdaMetric *metrics,
-        int nmetrics);
-
-/*
  * Serves PDUs until the stream ends or cannot be read any more.
  *
  * Pointers:
@@ -561,6 +534,33 @@ PMDA_CALL extern void pmdaSendError(pmdaInterface *dispatch, int error);
  * library, or has NULL in e_ext.
  */
 PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *dispatch);
+
+/*
+ * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
+ * ever.
+ *
+ * The agent's domain is put into every identifier of both tables. dispatch->status is 0
+ * afterwards (or what the agent has put into e_status), or PM_ERR_GENERIC with a line in the
+ * log.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and
+ * metrics are each NULL or valid for reads and writes of as many elements as the counts say.
+ */
+PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int nindoms, pmdaMetric *metrics,
+        int nmetrics);
+
+/*
+ * Opens the connection to pmcd that e_io names, and exchanges versions.
+ *
+ * Returns:
+ * Nothing; status in the dispatch table is negative on failure. A socket that cannot be opened
+ * ends the process.
+ *
+ * Pointers:
+ * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
+ */
+PMDA_CALL extern void pmdaConnect(pmdaInterface *dispatch);
 
 /*
  * Sets the callback that cleans up a result after it was sent; NULL for none.
@@ -641,29 +641,6 @@ PMDA_CALL extern int __pmdaInFd(pmdaInterface *dispatch);
  */
 
 /*
- * Describes a metric of the table.
- *
- * Returns:
- * 0, or PM_ERR_PMID when the table has no such metric; desc is untouched then.
- *
- * Pointers:
- * desc is NULL or valid for one write. pmda is NULL or valid, with its metric table.
- */
-PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, pmdaExt *pmda);
-
-/*
- * Gives the help text of a metric or an instance domain.
- *
- * Returns:
- * 0 with *buffer set to a text that stays until the database is closed and must not be changed
- * or freed; PM_ERR_TEXT when there is none, with *buffer set to NULL.
- *
- * Pointers:
- * buffer is NULL or valid for one write. pmda is NULL or valid.
- */
-PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda);
-
-/*
  * Fetches the values of metrics through the agent's fetch callback.
  *
  * Returns:
@@ -676,6 +653,18 @@ PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda)
  * pmda is NULL or valid, with its tables, profile and callback.
  */
 PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, pmdaExt *pmda);
+
+/*
+ * Gives the help text of a metric or an instance domain.
+ *
+ * Returns:
+ * 0 with *buffer set to a text that stays until the database is closed and must not be changed
+ * or freed; PM_ERR_TEXT when there is none, with *buffer set to NULL.
+ *
+ * Pointers:
+ * buffer is NULL or valid for one write. pmda is NULL or valid.
+ */
+PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda);
 
 /*
  * Lists all instances of a domain, or gives the name of an instance, or the instance of a name.
@@ -753,6 +742,17 @@ PMDA_CALL extern int pmdaChildren(const char *name, int traverse, char ***offspr
  * value is NULL or a C string.
  */
 PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int size, pmdaExt *pmda);
+
+/*
+ * Describes a metric of the table.
+ *
+ * Returns:
+ * 0, or PM_ERR_PMID when the table has no such metric; desc is untouched then.
+ *
+ * Pointers:
+ * desc is NULL or valid for one write. pmda is NULL or valid, with its metric table.
+ */
+PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, pmdaExt *pmda);
 
 /*
  * Instances of a domain, as the last profile selects them

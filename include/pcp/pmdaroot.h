@@ -1,5 +1,5 @@
 /*
- * Part of pcp_pmda.  Generated from src/ffi and capi/pmdaroot.h.in: change those, and run "make headers".
+ * Part of pcp_pmda.  Generated from src and capi/pmdaroot.h.in: change those, and run "make headers".
  *
  * The messages between pmcd or an agent and pmdaroot, which does for them what needs privileges.
  *

@@ -21,9 +21,9 @@ struct Declaration {
     used: bool,
 }
 
-/// The headers from the sources in `ffi` and the templates in `capi`, each with its name.
-pub fn headers(ffi: &Path, capi: &Path) -> Vec<(&'static str, String)> {
-    let mut declarations = declarations(ffi, capi);
+/// The headers from the sources in `src` and the templates in `capi`, each with its name.
+pub fn headers(src: &Path, capi: &Path) -> Vec<(&'static str, String)> {
+    let mut declarations = declarations(src, capi);
     let headers = ["pmda.h", "pmdaroot.h"].map(|header| {
         let template = fs::read_to_string(capi.join(format!("{header}.in"))).expect("a template");
         (header, fill(&template, &mut declarations))
@@ -50,22 +50,32 @@ const PARAMETERS: [(&str, &str); 7] = [
 ];
 
 /// All declarations that cbindgen finds, in the order of the sources.
-fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
+fn declarations(src: &Path, capi: &Path) -> Vec<Declaration> {
     let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("capi/cbindgen.toml is valid");
     // cbindgen knows nothing of views, so it reads copies of the sources, in which they are the
     // pointers that they are.
     let copies = tempfile::tempdir().expect("room for copies of the sources");
-    let abi = ffi.join("../abi");
-    let views = views(&abi);
-    copy(&abi, &copies.path().join("abi"), str::to_owned);
-    copy(ffi, &copies.path().join("ffi"), |source| with_pointers(source, &views));
+    let view = src.join("view");
+    let views = views(&view);
+    copy(&view, &copies.path().join("view"), str::to_owned);
+    let rooms = fs::read_dir(src).expect("the sources");
+    let rooms = rooms.map(|entry| entry.expect("the sources").path());
+    let mut rooms: Vec<_> = rooms.filter(|room| room.join("exports.rs").exists()).collect();
+    rooms.sort();
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for room in rooms {
+        let copy = copies
+            .path()
+            .join(room.with_extension("rs").file_name().expect("a room"));
+        let source = fs::read_to_string(room.join("exports.rs")).expect("a source");
+        fs::write(&copy, with_pointers(&source, &views)).expect("a fresh directory");
+        builder = builder.with_src(copy);
+    }
     // It follows the modules from there.
-    let builder = cbindgen::Builder::new()
-        .with_config(config)
-        .with_src(copies.path().join("ffi/mod.rs"))
-        .with_src(copies.path().join("abi/mod.rs"));
+    builder = builder.with_src(copies.path().join("view/mod.rs"));
+    let bindings = builder.generate().expect("cbindgen reads the exported functions");
     let mut text = Vec::new();
-    builder.generate().expect("cbindgen reads src/ffi").write(&mut text);
+    bindings.write(&mut text);
     let text = String::from_utf8(text).expect("cbindgen writes UTF-8");
     let items = text.split("\n\n").map(str::trim).filter(|item| !item.is_empty());
     // What capi/shim.c calls is hidden from everybody else.
@@ -77,13 +87,13 @@ fn declarations(ffi: &Path, capi: &Path) -> Vec<Declaration> {
 
 /// The views that may be parameters, and the pointers that they are: `Ext of pmdaExt` is a `*mut
 /// pmdaExt`.
-fn views(abi: &Path) -> Vec<(String, String)> {
+fn views(view: &Path) -> Vec<(String, String)> {
     let declared = Regex::new(r"(?m)^ +([A-Za-z]+) of ([A-Za-z_]+), contract").expect("valid");
     let mut views: Vec<_> = PARAMETERS
         .iter()
         .map(|(view, pointer)| ((*view).to_owned(), (*pointer).to_owned()))
         .collect();
-    for (_, source) in sources(abi) {
+    for (_, source) in sources(view) {
         let found = declared.captures_iter(&source);
         views.extend(found.map(|view| (format!("Option<{}>", &view[1]), format!("*mut {}", &view[2]))));
     }

@@ -12,9 +12,9 @@ use std::process::Command;
 
 use pcp_pmda_test::{generated, root, target_dir};
 
-/// Writes include/pcp anew from src/ffi and capi.
+/// Writes include/pcp anew from src and capi.
 pub fn headers() -> Result<(), String> {
-    for (name, text) in generated::headers(&root().join("src/ffi"), &root().join("capi")) {
+    for (name, text) in generated::headers(&root().join("src"), &root().join("capi")) {
         let file = root().join("include/pcp").join(name);
         fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     }

@@ -1,0 +1,262 @@
+//! The instance caches: `pmdaCache*`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::cache;
+use crate::cache::Outputs;
+use crate::cache::Purge;
+use crate::cache::Save;
+use crate::cache::look;
+use crate::cache::with;
+use crate::drive::drive;
+use crate::drive::guard::guard;
+use crate::sys::process::Stream;
+use crate::sys::waits;
+use crate::view::arg::{CText, Out, Private};
+use crate::view::buffer::CBytes;
+use crate::view::types::{pmInDom, time_t, wide};
+use pmda_core::cache::{Action, Op};
+use pmda_core::error::Error;
+use pmda_core::ident::InDom;
+
+/// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`,
+/// `PMDA_CACHE_CULL`).
+///
+/// # Returns
+/// The id of the instance; `PM_ERR_INST` if it is not there and not to be added, `-EINVAL` if only
+/// its short name is known, or for other flags, `PM_ERR_GENERIC` without a name or a free id,
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
+///
+/// # Safety
+/// `name` is NULL or a C string. `private_` is kept and given back, never followed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaCacheStore(
+    indom: pmInDom,
+    flags: c_int,
+    name: Option<CText>,
+    private_: Option<Private>,
+) -> c_int {
+    guard(|| {
+        let (action, name) = (Action::new(flags), name.as_ref().map(CText::bytes));
+        with(InDom(indom), |cache, report| {
+            cache.store(action, name, private_, report)
+        })
+    })
+}
+
+/// As [`pmdaCacheStore`], with an id made of `keylen` bytes of `key`, or of the name when there is
+/// no key.
+///
+/// # Returns
+/// As [`pmdaCacheStore`]; also `PM_ERR_INST` when name and key belong to different instances.
+///
+/// # Safety
+/// `name` is NULL or a C string; `key` is NULL or valid for reads of `keylen` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaCacheStoreKey(
+    indom: pmInDom,
+    flags: c_int,
+    name: Option<CText>,
+    keylen: c_int,
+    key: *const c_void,
+    private_: Option<Private>,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a key of that length, which is copied before C code can
+    // change it.
+    let key = unsafe { CBytes::new(key, keylen) };
+    guard(|| {
+        let (action, name) = (Action::new(flags), name.as_ref().map(CText::bytes));
+        with(InDom(indom), |cache, report| {
+            cache.store_key(action, name, key.bytes(), private_, report)
+        })
+    })
+}
+
+/// Looks up instance `inst`.
+///
+/// # Returns
+/// `PMDA_CACHE_ACTIVE` or `PMDA_CACHE_INACTIVE`; `PM_ERR_INST` if there is none. The name belongs
+/// to the cache and stays valid until the instance is culled and reclaimed.
+///
+/// # Safety
+/// `name` and `private_` are each NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaCacheLookup(
+    indom: pmInDom,
+    inst: c_int,
+    name: Out<*mut c_char>,
+    private_: Out<*mut c_void>,
+) -> c_int {
+    guard(|| {
+        look(InDom(indom), |cache| {
+            let outputs = Outputs {
+                name,
+                inst: Out::NONE,
+                private: private_,
+            };
+            Ok(outputs.give(cache.lookup(inst)?))
+        })
+    })
+}
+
+/// Looks up the instance `name`.
+///
+/// # Returns
+/// As [`pmdaCacheLookup`], for the instance that has the same short name (up to the first blank),
+/// whatever follows.
+///
+/// # Safety
+/// `name` is NULL or a C string; `inst` and `private_` are each NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaCacheLookupName(
+    indom: pmInDom,
+    name: Option<CText>,
+    inst: Out<c_int>,
+    private_: Out<*mut c_void>,
+) -> c_int {
+    guard(|| {
+        look(InDom(indom), |cache| {
+            let outputs = Outputs {
+                name: Out::NONE,
+                inst,
+                private: private_,
+            };
+            Ok(outputs.give(cache.lookup_name(name.ok_or(Error::INST)?.bytes())?))
+        })
+    })
+}
+
+/// Looks up the instance with a key, or with the name as its key when there is no key.
+///
+/// # Returns
+/// As [`pmdaCacheLookup`].
+///
+/// # Safety
+/// `name` is NULL or a C string; `key` is NULL or valid for reads of `keylen` bytes; `oname`,
+/// `inst` and `private_` are each NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaCacheLookupKey(
+    indom: pmInDom,
+    name: Option<CText>,
+    keylen: c_int,
+    key: *const c_void,
+    oname: Out<*mut c_char>,
+    inst: Out<c_int>,
+    private_: Out<*mut c_void>,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked
+    // at.
+    let key = unsafe { CBytes::new(key, keylen) };
+    let outputs = Outputs {
+        name: oname,
+        inst,
+        private: private_,
+    };
+    guard(|| {
+        with(InDom(indom), |cache, report| {
+            let name = name.as_ref().map(CText::bytes);
+            Ok(outputs.give(cache.lookup_key(name, key.bytes(), report)?))
+        })
+    })
+}
+
+/// Culls the instances that were saved more than `recent` seconds ago and not stored since.
+///
+/// # Returns
+/// How many.
+///
+/// # Safety
+/// None of its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int {
+    guard(|| cache::purge(InDom(indom), wide(recent)).map(|(number, _)| number))
+}
+
+/// As [`pmdaCachePurge`]; `callback` gets what was attached to each instance, in ascending order of
+/// ids.
+///
+/// # Returns
+/// How many were culled.
+///
+/// # Safety
+/// `callback` is NULL or may be called with each pointer that was attached. It may call any
+/// function of the cache.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
+    indom: pmInDom,
+    recent: time_t,
+    callback: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
+) -> c_int {
+    drive(
+        || Purge::new(InDom(indom), wide(recent), callback).map_err(Err),
+        // SAFETY: the caller gives a function for what the agent has attached; the instance has
+        // gone, so that nobody else gets the pointer from the cache.
+        |(callback, private)| unsafe { callback(private.as_ptr()) },
+    )
+}
+
+/// Sets the greatest id that the cache may hand out.
+///
+/// # Returns
+/// 0; `PM_ERR_SIGN` for a negative number, `PM_ERR_TOOBIG` if an instance has a greater id.
+///
+/// # Safety
+/// None of its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_int {
+    guard(|| with(InDom(indom), |cache, _| cache.resize(maximum)))
+}
+
+/// Prints a cache, with its hash chains if `do_hash` is not 0; nothing if there is none.
+///
+/// # Safety
+/// `stream` is an open stdio stream or NULL, for which nothing is printed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<Stream>, indom: pmInDom, do_hash: c_int) {
+    guard(|| {
+        if let Some(stream) = stream {
+            stream.write(&cache::dump(InDom(indom), do_hash != 0));
+        }
+    });
+}
+
+/// Prints all caches, the newest first.
+///
+/// # Safety
+/// `stream` is an open stdio stream or NULL, for which nothing is printed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<Stream>, do_hash: c_int) {
+    guard(|| {
+        if let Some(stream) = stream {
+            stream.write(&cache::dump_all(do_hash != 0));
+        }
+    });
+}
+
+/// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on.
+///
+/// # Returns
+/// What the operation counts or finds; -1 at the end of a walk; `-EINVAL` for an unknown operation,
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-errno` or `PM_ERR_GENERIC` when a file cannot be read or
+/// written.
+///
+/// # Safety
+/// None of its own; it writes to stderr and to libpcp's log.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
+    if op == Op::WalkNext as c_int {
+        return guard(|| cache::walk_next(InDom(indom)));
+    }
+    operate(InDom(indom), Op::try_from(op).ok())
+}
+
+/// Does one of the operations that are not asked for once an instance. A save waits its turn.
+#[inline(never)]
+fn operate(indom: InDom, op: Option<Op>) -> c_int {
+    match op.and_then(Save::when) {
+        Some(when) => drive(|| Save::new(indom, when), waits::sleep),
+        None => guard(|| cache::operate(indom, op)),
+    }
+}

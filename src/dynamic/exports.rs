@@ -1,0 +1,261 @@
+//! Dynamic metrics: `pmdaDynamic*` and `pmdaExtDynamicPMNS`.
+//!
+//! The trees belong to the agent: it stores and exchanges the pointer that its update callback is
+//! given (DYN-4).
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_uint};
+use std::ptr;
+
+use crate::drive::drive;
+use crate::drive::guard::guard;
+use crate::dynamic::Call;
+use crate::dynamic::Callbacks;
+use crate::dynamic::DynamicAnswer;
+use crate::dynamic::Found;
+use crate::dynamic::Lookup;
+use crate::dynamic::LookupKey;
+use crate::dynamic::Rebuild;
+use crate::dynamic::Registrations;
+use crate::dynamic::registrations;
+use crate::record;
+use crate::sys::libpcp::log;
+use crate::view::arg::{CText, Out};
+use crate::view::ext::Ext;
+use crate::view::table::MetricTable;
+use crate::view::tree::{Tree, TreePlace};
+use crate::view::types::{
+    pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
+};
+use pmda_core::dynamic::{Counts, List, Walk};
+use pmda_core::error::Error;
+use pmda_core::ident::MetricId;
+use pmda_core::log::Level;
+
+/// `ENOENT`: no registration knows the metric.
+const NOENT: Error = Error::os(libc::ENOENT);
+
+/// The registrations that serve every agent without its own (DYN-3).
+pub(crate) static GLOBAL: Registrations = List::new();
+
+/// The registrations that count for an agent.
+fn registered(ext: Ext) -> Walk<Callbacks> {
+    let own = record::of(ext).map(|record| &record.dynamic);
+    registrations(own, &GLOBAL)
+}
+
+/// Makes the calls of a machine.
+#[inline(always)]
+fn make(call: Call) -> DynamicAnswer {
+    // SAFETY: each callback was registered with its type, by an agent that promised that it follows
+    // its contract, and gets what it was registered for. The counts live in this frame.
+    unsafe {
+        match call {
+            Call::Update(update, ext, tree) => DynamicAnswer::Updated(update(ext.as_ptr(), tree)),
+            Call::Count(count) => {
+                let mut counts = Counts::default();
+                count(&raw mut counts.metrics, &raw mut counts.trees);
+                DynamicAnswer::Counted(counts)
+            }
+            Call::Copy(copy, source, target, number) => {
+                copy(source, target, number);
+                DynamicAnswer::Copied
+            }
+            Call::Text(text, ext, pmid, kind, buffer) => {
+                DynamicAnswer::Text(text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()))
+            }
+        }
+    }
+}
+
+/// Registers a tree of dynamic names, for all agents of the process that have none of their own.
+///
+/// `update` brings the tree up to date and tells whether metrics have changed, `text` gives help,
+/// `metric` fills in copies of `metrics`, `counts` tells how many. Each may be NULL. `prefix` names
+/// the registration for `pmdaDynamicSetClusterMask`; `clusters` is not looked at.
+///
+/// # Safety
+/// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries, for ever; the
+/// callbacks have these types.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaDynamicPMNS(
+    prefix: Option<CText>,
+    clusters: *mut c_int,
+    nclusters: c_int,
+    update: pmdaUpdatePMNS,
+    text: pmdaUpdateText,
+    metric: pmdaUpdateMetric,
+    counts: pmdaCountMetrics,
+    metrics: *mut pmdaMetric,
+    nmetrics: c_int,
+) {
+    let _ = (clusters, nclusters);
+    // SAFETY: the caller promises `nmetrics` entries for ever.
+    let callbacks = callbacks(update, text, metric, counts, unsafe {
+        MetricTable::new(metrics, nmetrics)
+    });
+    guard(|| register("pmdaDynamicPMNS", &GLOBAL, prefix, callbacks));
+}
+
+/// Registers a tree of dynamic names for one agent, which then does not see those of
+/// `pmdaDynamicPMNS` any more.
+///
+/// # Safety
+/// As `pmdaDynamicPMNS`; `ext` is NULL or was set up by `pmdaDaemon` or `pmdaDSO`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaExtDynamicPMNS(
+    prefix: Option<CText>,
+    clusters: *mut c_int,
+    nclusters: c_int,
+    update: pmdaUpdatePMNS,
+    text: pmdaUpdateText,
+    metric: pmdaUpdateMetric,
+    counts: pmdaCountMetrics,
+    metrics: *mut pmdaMetric,
+    nmetrics: c_int,
+    ext: Option<Ext>,
+) {
+    let _ = (clusters, nclusters);
+    // SAFETY: the caller promises `nmetrics` entries for ever.
+    let callbacks = callbacks(update, text, metric, counts, unsafe {
+        MetricTable::new(metrics, nmetrics)
+    });
+    guard(|| match ext.and_then(record::of) {
+        Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),
+        None => log::notify!(
+            Level::Err,
+            "pmdaExtDynamicPMNS: the agent was not set up by pmdaDaemon or pmdaDSO"
+        ),
+    });
+}
+
+/// Appends a registration, or says that there is no memory for it.
+fn register(caller: &str, list: &Registrations, prefix: Option<CText>, callbacks: Callbacks) {
+    if let Err(error) = list.add(prefix.as_ref().map(CText::bytes), callbacks) {
+        let reason = log::errstr(error);
+        log::notify!(Level::Err, "{caller}: {reason}");
+    }
+}
+
+/// What is registered.
+fn callbacks(
+    update: pmdaUpdatePMNS,
+    text: pmdaUpdateText,
+    metric: pmdaUpdateMetric,
+    counts: pmdaCountMetrics,
+    metrics: MetricTable,
+) -> Callbacks {
+    Callbacks {
+        update,
+        text,
+        metric,
+        counts,
+        // A count without a table counts nothing.
+        metrics: if metrics.first().is_null() {
+            MetricTable::EMPTY
+        } else {
+            metrics
+        },
+        tree: TreePlace::new(),
+    }
+}
+
+/// Records a mask for the cluster numbers below a prefix that was registered with
+/// `pmdaDynamicPMNS`. It has no effect.
+///
+/// # Returns
+/// 0; `-EINVAL` when the prefix is not registered or NULL.
+///
+/// # Safety
+/// `prefix` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText>, mask: c_uint) -> c_int {
+    guard(|| {
+        if GLOBAL.set_mask(prefix.ok_or(Error::INVAL)?.bytes(), mask) {
+            Ok(())
+        } else {
+            Err(Error::INVAL)
+        }
+    })
+}
+
+/// A lookup in what is registered for an agent; for no agent nothing is found.
+fn lookup(ext: Option<Ext>, key: LookupKey) -> Result<Lookup, Found> {
+    let ext = ext.ok_or(None)?;
+    Ok(Lookup::new(ext, registered(ext), key))
+}
+
+/// The tree of a registration as C gets it.
+fn tree_of(callbacks: &Callbacks) -> *mut pmdaNameSpace {
+    callbacks.tree.tree().map_or(ptr::null_mut(), Tree::as_ptr)
+}
+
+/// Finds the tree that has `name`, after all trees were brought up to date.
+///
+/// # Returns
+/// The first such tree, which belongs to the agent, or NULL. Branches are found as well as leaves.
+///
+/// # Safety
+/// `pmda` is NULL or valid, `name` NULL or a C string; the trees that the callbacks give are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: Option<Ext>, name: Option<CText>) -> *mut pmdaNameSpace {
+    let found = drive(|| lookup(pmda, LookupKey::Name(name)), make);
+    found.map_or(ptr::null_mut(), tree_of)
+}
+
+/// Finds the tree that has a name for `pmid`, after all trees were brought up to date.
+///
+/// # Returns
+/// The first such tree, which belongs to the agent, or NULL.
+///
+/// # Safety
+/// `pmda` is NULL or valid; the trees that the callbacks give are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext>, pmid: pmID) -> *mut pmdaNameSpace {
+    let found = drive(|| lookup(pmda, LookupKey::Metric(MetricId(pmid))), make);
+    found.map_or(ptr::null_mut(), tree_of)
+}
+
+/// Asks the text callback of the first registration that has a name for `pmid`, after all trees
+/// were brought up to date.
+///
+/// # Returns
+/// What the callback returns; `-ENOENT` when no registration has the metric, or it has no such
+/// callback; `-EINVAL` when `buf` or `pmda` is NULL. The text at `buf` is the agent's.
+///
+/// # Safety
+/// `buf` is NULL or valid for one write, `pmda` NULL or valid; the trees that the callbacks give
+/// are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
+    pmid: pmID,
+    r#type: c_int,
+    buf: Out<*mut c_char>,
+    pmda: Option<Ext>,
+) -> c_int {
+    let Some(ext) = pmda.filter(|_| !buf.is_null()) else {
+        return Error::INVAL.code();
+    };
+    let found = drive(|| lookup(pmda, LookupKey::Metric(MetricId(pmid))), make);
+    let Some(text) = found.and_then(|callbacks| callbacks.text) else {
+        return NOENT.code();
+    };
+    match make(Call::Text(text, ext, MetricId(pmid), r#type, buf)) {
+        DynamicAnswer::Text(status) => status,
+        _ => NOENT.code(),
+    }
+}
+
+/// Gives an agent a new metric table: the metrics of the first registration, and behind them the
+/// copies that the registrations ask for. The table belongs to the library until the next call.
+///
+/// # Safety
+/// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext>) {
+    drive(
+        || pmda.and_then(|ext| Rebuild::new(ext, registered(ext))).ok_or(()),
+        make,
+    );
+}

@@ -1,0 +1,214 @@
+//! Metric tables with copies of what was registered: the work behind `pmdaDynamicMetricTable`.
+
+use std::ffi::c_int;
+
+use crate::drive::machine::{Kept, Machine, Step};
+use crate::dynamic::Call;
+use crate::dynamic::Callbacks;
+use crate::dynamic::DynamicAnswer;
+use crate::dynamic::Registrations;
+use crate::dynamic::update;
+use crate::fetch::lookup::rehash;
+use crate::view::block::CVec;
+use crate::view::ext::Ext;
+use crate::view::methods::Function;
+use crate::view::table::{MadeTables, MetricTable};
+use crate::view::types::{pmdaMetric, pmdaUpdateMetric};
+use pmda_core::dynamic::{self, Counts, Walk};
+use pmda_core::error::{Error, Result};
+
+/// The tables that were made here and not freed yet. A table that an agent has put into `e_metrics`
+/// itself is not ours to free (N-7).
+static TABLES: MadeTables = MadeTables::new();
+
+/// Gives an agent a new metric table: the metrics of the first registration, and behind them the
+/// copies that all registrations ask for.
+pub(crate) struct Rebuild {
+    ext: Ext,
+    /// The metrics that are in the table in any case.
+    fixed: MetricTable,
+    registrations: Walk<Callbacks>,
+    /// What each registration wants to add, in their order.
+    counts: Kept<Vec<Counts>>,
+    table: Kept<CVec<pmdaMetric>>,
+    /// The number of entries that were announced. Agents have been seen to fill in more, and less
+    /// (N-6).
+    announced: usize,
+    position: Position,
+}
+
+/// What comes next.
+#[derive(Clone, Copy)]
+enum Position {
+    /// To ask the registrations for their counts.
+    Count(Walk<Callbacks>),
+    /// To have the trees of the registrations brought up to date once more, and their metrics
+    /// copied.
+    Update(Walk<Callbacks>, usize),
+    /// To have the metrics of one registration copied.
+    Copy(Copying),
+}
+
+/// The copies of one registration's metrics: all copies of one metric come before the next
+/// (DYN-21).
+#[derive(Clone, Copy)]
+struct Copying {
+    from: &'static Callbacks,
+    /// The place of the metric in the registered table.
+    metric: usize,
+    /// The number of the next copy; the first one has number 1.
+    copy: c_int,
+    copies: c_int,
+    later: Walk<Callbacks>,
+    /// The place of the next registration.
+    next: usize,
+}
+
+impl Rebuild {
+    /// Prepares a new table for an agent; `None` when nothing is registered.
+    pub(crate) fn new(ext: Ext, registrations: Walk<Callbacks>) -> Option<Rebuild> {
+        let first = { registrations }.next()?;
+        Some(Rebuild {
+            ext,
+            fixed: first.calls.metrics,
+            registrations,
+            counts: Kept::new(Vec::new()),
+            table: Kept::none(),
+            announced: 0,
+            position: Position::Count(registrations),
+        })
+    }
+
+    /// Goes on to the next call; `None` when all copies are made.
+    fn advance(&mut self) -> Result<Option<Call>> {
+        loop {
+            match &mut self.position {
+                Position::Count(walk) => match walk.next().map(|entry| entry.calls.counts) {
+                    Some(Some(count)) => return Ok(Some(Call::Count(count))),
+                    Some(None) => self.note(Counts::default())?,
+                    None => {
+                        if !self.make_table()? {
+                            return Ok(None);
+                        }
+                        self.position = Position::Update(self.registrations, 0);
+                    }
+                },
+                Position::Update(walk, place) => {
+                    let Some(entry) = walk.next() else { return Ok(None) };
+                    let copies = self.counts.get().and_then(|counts| counts.get(*place));
+                    let copying = Copying {
+                        from: &entry.calls,
+                        metric: 0,
+                        copy: 1,
+                        copies: copies.map_or(0, |counts| counts.trees),
+                        later: *walk,
+                        next: *place + 1,
+                    };
+                    self.position = Position::Copy(copying);
+                    if let Some(call) = update(&entry.calls, self.ext) {
+                        return Ok(Some(call));
+                    }
+                }
+                Position::Copy(copying) => match copying.next() {
+                    Some((copy, source, number)) => {
+                        let table = self.table.get().ok_or(Error::GENERIC)?;
+                        let target = table.push_zeroed()?;
+                        return Ok(Some(Call::Copy(copy, source, target, number)));
+                    }
+                    None => self.position = Position::Update(copying.later, copying.next),
+                },
+            }
+        }
+    }
+
+    /// Notes what a registration wants to add.
+    fn note(&mut self, counts: Counts) -> Result<()> {
+        let all = self.counts.get().ok_or(Error::GENERIC)?;
+        all.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        all.push(counts);
+        Ok(())
+    }
+
+    /// Makes the table with the fixed entries, and room for what was announced. There is none when
+    /// nothing is to be added (DYN-20).
+    fn make_table(&mut self) -> Result<bool> {
+        let counts = self.counts.get().ok_or(Error::GENERIC)?;
+        let extra = dynamic::extra(counts.iter().copied());
+        if extra == 0 {
+            return Ok(false);
+        }
+        self.announced = self.fixed.len().saturating_add(extra);
+        c_int::try_from(self.announced).map_err(|_| Error::NOMEM)?;
+        let mut table = CVec::with_capacity(self.announced)?;
+        for place in 0..self.fixed.len() {
+            table.push(self.fixed.copy(place))?;
+        }
+        self.table.set(table);
+        Ok(true)
+    }
+
+    /// Takes the table into use: the one that was made, or, when there is nothing to add or no
+    /// memory, the fixed entries alone. The old table is freed only after it is out of use (N-17).
+    fn finish(&mut self, outcome: Result<()>) -> Step<Call, ()> {
+        let made = self.table.take().filter(|_| outcome.is_ok());
+        let made = made.and_then(|table| TABLES.hand_over(table, self.announced).ok());
+        let old = self.ext.metrics();
+        let new = made.unwrap_or(self.fixed);
+        rehash(self.ext, new);
+        if old.first() != new.first() {
+            TABLES.free(old);
+        }
+        drop(self.counts.take());
+        Step::Done(())
+    }
+
+    fn step(&mut self) -> Step<Call, ()> {
+        match self.advance() {
+            Ok(Some(call)) => Step::Call(call),
+            outcome => self.finish(outcome.map(drop)),
+        }
+    }
+}
+
+impl Machine for Rebuild {
+    type Call = Call;
+    type Answer = DynamicAnswer;
+    type Done = ();
+
+    fn start(&mut self) -> Step<Call, ()> {
+        self.step()
+    }
+
+    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call, ()> {
+        if let DynamicAnswer::Counted(counts) = answer {
+            if self.note(counts).is_err() {
+                return self.finish(Err(Error::NOMEM));
+            }
+        }
+        self.step()
+    }
+}
+
+impl Copying {
+    /// The next copy: the callback, the metric, and the number of the copy. Metrics that the tree
+    /// has no name for are left out. The callback may change the registered table and the tree.
+    fn next(&mut self) -> Option<(Function<pmdaUpdateMetric>, *mut pmdaMetric, c_int)> {
+        let copy = self.from.metric?;
+        loop {
+            let metric = self.from.metrics.entry(self.metric)?;
+            let known = self.copy > 1 || self.from.tree.tree().is_some_and(|tree| tree.knows(metric.pmid()));
+            if known && self.copy <= self.copies {
+                self.copy += 1;
+                return Some((copy, metric.as_ptr(), self.copy - 1));
+            }
+            self.metric += 1;
+            self.copy = 1;
+        }
+    }
+}
+
+/// The registrations that count for an agent: its own, else those of the process (DYN-3).
+pub(crate) fn registrations(own: Option<&'static Registrations>, all: &'static Registrations) -> Walk<Callbacks> {
+    let own = own.map(Registrations::snapshot).filter(|own| !own.is_empty());
+    own.unwrap_or_else(|| all.snapshot()).iter()
+}

@@ -1,0 +1,222 @@
+//! Event arrays: the `pmdaEvent…Array`, `…Record`, `…Param` and `…Addr` functions, and
+//! `__pmdaEventPrint`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+
+use crate::drive::guard::guard;
+use crate::events::add_parameter;
+use crate::events::add_record;
+use crate::events::address;
+use crate::events::create;
+use crate::events::high;
+use crate::events::low;
+use crate::events::release;
+use crate::events::reset;
+use crate::events::with;
+use crate::view::arg::In;
+use crate::view::buffer::{CBuffer, CBytes};
+use crate::view::parameter::Parameter;
+use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
+use pmda_core::events::{Form, printable};
+
+/// Makes an event array.
+///
+/// # Returns
+/// Its handle, the lowest that is free (EVENT-10).
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventNewArray() -> c_int {
+    guard(create)
+}
+
+/// The same as `pmdaEventNewArray`: the records decide the form (EVENT-11).
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
+    pmdaEventNewArray()
+}
+
+/// Empties an array; its memory stays in place (EVENT-14).
+///
+/// # Returns
+/// 0, or `PM_ERR_NOCONTEXT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventResetArray(idx: c_int) -> c_int {
+    guard(|| reset(idx))
+}
+
+/// The same as `pmdaEventResetArray`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventResetHighResArray(idx: c_int) -> c_int {
+    pmdaEventResetArray(idx)
+}
+
+/// Frees an array; addresses obtained from it are invalid from then on (EVENT-15).
+///
+/// # Returns
+/// 0, or `PM_ERR_NOCONTEXT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventReleaseArray(idx: c_int) -> c_int {
+    guard(|| release(idx))
+}
+
+/// The same as `pmdaEventReleaseArray`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
+    pmdaEventReleaseArray(idx)
+}
+
+/// Starts a record (EVENT-20).
+///
+/// # Returns
+/// 0; `PM_ERR_NOCONTEXT`, `PM_ERR_CONV` when the flags claim a missed record, `-EINVAL` without a
+/// time, `PM_ERR_TOOBIG` when the array is full.
+///
+/// # Safety
+/// `tp` is NULL or points to a `struct timeval`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<timeval>, flags: c_int) -> c_int {
+    guard(|| with(idx, |array| add_record(array, flags, || low(tp))))
+}
+
+/// Starts a record with a time stamp in nanoseconds (EVENT-20).
+///
+/// # Returns
+/// As `pmdaEventAddRecord`.
+///
+/// # Safety
+/// `ts` is NULL or points to a `struct timespec`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<timespec>, flags: c_int) -> c_int {
+    guard(|| with(idx, |array| add_record(array, flags, || high(ts))))
+}
+
+/// Adds a record that says that `nmissed` events were missed (EVENT-21).
+///
+/// # Returns
+/// 0; `PM_ERR_NOCONTEXT`, `-EINVAL` without a time, `PM_ERR_TOOBIG` when the array is full.
+///
+/// # Safety
+/// `tp` is NULL or points to a `struct timeval`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<timeval>, nmissed: c_int) -> c_int {
+    guard(|| with(idx, |array| array.add_missed(low(tp)?, nmissed)))
+}
+
+/// Adds a record that says that `nmissed` events were missed, with all 64 bits of its time stamp
+/// (EVENT-21, E-6).
+///
+/// # Returns
+/// As `pmdaEventAddMissedRecord`.
+///
+/// # Safety
+/// `ts` is NULL or points to a `struct timespec`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<timespec>, nmissed: c_int) -> c_int {
+    guard(|| with(idx, |array| array.add_missed(high(ts)?, nmissed)))
+}
+
+/// What the three functions do that add a parameter, each by a jump here.
+extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter>) -> c_int {
+    guard(|| with(idx, |array| add_parameter(array, pmid, kind, value)))
+}
+
+/// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
+///
+/// # Returns
+/// 0; `PM_ERR_NOCONTEXT`, `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a
+/// record or a value, `PM_ERR_TOOBIG` when a length field would overflow.
+///
+/// # Safety
+/// `avp` is NULL or points to an atom of the type; its string is terminated, its value block as
+/// long as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: Option<Parameter>) -> c_int {
+    parameter(idx, pmid, r#type, avp)
+}
+
+/// The same as `pmdaEventAddParam`.
+///
+/// # Safety
+/// As `pmdaEventAddParam`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventAddHighResParam(
+    idx: c_int,
+    pmid: pmID,
+    r#type: c_int,
+    avp: Option<Parameter>,
+) -> c_int {
+    parameter(idx, pmid, r#type, avp)
+}
+
+/// An older name of `pmdaEventAddHighResParam` (EVENT-23).
+///
+/// # Safety
+/// As `pmdaEventAddParam`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventHighResAddParam(
+    idx: c_int,
+    pmid: pmID,
+    r#type: c_int,
+    avp: Option<Parameter>,
+) -> c_int {
+    parameter(idx, pmid, r#type, avp)
+}
+
+/// Writes length and type into the array's header and gives its address.
+///
+/// # Returns
+/// The array, which the library keeps; valid until something is added or the array is released
+/// (EVENT-25). NULL for an unknown handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventGetAddr(idx: c_int) -> *mut pmEventArray {
+    guard(|| address(idx, Form::Low).cast())
+}
+
+/// The same as `pmdaEventGetAddr`, of the type `PM_TYPE_HIGHRES_EVENT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventGetHighResAddr(idx: c_int) -> *mut pmHighResEventArray {
+    guard(|| address(idx, Form::High).cast())
+}
+
+/// An older name of `pmdaEventGetHighResAddr` (EVENT-23).
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventHighResGetAddr(idx: c_int) -> *mut pmHighResEventArray {
+    pmdaEventGetHighResAddr(idx)
+}
+
+/// Writes the data of an event as text into `msg`, which has room for `msgsize` bytes (QUEUE-50).
+///
+/// # Returns
+/// `msg`; NULL when `msgsize` is less than 4 or there is no `msg`.
+///
+/// # Safety
+/// `buffer` is NULL or readable for `bufsize` bytes, `msg` is NULL or writable for `msgsize` bytes,
+/// and the two do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaEventPrint(
+    buffer: *const c_char,
+    bufsize: c_int,
+    msg: *mut c_char,
+    msgsize: c_int,
+) -> *mut c_char {
+    // SAFETY: the caller gives NULL or memory of these sizes; no more than `msgsize` bytes of the
+    // event are looked at, and no C code runs meanwhile.
+    let (data, out) = unsafe {
+        (
+            CBytes::new(buffer.cast(), bufsize.min(msgsize)),
+            CBuffer::new(msg, msgsize),
+        )
+    };
+    guard(|| {
+        let size = usize::try_from(msgsize).unwrap_or(0);
+        if size < 4 || msg.is_null() {
+            return ptr::null_mut();
+        }
+        for (place, byte) in printable(data.bytes(), size).enumerate() {
+            out.write(place, &[byte]);
+        }
+        msg
+    })
+}

@@ -1,0 +1,107 @@
+//! The event arrays of the process.
+
+pub(crate) mod exports;
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use crate::sys::libpcp::bindings as pcp;
+use crate::sys::lock::{Mutex, const_mutex, room};
+use crate::view::arg::In;
+use crate::view::parameter::Parameter;
+use crate::view::types::{pmID, timespec, timeval, wide};
+use pmda_core::error::{Error, Result};
+use pmda_core::events::{self, Array, Arrays, Form, Stamp, Value};
+
+/// All event arrays of the process. Nothing of C is called while it is locked.
+pub(crate) static ARRAYS: Mutex<Arrays, { room::ARRAYS }> = const_mutex(Arrays::new());
+
+/// Works on the array of a handle.
+pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {
+    ARRAYS.lock().get(handle).and_then(work)
+}
+
+/// Makes an array, for a caller or for a queue.
+pub(crate) fn create() -> Result<c_int> {
+    ARRAYS.lock().create()
+}
+
+/// Empties an array.
+pub(crate) fn reset(handle: c_int) -> Result<()> {
+    with(handle, |array| {
+        array.reset();
+        Ok(())
+    })
+}
+
+/// Frees an array.
+pub(crate) fn release(handle: c_int) -> Result<()> {
+    ARRAYS.lock().release(handle)
+}
+
+/// The address of an array, NULL for an unknown handle (EVENT-13).
+///
+/// The block of a vector comes from malloc, so it is aligned for every field of the C structures.
+pub(crate) fn address(handle: c_int, form: Form) -> *mut c_void {
+    with(handle, |array| Ok(array.publish(form).as_mut_ptr().cast())).unwrap_or(ptr::null_mut())
+}
+
+/// The time stamp of a record in the form of microseconds.
+///
+/// # Errors
+/// `-EINVAL` without a time.
+pub(crate) fn low(when: In<timeval>) -> Result<Stamp> {
+    let when = when.get().ok_or(Error::INVAL)?;
+    Ok(Stamp::Low(wide(when.tv_sec), wide(when.tv_usec)))
+}
+
+/// The time stamp of a record in the form of nanoseconds.
+///
+/// # Errors
+/// `-EINVAL` without a time.
+pub(crate) fn high(when: In<timespec>) -> Result<Stamp> {
+    let when = when.get().ok_or(Error::INVAL)?;
+    Ok(Stamp::High(wide(when.tv_sec), wide(when.tv_nsec)))
+}
+
+/// Starts a record. The flags are judged before the time is looked at, as in the C library.
+///
+/// # Errors
+/// `PM_ERR_CONV` when the flags claim a missed record; as [`Array::add_record`].
+pub(crate) fn add_record(array: &mut Array, flags: c_int, stamp: impl FnOnce() -> Result<Stamp>) -> Result<()> {
+    let flags = flags as u32;
+    if flags & events::FLAG_MISSED != 0 {
+        return Err(Error::CONV);
+    }
+    array.add_record(stamp()?, flags)
+}
+
+/// Adds a parameter. Its type is judged before the atom is looked at, as in the C library
+/// (EVENT-22).
+///
+/// # Errors
+/// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
+/// [`Array::add_parameter`].
+#[inline]
+pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: Option<Parameter>) -> Result<()> {
+    let atom = || atom.ok_or(Error::INVAL);
+    // The types that are known are small numbers.
+    let code = kind as u8;
+    match kind as u32 {
+        pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
+            array.add_parameter(metric, code, Value::Word(atom()?.word()))
+        }
+        pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
+            array.add_parameter(metric, code, Value::Long(atom()?.long()))
+        }
+        pcp::PM_TYPE_STRING => {
+            let text = atom()?.text().ok_or(Error::INVAL)?;
+            array.add_parameter(metric, code, Value::Bytes(text.bytes()))
+        }
+        pcp::PM_TYPE_AGGREGATE => {
+            let payload = atom()?.payload()?;
+            array.add_parameter(metric, code, Value::Bytes(payload.bytes()))
+        }
+        _ => Err(Error::TYPE),
+    }
+}

@@ -1,0 +1,77 @@
+//! `pmdaFetch`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_uint};
+
+use crate::drive::drive_reading;
+use crate::fetch::Asked;
+use crate::fetch::Fetch;
+use crate::fetch::FetchAnswer;
+use crate::fetch::ToCaller;
+use crate::instances::iterate::Ordinal;
+use crate::instances::iterate::Steps;
+use crate::record;
+use crate::view::arg::Out;
+use crate::view::array::Array;
+use crate::view::block::Zeroed;
+use crate::view::ext::Ext;
+use crate::view::pmids::PmidList;
+use crate::view::table::Metric;
+use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
+use crate::view::value::Atom;
+use pmda_core::error::Error;
+
+/// Makes the calls of a fetch.
+#[inline(always)]
+pub(crate) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> FetchAnswer {
+    // SAFETY: callback and method were read from the agent's own structures, whose views demand
+    // that they do what their types say, and get what they expect (FETCH-22). The atom is ours, and
+    // zero before each call (F-9).
+    unsafe {
+        if let Some(callback) = asked.callback {
+            let mut atom = pmAtomValue::zeroed();
+            let returned = callback(asked.metric.as_ptr(), asked.inst as c_uint, &raw mut atom);
+            return FetchAnswer::Value(returned, Atom::new(atom));
+        }
+        if let Some((method, wanted)) = asked.method {
+            method(wanted.0, spare.desc_place(), agent);
+        }
+        FetchAnswer::Described
+    }
+}
+
+/// Fetches the values of metrics through the agent's fetch callback.
+///
+/// # Returns
+/// 0, whatever became of each metric, with `*resp` set to a result that the library keeps and uses
+/// again: the caller frees its value sets, not the result. Negative when there is no memory or no
+/// callback; `*resp` is untouched then.
+///
+/// # Safety
+/// `pmidlist` is valid for reads of `numpmid` elements. `resp` is NULL or valid for one write.
+/// `pmda` is NULL or valid, with its tables, profile and callback.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaFetch(
+    numpmid: c_int,
+    pmidlist: *mut pmID,
+    resp: Out<*mut pmdaResult>,
+    pmda: Option<Ext>,
+) -> c_int {
+    let mut steps = Steps::new(Ordinal::Any);
+    let mut spare = pmdaMetric::zeroed();
+    // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is
+    // in this frame, which is there until the fetch is over, and only the machine and the agent
+    // have its address.
+    let (list, spare) = unsafe { (Array::new(pmidlist, numpmid), Metric::in_frame(&mut spare)) };
+    drive_reading(
+        || {
+            let (Some(list), Some(ext), false) = (PmidList::new(list), pmda, resp.is_null()) else {
+                return Err(Err(Error::INVAL));
+            };
+            let agent = record::for_fetch(ext).map_err(Err)?;
+            Ok(Fetch::new(ext, agent, list, ToCaller::new(resp), &mut steps, spare))
+        },
+        |fetch, ()| make(fetch.asked(), spare, pmda),
+    )
+}

@@ -1,0 +1,389 @@
+//! A fetch, step by step.
+//!
+//! A fetch callback may do anything: call this library again for the same agent, rewrite its
+//! tables, or leave in any way. So whatever is needed after it is read afresh.
+
+mod calls;
+pub(crate) mod exports;
+pub(crate) mod lookup;
+mod messages;
+mod output;
+mod parts;
+
+use std::ffi::c_int;
+
+use crate::drive::machine::{Machine, Step};
+pub(crate) use crate::fetch::calls::{Asked, FetchAnswer};
+pub(crate) use crate::fetch::output::{Output, ToCaller};
+use crate::fetch::parts::{Current, Next};
+use crate::instances::iterate;
+use crate::instances::iterate::Ordinal;
+use crate::instances::iterate::Steps;
+use crate::record;
+use crate::record::state::FetchState;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::version::SINCE_7_1_1;
+use crate::view::ext::Ext;
+use crate::view::pmids::List;
+use crate::view::result_block::time_from;
+use crate::view::table::Metric;
+use crate::view::types::timeval;
+use crate::view::value::Atom;
+use pmda_core::context;
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::setup::Interface;
+
+/// A fetch of the metrics of a list.
+pub(crate) struct Fetch<'s, L, O> {
+    ext: Ext,
+    state: &'static FetchState,
+    interface: Interface,
+    list: L,
+    output: O,
+    steps: &'s mut Steps,
+    asked: Asked,
+    /// Stands in for a metric that is not in the agent's table (FETCH-21).
+    spare: Metric,
+    /// The place in the list.
+    place: usize,
+    current: Current,
+    outcome: Result<()>,
+}
+
+/// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
+#[inline]
+pub(crate) fn enter_context(ext: Ext, interface: Interface) {
+    if interface.has_contexts() {
+        context::set_current(ext.context());
+    }
+}
+
+impl<'s, L: List, O: Output> Fetch<'s, L, O> {
+    /// A fetch that is still to begin; `agent` is what [`record::for_fetch`] says.
+    #[inline(always)]
+    pub(crate) fn new(
+        ext: Ext,
+        agent: (&'static FetchState, Interface),
+        list: L,
+        output: O,
+        steps: &'s mut Steps,
+        spare: Metric,
+    ) -> Self {
+        Fetch {
+            ext,
+            state: agent.0,
+            interface: agent.1,
+            list,
+            output,
+            steps,
+            asked: Asked {
+                callback: None,
+                metric: spare,
+                inst: -1,
+                method: None,
+            },
+            spare,
+            place: 0,
+            current: Current {
+                pmid: MetricId::NULL,
+                kind: 0,
+                encoding: Encoding::Unknown,
+                singular: false,
+            },
+            outcome: Ok(()),
+        }
+    }
+
+    /// Prepares the fetch: the check of the agent's record, the context (FETCH-11), and the head of
+    /// the result.
+    fn begin(&mut self) -> Result<()> {
+        if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
+            messages::trace_call(&self.list);
+        }
+        let (ext, interface) = (self.ext, self.interface);
+        record::check_botch(ext);
+        enter_context(ext, interface);
+        self.output.begin(self.state, self.list.len(), || stamp(ext, interface))
+    }
+
+    /// What the fetch has worked with, when it is over.
+    pub(crate) fn into_parts(self) -> (L, O, &'s mut Steps) {
+        (self.list, self.output, self.steps)
+    }
+
+    /// What the call that was asked for is about.
+    #[inline(always)]
+    pub(crate) fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    /// Goes on with the next metric of the list.
+    #[inline(always)]
+    fn next_metric(&mut self) -> Next {
+        while self.place < self.list.len() {
+            let wanted = self.list.pmid(self.place);
+            let next = match lookup::metric(self.state, self.ext, wanted) {
+                Some(metric) => self.open(wanted, metric),
+                None => self.absent(wanted),
+            };
+            if next != Next::Metric {
+                return next;
+            }
+        }
+        Next::Finish
+    }
+
+    /// A metric that is not in the table (FETCH-21).
+    #[inline(never)]
+    fn absent(&mut self, wanted: MetricId) -> Next {
+        self.spare.clear();
+        if let Some(method) = record::desc_method(self.ext) {
+            self.asked.method = Some((method, wanted));
+            return Next::Describe;
+        }
+        self.open(wanted, self.spare)
+    }
+
+    /// Goes on with the metric that the desc method was asked for.
+    #[cold]
+    #[inline(never)]
+    fn described(&mut self) -> Next {
+        self.open(self.list.pmid(self.place), self.spare)
+    }
+
+    /// Starts the set of a metric, up to its first value.
+    #[inline(always)]
+    fn open(&mut self, wanted: MetricId, metric: Metric) -> Next {
+        let pmid = metric.pmid();
+        if pmid.0 == 0 {
+            return self.undefined(wanted);
+        }
+        let (kind, indom) = (metric.kind(), metric.indom());
+        self.current = Current {
+            pmid,
+            kind,
+            encoding: Encoding::of(kind),
+            singular: indom.is_null(),
+        };
+        self.asked.metric = metric;
+        if !indom.is_null() {
+            return self.open_instances(wanted, indom);
+        }
+        // A metric with one value (FETCH-30).
+        self.asked.inst = -1;
+        match self.output.open(wanted, 1, self.current.encoding) {
+            Ok(()) => Next::Value,
+            Err(error) => self.fail(error),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn undefined(&mut self, wanted: MetricId) -> Next {
+        if !self.interface.has_names() {
+            messages::undefined(wanted);
+        }
+        if let Err(error) = self.output.open(wanted, 0, Encoding::Unknown) {
+            return self.fail(error);
+        }
+        self.output.failed(Err(Error::PMID));
+        self.close();
+        Next::Metric
+    }
+
+    /// A metric with instances. One pass over them does: the room is estimated, and grows
+    /// (FETCH-31).
+    #[inline(never)]
+    fn open_instances(&mut self, wanted: MetricId, indom: InDom) -> Next {
+        let mut ordinal = Ordinal::Any;
+        if log::debug(Debug::Indom) {
+            // Debug output shows the pass in which instances are counted, and ordinals (FETCH-111).
+            ordinal = Ordinal::Examined;
+            if !self.shown_pass(indom) {
+                // Nothing is selected: there is no second pass.
+                if let Err(error) = self.output.open(wanted, 0, self.current.encoding) {
+                    return self.fail(error);
+                }
+                self.close();
+                return Next::Metric;
+            }
+        }
+        iterate::start(self.state, indom, self.ext);
+        let room = iterate::estimate(self.state, self.ext);
+        if let Err(error) = self.output.open(wanted, room, self.current.encoding) {
+            return self.fail(error);
+        }
+        self.steps.reset(ordinal);
+        self.next_instance()
+    }
+
+    /// A pass over the instances for debug output alone; whether there are any.
+    #[cold]
+    #[inline(never)]
+    fn shown_pass(&mut self, indom: InDom) -> bool {
+        iterate::start(self.state, indom, self.ext);
+        self.steps.reset(Ordinal::Examined);
+        let mut next = || iterate::next(self.state, self.ext, self.steps);
+        let any = next().is_some();
+        while any && next().is_some() {}
+        any
+    }
+
+    /// Goes on with the next instance.
+    #[inline(always)]
+    fn next_instance(&mut self) -> Next {
+        let Some(inst) = iterate::next(self.state, self.ext, self.steps) else {
+            self.close();
+            return Next::Metric;
+        };
+        self.asked.inst = inst;
+        Next::Value
+    }
+
+    #[inline(always)]
+    fn close(&mut self) {
+        self.output.close();
+        self.place += 1;
+    }
+
+    /// Stores what the callback has given, behind the values that the set has, and goes on.
+    #[inline(always)]
+    fn store(&mut self, returned: c_int, atom: Atom) -> Next {
+        let Current { kind, encoding, .. } = self.current;
+        if returned != fetch::STATIC {
+            if let Err(error) = self.answered(returned, atom) {
+                return self.fail(error);
+            }
+        } else if let Err(error) = self.output.add(kind, encoding, self.asked.inst, atom) {
+            if let Err(error) = self.not_stored(error) {
+                return self.fail(error);
+            }
+        }
+        if self.current.singular {
+            self.close();
+            return Next::Metric;
+        }
+        self.next_instance()
+    }
+
+    /// Notes that a value could not be stored.
+    ///
+    /// # Errors
+    /// When that was for want of room: the set is gone then (F-6).
+    #[cold]
+    #[inline(never)]
+    fn not_stored(&mut self, error: Error) -> Result<()> {
+        if !self.output.is_open() {
+            return Err(error);
+        }
+        messages::value_failed(self.current, self.asked.inst, error);
+        self.output.failed(Err(error));
+        Ok(())
+    }
+
+    /// What the callback has answered, other than that there is a value that stays its own.
+    ///
+    /// # Errors
+    /// As [`Fetch::not_stored`].
+    #[inline(never)]
+    fn answered(&mut self, returned: c_int, atom: Atom) -> Result<()> {
+        let Current { kind, encoding, .. } = self.current;
+        let inst = self.asked.inst;
+        match FetchStatus::of(self.interface, returned) {
+            Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
+            Ok(status) => {
+                let stored = self.output.add(kind, encoding, inst, atom);
+                let noted = stored.or_else(|error| self.not_stored(error));
+                if status == FetchStatus::ValueToFree && !atom.free(encoding) {
+                    messages::not_freed(self.current);
+                }
+                return noted;
+            }
+            Err(error) => {
+                messages::callback_failed(self.current, inst, error);
+                self.output.failed(Err(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// The step that follows: a call, or the end.
+    #[inline(always)]
+    fn step(&mut self, next: Next) -> Step<(), Result<()>> {
+        let next = if next == Next::Metric { self.next_metric() } else { next };
+        if next == Next::Value {
+            let callback = self.ext.fetch_callback();
+            self.asked.callback = callback;
+            if callback.is_some() {
+                return Step::Call(());
+            }
+        }
+        self.other_step(next)
+    }
+
+    /// [`Fetch::step`] where no value is asked for.
+    #[inline(never)]
+    fn other_step(&mut self, next: Next) -> Step<(), Result<()>> {
+        match next {
+            Next::Value => {
+                messages::no_callback();
+                self.fail(Error::GENERIC);
+            }
+            Next::Describe => {
+                self.asked.callback = None;
+                return Step::Call(());
+            }
+            Next::Finish => {
+                self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
+                self.outcome = self.output.finish();
+            }
+            Next::Metric | Next::End => {}
+        }
+        Step::Done(self.outcome)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: Error) -> Next {
+        self.output.abandon();
+        self.outcome = Err(error);
+        Next::End
+    }
+}
+
+impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
+    type Call = ();
+    type Answer = FetchAnswer;
+    type Done = Result<()>;
+
+    #[inline(never)]
+    fn start(&mut self) -> Step<(), Result<()>> {
+        self.outcome = self.begin();
+        if self.outcome.is_err() {
+            return Step::Done(self.outcome);
+        }
+        self.step(Next::Metric)
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, answer: FetchAnswer) -> Step<(), Result<()>> {
+        let next = match answer {
+            FetchAnswer::Value(returned, atom) => self.store(returned, atom),
+            FetchAnswer::Described => self.described(),
+        };
+        self.step(next)
+    }
+}
+
+/// The time stamp, which tells about changes of names and labels (FETCH-60).
+#[inline(always)]
+fn stamp(ext: Ext, interface: Interface) -> timeval {
+    let flags = ext.flags();
+    let report = fetch::change_report(interface, flags);
+    if report != 0 {
+        messages::trace_report(flags, report);
+    }
+    time_from(fetch::change_stamp(report, SINCE_7_1_1))
+}

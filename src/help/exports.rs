@@ -1,0 +1,101 @@
+//! The help database: `pmdaOpenHelp`, `pmdaCloseHelp`, `pmdaGetHelp`, `pmdaGetInDomHelp`,
+//! `__pmdaHelpTab`; `pmdaText`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::drive::guard::guard;
+use crate::view::arg::{CText, Out};
+use crate::view::ext::Ext;
+use crate::view::types::{pmID, pmInDom};
+use crate::{fetch, help, record};
+use pmda_core::error::{Error, Result};
+use pmda_core::help::Entry;
+use pmda_core::ident::{InDom, MetricId};
+
+/// Opens the help database that consists of the files `fname`.dir and `fname`.pag.
+///
+/// # Returns
+/// A handle, 0 or more; `-errno` when a file cannot be read, `-EINVAL` when it is no help database
+/// of version 2, is damaged, or `fname` is NULL (HELP-10, HELP-20, HELP-30).
+///
+/// # Safety
+/// `fname` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText>) -> c_int {
+    guard(|| help::open(fname.ok_or(Error::INVAL)?.bytes()))
+}
+
+/// Closes a help database and releases its texts; other handles do nothing (HELP-12).
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaCloseHelp(handle: c_int) {
+    guard(|| help::close(handle));
+}
+
+/// Looks up a text of a metric: the one-line text when bit `PM_TEXT_ONELINE` is set in `kind`, else
+/// the long one.
+///
+/// # Returns
+/// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-25,
+/// HELP-28, HELP-29).
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_char {
+    guard(|| help::text(handle, Entry::Metric(MetricId(pmid)), kind))
+}
+
+/// Looks up a text of an instance domain: the one-line text when bit `PM_TEXT_ONELINE` is set in
+/// `kind`, else the long one.
+///
+/// # Returns
+/// A text that stays until the handle is closed and must not be changed or freed, or NULL (HELP-26,
+/// HELP-28, HELP-29).
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -> *mut c_char {
+    guard(|| help::text(handle, Entry::InDom(InDom(indom)), kind))
+}
+
+/// The table of open help databases, for `chkhelp`.
+///
+/// # Returns
+/// The first slot, NULL before the first open; it may move when another database is opened
+/// (HELP-40, HELP-43).
+#[unsafe(no_mangle)]
+pub extern "C" fn __pmdaHelpTab() -> *mut c_void {
+    guard(help::table)
+}
+
+/// `PM_TEXT_PMID`: the identifier is a metric's. Without it, it is that of an instance domain
+/// (FETCH-91).
+const OF_METRIC: c_int = 4;
+
+/// Gives the help text of a metric or an instance domain.
+///
+/// # Returns
+/// 0 with `*buffer` set to a text that stays until the database is closed and must not be changed
+/// or freed; `PM_ERR_TEXT` when there is none, with `*buffer` set to NULL.
+///
+/// # Safety
+/// `buffer` is NULL or valid for one write. `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaText(
+    ident: c_int,
+    kind: c_int,
+    buffer: Out<*mut c_char>,
+    pmda: Option<Ext>,
+) -> c_int {
+    guard(|| -> Result<()> {
+        let ext = pmda.ok_or(Error::INVAL)?;
+        fetch::enter_context(ext, record::interface(ext));
+        let handle = ext.help();
+        let ident = ident as u32;
+        let entry = if kind & OF_METRIC != 0 {
+            Entry::Metric(MetricId(ident))
+        } else {
+            Entry::InDom(InDom(ident))
+        };
+        let text = help::text(handle, entry, kind);
+        buffer.set(text);
+        if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
+    })
+}

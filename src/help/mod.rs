@@ -1,0 +1,127 @@
+//! The open help databases of the process.
+
+pub(crate) mod exports;
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+use crate::sys::libpcp::cancel;
+use crate::sys::libpcp::log;
+use crate::sys::lock::{Mutex, alone, const_mutex, room};
+use crate::view::help_table::{HelpTable, text_pointer};
+use pmda_core::error::{Error, Result};
+use pmda_core::help::{Database, Entry, Kind, Slots};
+use pmda_core::log::Journal;
+
+/// `PM_TEXT_ONELINE`, the only bit of a text type that is looked at (HELP-27).
+const ONE_LINE: c_int = 1;
+
+/// The databases, and beside them the table that C may look at.
+pub(crate) struct Databases {
+    slots: Slots,
+    table: HelpTable,
+}
+
+/// They lie in a block of their own, made by the first open: what an agent leaves behind when it is
+/// unloaded is one block, as with the C library.
+pub(crate) static DATABASES: Mutex<Vec<Databases>, { room::HELP }> = const_mutex(Vec::new());
+
+fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
+    if databases.is_empty() {
+        databases.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+        databases.push(Databases {
+            slots: Slots::new(),
+            table: HelpTable::new(),
+        });
+    }
+    Ok(&mut databases[0])
+}
+
+impl Databases {
+    /// Makes sure that there is a free slot, and a row for it (HELP-11, H-5).
+    fn reserve(&mut self) -> Result<usize> {
+        let slot = self.slots.vacant()?;
+        self.table.reserve(slot)?;
+        Ok(slot)
+    }
+
+    fn insert(&mut self, base: Database) -> Result<c_int> {
+        let slot = self.reserve()?;
+        let handle = c_int::try_from(slot).map_err(|_| Error::NOMEM)?;
+        self.table.open(slot, self.slots.put(slot, base));
+        Ok(handle)
+    }
+
+    fn remove(&mut self, handle: c_int) -> Option<Database> {
+        let base = self.slots.take(handle)?;
+        if let Ok(slot) = usize::try_from(handle) {
+            self.table.close(slot);
+        }
+        Some(base)
+    }
+}
+
+/// Opens the help database `name` and returns its handle.
+///
+/// # Errors
+/// As [`Database::open`]; `-ENOMEM`.
+pub(crate) fn open(name: &[u8]) -> Result<c_int> {
+    // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
+    made(&mut DATABASES.lock())?.reserve()?;
+    let mut journal = Journal::new();
+    let base = cancel::disabled(|| Database::open(name, &mut journal));
+    log::flush(&mut journal);
+    made(&mut DATABASES.lock())?.insert(base?)
+}
+
+/// Closes a database and releases its texts; other handles do nothing (HELP-12).
+pub(crate) fn close(handle: c_int) {
+    let base = DATABASES
+        .lock()
+        .first_mut()
+        .and_then(|databases| databases.remove(handle));
+    // Released here, when the lock is no longer held.
+    drop(base);
+}
+
+/// The database of a handle.
+#[inline(always)]
+fn database(databases: &[Databases], handle: c_int) -> Option<&Database> {
+    databases.first()?.slots.get(handle)
+}
+
+/// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
+#[inline(always)]
+pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
+    let near = alone(&DATABASES, |databases| {
+        let base = database(databases, handle)?;
+        base.text_near(entry, text_kind(kind))
+            .map(|text| text_pointer(Some(text)))
+    });
+    match near.flatten() {
+        Some(text) => text,
+        None => text_anywhere(handle, entry, kind),
+    }
+}
+
+#[inline(never)]
+fn text_anywhere(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
+    let databases = DATABASES.lock();
+    text_pointer(database(&databases, handle).and_then(|base| base.text_of(entry, text_kind(kind))))
+}
+
+fn text_kind(kind: c_int) -> Kind {
+    if kind & ONE_LINE == 0 {
+        Kind::Long
+    } else {
+        Kind::OneLine
+    }
+}
+
+/// The table of open databases for `chkhelp`, NULL before the first open.
+pub(crate) fn table() -> *mut c_void {
+    let databases = DATABASES.lock();
+    databases
+        .first()
+        .map_or(ptr::null_mut(), |databases| databases.table.first())
+}

@@ -1,0 +1,96 @@
+//! `pmdaInstance`: the ids and names of the instances of a domain; and going over them:
+//! `__pmdaStartInst`, `__pmdaNextInst`, `__pmdaCntInst`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+
+use crate::drive::guard::guard;
+use crate::drive::ret::Plain;
+use crate::instances::{iterate, list};
+use crate::record;
+use crate::view::arg::{CText, MutableText, Out};
+use crate::view::ext::Ext;
+use crate::view::instance_list::InstanceList;
+use crate::view::types::{pmInDom, pmInResult};
+use pmda_core::ident::InDom;
+
+/// Lists all instances of a domain, or gives the name of an instance, or the instance of a name
+/// (INST-60).
+///
+/// # Returns
+/// 0 with `*result` set to a structure that the caller frees (each name, both lists, and the
+/// structure are blocks of their own, INST-5); `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST`
+/// for an unknown instance, `-ENOMEM`. On failure `*result` is untouched.
+///
+/// # Safety
+/// `name` is NULL or a C string. `result` is NULL or valid for one write. `pmda` is NULL or valid,
+/// with its instance domains; a cached domain does not need it (INST-12).
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaInstance(
+    indom: pmInDom,
+    inst: c_int,
+    name: Option<MutableText>,
+    result: Out<*mut pmInResult>,
+    pmda: Option<Ext>,
+) -> c_int {
+    guard(|| {
+        let indom = InDom(indom);
+        let name = name.as_ref().map(CText::bytes);
+        let answer = list(indom, inst, name, pmda, |room, ids, names| {
+            InstanceList::new(indom, room, ids, names)
+        })?;
+        // Where C wants none it is freed.
+        if !result.is_null() {
+            result.set(answer.into_raw());
+        }
+        Ok(())
+    })
+}
+
+/// Number of instances of a domain; the profile is not looked at.
+///
+/// # Returns
+/// 1 for `PM_INDOM_NULL`; the number of active instances of a cached domain; `it_numinst` of a
+/// classic one; 0 for an unknown one, which is reported.
+///
+/// # Safety
+/// `pmda` is NULL or valid, with its instance domains.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext>) -> c_int {
+    guard(|| Plain::<0>(iterate::told_count(InDom(indom), pmda)))
+}
+
+/// Starts to go over the instances of a domain.
+///
+/// # Safety
+/// `pmda` is NULL or valid, with its instance domains and profile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext>) {
+    guard(|| {
+        if let Some((ext, state)) = pmda.and_then(|ext| Some((ext, record::fetch_state(ext).ok()?))) {
+            iterate::start(state, InDom(indom), ext);
+        }
+    });
+}
+
+/// Gives the next instance that the profile selects.
+///
+/// # Returns
+/// 1 with `inst` set, or 0 with `inst` untouched at the end.
+///
+/// # Safety
+/// `inst` is NULL or valid for one write. `pmda` is NULL or valid, with its profile and the domain
+/// that `e_idp` points to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaNextInst(inst: Out<c_int>, pmda: Option<Ext>) -> c_int {
+    guard(|| {
+        let next = pmda.and_then(|ext| {
+            let mut steps = iterate::Steps::new(iterate::Ordinal::Examined);
+            iterate::next(record::fetch_state(ext).ok()?, ext, &mut steps)
+        });
+        let Some(next) = next else { return Plain::<0>(0) };
+        inst.set(next);
+        Plain(1)
+    })
+}

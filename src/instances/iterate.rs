@@ -1,0 +1,314 @@
+//! Going over the instances of a domain.
+//!
+//! The state of an iteration is public (INST-4): `e_singular`, `e_ordinal` and `e_idp`, which
+//! agents read and write. For a classic table that is all; for a cached domain the position is in
+//! the private record (INST-43).
+
+use std::ffi::c_int;
+
+use crate::cache::cached_indom;
+use crate::cache::cached_indom::InstancesAhead;
+use crate::fetch::lookup::find_indom;
+use crate::instances::selection;
+use crate::instances::selection::Selection;
+use crate::record;
+use crate::record::state::FetchState;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::view::ext::Ext;
+use crate::view::profile::{Profile, ProfileElement};
+use crate::view::table::Indom;
+use crate::view::types::{pmdaIndom, pmdaInstid};
+use pmda_core::ident::InDom;
+use pmda_core::log::Level;
+
+/// What `e_ordinal` counts in a cached domain (INST-40).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ordinal {
+    /// The active instances examined, selected or not: the promise of `__pmdaNextInst`, for which
+    /// all have to be examined.
+    Examined,
+    /// Whatever was examined: a profile that selects a few instances of many is followed instead of
+    /// the domain.
+    Any,
+}
+
+/// So many instances are looked up one by one without asking how many the domain has.
+const FEW: usize = 32;
+
+/// How a caller goes over a domain. It has nothing to drop, as callbacks may leave by `longjmp`
+/// between the steps.
+pub(crate) struct Steps {
+    ordinal: Ordinal,
+    ahead: InstancesAhead,
+    /// How many instances a cached domain had when it was first of interest; it only helps to
+    /// choose a way.
+    domain: Option<usize>,
+}
+
+impl Steps {
+    /// For a new iteration, or for single steps.
+    pub(crate) const fn new(ordinal: Ordinal) -> Steps {
+        Steps {
+            ordinal,
+            ahead: InstancesAhead::new(),
+            domain: None,
+        }
+    }
+
+    /// For another iteration.
+    #[inline]
+    pub(crate) fn reset(&mut self, ordinal: Ordinal) {
+        self.ordinal = ordinal;
+        self.ahead.reset();
+        self.domain = None;
+    }
+
+    /// Whether looking up `listed` instances one by one is less work than going over the
+    /// cached domain.
+    fn worth(&mut self, listed: usize, indom: InDom) -> bool {
+        let size = || usize::try_from(cached_indom::active_count(indom).unwrap_or(0)).unwrap_or(0);
+        listed <= FEW || listed < *self.domain.get_or_insert_with(size)
+    }
+}
+
+/// Debug output for a count of instances.
+pub(crate) fn trace_count(indom: InDom, count: c_int) {
+    if log::debug(Debug::Indom) {
+        log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
+    }
+}
+
+/// Number of instances, `None` for an unknown domain (INST-20).
+pub(crate) fn count(indom: InDom, ext: Option<Ext>) -> Option<c_int> {
+    if let Some(count) = cached_indom::active_count(indom) {
+        return Some(count);
+    }
+    let ext = ext?;
+    find_indom(record::fetch_state(ext).ok()?, ext, indom).map(Indom::numinst)
+}
+
+/// The body of `__pmdaCntInst`.
+pub(crate) fn told_count(indom: InDom, ext: Option<Ext>) -> c_int {
+    if indom.is_null() {
+        return 1;
+    }
+    let count = count(indom, ext);
+    if count.is_none() {
+        log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
+    }
+    let count = count.unwrap_or(0);
+    trace_count(indom, count);
+    count
+}
+
+/// The body of `__pmdaStartInst` (INST-30).
+#[inline(always)]
+pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
+    let idp = if indom.is_null() {
+        None
+    } else if cached_indom::exists(indom) {
+        start_cached(state, indom)
+    } else {
+        find_indom(state, ext, indom).map(Indom::as_ptr)
+    };
+    ext.set_singular(if indom.is_null() { 0 } else { -1 });
+    ext.set_ordinal(if idp.is_some() { 0 } else { -1 });
+    if let Some(idp) = idp {
+        ext.set_idp(idp);
+    }
+    if !ext.profile().is_none_or(Profile::selects_all) && !indom.is_null() {
+        selection::refresh(state, ext, indom);
+    }
+    if log::debug(Debug::Indom) {
+        trace_start(ext, indom);
+    }
+}
+
+/// Starts to go over a cached domain, and gives the node that stands for it.
+#[inline(never)]
+fn start_cached(state: &FetchState, indom: InDom) -> Option<*mut pmdaIndom> {
+    Some(state.walk.begin(indom, cached_indom::extent(indom)?))
+}
+
+/// Debug output for the start of an iteration.
+#[cold]
+#[inline(never)]
+fn trace_start(ext: Ext, indom: InDom) {
+    log::trace!("__pmdaStartInst(indom={indom}) e_ordinal={}\n", ext.ordinal());
+}
+
+/// The body of `__pmdaNextInst` (INST-40, INST-41).
+#[inline(always)]
+pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i32> {
+    // The steps of a domain of which everything is selected, by far the most frequent case, are
+    // taken without a call. All that the agent may have changed since the last step is looked at
+    // all the same.
+    let ordinal = ext.ordinal();
+    let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
+        return step(state, ext, steps);
+    };
+    if ext.singular() == 0 || !ext.profile().is_none_or(Profile::selects_all) || log::debug(Debug::Indom) {
+        return step(state, ext, steps);
+    }
+    if state.walk.is_at(idp.as_ptr()) {
+        let next = steps.ahead.next(idp.indom(), state.walk.from());
+        if let Some(inst) = next.and_then(|inst| state.walk.within(inst)) {
+            state.walk.passed(inst);
+            ext.set_ordinal(ordinal.saturating_add(1));
+            return Some(inst);
+        }
+    } else if let Some(inst) = idp.instances().inst_at(ordinal) {
+        ext.set_ordinal(ordinal.wrapping_add(1));
+        return Some(inst);
+    }
+    ext.set_ordinal(-1);
+    None
+}
+
+/// One step, in any case.
+#[inline(never)]
+fn step(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i32> {
+    if ext.singular() == 0 {
+        ext.set_singular(-1);
+        return Some(0);
+    }
+    let idp = ext.walked()?;
+    if ext.ordinal() < 0 {
+        return None;
+    }
+    let is_cached = state.walk.is_at(idp.as_ptr());
+    let indom = idp.indom();
+    let selected = selection::current(state, ext, indom);
+    let found = match selected {
+        Selection::Nothing => None,
+        _ if is_cached => next_cached(state, ext, indom, selected, steps),
+        _ => next_in_table(state, ext, idp, selected),
+    };
+    if found.is_none() {
+        ext.set_ordinal(-1);
+    }
+    if let (Some(inst), true) = (found, log::debug(Debug::Indom)) {
+        let kind = if is_cached { " (cache)" } else { "" };
+        let ordinal = ext.ordinal();
+        log::trace!("__pmdaNextInst(indom={indom}) -> {inst} e_ordinal={ordinal}{kind}\n");
+    }
+    found
+}
+
+/// The next selected element of a classic table, in table order.
+fn next_in_table(state: &FetchState, ext: Ext, idp: Indom, selected: Selection) -> Option<i32> {
+    let instances = idp.instances();
+    let from = usize::try_from(ext.ordinal()).ok()?;
+    let ahead = instances.rest(from);
+    let place = match selected {
+        Selection::Nothing => None,
+        Selection::All => Some(from).filter(|_| !ahead.is_empty()),
+        Selection::Listed(element) => selection::listed(state, ext, idp.indom(), &element, |profile, sightings| {
+            let inst = |entry: &pmdaInstid| entry.i_inst;
+            sightings.next(profile, instances.extent(), instances.entries(), from, inst)
+        }),
+    }?;
+    ext.set_ordinal(c_int::try_from(place).unwrap_or(c_int::MAX).saturating_add(1));
+    Some(instances.inst(place))
+}
+
+/// The next selected active instance of a cached domain, in ascending order of ids.
+fn next_cached(state: &FetchState, ext: Ext, indom: InDom, selected: Selection, steps: &mut Steps) -> Option<i32> {
+    let from = state.walk.from();
+    let (found, examined) = match selected {
+        Selection::All => (steps.ahead.next(indom, from), 1),
+        Selection::Nothing => (None, 0),
+        Selection::Listed(element) => next_listed(state, ext, indom, &element, from, steps),
+    };
+    let found = found.and_then(|inst| state.walk.within(inst));
+    if let Some(inst) = found {
+        state.walk.passed(inst);
+        ext.set_ordinal(ext.ordinal().saturating_add(examined));
+    }
+    found
+}
+
+/// [`next_cached`] with a profile that lists instances. Where it lists those to include, and they
+/// are fewer than the domain has, they are looked up one by one.
+fn next_listed(
+    state: &FetchState,
+    ext: Ext,
+    indom: InDom,
+    element: &ProfileElement,
+    from: i64,
+    steps: &mut Steps,
+) -> (Option<i32>, c_int) {
+    selection::listed(state, ext, indom, element, |profile, _| match profile.candidates() {
+        Some(candidates)
+            if steps.ordinal == Ordinal::Any
+                && steps.worth(candidates.len(), indom)
+                // Debug output shows the ordinal.
+                && !log::debug(Debug::Indom) =>
+        {
+            let start = candidates.partition_point(|inst| i64::from(*inst) < from);
+            let found = candidates[start..]
+                .iter()
+                .copied()
+                .find(|inst| cached_indom::is_active(indom, *inst));
+            (found, 1)
+        }
+        _ => walk(&mut steps.ahead, indom, from, |inst| profile.selects(inst)),
+    })
+}
+
+/// Goes over the active instances from an id on, to the first that is selected; also gives how many
+/// were examined.
+fn walk(
+    ahead: &mut InstancesAhead,
+    indom: InDom,
+    mut from: i64,
+    selects: impl Fn(i32) -> bool,
+) -> (Option<i32>, c_int) {
+    let mut examined: c_int = 0;
+    while let Some(inst) = ahead.next(indom, from) {
+        examined = examined.saturating_add(1);
+        if selects(inst) {
+            return (Some(inst), examined);
+        }
+        from = i64::from(inst) + 1;
+    }
+    (None, examined)
+}
+
+/// About how many instances an iteration that was just started will give: exact when the profile
+/// has no list for the domain, else no less than that unless a table holds an id more than once.
+#[inline(always)]
+pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
+    let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
+        return 0;
+    };
+    if ext.profile().is_none_or(Profile::selects_all) && !state.walk.is_at(idp.as_ptr()) {
+        return usize::try_from(idp.numinst()).unwrap_or(0);
+    }
+    estimate_selected(state, ext, idp)
+}
+
+/// [`estimate`] where there is a cache, or a profile that says more than that all are selected.
+#[inline(never)]
+fn estimate_selected(state: &FetchState, ext: Ext, idp: Indom) -> usize {
+    let indom = idp.indom();
+    let all = || {
+        let count = if state.walk.is_at(idp.as_ptr()) {
+            cached_indom::active_count(indom).unwrap_or(0)
+        } else {
+            idp.numinst()
+        };
+        usize::try_from(count).unwrap_or(0)
+    };
+    match selection::current(state, ext, indom) {
+        Selection::All => all(),
+        Selection::Nothing => 0,
+        Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile, _| {
+            match profile.candidates().map(<[i32]>::len) {
+                Some(few) if few <= FEW => few,
+                Some(many) => many.min(all()),
+                None => all(),
+            }
+        }),
+    }
+}

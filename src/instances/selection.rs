@@ -1,0 +1,98 @@
+//! Which instances the profile of a client selects, as C holds it, and its compiled form.
+
+use crate::record::state::{CompiledElement, FetchState};
+use crate::view::ext::Ext;
+use crate::view::profile::{Profile, ProfileElement};
+use pmda_core::ident::InDom;
+use pmda_core::metrics::Places;
+use pmda_core::profile::{Compiled, Sightings};
+
+/// Which instances of a domain are selected at this moment.
+#[derive(Clone, Copy)]
+pub(crate) enum Selection {
+    All,
+    Nothing,
+    /// Those that a list tells; [`listed`] asks it.
+    Listed(ProfileElement),
+}
+
+/// What the profile of an agent says about `indom`, read afresh.
+#[inline]
+pub(crate) fn current(state: &FetchState, ext: Ext, indom: InDom) -> Selection {
+    match ext.profile() {
+        None => Selection::All,
+        Some(profile) => of_profile(state, profile, indom),
+    }
+}
+
+/// What a profile says about `indom`.
+fn of_profile(state: &FetchState, profile: Profile, indom: InDom) -> Selection {
+    let elements = profile.elements();
+    let table = elements.extent();
+    let is_it = |place: usize| elements.indom(place) == indom;
+    let place = if table.is_short() {
+        (0..table.len).find(|place| is_it(*place))
+    } else {
+        let mut selections = state.selections.lock();
+        let add_key = |place: usize, add: &mut dyn FnMut(u64)| add(elements.indom(place).0.into());
+        selections.elements.find(table, indom.0.into(), is_it, add_key)
+    };
+    match place.map(|place| elements.copy(place)) {
+        None if profile.includes() => Selection::All,
+        None => Selection::Nothing,
+        Some(element) if element.has_list() => Selection::Listed(element),
+        Some(element) if element.includes() => Selection::All,
+        Some(_) => Selection::Nothing,
+    }
+}
+
+/// Forgets what was learned from the profile of an agent that is given another one: the new one, or
+/// its lists, may be at the addresses of the old one.
+pub(crate) fn forget(state: &FetchState) {
+    let mut selections = state.selections.lock();
+    selections.elements = Places::default();
+    selections.compiled.clear();
+}
+
+/// Makes sure at the start of an iteration that the compiled form says what the lists say now.
+#[inline(never)]
+pub(crate) fn refresh(state: &FetchState, ext: Ext, indom: InDom) {
+    let Selection::Listed(listed) = current(state, ext, indom) else {
+        return;
+    };
+    let mut selections = state.selections.lock();
+    let known = selections.compiled.get(indom.0);
+    if known.is_some_and(|known| !known.profile.is_made_from(listed.element())) {
+        selections.compiled.remove(indom.0);
+    }
+}
+
+/// Calls `use_it` with the compiled form of an element, which was read just now; it is made anew
+/// when the list has moved.
+pub(crate) fn listed<R>(
+    state: &FetchState,
+    ext: Ext,
+    indom: InDom,
+    listed: &ProfileElement,
+    use_it: impl FnOnce(&Compiled<'_>, &mut Sightings) -> R,
+) -> R {
+    let place = listed.place(ext.profile());
+    let mut selections = state.selections.lock();
+    let compiled = &mut selections.compiled;
+    if compiled.get(indom.0).is_none_or(|known| known.from != place) {
+        let fresh = Compiled::new(listed.element()).map(|profile| CompiledElement {
+            from: place,
+            profile,
+            sightings: Sightings::default(),
+        });
+        compiled.remove(indom.0);
+        if let Some(fresh) = fresh {
+            // Without memory the list is looked through each time.
+            let _ = compiled.get_or_insert_with(indom.0, || fresh);
+        }
+    }
+    match compiled.get_mut(indom.0) {
+        Some(known) => use_it(&known.profile, &mut known.sightings),
+        None => use_it(&Compiled::unprepared(listed.element()), &mut Sightings::default()),
+    }
+}

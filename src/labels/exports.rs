@@ -1,0 +1,94 @@
+//! Labels: `pmdaLabel`, `pmdaAddLabelFlags`, and what is behind `pmdaAddLabels` and `pmdaAddNotes`
+//! of `capi/shim.c`.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+
+use crate::drive::drive;
+use crate::drive::guard::{guard, inner};
+use crate::labels::add;
+use crate::labels::label_request::Call;
+use crate::labels::label_request::LabelAnswer;
+use crate::labels::label_request::Request;
+use crate::view::buffer::CBytes;
+use crate::view::ext::Ext;
+use crate::view::label_set::{LabelSet, LabelSets};
+use pmda_core::error::Error;
+
+/// `PM_LABEL_OPTIONAL`: the flag of notes.
+const OPTIONAL: u8 = 0x80;
+
+/// `pmdaAddLabels` after formatting, or `pmdaAddNotes`, whose labels are optional: adds the labels
+/// of `text` (LABEL-31). The shim has marked the thread as inside.
+///
+/// # Safety
+/// `sets` is NULL or valid, and `*sets` is NULL or a valid set from the heap; `text` has `length`
+/// bytes.
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pcp_pmda_add(
+    sets: Option<LabelSets>,
+    text: *const c_char,
+    length: usize,
+    notes: c_int,
+) -> c_int {
+    // SAFETY: the shim has written a text of that length, which it frees later.
+    let text = unsafe { CBytes::with_len(text, length) };
+    let (caller, flags) = if notes == 0 {
+        ("pmdaAddLabels", 0)
+    } else {
+        ("pmdaAddNotes", OPTIONAL)
+    };
+    inner(|| add(caller, sets.ok_or(Error::INVAL)?, text.bytes(), flags))
+}
+
+/// Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the
+/// instances of a domain: the default method for label requests.
+///
+/// # Returns
+/// The number of sets in `*lpp`; `PM_ERR_TYPE` for what is no type; `-EINVAL` when `lpp` or `pmda`
+/// is NULL; other negative codes (LABEL-10 to LABEL-20).
+///
+/// # Safety
+/// `lpp` is NULL or valid for reads and writes; `*lpp` is NULL or a valid label set, or anything
+/// for a request for instances, which replaces it. `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaLabel(
+    ident: c_int,
+    kind: c_int,
+    lpp: Option<LabelSets>,
+    pmda: Option<Ext>,
+) -> c_int {
+    drive(
+        || Request::new(ident as u32, kind, lpp, pmda),
+        |call: Call| {
+            let mut place = call.set.as_ptr();
+            // SAFETY: the callback was read from the agent's extension, whose view demands that it
+            // does what its type says. It gets an empty set of the machine's, and what it stores
+            // with a positive status is NULL or a set.
+            let (status, given) = unsafe {
+                let status = (call.callback)(call.indom.0, call.inst as u32, &raw mut place);
+                (status, if status > 0 { LabelSet::new(place) } else { None })
+            };
+            LabelAnswer { status, given }
+        },
+    )
+}
+
+/// Sets flags in every label of a set.
+///
+/// # Returns
+/// 1, or 0 when `set` is NULL (LABEL-45).
+///
+/// # Safety
+/// `set` is NULL or a valid label set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaAddLabelFlags(set: Option<LabelSet>, flags: c_int) -> c_int {
+    guard(|| {
+        set.map_or(0, |set| {
+            set.add_flags(flags as u8);
+            1
+        })
+    })
+}

@@ -1,0 +1,288 @@
+//! What is behind `pmdaLabel`: the default answers, and the walk over the instances of a domain.
+
+use std::ffi::c_int;
+
+use crate::drive::machine::{Kept, Machine, Step};
+use crate::fetch;
+use crate::instances::iterate;
+use crate::record;
+use crate::record::state::FetchState;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::view::arg::CText;
+use crate::view::ext::Ext;
+use crate::view::label_array::LabelArray;
+use crate::view::label_set::{LabelSet, LabelSets};
+use crate::view::methods::Function;
+use crate::view::types::pmdaLabelCallBack;
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::{Bytes, Level};
+
+/// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`: not part of what is asked for.
+const MODIFIERS: c_int = 0xc0;
+/// `PM_IN_NULL`, the instance of the domain `PM_INDOM_NULL`.
+const NO_INSTANCE: c_int = -1;
+
+/// Whose labels are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Context,
+    Domain,
+    InDom,
+    Cluster,
+    Item,
+    Instances,
+}
+
+impl Kind {
+    /// A type without its modifiers is exactly one bit (LABEL-10).
+    fn new(kind: c_int) -> Result<Kind> {
+        match kind & !MODIFIERS {
+            1 => Ok(Kind::Context),
+            2 => Ok(Kind::Domain),
+            4 => Ok(Kind::InDom),
+            8 => Ok(Kind::Cluster),
+            16 => Ok(Kind::Item),
+            32 => Ok(Kind::Instances),
+            _ => Err(Error::TYPE),
+        }
+    }
+
+    /// The flag that its labels get.
+    fn flag(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// Has the callback fill the set of an instance.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) callback: Function<pmdaLabelCallBack>,
+    pub(crate) indom: InDom,
+    pub(crate) inst: c_int,
+    /// An empty set, which is there until the answer.
+    pub(crate) set: LabelSet,
+}
+
+/// What comes back from a [`Call`].
+#[derive(Clone, Copy)]
+pub(crate) struct LabelAnswer {
+    /// The number of labels, or an error.
+    pub(crate) status: c_int,
+    /// The set that the callback has given, if there is one: the one that it has got, or one of its
+    /// own.
+    pub(crate) given: Option<LabelSet>,
+}
+
+/// A request that asks the agent, or the outcome of one for which nobody is to be asked.
+pub(crate) type Begun = std::result::Result<Request, Result<c_int>>;
+
+/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). When
+/// there are none after all, there is no array either (L-2).
+pub(crate) struct Request {
+    ext: Ext,
+    state: &'static FetchState,
+    indom: InDom,
+    sets: LabelSets,
+    array: Kept<LabelArray>,
+    steps: iterate::Steps,
+    /// The domain `PM_INDOM_NULL` has one instance, and this tells that it was asked for.
+    is_over: bool,
+    /// What the callback was asked for.
+    asked: Option<(LabelSet, c_int)>,
+}
+
+impl Request {
+    /// Starts to give the labels of `ident`, which is of type `kind` (section 2 of the
+    /// specification).
+    ///
+    /// # Errors
+    /// The outcome, when nobody is to be asked: the number of sets, or 1 for those that the agent
+    /// has put into `sets` itself. `PM_ERR_TYPE` for what is no type, `-EINVAL` for a missing
+    /// argument or a domain without a name, `-ENOMEM`, and what libpcp's defaults give.
+    pub(crate) fn new(ident: u32, kind: c_int, sets: Option<LabelSets>, ext: Option<Ext>) -> Begun {
+        let (Some(sets), Some(ext)) = (sets, ext) else {
+            return Err(Err(Error::INVAL));
+        };
+        let interface = record::interface(ext);
+        fetch::enter_context(ext, interface);
+        let kind = Kind::new(kind).map_err(Err)?;
+        if kind != Kind::Instances {
+            return Err(default_labels(ident, kind, sets, ext));
+        }
+        if !interface.has_labels() {
+            return Err(Ok(0));
+        }
+        Request::instances(InDom(ident), sets, ext)
+    }
+
+    fn instances(indom: InDom, sets: LabelSets, ext: Ext) -> Begun {
+        let count = iterate::told_count(indom, Some(ext));
+        if log::debug(Debug::Labels) {
+            log::trace!("pmdaLabel: InDom {indom} {count} instance labels request\n");
+        }
+        let room = match usize::try_from(count) {
+            Ok(room) if room > 0 => room,
+            _ => return Err(Error::check(count)),
+        };
+        // What was there was never ours.
+        sets.store_none();
+        let array = LabelArray::new(room).map_err(Err)?;
+        let state = record::fetch_state(ext).map_err(Err)?;
+        if !indom.is_null() {
+            iterate::start(state, indom, ext);
+        }
+        Ok(Request {
+            ext,
+            state,
+            indom,
+            sets,
+            array: Kept::new(array),
+            steps: iterate::Steps::new(iterate::Ordinal::Any),
+            is_over: false,
+            asked: None,
+        })
+    }
+
+    fn next_instance(&mut self) -> Option<c_int> {
+        if self.indom.is_null() {
+            return (!std::mem::replace(&mut self.is_over, true)).then_some(NO_INSTANCE);
+        }
+        iterate::next(self.state, self.ext, &mut self.steps)
+    }
+
+    /// The next call; an agent without a callback gives empty sets.
+    fn next(&mut self) -> Result<Option<Call>> {
+        while let Some(inst) = self.next_instance() {
+            let set = self.array.get().ok_or(Error::GENERIC)?.push()?;
+            let Some(callback) = self.ext.label_callback() else {
+                self.settle(set, inst, 0);
+                continue;
+            };
+            self.asked = Some((set, inst));
+            return Ok(Some(Call {
+                callback,
+                indom: self.indom,
+                inst,
+                set,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Takes the set of an instance as the callback has left it.
+    fn settle(&self, set: LabelSet, inst: c_int, status: c_int) {
+        if status < 0 {
+            let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
+            let (indom, reason) = (self.indom, log::errstr(Error::os(status)));
+            log::notify!(level, "pmdaLabel: InDom {indom}[{inst}]: {reason}");
+        }
+        settle(set, status);
+        set.add_flags(Kind::Instances.flag());
+        set.set_inst(inst as u32);
+    }
+
+    /// The next call, or the end: then the array is handed over.
+    fn step(&mut self) -> Step<Call, Result<c_int>> {
+        let outcome = match self.next() {
+            Ok(Some(call)) => return Step::Call(call),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        let array = self.array.take();
+        Step::Done(outcome.map(|()| {
+            let Some((sets, count)) = array.map(LabelArray::into_sets) else {
+                return 0;
+            };
+            if count > 0 {
+                self.sets.store(sets);
+            }
+            count
+        }))
+    }
+}
+
+impl Machine for Request {
+    type Call = Call;
+    type Answer = LabelAnswer;
+    type Done = Result<c_int>;
+
+    fn start(&mut self) -> Step<Call, Result<c_int>> {
+        self.step()
+    }
+
+    fn answer(&mut self, answer: LabelAnswer) -> Step<Call, Result<c_int>> {
+        if let Some((set, inst)) = self.asked.take() {
+            let status = filled(set, answer);
+            self.settle(set, inst, status);
+        }
+        self.step()
+    }
+}
+
+/// What a callback has put into a set. One that it gives instead stays its own, as nothing says
+/// that it comes from the heap or is used once; its labels are copied when it announces some (L-4).
+fn filled(set: LabelSet, LabelAnswer { status, given }: LabelAnswer) -> c_int {
+    let Some(given) = given.filter(|given| status > 0 && *given != set) else {
+        return status;
+    };
+    set.clear();
+    let copied = set.merge(given.list());
+    copied.map_or_else(Error::code, |copied| status.min(copied))
+}
+
+/// Makes the number of labels in a set what the callback returned, but never more than there are
+/// (L-3), and keeps no array of a callback that has failed, which nobody would free (L-4). What
+/// goes with a 0 may be the callback's own.
+fn settle(set: LabelSet, status: c_int) {
+    let missing = set.labels_ptr().is_null();
+    let there = if missing { 0 } else { set.count() };
+    set.set_count(match status {
+        1.. if missing => 0,
+        1.. if there > 0 => status.min(there),
+        _ => status,
+    });
+    if status < 0 {
+        set.drop_array();
+    }
+}
+
+/// Labels that are not those of instances.
+fn default_labels(ident: u32, kind: Kind, sets: LabelSets, ext: Ext) -> Result<c_int> {
+    trace(kind, ident, ext);
+    if let Some(set) = sets.first() {
+        set.add_flags(kind.flag());
+        return Ok(1);
+    }
+    match kind {
+        Kind::Context => sets.store_context(),
+        Kind::Domain => sets.store_domain(ext.domain(), ext.name().ok_or(Error::INVAL)?),
+        _ => Ok(0),
+    }
+}
+
+/// Debug output about a request (LABEL-21).
+fn trace(kind: Kind, ident: u32, ext: Ext) {
+    if !log::debug(Debug::Labels) {
+        return;
+    }
+    let (metric, indom) = (MetricId(ident), InDom(ident));
+    match kind {
+        Kind::Context => log::trace!("pmdaLabel: context {} labels request\n", ext.context()),
+        Kind::Domain => {
+            let name = ext.name();
+            let (domain, name) = (ext.domain(), Bytes(name.as_ref().map_or(b"(null)", CText::bytes)));
+            log::trace!("pmdaLabel: domain {domain} ({name}) labels request\n");
+        }
+        Kind::InDom => log::trace!("pmdaLabel: InDom {indom} labels request\n"),
+        // The text of PM_ID_NULL has no dot (L-1).
+        Kind::Cluster if metric == MetricId::NULL => log::trace!("pmdaLabel: cluster {metric} labels request\n"),
+        Kind::Cluster => {
+            let (domain, cluster) = (metric.domain(), metric.cluster());
+            log::trace!("pmdaLabel: cluster {domain}.{cluster} labels request\n");
+        }
+        Kind::Item => log::trace!("pmdaLabel: item {metric} labels request\n"),
+        Kind::Instances => {}
+    }
+}

@@ -1,0 +1,353 @@
+//! The main loop: one PDU after the other is received, given to the method that serves it, and
+//! answered (MAIN-4).
+//!
+//! Methods may do what they like: change the dispatch table, the descriptors and the callbacks,
+//! send PDUs of their own, even call the main loop. So every public field is read at the moment
+//! when it is needed, and nothing is locked while a method runs (MAIN-53).
+
+mod agent;
+mod calls;
+pub(crate) mod exports;
+mod messages;
+mod receiving;
+mod replying;
+mod requests;
+mod serving;
+mod status;
+
+use std::ffi::c_int;
+use std::io;
+
+use crate::drive::machine::{Kept, Machine, Step};
+use crate::fetch::Fetch;
+use crate::instances::iterate::Steps;
+pub(crate) use crate::mainloop::agent::is_supported;
+use crate::mainloop::agent::{Agent, enter};
+pub(crate) use crate::mainloop::calls::{Call, SessionAnswer};
+pub(crate) use crate::mainloop::messages::say_failure;
+use crate::mainloop::messages::say_kind;
+use crate::mainloop::receiving::{Receiving, Wanted};
+use crate::mainloop::replying::{Purpose, Replying};
+pub(crate) use crate::mainloop::requests::Listed;
+use crate::mainloop::requests::{MethodArguments, Request};
+pub(crate) use crate::mainloop::status::SendingStatus;
+use crate::record;
+use crate::sys::channel::Channel;
+use crate::sys::libpcp::log;
+use crate::view::answers::Values;
+use crate::view::dispatch::Dispatch;
+use crate::view::draft::DraftReply;
+use crate::view::ext::Ext;
+use crate::view::methods;
+use crate::view::table::Metric;
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Level;
+use pmda_core::wire::Kind;
+use pmda_core::wire::encode::Reply;
+use pmda_core::wire::receive::{Failure, Pdu, Reach};
+
+/// The library's own methods, where nobody has put others in front of them. What they would hand
+/// over in blocks from malloc, only to be encoded and freed, is encoded at once: for a reply with
+/// 10,000 values of 64 bits that is 20,000 calls of malloc and free less. Nobody can tell by what
+/// is on the wire.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnMethods {
+    pub(crate) fetch: Option<methods::Fetch>,
+    pub(crate) instance: Option<methods::Instance>,
+}
+
+/// What the loop waits for.
+#[derive(Clone, Copy)]
+enum State {
+    /// A PDU.
+    Receiving,
+    /// The check callback.
+    Checking,
+    /// A method.
+    Asking(Request),
+    /// The library's own fetch.
+    Fetching,
+    /// A reply to be written.
+    Replying(After),
+    /// The result callback.
+    CleaningUp,
+    /// The done callback.
+    Finishing,
+}
+
+/// What follows when a reply is written.
+#[derive(Clone, Copy)]
+enum After {
+    /// The result callback may see the result of the method.
+    CleanUp(Option<Values>),
+    /// The next PDU: this one was refused.
+    Refused,
+}
+
+/// What comes next.
+enum Next {
+    /// A call.
+    Call(Call),
+    /// The next PDU.
+    Pdu,
+    /// Nothing: the stream has ended, or the one PDU was served.
+    End(Result<c_int>),
+}
+
+/// The loop, or one turn of it.
+pub(crate) struct MainLoop<'s> {
+    agent: Agent,
+    own: OwnMethods,
+    /// Whether one PDU is served; else all of them.
+    once: bool,
+    state: State,
+    receiving: Receiving,
+    pdu: Kept<Pdu>,
+    arguments: Kept<MethodArguments>,
+    replying: Replying,
+    fetch: Option<Fetch<'s, Listed, DraftReply>>,
+    steps: Option<&'s mut Steps>,
+    spare: Metric,
+}
+
+impl<'s> MainLoop<'s> {
+    /// A loop for an agent, to serve one PDU or all that come.
+    ///
+    /// # Errors
+    /// What a loop returns that cannot start.
+    pub(crate) fn new(
+        dispatch: Option<Dispatch>,
+        own: OwnMethods,
+        once: bool,
+        steps: &'s mut Steps,
+        spare: Metric,
+    ) -> std::result::Result<MainLoop<'s>, Result<c_int>> {
+        Ok(MainLoop {
+            agent: enter(dispatch)?,
+            own,
+            once,
+            state: State::Receiving,
+            receiving: Receiving::nothing(),
+            pdu: Kept::none(),
+            arguments: Kept::none(),
+            replying: Replying::nothing(),
+            fetch: None,
+            steps: Some(steps),
+            spare,
+        })
+    }
+
+    /// The agent.
+    pub(crate) fn ext(&self) -> Ext {
+        self.agent.ext
+    }
+
+    /// The fetch that is in progress.
+    pub(crate) fn fetching(&mut self) -> Option<&mut Fetch<'s, Listed, DraftReply>> {
+        self.fetch.as_mut()
+    }
+
+    fn call(&mut self, state: State, call: Call) -> Next {
+        self.state = state;
+        Next::Call(call)
+    }
+
+    /// Starts to receive the next PDU.
+    fn receive(&mut self) -> Next {
+        let agent = match enter(Some(self.agent.dispatch)) {
+            Ok(agent) => agent,
+            Err(outcome) => return Next::End(outcome),
+        };
+        self.agent = agent;
+        let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
+        // An agent with such callbacks, or one that has asked for the descriptor, may wait until
+        // there is more to read: what was read ahead would never come.
+        let reach = if self.once || callbacks || agent.session.is_watched() {
+            Reach::Exact
+        } else {
+            Reach::Ahead
+        };
+        self.receiving.begin(agent.session, Channel(agent.ext.infd()), reach);
+        self.go_on_receiving()
+    }
+
+    fn go_on_receiving(&mut self) -> Next {
+        let fd = self.receiving.channel().0;
+        match self.receiving.next(self.agent.session) {
+            Ok(Wanted::Bytes(place, count)) => self.call(State::Receiving, Call::Read(fd, place, count)),
+            Ok(Wanted::Readable) => self.call(State::Receiving, Call::WaitToRead(fd)),
+            Ok(Wanted::Nothing(pdu)) => self.arrived(pdu),
+            Err(failure) => self.lost(failure),
+        }
+    }
+
+    /// Something was read, or can be.
+    fn received(&mut self, answer: &SessionAnswer) -> Next {
+        let outcome = match *answer {
+            SessionAnswer::Bytes(count, error) => self.receiving.read(io_result(count, error)).map(|()| None),
+            _ => self.receiving.readable(self.agent.session).map(Some),
+        };
+        match outcome {
+            Ok(None) => self.go_on_receiving(),
+            Ok(Some(pdu)) => self.arrived(pdu),
+            Err(failure) => self.lost(failure),
+        }
+    }
+
+    /// There are no more PDUs (MAIN-2, MAIN-32).
+    fn lost(&mut self, failure: Failure) -> Next {
+        let code = failure.code();
+        say_failure(self.receiving.channel(), failure);
+        say_kind(match code {
+            Error::EOF => Kind(0),
+            error => Kind(error.code()),
+        });
+        if code != Error::EOF {
+            log::notify!(Level::Err, "IPC Error: {}", log::errstr(code));
+        }
+        Next::End(Err(code))
+    }
+
+    fn arrived(&mut self, pdu: Pdu) -> Next {
+        let (kind, from) = (pdu.header.kind, pdu.header.from);
+        self.pdu.set(pdu);
+        say_kind(kind);
+        record::refresh(self.agent.dispatch);
+        if self.agent.interface().has_contexts() {
+            self.agent.ext.set_context(from);
+        }
+        match self.agent.ext.check_callback() {
+            Some(callback) => self.call(State::Checking, Call::Check(callback)),
+            None => self.serve(),
+        }
+    }
+
+    /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no
+    /// answer, as pmcd would take it for that of its next request (MAIN-52).
+    fn refuse(&mut self, code: c_int) -> Next {
+        let kind = self.pdu.peek().map(|pdu| pdu.header.kind);
+        if matches!(kind, Some(Kind::PROFILE | Kind::ATTR | Kind::ERROR)) {
+            return self.recycle();
+        }
+        self.send_status(Purpose::Refusal(code), code, After::Refused)
+    }
+
+    /// Sends what `fill` makes, or its error.
+    fn reply(&mut self, request: Request, values: Option<Values>, fill: impl FnOnce(&mut Reply) -> Result<()>) -> Next {
+        let mut reply = self.agent.session.take_reply();
+        let code = fill(&mut reply).err().map(Error::code);
+        if let Some(code) = code {
+            reply.error(code);
+        }
+        self.send(Purpose::Answer(request.names(), code), reply, After::CleanUp(values))
+    }
+
+    fn send_status(&mut self, purpose: Purpose, code: c_int, after: After) -> Next {
+        let mut reply = self.agent.session.take_reply();
+        reply.error(code);
+        self.send(purpose, reply, after)
+    }
+
+    fn send(&mut self, purpose: Purpose, reply: Reply, after: After) -> Next {
+        self.replying.begin(self.agent, purpose, reply);
+        self.state = State::Replying(after);
+        self.write()
+    }
+
+    fn write(&mut self) -> Next {
+        match self.replying.next() {
+            Some(call) => Next::Call(call),
+            None => self.sent(Ok(())),
+        }
+    }
+
+    /// A part of the reply was written, or more can be.
+    fn wrote(&mut self, answer: &SessionAnswer) -> Next {
+        let SessionAnswer::Bytes(count, error) = *answer else {
+            return self.write();
+        };
+        match self.replying.wrote(io_result(count, error)) {
+            Ok(Some(call)) => Next::Call(call),
+            Ok(None) => self.write(),
+            Err(error) => self.sent(Err(error)),
+        }
+    }
+
+    /// The reply is on its way, or cannot be sent.
+    fn sent(&mut self, outcome: Result<()>) -> Next {
+        self.replying.end(self.agent, outcome);
+        let State::Replying(After::CleanUp(values)) = self.state else {
+            return self.recycle();
+        };
+        // MAIN-20: whatever has become of the reply.
+        match self.agent.ext.result_callback().zip(values) {
+            Some((callback, values)) => self.call(State::CleaningUp, Call::CleanUp(callback, values)),
+            None => self.served(),
+        }
+    }
+
+    fn served(&mut self) -> Next {
+        match self.agent.ext.done_callback() {
+            Some(callback) => self.call(State::Finishing, Call::Done(callback)),
+            None => self.recycle(),
+        }
+    }
+
+    /// Is done with a PDU.
+    fn recycle(&mut self) -> Next {
+        if let Some(pdu) = self.pdu.take() {
+            self.agent.session.recycle(pdu);
+        }
+        if self.once { Next::End(Ok(0)) } else { Next::Pdu }
+    }
+
+    /// Keeps nothing any more.
+    fn let_go(&mut self) {
+        self.receiving.give_up(self.agent.session);
+        drop((self.pdu.take(), self.arguments.take()));
+    }
+
+    fn step(&mut self, mut next: Next) -> Step<Call, Result<c_int>> {
+        loop {
+            match next {
+                Next::Call(call) => return Step::Call(call),
+                Next::End(outcome) => {
+                    self.let_go();
+                    return Step::Done(outcome);
+                }
+                Next::Pdu => next = self.receive(),
+            }
+        }
+    }
+}
+
+impl Machine for MainLoop<'_> {
+    type Call = Call;
+    type Answer = SessionAnswer;
+    type Done = Result<c_int>;
+
+    fn start(&mut self) -> Step<Call, Result<c_int>> {
+        self.step(Next::Pdu)
+    }
+
+    fn answer(&mut self, answer: SessionAnswer) -> Step<Call, Result<c_int>> {
+        let next = match (self.state, answer) {
+            // A panic ends in an error reply, as that of a method does.
+            (State::Fetching, SessionAnswer::Status(status)) => self.fetched(Error::check(status).map(drop)),
+            (State::Receiving, answer) => self.received(&answer),
+            (State::Checking, SessionAnswer::Status(verdict @ ..0)) => self.refuse(verdict),
+            (State::Checking, _) => self.serve(),
+            (State::Asking(request), answer) => self.answered(request, answer),
+            (State::Replying(_), answer) => self.wrote(&answer),
+            (State::CleaningUp, _) => self.served(),
+            (State::Finishing, _) => self.recycle(),
+            (State::Fetching, _) => self.fetched(Err(Error::GENERIC)),
+        };
+        self.step(next)
+    }
+}
+
+/// What a system call has given.
+fn io_result(count: isize, error: c_int) -> io::Result<usize> {
+    usize::try_from(count).map_err(|_| io::Error::from_raw_os_error(error))
+}

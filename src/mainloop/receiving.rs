@@ -1,0 +1,87 @@
+//! The next PDU from pmcd, read by read.
+
+use std::io;
+
+use crate::drive::machine::Kept;
+use crate::record::session::Session;
+use crate::sys::channel::Channel;
+use crate::sys::traced;
+use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver};
+
+/// A PDU that is being received. The reads are the driver's: a thread that is cancelled while it
+/// waits leaves there.
+pub(super) struct Receiving {
+    channel: Channel,
+    reach: Reach,
+    receiver: Kept<Receiver>,
+}
+
+/// What a receiver wants.
+pub(super) enum Wanted {
+    /// Bytes, at a place that stays until the next step, at most this number.
+    Bytes(*mut u8, usize),
+    /// To be called again when there is something to read: each read is told of, and made by the
+    /// session itself.
+    Readable,
+    /// Nothing: this is the PDU.
+    Nothing(Pdu),
+}
+
+impl Receiving {
+    /// Nothing is received.
+    pub(super) const fn nothing() -> Receiving {
+        Receiving {
+            channel: Channel(-1),
+            reach: Reach::Exact,
+            receiver: Kept::none(),
+        }
+    }
+
+    /// The next PDU from a channel.
+    pub(super) fn begin(&mut self, session: &Session, channel: Channel, reach: Reach) {
+        (self.channel, self.reach) = (channel, reach);
+        if !traced::traces_reads() {
+            self.receiver.set(session.take_ahead(channel));
+        }
+    }
+
+    /// The descriptor that it comes from.
+    pub(super) fn channel(&self) -> Channel {
+        self.channel
+    }
+
+    /// Goes on.
+    pub(super) fn next(&mut self, session: &Session) -> Result<Wanted, Failure> {
+        let Some(receiver) = self.receiver.get() else {
+            return Ok(Wanted::Readable);
+        };
+        if let Some(room) = receiver.room(self.reach)? {
+            return Ok(Wanted::Bytes(room.as_mut_ptr(), room.len()));
+        }
+        let pdu = receiver.take(&mut self.channel)?;
+        if let Some(receiver) = self.receiver.take() {
+            session.received(self.channel, receiver, &pdu);
+        }
+        Ok(Wanted::Nothing(pdu))
+    }
+
+    /// Takes what was read.
+    pub(super) fn read(&mut self, outcome: io::Result<usize>) -> Result<(), Failure> {
+        let channel = &mut self.channel;
+        self.receiver
+            .get()
+            .map_or(Ok(()), |receiver| receiver.filled(channel, outcome))
+    }
+
+    /// Ends without a PDU: what was read ahead is gone with the stream, the buffer is not.
+    pub(super) fn give_up(&mut self, session: &Session) {
+        if let Some(receiver) = self.receiver.take() {
+            session.give_up(receiver);
+        }
+    }
+
+    /// Receives a PDU whose first bytes are there.
+    pub(super) fn readable(&mut self, session: &Session) -> Result<Pdu, Failure> {
+        session.receive(self.channel, self.reach)
+    }
+}

@@ -1,0 +1,152 @@
+//! A reply on its way to pmcd, write by write.
+
+use std::{fmt, io};
+
+use crate::drive::machine::Kept;
+use crate::mainloop::Agent;
+use crate::mainloop::calls::Call;
+use crate::sys::channel::{Channel, Written};
+use crate::sys::libpcp::log;
+use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::view::draft::DraftReply;
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Level;
+use pmda_core::wire::encode::Reply;
+
+/// How a request is named when its answer cannot be sent (MAIN-31).
+#[derive(Clone, Copy)]
+pub(super) struct Names {
+    pub(super) request: &'static str,
+    pub(super) reply: &'static str,
+}
+
+/// Why a reply is sent.
+#[derive(Clone, Copy)]
+pub(super) enum Purpose {
+    /// The answer to a request; the code, if it is an error.
+    Answer(Names, Option<i32>),
+    /// The verdict of the check callback.
+    Refusal(i32),
+    /// The status of a store. The C library does not report a failure here either (MAIN-6).
+    Status,
+}
+
+/// A reply that is being written. The writes are the driver's.
+pub(super) struct Replying {
+    channel: Channel,
+    purpose: Purpose,
+    reply: Kept<Reply>,
+    /// In place of `reply` for a fetch that has written its own.
+    draft: Option<DraftReply>,
+    written: usize,
+    /// What is known of the channel.
+    socket: Option<bool>,
+}
+
+impl Replying {
+    /// Nothing is sent.
+    pub(super) const fn nothing() -> Replying {
+        Replying {
+            channel: Channel(-1),
+            purpose: Purpose::Status,
+            reply: Kept::none(),
+            draft: None,
+            written: 0,
+            socket: None,
+        }
+    }
+
+    /// Starts to send what is in a buffer.
+    pub(super) fn begin(&mut self, agent: Agent, purpose: Purpose, reply: Reply) {
+        self.reply.set(reply);
+        self.announce(agent, purpose);
+    }
+
+    /// Starts to send a draft, or an error in its place; `None` when there is none.
+    pub(super) fn begin_draft(&mut self, agent: Agent, names: Names, mut draft: DraftReply, outcome: Result<()>) {
+        let code = outcome.err().map(Error::code);
+        if let Some(code) = code {
+            draft.reply().error(code);
+        }
+        self.draft = Some(draft);
+        self.announce(agent, Purpose::Answer(names, code));
+    }
+
+    fn announce(&mut self, agent: Agent, purpose: Purpose) {
+        (self.channel, self.purpose, self.written) = (agent.out(), purpose, 0);
+        let channel = self.channel;
+        self.socket = channel.announce(self.bytes());
+    }
+
+    fn bytes(&mut self) -> &[u8] {
+        match (&mut self.draft, self.reply.peek()) {
+            (Some(draft), _) => draft.reply().bytes(),
+            (None, Some(reply)) => reply.bytes(),
+            (None, None) => &[],
+        }
+    }
+
+    /// The next write; `None` when all is written.
+    pub(super) fn next(&mut self) -> Option<Call> {
+        let (fd, written) = (self.channel.0, self.written);
+        let rest = self.bytes().get(written..).filter(|rest| !rest.is_empty())?;
+        Some(Call::Write(fd, rest.as_ptr(), rest.len()))
+    }
+
+    /// Takes what came of a write: how to go on, if not with the next one.
+    pub(super) fn wrote(&mut self, outcome: io::Result<usize>) -> Result<Option<Call>> {
+        let (channel, socket, length) = (self.channel, self.socket, self.bytes().len());
+        match channel.written(outcome, socket, length)? {
+            Written::Bytes(count) => {
+                self.written = self.written.saturating_add(count);
+                Ok(None)
+            }
+            Written::Wait => Ok(Some(Call::WaitToWrite(self.channel.0))),
+        }
+    }
+
+    /// Gives the buffer back; a failure is said and forgotten (MAIN-6, WIRE-22).
+    pub(super) fn end(&mut self, agent: Agent, outcome: Result<()>) {
+        let (channel, fd) = (self.channel, self.channel.0);
+        match outcome {
+            Ok(()) => channel.note_sent(self.bytes()),
+            Err(error) => {
+                let reason = log::errstr(error);
+                match self.purpose {
+                    Purpose::Answer(names, code) => warn_of_answer(fd, names, code, &reason),
+                    Purpose::Refusal(code) => warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}")),
+                    Purpose::Status => {}
+                }
+            }
+        }
+        if let Some(draft) = self.draft.take() {
+            draft.give_back(&agent.session.draft);
+        }
+        if let Some(reply) = self.reply.take() {
+            agent.session.give_reply(reply);
+        }
+    }
+}
+
+fn warn_of_answer(fd: i32, names: Names, code: Option<i32>, reason: &dyn fmt::Display) {
+    let Names { request, reply } = names;
+    match code {
+        Some(code) => warn(format_args!(
+            "__pmSendError({fd},...,{code}) {request} failed: {reason}"
+        )),
+        None if reply == "__pmSendNameList" => {
+            warn(format_args!("{reply}({fd},...) {request} failed: {reason}"));
+        }
+        None => warn(format_args!("{reply}({fd},...) failed: {reason}")),
+    }
+}
+
+/// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time
+/// stamp since (MAIN-31).
+fn warn(text: fmt::Arguments<'_>) {
+    if SINCE_6_0_5 {
+        log::warning!("{text}");
+    } else {
+        log::notify!(Level::Debug, "{text}");
+    }
+}

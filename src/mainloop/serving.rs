@@ -1,0 +1,211 @@
+//! How a PDU is served: by the method of the dispatch table, or without one where the library's own
+//! would be called.
+
+use crate::drive::guard::inner;
+use crate::drive::machine::Kept;
+use crate::fetch::Fetch;
+use crate::instances::selection;
+use crate::mainloop::After;
+use crate::mainloop::MainLoop;
+use crate::mainloop::Next;
+use crate::mainloop::State;
+use crate::mainloop::calls::{Call, SessionAnswer};
+use crate::mainloop::messages::show_request;
+use crate::mainloop::replying::Purpose;
+use crate::mainloop::requests::{self, Listed, MethodArguments, Request};
+use crate::record;
+use crate::sys::libpcp::log;
+use crate::sys::libpcp::version::free_result_values;
+use crate::view::answers::OwnedLabels;
+use crate::view::draft::DraftReply;
+use crate::view::methods;
+use pmda_core::error::{Error, Result};
+use pmda_core::log::{Bytes, Level};
+use pmda_core::wire::receive::Pdu;
+use pmda_core::wire::{Kind, decode};
+
+impl MainLoop<'_> {
+    /// Has a PDU served.
+    pub(super) fn serve(&mut self) -> Next {
+        let Some(pdu) = self.pdu.take() else {
+            return Next::End(Err(Error::GENERIC));
+        };
+        show_request(self.agent, &pdu);
+        if pdu.header.kind == Kind::FETCH && self.has_own_fetch() {
+            return self.fetch(pdu);
+        }
+        let next = self.ask(&pdu);
+        self.pdu.set(pdu);
+        next
+    }
+
+    /// Calls the method for a PDU, or does without.
+    fn ask(&mut self, pdu: &Pdu) -> Next {
+        let (agent, bytes, from) = (self.agent, pdu.bytes(), pdu.header.from);
+        let arguments = &mut self.arguments;
+        let (request, asked) = match pdu.header.kind {
+            Kind::PROFILE => return self.tell(|arguments| requests::profile(agent, bytes, arguments)),
+            Kind::ATTR => return self.tell(|arguments| requests::attribute(agent, bytes, from, arguments)),
+            Kind::ERROR => return self.tell(|_| requests::notice(agent, bytes, from)),
+            Kind::CONTROL_REQ => return self.served(),
+            Kind::RESULT => {
+                return match requests::store(agent, bytes, arguments) {
+                    Ok((request, call)) => self.call(State::Asking(request), call),
+                    Err(error) => self.send_status(Purpose::Status, error.code(), After::CleanUp(None)),
+                };
+            }
+            Kind::LABEL_REQ => return self.labels(bytes),
+            Kind::INSTANCE_REQ => return self.instance(bytes),
+            Kind::FETCH => (Request::Fetch, requests::fetch(agent, bytes, arguments)),
+            Kind::DESC_REQ => (Request::Desc, requests::desc(agent, bytes)),
+            Kind::TEXT_REQ => (Request::Text(0), requests::text(agent, bytes)),
+            Kind::PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, arguments)),
+            Kind::PMNS_IDS => (Request::Name, requests::name(agent, bytes)),
+            Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => {
+                let all = pdu.header.kind == Kind::PMNS_TRAVERSE;
+                let request = Request::Children {
+                    all,
+                    with_states: false,
+                };
+                (request, requests::children(agent, bytes, all, arguments))
+            }
+            other => {
+                let name = agent.ext.name();
+                let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
+                log::notify!(Level::Err, "{name}: Unrecognised pdu type: {other}?");
+                return self.served();
+            }
+        };
+        match asked {
+            Ok((request, call)) => self.call(State::Asking(request), call),
+            Err(error) => self.reply(request, None, |_| Err(error)),
+        }
+    }
+
+    /// Tells the agent something that has no answer.
+    fn tell(&mut self, make: impl FnOnce(&mut Kept<MethodArguments>) -> Result<(Request, Call)>) -> Next {
+        match make(&mut self.arguments) {
+            Ok((request, call)) => self.call(State::Asking(request), call),
+            Err(_) => self.served(),
+        }
+    }
+
+    fn labels(&mut self, pdu: &[u8]) -> Next {
+        let about = match decode::label_request(pdu) {
+            Ok(about) => about,
+            Err(error) => return self.reply(Request::Label(0), None, |_| Err(error)),
+        };
+        let request = Request::Label(about.ident);
+        match requests::label(self.agent, about) {
+            Ok(Some((request, call))) => self.call(State::Asking(request), call),
+            Ok(None) => self.reply(request, None, |reply| {
+                OwnedLabels::none(about.kind).encode(reply, about.ident)
+            }),
+            Err(error) => self.reply(request, None, |_| Err(error)),
+        }
+    }
+
+    fn instance(&mut self, pdu: &[u8]) -> Next {
+        let agent = self.agent;
+        let request = match decode::instance_request(pdu) {
+            Ok(request) => request,
+            Err(error) => return self.reply(Request::Instance, None, |_| Err(error)),
+        };
+        let own = self.own.instance.map(|method| method as usize);
+        if own.is_some() && agent.dispatch.instance().map(|method| method as usize) == own {
+            return self.reply(Request::Instance, None, |reply| {
+                // A panic ends in an error reply, as that of a method does.
+                Error::check(inner(|| requests::list_instances(agent, &request, reply))).map(drop)
+            });
+        }
+        match requests::instance(agent, &request, &mut self.arguments) {
+            Ok((request, call)) => self.call(State::Asking(request), call),
+            Err(error) => self.reply(Request::Instance, None, |_| Err(error)),
+        }
+    }
+
+    /// Whether the result of a fetch would be seen by nobody but the encoder and libpcp's own free
+    /// function. The agent may replace its methods and callbacks at any time.
+    fn has_own_fetch(&self) -> bool {
+        let own = self.own.fetch.map(|method| method as usize);
+        let free: methods::CleanUp = free_result_values;
+        own.is_some()
+            && self.agent.dispatch.fetch().map(|method| method as usize) == own
+            && self.agent.ext.result_callback().map(|callback| callback as usize) == Some(free as usize)
+    }
+
+    /// FETCH with the library's own method: its values are encoded as they come.
+    fn fetch(&mut self, pdu: Pdu) -> Next {
+        let agent = self.agent;
+        let begun = record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.draft)?)));
+        let (known, draft, steps) = match (begun, self.steps.take()) {
+            (Ok((known, draft)), Some(steps)) => (known, draft, steps),
+            (_, steps) => {
+                self.pdu.set(pdu);
+                self.steps = steps;
+                return self.reply(Request::Fetch, None, |_| Err(Error::NOMEM));
+            }
+        };
+        match Listed::new(pdu) {
+            Ok(list) => {
+                self.fetch = Some(Fetch::new(agent.ext, known, list, draft, steps, self.spare));
+                self.call(State::Fetching, Call::Values)
+            }
+            Err((pdu, error)) => {
+                self.pdu.set(pdu);
+                self.steps = Some(steps);
+                self.reply_draft(draft, Err(error))
+            }
+        }
+    }
+
+    pub(super) fn fetched(&mut self, outcome: Result<()>) -> Next {
+        let Some(fetch) = self.fetch.take() else {
+            return Next::End(Err(Error::GENERIC));
+        };
+        let (list, draft, steps) = fetch.into_parts();
+        self.steps = Some(steps);
+        if let Some(pdu) = list.into_pdu() {
+            self.pdu.set(pdu);
+        }
+        self.reply_draft(draft, outcome)
+    }
+
+    fn reply_draft(&mut self, draft: DraftReply, outcome: Result<()>) -> Next {
+        self.replying
+            .begin_draft(self.agent, Request::Fetch.names(), draft, outcome);
+        self.state = State::Replying(After::CleanUp(None));
+        self.write()
+    }
+
+    /// A method has returned.
+    pub(super) fn answered(&mut self, request: Request, answer: SessionAnswer) -> Next {
+        let arguments = self.arguments.take();
+        match (request, answer) {
+            (Request::Profile, SessionAnswer::Status(status)) => {
+                if let Ok(state) = record::fetch_state(self.agent.ext) {
+                    selection::forget(state);
+                }
+                if let (Some(MethodArguments::Profile(profile)), true) = (arguments, status >= 0) {
+                    self.agent.session.keep_profile(profile);
+                }
+                self.served()
+            }
+            (Request::Attribute, SessionAnswer::Status(status)) => {
+                drop(arguments);
+                requests::attribute_answered(self.agent, status);
+                self.served()
+            }
+            (Request::Store, SessionAnswer::Status(status)) => {
+                drop(arguments);
+                self.send_status(Purpose::Status, status, After::CleanUp(None))
+            }
+            (Request::EndContext, _) => self.served(),
+            (request, answer) => {
+                drop(arguments);
+                let values = requests::values(&answer);
+                self.reply(request, values, |reply| requests::encode(request, answer, reply))
+            }
+        }
+    }
+}

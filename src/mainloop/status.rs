@@ -1,0 +1,67 @@
+//! A status that an agent sends to pmcd on its own (CONN-10).
+
+use std::ffi::c_int;
+
+use crate::drive::machine::{Machine, Step};
+use crate::mainloop::Agent;
+use crate::mainloop::calls::{Call, SessionAnswer};
+use crate::mainloop::io_result;
+use crate::mainloop::replying::{Purpose, Replying};
+use crate::record;
+use crate::view::dispatch::Dispatch;
+
+/// The status on its way. Nobody is told whether it arrives.
+pub(crate) struct SendingStatus {
+    agent: Agent,
+    code: c_int,
+    replying: Replying,
+}
+
+impl SendingStatus {
+    /// A status for the pmcd of an agent; `None` when there is no agent, or no memory.
+    pub(crate) fn new(dispatch: Option<Dispatch>, code: c_int) -> Option<SendingStatus> {
+        let (dispatch, ext) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?)))?;
+        let session = record::session(ext).ok()?;
+        Some(SendingStatus {
+            agent: Agent { dispatch, ext, session },
+            code,
+            replying: Replying::nothing(),
+        })
+    }
+
+    fn write(&mut self) -> Step<Call, ()> {
+        match self.replying.next() {
+            Some(call) => Step::Call(call),
+            None => self.end(Ok(())),
+        }
+    }
+
+    fn end(&mut self, outcome: pmda_core::error::Result<()>) -> Step<Call, ()> {
+        self.replying.end(self.agent, outcome);
+        Step::Done(())
+    }
+}
+
+impl Machine for SendingStatus {
+    type Call = Call;
+    type Answer = SessionAnswer;
+    type Done = ();
+
+    fn start(&mut self) -> Step<Call, ()> {
+        let mut reply = self.agent.session.take_reply();
+        reply.error(self.code);
+        self.replying.begin(self.agent, Purpose::Status, reply);
+        self.write()
+    }
+
+    fn answer(&mut self, answer: SessionAnswer) -> Step<Call, ()> {
+        let SessionAnswer::Bytes(count, error) = answer else {
+            return self.write();
+        };
+        match self.replying.wrote(io_result(count, error)) {
+            Ok(Some(call)) => Step::Call(call),
+            Ok(None) => self.write(),
+            Err(error) => self.end(Err(error)),
+        }
+    }
+}

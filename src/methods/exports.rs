@@ -1,0 +1,142 @@
+//! The stock methods that need no room of their own: profile, store, descriptor, names and
+//! attributes.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+
+use crate::drive::guard::guard;
+use crate::fetch::lookup;
+use crate::instances::selection;
+use crate::sys::libpcp::attribute::Text;
+use crate::sys::libpcp::log;
+use crate::sys::libpcp::log::Debug;
+use crate::view::arg::{CText, Out};
+use crate::view::ext::Ext;
+use crate::view::table::Metric;
+use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
+use crate::{fetch, record};
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch::report;
+use pmda_core::ident::MetricId;
+use pmda_core::log::{Bytes, Journal, Level};
+
+/// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive
+/// (FETCH-100).
+///
+/// # Safety
+/// `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext>) -> c_int {
+    guard(|| {
+        let ext = pmda.ok_or(Error::INVAL)?;
+        ext.set_profile_ptr(prof);
+        selection::forget(record::fetch_state(ext)?);
+        Ok(())
+    })
+}
+
+/// Refuses to store anything: `PM_ERR_PERMISSION` (FETCH-101).
+///
+/// # Safety
+/// `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<Ext>) -> c_int {
+    guard(|| -> Result<()> {
+        let _ = result;
+        if let Some(ext) = pmda {
+            fetch::enter_context(ext, record::interface(ext));
+        }
+        Err(Error::PERMISSION)
+    })
+}
+
+/// Knows no name: `PM_ERR_NAME` (FETCH-102).
+///
+/// # Safety
+/// Nothing is read or written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaPMID(_name: Option<CText>, _pmid: Out<pmID>, _pmda: Option<Ext>) -> c_int {
+    Error::NAME.code()
+}
+
+/// Knows no metric: `PM_ERR_PMID` (FETCH-102).
+///
+/// # Safety
+/// Nothing is read or written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: Out<*mut *mut c_char>, _pmda: Option<Ext>) -> c_int {
+    Error::PMID.code()
+}
+
+/// Knows no name: `PM_ERR_NAME` (FETCH-102).
+///
+/// # Safety
+/// Nothing is read or written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaChildren(
+    _name: Option<CText>,
+    _traverse: c_int,
+    _offspring: Out<*mut *mut c_char>,
+    _status: Out<*mut c_int>,
+    _pmda: Option<Ext>,
+) -> c_int {
+    Error::NAME.code()
+}
+
+/// Takes an attribute of a client and ignores it, apart from a line under `-Dattr` or `-Dauth`
+/// (FETCH-103).
+///
+/// # Safety
+/// `value` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaAttribute(
+    ctx: c_int,
+    attr: c_int,
+    value: Option<CText>,
+    _size: c_int,
+    _pmda: Option<Ext>,
+) -> c_int {
+    guard(|| {
+        if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
+            match Text::new(attr, value.as_ref().map_or(c"", CText::c_str)) {
+                Some(text) => log::notify!(Level::Info, "Attribute: ctx={ctx} {}", Bytes(text.bytes())),
+                None => log::notify!(Level::Err, "Bad attr: ctx={ctx}, attr={attr}"),
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Describes a metric of the table.
+///
+/// # Returns
+/// 0, or `PM_ERR_PMID` when the table has no such metric; `desc` is untouched then.
+///
+/// # Safety
+/// `desc` is NULL or valid for one write. `pmda` is NULL or valid, with its metric table.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<pmDesc>, pmda: Option<Ext>) -> c_int {
+    guard(|| {
+        desc.set(describe(MetricId(pmid), pmda.ok_or(Error::INVAL)?)?);
+        Ok(())
+    })
+}
+
+/// The body of `pmdaDesc` (FETCH-80, FETCH-81).
+fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
+    let interface = record::interface(ext);
+    fetch::enter_context(ext, interface);
+    let (metric, method) = lookup::find(record::fetch_state(ext)?, ext, pmid);
+    let mut journal = Journal::new();
+    if metric.is_none() && !interface.has_names() {
+        report::undefined(&mut journal, "pmdaDesc", pmid);
+    }
+    if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
+        let outcome = if metric.is_none() { "fail" } else { "success" };
+        let method = method.name();
+        journal.trace(format_args!("pmdaDesc({pmid}, ...) method={method} {outcome}\n"));
+    }
+    log::flush(&mut journal);
+    metric.map(Metric::desc).ok_or(Error::PMID)
+}

@@ -1,0 +1,328 @@
+//! `pmdaConnect`: opens the way to pmcd and shakes hands (CONN-1 to CONN-7).
+
+use std::ffi::c_int;
+use std::fmt;
+use std::os::fd::{AsRawFd, RawFd};
+
+use crate::drive::machine::{Kept, Machine, Step};
+use crate::mainloop::say_failure;
+use crate::open::text;
+use crate::record;
+use crate::record::session::Session;
+use crate::sys::channel::{self, Channel};
+use crate::sys::diagnostics;
+use crate::sys::libpcp::cancel;
+use crate::sys::libpcp::ipc;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::process;
+use crate::sys::socket::{self, Failure, Listener};
+use crate::view::arg::CText;
+use crate::view::dispatch::Dispatch;
+use crate::view::ext::Ext;
+use crate::view::flags::ExtFlags;
+use crate::view::transport::Transport;
+use pmda_core::error::Error;
+use pmda_core::log::{Bytes, Level};
+use pmda_core::wire::receive::Reach;
+use pmda_core::wire::{Kind, decode};
+
+/// The type of the credential that tells the protocol version.
+const VERSION: u8 = 1;
+/// The status after a handshake that failed.
+const NO_HANDSHAKE: c_int = -1;
+
+/// What may wait, or does not come back.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    /// Waits for a connection to a listening socket; the answer is its descriptor, or an error
+    /// number.
+    Accept(RawFd),
+    /// Waits for a descriptor to become readable.
+    Wait(RawFd),
+    /// Ends the process: an agent without a way to pmcd is of no use, and its users expect this
+    /// (CONN-2 to CONN-4).
+    Exit,
+}
+
+/// Opens the connection to pmcd that `e_io` names, and exchanges versions.
+pub(crate) struct Connect {
+    dispatch: Dispatch,
+    ext: Ext,
+    session: &'static Session,
+    transport: Transport,
+    listener: Kept<Listener>,
+}
+
+type Next = Step<Call, ()>;
+
+impl Connect {
+    /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
+    pub(crate) fn new(dispatch: Dispatch) -> Option<Connect> {
+        let Some(ext) = check(dispatch) else {
+            dispatch.set_status(Error::GENERIC.code());
+            return None;
+        };
+        let session = record::session(ext);
+        if let Err(error) = session {
+            dispatch.set_status(error.code());
+        }
+        Some(Connect {
+            dispatch,
+            ext,
+            session: session.ok()?,
+            transport: Transport::Unknown,
+            listener: Kept::none(),
+        })
+    }
+
+    /// The agent's name for messages.
+    fn name(&self) -> Name {
+        Name(self.ext.name())
+    }
+
+    fn open(&mut self) -> Next {
+        let number = self.ext.io();
+        let Some(transport) = Transport::new(number) else {
+            return give_up(format_args!(
+                "pmdaConnect: PMDA {}: Illegal iotype: {number}",
+                self.name()
+            ));
+        };
+        self.transport = transport;
+        let listener = match transport {
+            Transport::Pipe | Transport::Unknown => {
+                let (input, output) = process::standard_streams();
+                return self.opened(input, output);
+            }
+            Transport::Inet | Transport::Ipv6 => {
+                let port = match self.port() {
+                    Ok(port) => port,
+                    Err(why) => {
+                        let (service, why) = (self.ext.sockname(), log::os_text(why));
+                        let service = text(service.as_ref());
+                        return give_up(format_args!("__pmdaOpenSocket: getservbyname({service}): {why}"));
+                    }
+                };
+                socket::listen_inet(port as u16, self.family())
+            }
+            Transport::Unix => socket::listen_unix(self.ext.sockname().unwrap_or(CText::EMPTY).c_str()),
+        };
+        match listener {
+            Ok(listener) => {
+                let fd = listener.as_raw_fd();
+                self.listener.set(listener);
+                Step::Call(Call::Accept(fd))
+            }
+            Err(failure) => self.refused(&failure),
+        }
+    }
+
+    /// The address family of a port.
+    fn family(&self) -> c_int {
+        match self.transport {
+            Transport::Ipv6 => libc::AF_INET6,
+            _ => libc::AF_INET,
+        }
+    }
+
+    /// The port number: that of the service which the socket name gives, or the agent's own.
+    fn port(&self) -> Result<c_int, c_int> {
+        match self.ext.sockname() {
+            Some(service) => socket::service_port(service.c_str()),
+            None => Ok(self.ext.port()),
+        }
+    }
+
+    /// No socket, or no connection to it.
+    fn refused(&self, failure: &Failure) -> Next {
+        let name = self.ext.sockname();
+        let name = text(name.as_ref());
+        match self.transport {
+            Transport::Unix => failure.unix(name, give_up),
+            _ => failure.inet(name, self.port().unwrap_or(0), self.family(), give_up),
+        }
+    }
+
+    /// A connection has come, or an error number.
+    fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Next {
+        match connection {
+            Ok(fd) => {
+                if self.transport != Transport::Unix {
+                    ipc::set_socket(fd);
+                }
+                drop(self.listener.take());
+                self.opened(fd, fd)
+            }
+            Err(libc::EINTR) => match self.listener.get() {
+                Some(listener) => Step::Call(Call::Accept(listener.as_raw_fd())),
+                None => Step::Done(()),
+            },
+            Err(why) => self.refused(&Failure::of_accept(why)),
+        }
+    }
+
+    /// The descriptors are there: sends our credentials, and waits for pmcd's.
+    fn opened(&mut self, input: c_int, output: c_int) -> Next {
+        self.ext.set_infd(input);
+        self.ext.set_outfd(output);
+        if log::debug(Debug::Libpmda) {
+            let how = match self.transport {
+                Transport::Pipe | Transport::Unknown => "opened pipe to pmcd",
+                Transport::Inet => "opened inet connection",
+                Transport::Unix => "Opened unix connection",
+                Transport::Ipv6 => "opened ipv6 connection",
+            };
+            log::debug_line!(
+                "pmdaConnect: PMDA {}: {how}, infd = {input}, outfd = {output}",
+                self.name()
+            );
+        }
+        let mut buffer = self.session.take_reply();
+        let sent = buffer
+            .credentials(std::process::id() as i32, self.dispatch.comm().flags() as u16)
+            .and_then(|()| Channel(output).send(buffer.bytes()));
+        self.session.give_reply(buffer);
+        match sent {
+            Err(error) => self.end(Err(("send", error))),
+            // What was read ahead needs no waiting for.
+            Ok(()) if self.session.has_begun() => self.shake_hands(),
+            Ok(()) => Step::Call(Call::Wait(input)),
+        }
+    }
+
+    fn shake_hands(&self) -> Next {
+        let outcome = self.handshake();
+        self.end(outcome)
+    }
+
+    /// Notes the protocol version, 0 when there is none (CONN-6), or which step has failed.
+    fn end(&self, outcome: Result<u8, (&str, Error)>) -> Next {
+        match outcome {
+            Ok(version) => {
+                let comm = self.dispatch.comm();
+                self.dispatch.set_comm(comm.with_pmapi(u32::from(version)));
+                self.ext.add_flags(ExtFlags::CONNECTED);
+            }
+            Err((step, error)) => {
+                let (name, reason) = (self.name(), log::errstr(error));
+                log::notify!(Level::Crit, "__pmdaSetupPDU: PMDA {name} {step} creds: {reason}");
+                self.dispatch.set_status(NO_HANDSHAKE);
+            }
+        }
+        Step::Done(())
+    }
+
+    /// Takes pmcd's credentials.
+    fn handshake(&self) -> Result<u8, (&'static str, Error)> {
+        let (input, output) = (Channel(self.ext.infd()), Channel(self.ext.outfd()));
+        let pdu = match self.session.receive(input, Reach::Exact) {
+            Ok(pdu) if pdu.header.kind == Kind::CREDS => pdu,
+            Ok(pdu) => {
+                self.say_exchange_failure(pdu.header.kind);
+                return Ok(0);
+            }
+            // Nothing can be read: for the C library that is the end of the stream, and the agent
+            // runs on.
+            Err(failure) if failure.code() == Error::EOF => {
+                say_failure(input, failure);
+                self.say_exchange_failure(Kind(0));
+                return Ok(0);
+            }
+            Err(failure) => {
+                say_failure(input, failure);
+                return Err(("getting", failure.code()));
+            }
+        };
+        diagnostics::credentials(pdu.bytes());
+        let credentials = decode::credentials(pdu.bytes());
+        let credentials = credentials.map_err(|error| ("decode", error))?;
+        if SINCE_6_0_5 && credentials.len() == 0 {
+            return Err(("decode", Error::IPC));
+        }
+        let mut version = None;
+        for (kind, value) in credentials {
+            if kind == VERSION {
+                version = Some(value);
+            } else {
+                log::notify!(
+                    Level::Warning,
+                    "__pmdaSetupPDU: PMDA {}: unexpected creds PDU",
+                    self.name()
+                );
+            }
+        }
+        if let Some(version) = version {
+            ipc::set_version(input.0, c_int::from(version));
+            ipc::set_version(output.0, c_int::from(version));
+        }
+        self.session.recycle(pdu);
+        Ok(version.unwrap_or(0))
+    }
+
+    /// The peer did something else than shake hands: the agent runs on (CONN-6, WIRE-77).
+    fn say_exchange_failure(&self, got: Kind) {
+        log::notify!(
+            Level::Crit,
+            "__pmdaSetupPDU: PMDA {}: version exchange failure, got PDU type {got} expecting PDU_CREDS)",
+            self.name()
+        );
+        channel::show_recent();
+    }
+}
+
+impl Machine for Connect {
+    type Call = Call;
+    type Answer = (Call, Result<RawFd, c_int>);
+    type Done = ();
+
+    fn start(&mut self) -> Next {
+        cancel::disabled(|| self.open())
+    }
+
+    fn answer(&mut self, (call, outcome): Self::Answer) -> Next {
+        cancel::disabled(|| match call {
+            Call::Accept(_) => self.accepted(outcome),
+            Call::Wait(_) | Call::Exit => self.shake_hands(),
+        })
+    }
+}
+
+/// The agent's name as it prints.
+struct Name(Option<CText>);
+
+impl fmt::Display for Name {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name: Bytes<'_> = text(self.0.as_ref());
+        name.fmt(out)
+    }
+}
+
+/// Says why there is no way to pmcd, and ends the process.
+fn give_up(why: fmt::Arguments<'_>) -> Next {
+    log::notify!(Level::Crit, "{why}");
+    Step::Call(Call::Exit)
+}
+
+/// The extension of an agent that may connect; says why it may not (CONN-1).
+fn check(dispatch: Dispatch) -> Option<Ext> {
+    let ext = dispatch.ext().filter(|ext| ext.has(ExtFlags::SETUP_DONE));
+    let Some(ext) = ext else {
+        log::notify!(Level::Crit, "pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first");
+        return None;
+    };
+    if ext.has(ExtFlags::CONNECTED) {
+        log::notify!(Level::Crit, "pmdaConnect: called more than once");
+        return None;
+    }
+    let (interface, domain) = (dispatch.interface(), dispatch.domain());
+    if !interface.is_supported() {
+        log::notify!(
+            Level::Crit,
+            "pmdaConnect: PMDA interface version {} not supported (domain={domain})",
+            interface.0
+        );
+        return None;
+    }
+    Some(ext)
+}

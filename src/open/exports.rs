@@ -1,0 +1,477 @@
+//! Setting an agent up: `pmdaDaemon`, `pmdaDSO`, `pmdaOpenLog`, `pmdaInit`, `pmdaRehash`,
+//! `pmdaConnect`, callbacks, flags, the pointer that an agent may attach, and its options.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::drive::drive;
+use crate::drive::guard::guard;
+use crate::drive::ret::{Inside, Outcome, Plain};
+use crate::fetch::exports::pmdaFetch;
+use crate::fetch::lookup;
+use crate::help::exports::pmdaText;
+use crate::instances::exports::pmdaInstance;
+use crate::labels::exports::pmdaLabel;
+use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
+use crate::open::connect::{Call, Connect};
+use crate::open::options::{END, Letter, Override, Search};
+use crate::open::{Request, init, log_file, set_callback, set_up};
+use crate::sys::libpcp::{config, log};
+use crate::sys::lock::{Mutex, const_mutex, room};
+use crate::sys::{process, socket, waits};
+use crate::view::arg::{CText, MutableText, Out};
+use crate::view::dispatch::Dispatch;
+use crate::view::ext::Ext;
+use crate::view::new_ext::ExtTexts;
+use crate::view::options::{Arguments, Options};
+use crate::view::table::{IndomTable, MetricTable};
+use crate::view::types::{
+    Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaInterface,
+    pmdaLabelCallBack, pmdaMetric, pmdaOptions, pmdaResultCallBack,
+};
+use crate::{open, record};
+use pmda_core::setup::Interface;
+
+/// The methods that an agent gets, as a dispatch table of the last interface version.
+pub(crate) const DEFAULT_METHODS: pmdaInterface = pmdaInterface {
+    domain: 0,
+    comm: Comm(0),
+    status: 0,
+    ext: ptr::null_mut(),
+    profile: Some(pmdaProfile),
+    fetch: Some(pmdaFetch),
+    desc: Some(pmdaDesc),
+    instance: Some(pmdaInstance),
+    text: Some(pmdaText),
+    store: Some(pmdaStore),
+    pmid: Some(pmdaPMID),
+    name: Some(pmdaName),
+    children: Some(pmdaChildren),
+    attribute: Some(pmdaAttribute),
+    label: Some(pmdaLabel),
+};
+
+/// Sets up a daemon agent: its dispatch table gets the stock methods, and an extension.
+///
+/// `dispatch->status` is 0 afterwards, or negative. All strings are copied: bindings pass temporary
+/// ones.
+///
+/// # Safety
+/// `dispatch` is NULL or valid for writes of what `interface` defines. `name`, `logfile` and
+/// `helptext` are each NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaDaemon(
+    dispatch: Option<Dispatch>,
+    interface: c_int,
+    name: Option<CText>,
+    domain: c_int,
+    logfile: Option<CText>,
+    helptext: Option<CText>,
+) {
+    let texts = ExtTexts {
+        name,
+        logfile,
+        helptext,
+    };
+    let request = Request {
+        interface,
+        texts,
+        daemon: true,
+    };
+    guard(|| {
+        let Some(dispatch) = dispatch else { return };
+        dispatch.set_domain(domain);
+        if set_up(dispatch, &request, &DEFAULT_METHODS) {
+            config::below_pmapi();
+        }
+    });
+}
+
+/// Sets up an agent that was loaded as a shared object; the loader has set the domain.
+///
+/// `dispatch->status` is 0 afterwards, or negative. Both strings are copied: bindings pass
+/// temporary ones.
+///
+/// # Safety
+/// As for `pmdaDaemon`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaDSO(
+    dispatch: Option<Dispatch>,
+    interface: c_int,
+    name: Option<MutableText>,
+    helptext: Option<MutableText>,
+) {
+    let texts = ExtTexts {
+        name,
+        logfile: None,
+        helptext,
+    };
+    let request = Request {
+        interface,
+        texts,
+        daemon: false,
+    };
+    guard(|| {
+        if let Some(dispatch) = dispatch {
+            set_up(dispatch, &request, &DEFAULT_METHODS);
+        }
+    });
+}
+
+/// Tells the library that the dispatch table of an agent is somewhere else now (INIT-51).
+///
+/// # Safety
+/// `dispatch` is NULL or valid; its `ext` is NULL or valid, and was set up by some copy of this
+/// library, or has NULL in `e_ext`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch>) {
+    guard(|| {
+        if let Some(dispatch) = dispatch {
+            record::moved(dispatch);
+        }
+    });
+}
+
+/// Sends stderr into the agent's log file; an older file of that name becomes `NAME.prev`
+/// (INIT-30).
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch>) {
+    guard(|| {
+        if let Some((name, file)) = dispatch.and_then(log_file) {
+            log::open(name.c_str(), file.c_str());
+        }
+    });
+}
+
+/// Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
+/// ever.
+///
+/// The agent's domain is put into every identifier of both tables. `dispatch->status` is 0
+/// afterwards (or what the agent has put into `e_status`), or `PM_ERR_GENERIC` with a line in the
+/// log.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up; `indoms` and
+/// `metrics` are each NULL or valid for reads and writes of as many elements as the counts say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaInit(
+    dispatch: Option<Dispatch>,
+    indoms: *mut pmdaIndom,
+    nindoms: c_int,
+    metrics: *mut pmdaMetric,
+    nmetrics: c_int,
+) {
+    // SAFETY: the caller gives tables of these lengths, which it leaves alone during the call.
+    let (indoms, metrics) = unsafe { (IndomTable::new(indoms, nindoms), MetricTable::new(metrics, nmetrics)) };
+    guard(|| {
+        if let Some(dispatch) = dispatch {
+            init::init(dispatch, indoms, metrics, &DEFAULT_METHODS);
+        }
+    });
+}
+
+/// Takes a metric table into use, and builds the hash over it (INIT-46).
+///
+/// # Safety
+/// `pmda` is NULL or valid; `metrics` is NULL or valid with `nmetrics` entries, for as long as it
+/// is in use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext>, metrics: *mut pmdaMetric, nmetrics: c_int) {
+    // SAFETY: the table is the agent's, of the length that it gives, and it leaves it alone while
+    // it is in use.
+    let table = unsafe { MetricTable::new(metrics, nmetrics) };
+    guard(|| {
+        if let Some(ext) = pmda {
+            lookup::rehash(ext, table);
+        }
+    });
+}
+
+/// Opens the connection to pmcd that `e_io` names, and exchanges versions.
+///
+/// # Returns
+/// Nothing; `status` in the dispatch table is negative on failure. A socket that cannot be opened
+/// ends the process.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch>) {
+    drive(
+        || dispatch.and_then(Connect::new).ok_or(()),
+        |call| match call {
+            Call::Accept(listener) => (call, socket::accept(listener)),
+            Call::Wait(fd) => {
+                waits::to_read(fd);
+                (call, Ok(fd))
+            }
+            Call::Exit => process::exit(1),
+        },
+    );
+}
+
+/// Sets the callback that cleans up a result after it was sent; NULL for none.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch>, callback: pmdaResultCallBack) {
+    let set = |ext: Ext| ext.set_result_callback(callback);
+    guard(|| set_callback(dispatch, "result", Interface::is_supported, set));
+}
+
+/// Sets the callback that gives `pmdaFetch` one value.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch>, callback: pmdaFetchCallBack) {
+    let set = |ext: Ext| ext.set_fetch_callback(callback);
+    guard(|| set_callback(dispatch, "fetch", Interface::is_supported, set));
+}
+
+/// Sets the callback that runs when a PDU has arrived; a negative result refuses it. NULL for none.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch>, callback: pmdaCheckCallBack) {
+    let set = |ext: Ext| ext.set_check_callback(callback);
+    guard(|| set_callback(dispatch, "check", Interface::is_supported, set));
+}
+
+/// Sets the callback that runs when a PDU has been served; NULL for none.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch>, callback: pmdaDoneCallBack) {
+    let set = |ext: Ext| ext.set_done_callback(callback);
+    guard(|| set_callback(dispatch, "done", Interface::is_supported, set));
+}
+
+/// Sets the callback that runs when a client context ends. It needs interface version 5 or more,
+/// also one that does not exist yet; NULL is always accepted.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch>, callback: pmdaEndContextCallBack) {
+    let has = |interface: Interface| callback.is_none() || interface.has_contexts();
+    guard(|| set_callback(dispatch, "end context", has, |ext| ext.set_end_callback(callback)));
+}
+
+/// Sets the callback that gives the labels of one instance; NULL for none. It needs interface
+/// version 7 or more.
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch>, callback: pmdaLabelCallBack) {
+    let set = |ext: Ext| ext.set_label_callback(callback);
+    guard(|| set_callback(dispatch, "label", Interface::has_labels, set));
+}
+
+/// Adds `PMDA_EXT_*` flags to an agent; there is no way to take one away (INIT-47).
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch>, flags: c_int) {
+    guard(|| open::add_flags(open::supported(dispatch, "pmdaSetFlags"), flags as c_uint));
+}
+
+/// As `pmdaSetFlags`, for callers that have only the extension.
+///
+/// # Safety
+/// `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext>, flags: c_int) {
+    guard(|| open::add_flags(pmda, flags as c_uint));
+}
+
+/// Adds `PMDA_FLAG_*` flags to what the agent tells pmcd when it connects; call it before
+/// `pmdaConnect` (INIT-48).
+///
+/// # Safety
+/// `dispatch` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch>, flags: c_int) {
+    guard(|| open::add_comm_flags(dispatch, flags as c_uint));
+}
+
+/// Attaches a pointer of the agent's own, which replaces the one before; the library never looks at
+/// it (INIT-49).
+///
+/// # Safety
+/// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch>, data: *mut c_void) {
+    guard(|| open::attach(open::supported(dispatch, "pmdaSetData"), data));
+}
+
+/// As `pmdaSetData`, for callers that have only the extension.
+///
+/// # Safety
+/// `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext>, data: *mut c_void) {
+    guard(|| open::attach(pmda, data));
+}
+
+/// The pointer that the agent has attached, at first NULL.
+///
+/// # Safety
+/// `pmda` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext>) -> *mut c_void {
+    guard(|| open::attached(pmda))
+}
+
+/// `PM_OPTFLAG_POSIX`: options end at the first argument that is none.
+const POSIX: c_int = 1 << 6;
+
+/// Shows an option to the agent.
+#[inline(always)]
+fn show(call: Override) -> c_int {
+    // SAFETY: the function stands in the options, which are valid by the contract of their view,
+    // and gets them: it has the type that it has there.
+    unsafe { (call.function)(call.letter, call.options.as_ptr()) }
+}
+
+/// A search, if there is all that it needs.
+fn search(
+    arguments: Option<Arguments>,
+    options: Option<Options>,
+    dispatch: Option<Dispatch>,
+    with_user: bool,
+) -> Result<Search, Letter> {
+    let (Some(arguments), Some(options), Some(dispatch)) = (arguments, options, dispatch) else {
+        return Err(Plain(END));
+    };
+    Search::new(arguments, options, dispatch, with_user)
+}
+
+/// Handles the next options of the command line that every agent has, and returns the first other
+/// one.
+///
+/// # Returns
+/// The option's character, or -1 at the end. Errors are counted in `opts->errors`.
+///
+/// # Safety
+/// `argv` holds `argc` C strings; `opts` and `dispatch` are valid, `dispatch` after `pmdaDaemon`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaGetOptions(
+    argc: c_int,
+    argv: *const *mut c_char,
+    opts: Option<Options>,
+    dispatch: Option<Dispatch>,
+) -> c_int {
+    // SAFETY: the caller gives NULL or `argc` strings, for the time of the call.
+    let arguments = unsafe { Arguments::new(argc, argv) };
+    drive(|| search(arguments, opts, dispatch, true), show)
+}
+
+/// As `pmdaGetOptions` for short options alone, with getopt's global variables as its results
+/// (INIT-24).
+///
+/// # Returns
+/// The option's character, or -1 at the end. Errors are added to `*err`.
+///
+/// # Safety
+/// `argv` holds `argc` C strings; `optstring` is a C string; `dispatch` is valid after
+/// `pmdaDaemon`; `err` is NULL or valid for a read and a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaGetOpt(
+    argc: c_int,
+    argv: *const *mut c_char,
+    optstring: *const c_char,
+    dispatch: Option<Dispatch>,
+    err: Out<c_int>,
+) -> c_int {
+    if dispatch.is_none() || argv.is_null() {
+        return END;
+    }
+    // A copy, since the lock is not held while libpcp works; the last of several threads wins.
+    let Outcome::Value(mut state) = guard(|| Inside(CLASSIC.lock().0)) else {
+        return END;
+    };
+    state.flags |= POSIX;
+    state.short_options = optstring;
+    state.errors = 0;
+    // SAFETY: the caller gives `argc` strings, and the state lives in this frame.
+    let (arguments, options) = unsafe { (Arguments::new(argc, argv), Options::new(&raw mut state)) };
+    let found = drive(|| search(arguments, options, dispatch, false), show);
+    for (variable, value) in [
+        (&libc_getopt::optind, state.optind),
+        (&libc_getopt::opterr, state.opterr),
+        (&libc_getopt::optopt, state.optopt),
+    ] {
+        variable.store(value, Ordering::Relaxed);
+    }
+    libc_getopt::optarg.store(state.optarg, Ordering::Relaxed);
+    guard(|| {
+        err.add(state.errors);
+        CLASSIC.lock().0 = state;
+    });
+    found
+}
+
+/// Prints the messages that were collected, and how the agent is used, to stderr.
+///
+/// # Safety
+/// `opts` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaUsageMessage(opts: Option<Options>) {
+    guard(|| opts.map_or((), Options::show_usage));
+}
+
+/// The global variables of the C library's getopt.
+mod libc_getopt {
+    use std::ffi::c_char;
+    use std::sync::atomic::{AtomicI32, AtomicPtr};
+
+    unsafe extern "C" {
+        pub(crate) safe static optind: AtomicI32;
+        pub(crate) safe static opterr: AtomicI32;
+        pub(crate) safe static optopt: AtomicI32;
+        pub(crate) safe static optarg: AtomicPtr<c_char>;
+    }
+}
+
+/// The state of [`pmdaGetOpt`]: one for the process, as getopt's own (INIT-24).
+static CLASSIC: Mutex<Classic, { room::OPTIONS }> = const_mutex(Classic(NO_OPTIONS));
+
+struct Classic(pmdaOptions);
+
+// SAFETY: its pointers lead into the command line and to constant texts; both stay as long as the
+// process, and any thread may read them. It is behind a lock.
+unsafe impl Send for Classic {}
+
+const NO_OPTIONS: pmdaOptions = pmdaOptions {
+    version: 0,
+    flags: 0,
+    short_options: ptr::null(),
+    long_options: ptr::null_mut(),
+    short_usage: ptr::null(),
+    r#override: None,
+    index: 0,
+    optind: 0,
+    opterr: 0,
+    optopt: 0,
+    optarg: ptr::null_mut(),
+    __initialized: 0,
+    __nextchar: ptr::null_mut(),
+    __ordering: 0,
+    __posixly_correct: 0,
+    __first_nonopt: 0,
+    __last_nonopt: 0,
+    errors: 0,
+    username: ptr::null_mut(),
+};

@@ -1,0 +1,171 @@
+//! Agent setup: the extension and the methods of an agent, its tables, its flags and callbacks, and
+//! its connection to pmcd.
+
+pub(crate) mod connect;
+pub(crate) mod exports;
+pub(crate) mod init;
+pub(crate) mod options;
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use crate::record;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
+use crate::view::arg::{CText, Pointer};
+use crate::view::dispatch::Dispatch;
+use crate::view::ext::Ext;
+use crate::view::flags::ExtFlags;
+use crate::view::new_ext::{self, ExtTexts};
+use crate::view::transport::Transport;
+use crate::view::types::{Comm, pmdaInterface};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::{Bytes, Level};
+use pmda_core::setup::Interface;
+
+/// What `pmdaDaemon` and `pmdaDSO` are told.
+pub(crate) struct Request {
+    /// The interface version.
+    pub(crate) interface: c_int,
+    /// The texts, which are copied.
+    pub(crate) texts: ExtTexts,
+    /// Whether the agent is a process of its own.
+    pub(crate) daemon: bool,
+}
+
+/// The bytes of a text, none for NULL.
+fn text(text: Option<&CText>) -> Bytes<'_> {
+    Bytes(text.map_or(&[], CText::bytes))
+}
+
+/// Gives a dispatch table an extension and the default `methods`; whether that was possible
+/// (INIT-10 … INIT-13).
+pub(crate) fn set_up(dispatch: Dispatch, request: &Request, methods: &pmdaInterface) -> bool {
+    let interface = Interface(u32::try_from(request.interface).unwrap_or(u32::MAX));
+    let name = text(request.texts.name.as_ref());
+    if !interface.is_supported() {
+        let (version, domain) = (request.interface, dispatch.domain());
+        log::notify!(
+            Level::Crit,
+            "__pmdaSetup: {name} PMDA: interface version {version} not supported (domain={domain})"
+        );
+        dispatch.set_status(Error::GENERIC.code());
+        return false;
+    }
+    let Ok(ext) = extension(dispatch, request) else {
+        log::notify!(Level::Err, "{name}: Unable to allocate memory for pmdaExt");
+        dispatch.set_status(Error::GENERIC.code());
+        return false;
+    };
+    dispatch.set_status(0);
+    dispatch.set_comm(Comm(0).with_interface(interface.0).with_pmapi(PMAPI));
+    dispatch.set_ext_ptr(ext.as_ptr());
+    dispatch.set_methods(methods, interface);
+    record::refresh(dispatch);
+    true
+}
+
+/// A new extension, with everything that is not zero at first (INIT-10).
+fn extension(dispatch: Dispatch, request: &Request) -> Result<Ext> {
+    let room = record::room()?;
+    let ext = new_ext::create(&request.texts)?;
+    ext.set_infd(-1);
+    ext.set_outfd(-1);
+    ext.set_port(-1);
+    ext.set_singular(-1);
+    ext.set_ordinal(-1);
+    ext.set_help(-1);
+    ext.set_domain(dispatch.domain());
+    ext.set_io(Transport::Unknown.number());
+    ext.add_flags(ExtFlags::SETUP_DONE);
+    ext.set_result_callback(Some(free_result_values));
+    ext.set_record(record::register(room, ext, dispatch, request.daemon));
+    Ok(ext)
+}
+
+/// Name and path of the log file of an agent that was set up.
+pub(crate) fn log_file(dispatch: Dispatch) -> Option<(CText, CText)> {
+    let ext = dispatch.ext().filter(|_| dispatch.status() >= 0)?;
+    ext.name().zip(ext.logfile())
+}
+
+/// Sets a callback if the interface version has it; else says so (INIT-50).
+pub(crate) fn set_callback(
+    dispatch: Option<Dispatch>,
+    name: &str,
+    has: impl FnOnce(Interface) -> bool,
+    set: impl FnOnce(Ext),
+) {
+    let Some(dispatch) = dispatch else { return };
+    let interface = dispatch.interface();
+    if !has(interface) {
+        log::notify!(
+            Level::Crit,
+            "Unable to set {name} callback for PMDA interface version {}.",
+            interface.0
+        );
+        dispatch.set_status(Error::GENERIC.code());
+        return;
+    }
+    if let Some(ext) = dispatch.ext() {
+        set(ext);
+    }
+}
+
+/// The extension of an agent whose interface version exists; else says so in the name of `function`
+/// (INIT-47).
+pub(crate) fn supported(dispatch: Option<Dispatch>, function: &str) -> Option<Ext> {
+    let dispatch = dispatch?;
+    let (interface, domain) = (dispatch.interface(), dispatch.domain());
+    if !interface.is_supported() {
+        log::notify!(
+            Level::Crit,
+            "{function}: PMDA interface version {} not supported (domain={domain})",
+            interface.0
+        );
+        dispatch.set_status(Error::GENERIC.code());
+        return None;
+    }
+    dispatch.ext()
+}
+
+/// Adds flags to an agent; there is no way to take one away (INIT-47).
+pub(crate) fn add_flags(ext: Option<Ext>, flags: c_uint) {
+    let Some(ext) = ext else { return };
+    ext.add_flags(ExtFlags(flags));
+    if log::debug(Debug::Libpmda) {
+        log::debug_line!("pmdaExtSetFlags: flags={flags:x}");
+    }
+}
+
+/// Adds flags to what the agent tells pmcd when it connects (INIT-48).
+pub(crate) fn add_comm_flags(dispatch: Option<Dispatch>, flags: c_uint) {
+    let Some(dispatch) = dispatch else { return };
+    let comm = dispatch.comm();
+    dispatch.set_comm(comm.with_flags(comm.flags() | (flags & 0xffff)));
+    if !log::debug(Debug::Libpmda) {
+        return;
+    }
+    if SINCE_6_0_5 {
+        log::debug_line!("pmdaSetCommFlags: flags={flags:#x}");
+    } else {
+        log::debug_line!("pmdaSetCommFlags: flags={flags:x}");
+    }
+}
+
+/// Attaches a pointer of the agent's own, which replaces the one before (INIT-49).
+pub(crate) fn attach(ext: Option<Ext>, data: *mut c_void) {
+    if let Some(record) = ext.and_then(record::of) {
+        record.user.store(data, Ordering::Release);
+        if log::debug(Debug::Libpmda) {
+            log::debug_line!("pmdaExtSetData: data={}", Pointer(data));
+        }
+    }
+}
+
+/// The pointer that the agent has attached, at first NULL.
+pub(crate) fn attached(ext: Option<Ext>) -> *mut c_void {
+    let record = ext.and_then(record::of);
+    record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))
+}

@@ -1,0 +1,202 @@
+//! The command line of an agent: the options that every agent has.
+
+use std::ffi::{c_char, c_int};
+use std::{fmt, ptr};
+
+use crate::drive::machine::{Machine, Step};
+use crate::drive::ret::Plain;
+use crate::sys::libpcp::getopt;
+use crate::sys::libpcp::log;
+use crate::view::arg::CText;
+use crate::view::dispatch::Dispatch;
+use crate::view::ext::Ext;
+use crate::view::memory;
+use crate::view::methods::Function;
+use crate::view::options::{Arguments, Options, number};
+use crate::view::transport::Transport;
+use crate::view::types::pmdaOptionOverride;
+use pmda_core::log::{Bytes, Level};
+
+/// What getopt returns at the end of the options.
+pub(crate) const END: c_int = -1;
+
+/// An option's letter, or [`END`].
+pub(crate) type Letter = Plain<END>;
+
+/// A call to the agent's function that sees each option first: the option, and the options.
+#[derive(Clone, Copy)]
+pub(crate) struct Override {
+    pub(crate) function: Function<pmdaOptionOverride>,
+    pub(crate) letter: c_int,
+    pub(crate) options: Options,
+}
+
+/// The search for the next option that not every agent has (INIT-20).
+pub(crate) struct Search {
+    arguments: Arguments,
+    options: Options,
+    dispatch: Dispatch,
+    /// Whether `-U` is one that every agent has.
+    with_user: bool,
+    /// The option that was shown to the agent.
+    shown: c_int,
+}
+
+impl Search {
+    /// Prepares a search, unless the agent was not set up.
+    pub(crate) fn new(
+        arguments: Arguments,
+        options: Options,
+        dispatch: Dispatch,
+        with_user: bool,
+    ) -> Result<Search, Letter> {
+        if dispatch.status() != 0 {
+            options.count_error();
+            return Err(Plain(END));
+        }
+        let (interface, domain) = (dispatch.interface(), dispatch.domain());
+        if !interface.is_supported() || dispatch.ext().is_none() {
+            log::notify!(
+                Level::Crit,
+                "pmdaGetOptions: PMDA interface version {} not supported (domain={domain})",
+                interface.0
+            );
+            options.count_error();
+            return Err(Plain(END));
+        }
+        options.set_version(0);
+        Ok(Search {
+            arguments,
+            options,
+            dispatch,
+            with_user,
+            shown: END,
+        })
+    }
+
+    /// Goes on with the next option.
+    fn next(&mut self) -> Step<Override, Letter> {
+        loop {
+            let letter = self.arguments.next(self.options);
+            if letter == END {
+                return Step::Done(Plain(END));
+            }
+            if let Some(function) = self.options.override_callback() {
+                self.shown = letter;
+                return Step::Call(Override {
+                    function,
+                    letter,
+                    options: self.options,
+                });
+            }
+            if !self.is_handled(letter) {
+                return Step::Done(Plain(letter));
+            }
+        }
+    }
+
+    /// Does what an option asks for; whether it is one that every agent has.
+    fn is_handled(&self, letter: c_int) -> bool {
+        match u8::try_from(letter) {
+            Ok(b'?') => self.options.count_error(),
+            Ok(b'U') if self.with_user => self.options.set_username(self.options.argument_ptr()),
+            Ok(letter) => return self.dispatch.ext().is_some_and(|ext| self.is_common(letter, ext)),
+            Err(_) => return false,
+        }
+        true
+    }
+
+    fn is_common(&self, letter: u8, ext: Ext) -> bool {
+        let text = self.options.argument();
+        match letter {
+            b'd' => {
+                let (number, is_clean) = number(text.bytes());
+                self.dispatch.set_domain(number);
+                ext.set_domain(number);
+                if !is_clean {
+                    self.complain(ext, format_args!("-d requires numeric domain number"));
+                }
+            }
+            b'D' => {
+                if !getopt::set_debug(text.c_str()) {
+                    let text = Bytes(text.bytes());
+                    self.complain(ext, format_args!("unrecognized debug options specification ({text})"));
+                }
+            }
+            b'h' => ext.set_helptext(copy(text)),
+            b'l' => ext.set_logfile(copy(text)),
+            b'p' => _ = self.choose(ext, Transport::Pipe),
+            b'i' | b'6' => {
+                let wanted = if letter == b'i' {
+                    Transport::Inet
+                } else {
+                    Transport::Ipv6
+                };
+                if self.choose(ext, wanted) {
+                    let (number, is_clean) = number(text.bytes());
+                    ext.set_port(number);
+                    if !is_clean {
+                        ext.set_sockname(text.as_ptr());
+                    }
+                }
+            }
+            // The name stays in the arguments, as with the C library.
+            b'u' => {
+                if self.choose(ext, Transport::Unix) {
+                    ext.set_sockname(text.as_ptr());
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Chooses how to talk to pmcd; the first choice stays (INIT-21).
+    fn choose(&self, ext: Ext, wanted: Transport) -> bool {
+        let current = Transport::new(ext.io());
+        if current == Some(wanted) || current == Some(Transport::Unknown) {
+            ext.set_io(wanted.number());
+            return true;
+        }
+        let (wanted, current) = (wanted.letter(), current.unwrap_or(Transport::Unknown).letter());
+        self.complain(ext, format_args!("-{wanted} option clashes with -{current} option"));
+        false
+    }
+
+    /// Adds a message and counts an error (INIT-22).
+    fn complain(&self, ext: Ext, text: fmt::Arguments<'_>) {
+        let name = ext.name();
+        let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
+        getopt::message(format_args!("{name}: {text}\n"));
+        self.options.count_error();
+    }
+}
+
+impl Machine for Search {
+    type Call = Override;
+    type Answer = c_int;
+    type Done = Letter;
+
+    fn start(&mut self) -> Step<Override, Letter> {
+        self.next()
+    }
+
+    fn answer(&mut self, answer: c_int) -> Step<Override, Letter> {
+        if answer != 0 || !self.is_handled(self.shown) {
+            return Step::Done(Plain(self.shown));
+        }
+        self.next()
+    }
+}
+
+/// A copy that stays for the life of the process; NULL when there is no memory. What it replaces
+/// may be in use elsewhere (INIT-20).
+fn copy(text: CText) -> *const c_char {
+    match memory::string(text.bytes()) {
+        Ok(block) => block.into_raw().cast_const(),
+        Err(error) => {
+            log::notify!(Level::Err, "pmdaGetOptions: {}", log::errstr(error));
+            ptr::null()
+        }
+    }
+}

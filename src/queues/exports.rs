@@ -1,0 +1,245 @@
+//! Event queues and their clients: the `pmdaEvent…Queue…` and `pmdaEvent…Client…` functions.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use crate::drive::guard::guard;
+use crate::drive::{drive, drive_reading};
+use crate::queues;
+use crate::queues::Fetch;
+use crate::queues::Filter;
+use crate::queues::Release;
+use crate::view::arg::{CText, Cookie, Out};
+use crate::view::event_block::NewEvent;
+use crate::view::types::{
+    pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack, timeval,
+};
+use pmda_core::error::{Error, Result};
+
+/// Runs a machine that releases filters.
+#[inline(always)]
+fn release_filters(begin: impl FnOnce() -> Result<Release>) -> c_int {
+    let begin = || begin().map_err(Err);
+    // SAFETY: the agent gave function and argument of a filter together, for as long as the filter
+    // is in use; the machine releases each once, when nobody else has it any more.
+    drive(begin, |(release, filter)| unsafe { release(filter.0) })
+}
+
+/// Makes a queue that keeps at most `maxmemory` bytes of events (QUEUE-1). The name is copied.
+///
+/// # Returns
+/// A handle; `-EINVAL` without a name or memory, `-EEXIST` when the name is in use.
+///
+/// # Safety
+/// `name` is NULL or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText>, maxmemory: usize) -> c_int {
+    guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, 0))
+}
+
+/// Makes a queue that keeps events for `nclients` clients that will fetch later (QUEUE-1, E-8).
+///
+/// # Returns
+/// As `pmdaEventNewQueue`.
+///
+/// # Safety
+/// As `pmdaEventNewQueue`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText>, maxmemory: usize, nclients: c_uint) -> c_int {
+    guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, nclients))
+}
+
+/// Lets a queue go as soon as it has no clients (QUEUE-40).
+///
+/// # Returns
+/// 0, or `-EINVAL` for a handle that is not in use.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
+    release_filters(|| Release::queue(handle))
+}
+
+/// Looks a queue up by name (QUEUE-3).
+///
+/// # Returns
+/// Its handle, or `-ESRCH`.
+///
+/// # Safety
+/// `name` is NULL or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventQueueHandle(name: Option<CText>) -> c_int {
+    guard(|| queues::find(name.ok_or(Error::os(libc::ESRCH))?.bytes()))
+}
+
+/// Appends a copy of an event to a queue (QUEUE-10). Events that are too large, or that nobody
+/// listens to, are dropped; they count nevertheless (E-19).
+///
+/// # Returns
+/// 0; `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
+///
+/// # Safety
+/// `data` is NULL or readable for `bytes` bytes; `tv` is NULL or points to a `struct timeval`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventQueueAppend(
+    handle: c_int,
+    data: *mut c_void,
+    bytes: usize,
+    tv: *mut timeval,
+) -> c_int {
+    // SAFETY: the caller gives NULL or memory of these sizes, which is copied before this returns.
+    let event = unsafe { NewEvent::new(data, bytes, tv) };
+    guard(|| queues::append(handle, event))
+}
+
+/// Stores the number of clients that a queue keeps events for in `avp->ul` (QUEUE-5).
+///
+/// # Returns
+/// `PMDA_FETCH_STATIC`, or `-EINVAL`.
+///
+/// # Safety
+/// `avp` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.clients))
+}
+
+/// Stores the number of events that came to a queue in `avp->ul` (QUEUE-5).
+///
+/// # Returns
+/// `PMDA_FETCH_STATIC`, or `-EINVAL`.
+///
+/// # Safety
+/// `avp` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.count))
+}
+
+/// Stores the number of bytes that came to a queue in `avp->ull` (QUEUE-5).
+///
+/// # Returns
+/// `PMDA_FETCH_STATIC`, or `-EINVAL`.
+///
+/// # Safety
+/// `avp` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.bytes))
+}
+
+/// Stores the number of bytes that a queue keeps in `avp->ull` (QUEUE-5).
+///
+/// # Returns
+/// `PMDA_FETCH_STATIC`, or `-EINVAL`.
+///
+/// # Safety
+/// `avp` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::counter(handle, avp.member(), |counters| counters.memory))
+}
+
+/// Registers a client; a known one keeps its place (QUEUE-20).
+///
+/// # Returns
+/// The client's slot.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
+    guard(|| queues::register(context))
+}
+
+/// Ends a client: its filters are released, and queues that were shut down go with their last
+/// client (QUEUE-26).
+///
+/// # Returns
+/// 0, for unknown clients too.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
+    release_filters(|| Ok(Release::client(context)))
+}
+
+/// Stores the number of registered clients in `avp->ul` (QUEUE-21).
+///
+/// # Returns
+/// `PMDA_FETCH_STATIC`, or `-EINVAL` for NULL.
+///
+/// # Safety
+/// `avp` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaEventClients(avp: Out<pmAtomValue>) -> c_int {
+    guard(|| queues::clients(avp.member()))
+}
+
+/// Installs a filter for a client and a queue, and grants access; the filter before it is released
+/// (QUEUE-25). A NULL filter clears it.
+///
+/// # Returns
+/// 0; `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
+///
+/// # Safety
+/// `apply` and `release` may be called with `filter` until it is replaced or the client or queue
+/// has gone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
+    context: c_int,
+    handle: c_int,
+    filter: *mut c_void,
+    apply: pmdaEventApplyFilterCallBack,
+    release: pmdaEventReleaseFilterCallBack,
+) -> c_int {
+    let filter = Filter {
+        data: Cookie(filter),
+        apply,
+        release,
+    };
+    release_filters(|| Release::replaced(context, handle, filter))
+}
+
+/// Grants (non-zero) or denies a client the events of a queue; at first they are denied (QUEUE-24).
+///
+/// # Returns
+/// 0, or `-EINVAL` for an unknown client or queue.
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
+    guard(|| queues::set_access(context, handle, allow != 0))
+}
+
+/// Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). `decoder` is
+/// called for each and adds records to the array whose handle it gets.
+///
+/// # Returns
+/// `PMDA_FETCH_STATIC` with the array in `avp->vbp`, which the next call for the queue overwrites;
+/// `PMDA_FETCH_NOVALUES` with NULL when there is nothing; the code of a decoder that failed, with
+/// NULL or what the events before it gave; `-EINVAL` for an unknown client or queue, with `avp` as
+/// it was.
+///
+/// # Safety
+/// `avp` is NULL or valid for one write; `decoder` and filters may be called with `data` and stored
+/// events.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
+    handle: c_int,
+    avp: Out<pmAtomValue>,
+    context: c_int,
+    decoder: pmdaEventDecodeCallBack,
+    data: *mut c_void,
+) -> c_int {
+    drive_reading(
+        || Fetch::new(handle, context, avp).map_err(Err),
+        // SAFETY: the caller's decoder gets the cookie that came along, a filter the one that it
+        // was set with, and both an event that the machine keeps alive until it is answered.
+        |fetch, ()| unsafe {
+            let Some(event) = fetch.event() else {
+                return Error::INVAL.code();
+            };
+            let (payload, size) = (event.payload, event.size);
+            if let Some((apply, filter)) = fetch.asked_filter() {
+                return apply(filter.0, payload.data(), size);
+            }
+            match decoder {
+                Some(decoder) => decoder(fetch.array(), payload.data(), size, payload.when(), data),
+                None => Error::INVAL.code(),
+            }
+        },
+    )
+}

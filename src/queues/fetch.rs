@@ -1,0 +1,241 @@
+//! A client fetches the events of a queue that it has not seen.
+
+use std::ffi::c_int;
+use std::ptr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::drive::machine::{Machine, Step};
+use crate::events;
+use crate::queues::Filter;
+use crate::queues::QUEUES;
+use crate::queues::say_vacant;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::view::arg::{Cookie, Out};
+use crate::view::event_block::View;
+use crate::view::methods::Function;
+use crate::view::types::{pmAtomValue, pmdaEventApplyFilterCallBack};
+use pmda_core::error::{Error, Result};
+use pmda_core::events::{Form, Stamp};
+use pmda_core::fetch;
+use pmda_core::log::Journal;
+use pmda_core::queue::{End, Visit};
+
+type Event = pmda_core::queue::Event<View>;
+
+/// The function of a filter.
+pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
+
+/// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
+///
+/// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
+/// as it likes.
+pub(crate) struct Fetch {
+    visit: Visit,
+    out: Out<pmAtomValue>,
+    /// The event in hand.
+    event: Option<Event>,
+    /// The filter that has to let the event in hand pass, if there is one.
+    filter: Option<Filter>,
+    /// That filter's function, while it is being asked.
+    asked: Option<(Apply, Cookie)>,
+    /// Whether a decoder has found something worth a record.
+    found: bool,
+    status: Result<()>,
+}
+
+impl Fetch {
+    /// Begins a fetch of a client from a queue.
+    ///
+    /// # Errors
+    /// `-EINVAL` for an unknown client or queue, and without a place for the array.
+    pub(crate) fn new(handle: c_int, context: c_int, out: Out<pmAtomValue>) -> Result<Fetch> {
+        if out.is_null() {
+            return Err(Error::INVAL);
+        }
+        let visit = QUEUES.lock().begin(handle, context);
+        let visit = visit.inspect_err(|_| {
+            // Queue and client are looked up one after the other.
+            say_vacant(handle);
+            say_vacant(handle);
+        })?;
+        if log::debug(Debug::Libpmda) {
+            let mut journal = Journal::new();
+            QUEUES.lock().trace_fetch(&visit, &mut journal);
+            log::flush(&mut journal);
+        }
+        Ok(Fetch {
+            visit,
+            out,
+            event: None,
+            filter: None,
+            asked: None,
+            found: false,
+            status: Ok(()),
+        })
+    }
+
+    /// The filter that is called: it drops the event by anything but 0. If there is none, the
+    /// decoder is called, which adds records to the array.
+    #[inline(always)]
+    pub(crate) fn asked_filter(&self) -> Option<(Apply, Cookie)> {
+        self.asked
+    }
+
+    /// The event that a call is about.
+    #[inline(always)]
+    pub(crate) fn event(&self) -> Option<Event> {
+        self.event
+    }
+
+    /// The handle of the array that decoders add records to.
+    #[inline(always)]
+    pub(crate) fn array(&self) -> c_int {
+        self.visit.array
+    }
+
+    /// The next event's first call, or the end.
+    #[inline(always)]
+    fn step(&mut self) -> Step<(), Result<c_int>> {
+        if log::debug(Debug::Libpmda) {
+            self.advance_loudly();
+        } else {
+            QUEUES.lock().advance(&self.visit, &mut self.event, &mut self.filter);
+        }
+        if self.filter.is_some() {
+            return self.ask();
+        }
+        if self.event.is_none() {
+            return self.finish();
+        }
+        Step::Call(())
+    }
+
+    /// Goes on to the next event, and says what there is to say about those on the way, and what
+    /// becomes of this one if no filter decides that.
+    #[cold]
+    #[inline(never)]
+    fn advance_loudly(&mut self) {
+        let mut journal = Journal::new();
+        QUEUES
+            .lock()
+            .advance_traced(&self.visit, &mut self.event, &mut self.filter, &mut journal);
+        log::flush(&mut journal);
+        if let (Some(event), None) = (self.event, &self.filter) {
+            say_event("Adding", event);
+        }
+    }
+
+    /// Asks the filter about the event in hand.
+    #[inline(never)]
+    fn ask(&mut self) -> Step<(), Result<c_int>> {
+        match self.filter.take() {
+            Some(Filter {
+                apply: Some(apply),
+                data,
+                ..
+            }) => {
+                self.asked = Some((apply, data));
+                Step::Call(())
+            }
+            _ => self.judged(0),
+        }
+    }
+
+    /// The filter has judged the event in hand.
+    #[inline(never)]
+    fn judged(&mut self, verdict: c_int) -> Step<(), Result<c_int>> {
+        self.asked = None;
+        let debug = log::debug(Debug::Libpmda);
+        if debug {
+            log::debug_line!("Clientq filter applied ({verdict})");
+        }
+        let is_alive = QUEUES.lock().alive(&self.visit);
+        if let (true, true, Some(event)) = (debug, is_alive, self.event) {
+            say_event(if verdict == 0 { "Adding" } else { "Culling" }, event);
+        }
+        if verdict != 0 {
+            return self.step();
+        }
+        if !is_alive {
+            return self.finish();
+        }
+        Step::Call(())
+    }
+
+    /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything
+    /// worth a record.
+    #[inline(never)]
+    fn finish(&mut self) -> Step<(), Result<c_int>> {
+        Step::Done(self.outcome())
+    }
+
+    fn outcome(&mut self) -> Result<c_int> {
+        let shown = self.event.take().map(|event| event.sequence);
+        let end = QUEUES.lock().finish(&self.visit, shown, self.status.is_err());
+        if let End::Missed(count @ 1..) = end {
+            let count = c_int::try_from(count).unwrap_or(c_int::MAX);
+            self.status = events::with(self.visit.array, |array| array.add_missed(now(), count));
+            self.found |= self.status.is_ok();
+        }
+        let records = if self.found && end != End::Gone {
+            events::address(self.visit.array, Form::Low)
+        } else {
+            ptr::null_mut()
+        };
+        self.out.set(pmAtomValue { vbp: records.cast() });
+        self.status?;
+        Ok(if records.is_null() {
+            fetch::NO_VALUES
+        } else {
+            fetch::STATIC
+        })
+    }
+}
+
+impl Machine for Fetch {
+    type Call = ();
+    type Answer = c_int;
+    type Done = Result<c_int>;
+
+    #[inline(always)]
+    fn start(&mut self) -> Step<(), Result<c_int>> {
+        self.status = events::reset(self.visit.array);
+        if self.status.is_err() {
+            return self.finish();
+        }
+        self.step()
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, status: c_int) -> Step<(), Result<c_int>> {
+        if self.asked.is_some() {
+            return self.judged(status);
+        }
+        match Error::check(status) {
+            Ok(records) => self.found |= records != 0,
+            Err(error) => {
+                // Such as one that has released the array through its handle, so that there is
+                // nothing to fill.
+                self.status = Err(error);
+                return self.finish();
+            }
+        }
+        self.step()
+    }
+}
+
+/// Says what becomes of the event in hand.
+#[cold]
+#[inline(never)]
+fn say_event(action: &str, event: Event) {
+    let Event { size, payload, .. } = event;
+    let excerpt = payload.excerpt(size);
+    log::debug_line!("{action} event (sz={size}): \"{excerpt}\"");
+}
+
+/// The time for a record of missed events (QUEUE-35).
+fn now() -> Stamp {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    Stamp::Low(seconds, i64::from(now.subsec_micros()))
+}

@@ -1,0 +1,190 @@
+//! The event queues of the process and their clients.
+
+pub(crate) mod exports;
+mod fetch;
+mod release;
+
+use std::ffi::c_int;
+
+use crate::events;
+pub(crate) use crate::queues::fetch::Fetch;
+pub(crate) use crate::queues::release::Release;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::lock::{Mutex, const_mutex, room};
+use crate::view::arg::{Cookie, Out};
+use crate::view::event_block::{Block, NewEvent};
+use crate::view::methods::Function;
+use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
+use pmda_core::error::{Error, Result};
+use pmda_core::fetch as agent_fetch;
+use pmda_core::log::{Bytes, Journal, Level};
+use pmda_core::queue::{Counters, Queues};
+
+/// A filter as the agent gave it.
+#[derive(Clone, Copy)]
+pub(crate) struct Filter {
+    /// What its functions get.
+    pub(crate) data: Cookie,
+    /// Decides about an event; anything but 0 drops it.
+    pub(crate) apply: pmdaEventApplyFilterCallBack,
+    /// Frees it.
+    pub(crate) release: pmdaEventReleaseFilterCallBack,
+}
+
+/// A filter's own function, and what it gets.
+pub(crate) type ReleaseCall = (Function<pmdaEventReleaseFilterCallBack>, Cookie);
+
+impl Filter {
+    /// The agent's release function, if it has one: it gets NULL if there is no filter (E-12,
+    /// E-13).
+    fn release(self) -> Option<ReleaseCall> {
+        self.release.map(|release| (release, self.data))
+    }
+}
+
+/// All queues and clients of the process. Nothing of C is called while it is locked; the lock of
+/// the event arrays may be taken inside of it, never the other way round.
+pub(crate) static QUEUES: Mutex<Queues<Block, Filter>, { room::QUEUES }> = const_mutex(Queues::new());
+
+/// Makes a queue for a number of clients that will fetch later (QUEUE-1, E-8).
+///
+/// # Errors
+/// As [`Queues::create`].
+pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
+    QUEUES.lock().create(name, limit, clients, events::create)
+}
+
+/// The handle of a queue (QUEUE-3).
+///
+/// # Errors
+/// `-ESRCH`.
+pub(crate) fn find(name: &[u8]) -> Result<c_int> {
+    QUEUES.lock().find(name)
+}
+
+/// Stores one of the counters of a queue in the leading bytes of an atom (QUEUE-5).
+///
+/// # Errors
+/// `-EINVAL` for a handle that is not in use, and for no atom.
+pub(crate) fn counter<T>(handle: c_int, atom: Out<T>, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
+    let counters = QUEUES.lock().counters(handle);
+    let counters = noted(handle, counters)?;
+    store(atom, value(counters))
+}
+
+/// Stores the number of registered clients (QUEUE-21).
+///
+/// # Errors
+/// `-EINVAL` for no atom.
+pub(crate) fn clients(atom: Out<u32>) -> Result<c_int> {
+    let count = QUEUES.lock().clients();
+    store(atom, count)
+}
+
+fn store<T>(atom: Out<T>, value: T) -> Result<c_int> {
+    if atom.is_null() {
+        return Err(Error::INVAL);
+    }
+    atom.set(value);
+    Ok(agent_fetch::STATIC)
+}
+
+/// Appends a copy of an event to a queue (QUEUE-10).
+///
+/// # Errors
+/// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
+#[inline]
+pub(crate) fn append(handle: c_int, event: NewEvent) -> Result<()> {
+    let done = if log::debug(Debug::Libpmda) {
+        append_loudly(handle, event)
+    } else {
+        QUEUES
+            .lock()
+            .append(handle, event.size(), |old| Block::copy(old, event))
+    };
+    done.or_else(|error| refused(handle, event.size(), error))
+}
+
+/// Appends an event, and says what becomes of it and of others.
+#[cold]
+fn append_loudly(handle: c_int, event: NewEvent) -> Result<()> {
+    let mut journal = Journal::new();
+    let done = {
+        let mut queues = QUEUES.lock();
+        queues.trace_append(handle, event.size(), SINCE_6_0_5, &mut journal);
+        let done = queues.append(handle, event.size(), |old| Block::copy(old, event));
+        if done.is_ok() {
+            queues.trace_appended(handle, event.size(), &mut journal);
+        }
+        done
+    };
+    log::flush(&mut journal);
+    noted(handle, done)
+}
+
+/// Says under -Dlibpmda that there is no queue any more behind a handle.
+#[cold]
+fn say_vacant(handle: c_int) {
+    if log::debug(Debug::Libpmda) && QUEUES.lock().is_vacant(handle) {
+        // The C library prints the name that it has cleared.
+        log::debug_line!("Client queue (null) lookup but not inuse");
+    }
+}
+
+/// Passes an outcome on; a failure may be that of a queue that has gone.
+fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
+    if outcome.is_err() {
+        say_vacant(handle);
+    }
+    outcome
+}
+
+/// Says why an event was not stored; one that is too large is no error (E-19). Asks for no memory
+/// that it needs.
+#[cold]
+fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
+    if error == Error::TOOBIG {
+        let text = QUEUES.lock().too_large(handle, size);
+        if let Ok(text) = text {
+            log::notify!(Level::Warning, "{}", Bytes(&text));
+        }
+        return Ok(());
+    }
+    if error == Error::NOMEM {
+        let bytes = size.saturating_add(1);
+        log::notify!(Level::Err, "event allocation failure: {bytes} bytes");
+    }
+    Err(error)
+}
+
+/// Registers a client; a known one keeps its place (QUEUE-20). Gives its slot.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(crate) fn register(context: c_int) -> Result<c_int> {
+    if !log::debug(Debug::Libpmda) {
+        return QUEUES.lock().register(context);
+    }
+    let mut journal = Journal::new();
+    let slot = {
+        let mut queues = QUEUES.lock();
+        let known = queues.is_client(context);
+        let slot = queues.register(context);
+        if let (false, Ok(slot)) = (known, slot) {
+            queues.trace_client(context, slot, &mut journal);
+        }
+        slot
+    };
+    log::flush(&mut journal);
+    slot
+}
+
+/// Grants or denies a client the events of a queue (QUEUE-24).
+///
+/// # Errors
+/// `-EINVAL` for an unknown client or queue.
+pub(crate) fn set_access(context: c_int, handle: c_int, allow: bool) -> Result<()> {
+    let done = QUEUES.lock().set_access(context, handle, allow);
+    noted(handle, done)
+}

@@ -1,0 +1,163 @@
+//! What ends filters: another filter, the end of a client, and the end of a queue.
+
+use std::ffi::c_int;
+use std::vec;
+
+use crate::drive::machine::{Kept, Machine, Step};
+use crate::events;
+use crate::queues::Filter;
+use crate::queues::QUEUES;
+use crate::queues::ReleaseCall;
+use crate::queues::noted;
+use crate::sys::libpcp::log::{self, Debug};
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Journal;
+use pmda_core::queue::{Farewell, Filters, Leftovers};
+
+/// Releases filters, and cleans up behind the queues that have gone with them.
+pub(crate) struct Release {
+    /// A filter that another one has replaced.
+    replaced: Option<Filter>,
+    /// What is to be said about each queue of a client that has ended, and whether its filter comes
+    /// first.
+    farewells: Kept<vec::IntoIter<Farewell>>,
+    /// What is to be said when the filter in hand was released.
+    lines: Kept<Journal>,
+    /// The filters of a client that has ended.
+    client: Kept<Filters<Filter>>,
+    /// The filters of a queue that has gone.
+    queue: Kept<vec::IntoIter<Filter>>,
+    /// Whether other queues may have lost their last client.
+    reaps: bool,
+}
+
+impl Release {
+    fn new() -> Release {
+        Release {
+            replaced: None,
+            farewells: Kept::none(),
+            lines: Kept::none(),
+            client: Kept::none(),
+            queue: Kept::none(),
+            reaps: false,
+        }
+    }
+
+    /// Installs a filter for a client and a queue, and grants access; the filter before it is
+    /// released (QUEUE-25). No filter clears it.
+    ///
+    /// # Errors
+    /// `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
+    pub(crate) fn replaced(context: c_int, handle: c_int, filter: Filter) -> Result<Release> {
+        let filtering = !filter.data.0.is_null();
+        if filtering && filter.apply.is_none() {
+            return Err(Error::INVAL);
+        }
+        let old = QUEUES.lock().set_filter(context, handle, filter, filtering);
+        let replaced = noted(handle, old)?;
+        Ok(Release {
+            replaced,
+            ..Release::new()
+        })
+    }
+
+    /// Lets a queue go as soon as it has no clients (QUEUE-40).
+    ///
+    /// # Errors
+    /// `-EINVAL` for a handle that is not in use.
+    pub(crate) fn queue(handle: c_int) -> Result<Release> {
+        if log::debug(Debug::Libpmda) {
+            let mut journal = Journal::new();
+            QUEUES.lock().trace_shutdown(handle, &mut journal);
+            log::flush(&mut journal);
+        }
+        let leftovers = QUEUES.lock().shutdown(handle);
+        let mut release = Release::new();
+        if let Some(leftovers) = noted(handle, leftovers)? {
+            release.clean_up(leftovers);
+        }
+        Ok(release)
+    }
+
+    /// Ends a client: its filters are released, and queues that were shut down go with their last
+    /// client (QUEUE-26).
+    pub(crate) fn client(context: c_int) -> Release {
+        let mut release = Release::new();
+        release.reaps = true;
+        if log::debug(Debug::Libpmda) {
+            let mut journal = Journal::new();
+            let (farewells, filters) = {
+                let mut queues = QUEUES.lock();
+                let farewells = queues.trace_end(context, &mut journal);
+                (farewells, queues.end(context))
+            };
+            log::flush(&mut journal);
+            release.farewells.set(farewells.into_iter());
+            release.client.set(filters);
+        } else {
+            let filters = QUEUES.lock().end(context);
+            release.client.set(filters);
+        }
+        release
+    }
+
+    /// Cleans up behind a queue that has gone.
+    fn clean_up(&mut self, leftovers: Leftovers<Filter>) {
+        // Somebody may have released it through its handle, which is a small number and no secret.
+        let _ = events::release(leftovers.array);
+        self.queue.set(leftovers.filters.into_iter());
+    }
+
+    /// The next filter to release; what is due to be said about queues without one is said on the
+    /// way.
+    fn filter(&mut self) -> Option<Filter> {
+        if let Some(filter) = self.replaced.take() {
+            return Some(filter);
+        }
+        if let Some(mut lines) = self.lines.take() {
+            log::flush(&mut lines);
+        }
+        while let Some(mut farewell) = self.farewells.get().and_then(Iterator::next) {
+            if !farewell.filter {
+                log::flush(&mut farewell.lines);
+                continue;
+            }
+            self.lines.set(farewell.lines);
+            if let Some(filter) = self.client.get().and_then(Iterator::next) {
+                return Some(filter);
+            }
+        }
+        // Those of a client without memory for what was to be said, too.
+        let filter = self.client.get().and_then(Iterator::next);
+        filter.or_else(|| self.queue.get().and_then(Iterator::next))
+    }
+
+    fn step(&mut self) -> Step<ReleaseCall, Result<()>> {
+        loop {
+            while let Some(filter) = self.filter() {
+                if let Some(call) = filter.release() {
+                    return Step::Call(call);
+                }
+            }
+            let leftovers = if self.reaps { QUEUES.lock().reap() } else { None };
+            let Some(leftovers) = leftovers else { break };
+            self.clean_up(leftovers);
+        }
+        drop((self.farewells.take(), self.client.take(), self.queue.take()));
+        Step::Done(Ok(()))
+    }
+}
+
+impl Machine for Release {
+    type Call = ReleaseCall;
+    type Answer = ();
+    type Done = Result<()>;
+
+    fn start(&mut self) -> Step<ReleaseCall, Result<()>> {
+        self.step()
+    }
+
+    fn answer(&mut self, (): ()) -> Step<ReleaseCall, Result<()>> {
+        self.step()
+    }
+}

@@ -1,0 +1,190 @@
+//! What the library keeps for one agent, behind `pmdaExt.e_ext`.
+//!
+//! Each family has a field of its own with locks or atomics inside, so that a shared reference is
+//! enough. The record is never freed, as nothing tells us when an agent ends (INIT-14).
+
+mod foreign;
+pub(crate) mod session;
+pub(crate) mod state;
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use crate::dynamic::Registrations;
+use crate::record::foreign::Parts;
+use crate::record::session::Session;
+use crate::record::state::FetchState;
+use crate::sys::libpcp::log;
+use crate::sys::lock::{const_mutex, room};
+use crate::view::dispatch::{DescMethod, Dispatch};
+use crate::view::ext::Ext;
+use crate::view::records::{self, Record, Records};
+use pmda_core::dynamic::List;
+use pmda_core::error::Result;
+use pmda_core::index::Map;
+use pmda_core::setup::Interface;
+
+/// What the library keeps for one agent.
+pub(crate) struct AgentRecord {
+    /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
+    interface: AtomicU32,
+    /// The agent's own pointer (INIT-49).
+    pub(crate) user: AtomicPtr<c_void>,
+    /// The fetch family's part.
+    pub(crate) fetch: FetchState,
+    /// The agent's own trees of dynamic names (DYN-1).
+    pub(crate) dynamic: Registrations,
+    /// The main loop's part.
+    pub(crate) session: Session,
+}
+
+impl AgentRecord {
+    #[inline]
+    fn interface(&self) -> Interface {
+        Interface(self.interface.load(Ordering::Relaxed))
+    }
+}
+
+static RECORDS: Records<AgentRecord> = Records::new();
+
+/// Room for the record of an agent.
+pub(crate) type Room = records::Room<AgentRecord>;
+
+/// Makes the record of the agent that has a dispatch table; it stays for ever. The result is for
+/// the `e_ext` of `ext`.
+pub(crate) fn register(room: Room, ext: Ext, dispatch: Dispatch, daemon: bool) -> *mut c_void {
+    let record = AgentRecord {
+        interface: AtomicU32::new(0),
+        user: AtomicPtr::new(ptr::null_mut()),
+        fetch: FetchState::default(),
+        dynamic: List::new(),
+        session: Session::new(),
+    };
+    RECORDS.add(room, ext, dispatch, daemon, record)
+}
+
+/// Makes room for the record of an agent.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(crate) fn room() -> Result<Room> {
+    Room::new()
+}
+
+/// Whether there is a record.
+pub(crate) fn are_any() -> bool {
+    RECORDS.are_any()
+}
+
+/// Hangs a block on all records: it is reachable where any of them is.
+pub(crate) fn leave_behind(block: *mut c_void) {
+    RECORDS.leave_behind(block);
+}
+
+#[inline]
+fn find(ext: Ext) -> Option<&'static Record<AgentRecord>> {
+    RECORDS.find(ext.record())
+}
+
+/// The record of an agent; `None` when this library has not set it up.
+#[inline]
+pub(crate) fn of(ext: Ext) -> Option<&'static AgentRecord> {
+    find(ext).map(|record| &record.content)
+}
+
+/// The fetch family's part of an agent. Callers may use a `pmdaExt` that they have zeroed
+/// themselves: it gets one of its own (INST-43).
+///
+/// # Errors
+/// `-ENOMEM` for such a one.
+#[inline]
+pub(crate) fn fetch_state(ext: Ext) -> Result<&'static FetchState> {
+    static FOREIGN: Parts<FetchState, { room::FOREIGN_STATES }> = const_mutex(Map::new());
+    of(ext).map_or_else(
+        || foreign::part(&FOREIGN, ext, FetchState::default),
+        |record| Ok(&record.fetch),
+    )
+}
+
+/// What a fetch asks about an agent: [`fetch_state`] and [`interface`].
+///
+/// # Errors
+/// As [`fetch_state`].
+#[inline]
+pub(crate) fn for_fetch(ext: Ext) -> Result<(&'static FetchState, Interface)> {
+    match of(ext) {
+        Some(record) => Ok((&record.fetch, record.interface())),
+        None => Ok((fetch_state(ext)?, Interface(0))),
+    }
+}
+
+/// The main loop's part of an agent, also of one whose `pmdaExt` was made by hand.
+///
+/// # Errors
+/// `-ENOMEM` for such a one.
+pub(crate) fn session(ext: Ext) -> Result<&'static Session> {
+    static FOREIGN: Parts<Session, { room::FOREIGN_SESSIONS }> = const_mutex(Map::new());
+    of(ext).map_or_else(
+        || foreign::part(&FOREIGN, ext, Session::new),
+        |record| Ok(&record.session),
+    )
+}
+
+/// The interface version of an agent; 0 when this library has not set it up.
+#[inline]
+pub(crate) fn interface(ext: Ext) -> Interface {
+    of(ext).map_or(Interface(0), AgentRecord::interface)
+}
+
+/// Tells whoever has made the extension that its dispatch table is here now. A record of another
+/// copy of this library, or of the C library, has the address as its first word (INIT-51).
+pub(crate) fn moved(dispatch: Dispatch) {
+    let Some(ext) = dispatch.ext() else { return };
+    match find(ext) {
+        Some(_) => refresh(dispatch),
+        None => ext.tell_other_library(dispatch),
+    }
+}
+
+/// Takes over what the default methods need from a dispatch table: they have only the `pmdaExt`,
+/// and the table may move or go without notice (MAIN-56).
+pub(crate) fn refresh(dispatch: Dispatch) {
+    if let Some(record) = dispatch.ext().and_then(find) {
+        record.note(dispatch);
+        record
+            .content
+            .interface
+            .store(dispatch.interface().0, Ordering::Relaxed);
+    }
+}
+
+/// The `desc` method of an agent: for a daemon the one that its dispatch table has at this moment.
+pub(crate) fn desc_method(ext: Ext) -> Option<DescMethod> {
+    let record = find(ext)?;
+    match record.table() {
+        Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
+        _ => record.noted_desc(),
+    }
+}
+
+/// Says so when the dispatch table of a daemon belongs to another `pmdaExt` (FETCH-11).
+#[inline]
+pub(crate) fn check_botch(ext: Ext) {
+    let Some(record) = find(ext) else { return };
+    let Some(table) = record.table() else { return };
+    if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {
+        report_botch(ext, record, table);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn report_botch(ext: Ext, record: &'static Record<AgentRecord>, table: Dispatch) {
+    let (ext_ptr, back, other) = (ext.as_ptr(), table.as_ptr(), table.ext_ptr());
+    log::trace!(
+        "Botch: pmdaFetch: PMDA domain={} pmda={ext_ptr:p} extp={record:p} backpointer={back:p} \
+         pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
+        ext.domain(),
+    );
+}

@@ -1,0 +1,131 @@
+//! What the main loop keeps for one agent: the buffers, and the profile that was accepted last.
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::sys::channel::{Channel, Stream};
+use crate::sys::lock::{Mutex, room};
+use crate::sys::traced::{self, TracedChannel};
+use crate::view::received::OwnedProfile;
+use pmda_core::wire::encode::{Draft, Reply};
+use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver};
+
+/// The connection of one agent. The locks are held only while nothing of C runs.
+#[derive(Default)]
+pub(crate) struct Session {
+    /// The first PDU has been waited for (MAIN-3).
+    begun: AtomicBool,
+    /// The agent has asked for the descriptor: it may wait on it itself, also in a callback.
+    watched: AtomicBool,
+    /// Holds no bytes: it is kept for its buffer.
+    idle: Mutex<Receiver, { room::IDLE }>,
+    /// What was read ahead of the PDU that is being served, by the stream that it came from: the
+    /// agent may turn to another descriptor meanwhile, and back (MAIN-53).
+    ahead: Mutex<Vec<(Option<Stream>, Receiver)>, { room::AHEAD }>,
+    reply: Mutex<Reply, { room::REPLY }>,
+    /// The draft of a reply to a fetch, or NULL while a fetch works on it.
+    pub(crate) draft: AtomicPtr<Draft>,
+    profile: Mutex<Option<OwnedProfile>, { room::PROFILE }>,
+}
+
+impl Session {
+    /// A session that has not begun.
+    pub(crate) const fn new() -> Session {
+        Session {
+            begun: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
+            idle: Mutex::new(Receiver::new()),
+            ahead: Mutex::new(Vec::new()),
+            reply: Mutex::new(Reply::new()),
+            draft: AtomicPtr::new(std::ptr::null_mut()),
+            profile: Mutex::new(None),
+        }
+    }
+
+    /// Whether the loop has been entered before.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// The checks at the entry of the loop were passed.
+    pub(crate) fn begin(&self) {
+        self.begun.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the agent has asked for the descriptor.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    /// The agent has asked for the descriptor: nothing is read ahead from now on.
+    pub(crate) fn watch(&self) {
+        self.watched.store(true, Ordering::Relaxed);
+    }
+
+    /// The next PDU from `channel`.
+    pub(crate) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
+        let mut receiver = self.take_ahead(channel);
+        let outcome = if traced::traces_reads() {
+            receiver.next(&mut TracedChannel::new(channel), Reach::Exact)
+        } else {
+            receiver.next(&mut channel, reach)
+        };
+        match &outcome {
+            Ok(pdu) => self.received(channel, receiver, pdu),
+            Err(_) => self.give_up(receiver),
+        }
+        outcome
+    }
+
+    /// Takes the receiver of a stream back that cannot be followed any further: what was read ahead
+    /// is gone with it.
+    pub(crate) fn give_up(&self, mut receiver: Receiver) {
+        receiver.clear();
+        *self.idle.lock() = receiver;
+    }
+
+    /// Takes note of a PDU that was received, and takes the receiver back.
+    pub(crate) fn received(&self, channel: Channel, receiver: Receiver, pdu: &Pdu) {
+        if receiver.is_ahead() {
+            self.ahead.lock().push((channel.stream(), receiver));
+        } else {
+            *self.idle.lock() = receiver;
+        }
+        channel.note_received(pdu.bytes());
+    }
+
+    /// The receiver that holds what was read ahead from `channel`, or one that holds nothing.
+    /// Requests rarely come before the one in front of them is answered, so the stream is rarely
+    /// asked for its identity.
+    pub(crate) fn take_ahead(&self, channel: Channel) -> Receiver {
+        let mut ahead = self.ahead.lock();
+        if !ahead.is_empty() {
+            let stream = channel.stream();
+            if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
+                return ahead.swap_remove(place).1;
+            }
+        }
+        std::mem::take(&mut *self.idle.lock())
+    }
+
+    /// Takes the buffer of a PDU back.
+    pub(crate) fn recycle(&self, pdu: Pdu) {
+        self.idle.lock().recycle(pdu);
+    }
+
+    /// Takes the buffer for replies; a second one is made when the first is in use.
+    pub(crate) fn take_reply(&self) -> Reply {
+        std::mem::take(&mut *self.reply.lock())
+    }
+
+    /// Gives the buffer for replies back.
+    pub(crate) fn give_reply(&self, mut reply: Reply) {
+        reply.trim();
+        *self.reply.lock() = reply;
+    }
+
+    /// Keeps a profile that the agent has accepted; the one before it is freed now.
+    pub(crate) fn keep_profile(&self, profile: OwnedProfile) {
+        let before = self.profile.lock().replace(profile);
+        drop(before);
+    }
+}

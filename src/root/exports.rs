@@ -1,0 +1,412 @@
+//! Requests to pmdaroot: `pmdaRootConnect`, `pmdaRootShutdown`, what is asked about containers and
+//! processes, and the messages of its protocol.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::drive::drive;
+use crate::drive::guard::guard;
+use crate::drive::machine::Machine;
+use crate::root as client;
+use crate::root::{Connecting, Expected, Introduction, Purpose, Question, Receiving, Sending};
+use crate::sys::root_socket;
+use crate::sys::root_socket::{Call, SocketAnswer};
+use crate::view::arg::{CText, In, Out};
+use crate::view::buffer::{CBuffer, CBytes, CField};
+use pmda_core::error::{Error, Result};
+use pmda_core::root;
+use pmda_core::root::{Container, Start, Stop, kind};
+
+/// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the
+/// usual place.
+///
+/// # Returns
+/// A descriptor; -1 when nobody answers, without a log line, since agents try this at start-up
+/// `PM_ERR_GENERIC` when PCP does not say where the usual place is; another negative code.
+///
+/// # Safety
+/// `path` is NULL or a terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText>) -> c_int {
+    converse(|| Connecting::new(path))
+}
+
+/// Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34).
+#[unsafe(no_mangle)]
+pub extern "C" fn pmdaRootShutdown(fd: c_int) {
+    guard(|| root_socket::shut_down(fd));
+}
+
+/// Asks for the host name of a container (ROOT-35).
+///
+/// # Returns
+/// Its length; a NUL is added in `buffer`, which may be NULL if only the length is wanted.
+/// `-ENOTCONN` without a connection, `-E2BIG` when the buffer is too small, what the server says,
+/// -1 when sending fails.
+///
+/// # Safety
+/// `name` is NULL or readable for `namelen` bytes or up to a NUL; `buffer` is NULL or writable for
+/// `buflen` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
+    fd: c_int,
+    name: *const c_char,
+    namelen: c_int,
+    buffer: *mut c_char,
+    buflen: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
+    // for the time of the call.
+    let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
+    converse(|| Question::about(fd, kind::HOSTNAME_REQ, name, Purpose::Text(kind::HOSTNAME, buffer)))
+}
+
+/// Asks for the first process of a container (ROOT-35).
+///
+/// # Returns
+/// Its process id as the server sent it, or a negative code as `pmdaRootContainerHostName`.
+///
+/// # Safety
+/// `name` is NULL or readable for `namelen` bytes or up to a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaRootContainerProcessID(fd: c_int, name: *const c_char, namelen: c_int) -> c_int {
+    // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
+    let name = unsafe { CField::new(name, namelen) };
+    converse(|| Question::about(fd, kind::PROCESSID_REQ, name, Purpose::Process))
+}
+
+/// Asks for the control group of a container (ROOT-35).
+///
+/// # Returns
+/// As `pmdaRootContainerHostName`.
+///
+/// # Safety
+/// As `pmdaRootContainerHostName`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaRootContainerCGroupName(
+    fd: c_int,
+    name: *const c_char,
+    namelen: c_int,
+    buffer: *mut c_char,
+    buflen: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
+    // for the time of the call.
+    let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
+    converse(|| Question::about(fd, kind::CGROUPNAME_REQ, name, Purpose::Text(kind::CGROUPNAME, buffer)))
+}
+
+/// Has an agent started (ROOT-37). `args` is its command line.
+///
+/// # Returns
+/// 0 with process and descriptors stored, -1 for descriptors that the server did not pass on; else
+/// a negative code. A descriptor that nobody wants is closed.
+///
+/// # Safety
+/// `name` and `args` are each NULL or readable for their lengths or up to a NUL; the other pointers
+/// are each NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
+    fd: c_int,
+    ipctype: c_int,
+    name: *const c_char,
+    namelen: c_int,
+    args: *const c_char,
+    argslen: c_int,
+    pid: Out<c_int>,
+    infd: Out<c_int>,
+    outfd: Out<c_int>,
+) -> c_int {
+    // SAFETY: the caller gives NULL or texts of these lengths, which are copied before this
+    // returns.
+    let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
+    converse(|| {
+        let request = client::start_request(ipctype, name, args)?;
+        Ok(Question::new(fd, request, Purpose::Started(pid, [infd, outfd])))
+    })
+}
+
+/// Asks whether an agent has ended (ROOT-38).
+///
+/// # Returns
+/// The process that has ended with its status as `waitpid` gives it in `status`; 0 when none has,
+/// or a negative number.
+///
+/// # Safety
+/// `status` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: Out<c_int>) -> c_int {
+    converse(|| Question::end(fd, pid, false, Purpose::Ended(status)))
+}
+
+/// Has an agent terminated (ROOT-39).
+///
+/// # Returns
+/// 0, or a negative code.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_int {
+    converse(|| Question::end(fd, pid, true, Purpose::Terminated))
+}
+
+/// Runs a machine that talks to pmdaroot.
+#[inline(always)]
+pub(crate) fn converse<M>(begin: impl FnOnce() -> Result<M>) -> c_int
+where
+    M: Machine<Call = Call, Answer = SocketAnswer, Done = Result<c_int>>,
+{
+    // SAFETY: what the machines of `pmdaroot` send they keep until they are answered, and what
+    // they receive into is theirs as well, or a buffer whose size C has promised.
+    drive(|| begin().map_err(Err), |call| unsafe { call.make() })
+}
+
+/// Sends the introduction of a server (ROOT-20).
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
+    converse(|| Ok(Sending::new(fd, root::info(features, status)?)))
+}
+
+/// Receives the introduction of a server (ROOT-12).
+///
+/// # Safety
+/// `version` and `features` are each NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(fd: c_int, version: Out<c_int>, features: Out<c_int>) -> c_int {
+    converse(|| Introduction::new(fd, version, features))
+}
+
+/// Sends a question or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
+///
+/// # Safety
+/// `name` is NULL or readable for `namelen` bytes or up to a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaSendRootPDUContainer(
+    fd: c_int,
+    r#type: c_int,
+    pid: c_int,
+    name: *const c_char,
+    namelen: c_int,
+    status: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
+    let name = unsafe { CField::new(name, namelen) };
+    converse(|| Ok(Sending::new(fd, client::container(r#type, pid, name, status)?)))
+}
+
+/// Receives a message about a container into `buf` (ROOT-12, R-2).
+///
+/// # Safety
+/// `buf` is NULL or writable for `buflen` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUContainer(
+    fd: c_int,
+    r#type: c_int,
+    buf: *mut c_void,
+    buflen: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::Container(r#type), buffer)))
+}
+
+/// Takes a message about a container apart (ROOT-22, R-5).
+///
+/// # Returns
+/// The length of the name, to which a NUL is added in the buffer; `-EINVAL` when the message is too
+/// short for it, `-E2BIG` when the buffer is.
+///
+/// # Safety
+/// `buf` is NULL or readable for `blen` bytes; `pid` is NULL or valid for one write; `name` is NULL
+/// or writable for `namelen` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
+    buf: *mut c_void,
+    blen: c_int,
+    pid: Out<c_int>,
+    name: *mut c_char,
+    namelen: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a message of that length, and a buffer of that size, for the
+    // time of the call. Nothing of C runs meanwhile.
+    let (message, name) = unsafe { (CBytes::new(buf, blen), CBuffer::new(name, namelen)) };
+    guard(|| {
+        let found = Container::decode(message.bytes())?;
+        pid.set(found.pid);
+        client::store_name(found.name, name)
+    })
+}
+
+/// Asks for an agent to be started (ROOT-23).
+///
+/// # Safety
+/// `name` and `args` are each NULL or readable for their lengths or up to a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
+    fd: c_int,
+    ipctype: c_int,
+    name: *const c_char,
+    namelen: c_int,
+    args: *const c_char,
+    argslen: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a text of that length for each, which are copied before this
+    // returns.
+    let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
+    converse(|| Ok(Sending::new(fd, client::start_request(ipctype, name, args)?)))
+}
+
+/// Receives a request to start an agent into `buf` (ROOT-12, R-1).
+///
+/// # Safety
+/// `buf` is NULL or writable for `buflen` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStartReq(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::StartRequest, buffer)))
+}
+
+/// Tells that an agent was started, and passes its descriptors on; the caller still owns them
+/// (ROOT-24).
+///
+/// # Safety
+/// `name` is NULL or readable for `namelen` bytes or up to a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
+    fd: c_int,
+    pid: c_int,
+    infd: c_int,
+    outfd: c_int,
+    name: *const c_char,
+    namelen: c_int,
+    status: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
+    let name = unsafe { CField::new(name, namelen) };
+    converse(|| {
+        let message = client::start_reply(pid, name, status)?;
+        Ok(Sending::with_descriptors(fd, message, [infd, outfd]))
+    })
+}
+
+/// Receives the answer to a request to start an agent into `buf`, with the descriptors that came
+/// along, or -1, in its fields `infd` and `outfd` (ROOT-25, R-6, R-7). They are the caller's, and
+/// closed on exec.
+///
+/// # Safety
+/// `buf` is NULL or writable for `buflen` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::Start, buffer)))
+}
+
+/// Takes a request to start an agent, or the answer, apart (ROOT-26, R-4).
+///
+/// # Returns
+/// 0; `-EINVAL` when the message is too short for what is wanted or a length in it is impossible,
+/// `-E2BIG` when a buffer is too small: then nothing is stored.
+///
+/// # Safety
+/// `buf` is NULL or readable for `blen` bytes; each other pointer is NULL or valid for one write,
+/// those of texts for as many bytes as their sizes say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
+    buf: *mut c_void,
+    blen: c_int,
+    pid: Out<c_int>,
+    infd: Out<c_int>,
+    outfd: Out<c_int>,
+    ipctype: Out<c_int>,
+    name: *mut c_char,
+    namesz: c_int,
+    args: *mut c_char,
+    argssz: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a message of that length, and buffers of these sizes, for
+    // the time of the call. Nothing of C runs meanwhile.
+    let (message, name, args) = unsafe {
+        let (name, args) = (CBuffer::new(name, namesz), CBuffer::new(args, argssz));
+        (CBytes::new(buf, blen), name, args)
+    };
+    guard(|| {
+        let found = Start::decode(message.bytes())?;
+        let texts = [(name, found.name), (args, found.arguments)];
+        let wanted = texts
+            .into_iter()
+            .filter(|(buffer, _)| !buffer.is_null() && buffer.size() != 0);
+        // Everything is checked before anything is stored.
+        for (buffer, text) in wanted.clone() {
+            let length = text.ok_or(Error::INVAL)?.len();
+            if usize::try_from(buffer.size()).map_or(true, |size| size <= length) {
+                return Err(Error::os(libc::E2BIG));
+            }
+        }
+        for (buffer, text) in wanted {
+            buffer.write_text(text.unwrap_or_default())?;
+        }
+        let values = [found.pid, found.infd, found.outfd, found.ipc];
+        for (place, value) in [pid, infd, outfd, ipctype].into_iter().zip(values) {
+            place.set(value);
+        }
+        Ok(())
+    })
+}
+
+/// Sends a question or an answer about the end of an agent (ROOT-27).
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn __pmdaSendRootPDUStop(
+    fd: c_int,
+    r#type: c_int,
+    pid: c_int,
+    code: c_int,
+    force: c_int,
+    status: c_int,
+) -> c_int {
+    converse(|| Ok(Sending::new(fd, root::stop(r#type, pid, code, force, status)?)))
+}
+
+/// Receives a message about the end of an agent into `buf` (ROOT-12).
+///
+/// # Safety
+/// `buf` is NULL or writable for `buflen` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
+    fd: c_int,
+    r#type: c_int,
+    buf: *mut c_void,
+    buflen: c_int,
+) -> c_int {
+    // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
+    let buffer = unsafe { CBuffer::new(buf, buflen) };
+    converse(|| Ok(Receiving::new(fd, Expected::Stop(r#type), buffer)))
+}
+
+/// A whole message about the end of an agent.
+type StopMessage = [u8; root::STOP_SIZE];
+
+/// Takes a message about the end of an agent apart (ROOT-27). `len` is ignored, as it always was:
+/// the buffer holds a whole message, which has one size.
+///
+/// # Returns
+/// 0, or `-EINVAL` without a message.
+///
+/// # Safety
+/// `buf` is NULL or points to a whole message; each other pointer is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
+    buf: In<StopMessage>,
+    _len: c_int,
+    pid: Out<c_int>,
+    code: Out<c_int>,
+    force: Out<c_int>,
+) -> c_int {
+    guard(|| {
+        let found = Stop::decode(&buf.get().ok_or(Error::INVAL)?)?;
+        for (place, value) in [pid, code, force].into_iter().zip([found.pid, found.code, found.force]) {
+            place.set(value);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,137 @@
+//! What libpcp says under debug options while the C library sends and receives by it; our own codec
+//! says the same.
+
+use std::ffi::c_int;
+use std::io;
+use std::os::fd::RawFd;
+
+use crate::sys::libpcp;
+use crate::sys::libpcp::ipc;
+use crate::sys::libpcp::labels::Sets;
+use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::version::SINCE_6_0_5;
+use pmda_core::error::Error;
+use pmda_core::log::Bytes;
+use pmda_core::wire::{HEADER, Kind, codec, decode, number, word};
+
+/// A PDU is about to be sent.
+pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
+    match kind {
+        Kind::ERROR if log::debug(Debug::Context) => {
+            let (code, version) = (number(pdu, HEADER).unwrap_or(0), ipc::version(fd));
+            log::trace!("__pmSendError: sending error PDU (code={code}, toversion={version})\n");
+        }
+        Kind::CREDS if log::debug(Debug::Context) => {
+            log::trace!("__pmSendCreds: #0 = {:x}\n", word(pdu, 16).unwrap_or(0));
+        }
+        Kind::RESULT if log::debug(Debug::Pdu) => libpcp::result::show_sent(pdu),
+        Kind::INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", codec::Instances(pdu)),
+        Kind::PMNS_NAMES if log::debug(Debug::Pmns) => {
+            log::trace!("__pmSendNameList\n{}{}", codec::Names(pdu), codec::States(pdu));
+        }
+        Kind::PMNS_IDS if log::debug(Debug::Pmns) => log::trace!("__pmSendIDList\n{}", codec::Ids(pdu)),
+        _ => {}
+    }
+}
+
+/// A PDU was received and is decoded now.
+pub(crate) fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
+    if is_refused(kind, pdu) {
+        // What it says of an error under -Dcontext depends on the descriptor that libpcp has read
+        // from last.
+        log::without(Debug::Context, || libpcp::refusal::say(kind, pdu));
+        if kind != Kind::ERROR {
+            return;
+        }
+    }
+    match kind {
+        Kind::ERROR if log::debug(Debug::Context) => {
+            let (code, version) = (decode::error(pdu).unwrap_or_else(Error::code), ipc::version(fd));
+            log::trace!("__pmDecodeError: got error PDU (code={code}, fromversion={version})\n");
+        }
+        Kind::RESULT if log::debug(Debug::Pdu) => libpcp::result::show_received(pdu),
+        Kind::ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
+            log::trace!("{}", codec::Attribute(pdu));
+        }
+        Kind::PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.count > 0) => {
+            log::trace!("__pmDecodeNameList\n{}", codec::Names(pdu));
+        }
+        Kind::PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
+            log::trace!("__pmDecodeIDList\n{}", codec::Ids(pdu));
+        }
+        Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE if log::debug(Debug::Pmns) => {
+            if let Ok(request) = decode::names_below(pdu) {
+                log::trace!("DecodeNameReq: name=\"{}\"\n", Bytes(request.name));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether libpcp's decoder gives the reason why it cannot read a PDU: under -Dpdu, those of names
+/// also under -Dpmns, since PCP 6.0.5.
+fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
+    SINCE_6_0_5
+        && (log::debug(Debug::Pdu) || log::debug(Debug::Pmns))
+        && match kind {
+            Kind::ERROR => decode::error(pdu).is_err(),
+            Kind::PROFILE => decode::profile(pdu).is_err(),
+            Kind::FETCH => decode::fetch_ids(pdu).is_err(),
+            Kind::DESC_REQ => decode::desc_request(pdu).is_err(),
+            Kind::INSTANCE_REQ => decode::instance_request(pdu).is_err(),
+            Kind::TEXT_REQ => decode::text_request(pdu).is_err(),
+            Kind::LABEL_REQ => decode::label_request(pdu).is_err(),
+            Kind::CREDS => decode::credentials(pdu).map_or(true, |list| list.len() == 0),
+            // Also one without names, of which it only says that there are none.
+            Kind::PMNS_NAMES => decode::name_list(pdu).map_or(true, |list| list.count == 0),
+            Kind::PMNS_IDS => decode::listed_id(pdu).is_none(),
+            Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => decode::names_below(pdu).is_err(),
+            Kind::ATTR => decode::attribute(pdu).is_err(),
+            _ => false,
+        }
+}
+
+/// The peer's credentials are decoded now.
+pub(crate) fn credentials(pdu: &[u8]) {
+    if is_refused(Kind::CREDS, pdu) {
+        return libpcp::refusal::say(Kind::CREDS, pdu);
+    }
+    if log::debug(Debug::Context) && decode::credentials(pdu).is_ok() {
+        log::trace!("{}", codec::Credentials(pdu));
+    }
+}
+
+/// The first `count` label sets are about to be sent.
+pub(crate) fn labels(ident: u32, kind: c_int, sets: &Sets, count: c_int) {
+    let name = Bytes(libpcp::labels::type_name(kind));
+    log::trace!(
+        "__pmSendLabel(ident={},type={kind:#x}[{name}], {count} sets @",
+        ident as i32
+    );
+    if sets.is_none() {
+        log::trace!("(nil))\n");
+    } else {
+        log::trace!("{:p})\n", sets.as_ptr());
+    }
+    sets.dump(count);
+}
+
+/// A PDU of `length` bytes could not be written.
+#[cold]
+pub(crate) fn failed_write(socket: bool, error: &io::Error, length: usize) {
+    if !log::debug(Debug::Pdu) {
+        return;
+    }
+    let code = error.raw_os_error().unwrap_or(0);
+    let call = if socket {
+        "socket __pmSend()"
+    } else {
+        "non-socket write()"
+    };
+    log::trace!("__pmXmitPDU: {call} result -1 != {length}\n");
+    if socket && matches!(code, libc::EPIPE | libc::ECONNRESET) {
+        log::trace!("__pmXmitPDU: PM_ERR_IPC because __pmSocketClosed() (maybe error {code} from oserror())\n");
+    } else {
+        log::trace!("__pmXmitPDU: error -{code} from oserror()\n");
+    }
+}

@@ -1,0 +1,234 @@
+//! The label functions of libpcp.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::{ptr, slice};
+
+use crate::sys::libpcp::bindings as pcp;
+use crate::sys::libpcp::bindings::pmLabelSet;
+use crate::sys::libpcp::cancel;
+use crate::sys::libpcp::numbers::__pmLabelTypeString;
+use pmda_core::error::{Error, Result};
+use pmda_core::labels::{Label, Span};
+
+/// A label set that nobody changes for `'s`: libpcp's, an agent's, or ours.
+#[derive(Clone, Copy)]
+pub(crate) struct SetRef<'s>(&'s pmLabelSet);
+
+impl<'s> SetRef<'s> {
+    /// The set behind a pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `set` is NULL or a label set that nobody changes during `'s`: its text and its array are
+    /// NULL or as long as it says, and so is its hash, whose names are terminated.
+    pub(crate) unsafe fn new(set: *const pmLabelSet) -> Option<SetRef<'s>> {
+        // SAFETY: NULL, or a set that is valid and that nobody changes for `'s`, as the caller
+        // promises: so a shared reference to it may exist.
+        unsafe { set.as_ref() }.map(SetRef)
+    }
+
+    /// The instance that the set belongs to.
+    pub(crate) fn inst(self) -> u32 {
+        self.0.inst
+    }
+
+    /// The number of labels, or a negative code.
+    pub(crate) fn count(self) -> c_int {
+        self.0.nlabels
+    }
+
+    /// The text, and the places of the labels in it; empty where the set has none.
+    pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Span> + Clone + 's) {
+        let set = self.0;
+        let (length, count) = (set.jsonlen() as usize, usize::try_from(set.nlabels).unwrap_or(0));
+        // SAFETY: the set is valid for `'s` by the contract of `new`: where text and array are not
+        // NULL, they have `jsonlen` bytes and `nlabels` elements.
+        let (json, labels) = unsafe {
+            (
+                if set.json.is_null() {
+                    &[]
+                } else {
+                    slice::from_raw_parts(set.json.cast::<u8>(), length)
+                },
+                if set.labels.is_null() {
+                    &[]
+                } else {
+                    slice::from_raw_parts(set.labels, count)
+                },
+            )
+        };
+        (json, labels.iter().map(place))
+    }
+
+    /// The labels by their full names, which for nested ones are in the hash (LABEL-4). Labels
+    /// whose places are outside the text are left out.
+    pub(crate) fn labels(self) -> impl Iterator<Item = Label<'s>> {
+        let (json, places) = self.parts();
+        places.filter_map(move |place| {
+            Some(Label {
+                name: self.full_name(place).or_else(|| place.name(json))?,
+                value: place.value(json)?,
+                flags: place.flags,
+            })
+        })
+    }
+
+    /// Whether all nested labels have their names: without memory libpcp leaves them out, and calls
+    /// it a success.
+    fn is_complete(self) -> bool {
+        let (json, mut places) = self.parts();
+        // A set without a text has no labels.
+        json.is_empty()
+            || places.all(|place| {
+                // An empty object counts as nested, and has no other name than its own.
+                let empty = place.value(json).is_some_and(|value| value.starts_with(b"{"));
+                let nested = u32::from(place.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
+                !nested || self.full_name(place).is_some()
+            })
+    }
+
+    /// The dotted name of a nested label.
+    fn full_name(self, place: Span) -> Option<&'s [u8]> {
+        let has_names = self.0.compound() == 1 && !self.0.hash.is_null();
+        if !has_names || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
+            return None;
+        }
+        // SAFETY: the hash is the set's own, and valid by the contract of `new`; its nodes hold
+        // NULL or terminated names, which live as long as the set.
+        unsafe {
+            let node = pcp::__pmHashSearch(u32::from(place.name), self.0.hash).as_ref()?;
+            let name = node.data.cast::<c_char>();
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes())
+        }
+    }
+}
+
+/// Label sets from the heap, freed by libpcp when they are not handed over.
+pub(crate) struct Sets {
+    first: *mut pmLabelSet,
+    count: c_int,
+}
+
+impl Sets {
+    /// No sets.
+    pub(crate) const NONE: Sets = Sets {
+        first: ptr::null_mut(),
+        count: 0,
+    };
+
+    /// Takes over `count` sets in one block, as libpcp and agents make them.
+    ///
+    /// # Safety
+    /// `first` is NULL or a block that `pmFreeLabelSets` may free together with what its `count`
+    /// sets point to.
+    pub(crate) unsafe fn own(first: *mut pmLabelSet, count: c_int) -> Sets {
+        Sets { first, count }
+    }
+
+    /// The first set as C sees it, NULL when there is none.
+    pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
+        self.first
+    }
+
+    /// Whether there are no sets.
+    pub(crate) fn is_none(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// The first `count` sets, or all where there are less.
+    pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = SetRef<'_>> + Clone {
+        let count = usize::try_from(count.min(self.count)).unwrap_or(0);
+        // SAFETY: there are that many sets, unless there are none at all. They are owned, hence
+        // valid, and left alone while `self` is borrowed.
+        let sets = unsafe {
+            if self.is_none() {
+                &[]
+            } else {
+                slice::from_raw_parts(self.first, count)
+            }
+        };
+        sets.iter().map(SetRef)
+    }
+
+    /// The labels of the first set by their full names.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = Label<'_>> {
+        self.first(1).flat_map(SetRef::labels)
+    }
+
+    /// Hands the sets over.
+    pub(crate) fn into_raw(self) -> *mut pmLabelSet {
+        let sets = std::mem::ManuallyDrop::new(self);
+        sets.first
+    }
+
+    /// Shows the first `count` sets, or all where there are less, as libpcp does it under -Dlabels.
+    pub(crate) fn dump(&self, count: c_int) {
+        // SAFETY: stdio's own stderr, and sets that are owned, hence valid.
+        cancel::disabled(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count.min(self.count)) });
+    }
+}
+
+impl Drop for Sets {
+    fn drop(&mut self) {
+        if !self.first.is_null() {
+            // SAFETY: the sets are owned, and `own` was told that libpcp may free them so.
+            unsafe { pcp::pmFreeLabelSets(self.first, self.count) };
+        }
+    }
+}
+
+/// What libpcp calls a type of labels.
+pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
+    // SAFETY: libpcp gives a string of its own for every number, which stays.
+    unsafe { CStr::from_ptr(__pmLabelTypeString(kind)) }.to_bytes()
+}
+
+/// Makes a new set of a JSON text with libpcp's parser.
+///
+/// # Errors
+/// What libpcp finds: `-EINVAL`, `-E2BIG`, `-ENOMEM`.
+pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
+    let mut set = ptr::null_mut();
+    // SAFETY: the text is terminated, and a NULL set pointer asks for a new set, which is ours.
+    let (status, sets) = cancel::disabled(|| unsafe {
+        let status = pcp::__pmAddLabels(&raw mut set, text.as_ptr(), c_int::from(flags));
+        (status, Sets::own(set, 1))
+    });
+    Error::check(status)?;
+    if sets.first(1).all(SetRef::is_complete) {
+        Ok(sets)
+    } else {
+        Err(Error::NOMEM)
+    }
+}
+
+/// The labels that are configured for the host (LABEL-26), and a status of 0 or 1, which says
+/// little (LABEL-27).
+pub(crate) fn context() -> (Result<c_int>, Sets) {
+    let mut set = ptr::null_mut();
+    // SAFETY: a NULL set pointer asks for a new set, which is ours.
+    cancel::disabled(|| unsafe {
+        let status = pcp::__pmGetContextLabels(&raw mut set);
+        (Error::check(status), Sets::own(set, 1))
+    })
+}
+
+/// The label of a domain, `{"agent":NAME}` (LABEL-25), and a status.
+pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, Sets) {
+    let mut set = ptr::null_mut();
+    // SAFETY: the name is terminated, and a NULL set pointer asks for a new set, which is ours.
+    cancel::disabled(|| unsafe {
+        let status = pcp::__pmGetDomainLabels(domain, name.as_ptr(), &raw mut set);
+        (Error::check(status), Sets::own(set, 1))
+    })
+}
+
+/// A label as C sees it, in our terms. The widths are those of the bit fields.
+fn place(raw: &pcp::pmLabel) -> Span {
+    Span {
+        name: raw.name() as u16,
+        name_len: raw.namelen() as u8,
+        flags: raw.flags() as u8,
+        value: raw.value() as u16,
+        value_len: raw.valuelen() as u16,
+    }
+}

@@ -1,0 +1,333 @@
+//! The way to libpcp's log, to stderr, and to the debug options.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt::{self, Display};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::sys::libpcp::bindings as pcp;
+use crate::sys::libpcp::cancel;
+use crate::sys::libpcp::numbers::pmGetProgname;
+use crate::sys::libpcp::version::SINCE_6_0_5;
+use pmda_core::error::Error;
+use pmda_core::log::{Bytes, Journal, Level, Line, Message};
+
+/// A debug option of `-D`, read afresh each time: agents and `pmStore` change them while we run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Debug {
+    Pdu,
+    Context,
+    Indom,
+    Libpmda,
+    Auth,
+    Attr,
+    Desperate,
+    Labels,
+    Pmns,
+}
+
+/// Where libpcp keeps a debug option. Other code may write it at any time, so it is looked at as an
+/// atomic number.
+#[inline(always)]
+fn place(option: Debug) -> &'static AtomicI32 {
+    let options = &raw mut pcp::pmDebugOptions;
+    // SAFETY: pmDebugOptions is a variable of libpcp that lives as long as the process. Its fields
+    // are plain ints, aligned for that, and no reference to them is ever made but this one.
+    unsafe {
+        AtomicI32::from_ptr(match option {
+            Debug::Pdu => &raw mut (*options).pdu,
+            Debug::Context => &raw mut (*options).context,
+            Debug::Indom => &raw mut (*options).indom,
+            Debug::Libpmda => &raw mut (*options).libpmda,
+            Debug::Auth => &raw mut (*options).auth,
+            Debug::Attr => &raw mut (*options).attr,
+            Debug::Desperate => &raw mut (*options).desperate,
+            Debug::Labels => &raw mut (*options).labels,
+            Debug::Pmns => &raw mut (*options).pmns,
+        })
+    }
+}
+
+/// Whether the debug option is set.
+#[inline]
+pub(crate) fn debug(option: Debug) -> bool {
+    place(option).load(Ordering::Relaxed) != 0
+}
+
+/// Works without a debug option. Other threads do without it meanwhile, too.
+pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
+    let before = place(option).swap(0, Ordering::Relaxed);
+    let result = work();
+    place(option).store(before, Ordering::Relaxed);
+    result
+}
+
+/// The name of the program, until somebody gives the process another one.
+fn program() -> Bytes<'static> {
+    // SAFETY: libpcp always has a name, and keeps it as a C string.
+    Bytes(unsafe { CStr::from_ptr(pmGetProgname()) }.to_bytes())
+}
+
+/// Writes a line to the log through `pmNotifyErr`:
+/// `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
+///
+/// This and its three sisters are how the library speaks. The text is put together without memory,
+/// or in memory that may be refused: then the line is shorter. `format!`, `to_string` and the like
+/// end the process when memory runs out.
+macro_rules! notify_macro {
+    ($level:expr, $($text:tt)+) => {
+        $crate::sys::libpcp::log::notify_line($level, format_args!($($text)+))
+    };
+}
+
+/// Writes a line of debug output, with the head that it has in the release of PCP (see
+/// [`debug_line!`]).
+macro_rules! debug_macro {
+    ($($text:tt)+) => {
+        $crate::sys::libpcp::log::debug_args(format_args!($($text)+))
+    };
+}
+
+/// Writes text to stderr as it is; it brings its own newline.
+macro_rules! trace_macro {
+    ($($text:tt)+) => {
+        $crate::sys::libpcp::log::trace(::pmda_core::log::Line::new(format_args!($($text)+)).bytes())
+    };
+}
+
+/// Writes a warning as PCP does it since 6.0.5 beside the log: time with microseconds, severity,
+/// text (MAIN-31).
+macro_rules! warning_macro {
+    ($($text:tt)+) => {
+        $crate::sys::libpcp::log::warning_args(format_args!($($text)+))
+    };
+}
+
+#[allow(unused_imports, reason = "a release of PCP may have no use for one of them")]
+pub(crate) use {debug_macro as debug_line, notify_macro as notify, trace_macro as trace, warning_macro as warning};
+
+/// See [`notify!`].
+pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
+    notify_terminated(level, Line::new(text).c_str());
+}
+
+/// See [`debug_line!`].
+pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
+    if SINCE_6_0_5 {
+        stamped(format_args!("{}: {text}", program()));
+    } else {
+        notify_line(Level::Debug, text);
+    }
+}
+
+/// The start of a line of debug output, since PCP 6.0.5; somebody else ends it.
+pub(crate) fn debug_start(text: &[u8]) {
+    let now = time();
+    let (stamp, micros) = (Stamp::of(now), now.subsec_micros());
+    trace!("[{stamp}.{micros:06}] {}: {}", program(), Bytes(text));
+}
+
+/// See [`warning!`].
+pub(crate) fn warning_args(text: fmt::Arguments<'_>) {
+    stamped(format_args!("Warning: {text}"));
+}
+
+/// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
+fn notify_terminated(level: Level, text: &CStr) {
+    let priority = match level {
+        Level::Crit => libc::LOG_CRIT,
+        Level::Err => libc::LOG_ERR,
+        Level::Warning => libc::LOG_WARNING,
+        Level::Info => libc::LOG_INFO,
+        Level::Debug => libc::LOG_DEBUG,
+    };
+    if memory_is_short() {
+        return without_libpcp(level, text);
+    }
+    // SAFETY: the format asks for one C string, which is valid during the call.
+    cancel::disabled(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
+}
+
+/// Whether there is not even the memory that libpcp needs for a line. Without it, `pmNotifyErr`
+/// tells itself so by `pmNotifyErr`, until the stack ends.
+fn memory_is_short() -> bool {
+    const ENOUGH: usize = 16 * 1024;
+    Vec::<u8>::new().try_reserve_exact(ENOUGH).is_err()
+}
+
+/// Writes a line to stderr in the form of libpcp.
+#[cold]
+fn without_libpcp(level: Level, text: &CStr) {
+    let severity = match level {
+        Level::Crit => "Critical",
+        Level::Err => "Error",
+        Level::Warning => "Warning",
+        Level::Info => "Info",
+        Level::Debug => "Debug",
+    };
+    let (program, text) = (program(), Bytes(text.to_bytes()));
+    let now = time();
+    let stamp = Stamp::of(now);
+    let process = std::process::id();
+    trace(Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes());
+}
+
+/// Writes debug output to stderr as it is. It has no better place to report a failure to, so it
+/// ignores one.
+///
+/// By stdio's own stream, as libpcp and agents do it: with a buffer, which libpcp gives it since
+/// 7.0, lines would overtake each other else. Not by `std::io::stderr`: in the child of a threaded
+/// process its lock may be held by a thread that is not there.
+pub(crate) fn trace(text: &[u8]) {
+    // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or
+    // tells that it is not.
+    cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
+}
+
+/// A number that prints as `%#x` does it.
+pub(crate) fn hex(number: u32) -> Hex {
+    Hex(number)
+}
+
+/// See [`hex`].
+pub(crate) struct Hex(u32);
+
+impl Display for Hex {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => out.write_str("0"),
+            number => write!(out, "{number:#x}"),
+        }
+    }
+}
+
+/// Writes out and empties a journal; call it when nothing is locked.
+#[inline]
+pub(crate) fn flush(journal: &mut Journal) {
+    if !journal.is_empty() {
+        write_out(journal);
+    }
+}
+
+/// [`flush`] for a journal in which something stands.
+#[cold]
+fn write_out(journal: &mut Journal) {
+    for message in journal.drain() {
+        match message {
+            Message::Notify(level, text) => notify!(level, "{}", Bytes(&text)),
+            Message::Debug(text) => debug_line!("{}", Bytes(&text)),
+            Message::Trace(text) => trace(&text),
+        }
+    }
+}
+
+/// What an error number means in the words of libpcp or C, in no memory but its own.
+pub(crate) struct ErrorText([c_char; pcp::PM_MAXERRMSGLEN as usize]);
+
+impl ErrorText {
+    const fn new() -> ErrorText {
+        ErrorText([0; pcp::PM_MAXERRMSGLEN as usize])
+    }
+}
+
+impl Display for ErrorText {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.map(|byte| byte as u8);
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        for chunk in text.utf8_chunks() {
+            out.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                out.write_str("\u{fffd}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text of an error code, as `pmErrStr` gives it.
+pub(crate) fn errstr(error: Error) -> ErrorText {
+    errstr_of(error.code())
+}
+
+/// The text of any code, also of those that are not errors.
+pub(crate) fn errstr_of(code: c_int) -> ErrorText {
+    let mut text = ErrorText::new();
+    // SAFETY: the buffer has the length that is passed along.
+    unsafe { pcp::pmErrStr_r(code, text.0.as_mut_ptr(), text.0.len() as c_int) };
+    text
+}
+
+/// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written
+/// line by line under `-Dlibpmda,desperate` (INIT-30).
+pub(crate) fn open(program: &CStr, file: &CStr) {
+    let mut status = 0;
+    let stream = stream();
+    // SAFETY: two C strings, stdio's own stderr, and a status to write to.
+    cancel::disabled(|| unsafe {
+        if SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
+            libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0);
+        }
+        pcp::pmOpenLog(program.as_ptr(), file.as_ptr(), stream, &raw mut status);
+    });
+}
+
+/// The stream that debug output goes to.
+pub(super) fn stream() -> *mut libc::FILE {
+    unsafe extern "C" {
+        /// stdio's own variable, which programs may change.
+        safe static stderr: AtomicPtr<libc::FILE>;
+    }
+    stderr.load(Ordering::Relaxed)
+}
+
+/// What the operating system calls an error number, as `strerror` gives it.
+pub(crate) fn os_text(errno: i32) -> ErrorText {
+    let mut text = ErrorText::new();
+    // SAFETY: the buffer has the length that is passed along.
+    unsafe { libc::strerror_r(errno, text.0.as_mut_ptr(), text.0.len()) };
+    text
+}
+
+/// Writes a line to stderr behind the local time with microseconds.
+fn stamped(text: fmt::Arguments<'_>) {
+    let now = time();
+    let (stamp, micros) = (Stamp::of(now), now.subsec_micros());
+    trace(Line::new(format_args!("[{stamp}.{micros:06}] {text}\n")).bytes());
+}
+
+/// The time since 1970.
+fn time() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// A local time to the second, as libpcp's log has it.
+struct Stamp([c_char; 64]);
+
+impl Stamp {
+    fn of(time: Duration) -> Stamp {
+        let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
+        let mut text = [0 as c_char; 64];
+        // SAFETY: the structure has nothing but integers and a pointer, which localtime_r fills;
+        // strftime terminates what it writes into the buffer of the given length, and what it does
+        // not write is zero.
+        unsafe {
+            let mut parts: libc::tm = std::mem::zeroed();
+            libc::localtime_r(&raw const seconds, &raw mut parts);
+            libc::strftime(
+                text.as_mut_ptr(),
+                text.len(),
+                c"%a %b %d %H:%M:%S".as_ptr(),
+                &raw const parts,
+            );
+        }
+        Stamp(text)
+    }
+}
+
+impl Display for Stamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.map(|byte| byte as u8);
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        Bytes(text).fmt(out)
+    }
+}

@@ -1,0 +1,230 @@
+//! libpcp's trees of names: their nodes as [`Node`], and the functions that build and free them.
+//!
+//! libpcp's functions are private, but agents and the Perl and Python bindings mix them freely with
+//! `pmdaTree*`, so a tree must be libpcp's own down to its blocks (TREE-3).
+
+use std::ffi::{CStr, c_int};
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
+
+use crate::sys::libpcp::bindings::{__pmAddPMNSNode, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
+use crate::sys::libpcp::cancel;
+use crate::sys::libpcp::log::{Debug, debug};
+use crate::sys::libpcp::numbers::__pmNewPMNS;
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::MetricId;
+use pmda_core::namespace::{Link, Mark, Node, Recall, SLOTS};
+
+/// A node that stays where it is, with its name unchanged, for `'t`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct NodeRef<'t> {
+    node: NonNull<__pmnsNode>,
+    tree: PhantomData<&'t __pmnsNode>,
+}
+
+impl<'t> NodeRef<'t> {
+    /// The node behind a pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `node` is NULL or a node of a tree all of whose links are NULL or valid, and which only this
+    /// thread uses for `'t`.
+    pub(crate) unsafe fn new(node: *mut __pmnsNode) -> Option<NodeRef<'t>> {
+        NonNull::new(node).map(|node| NodeRef {
+            node,
+            tree: PhantomData,
+        })
+    }
+
+    /// The node as C sees it.
+    pub(crate) fn as_ptr(self) -> *mut __pmnsNode {
+        self.node.as_ptr()
+    }
+}
+
+impl<'t> NodeRef<'t> {
+    /// The node at this moment.
+    #[inline(always)]
+    fn fields(self) -> __pmnsNode {
+        // SAFETY: the node is valid by the contract of `new`, and only this thread uses it. No
+        // reference to it is made.
+        unsafe { self.node.as_ptr().read() }
+    }
+
+    /// The node that a link of this one leads to.
+    #[inline(always)]
+    fn follow(self, link: *mut __pmnsNode) -> Option<NodeRef<'t>> {
+        // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node
+        // itself, and as long.
+        unsafe { NodeRef::new(link) }
+    }
+
+    /// Makes `child` the first child.
+    ///
+    /// # Safety
+    /// `child` is a node that links to the first child there was, and as valid as this node.
+    pub(crate) unsafe fn put_first(self, child: *mut __pmnsNode) {
+        self.change(|node| node.first = child);
+    }
+
+    /// Changes the node.
+    #[inline(always)]
+    fn change(self, change: impl FnOnce(&mut __pmnsNode)) {
+        // SAFETY: the node is valid, and no other reference to it exists anywhere: only raw
+        // pointers are kept.
+        change(unsafe { &mut *self.node.as_ptr() });
+    }
+}
+
+impl<'t> Node<'t> for NodeRef<'t> {
+    fn name(self) -> &'t [u8] {
+        let name = self.fields().name;
+        if name.is_null() {
+            return b"";
+        }
+        // SAFETY: not NULL, and the name of a valid node is a C string, unchanged for 't.
+        unsafe { CStr::from_ptr(name) }.to_bytes()
+    }
+
+    fn pmid(self) -> MetricId {
+        MetricId(self.fields().pmid)
+    }
+
+    fn parent(self) -> Option<Self> {
+        self.follow(self.fields().parent)
+    }
+
+    fn next(self) -> Option<Self> {
+        self.follow(self.fields().next)
+    }
+
+    fn first(self) -> Option<Self> {
+        self.follow(self.fields().first)
+    }
+
+    fn chained(self) -> Option<Self> {
+        self.follow(self.fields().hash)
+    }
+}
+
+impl<'t> Link<'t> for NodeRef<'t> {
+    fn set_parent(self, parent: Option<Self>) {
+        self.change(|node| node.parent = parent.map_or(ptr::null_mut(), NodeRef::as_ptr));
+    }
+
+    fn set_chained(self, chained: Option<Self>) {
+        self.change(|node| node.hash = chained.map_or(ptr::null_mut(), NodeRef::as_ptr));
+    }
+}
+
+/// The address of a node, kept after the call in which it was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept(NonNull<__pmnsNode>);
+
+// SAFETY: an address; who comes to the node by it has to say why that is right.
+unsafe impl Send for Kept {}
+
+/// What the link of a wide node leads to: a node without a name or links, which never goes away and
+/// which nobody needs. Whoever comes to it by hand finds the end of the chain.
+#[repr(C)]
+struct MarkNode {
+    links: [AtomicUsize; 4],
+    name: AtomicPtr<std::ffi::c_char>,
+    pmid: AtomicU32,
+}
+
+const _: () = assert!(size_of::<MarkNode>() == size_of::<__pmnsNode>());
+const _: () = assert!(std::mem::offset_of!(MarkNode, name) == std::mem::offset_of!(__pmnsNode, name));
+const _: () = assert!(std::mem::offset_of!(MarkNode, pmid) == std::mem::offset_of!(__pmnsNode, pmid));
+
+/// One for the index at each place.
+static MARKS: [MarkNode; SLOTS] = [const {
+    MarkNode {
+        links: [const { AtomicUsize::new(0) }; 4],
+        name: AtomicPtr::new(c"".as_ptr().cast_mut()),
+        pmid: AtomicU32::new(MetricId::NULL.0),
+    }
+}; SLOTS];
+
+/// The place whose mark an address is.
+#[inline(always)]
+fn slot_of(mark: *mut __pmnsNode) -> Option<usize> {
+    let distance = mark.addr().wrapping_sub((&raw const MARKS).addr());
+    (distance < size_of_val(&MARKS)).then_some(distance / size_of::<MarkNode>())
+}
+
+impl<'t> Recall<'t> for NodeRef<'t> {
+    type Kept = Kept;
+
+    fn keep(self) -> Kept {
+        Kept(self.node)
+    }
+
+    #[inline(always)]
+    fn recall(self, child: Kept) -> Self {
+        // SAFETY: only `namespace::Indexes` asks (see `Recall`), for an address that it got from a
+        // child of this node, when the child was in the list. It believes so only if it has put its
+        // mark in this node then, and finds it there now. The mark is in the `hash` of a node
+        // without an identifier, which libpcp sets to NULL in every node that it makes (TREE-36).
+        // So this node is the one that was marked, and has not been freed since. Then its tree has
+        // not been freed either, and nodes are freed with their tree only (COMPATIBILITY.md tells
+        // those who unlink nodes by hand). Hence the child still is what links lead to from here,
+        // and as valid as this node, and as long.
+        unsafe { NodeRef::new(child.0.as_ptr()) }.unwrap_or(self)
+    }
+
+    #[inline(always)]
+    fn mark(self) -> Mark {
+        let fields = self.fields();
+        match slot_of(fields.hash) {
+            _ if fields.pmid != MetricId::NULL.0 => Mark::Used,
+            Some(slot) => Mark::Slot(slot),
+            None if fields.hash.is_null() => Mark::Free,
+            None => Mark::Used,
+        }
+    }
+
+    fn set_mark(self, slot: usize) {
+        let mark = MARKS.get(slot).map_or(ptr::null(), ptr::from_ref);
+        self.change(|node| node.hash = mark.cast_mut().cast());
+    }
+}
+
+/// A fresh tree (TREE-10).
+///
+/// # Errors
+/// What libpcp says: `-ENOMEM`.
+pub(crate) fn create() -> Result<*mut __pmnsTree> {
+    let mut tree = ptr::null_mut();
+    Error::check(__pmNewPMNS(&mut tree))?;
+    Ok(tree)
+}
+
+/// Adds a name (TREE-11). The result is libpcp's own: generations differ in what they say about a
+/// name that is there already.
+///
+/// # Safety
+/// `tree` is a tree of libpcp with a root.
+pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) -> Result<c_int> {
+    let pmid = c_int::from_ne_bytes(pmid.0.to_ne_bytes());
+    // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp
+    // copies.
+    let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
+    // There may be thousands of names, and only then something is said of each.
+    Error::check(if debug(Debug::Pmns) {
+        cancel::disabled(add)
+    } else {
+        add()
+    })
+}
+
+/// Logs that there is no memory for `size` bytes; the process goes on.
+pub(crate) fn no_memory(place: &CStr, size: usize) {
+    // SAFETY: errno is this thread's own. libpcp prints its text, and a size that was refused
+    // before malloc saw it has not set it. The name is a C string; a recoverable error returns.
+    cancel::disabled(|| unsafe {
+        *libc::__errno_location() = libc::ENOMEM;
+        pmNoMem(place.as_ptr(), size, PM_RECOV_ERR as c_int);
+    });
+}

@@ -1,0 +1,73 @@
+//! Who the calling thread is, what time it is, and the standard streams.
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+use crate::sys::libpcp::cancel;
+use crate::sys::numbers;
+use pmda_core::cache::Writer;
+
+/// The calling thread.
+pub(crate) fn this_thread() -> Writer {
+    let (process, thread) = (numbers::getpid(), numbers::gettid());
+    Writer { process, thread }
+}
+
+/// Whether a thread of this process is still there: one that was ended in the middle of a save does
+/// not come back.
+pub(crate) fn is_there(writer: Writer) -> bool {
+    // Signal 0 is sent to nobody.
+    numbers::tgkill(writer.process, writer.thread, 0) == 0
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    // Where the C library's time() may have 32 bits only, Rust knows the other one.
+    #[cfg(target_pointer_width = "32")]
+    return std::time::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |since| since.as_secs() as i64);
+    #[cfg(target_pointer_width = "64")]
+    numbers::time(None)
+}
+
+/// A stream of stdio. C alone makes them, as parameters: whoever hands one over promises that it is
+/// open until the call returns.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Stream(NonNull<libc::FILE>);
+
+impl Stream {
+    /// Writes in order with what the caller wrote.
+    pub(crate) fn write(self, text: &[u8]) {
+        if !text.is_empty() {
+            // SAFETY: the stream is open, as the caller of the exported function has promised, and
+            // the bytes are those of a slice.
+            cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) });
+        }
+    }
+}
+
+unsafe extern "C" {
+    /// The streams of C's standard library; programs move them to other descriptors, and close
+    /// them.
+    static stdin: *mut libc::FILE;
+    static stdout: *mut libc::FILE;
+}
+
+/// The descriptors that pmcd has given to the agent: those of the standard streams, wherever the
+/// agent has moved them. -1 for a stream that was closed.
+pub(crate) fn standard_streams() -> (c_int, c_int) {
+    // SAFETY: both streams live as long as the process; a closed one has no descriptor, and none of
+    // them is NULL unless a program has stored it there.
+    unsafe {
+        let number = |stream: *mut libc::FILE| if stream.is_null() { -1 } else { libc::fileno(stream) };
+        (number(stdin), number(stdout))
+    }
+}
+
+/// Ends the process. The handlers of exit are the agent's own: they run outside of any guard, and
+/// may call the library.
+pub(crate) fn exit(status: c_int) -> ! {
+    numbers::exit(status)
+}

@@ -1,0 +1,236 @@
+//! The socket to pmdaroot: one message a call, and descriptors that travel beside messages.
+//!
+//! What may wait leaves nothing behind when its thread is cancelled: it is called by the driver,
+//! and owns nothing.
+
+use std::ffi::c_int;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::{io, mem, ptr};
+
+use crate::sys::libpcp::cancel;
+use crate::sys::libpcp::config;
+use crate::sys::libpcp::ipc;
+use crate::sys::numbers;
+use crate::sys::socket;
+use crate::sys::waits;
+use pmda_core::error::{Error, Result};
+
+/// What a failed send gives: plain -1, and errno says why (ROOT-10, R-9).
+const FAILED: Error = Error::os(1);
+
+/// No descriptor.
+pub(crate) const NONE: [RawFd; 2] = [-1; 2];
+
+/// Room for a control message, aligned for its header.
+#[repr(C, align(8))]
+struct Control<const BYTES: usize>([u8; BYTES]);
+
+/// Something to be done with the socket. It may wait.
+#[derive(Clone, Copy)]
+pub(crate) enum Call {
+    /// Connects a new socket.
+    Connect(RawFd, Address),
+    /// Sends a message in one piece, with two descriptors beside it unless one of them is negative
+    /// (ROOT-10, ROOT-24). A peer that has gone is an error, not a signal.
+    Send(RawFd, *const u8, usize, [RawFd; 2]),
+    /// Receives what is there, up to a number of bytes (ROOT-11).
+    Receive(RawFd, *mut u8, usize),
+    /// Receives a message and the two descriptors beside it. All others are closed: too few, too
+    /// many, or cut off by the kernel (ROOT-25, R-7).
+    ReceiveWith(RawFd, *mut u8, usize),
+}
+
+/// What came of a [`Call`]: a number of bytes, or 0 for a connection; and the descriptors that have
+/// arrived, or -1.
+pub(crate) type SocketAnswer = (Result<usize>, [RawFd; 2]);
+
+impl Call {
+    /// Does it.
+    ///
+    /// # Safety
+    /// The bytes to send are readable, the buffer is writable for its size, until this returns.
+    #[inline(always)]
+    pub(crate) unsafe fn make(self) -> SocketAnswer {
+        // SAFETY: the caller keeps bytes and buffer until this returns, and they are of the sizes
+        // that are passed along; the address is a parameter of this function.
+        unsafe {
+            match self {
+                Call::Connect(fd, address) => {
+                    let size = size_of_val(&address.0) as libc::socklen_t;
+                    let connected = waits::connect(fd, (&raw const address.0).cast(), size);
+                    (done(connected as isize), NONE)
+                }
+                Call::Send(fd, message, len, descriptors) => {
+                    let sent = if descriptors.iter().any(|descriptor| *descriptor < 0) {
+                        waits::send(fd, message.cast(), len, libc::MSG_NOSIGNAL)
+                    } else {
+                        send_with(fd, message, len, descriptors)
+                    };
+                    (usize::try_from(sent).map_err(|_| FAILED), NONE)
+                }
+                Call::Receive(fd, buffer, size) => (done(waits::recv(fd, buffer.cast(), size, 0)), NONE),
+                Call::ReceiveWith(fd, buffer, size) => receive_with(fd, buffer, size),
+            }
+        }
+    }
+}
+
+/// The outcome of a system call.
+fn done(returned: isize) -> Result<usize> {
+    usize::try_from(returned).map_err(|_| io::Error::last_os_error().into())
+}
+
+/// Prepares the process for sending: SIGPIPE is ignored.
+pub(crate) fn prepare() {
+    config::ignore_sigpipe();
+}
+
+/// # Safety
+/// `message` is readable for `len` bytes.
+unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [RawFd; 2]) -> isize {
+    let bytes = size_of_val(&descriptors);
+    let mut control = Control([0; 64]);
+    let mut part = part(message.cast_mut(), len);
+    let mut header = blank();
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = (&raw mut control).cast();
+    // SAFETY: CMSG_SPACE and CMSG_LEN only count. The control buffer has more room than CMSG_SPACE
+    // asks for (the assertion below), so there is a first header in it, and its data has room for
+    // both descriptors; sendmsg only reads what the header names, which is alive in this frame, and
+    // the caller's message.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(bytes as u32) as _;
+        let first = libc::CMSG_FIRSTHDR(&raw const header);
+        (*first).cmsg_level = libc::SOL_SOCKET;
+        (*first).cmsg_type = libc::SCM_RIGHTS;
+        (*first).cmsg_len = libc::CMSG_LEN(bytes as u32) as _;
+        ptr::copy_nonoverlapping(descriptors.as_ptr().cast::<u8>(), libc::CMSG_DATA(first), bytes);
+        waits::sendmsg(fd, &raw const header, libc::MSG_NOSIGNAL)
+    }
+}
+
+// A message carries 253 descriptors at most on Linux (SCM_MAX_FD).
+// SAFETY: pure arithmetic.
+const _: () = assert!(unsafe { libc::CMSG_SPACE(8) <= 64 && libc::CMSG_SPACE(4 * 253) <= 1100 });
+
+/// A message header without anything.
+fn blank() -> libc::msghdr {
+    // SAFETY: all fields are numbers and pointers, for which zero is a value.
+    unsafe { mem::zeroed() }
+}
+
+/// One area of memory.
+fn part(start: *mut u8, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: start.cast(),
+        iov_len: len,
+    }
+}
+
+/// # Safety
+/// `buffer` is writable for `size` bytes.
+unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> SocketAnswer {
+    let mut control = Control([0; 1100]);
+    let mut part = part(buffer, size);
+    let mut header = blank();
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = (&raw mut control).cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the header names the caller's buffer, writable for `size` bytes, and our control
+    // buffer. recvmsg has filled the header in before its descriptors are looked for, once.
+    unsafe {
+        let received = done(waits::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC));
+        if received.is_err() {
+            return (received, NONE);
+        }
+        (received, descriptors(&header))
+    }
+}
+
+/// The two descriptors that came with a message; others, and two of more, are closed.
+///
+/// # Safety
+/// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the
+/// descriptors yet.
+unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
+    let (mut found, mut count) = (NONE, 0);
+    // SAFETY: the header is as recvmsg left it, so the macros walk within what the kernel has
+    // written: the data of a header of this kind holds as many descriptors as its length says.
+    // CMSG_LEN only counts.
+    unsafe {
+        let mut next = libc::CMSG_FIRSTHDR(header);
+        while !next.is_null() {
+            if (*next).cmsg_level == libc::SOL_SOCKET && (*next).cmsg_type == libc::SCM_RIGHTS {
+                let bytes = ((*next).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+                let first = libc::CMSG_DATA(next).cast::<RawFd>();
+                for place in 0..bytes / size_of::<RawFd>() {
+                    let descriptor = first.add(place).read_unaligned();
+                    match found.get_mut(count) {
+                        Some(free) => *free = descriptor,
+                        None => close(descriptor),
+                    }
+                    count += 1;
+                }
+            }
+            next = libc::CMSG_NXTHDR(header, next);
+        }
+    }
+    if count == 2 && header.msg_flags & libc::MSG_CTRUNC == 0 {
+        return found;
+    }
+    found.into_iter().for_each(close);
+    NONE
+}
+
+/// Closes a descriptor that came with a message and that nobody else knows; nothing for a negative
+/// one.
+pub(crate) fn close(descriptor: RawFd) {
+    if descriptor >= 0 {
+        cancel::disabled(|| numbers::close(descriptor));
+    }
+}
+
+/// Ends the conversation; the descriptor stays open (ROOT-34).
+pub(crate) fn shut_down(fd: c_int) {
+    if fd >= 0 {
+        numbers::shutdown(fd, libc::SHUT_RDWR);
+    }
+}
+
+/// Where a socket in the file system is.
+#[derive(Clone, Copy)]
+pub(crate) struct Address(libc::sockaddr_un);
+
+impl Address {
+    /// The address of a path, cut at the size of an address (ROOT-31).
+    pub(crate) fn new(path: &[u8]) -> Address {
+        let mut address = libc::sockaddr_un {
+            sun_family: libc::AF_UNIX as libc::sa_family_t,
+            sun_path: [0; 108],
+        };
+        let room = address.sun_path.len() - 1;
+        for (place, byte) in address.sun_path.iter_mut().zip(path.iter().take(room)) {
+            *place = *byte as libc::c_char;
+        }
+        Address(address)
+    }
+}
+
+/// A socket that is not connected yet, and of which libpcp knows. Children do not inherit the
+/// descriptor (ROOT-33).
+///
+/// # Errors
+/// The negated errno.
+pub(crate) fn open() -> Result<OwnedFd> {
+    let socket = socket::new(libc::AF_UNIX)?;
+    ipc::set_socket(socket.as_raw_fd());
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // Without lingering the connection works as well, so a failure is of no interest.
+    socket::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+    Ok(socket)
+}

@@ -1,0 +1,338 @@
+//! Sockets on which an agent waits for pmcd (CONN-3, CONN-4, CONN-5).
+
+use std::ffi::{CStr, c_char, c_int};
+use std::net::Ipv6Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::{fmt, io, ptr};
+
+use rustix::io::Errno;
+
+use crate::sys::libpcp::config;
+use crate::sys::libpcp::ipc;
+use crate::sys::libpcp::log::{self, Debug, ErrorText};
+use crate::sys::numbers;
+use crate::sys::waits;
+use pmda_core::log::{Bytes, Level};
+
+/// Which step failed, and why.
+pub(crate) struct Failure {
+    step: &'static str,
+    error: io::Error,
+}
+
+/// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end
+/// with.
+fn reason(error: &io::Error) -> ErrorText {
+    log::errstr_of(-error.raw_os_error().unwrap_or(0))
+}
+
+/// The result of a system call that gives -1 on failure.
+fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
+    if status < 0 {
+        let error = io::Error::last_os_error();
+        return Err(Failure { step, error });
+    }
+    Ok(status)
+}
+
+/// A socket that the programs that an agent starts do not get.
+pub(super) fn new(family: c_int) -> io::Result<OwnedFd> {
+    let fd = numbers::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
+    new(family).map_err(|error| Failure { step, error })
+}
+
+/// A socket of which libpcp knows: it forgets it when this goes, before the number belongs to
+/// another descriptor.
+struct Known(c_int);
+
+impl Known {
+    fn new(socket: &OwnedFd) -> Known {
+        ipc::set_socket(socket.as_raw_fd());
+        Known(socket.as_raw_fd())
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        ipc::forget(self.0);
+    }
+}
+
+/// A socket that listens.
+pub(crate) struct Listener {
+    // Dropped first.
+    _known: Option<Known>,
+    socket: OwnedFd,
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+/// Sets an option; -1 when that fails.
+pub(super) fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_int {
+    let size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value is valid for reads of its size.
+    unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), size) }
+}
+
+/// Waits for one connection to a listening socket, and gives its descriptor. For the driver: what
+/// waits owns nothing.
+///
+/// # Errors
+/// The error number: that of an interruption, too.
+pub(crate) fn accept(listener: RawFd) -> Result<RawFd, c_int> {
+    waits::ready(listener, libc::POLLIN);
+    // SAFETY: nobody asks for the address.
+    let fd = unsafe { waits::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
+    if fd < 0 { Err(last()) } else { Ok(fd) }
+}
+
+/// The error number of the last system call.
+fn last() -> c_int {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+fn bind<T>(step: &'static str, socket: &OwnedFd, address: &T, length: usize) -> Result<c_int, Failure> {
+    // SAFETY: the address is valid for reads of `length` bytes, which is at most its size.
+    let status = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const *address).cast(),
+            length as libc::socklen_t,
+        )
+    };
+    checked(step, status)
+}
+
+fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int, Failure> {
+    checked(step, numbers::listen(socket.as_raw_fd(), backlog))
+}
+
+/// The port of a service as the C library takes it: not in the order of the host (CONN-3, MAIN-50).
+///
+/// # Errors
+/// The error number when there is no such service.
+pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
+    // SAFETY: errno is this thread's own, and the name is a C string; the entry, if any, stays
+    // valid until the next call, and is read at once.
+    let port = unsafe {
+        *libc::__errno_location() = 0;
+        libc::getservbyname(name.as_ptr(), ptr::null())
+            .as_ref()
+            .map(|entry| entry.s_port)
+    };
+    port.ok_or_else(last)
+}
+
+/// A socket that listens on a port of the loopback address.
+pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Listener, Failure> {
+    let creation = if family == libc::AF_INET6 {
+        "ipv6 socket"
+    } else {
+        "inet socket"
+    };
+    let socket = create(creation, family)?;
+    let on: c_int = 1;
+    if family == libc::AF_INET6 {
+        let alone = set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on);
+        if let Err(failure) = checked(creation, alone) {
+            log::notify!(Level::Err, "auxconnect.c:__pmCreateIPv6Socket: IPV6 is not supported");
+            return Err(failure);
+        }
+    }
+    let known = Known::new(&socket);
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // The connection takes these over from the listening socket: it is closed abortively (CONN-3).
+    let warn_unless = |status: c_int, option: &str| {
+        if status < 0 {
+            let (fd, why) = (socket.as_raw_fd(), reason(&io::Error::last_os_error()));
+            log::notify!(
+                Level::Warning,
+                "auxconnect.c:__pmInitSocket(fd={fd}, family={family}): __pmSetSockOpt {option}: {why}"
+            );
+        }
+    };
+    warn_unless(
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger),
+        "SO_LINGER",
+    );
+    warn_unless(
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &on),
+        "TCP_NODELAY",
+    );
+    checked(
+        "__pmSetSockOpt(reuseaddr)",
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &on),
+    )?;
+    if family == libc::AF_INET6 {
+        let address = libc::sockaddr_in6 {
+            sin6_family: libc::AF_INET6 as libc::sa_family_t,
+            sin6_port: port.to_be(),
+            sin6_flowinfo: 0,
+            sin6_addr: libc::in6_addr {
+                s6_addr: Ipv6Addr::LOCALHOST.octets(),
+            },
+            sin6_scope_id: 0,
+        };
+        bind("bind", &socket, &address, size_of_val(&address))?;
+    } else {
+        let address = libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: port.to_be(),
+            sin_addr: libc::in_addr {
+                s_addr: libc::INADDR_LOOPBACK.to_be(),
+            },
+            sin_zero: [0; 8],
+        };
+        bind("bind", &socket, &address, size_of_val(&address))?;
+    }
+    listen("listen", &socket, 1)?;
+    Ok(Listener {
+        _known: Some(known),
+        socket,
+    })
+}
+
+impl Failure {
+    /// No connection came, for the reason with this error number.
+    pub(crate) fn of_accept(why: c_int) -> Failure {
+        Failure {
+            step: "accept",
+            error: io::Error::from_raw_os_error(why),
+        }
+    }
+
+    /// Says it of an inet socket.
+    pub(crate) fn inet<R>(
+        &self,
+        service: Bytes<'_>,
+        port: c_int,
+        family: c_int,
+        say: impl FnOnce(fmt::Arguments<'_>) -> R,
+    ) -> R {
+        let why = reason(&self.error);
+        say(format_args!(
+            "__pmdaOpenSocket({service},{port},{family}): {}: {why}",
+            self.step
+        ))
+    }
+
+    /// Says it of a Unix socket.
+    pub(crate) fn unix<R>(&self, path: Bytes<'_>, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
+        let why = reason(&self.error);
+        say(format_args!("__pmdaOpenUnix({path}): {}() failed: {why}", self.step))
+    }
+}
+
+/// A socket that listens in the file system. The path stays (CONN-4).
+pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
+    let socket = create("socket", libc::AF_UNIX)?;
+    match rustix::fs::unlink(path) {
+        Ok(()) => {
+            log::notify!(
+                Level::Warning,
+                "__pmdaOpenUnix({}): socket exists, unlinked it",
+                Bytes(path.to_bytes())
+            );
+        }
+        Err(Errno::NOENT) => {}
+        Err(error) => {
+            return Err(Failure {
+                step: "unlink",
+                error: error.into(),
+            });
+        }
+    }
+    let mut address = libc::sockaddr_un {
+        sun_family: libc::AF_UNIX as libc::sa_family_t,
+        sun_path: [0; 108],
+    };
+    // A path that is too long is cut, with room for its NUL, without notice.
+    let most = address.sun_path.len() - 1;
+    let kept = path.to_bytes().iter().take(most);
+    let length = kept.len();
+    for (place, byte) in address.sun_path.iter_mut().zip(kept) {
+        *place = *byte as c_char;
+    }
+    // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
+    // If this fails, the mode is what the umask leaves, as in the C library.
+    numbers::fchmod(socket.as_raw_fd(), 0o600);
+    bind(
+        "bind",
+        &socket,
+        &address,
+        std::mem::offset_of!(libc::sockaddr_un, sun_path) + length,
+    )?;
+    set_owner(path);
+    listen("listen", &socket, 5)?;
+    Ok(Listener { _known: None, socket })
+}
+
+/// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing
+/// here is fatal (CONN-5).
+///
+/// The path is not followed: whoever may write to the directory may have put a link there.
+fn set_owner(path: &CStr) {
+    let link = libc::AT_SYMLINK_NOFOLLOW;
+    let failure = |status: c_int| (status < 0).then(|| reason(&io::Error::last_os_error()));
+    let owner = owner();
+    // SAFETY: a C string and plain numbers.
+    let (owned, opened) = unsafe {
+        let at = libc::AT_FDCWD;
+        let owned = owner.map(|(user, group)| failure(libc::fchownat(at, path.as_ptr(), user, group, link)));
+        (owned, failure(libc::fchmodat(at, path.as_ptr(), 0o660, link)))
+    };
+    // In the order in which the C library does these things, and so says what failed.
+    let path = Bytes(path.to_bytes());
+    if !log::debug(Debug::Libpmda) {
+        return;
+    }
+    if let Some(why) = opened {
+        log::notify!(Level::Warning, "__pmdaOpenUnix: chmod({path},...) failed: {why}");
+    }
+    match owned {
+        None => log::notify!(Level::Warning, "__pmdaOpenUnix: chown({path}, ...) skipped"),
+        Some(Some(why)) => log::notify!(Level::Warning, "__pmdaOpenUnix: chown({path}, ...) failed: {why}"),
+        Some(None) => {}
+    }
+}
+
+/// The user that PCP runs as, and its group; a warning when there is none.
+fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
+    let name = config::optional(c"PCP_USER").and_then(|mut name| {
+        name.try_reserve_exact(1).ok()?;
+        name.push(0);
+        Some(name)
+    });
+    let user = name
+        .as_deref()
+        .and_then(|name| CStr::from_bytes_with_nul(name).ok())
+        .unwrap_or(c"pcp");
+    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is
+    // read at once.
+    let owner = unsafe {
+        *libc::__errno_location() = 0;
+        libc::getpwnam(user.as_ptr())
+            .as_ref()
+            .map(|entry| (entry.pw_uid, entry.pw_gid))
+    };
+    if owner.is_none() {
+        let (name, why) = (Bytes(user.to_bytes()), reason(&io::Error::last_os_error()));
+        log::notify!(Level::Warning, "__pmdaOpenUnix: getpwnam({name}) failed: {why}");
+    }
+    owner
+}

@@ -1,0 +1,204 @@
+//! Trees of names: `pmdaTree*` and `pmdaNodeLookup`.
+//!
+//! A tree is libpcp's C structure ([`crate::sys::libpcp::pmns`]); the algorithms are in
+//! [`pmda_core::namespace`].
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+
+use crate::drive::guard::guard;
+use crate::sys::libpcp::bindings::__pmnsNode;
+use crate::sys::libpcp::pmns::{self, NodeRef};
+use crate::view::arg::{CText, Out};
+use crate::view::names;
+use crate::view::tree::{Shared, Tree};
+use crate::view::types::{pmID, pmdaNameSpace};
+use pmda_core::error::Error;
+use pmda_core::ident::MetricId;
+use pmda_core::namespace::{self, Node};
+
+/// A number of names as C gets it; no list has more than fit.
+fn count(names: usize) -> c_int {
+    c_int::try_from(names).unwrap_or(c_int::MAX)
+}
+
+/// Makes an empty tree of names and stores it at `tree`.
+///
+/// # Returns
+/// 0; a negative error code when there is no memory or `tree` is NULL. `pmdaTreeRelease` frees the
+/// tree.
+///
+/// # Safety
+/// `tree` is NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<*mut pmdaNameSpace>) -> c_int {
+    guard(|| {
+        if tree.is_null() {
+            return Err(Error::INVAL);
+        }
+        tree.set(pmns::create()?);
+        Ok(())
+    })
+}
+
+/// Adds the dotted name `name` with the identifier `pmid` to a tree, and the nodes above it as
+/// needed.
+///
+/// Lookups by name see it at once, lookups by identifier after the next `pmdaTreeRebuildHash`.
+///
+/// # Returns
+/// 0 (PCP 7: 1 when the name is there already, with the same identifier); `PM_ERR_PMID` when the
+/// name has another identifier; `-EINVAL` for NULL arguments; another negative code when there is
+/// no memory.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `name` NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree>, pmid: pmID, name: Option<CText>) -> c_int {
+    guard(|| {
+        let (tree, name) = tree.zip(name).ok_or(Error::INVAL)?;
+        tree.insert(MetricId(pmid), name)
+    })
+}
+
+/// Frees a tree with all its nodes, names and its table. NULL is allowed.
+///
+/// # Safety
+/// `tree` is NULL or a tree that nobody uses any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree>) {
+    guard(|| tree.map_or((), Tree::release));
+}
+
+/// Builds the table from identifiers to names, for about `numpmid` names; the number need not be
+/// exact. Sets the links from the nodes to their parents as well.
+///
+/// # Safety
+/// `tree` is NULL or a tree.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree>, numpmid: c_int) {
+    guard(|| {
+        let Some(tree) = tree else { return };
+        let size = namespace::table_size(numpmid);
+        if tree.rebuild(size).is_err() {
+            let bytes = (size as isize as usize).wrapping_mul(size_of::<*mut __pmnsNode>());
+            pmns::no_memory(c"pmdaTreeRebuildHash", bytes);
+        }
+    });
+}
+
+/// Counts the names of a tree.
+///
+/// # Returns
+/// The number; 0 for NULL; a negative code when there is no memory. A node with an identifier
+/// counts once and hides what is below it.
+///
+/// # Safety
+/// `tree` is NULL or a tree.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree>) -> c_int {
+    guard(|| {
+        let names = tree.as_ref().and_then(Tree::root).map_or(Ok(0), namespace::size)?;
+        Ok(count(names))
+    })
+}
+
+/// Finds the node called `name` among `node`, its following siblings and what is below them.
+///
+/// # Returns
+/// The node, or NULL.
+///
+/// # Safety
+/// `node` is NULL or a node of a tree, `name` NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<CText>) -> *mut __pmnsNode {
+    guard(|| {
+        name.and_then(|name| namespace::lookup(node, name.bytes(), &Shared))
+            .map_or(ptr::null_mut(), NodeRef::as_ptr)
+    })
+}
+
+/// Gives the identifier of a name: a `pmid` method for agents that keep their names in a tree.
+///
+/// # Returns
+/// 0; `PM_ERR_NAME` when there is no tree, no such name, or it is not a leaf, and `pmid` is left
+/// alone.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree>, name: Option<CText>, pmid: Out<pmID>) -> c_int {
+    guard(|| {
+        let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
+        let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
+        pmid.set(node.ok_or(Error::NAME)?.pmid().0);
+        Ok(())
+    })
+}
+
+/// Gives all names of an identifier: a `name` method for agents that keep their names in a tree.
+///
+/// # Returns
+/// The number of names, stored at `nameset` as one block that the caller frees; `PM_ERR_PMID` when
+/// there is no tree, no table (`pmdaTreeRebuildHash`) or no such identifier; `-EINVAL` when
+/// `nameset` is NULL; another negative code when there is no memory.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: Out<*mut *mut c_char>) -> c_int {
+    guard(|| {
+        if nameset.is_null() {
+            return Err(Error::INVAL);
+        }
+        let head = tree.as_ref().and_then(|tree| tree.chain(MetricId(pmid)));
+        let paths = namespace::names_of(head, MetricId(pmid))?;
+        if paths.size.count == 0 {
+            return Err(Error::PMID);
+        }
+        nameset.set(names::pack_paths(paths)?.into_raw());
+        Ok(count(paths.size.count))
+    })
+}
+
+/// Gives the names below a name: a `children` method for agents that keep their names in a tree.
+///
+/// With `traverse` 0 these are single components, and `status` tells leaves (0) from branches (1);
+/// else the full names of all leaves below.
+///
+/// # Returns
+/// The number of names, stored at `offspring` and `status` as two blocks that the caller frees.
+/// With 0 and `traverse` 0 nothing is stored; with 0 and any other `traverse`, two empty blocks.
+/// `PM_ERR_NAME` when there is no tree or no such name; `-EINVAL` when `offspring` or `status` is
+/// NULL; another negative code when there is no memory.
+///
+/// # Safety
+/// `tree` is NULL or a tree, `name` NULL or a C string, `offspring` and `status` are NULL or valid
+/// for one write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pmdaTreeChildren(
+    tree: Option<Tree>,
+    name: Option<CText>,
+    traverse: c_int,
+    offspring: Out<*mut *mut c_char>,
+    status: Out<*mut c_int>,
+) -> c_int {
+    guard(|| {
+        let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
+        let node = tree.find(name.bytes()).ok_or(Error::NAME)?;
+        if offspring.is_null() || status.is_null() {
+            return Err(Error::INVAL);
+        }
+        let found = match traverse {
+            0 => names::children(node)?,
+            _ => names::leaves(node, name.bytes())?,
+        };
+        if found.count > 0 || traverse != 0 {
+            offspring.set(found.names.into_raw());
+            status.set(found.states.into_raw());
+        }
+        Ok(count(found.count))
+    })
+}

@@ -1,0 +1,317 @@
+//! Replies from the structures that methods filled: C's memory is looked at once, and encoded at
+//! once.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+use crate::sys::diagnostics;
+use crate::sys::libpcp::labels::{SetRef, Sets};
+use crate::sys::libpcp::log::{self, Debug};
+use crate::view::arg::{self, CText};
+use crate::view::array::Array;
+use crate::view::declare::view;
+use crate::view::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmValueSet, pmdaResult, timeval};
+use crate::view::value::ValueBlock;
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::labels::Span;
+use pmda_core::wire::encode::{self, LabelSet, Reply, entry_size};
+
+/// `PM_VAL_DPTR` and `PM_VAL_SPTR`; every other format is sent as values in place (WIRE-50).
+const POINTERS: [c_int; 2] = [1, 2];
+
+view! {
+    /// A result that a fetch method has given.
+    Values of pmdaResult, contract
+    "`pointer` is NULL, or points to a result with `numpmid` value sets, each NULL or valid with its values and value \
+     blocks, until its result callback has been called."
+    get {
+        /// The number of value sets.
+        count: numpmid as c_int;
+        /// When the values were taken.
+        stamp: timestamp as timeval;
+    }
+}
+
+view! {
+    /// One value set of a result. One without values may end before its list.
+    ValueSet of pmValueSet, contract
+    "`pointer` is NULL, or points to a value set with `numval` values: pointers to valid blocks or NULL, if the format is \
+     one of pointers, else numbers."
+    get {
+        /// The metric.
+        pmid: pmid as u32;
+        /// The number of values, or a negative code.
+        count: numval as c_int;
+        /// Where the values are.
+        format: valfmt as c_int;
+    }
+}
+
+impl Values {
+    /// The value sets, good until control goes back to C.
+    fn sets(&self) -> &[Option<ValueSet>] {
+        // SAFETY: `numpmid` pointers stand at the end of the structure, each NULL or to a valid
+        // set, by the contract of `new`. C does not change them while it does not run.
+        unsafe { arg::slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
+    }
+
+    /// RESULT, the reply to a fetch (MAIN-20).
+    ///
+    /// # Errors
+    /// As `wire::encode::Values`; `PM_ERR_GENERIC` for a NULL value set (WIRE-74).
+    pub(crate) fn encode(self, reply: &mut Reply) -> Result<()> {
+        let sets = self.sets();
+        let mut size = 0_usize;
+        for set in sets {
+            let count = set.ok_or(Error::GENERIC)?.count();
+            size = size.checked_add(entry_size(count)).ok_or(Error::TOOBIG)?;
+        }
+        let mut values = reply.result(self.stamp().tv_sec as u32, sets.len(), size)?;
+        for set in sets.iter().flatten() {
+            set.encode(&mut values)?;
+        }
+        values.finish()
+    }
+}
+
+impl ValueSet {
+    /// The values, good until control goes back to C.
+    fn values(&self) -> &[pmValue] {
+        // SAFETY: `numval` values stand behind the head, by the contract of `new`. C does not
+        // change them while it does not run.
+        unsafe { arg::slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
+    }
+
+    fn encode(self, result: &mut encode::Values<'_>) -> Result<()> {
+        let (metric, format, list) = (MetricId(self.pmid()), self.format(), self.values());
+        if list.is_empty() {
+            return result.none(metric, self.count());
+        }
+        if POINTERS.contains(&format) {
+            let blocks = list.iter().map(|value| {
+                // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the
+                // contract of `new`.
+                let block = unsafe { ValueBlock::new(value.value.pval) };
+                (value.inst, block.map(ValueBlock::bytes))
+            });
+            return result.blocks(metric, format, blocks);
+        }
+        // SAFETY: with any other format the values are numbers, by the contract of `new`.
+        let words = list
+            .iter()
+            .map(|value| (value.inst, unsafe { value.value.lval as u32 }));
+        result.words(metric, format, words)
+    }
+}
+
+/// DESC; what the method wrote is sent unchecked.
+pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
+    // The units are 32 bits, which are sent as one number (WIRE-42).
+    let units = desc.units._bitfield_1.get(0, 32) as u32;
+    reply.desc([desc.pmid, desc.type_ as u32, desc.indom, desc.sem as u32, units])
+}
+
+view! {
+    /// An instance list that a method has made.
+    Instances of pmInResult, contract
+    "`pointer` is NULL, or points to a list with `numinst` elements in each of its own lists that is not NULL. Names are NULL or \
+     C strings."
+    get {
+        /// The instance domain.
+        indom: indom as u32;
+        /// The number of instances.
+        count: numinst as c_int;
+    }
+    arrays {
+        /// The identifiers.
+        ids: instlist[numinst] as Ids;
+        /// The names.
+        names: namelist[numinst] as Texts;
+    }
+}
+
+/// Identifiers of instances, or states of names.
+type Ids = Array<c_int>;
+
+/// C strings, or NULL.
+type Texts = Array<Option<CText>>;
+
+/// An instance list that a method made: each name, both lists and the structure are blocks of their
+/// own.
+pub(crate) struct OwnedInstances(Option<Instances>);
+
+impl OwnedInstances {
+    /// Takes over what a method has handed over.
+    ///
+    /// # Safety
+    /// All of the list is in blocks from malloc that nobody else frees.
+    pub(crate) unsafe fn new(list: Option<Instances>) -> OwnedInstances {
+        OwnedInstances(list)
+    }
+
+    /// INSTANCE; either list may be missing.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
+    pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
+        let list = self.0.ok_or(Error::GENERIC)?;
+        let (ids, names) = (list.ids(), list.names());
+        let (ids, names) = (ids.entries(), names.entries());
+        let entries = (0..usize::try_from(list.count()).unwrap_or(0)).map(|index| {
+            let name = names.get(index).and_then(Option::as_ref);
+            (ids.get(index).copied(), name.map(CText::bytes))
+        });
+        reply.instances(InDom(list.indom()), entries)
+    }
+}
+
+impl Drop for OwnedInstances {
+    fn drop(&mut self) {
+        let Some(list) = self.0 else { return };
+        let (ids, names) = (list.ids(), list.names());
+        // SAFETY: `new` was told that the list is in blocks from malloc that are ours; each is
+        // freed once, and nothing is looked at after it was freed.
+        unsafe {
+            for name in names.entries() {
+                libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());
+            }
+            libc::free(names.first().cast::<c_void>());
+            libc::free(ids.first().cast::<c_void>());
+            libc::free(list.as_ptr().cast::<c_void>());
+        }
+    }
+}
+
+/// Names that a method made: one block with pointers and strings, and one with states.
+pub(crate) struct OwnedNames {
+    names: *mut *mut c_char,
+    states: *mut c_int,
+}
+
+impl OwnedNames {
+    /// Takes over what a method has stored, also one that has failed.
+    ///
+    /// # Safety
+    /// Both are NULL or blocks from malloc that nobody else frees. For a method that has succeeded,
+    /// the names are as many pointers as it has returned, to C strings or NULL, and the states as
+    /// many numbers.
+    pub(crate) unsafe fn new(names: *mut *mut c_char, states: *mut c_int) -> OwnedNames {
+        OwnedNames { names, states }
+    }
+
+    /// PMNS_NAMES, for a method that has succeeded with `count` names.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` when there are no names in spite of the count (WIRE-74); `PM_ERR_TOOBIG`.
+    pub(crate) fn encode(&self, reply: &mut Reply, count: c_int, with_states: bool) -> Result<()> {
+        if self.names.is_null() && count > 0 {
+            return Err(Error::GENERIC);
+        }
+        // SAFETY: NULL, or `count` names and states by the contract of `new`.
+        let (names, states) = unsafe { (Texts::new(self.names.cast(), count), Ids::new(self.states, count)) };
+        let texts = names.entries().iter();
+        let texts = texts.map(|name| name.as_ref().map_or(&b""[..], CText::bytes));
+        let states = (with_states && !self.states.is_null()).then_some(states.entries());
+        reply.names(texts, states)
+    }
+}
+
+impl Drop for OwnedNames {
+    fn drop(&mut self) {
+        // SAFETY: by the contract of `new` NULL, or blocks from malloc that nobody else frees.
+        unsafe {
+            libc::free(self.names.cast::<c_void>());
+            libc::free(self.states.cast::<c_void>());
+        }
+    }
+}
+
+/// TEXT.
+///
+/// # Errors
+/// `PM_ERR_TEXT` without a text (WIRE-74); `PM_ERR_TOOBIG`.
+pub(crate) fn text(reply: &mut Reply, ident: u32, text: Option<CText>) -> Result<()> {
+    reply.text(ident, text.as_ref().ok_or(Error::TEXT)?.bytes())
+}
+
+/// `PM_LABEL_INSTANCES`: the only type with more than one set (MAIN-22).
+const INSTANCE_LABELS: c_int = 32;
+
+/// `PM_LABEL_CONTEXT`, and the bits that say whose labels are asked for.
+const CONTEXT_LABELS: c_int = 1;
+const LABEL_KINDS: c_int = 0x3f;
+
+/// Label sets that a method has made. All of them are freed, not only those that are sent.
+pub(crate) struct OwnedLabels {
+    sets: Sets,
+    /// How many are sent.
+    sent: c_int,
+    kind: c_int,
+}
+
+impl OwnedLabels {
+    /// Takes over the sets of a method that has succeeded with `count` of them, for a request of
+    /// type `kind`.
+    ///
+    /// # Safety
+    /// `first` is NULL or has `count` valid sets, as `pmFreeLabelSets` frees them, and nobody else
+    /// frees them.
+    pub(crate) unsafe fn new(first: *mut pmLabelSet, count: c_int, kind: c_int) -> OwnedLabels {
+        // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed
+        // all the same.
+        let owned = if kind & LABEL_KINDS == CONTEXT_LABELS && !first.is_null() {
+            count.max(1)
+        } else {
+            count
+        };
+        let sent = if kind & INSTANCE_LABELS == 0 {
+            count.min(1)
+        } else {
+            count
+        };
+        // SAFETY: libpcp can free as many sets as there are, as the caller promises, and a
+        // context's in any case.
+        let sets = unsafe { Sets::own(first, owned) };
+        OwnedLabels { sets, sent, kind }
+    }
+
+    /// No sets.
+    pub(crate) fn none(kind: c_int) -> OwnedLabels {
+        OwnedLabels {
+            sets: Sets::NONE,
+            sent: 0,
+            kind,
+        }
+    }
+
+    /// LABEL.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
+    pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
+        let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
+        if log::debug(Debug::Labels) {
+            diagnostics::labels(ident, kind, sets, sent);
+        }
+        if sets.is_none() && sent > 0 {
+            return Err(Error::GENERIC);
+        }
+        reply.labels(ident, kind, sets.first(sent).map(label_set))
+    }
+}
+
+/// A label set as the codec takes it.
+fn label_set(set: SetRef<'_>) -> LabelSet<'_, impl ExactSizeIterator<Item = Span>> {
+    let (json, labels) = set.parts();
+    LabelSet {
+        inst: set.inst(),
+        count: if labels.len() == 0 {
+            set.count().min(0)
+        } else {
+            set.count()
+        },
+        json,
+        labels,
+    }
+}

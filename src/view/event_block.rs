@@ -1,0 +1,184 @@
+//! The stored copy of an event.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::view::declare::view;
+use crate::view::memory;
+use crate::view::types::timeval;
+use pmda_core::error::{Error, Result};
+use pmda_core::queue::{Excerpt, Payload, Printable};
+
+/// What stands in front of the data.
+#[repr(C)]
+pub(crate) struct Header {
+    when: timeval,
+    /// Bytes behind the header.
+    room: usize,
+}
+
+view! {
+    /// The beginning of a block.
+    Start of Header, contract "`pointer` is NULL, or points to the header of a block."
+    get {
+        /// Bytes behind the header. Callbacks get no pointer to this field.
+        room: room as usize;
+    }
+}
+
+/// Where the data starts in a block: it is aligned as the block is, as far as up to 16 (QUEUE-12).
+const DATA: usize = size_of::<Header>().next_multiple_of(16);
+
+/// The room is a multiple of this, so that events of nearly the same size can follow each other in
+/// one block.
+const STEP: usize = 32;
+
+/// An event as C hands it over.
+#[derive(Clone, Copy)]
+pub(crate) struct NewEvent {
+    data: *const c_void,
+    size: usize,
+    when: *const timeval,
+}
+
+impl NewEvent {
+    /// The event behind two pointers. Nothing is read yet.
+    ///
+    /// # Safety
+    /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
+    /// until the event was copied.
+    #[inline(always)]
+    pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent {
+        NewEvent { data, size, when }
+    }
+
+    /// Bytes of data.
+    pub(crate) fn size(self) -> usize {
+        self.size
+    }
+}
+
+/// Time and data of one event, at an address that does not change, with a NUL behind the data
+/// (QUEUE-12).
+///
+/// Decoders and filters may write to both (QUEUE-31), so Rust never makes references to them.
+#[derive(Debug)]
+pub(crate) struct Block {
+    start: Start,
+}
+
+// SAFETY: the block is memory from malloc, which any thread may use and free; no other value has
+// its address, and C has it only during a call.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// Copies an event, into the block `old` if there is one that is large enough.
+    ///
+    /// # Errors
+    /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy
+    /// (E-12).
+    #[inline]
+    pub(crate) fn copy(old: Option<Block>, event: NewEvent) -> Result<Block> {
+        let NewEvent { data, size, when } = event;
+        if when.is_null() || (data.is_null() && size > 0) {
+            return Err(Error::INVAL);
+        }
+        let block = match old {
+            Some(old) if old.start.room() > size => old,
+            old => Block::instead(old, size)?,
+        };
+        // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the
+        // block, so it does not overlap with what is copied, which is readable by the contract of
+        // `NewEvent::new`.
+        unsafe {
+            (*block.start.as_ptr()).when = when.read();
+            let copy = block.start.as_ptr().cast::<u8>().add(DATA);
+            if size > 0 {
+                ptr::copy_nonoverlapping(data.cast::<u8>(), copy, size);
+            }
+            copy.add(size).write(0);
+        }
+        Ok(block)
+    }
+
+    /// A block for `size` bytes and a NUL, in place of one that is too small.
+    #[cold]
+    fn instead(old: Option<Block>, size: usize) -> Result<Block> {
+        drop(old);
+        let room = size.checked_add(1).and_then(|size| size.checked_next_multiple_of(STEP));
+        let total = room.and_then(|room| room.checked_add(DATA));
+        let (Some(room), Some(total)) = (room, total) else {
+            return Err(Error::NOMEM);
+        };
+        let start = memory::Block::<u8>::room(total)?.into_raw().cast::<Header>();
+        let when = timeval { tv_sec: 0, tv_usec: 0 };
+        // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted
+        // below.
+        let start = unsafe {
+            start.write(Header { when, room });
+            Start::new(start)
+        };
+        let start = start.ok_or(Error::NOMEM)?;
+        Ok(Block { start })
+    }
+}
+
+const _: () = assert!(align_of::<Header>() <= memory::ALIGNMENT);
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `new` has got the block from malloc, and no other value has it: it is freed once.
+        unsafe { libc::free(self.start.as_ptr().cast()) };
+    }
+}
+
+/// Where time and data of an event stand that is kept alive by the fetch that shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    start: Start,
+}
+
+impl View {
+    /// The data.
+    #[inline]
+    pub(crate) fn data(self) -> *mut c_void {
+        // The data follows the header in the same block.
+        self.start.as_ptr().wrapping_byte_add(DATA).cast()
+    }
+
+    /// The beginning of the data, of which there are `size` bytes, as debug output shows it.
+    pub(crate) fn excerpt(self, size: usize) -> Excerpt {
+        Excerpt::new(size, |room| {
+            let len = room.len().min(size);
+            // SAFETY: the block is alive and holds `size` bytes of data, which are not in `room`.
+            unsafe { ptr::copy_nonoverlapping(self.data().cast::<u8>(), room.as_mut_ptr(), len) };
+            len
+        })
+    }
+
+    /// The time of the event.
+    #[inline]
+    pub(crate) fn when(self) -> *mut timeval {
+        const { assert!(std::mem::offset_of!(Header, when) == 0) };
+        self.start.as_ptr().cast()
+    }
+}
+
+impl Payload for Block {
+    type View = View;
+
+    #[inline]
+    fn view(&self) -> View {
+        View { start: self.start }
+    }
+}
+
+impl Printable for Block {
+    fn address(&self) -> usize {
+        self.start.as_ptr() as usize
+    }
+
+    fn excerpt(&self, size: usize) -> Excerpt {
+        self.view().excerpt(size)
+    }
+}

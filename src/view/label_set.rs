@@ -1,0 +1,246 @@
+//! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects
+//! (LABEL-3).
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{self, NonNull};
+
+use crate::sys::libpcp;
+use crate::sys::libpcp::labels::{SetRef, Sets};
+use crate::view::arg::CText;
+use crate::view::array::Array;
+use crate::view::block::{CVec, Zeroed};
+use crate::view::declare::view;
+use crate::view::memory::{self, Block};
+use crate::view::types::{pmLabel, pmLabelSet};
+use pmda_core::error::Result;
+use pmda_core::labels::{self, Label, Set, Span};
+
+/// `PM_IN_NULL`: a set that belongs to no instance.
+const NO_INSTANCE: u32 = u32::MAX;
+
+view! {
+    /// A label set in C's memory.
+    LabelSet of pmLabelSet, contract
+    "`pointer` is NULL, or points to a label set whose text, array and hash are NULL or as long as it says. Whoever \
+     changes the set through the view may free them, as blocks from malloc."
+    get {
+        /// The number of labels, or a negative code.
+        count: nlabels as c_int;
+        /// The array of labels, or NULL.
+        labels_ptr: labels as *mut pmLabel;
+        /// The instance that the set belongs to.
+        inst: inst as u32;
+    }
+    set {
+        /// Stores the number of labels, or a negative code.
+        set_count: nlabels as c_int;
+        /// Stores the array of labels.
+        set_labels_ptr: labels as *mut pmLabel;
+        /// Stores the instance that the set belongs to.
+        set_inst: inst as u32;
+    }
+    arrays {
+        /// The labels.
+        array: labels[nlabels] as Labels;
+    }
+}
+
+/// The labels of a set.
+type Labels = Array<pmLabel>;
+
+impl LabelSet {
+    /// The labels by their full names, looked at until control goes back to C or the set is
+    /// changed.
+    pub(crate) fn list(&self) -> impl Iterator<Item = Label<'_>> {
+        // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels
+        // are looked at.
+        unsafe { SetRef::new(self.as_ptr()) }
+            .into_iter()
+            .flat_map(SetRef::labels)
+    }
+
+    /// Whether the set holds no labels that a merge would keep.
+    pub(crate) fn is_empty(self) -> bool {
+        self.count() <= 0
+    }
+
+    /// Lays labels over those of the set, and gives their number. Nothing is changed when it fails.
+    ///
+    /// # Errors
+    /// As [`labels::merge`].
+    pub(crate) fn merge<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<c_int> {
+        let merged = labels::merge(self.list(), new)?;
+        self.replace(&merged)
+    }
+
+    /// Puts other labels into the set, and frees the old ones; the instance stays. Gives their
+    /// number.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the set is as it was.
+    pub(crate) fn replace(self, set: &Set) -> Result<c_int> {
+        let blocks = Blocks::of(set)?;
+        self.clear();
+        // SAFETY: a valid set by the contract of `new`. C is not called meanwhile, so nobody else
+        // looks at it.
+        Ok(blocks.fill(unsafe { &mut *self.as_ptr() }))
+    }
+
+    /// Frees what the set points to, and empties it; its instance stays.
+    pub(crate) fn clear(self) {
+        // SAFETY: a valid set whose blocks come from malloc, by the contract of `new`. Each is
+        // freed once, because the set forgets the pointers to it before control goes back to C. The
+        // hash is freed by libpcp, as that of a set that has nothing else.
+        unsafe {
+            let old = self.as_ptr().replace(empty(self.inst()));
+            if old.compound() == 1 && !old.hash.is_null() {
+                let mut rest = empty(NO_INSTANCE);
+                rest.hash = old.hash;
+                rest.set_compound(1);
+                drop(Block::holding(rest).map(|rest| Sets::own(rest.into_raw(), 1)));
+            }
+            libc::free(old.json.cast::<c_void>());
+            if old.nlabels > 0 {
+                libc::free(old.labels.cast::<c_void>());
+            }
+        }
+    }
+
+    /// Frees the array of labels, without what goes with it: the set has failed, and libpcp would
+    /// not free it.
+    pub(crate) fn drop_array(self) {
+        let labels = self.labels_ptr();
+        self.set_labels_ptr(ptr::null_mut());
+        // SAFETY: NULL or the set's own block from malloc by the contract of `new`, which the set
+        // has just forgotten.
+        unsafe { libc::free(labels.cast()) };
+    }
+
+    /// Sets flags in every label (LABEL-45).
+    pub(crate) fn add_flags(self, flags: u8) {
+        self.array().with_entries(|labels| {
+            for label in labels {
+                label.set_flags(label.flags() | u32::from(flags));
+            }
+        });
+    }
+}
+
+/// A set without labels.
+fn empty(inst: u32) -> pmLabelSet {
+    let mut set = pmLabelSet::zeroed();
+    set.inst = inst;
+    set
+}
+
+/// Where C keeps a pointer to its label sets.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct LabelSets(NonNull<Option<LabelSet>>);
+
+impl LabelSets {
+    /// The place of the pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `place` is NULL, or valid for reads and writes until the view was used for the last time.
+    /// What is there is NULL or points to a set as [`LabelSet::new`] has it whenever
+    /// [`LabelSets::first`] is asked for.
+    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets> {
+        NonNull::new(place.cast()).map(LabelSets)
+    }
+
+    /// The first set, if there is one.
+    pub(crate) fn first(self) -> Option<LabelSet> {
+        // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
+        unsafe { self.0.read() }
+    }
+
+    /// Stores sets that libpcp has made, for C to free.
+    pub(crate) fn store(self, sets: Sets) {
+        self.write(sets.into_raw());
+    }
+
+    /// Makes a set of its own for labels, stores it, and gives their number.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing is stored.
+    pub(crate) fn store_new(self, set: &Set) -> Result<c_int> {
+        let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
+        let count = blocks.fill(shell.put(empty(NO_INSTANCE)));
+        self.write(shell.into_raw());
+        Ok(count)
+    }
+
+    /// Stores that there are none; what was there is not freed.
+    pub(crate) fn store_none(self) {
+        self.write(ptr::null_mut());
+    }
+
+    /// Stores the labels that are configured for the host, where there are none (LABEL-26).
+    ///
+    /// # Errors
+    /// What libpcp gives.
+    pub(crate) fn store_context(self) -> Result<c_int> {
+        let (status, sets) = libpcp::labels::context();
+        self.store(sets);
+        status
+    }
+
+    /// Stores the label of a domain, where there are none (LABEL-25).
+    ///
+    /// # Errors
+    /// What libpcp gives.
+    pub(crate) fn store_domain(self, domain: c_int, name: CText) -> Result<c_int> {
+        let (status, sets) = libpcp::labels::domain(domain, name.c_str());
+        self.store(sets);
+        status
+    }
+
+    fn write(self, first: *mut pmLabelSet) {
+        // SAFETY: the place is writable by the contract of `new`, and what is stored is NULL or a
+        // set.
+        unsafe { self.0.cast::<*mut pmLabelSet>().write(first) };
+    }
+}
+
+/// The text and the array of a set, for C; there is no array without labels.
+struct Blocks {
+    json: Block<c_char>,
+    length: usize,
+    labels: Option<CVec<pmLabel>>,
+}
+
+impl Blocks {
+    fn of(set: &Set) -> Result<Blocks> {
+        let (json, length) = (memory::string(&set.json)?, set.json.len());
+        let mut labels = None;
+        if !set.labels.is_empty() {
+            let array = labels.insert(CVec::with_capacity(set.labels.len())?);
+            for place in &set.labels {
+                array.push(label(*place))?;
+            }
+        }
+        Ok(Blocks { json, length, labels })
+    }
+
+    /// Puts text and array into a set that has none, and gives the number of labels.
+    fn fill(self, set: &mut pmLabelSet) -> c_int {
+        set.set_jsonlen(self.length as u32);
+        set.json = self.json.into_raw();
+        set.nlabels = self.labels.as_ref().map_or(0, CVec::len) as c_int;
+        set.labels = self.labels.map_or(ptr::null_mut(), CVec::into_raw);
+        set.nlabels
+    }
+}
+
+fn label(place: Span) -> pmLabel {
+    let mut label = pmLabel::zeroed();
+    label._bitfield_1 = pmLabel::new_bitfield_1(
+        u32::from(place.name),
+        u32::from(place.name_len),
+        u32::from(place.flags),
+        u32::from(place.value),
+        u32::from(place.value_len),
+    );
+    label
+}

@@ -1,0 +1,45 @@
+//! What C's structures, arguments and memory are, said once: typed views, out-pointers, blocks from
+//! malloc, and what a result looks like to C.
+//!
+//! Each view has one unsafe constructor, whose contract is that of C, and safe functions that copy
+//! fields out. No reference to memory that C owns ever leaves this room: agents rewrite their
+//! structures at any time.
+
+#![allow(unsafe_code)]
+#![allow(dead_code, reason = "the views are whole; the families move onto them one by one")]
+
+pub(crate) mod answers;
+pub(crate) mod arg;
+pub(crate) mod array;
+pub(crate) mod block;
+pub(crate) mod buffer;
+mod declare;
+pub(crate) mod dispatch;
+pub(crate) mod draft;
+pub(crate) mod event_block;
+pub(crate) mod ext;
+pub(crate) mod flags;
+pub(crate) mod help_table;
+pub(crate) mod instance_list;
+pub(crate) mod label_array;
+pub(crate) mod label_set;
+mod layout;
+pub(crate) mod memory;
+pub(crate) mod methods;
+pub(crate) mod names;
+pub(crate) mod new_ext;
+pub(crate) mod new_names;
+pub(crate) mod options;
+pub(crate) mod parameter;
+pub(crate) mod pmids;
+pub(crate) mod profile;
+pub(crate) mod received;
+pub(crate) mod records;
+pub(crate) mod result_block;
+pub(crate) mod table;
+pub(crate) mod transport;
+pub(crate) mod tree;
+pub mod types;
+pub mod types_root;
+pub(crate) mod value;
+pub(crate) mod value_set;

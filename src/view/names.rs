@@ -1,0 +1,149 @@
+//! Lists of names in the one block that C frees.
+
+use std::ffi::{c_char, c_int};
+use std::mem::{MaybeUninit, take};
+use std::slice;
+
+use crate::view::block::CVec;
+use crate::view::memory::Block;
+use pmda_core::error::{Error, Result};
+use pmda_core::namespace::{self, Node, Paths, Sink, Size};
+
+/// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
+const STATUS: [c_int; 2] = [0, 1];
+
+/// What is below a name.
+pub(crate) struct Below {
+    /// How many names.
+    pub(crate) count: usize,
+    /// The names in one block: pointers first, the strings right behind them (TREE-34).
+    pub(crate) names: Block<*mut c_char>,
+    /// For each name whether it is a leaf.
+    pub(crate) states: CVec<c_int>,
+}
+
+/// The names right below a node.
+///
+/// # Errors
+/// `-E2BIG`, `-ENOMEM`.
+pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<Below> {
+    let mut size = Size::default();
+    namespace::children(node, &mut size)?;
+    below(size, |list| namespace::children(node, list))
+}
+
+/// The full names of all leaves below a node that is called `name`.
+///
+/// # Errors
+/// As [`children`].
+pub(crate) fn leaves<'t>(node: impl Node<'t>, name: &[u8]) -> Result<Below> {
+    let mut size = Size::default();
+    namespace::leaves(node, name, &mut size)?;
+    below(size, |list| namespace::leaves(node, name, list))
+}
+
+fn below(size: Size, list: impl FnOnce(&mut List<'_>) -> Result<()>) -> Result<Below> {
+    let mut states = CVec::with_room(size.count)?;
+    Ok(Below {
+        count: size.count,
+        names: packed(size, Some(&mut states), list)?,
+        states,
+    })
+}
+
+/// The full names of an identifier in such a block.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(crate) fn pack_paths<'t>(paths: Paths<impl Node<'t>>) -> Result<Block<*mut c_char>> {
+    packed(paths.size, None, |list| paths.list(list))
+}
+
+/// A block for names of this size, which `list` gives.
+fn packed(
+    size: Size,
+    states: Option<&mut CVec<c_int>>,
+    list: impl FnOnce(&mut List<'_>) -> Result<()>,
+) -> Result<Block<*mut c_char>> {
+    let Size { count, bytes } = size;
+    let words = bytes.div_ceil(size_of::<*mut c_char>());
+    let block = Block::<*mut c_char>::room(count + words)?;
+    let start = block.as_ptr();
+    // SAFETY: the new block has room for `count` pointers and, behind them, `bytes` bytes, all of
+    // them still to be written. Nobody else has it, and the two parts do not overlap.
+    let (pointers, text) = unsafe {
+        (
+            slice::from_raw_parts_mut(start.cast::<MaybeUninit<*mut c_char>>(), count),
+            slice::from_raw_parts_mut(start.add(count).cast::<MaybeUninit<u8>>(), bytes),
+        )
+    };
+    let mut names = List { pointers, text, states };
+    list(&mut names)?;
+    // As many as were measured: C reads them all.
+    if names.pointers.is_empty() && names.text.is_empty() {
+        Ok(block)
+    } else {
+        Err(Error::GENERIC)
+    }
+}
+
+/// A block that names are written to, and beside it what they are. What is full takes no more.
+struct List<'b> {
+    pointers: &'b mut [MaybeUninit<*mut c_char>],
+    text: &'b mut [MaybeUninit<u8>],
+    states: Option<&'b mut CVec<c_int>>,
+}
+
+impl<'b> List<'b> {
+    /// The place of the next name, which has `bytes` bytes and a NUL. That is written already.
+    #[inline]
+    fn place(&mut self, bytes: usize, is_branch: bool) -> Result<&'b mut [MaybeUninit<u8>]> {
+        let (pointer, pointers) = take(&mut self.pointers).split_first_mut().ok_or(Error::GENERIC)?;
+        let (name, text) = take(&mut self.text)
+            .split_at_mut_checked(bytes + 1)
+            .ok_or(Error::GENERIC)?;
+        pointer.write(name.as_mut_ptr().cast());
+        (self.pointers, self.text) = (pointers, text);
+        if let Some(states) = &mut self.states {
+            states.push(STATUS[usize::from(is_branch)])?;
+        }
+        let (nul, name) = name.split_last_mut().ok_or(Error::GENERIC)?;
+        nul.write(0);
+        Ok(name)
+    }
+}
+
+impl Sink for List<'_> {
+    #[inline]
+    fn add(&mut self, parts: [&[u8]; 2], is_branch: bool) -> Result<()> {
+        let mut rest = self.place(parts[0].len() + parts[1].len(), is_branch)?;
+        for part in parts {
+            let (place, after) = rest.split_at_mut(part.len());
+            write(place, part);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn add_backwards<'t>(&mut self, bytes: usize, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
+        let mut rest = self.place(bytes, false)?;
+        for part in parts {
+            let (before, place) = rest.split_at_mut(rest.len() - part.len());
+            write(place, part);
+            rest = before;
+            if let Some((dot, before)) = take(&mut rest).split_last_mut() {
+                dot.write(b'.');
+                rest = before;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn write(room: &mut [MaybeUninit<u8>], bytes: &[u8]) {
+    for (place, byte) in room.iter_mut().zip(bytes) {
+        place.write(*byte);
+    }
+}

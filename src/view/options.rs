@@ -1,0 +1,142 @@
+//! The command line of an agent as C hands it around: `argc`, `argv` and `pmdaOptions`.
+
+use std::ffi::{c_char, c_int, c_long};
+
+use crate::sys::libpcp::getopt;
+use crate::view::arg::CText;
+use crate::view::declare::view;
+use crate::view::types::{pmdaOptionOverride, pmdaOptions};
+
+view! {
+    /// The options of an agent's command line, and the parser's state (INIT-3).
+    Options of pmdaOptions, contract
+    "`pointer` is NULL, or points to options whose texts and tables are valid, zeroed before their first use."
+    get {
+        /// Sees each option first.
+        override_callback: r#override as pmdaOptionOverride;
+        /// The number of errors.
+        errors: errors as c_int;
+        /// The argument of the option that was found, or NULL.
+        argument_ptr: optarg as *mut c_char;
+    }
+    set {
+        /// Stores the version of the structure.
+        set_version: version as c_int;
+        /// Stores the number of errors.
+        set_errors: errors as c_int;
+        /// Stores the argument of `-U`.
+        set_username: username as *mut c_char;
+    }
+    views {
+        /// The argument of the option that was found, if any: one of the strings in `argv`, or a
+        /// part of one.
+        given: optarg as CText;
+    }
+}
+
+impl Options {
+    /// The argument of the option that was found; an empty text when a table says that it takes
+    /// none.
+    pub(crate) fn argument(self) -> CText {
+        self.given().unwrap_or(CText::EMPTY)
+    }
+
+    /// Prints the messages that were collected, and how the agent is used, to stderr.
+    pub(crate) fn show_usage(self) {
+        // SAFETY: valid by the contract of `new`, and they begin with libpcp's part (INIT-3).
+        unsafe { getopt::usage(self.as_ptr()) };
+    }
+
+    /// Counts an error.
+    pub(crate) fn count_error(self) {
+        self.set_errors(self.errors().wrapping_add(1));
+    }
+}
+
+/// A decimal number as C's `strtol` reads it, cut to an `int`, and whether nothing stands behind
+/// it.
+pub(crate) fn number(text: &[u8]) -> (c_int, bool) {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r'));
+    let unsigned = &text[blanks.count()..];
+    let (is_negative, digits) = match unsigned {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (mut number, mut used): (c_long, usize) = (0, 0);
+    for digit in digits.iter().take_while(|byte| byte.is_ascii_digit()) {
+        let digit = c_long::from(digit - b'0');
+        // A number that is too large becomes the last one that is not.
+        number = number.saturating_mul(10);
+        number = if is_negative {
+            number.saturating_sub(digit)
+        } else {
+            number.saturating_add(digit)
+        };
+        used += 1;
+    }
+    // Without a digit nothing is used up, not even blanks.
+    let is_clean = if used == 0 {
+        text.is_empty()
+    } else {
+        used == digits.len()
+    };
+    (number as c_int, is_clean)
+}
+
+/// The arguments of a program.
+#[derive(Clone, Copy)]
+pub(crate) struct Arguments {
+    count: c_int,
+    first: *const *mut c_char,
+}
+
+impl Arguments {
+    /// The arguments of `main`.
+    ///
+    /// # Safety
+    /// `first` is NULL or holds `count` C strings, until the view was used for the last time.
+    pub(crate) unsafe fn new(count: c_int, first: *const *mut c_char) -> Option<Arguments> {
+        (!first.is_null()).then_some(Arguments { count, first })
+    }
+
+    /// Finds the next option: its letter, or -1 at the end.
+    pub(crate) fn next(self, options: Options) -> c_int {
+        // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
+        // are valid by that of `Options::new`.
+        unsafe { getopt::next(self.count, self.first, options.as_ptr()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{c_int, c_long};
+
+    use super::number;
+
+    /// INIT-20: what `strtol` makes of the argument of `-d`.
+    #[test]
+    fn numbers() {
+        for (text, expected) in [
+            (&b""[..], (0, true)),
+            (b"12", (12, true)),
+            (b" \t\n\x0b\x0c\r+12", (12, true)),
+            (b"-7", (-7, true)),
+            (b"12x", (12, false)),
+            (b"12 ", (12, false)),
+            (b"x", (0, false)),
+            (b" ", (0, false)),
+            (b"-", (0, false)),
+            (b"+-1", (0, false)),
+            (b"0x10", (0, false)),
+            (b"2147483647", (c_int::MAX, true)),
+        ] {
+            assert_eq!(number(text), expected, "{}", String::from_utf8_lossy(text));
+        }
+        let [most, least] = [&b"99999999999999999999"[..], b"-99999999999999999999"].map(number);
+        assert_eq!(
+            (most, least),
+            ((c_long::MAX as c_int, true), (c_long::MIN as c_int, true))
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! The result of a fetch: one block an agent, used again by each fetch (FETCH-12).
+//!
+//! The block begins with what C sees of it: callers that are done with an agent free the result
+//! like any other, with `pmFreeResult` or `free` (dbpmda does after a store that was refused). So
+//! how large it is stands elsewhere.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use crate::sys::lock::{Mutex, room};
+use crate::sys::threads;
+use crate::view::declare::view;
+use crate::view::memory::Block;
+use crate::view::types::{pmValueSet, pmdaResult, time_t, timeval};
+use crate::view::value_set;
+use pmda_core::error::{Error, Result};
+
+/// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch
+/// inside of that.
+const SLOTS: usize = 2;
+
+/// A fetch was left when another one begins in its frame, or so little above. Further above it may
+/// be on a stack of its own, as coroutines have them, and go on later: then the C library's block
+/// would be overwritten, and ours is left alone.
+const NEAR: usize = 1 << 11;
+
+/// A block from malloc with room for a number of value sets; NULL without room.
+#[derive(Clone, Copy)]
+struct Room {
+    result: *mut pmdaResult,
+    /// Number of value sets that there is room for.
+    capacity: usize,
+}
+
+const NONE: Room = Room {
+    result: ptr::null_mut(),
+    capacity: 0,
+};
+
+view! {
+    /// The head of a block.
+    Head of pmdaResult, contract "`pointer` is NULL or a block with room for a result."
+    get {
+        /// The number of value sets.
+        count: numpmid as c_int;
+    }
+    set {
+        /// Stores the time stamp.
+        set_stamp: timestamp as timeval;
+        /// Stores the number of value sets.
+        set_count: numpmid as c_int;
+    }
+}
+
+impl Room {
+    /// The head of the block, if there is one.
+    #[inline(always)]
+    fn head(self) -> Option<Head> {
+        // SAFETY: NULL or a block of ours, which has room for a result and stays while it is worked
+        // on.
+        unsafe { Head::new(self.result) }
+    }
+
+    /// Frees the block, if there is one, when nothing leads to it any more.
+    fn free(self) {
+        // SAFETY: NULL or a block from malloc that was taken out of the agent's list: nobody else
+        // has it.
+        unsafe { libc::free(self.result.cast()) };
+    }
+}
+
+/// Which fetch has taken a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct User {
+    frame: usize,
+    thread: u32,
+}
+
+impl User {
+    /// The fetch that keeps its state here, on the stack.
+    pub(crate) fn at<T>(state: &T) -> User {
+        User {
+            frame: ptr::from_ref(state).addr(),
+            thread: threads::number(),
+        }
+    }
+
+    /// Whether this fetch was left, now that another one begins. A fetch inside of it begins
+    /// further down the stack.
+    fn was_left(self, next: User) -> bool {
+        self.thread == next.thread && next.frame.checked_sub(self.frame).is_some_and(|above| above < NEAR)
+    }
+}
+
+/// A block, and the fetch that works on it.
+#[derive(Clone, Copy)]
+struct Slot {
+    result: *mut pmdaResult,
+    /// 0: no fetch does.
+    frame: usize,
+    thread: u32,
+    capacity: u32,
+}
+
+const EMPTY: Slot = Slot {
+    result: ptr::null_mut(),
+    frame: 0,
+    thread: 0,
+    capacity: 0,
+};
+
+impl Slot {
+    fn user(&self) -> User {
+        User {
+            frame: self.frame,
+            thread: self.thread,
+        }
+    }
+
+    fn set_user(&mut self, user: User) {
+        (self.frame, self.thread) = (user.frame, user.thread);
+    }
+}
+
+const NOBODY: User = User { thread: 0, frame: 0 };
+
+/// The blocks of an agent.
+struct Blocks {
+    slots: [Slot; SLOTS],
+    /// Of fetches further inside: one that none works on.
+    beyond: Room,
+}
+
+/// The blocks of an agent: those of fetches that were left by `longjmp` are used again.
+pub(crate) struct Results(Mutex<Blocks, { room::RESULTS }>);
+
+impl Default for Results {
+    fn default() -> Results {
+        Results(Mutex::new(Blocks {
+            slots: [EMPTY; SLOTS],
+            beyond: NONE,
+        }))
+    }
+}
+
+// SAFETY: the blocks are memory from malloc, which any thread may use. Whoever takes one out of its
+// slot is alone with it; the slots themselves are behind a lock.
+unsafe impl Send for Blocks {}
+
+/// A time stamp that begins with these bytes, and is zero behind them (FETCH-60).
+pub(crate) fn time_from(bytes: [u8; 8]) -> timeval {
+    // Seconds have 64 bits, or 32 in front of those of the microseconds.
+    let (whole, [a, b, c, d, e, f, g, h]) = (i64::from_ne_bytes(bytes), bytes);
+    let halves = [[a, b, c, d], [e, f, g, h]].map(|half| i64::from(i32::from_ne_bytes(half)));
+    let [seconds, micros] = if size_of::<time_t>() == 8 { [whole, 0] } else { halves };
+    timeval {
+        tv_sec: narrowed(seconds),
+        tv_usec: narrowed(micros),
+    }
+}
+
+/// A number that fits the type that C has for it.
+fn narrowed<T: TryFrom<i64> + Default>(number: i64) -> T {
+    T::try_from(number).unwrap_or_default()
+}
+
+/// A result that a fetch fills in. It owns its block, but has no destructor: a callback may leave
+/// by `longjmp`, and then the next fetch gets it. A fetch inside of this one uses another block.
+pub(crate) struct ResultBlock {
+    room: Room,
+    /// How many value sets were filled in.
+    filled: usize,
+}
+
+impl ResultBlock {
+    /// No block.
+    pub(crate) const NONE: ResultBlock = ResultBlock { room: NONE, filled: 0 };
+
+    /// Fills in the head.
+    pub(crate) fn begin(&mut self, stamp: timeval) {
+        if let Some(head) = self.room.head() {
+            head.set_stamp(stamp);
+        }
+    }
+
+    /// Fills in the next value set.
+    ///
+    /// # Panics
+    /// When there is no room.
+    #[inline]
+    pub(crate) fn push(&mut self, set: *mut pmValueSet) {
+        assert!(self.filled < self.room.capacity, "{} value sets", self.filled);
+        // SAFETY: the block has room for `capacity` sets, which is more than are filled in.
+        unsafe {
+            let sets = (&raw mut (*self.room.result).vset).cast::<*mut pmValueSet>();
+            sets.add(self.filled).write(set);
+            // How many there are stands in the block itself: a fetch that is left tells nobody.
+            (*self.room.result).numpmid = self.filled as c_int + 1;
+        }
+        self.filled += 1;
+    }
+
+    /// Frees the value sets that were filled in.
+    pub(crate) fn free_sets(&mut self) {
+        let Some(head) = self.room.head() else { return };
+        head.set_count(c_int::try_from(self.filled).unwrap_or(c_int::MAX));
+        // SAFETY: a block of ours, whose first `filled` sets were made by the fetch that frees
+        // them.
+        unsafe {
+            let sets = (&raw const (*head.as_ptr()).vset).cast::<*mut pmValueSet>();
+            for index in 0..self.filled {
+                value_set::free(sets.add(index).read());
+            }
+        }
+        self.filled = 0;
+    }
+
+    /// The result as C sees it.
+    pub(crate) fn as_ptr(&self) -> *mut pmdaResult {
+        self.room.result
+    }
+}
+
+impl Results {
+    /// Takes a block, made larger when it has no room for `sets` value sets; there is always room
+    /// for one.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the agent keeps the block that it has (F-5).
+    #[inline]
+    pub(crate) fn take(&self, sets: usize, user: User) -> Result<ResultBlock> {
+        let room = self.pop(user);
+        let block = if room.capacity >= sets && !room.result.is_null() {
+            ResultBlock { room, filled: 0 }
+        } else {
+            self.larger(room, sets, user)?
+        };
+        block.room.head().ok_or(Error::NOMEM)?.set_count(0);
+        Ok(block)
+    }
+
+    /// A block with room for more value sets than the one that there is.
+    #[cold]
+    fn larger(&self, room: Room, sets: usize, user: User) -> Result<ResultBlock> {
+        let capacity = u32::try_from(sets.max(1)).ok();
+        let more = (sets.max(1) - 1).checked_mul(size_of::<*mut pmValueSet>());
+        let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
+        let made = size.zip(capacity).ok_or(Error::NOMEM);
+        let made = made.and_then(|(size, capacity)| Ok((Block::<u8>::room(size)?.into_raw().cast(), capacity)));
+        let mut blocks = self.0.lock();
+        let slot = blocks.slots.iter_mut().find(|slot| slot.user() == user);
+        let (result, capacity) = match (made, slot) {
+            (Ok((result, capacity)), Some(slot)) => {
+                (slot.result, slot.capacity) = (result, capacity);
+                (result, capacity)
+            }
+            (Ok(made), None) => made,
+            (Err(error), slot) => {
+                match slot {
+                    Some(slot) => slot.set_user(NOBODY),
+                    None => blocks.beyond = room,
+                }
+                return Err(error);
+            }
+        };
+        drop(blocks);
+        room.free();
+        let capacity = capacity as usize;
+        Ok(ResultBlock {
+            room: Room { result, capacity },
+            filled: 0,
+        })
+    }
+
+    /// The block of the first slot that no fetch works on any more, or what is beyond the slots.
+    #[inline]
+    fn pop(&self, user: User) -> Room {
+        let mut blocks = self.0.lock();
+        let vacant = |slot: &&mut Slot| slot.user() == NOBODY || slot.user().was_left(user);
+        let Some(slot) = blocks.slots.iter_mut().find(vacant) else {
+            return std::mem::replace(&mut blocks.beyond, NONE);
+        };
+        let left = slot.user() != NOBODY;
+        slot.set_user(user);
+        let room = Room {
+            result: slot.result,
+            capacity: slot.capacity as usize,
+        };
+        drop(blocks);
+        if left { forget_sets(room) } else { room }
+    }
+
+    /// Gives a block back: the next fetch uses it. What a fetch inside of this one has left stays
+    /// for the next one inside of the next.
+    #[inline]
+    pub(crate) fn put_back(&self, block: &mut ResultBlock) {
+        let room = std::mem::replace(&mut block.room, NONE);
+        if room.result.is_null() {
+            return;
+        }
+        let mut blocks = self.0.lock();
+        if let Some(slot) = blocks.slots.iter_mut().find(|slot| slot.result == room.result) {
+            slot.set_user(NOBODY);
+            return;
+        }
+        let before = std::mem::replace(&mut blocks.beyond, room);
+        drop(blocks);
+        before.free();
+    }
+}
+
+/// Frees what a fetch that was left by `longjmp` has filled in; the block is as good as new.
+#[cold]
+fn forget_sets(room: Room) -> Room {
+    let Some(head) = room.head() else { return room };
+    // The number in the block is that of the sets that were filled in.
+    let filled = usize::try_from(head.count()).unwrap_or(0);
+    let mut block = ResultBlock { room, filled };
+    block.free_sets();
+    block.room
+}

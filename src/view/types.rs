@@ -1,0 +1,295 @@
+//! The public structures of the library, laid out as C sees them.
+//!
+//! Objects of these types belong to C: agents and pmcd rewrite their fields at any time, so nothing
+//! here is cached, and a field is read afresh at each use (`docs/ARCHITECTURE.md`).
+
+#![allow(non_camel_case_types, non_snake_case)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+pub use crate::sys::libpcp::bindings::{
+    pmAtomValue, pmDesc, pmEventArray, pmHighResEventArray, pmID, pmInDom, pmInDomProfile, pmInResult, pmLabel,
+    pmLabelSet, pmLongOptions, pmProfile, pmResult, pmValue, pmValueBlock, pmValueSet, time_t, timespec, timeval,
+};
+use crate::view::methods;
+
+/// A part of a time, which has 32 or 64 bits in C.
+pub(crate) fn wide(part: impl Into<i64>) -> i64 {
+    part.into()
+}
+
+/// A result of a fetch as it crosses this interface: the time stamp is a `struct timeval`. PCP 6
+/// names it `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is
+/// the same (FETCH-1).
+#[cfg(not(pcp7))]
+pub type pmdaResult = pmResult;
+/// A result of a fetch as it crosses this interface: libpcp of PCP 7 has it as the second version
+/// of its structure (FETCH-1).
+#[cfg(pcp7)]
+pub type pmdaResult = crate::sys::libpcp::bindings::pmResult_v2;
+
+/// A name-space tree, libpcp's own structure (TREE-1).
+pub type pmdaNameSpace = crate::sys::libpcp::bindings::__pmnsTree;
+
+/// One instance of a classic instance domain.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pmdaInstid {
+    /// Internal instance identifier.
+    pub i_inst: c_int,
+    /// External instance name.
+    pub i_name: *mut c_char,
+}
+
+/// A classic instance domain: a table that the agent owns.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pmdaIndom {
+    /// The identifier; `pmdaInit` stamps the agent's domain into it.
+    pub it_indom: pmInDom,
+    /// Number of instances.
+    pub it_numinst: c_int,
+    /// The instances.
+    pub it_set: *mut pmdaInstid,
+}
+
+/// One metric of an agent.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pmdaMetric {
+    /// The agent's own.
+    pub m_user: *mut c_void,
+    /// The description.
+    pub m_desc: pmDesc,
+}
+
+/// Gives one value to `pmdaFetch`.
+pub type pmdaFetchCallBack = Option<unsafe extern "C-unwind" fn(*mut pmdaMetric, c_uint, *mut pmAtomValue) -> c_int>;
+/// Cleans up a result after it was sent.
+pub type pmdaResultCallBack = Option<unsafe extern "C-unwind" fn(*mut pmdaResult)>;
+/// Runs when a PDU has arrived.
+pub type pmdaCheckCallBack = Option<unsafe extern "C-unwind" fn() -> c_int>;
+/// Runs when a PDU has been served.
+pub type pmdaDoneCallBack = Option<unsafe extern "C-unwind" fn()>;
+/// Runs when a client context ends.
+pub type pmdaEndContextCallBack = Option<unsafe extern "C-unwind" fn(c_int)>;
+/// Gives the labels of one instance.
+pub type pmdaLabelCallBack = Option<unsafe extern "C-unwind" fn(pmInDom, c_uint, *mut *mut pmLabelSet) -> c_int>;
+
+/// How an agent talks to pmcd: `pmdaIoType`, an enumeration in C. Agents store it as a number.
+pub type pmdaIoType = c_uint;
+
+/// What belongs to an agent beside its dispatch table (INIT-2). Its fields are the live state:
+/// agents read and write them directly.
+#[repr(C)]
+pub struct pmdaExt {
+    /// `PMDA_EXT_*` bits.
+    pub e_flags: c_uint,
+    /// Private to this library.
+    pub e_ext: *mut c_void,
+    /// Socket or service name.
+    pub e_sockname: *mut c_char,
+    /// Name of the agent.
+    pub e_name: *const c_char,
+    /// Path of the log file.
+    pub e_logfile: *const c_char,
+    /// Path of the help database.
+    pub e_helptext: *const c_char,
+    /// 0 is good.
+    pub e_status: c_int,
+    /// Descriptor from pmcd.
+    pub e_infd: c_int,
+    /// Descriptor to pmcd.
+    pub e_outfd: c_int,
+    /// Port number.
+    pub e_port: c_int,
+    /// 0 while a singular value is due, else -1 (INST-4).
+    pub e_singular: c_int,
+    /// Position in an instance domain, -1 at its end (INST-4).
+    pub e_ordinal: c_int,
+    /// 1 when the item field of a metric is its index in the table.
+    pub e_direct: c_int,
+    /// The agent's domain.
+    pub e_domain: c_int,
+    /// Number of metrics.
+    pub e_nmetrics: c_int,
+    /// Number of classic instance domains.
+    pub e_nindoms: c_int,
+    /// Handle of the help database, negative when there is none.
+    pub e_help: c_int,
+    /// The profile received last.
+    pub e_prof: *mut pmProfile,
+    /// How the agent talks to pmcd.
+    pub e_io: pmdaIoType,
+    /// The classic instance domains.
+    pub e_indoms: *mut pmdaIndom,
+    /// The instance domain being walked.
+    pub e_idp: *mut pmdaIndom,
+    /// The metrics.
+    pub e_metrics: *mut pmdaMetric,
+    /// Cleans up after a fetch.
+    pub e_resultCallBack: pmdaResultCallBack,
+    /// Gives the values.
+    pub e_fetchCallBack: pmdaFetchCallBack,
+    /// Runs when a PDU has arrived.
+    pub e_checkCallBack: pmdaCheckCallBack,
+    /// Runs when a PDU has been served.
+    pub e_doneCallBack: pmdaDoneCallBack,
+    /// The client context of the request.
+    pub e_context: c_int,
+    /// Runs when a client context ends.
+    pub e_endCallBack: pmdaEndContextCallBack,
+    /// Gives the labels of one instance.
+    pub e_labelCallBack: pmdaLabelCallBack,
+}
+
+/// The dispatch table of an agent. The structure has grown with the interface version: an agent of
+/// an older version may own a shorter one, so a method is touched only when its version has it
+/// (INIT-1).
+#[repr(C)]
+pub struct pmdaInterface {
+    /// The agent's domain.
+    pub domain: c_int,
+    /// Three bit-fields: see [`Comm`].
+    pub comm: Comm,
+    /// 0 is good.
+    pub status: c_int,
+    /// The extension; allocated by this library.
+    pub ext: *mut pmdaExt,
+    /// Takes the instance profile.
+    pub profile: Option<methods::Profile>,
+    /// Fetches values.
+    pub fetch: Option<methods::Fetch>,
+    /// Describes a metric.
+    pub desc: Option<methods::Desc>,
+    /// Lists instances.
+    pub instance: Option<methods::Instance>,
+    /// Gives help.
+    pub text: Option<methods::Text>,
+    /// Stores values.
+    pub store: Option<methods::Store>,
+    /// Version 4 and up: the identifier of a name.
+    pub pmid: Option<methods::Pmid>,
+    /// Version 4 and up: the names of an identifier.
+    pub name: Option<methods::Name>,
+    /// Version 4 and up: the names below a name.
+    pub children: Option<methods::Children>,
+    /// Version 6 and up: takes an attribute of a client.
+    pub attribute: Option<methods::Attribute>,
+    /// Version 7 and up: gives label sets.
+    pub label: Option<methods::Label>,
+}
+
+/// `pmdaInterface.comm`: interface version (8 bits), PMAPI version (8) and flags (16), in this
+/// order in memory: C's bit-fields begin at the end of the word that comes first there.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Comm(pub c_uint);
+
+impl Comm {
+    const BIG: bool = cfg!(target_endian = "big");
+    const INTERFACE: u32 = if Self::BIG { 24 } else { 0 };
+    const PMAPI: u32 = if Self::BIG { 16 } else { 8 };
+    const FLAGS: u32 = if Self::BIG { 0 } else { 16 };
+
+    const fn with(self, mask: u32, shift: u32, value: u32) -> Comm {
+        Comm((self.0 & !(mask << shift)) | ((value & mask) << shift))
+    }
+
+    /// The interface version of the agent.
+    #[must_use]
+    pub const fn interface(self) -> u32 {
+        (self.0 >> Self::INTERFACE) & 0xff
+    }
+
+    /// The optional features that the agent asks for.
+    #[must_use]
+    pub const fn flags(self) -> u32 {
+        (self.0 >> Self::FLAGS) & 0xffff
+    }
+
+    /// The same with another interface version.
+    #[must_use]
+    pub const fn with_interface(self, version: u32) -> Comm {
+        self.with(0xff, Self::INTERFACE, version)
+    }
+
+    /// The same with another PMAPI version.
+    #[must_use]
+    pub const fn with_pmapi(self, version: u32) -> Comm {
+        self.with(0xff, Self::PMAPI, version)
+    }
+
+    /// The same with other flags.
+    #[must_use]
+    pub const fn with_flags(self, flags: u32) -> Comm {
+        self.with(0xffff, Self::FLAGS, flags)
+    }
+}
+
+/// Sees each option before the library does; a result other than 0 means that the agent has handled
+/// it.
+pub type pmdaOptionOverride = Option<unsafe extern "C-unwind" fn(c_int, *mut pmdaOptions) -> c_int>;
+
+/// Brings a tree of dynamic names up to date; a result other than 0 means that metrics have changed
+/// (DYN-5).
+pub type pmdaUpdatePMNS = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, *mut *mut pmdaNameSpace) -> c_int>;
+/// Gives the help text of a dynamic metric.
+pub type pmdaUpdateText = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int>;
+/// Fills in the second metric, a copy of the first one with the given number (DYN-21).
+pub type pmdaUpdateMetric = Option<unsafe extern "C-unwind" fn(*mut pmdaMetric, *mut pmdaMetric, c_int)>;
+/// Tells how many metrics there are to copy, and how many copies of each (DYN-20).
+pub type pmdaCountMetrics = Option<unsafe extern "C-unwind" fn(*mut c_int, *mut c_int)>;
+
+/// Makes records of an event: array, data, size, time, cookie.
+pub type pmdaEventDecodeCallBack =
+    Option<unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, *mut timeval, *mut c_void) -> c_int>;
+/// Non-zero drops an event for a client: filter, data, size.
+pub type pmdaEventApplyFilterCallBack = Option<unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int>;
+/// Frees a filter.
+pub type pmdaEventReleaseFilterCallBack = Option<unsafe extern "C-unwind" fn(*mut c_void)>;
+
+/// Options of an agent's command line (INIT-3). The fields up to `__last_nonopt` are libpcp's
+/// `pmOptions`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pmdaOptions {
+    /// 0: set by the library.
+    pub version: c_int,
+    /// `PM_OPTFLAG_*` bits.
+    pub flags: c_int,
+    /// Letters.
+    pub short_options: *const c_char,
+    /// Words.
+    pub long_options: *mut pmLongOptions,
+    /// For the usage message.
+    pub short_usage: *const c_char,
+    /// Asked before the built-in handling.
+    pub r#override: pmdaOptionOverride,
+    /// Which long option was found.
+    pub index: c_int,
+    /// Index of the next argument.
+    pub optind: c_int,
+    /// Whether errors are printed.
+    pub opterr: c_int,
+    /// The character that caused an error.
+    pub optopt: c_int,
+    /// The argument of the option.
+    pub optarg: *mut c_char,
+    /// Internal to getopt.
+    pub __initialized: c_int,
+    /// Internal to getopt.
+    pub __nextchar: *mut c_char,
+    /// Internal to getopt.
+    pub __ordering: c_int,
+    /// Internal to getopt.
+    pub __posixly_correct: c_int,
+    /// Internal to getopt.
+    pub __first_nonopt: c_int,
+    /// Internal to getopt.
+    pub __last_nonopt: c_int,
+    /// Number of errors.
+    pub errors: c_int,
+    /// The argument of `-U`.
+    pub username: *mut c_char,
+}
