@@ -44,6 +44,8 @@ codes! {
     INST = -12360;
     /// A conversion is not possible.
     CONV = -12362;
+    /// A number that is too large.
+    TRUNC = -12363;
     /// A negative number where none may be.
     SIGN = -12364;
     /// A malformed PDU, or a failure of the transport.

@@ -20,6 +20,12 @@ impl MetricId {
     /// "No metric", `PM_ID_NULL`.
     pub const NULL: MetricId = MetricId(u32::MAX);
 
+    /// Builds an identifier with flag 0.
+    #[must_use]
+    pub const fn new(domain: u32, cluster: u32, item: u32) -> MetricId {
+        MetricId((domain & 0x1ff) << 22 | (cluster & 0xfff) << 10 | (item & 0x3ff))
+    }
+
     /// The domain of the agent that owns the metric.
     #[must_use]
     pub const fn domain(self) -> u32 {
@@ -108,6 +114,7 @@ mod tests {
         let metric = MetricId(0x3f40_2409);
         assert_eq!((metric.domain(), metric.cluster(), metric.item()), (253, 9, 9));
         assert_eq!(metric.to_string(), "253.9.9");
+        assert_eq!(MetricId::new(253, 9, 9), metric);
         assert_eq!(metric.in_domain(3).to_string(), "3.9.9");
         assert_eq!(InDom::new(253, 7).to_string(), "253.7");
         assert_eq!(MetricId::NULL.to_string(), "PM_ID_NULL");

@@ -105,6 +105,26 @@ impl<T: Copy> Cache<T> {
         Ok((count, attached))
     }
 
+    /// Culls all inactive instances; returns how many.
+    pub fn cull_inactive(&mut self) -> usize {
+        let culled = std::mem::take(&mut self.inactive);
+        if culled == 0 {
+            return 0;
+        }
+        for slot in 0..self.slab.len() {
+            let entry = self.slab.get_mut(slot);
+            if entry.state == State::Inactive {
+                entry.state = State::Empty;
+                entry.private = None;
+                self.keys.take(slot);
+            }
+        }
+        self.empty += culled;
+        self.stale += culled as u32;
+        self.instances_dirty = true;
+        culled
+    }
+
     /// Lets ids be used again (CACHE-24).
     pub fn reuse(&mut self) {
         self.mode = Mode::Reuse;

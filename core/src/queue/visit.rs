@@ -79,6 +79,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         })
     }
 
+    /// The payload of an event that a visit is shown, while its queue stores it.
+    pub fn payload(&mut self, visit: &Visit, event: &Event<P::View>) -> Option<&P> {
+        self.visited(visit)?.backlog.payload(event.sequence)
+    }
+
     /// Whether queue and client of the visit are still there.
     pub fn alive(&mut self, visit: &Visit) -> bool {
         self.visited(visit).is_some_and(|visited| visited.reader.is_some())

@@ -32,6 +32,8 @@ pub struct Draft {
     later: Vec<(usize, usize)>,
     /// Where the entry starts that is being written.
     entry: usize,
+    /// How many bytes of blocks, and how many to be copied later, there were at its start.
+    before: (usize, usize),
     format: i32,
 }
 
@@ -79,6 +81,7 @@ impl Draft {
         let room = values.checked_mul(8).and_then(|room| room.checked_add(HEAD));
         reserve(&mut self.reply.bytes, room.ok_or(Error::NOMEM)?)?;
         self.entry = self.reply.bytes.len();
+        self.before = (self.blocks.len(), self.later.len());
         self.format = IN_PLACE;
         self.reply.word(metric.0);
         self.reply.word(0);
@@ -129,6 +132,22 @@ impl Draft {
         })
     }
 
+    /// Adds a block with a text and the NUL that ends it, as its `header` tells.
+    ///
+    /// # Errors
+    /// As [`Draft::word`].
+    pub fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
+        self.copied(inst, |blocks| {
+            let size = text.len().checked_add(1).and_then(padded);
+            reserve(blocks, size.and_then(|size| size.checked_add(4)).ok_or(Error::NOMEM)?)?;
+            blocks.extend_from_slice(&header.to_be_bytes());
+            blocks.extend_from_slice(text);
+            blocks.push(0);
+            blocks.resize(blocks.len().next_multiple_of(4), PADDING);
+            Ok(())
+        })
+    }
+
     /// Adds a value with a block that `add` puts behind the others.
     #[inline]
     fn copied(&mut self, inst: i32, add: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
@@ -162,6 +181,14 @@ impl Draft {
         for (place, word) in words.chunks_exact_mut(4).zip([numval, self.format]) {
             place.copy_from_slice(&word.to_be_bytes());
         }
+    }
+
+    /// Ends the set without values, whatever was added: `code` says why, or is 0.
+    pub fn fail(&mut self, code: i32) {
+        let (blocks, later) = self.before;
+        self.blocks.truncate(blocks);
+        self.later.truncate(later);
+        self.close(code.min(0));
     }
 
     /// Puts the blocks behind the entries. `find` gives the bytes of a block that was to be copied
@@ -359,6 +386,28 @@ mod tests {
              00000002 00000002 00000002 00000008 0000001b 00000009 0000001d \
              00000003 ffffcfba 00000004 00000001 00000001 00000007 00000020 \
              06000006 78007e7e 08000007 6162637e 08000009 64656667 687e7e7e 06000005 007e7e7e",
+        );
+    }
+
+    /// WIRE-44, WIRE-50: a set that failed half way leaves nothing behind; a text ends with a NUL.
+    #[test]
+    fn failed() {
+        let fill = |draft: &mut Draft| {
+            draft.begin(0, 2)?;
+            draft.open(MetricId(1), 2)?;
+            draft.text(7, 0x0600_0008, b"abc")?;
+            draft.later(8, 0)?;
+            draft.fail(-12358);
+            draft.open(MetricId(2), 1)?;
+            draft.text(9, 0x0600_0007, b"hi")?;
+            draft.close(1);
+            Ok(())
+        };
+        check(
+            fill,
+            &[],
+            "0000003c 00007001 00000000 00000000 00000000 00000002 00000001 ffffcfba \
+             00000002 00000001 00000001 00000009 0000000d 06000007 6869007e",
         );
     }
 

@@ -1,0 +1,52 @@
+//! What an agent is.
+
+use std::time::Duration;
+
+use crate::{ClientId, Env, Metrics, Opt, Request, Result};
+
+/// An agent: its name and domain, its metrics, and the state that they are read from.
+///
+/// An agent need not be `Send` or `Sync`: it serves one request at a time, on the thread that it was
+/// started on. A panic in one of its functions costs what that function was asked for and a line in
+/// the log.
+pub trait Agent: Sized + 'static {
+    /// The agent's name, which is also the root of the names of its metrics.
+    const NAME: &'static str;
+    /// The agent's domain; `-d` and pmcd may say otherwise.
+    const DOMAIN: u32;
+    /// How long a request may take. What takes longer is answered with `PM_ERR_AGAIN`, in time for
+    /// pmcd, which otherwise ends an agent that does not answer within some seconds; the agent goes
+    /// on, on a thread of its own, and serves the next request when it is done.
+    const DEADLINE: Option<Duration> = None;
+    /// Options of its own, beside those that each agent has.
+    const OPTIONS: &'static [Opt] = &[];
+
+    /// Starts the agent.
+    ///
+    /// # Errors
+    /// Why it cannot run; it ends then.
+    fn start(env: &Env) -> Result<Self>;
+
+    /// Declares the metrics that there always are.
+    fn metrics(m: &mut Metrics<Self>);
+
+    /// Called once for each request that wants current values, before anything is refreshed.
+    ///
+    /// # Errors
+    /// The whole request fails.
+    fn begin(&mut self, request: &Request<'_>) -> Result<()> {
+        let _ = request;
+        Ok(())
+    }
+
+    /// Declares metrics that come and removes those that go, before a request for values or names.
+    /// Clients are told that names have changed.
+    fn dynamic(&mut self, m: &mut Metrics<Self>) {
+        let _ = m;
+    }
+
+    /// The context of a client has ended.
+    fn client_ended(&mut self, client: ClientId) {
+        let _ = client;
+    }
+}

@@ -1,0 +1,119 @@
+//! Reading in the background: what takes long, or may hang, on a thread of its own.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::{Error, Result, guard};
+
+/// Something that is read again and again by a thread of its own. An agent keeps it in its state and
+/// shows what was read last.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// let mounts = pmda::Background::every(Duration::from_secs(5), Duration::from_secs(30), || {
+///     std::fs::read_to_string("/proc/mounts")
+/// });
+/// # drop(mounts);
+/// ```
+pub struct Background<T> {
+    shared: Arc<Shared<T>>,
+    expires: Duration,
+}
+
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    /// The end has come.
+    end: Condvar,
+}
+
+struct State<T> {
+    /// What was read last, and when.
+    last: Option<(Arc<T>, Instant)>,
+    ended: bool,
+}
+
+impl<T> Shared<T> {
+    /// Nothing that is done under the lock can panic.
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send + Sync + 'static> Background<T> {
+    /// Reads at once, and then again each time that `interval` has passed. What was read last can be
+    /// seen until it is older than `expires`; an error, or a panic, is logged.
+    pub fn every(
+        interval: Duration,
+        expires: Duration,
+        mut read: impl FnMut() -> io::Result<T> + Send + 'static,
+    ) -> Background<T> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                last: None,
+                ended: false,
+            }),
+            end: Condvar::new(),
+        });
+        let reader = Arc::clone(&shared);
+        let spawned = thread::Builder::new()
+            .name("pmda-background".to_owned())
+            .spawn(move || {
+                // What goes wrong each time is logged once.
+                let mut failed = false;
+                loop {
+                    let outcome = guard::call("reading in the background", || Ok(read()));
+                    let mut state = reader.lock();
+                    match outcome {
+                        Ok(Ok(value)) => {
+                            state.last = Some((Arc::new(value), Instant::now()));
+                            failed = false;
+                        }
+                        Ok(Err(error)) => {
+                            if !std::mem::replace(&mut failed, true) {
+                                log::warn!("reading in the background: {error}");
+                            }
+                        }
+                        Err(_) => {}
+                    }
+                    let waited = reader.end.wait_timeout_while(state, interval, |state| !state.ended);
+                    if waited.unwrap_or_else(PoisonError::into_inner).0.ended {
+                        return;
+                    }
+                }
+            });
+        if let Err(error) = spawned {
+            log::error!("no thread to read in the background: {error}");
+        }
+        Background { shared, expires }
+    }
+
+    /// What was read last.
+    ///
+    /// # Errors
+    /// `PM_ERR_AGAIN` when nothing was read yet, or it is too old.
+    pub fn get(&self) -> Result<Arc<T>> {
+        let state = self.shared.lock();
+        let (value, read) = state.last.as_ref().ok_or(Error::AGAIN)?;
+        if read.elapsed() > self.expires {
+            return Err(Error::AGAIN);
+        }
+        Ok(Arc::clone(value))
+    }
+}
+
+/// The thread ends when it is not reading: one that hangs is not waited for.
+impl<T> Drop for Background<T> {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.end.notify_all();
+    }
+}
+
+impl<T> fmt::Debug for Background<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Background that expires after {:?}", self.expires)
+    }
+}

@@ -1,0 +1,158 @@
+//! Where an agent runs, and with what options.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// An option of an agent's own, beside those of all agents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opt {
+    /// `-x`, if it has a short form.
+    pub short: Option<char>,
+    /// `--name`; [`Env::option`] finds it by this.
+    pub long: &'static str,
+    /// What its argument is called, if it takes one.
+    pub argument: Option<&'static str>,
+    /// What `--help` says about it.
+    pub help: &'static str,
+}
+
+/// What an agent is told when it starts.
+#[derive(Clone, Debug)]
+pub struct Env {
+    name: &'static str,
+    domain: u32,
+    is_dso: bool,
+    folder: PathBuf,
+    caches: Option<PathBuf>,
+    options: Vec<(&'static str, String)>,
+    arguments: Vec<String>,
+}
+
+impl Env {
+    /// The environment of an agent in an installed PCP.
+    pub(crate) fn installed(name: &'static str, domain: u32, is_dso: bool) -> Env {
+        let setting =
+            |name: &str, default: &str| PathBuf::from(pcp_setting(name).unwrap_or_else(|| default.to_owned()));
+        Env {
+            name,
+            domain,
+            is_dso,
+            folder: setting("PCP_PMDAS_DIR", "/var/lib/pcp/pmdas").join(name),
+            caches: Some(setting("PCP_VAR_DIR", "/var/lib/pcp")),
+            options: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// The environment of an agent in a folder, without PCP. Files of caches are below it.
+    pub(crate) fn in_folder(name: &'static str, domain: u32, folder: &Path) -> Env {
+        Env {
+            name,
+            domain,
+            is_dso: false,
+            folder: folder.to_owned(),
+            caches: Some(folder.to_owned()),
+            options: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Adds what the command line said: options of the agent's own by their long names, with an
+    /// empty value for one that takes none, and what is no option.
+    pub(crate) fn with_options(mut self, options: Vec<(&'static str, String)>, arguments: Vec<String>) -> Env {
+        (self.options, self.arguments) = (options, arguments);
+        self
+    }
+
+    /// The agent's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The agent's domain, which need not be [`Agent::DOMAIN`](crate::Agent::DOMAIN).
+    #[must_use]
+    pub fn domain(&self) -> u32 {
+        self.domain
+    }
+
+    /// Whether the agent is a shared object in pmcd or another process, rather than a daemon.
+    #[must_use]
+    pub fn is_dso(&self) -> bool {
+        self.is_dso
+    }
+
+    /// The agent's folder, where its configuration is: `$PCP_PMDAS_DIR/NAME`.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The value of an option of the agent's own, the last one if it was given several times; empty
+    /// for one that takes none.
+    #[must_use]
+    pub fn option(&self, long: &str) -> Option<&str> {
+        let mut given = self.options.iter().rev();
+        given.find(|(name, _)| *name == long).map(|(_, value)| value.as_str())
+    }
+
+    /// What stood on the command line beside options.
+    #[must_use]
+    pub fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// `$PCP_VAR_DIR`: the files of persistent instance domains are in its `config/pmda`.
+    pub(crate) fn var_dir(&self) -> Option<&Path> {
+        self.caches.as_deref()
+    }
+}
+
+/// A setting of PCP: from the environment, else from `pcp.conf`.
+pub(crate) fn pcp_setting(name: &str) -> Option<String> {
+    if let Ok(value) = env::var(name) {
+        return Some(value);
+    }
+    let conf = env::var("PCP_CONF").unwrap_or_else(|_| env::var("PCP_DIR").unwrap_or_default() + "/etc/pcp.conf");
+    setting_in(&fs::read_to_string(conf).ok()?, name)
+}
+
+/// The value in the text of a `pcp.conf`.
+fn setting_in(text: &str, name: &str) -> Option<String> {
+    let lines = text.lines().rev().filter_map(|line| line.split_once('='));
+    let mut values = lines.filter(|(key, _)| *key == name);
+    let value = values.next()?.1.trim();
+    Some(value.trim_matches(|quote| quote == '"' || quote == '\'').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings() {
+        let text = "# PCP_VAR_DIR=/no\nPCP_VAR_DIR=/var/lib/pcp\nPCP_USER=\"pcp\"\nEMPTY=\n";
+        assert_eq!(setting_in(text, "PCP_VAR_DIR").as_deref(), Some("/var/lib/pcp"));
+        assert_eq!(setting_in(text, "PCP_USER").as_deref(), Some("pcp"));
+        assert_eq!(setting_in(text, "EMPTY").as_deref(), Some(""));
+        assert_eq!(setting_in(text, "PCP"), None);
+    }
+
+    #[test]
+    fn options() {
+        let env = Env::in_folder("x", 250, Path::new("/f")).with_options(
+            vec![
+                ("file", "a".to_owned()),
+                ("file", "b".to_owned()),
+                ("quick", String::new()),
+            ],
+            vec!["rest".to_owned()],
+        );
+        assert_eq!(
+            (env.option("file"), env.option("quick"), env.option("slow")),
+            (Some("b"), Some(""), None)
+        );
+        assert_eq!((env.arguments().len(), env.folder()), (1, Path::new("/f")));
+    }
+}

@@ -1,0 +1,375 @@
+//! Instance domains: rows of the agent, each with a name and a number that stays its own.
+
+mod update;
+
+use std::fmt;
+
+use pmda_core::cache::{Action, Cache, Content, Directory, Report, State, Turn, Write, Writer};
+use pmda_core::ident::InDom;
+use pmda_core::index::Seed;
+use pmda_core::log::Message;
+
+pub use update::Update;
+
+use crate::Result;
+use crate::profile::Selection;
+
+/// So many instances that are not there any more are remembered beside as many as there are, so that
+/// they get their numbers back, in a domain without a file.
+const REMEMBERED: usize = 1024;
+
+/// Where the row of an instance is. A type of its own, as debug output of the cache shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Slot(u32);
+
+impl fmt::Pointer for Slot {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerHex::fmt(&self.0, out)
+    }
+}
+
+/// An instance domain: rows of type `T`, each with a name.
+///
+/// An instance has a number, which it keeps for as long as the domain remembers it, also when it goes
+/// and comes back. [`Indom::new`] is for instances that come and go, [`Indom::persistent`] also keeps
+/// their numbers in a file, and [`Indom::fixed`] has all instances from the start. Names count up to
+/// their first blank, as everywhere in PCP, unless [`Indom::whole_names`] says otherwise: `sda1` and
+/// `sda1 (root)` are the same instance.
+pub struct Indom<T> {
+    cache: Cache<Slot>,
+    /// The rows; those of instances that are not there are `None`.
+    rows: Vec<Option<Row<T>>>,
+    /// Rows that are `None`.
+    free: Vec<u32>,
+    /// The instances that are there by number, each with its row.
+    order: Vec<(i32, u32)>,
+    /// Counts updates.
+    generation: u64,
+    file: Option<File>,
+    whole_names: bool,
+    /// The greatest number.
+    limit: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Row<T> {
+    /// The update that has set it last.
+    generation: u64,
+    value: T,
+}
+
+/// The file of a persistent domain.
+enum File {
+    /// It is not known yet where: the agent is starting.
+    Wanted,
+    At(Box<Directory>),
+}
+
+impl<T> Indom<T> {
+    /// A domain whose instances come and go.
+    #[must_use]
+    pub fn new() -> Indom<T> {
+        Indom {
+            cache: Cache::new(InDom::NULL, Seed::process()),
+            rows: Vec::new(),
+            free: Vec::new(),
+            order: Vec::new(),
+            generation: 0,
+            file: None,
+            whole_names: false,
+            limit: None,
+        }
+    }
+
+    /// A domain whose instances come and go, and get their numbers back after a restart: they are
+    /// kept in a file, which agents in C read and write as well (`pmdaCache`).
+    #[must_use]
+    pub fn persistent() -> Indom<T> {
+        Indom {
+            file: Some(File::Wanted),
+            ..Indom::new()
+        }
+    }
+
+    /// A domain with these instances, numbered from 0. Of several with one name the first counts.
+    #[must_use]
+    pub fn fixed<N: AsRef<str>>(rows: impl IntoIterator<Item = (N, T)>) -> Indom<T> {
+        let mut indom = Indom::new();
+        let mut update = indom.update();
+        for (name, row) in rows {
+            let name = name.as_ref();
+            if update.has(name) {
+                log::warn!("instance \"{name}\" is there twice");
+            } else if let Err(error) = update.set(name, row) {
+                log::warn!("instance \"{name}\": {error}");
+            }
+        }
+        drop(update);
+        indom
+    }
+
+    /// Whole names tell instances apart, not only what is in front of the first blank.
+    #[must_use]
+    pub fn whole_names(mut self) -> Indom<T> {
+        self.whole_names = true;
+        self.renumber(InDom::NULL, None);
+        self
+    }
+
+    /// No instance gets a greater number.
+    pub(crate) fn with_limit(mut self, limit: u32) -> Indom<T> {
+        self.limit = Some(limit);
+        self.renumber(InDom::NULL, None);
+        self
+    }
+
+    /// Begins an update: each instance that is there is to be set. When the update ends, those that
+    /// were not set are not there any more; a persistent domain is saved if that changed it.
+    pub fn update(&mut self) -> Update<'_, T> {
+        self.generation += 1;
+        Update::new(self)
+    }
+
+    /// The row of an instance that is there.
+    #[must_use]
+    pub fn get(&self, inst: i32) -> Option<&T> {
+        let slot = self.slot(inst)?;
+        self.rows.get(slot as usize)?.as_ref().map(|row| &row.value)
+    }
+
+    /// The row of an instance that is there.
+    pub fn get_mut(&mut self, inst: i32) -> Option<&mut T> {
+        let slot = self.slot(inst)?;
+        self.rows.get_mut(slot as usize)?.as_mut().map(|row| &mut row.value)
+    }
+
+    /// The rows, in no particular order.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.rows.iter_mut().flatten().map(|row| &mut row.value)
+    }
+
+    /// The instances that are there, by ascending number.
+    pub fn iter(&self) -> impl Iterator<Item = (i32, &T)> {
+        let rows = self
+            .order
+            .iter()
+            .filter_map(|(inst, slot)| Some((*inst, self.rows.get(*slot as usize)?.as_ref()?)));
+        rows.map(|(inst, row)| (inst, &row.value))
+    }
+
+    /// The name of an instance that is there.
+    #[must_use]
+    pub fn name(&self, inst: i32) -> Option<&str> {
+        std::str::from_utf8(self.name_bytes(inst)?).ok()
+    }
+
+    /// The number of the instance with a name that is there.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<i32> {
+        self.find_bytes(name.as_bytes())
+    }
+
+    /// How many instances are there.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether no instance is there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Forgets the instances that are not there: one that comes back gets a new number. A domain that
+    /// is not persistent does so itself when they become many; a persistent one keeps them, as its
+    /// numbers are to survive, until this is called.
+    pub fn forget_inactive(&mut self) {
+        if self.cache.cull_inactive() > 0 {
+            self.save();
+        }
+    }
+
+    fn slot(&self, inst: i32) -> Option<u32> {
+        let hit = self.cache.lookup(inst).ok()?;
+        (hit.state() == State::Active).then_some(hit.private()?.0)
+    }
+
+    pub(crate) fn name_bytes(&self, inst: i32) -> Option<&[u8]> {
+        let hit = self.cache.lookup(inst).ok()?;
+        (hit.state() == State::Active).then(|| hit.name())
+    }
+
+    /// The instance that a client's name means (CACHE-10, INST-65).
+    pub(crate) fn find_bytes(&self, name: &[u8]) -> Option<i32> {
+        let hit = self.cache.lookup_name(name).ok()?;
+        (hit.state() == State::Active).then_some(hit.id())
+    }
+
+    /// Calls a function with the selected instances.
+    #[inline]
+    pub(crate) fn visit(&self, selection: Selection<'_>, mut visit: impl FnMut(i32, &T)) {
+        match selection {
+            Selection::All => self.iter().for_each(|(inst, row)| visit(inst, row)),
+            Selection::None => {}
+            Selection::Some(profile) => match profile.candidates() {
+                Some(candidates) => {
+                    let rows = candidates.iter().filter_map(|inst| Some((*inst, self.get(*inst)?)));
+                    rows.for_each(|(inst, row)| visit(inst, row));
+                }
+                None => {
+                    let rows = self.iter().filter(|(inst, _)| profile.selects(*inst));
+                    rows.for_each(|(inst, row)| visit(inst, row));
+                }
+            },
+        }
+    }
+
+    /// Tells which domain this is and where files are. A persistent domain gets its numbers from its
+    /// file, also for instances that the agent has set while it started.
+    pub(crate) fn bind(&mut self, indom: InDom, variable: Option<&std::path::Path>) {
+        use std::os::unix::ffi::OsStrExt;
+        if !matches!(self.file, Some(File::Wanted)) {
+            return;
+        }
+        let Some(variable) = variable else { return };
+        match Directory::below(variable.as_os_str().as_bytes()) {
+            Ok(directory) => {
+                self.renumber(indom, Some(&directory));
+                self.file = Some(File::At(Box::new(directory)));
+                self.save();
+            }
+            Err(error) => log::warn!("instance domain {indom}: {}: {error}", variable.display()),
+        }
+    }
+
+    /// Numbers all instances anew, after those in the file of the domain.
+    fn renumber(&mut self, indom: InDom, directory: Option<&Directory>) {
+        let mut report = Report::default();
+        let mut cache = Cache::new(indom, Seed::process());
+        if self.whole_names && cache.use_strings().is_err() {
+            log::error!("instance domain {indom}: no memory");
+        }
+        if let Some(limit) = self.limit.and_then(|limit| i32::try_from(limit).ok()) {
+            // Nothing is in the cache yet, so this cannot fail.
+            let _ = cache.resize(limit);
+        }
+        if let Some(directory) = directory {
+            load(&mut cache, directory, &mut report);
+        }
+        let old = std::mem::replace(&mut self.cache, cache);
+        for (inst, slot) in std::mem::take(&mut self.order) {
+            let Ok(hit) = old.lookup(inst) else { continue };
+            let name = Some(hit.name());
+            match self.cache.store(Action::Add, name, Some(Slot(slot)), &mut report) {
+                Ok(inst) => self.order.push((inst, slot)),
+                Err(_) => self.vacate(slot),
+            }
+        }
+        self.order.sort_unstable();
+        say(&mut report);
+    }
+
+    /// An instance is not there any more.
+    fn hide(&mut self, inst: i32, slot: u32) {
+        if let Ok(hit) = self.cache.lookup(inst) {
+            let name = hit.name().to_vec();
+            let mut report = Report::default();
+            // It is in the cache, so this cannot fail.
+            let _ = self.cache.store(Action::Hide, Some(&name), None, &mut report);
+        }
+        self.vacate(slot);
+    }
+
+    /// The row of an instance has gone.
+    fn vacate(&mut self, slot: u32) {
+        if let Some(row) = self.rows.get_mut(slot as usize) {
+            *row = None;
+            self.free.push(slot);
+        }
+    }
+
+    /// Writes the file of a persistent domain if its instances have changed.
+    pub(crate) fn save(&mut self) {
+        let Some(File::At(directory)) = &self.file else { return };
+        let me = Writer {
+            process: std::process::id() as i32,
+            thread: 1,
+        };
+        let now = std::time::SystemTime::now();
+        let now = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let mut report = Report::default();
+        let saved = match self.cache.begin_save(Write::Save, directory, now as i64, me) {
+            Ok(Turn::Write(snapshot)) => self
+                .cache
+                .saved(&snapshot, snapshot.write(), me, &mut report)
+                .map(|_| ()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = saved {
+            log::warn!("an instance domain is not saved: {error}");
+        }
+        say(&mut report);
+    }
+}
+
+/// As a list of names with numbers, without rows.
+impl Indom<()> {
+    /// The number of a name, which is there from now on.
+    pub(crate) fn keep(&mut self, name: &str) -> Result<i32> {
+        let mut report = Report::default();
+        let number = self
+            .cache
+            .store(Action::Add, Some(name.as_bytes()), Some(Slot(0)), &mut report);
+        // There is nothing to say of a failure: it is tried again.
+        number
+    }
+
+    /// A name is not there any more.
+    pub(crate) fn drop_name(&mut self, name: &str) {
+        let mut report = Report::default();
+        // One that is not there needs not go.
+        let _ = self.cache.store(Action::Hide, Some(name.as_bytes()), None, &mut report);
+    }
+}
+
+/// Reads the file of a domain, if there is one.
+fn load(cache: &mut Cache<Slot>, directory: &Directory, report: &mut Report) {
+    let loaded = cache.path(directory).and_then(|path| match Content::read(&path) {
+        Ok(content) => cache.load(&path, content, report).map(|_| ()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+    });
+    if let Err(error) = loaded {
+        log::warn!("the file of an instance domain is not loaded to its end: {error}");
+    }
+}
+
+/// Logs what the cache has to say.
+fn say(report: &mut Report) {
+    use pmda_core::log::Level;
+    for message in report.journal.drain() {
+        if let Message::Notify(level, text) = message {
+            let level = match level {
+                Level::Crit | Level::Err => log::Level::Error,
+                Level::Warning => log::Level::Warn,
+                Level::Info => log::Level::Info,
+                Level::Debug => log::Level::Debug,
+            };
+            log::log!(level, "{}", String::from_utf8_lossy(&text));
+        }
+    }
+}
+
+impl<T> Default for Indom<T> {
+    fn default() -> Indom<T> {
+        Indom::new()
+    }
+}
+
+impl<T> fmt::Debug for Indom<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Indom of {} instances", self.len())
+    }
+}

@@ -1,0 +1,35 @@
+//! Agents (PMDAs) for [Performance Co-Pilot](https://pcp.io) in safe Rust.
+
+#![deny(unsafe_code)]
+#![allow(dead_code)] // The session is being built.
+
+mod agent;
+mod background;
+mod client;
+mod env;
+mod events;
+mod guard;
+mod indom;
+mod labels;
+mod metrics;
+pub mod prelude;
+mod profile;
+mod queue;
+mod request;
+mod session;
+mod unit;
+mod value;
+
+pub use agent::Agent;
+pub use background::Background;
+pub use client::{Client, ClientId};
+pub use env::{Env, Opt};
+pub use events::{Events, Param, Record};
+pub use indom::{Indom, Update};
+pub use labels::{LabelValue, Labels};
+pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, Metrics};
+pub use pmda_core::error::{Error, Result};
+pub use queue::Queue;
+pub use request::{Request, Why};
+pub use unit::*;
+pub use value::{Encoder, FromStore, Semantics, Stored, Type, Value};

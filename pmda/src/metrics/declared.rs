@@ -1,0 +1,80 @@
+//! The declarations as others see them: what writes and checks an agent's files, and tests.
+
+use super::{Metric, Metrics};
+use crate::value::{Semantics, Type};
+use crate::{Labels, Unit};
+
+/// A metric as it was declared.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared<'m> {
+    /// Its name, that of the agent not in front.
+    pub name: &'m str,
+    /// The cluster of its number.
+    pub cluster: u32,
+    /// The item of its number.
+    pub item: u32,
+    /// The type of its values.
+    pub kind: Type,
+    /// What its values mean.
+    pub semantics: Semantics,
+    /// Their unit.
+    pub unit: Unit,
+    /// The serial of its instance domain.
+    pub indom: Option<u32>,
+    /// The help: one line, and then the long text.
+    pub help: &'m str,
+    /// Its labels.
+    pub labels: &'m Labels,
+    /// Whether it can be stored.
+    pub is_writable: bool,
+}
+
+/// An instance domain as it was declared.
+#[derive(Clone, Copy, Debug)]
+pub struct DeclaredIndom<'m> {
+    /// Its serial.
+    pub serial: u32,
+    /// The help: one line, and then the long text.
+    pub help: &'m str,
+    /// Its labels.
+    pub labels: &'m Labels,
+}
+
+impl<'m, S> From<&'m Metric<S>> for Declared<'m> {
+    fn from(metric: &'m Metric<S>) -> Declared<'m> {
+        Declared {
+            name: &metric.name,
+            cluster: metric.cluster,
+            item: metric.item,
+            kind: metric.kind,
+            semantics: metric.semantics,
+            unit: metric.unit,
+            indom: metric.indom,
+            help: &metric.help,
+            labels: &metric.labels,
+            is_writable: metric.store.is_some(),
+        }
+    }
+}
+
+impl<S> Metrics<S> {
+    /// The metrics in the order of their declaration.
+    pub fn declared(&self) -> impl Iterator<Item = Declared<'_>> {
+        self.iter().map(Declared::from)
+    }
+
+    /// The instance domains by serial.
+    pub fn declared_indoms(&self) -> impl Iterator<Item = DeclaredIndom<'_>> {
+        self.indoms.values().map(|domain| DeclaredIndom {
+            serial: domain.serial,
+            help: &domain.help,
+            labels: &domain.labels,
+        })
+    }
+}
+
+/// The first line of a help, and what follows it.
+pub(crate) fn help_parts(help: &str) -> (&str, &str) {
+    let (line, rest) = help.split_once('\n').unwrap_or((help, ""));
+    (line.trim_end(), rest.trim_matches('\n'))
+}

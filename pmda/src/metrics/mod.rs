@@ -1,0 +1,292 @@
+//! The declarations of an agent: metrics, clusters, instance domains, labels.
+
+mod declared;
+mod define;
+mod domain;
+mod numbers;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+pub use declared::{Declared, DeclaredIndom};
+pub use define::{Def, IndomRef};
+
+pub(crate) use domain::Domain;
+
+use crate::profile::Profile;
+use crate::value::{Encoder, Semantics, Stored, Type};
+use crate::{Agent, Client, ClientId, Env, Labels, Request, Result, Unit};
+use numbers::Numbers;
+
+/// The most clusters, and the most metrics of one.
+const CLUSTERS: u32 = 1 << 12;
+const ITEMS: u32 = 1 << 10;
+
+/// Writes the values of a metric into the reply.
+type Fetch<S> = Box<dyn Fn(&mut S, &mut Encoder<'_>, &Profile, &Client) -> Result<()>>;
+/// Stores a value of an instance.
+type Store<S> = Box<dyn Fn(&mut S, i32, Stored<'_>, Unit, &Client) -> Result<()>>;
+/// Reads what the metrics of a cluster show.
+type Refresh<S> = Box<dyn Fn(&mut S, &Request<'_>) -> Result<()>>;
+
+/// Tells a queue that the context of a client has ended.
+type End<S> = Box<dyn Fn(&mut S, ClientId)>;
+
+/// A metric.
+pub(crate) struct Metric<S> {
+    /// Without that of the agent in front.
+    pub(crate) name: String,
+    pub(crate) cluster: u32,
+    pub(crate) item: u32,
+    pub(crate) kind: Type,
+    pub(crate) semantics: Semantics,
+    pub(crate) unit: Unit,
+    /// The serial of its instance domain.
+    pub(crate) indom: Option<u32>,
+    pub(crate) help: String,
+    pub(crate) labels: Labels,
+    /// `None` for a parameter of events, which has values nowhere else.
+    pub(crate) fetch: Option<Fetch<S>>,
+    pub(crate) store: Option<Store<S>>,
+    pub(crate) writable_by: fn(&Client) -> bool,
+    /// Where its number is kept.
+    cache: Option<u32>,
+}
+
+/// What is known of a cluster.
+pub(crate) struct Cluster<S> {
+    pub(crate) refreshers: Vec<Refresh<S>>,
+    pub(crate) valid_for: Option<Duration>,
+    /// When it was last read.
+    pub(crate) read: Option<Instant>,
+    pub(crate) labels: Labels,
+    /// The item of the next metric.
+    next: u32,
+}
+
+impl<S> Default for Cluster<S> {
+    fn default() -> Cluster<S> {
+        Cluster {
+            refreshers: Vec::new(),
+            valid_for: None,
+            read: None,
+            labels: Labels::new(),
+            next: 0,
+        }
+    }
+}
+
+/// What an agent declares: its metrics and what belongs to them.
+///
+/// Metrics are numbered in the order of their declaration within their cluster, from 0. Archives
+/// remember these numbers: a metric that goes, or comes in between, must not change those of others,
+/// so pin them with [`Def::item`] then. [`Harness::numbers`](crate::testing::Harness::numbers) shows
+/// them, for a test.
+pub struct Metrics<S> {
+    /// That of the agent.
+    pub(crate) domain: u32,
+    /// Those that were removed are `None`.
+    list: Vec<Option<Metric<S>>>,
+    by_name: BTreeMap<String, usize>,
+    by_number: HashMap<(u32, u32), usize>,
+    pub(crate) clusters: BTreeMap<u32, Cluster<S>>,
+    pub(crate) indoms: BTreeMap<u32, Domain<S>>,
+    pub(crate) labels: Labels,
+    /// The cluster of the next metric.
+    cluster: u32,
+    /// The cache with the numbers of the next metrics.
+    cache: Option<u32>,
+    numbers: Numbers,
+    problems: Vec<String>,
+    /// Names have changed since the last fetch.
+    pub(crate) names_changed: bool,
+    /// The metrics that there always are have been declared.
+    pub(crate) started: bool,
+    /// Tell the queues of clients that end.
+    pub(crate) queues: Vec<End<S>>,
+}
+
+impl<A: Agent> Metrics<A> {
+    /// What an agent declares from the start. Without an environment no file is read.
+    pub(crate) fn of(env: Option<&Env>) -> Metrics<A> {
+        let mut metrics = Metrics::new(env.map_or(A::DOMAIN, Env::domain));
+        if let Some((env, variable)) = env.and_then(|env| Some((env, env.var_dir()?))) {
+            metrics.numbers.bind(env.domain(), variable.to_owned());
+        }
+        A::metrics(&mut metrics);
+        metrics.finish();
+        metrics.started = true;
+        metrics.names_changed = false;
+        metrics
+    }
+}
+
+impl<S> Metrics<S> {
+    fn new(domain: u32) -> Metrics<S> {
+        Metrics {
+            domain,
+            list: Vec::new(),
+            by_name: BTreeMap::new(),
+            by_number: HashMap::new(),
+            clusters: BTreeMap::new(),
+            indoms: BTreeMap::new(),
+            labels: Labels::new(),
+            cluster: 0,
+            cache: None,
+            numbers: Numbers::default(),
+            problems: Vec::new(),
+            names_changed: false,
+            started: false,
+            queues: Vec::new(),
+        }
+    }
+
+    /// Gives the whole agent a label.
+    pub fn label(&mut self, name: &str, value: &str) -> &mut Self {
+        self.labels.push_text(name, value, false);
+        self.check_labels(|metrics| &metrics.labels, "the agent");
+        self
+    }
+
+    /// What follows is part of this cluster: its metrics are read together. The first cluster is 0.
+    pub fn cluster(&mut self, number: u32) -> &mut Self {
+        if number >= CLUSTERS {
+            self.problem(format!("cluster {number}: the last possible one is {}", CLUSTERS - 1));
+            return self;
+        }
+        self.cluster = number;
+        self.cache = None;
+        self.clusters.entry(number).or_default();
+        self
+    }
+
+    /// The current cluster.
+    fn current(&mut self) -> &mut Cluster<S> {
+        self.clusters.entry(self.cluster).or_default()
+    }
+
+    /// Gives the cluster a label.
+    pub fn cluster_label(&mut self, name: &str, value: &str) -> &mut Self {
+        self.current().labels.push_text(name, value, false);
+        let cluster = self.cluster;
+        self.check_labels(
+            |metrics| &metrics.clusters[&cluster].labels,
+            &format!("cluster {cluster}"),
+        );
+        self
+    }
+
+    /// Reads what the metrics of the cluster show: called before a request that needs one of them, or
+    /// the instances that they have. If it fails, they have its error instead of values, and other
+    /// clusters are not concerned.
+    pub fn refresh(&mut self, refresh: impl Fn(&mut S, &Request<'_>) -> Result<()> + 'static) -> &mut Self {
+        self.current().refreshers.push(Box::new(refresh));
+        self
+    }
+
+    /// What was read for the cluster is good for so long: who asks earlier gets the same. What failed
+    /// is read again.
+    pub fn valid_for(&mut self, time: Duration) -> &mut Self {
+        self.current().valid_for = Some(time);
+        self
+    }
+
+    /// Metrics that follow in this cluster, and come and go, keep their numbers over restarts of the
+    /// agent: they are in a file, as those of a persistent instance domain with the serial `cache`,
+    /// which no domain of the agent may have.
+    pub fn numbered_by(&mut self, cache: u32) -> &mut Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Takes a metric away; its number is not given to another one. Tells whether it was there.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let Some(slot) = self.by_name.remove(name) else {
+            return false;
+        };
+        if let Some(metric) = self.list.get_mut(slot).and_then(Option::take) {
+            self.by_number.remove(&(metric.cluster, metric.item));
+            if let Some(cache) = metric.cache {
+                self.numbers.release(cache, name);
+            }
+        }
+        self.names_changed = true;
+        true
+    }
+
+    /// Whether there is a metric with this name, the agent's not in front.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Takes note of something that is wrong with the declarations.
+    fn problem(&mut self, text: String) {
+        if !self.problems.contains(&text) {
+            if self.started {
+                log::error!("{text}");
+            }
+            self.problems.push(text);
+        }
+    }
+
+    fn check_labels(&mut self, labels: impl Fn(&Metrics<S>) -> &Labels, of: &str) {
+        if let Err(error) = labels(self).set(0) {
+            let text = format!("labels of {of}: {error}");
+            self.problem(text);
+        }
+    }
+
+    /// The declarations are complete, for now.
+    pub(crate) fn finish(&mut self) {
+        let twice = self.numbers.serials().find(|serial| self.indoms.contains_key(serial));
+        if let Some(serial) = twice {
+            self.problem(format!("the numbers of metrics cannot be in instance domain {serial}"));
+        }
+        self.numbers.save();
+    }
+
+    /// What is wrong with the declarations: the agent does not start with it.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// The metric with a number.
+    #[inline]
+    pub(crate) fn numbered(&self, cluster: u32, item: u32) -> Option<&Metric<S>> {
+        self.list.get(*self.by_number.get(&(cluster, item))?)?.as_ref()
+    }
+
+    /// The metric with a name, that of the agent not in front.
+    pub(crate) fn named(&self, name: &str) -> Option<&Metric<S>> {
+        self.list.get(*self.by_name.get(name)?)?.as_ref()
+    }
+
+    /// The metrics in the order of their names.
+    pub(crate) fn by_name(&self) -> impl Iterator<Item = &Metric<S>> {
+        self.by_name.values().filter_map(|slot| self.list.get(*slot)?.as_ref())
+    }
+
+    /// The metrics in the order of their declaration.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Metric<S>> {
+        self.list.iter().flatten()
+    }
+
+    /// The clusters with metrics that have instances of a domain, else the one it was declared in.
+    pub(crate) fn clusters_of(&self, serial: u32) -> Vec<u32> {
+        let users = self.iter().filter(|metric| metric.indom == Some(serial));
+        let mut clusters: Vec<u32> = users.map(|metric| metric.cluster).collect();
+        if clusters.is_empty() {
+            clusters.extend(self.indoms.get(&serial).map(|domain| domain.cluster));
+        }
+        clusters.sort_unstable();
+        clusters.dedup();
+        clusters
+    }
+}
+
+impl<S> std::fmt::Debug for Metrics<S> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} metrics", self.by_name.len())
+    }
+}

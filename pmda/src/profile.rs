@@ -1,0 +1,75 @@
+//! The instances that the next fetch is about.
+
+use std::collections::HashMap;
+
+use pmda_core::profile::{Compiled, Element};
+use pmda_core::wire::decode;
+
+/// The profile that pmcd has sent last: for each instance domain of the agent that it names, which
+/// instances are selected, and for all others whether they are (INST-51).
+#[derive(Debug)]
+pub(crate) struct Profile {
+    include: bool,
+    domains: HashMap<u32, Compiled<'static>>,
+}
+
+/// Which instances of one domain are selected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Selection<'p> {
+    All,
+    None,
+    /// Those that it says.
+    Some(&'p Compiled<'static>),
+}
+
+impl Selection<'_> {
+    pub(crate) fn has(self, inst: i32) -> bool {
+        match self {
+            Selection::All => true,
+            Selection::None => false,
+            Selection::Some(compiled) => compiled.selects(inst),
+        }
+    }
+}
+
+impl Profile {
+    /// All instances, as before the first profile.
+    pub(crate) fn all() -> Profile {
+        Profile {
+            include: true,
+            domains: HashMap::new(),
+        }
+    }
+
+    /// Takes in a PROFILE, as far as it is about instance domains of the agent with this `domain`.
+    pub(crate) fn new(profile: decode::Profile<'_>, domain: u32) -> Profile {
+        let mut domains = HashMap::new();
+        for selection in profile.iter() {
+            if selection.indom.domain() != domain {
+                continue;
+            }
+            let exceptions: Vec<i32> = selection.instances().collect();
+            let element = Element {
+                include: selection.state == 0,
+                exceptions: &exceptions,
+            };
+            // The first element for a domain counts.
+            if let (false, Some(compiled)) = (domains.contains_key(&selection.indom.serial()), Compiled::new(element)) {
+                domains.insert(selection.indom.serial(), compiled);
+            }
+        }
+        Profile {
+            include: profile.state == 0,
+            domains,
+        }
+    }
+
+    /// What it says about an instance domain.
+    pub(crate) fn selection(&self, serial: u32) -> Selection<'_> {
+        match self.domains.get(&serial) {
+            Some(compiled) => Selection::Some(compiled),
+            None if self.include => Selection::All,
+            None => Selection::None,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Queues of events that clients read at their own pace.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use pmda_core::queue::{End, Event, Payload, Queues, Visit};
+
+use crate::{Client, ClientId, Def, Error, Events, Metrics, Record, Result};
+
+/// The one queue of its table.
+const HANDLE: i32 = 0;
+
+/// A queue of events of type `P`, shown by a metric that is declared with [`Metrics::events`].
+///
+/// Each client sees each event once that comes after its first fetch, those that its filter lets pass
+/// if it has one. Events wait until all clients have seen them, or more come than the queue is to
+/// hold: then the oldest go, and who has missed them is told how many.
+pub struct Queue<P> {
+    queues: Queues<Waiting<P>, usize>,
+    /// Filters of clients, by the number that the queue knows them by.
+    filters: Vec<Option<Filter<P>>>,
+    readable_by: fn(&Client) -> bool,
+}
+
+/// Tells which events a client wants to see.
+type Filter<P> = Box<dyn Fn(&P) -> bool>;
+
+struct Waiting<P> {
+    time: SystemTime,
+    event: P,
+}
+
+/// Events are found in the queue when they are shown.
+impl<P> Payload for Waiting<P> {
+    type View = ();
+
+    fn view(&self) {}
+}
+
+impl<P> Queue<P> {
+    /// A queue that holds so many events. If they differ much in size, see
+    /// [`Queue::push_weighing`].
+    #[must_use]
+    pub fn new(limit: usize) -> Queue<P> {
+        let mut queues = Queues::new();
+        // An array of its own is not needed. The only queue, and not without a limit.
+        if let Err(error) = queues.create(b"", limit.max(1), 0, || Ok(HANDLE)) {
+            log::error!("an event queue: {error}");
+        }
+        Queue {
+            queues,
+            filters: Vec::new(),
+            readable_by: |_| true,
+        }
+    }
+
+    /// Says which clients may read events; all may unless this is said.
+    #[must_use]
+    pub fn readable_by(mut self, may: fn(&Client) -> bool) -> Queue<P> {
+        self.readable_by = may;
+        self
+    }
+
+    /// An event has happened, just now.
+    pub fn push(&mut self, event: P) {
+        self.push_weighing(1, SystemTime::now(), event);
+    }
+
+    /// An event of some weight has happened at a time. The limit of the queue is for the weights of
+    /// its events together; one that is heavier than the limit is dropped.
+    pub fn push_weighing(&mut self, weight: usize, time: SystemTime, event: P) {
+        let store = |_| Ok(Waiting { time, event });
+        if let Err(error) = self.queues.append(HANDLE, weight, store) {
+            log::warn!("an event is lost: {error}");
+        }
+    }
+
+    /// Lets a client see only events that a function says yes to, in place of the one that it had.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub fn set_filter(&mut self, client: ClientId, filter: impl Fn(&P) -> bool + 'static) -> Result<()> {
+        self.queues.register(client.0)?;
+        let free = self.filters.iter().position(Option::is_none);
+        let place = free.unwrap_or(self.filters.len());
+        if let Some(old) = self.queues.set_filter(client.0, HANDLE, place, true)? {
+            self.release(old);
+        }
+        match self.filters.get_mut(place) {
+            Some(free) => *free = Some(Box::new(filter)),
+            None => self.filters.push(Some(Box::new(filter))),
+        }
+        Ok(())
+    }
+
+    /// Lets a client see all events again.
+    pub fn clear_filter(&mut self, client: ClientId) {
+        // A client that the queue does not know has none.
+        if let Ok(Some(old)) = self.queues.set_filter(client.0, HANDLE, usize::MAX, false) {
+            self.release(old);
+        }
+    }
+
+    fn release(&mut self, filter: usize) {
+        if let Some(place) = self.filters.get_mut(filter) {
+            *place = None;
+        }
+    }
+
+    /// How many events there were, whether somebody saw them or not.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.queues.counters(HANDLE).map_or(0, |counters| counters.count)
+    }
+
+    /// The weight of the events that wait.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        self.queues.counters(HANDLE).map_or(0, |counters| counters.memory)
+    }
+
+    /// How many clients read it.
+    #[must_use]
+    pub fn clients(&self) -> u32 {
+        self.queues.counters(HANDLE).map_or(0, |counters| counters.clients)
+    }
+
+    /// The context of a client has ended.
+    pub(crate) fn end(&mut self, client: ClientId) {
+        let filters: Vec<usize> = self.queues.end(client.0).collect();
+        filters.into_iter().for_each(|filter| self.release(filter));
+    }
+
+    /// What a client has not seen yet.
+    fn read(&mut self, client: &Client, show: impl Fn(&P, &mut Record<'_>)) -> Result<Events> {
+        if !(self.readable_by)(client) {
+            return Err(Error::PERMISSION);
+        }
+        let id = client.id().0;
+        self.queues.register(id)?;
+        self.queues.set_access(id, HANDLE, true)?;
+        let mut events = Events::new();
+        let mut reading = Reading {
+            visit: self.queues.begin(HANDLE, id)?,
+            queues: &mut self.queues,
+            shown: None,
+        };
+        while let Some((waiting, filter)) = reading.next() {
+            let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
+            if filter.is_none_or(|filter| filter(&waiting.event)) {
+                show(&waiting.event, &mut events.record(waiting.time));
+            }
+        }
+        let missed = reading.finish();
+        if missed > 0 {
+            events.missed(SystemTime::now(), missed);
+        }
+        Ok(events)
+    }
+}
+
+/// A client that goes from event to event. If the agent panics, the event that it was shown counts as
+/// not seen.
+struct Reading<'q, P> {
+    queues: &'q mut Queues<Waiting<P>, usize>,
+    visit: Visit,
+    shown: Option<Event<()>>,
+}
+
+impl<P> Reading<'_, P> {
+    /// The next event, and the filter that it has to pass.
+    fn next(&mut self) -> Option<(&Waiting<P>, Option<usize>)> {
+        let mut filter = None;
+        self.queues.advance(&self.visit, &mut self.shown, &mut filter);
+        let waiting = self.queues.payload(&self.visit, self.shown.as_ref()?)?;
+        Some((waiting, filter))
+    }
+
+    /// How many events were missed.
+    fn finish(self) -> u64 {
+        match self.queues.finish(&self.visit, None, false) {
+            End::Missed(missed) => missed,
+            End::Gone => 0,
+        }
+    }
+}
+
+impl<P> Drop for Reading<'_, P> {
+    fn drop(&mut self) {
+        if let Some(shown) = self.shown {
+            self.queues.finish(&self.visit, Some(shown.sequence), true);
+        }
+    }
+}
+
+impl<P> fmt::Debug for Queue<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Queue of {} clients", self.clients())
+    }
+}
+
+impl<S: 'static> Metrics<S> {
+    /// Declares a metric that shows the events of a queue: `queue` finds it in the agent, `show` adds
+    /// the parameters of an event to its record.
+    pub fn events<P: 'static>(
+        &mut self,
+        name: &str,
+        queue: fn(&mut S) -> &mut Queue<P>,
+        show: impl Fn(&P, &mut Record<'_>) + 'static,
+    ) -> Def<'_, S, S> {
+        self.queues
+            .push(Box::new(move |state, client| queue(state).end(client)));
+        self.define_events(
+            name,
+            Box::new(move |state, out, _, client| {
+                use crate::Value;
+                queue(state).read(client, &show)?.write(out.at(-1))
+            }),
+        )
+    }
+}

@@ -1,0 +1,193 @@
+//! Units of metrics (`pmUnits`).
+
+/// The unit of a metric: a power of space, time and count, each with its scale.
+///
+/// Units are made of constants with [`per`](Unit::per) and [`times`](Unit::times), which are
+/// `const`: as a constant, what has no meaning does not compile.
+///
+/// ```
+/// use pmda::{KBYTE, SEC, Unit};
+/// const RATE: Unit = KBYTE.per(SEC);
+/// ```
+///
+/// ```compile_fail
+/// use pmda::{BYTE, KBYTE, Unit};
+/// const RATIO: Unit = BYTE.per(KBYTE);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Unit {
+    /// Power and scale of space, time and count.
+    parts: [Part; 3],
+}
+
+/// One dimension of a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Part {
+    power: i8,
+    /// `PM_SPACE_*`, `PM_TIME_*`, or the power of ten of a count.
+    scale: i8,
+}
+
+const SPACE: usize = 0;
+const TIME: usize = 1;
+const COUNTS: usize = 2;
+
+/// Powers, and scales of counts, have four bits and a sign.
+const LEAST: i8 = -8;
+const MOST: i8 = 7;
+
+impl Unit {
+    /// No unit: a plain number.
+    pub const NONE: Unit = Unit {
+        parts: [Part { power: 0, scale: 0 }; 3],
+    };
+
+    const fn one(dimension: usize, scale: i8) -> Unit {
+        let mut unit = Unit::NONE;
+        unit.parts[dimension] = Part { power: 1, scale };
+        unit
+    }
+
+    /// Counts in powers of ten: `Unit::counts(3)` are thousands.
+    ///
+    /// # Panics
+    /// For an exponent outside of -8 to 7.
+    #[must_use]
+    pub const fn counts(exponent: i8) -> Unit {
+        assert!(
+            LEAST <= exponent && exponent <= MOST,
+            "the exponent of a count is -8 to 7"
+        );
+        Unit::one(COUNTS, exponent)
+    }
+
+    /// This unit divided by another.
+    ///
+    /// # Panics
+    /// As [`Unit::times`].
+    #[must_use]
+    pub const fn per(self, other: Unit) -> Unit {
+        self.combine(other, -1)
+    }
+
+    /// This unit multiplied with another.
+    ///
+    /// # Panics
+    /// When both have space, time or count, but in different scales, and when a power would be
+    /// outside of -8 to 7. As a constant that is an error of the compiler.
+    #[must_use]
+    pub const fn times(self, other: Unit) -> Unit {
+        self.combine(other, 1)
+    }
+
+    const fn combine(self, other: Unit, sign: i8) -> Unit {
+        let mut unit = self;
+        let mut dimension = 0;
+        while dimension < unit.parts.len() {
+            let (left, right) = (self.parts[dimension], other.parts[dimension]);
+            if right.power != 0 {
+                assert!(
+                    left.power == 0 || left.scale == right.scale,
+                    "two scales of one dimension in a unit"
+                );
+                let power = left.power + sign * right.power;
+                assert!(LEAST <= power && power <= MOST, "a power in a unit is -8 to 7");
+                let scale = if power == 0 { 0 } else { right.scale };
+                unit.parts[dimension] = Part { power, scale };
+            }
+            dimension += 1;
+        }
+        unit
+    }
+
+    /// The word that stands for the unit in a description (WIRE-42).
+    #[must_use]
+    pub const fn word(self) -> u32 {
+        const fn nibble(value: i8) -> u32 {
+            (value as u32) & 0xf
+        }
+        let [space, time, count] = self.parts;
+        nibble(space.power) << 28
+            | nibble(time.power) << 24
+            | nibble(count.power) << 20
+            | nibble(space.scale) << 16
+            | nibble(time.scale) << 12
+            | nibble(count.scale) << 8
+    }
+
+    /// Nanoseconds in this unit, if it is a plain unit of time.
+    pub(crate) const fn nanoseconds(self) -> Option<u64> {
+        let [space, time, count] = self.parts;
+        if time.power != 1 || space.power != 0 || count.power != 0 {
+            return None;
+        }
+        Some(match time.scale {
+            0 => 1,
+            1 => 1_000,
+            2 => 1_000_000,
+            3 => 1_000_000_000,
+            4 => 60_000_000_000,
+            _ => 3_600_000_000_000,
+        })
+    }
+}
+
+macro_rules! units {
+    ($($(#[$doc:meta])* $name:ident = $dimension:ident $scale:literal;)*) => {
+        $($(#[$doc])* pub const $name: Unit = Unit::one($dimension, $scale);)*
+    };
+}
+
+units! {
+    /// Bytes.
+    BYTE = SPACE 0;
+    /// Kilobytes of 1024 bytes.
+    KBYTE = SPACE 1;
+    /// Megabytes of 1024 kilobytes.
+    MBYTE = SPACE 2;
+    /// Gigabytes of 1024 megabytes.
+    GBYTE = SPACE 3;
+    /// Terabytes of 1024 gigabytes.
+    TBYTE = SPACE 4;
+    /// Petabytes of 1024 terabytes.
+    PBYTE = SPACE 5;
+    /// Exabytes of 1024 petabytes.
+    EBYTE = SPACE 6;
+    /// Nanoseconds.
+    NSEC = TIME 0;
+    /// Microseconds.
+    USEC = TIME 1;
+    /// Milliseconds.
+    MSEC = TIME 2;
+    /// Seconds.
+    SEC = TIME 3;
+    /// Minutes.
+    MIN = TIME 4;
+    /// Hours.
+    HOUR = TIME 5;
+    /// Counts: things, events, calls.
+    COUNT = COUNTS 0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// WIRE-42: the example of the specification, space 1, time -1, count 2, Kbyte, sec, 10^3.
+    #[test]
+    fn words() {
+        let unit = KBYTE.per(SEC).times(Unit::counts(3)).times(Unit::counts(3));
+        assert_eq!(unit.word(), 0x1f21_3300);
+        assert_eq!((Unit::NONE.word(), COUNT.word()), (0, 0x0010_0000));
+        assert_eq!(SEC.per(SEC), Unit::NONE);
+        assert_eq!(Unit::counts(-1).word(), 0x0010_0f00);
+    }
+
+    /// A number of a [`std::time::Duration`] is in the metric's scale.
+    #[test]
+    fn time() {
+        assert_eq!(MSEC.nanoseconds(), Some(1_000_000));
+        assert_eq!(COUNT.nanoseconds(), None);
+        assert_eq!(SEC.per(COUNT).nanoseconds(), None);
+    }
+}

@@ -1,0 +1,344 @@
+//! Values: from the agent's types to PCP's, and back for a store.
+
+use std::time::Duration;
+
+use pmda_core::wire::encode::Draft;
+
+use crate::{Error, NSEC, Result, Unit};
+
+/// The type of a metric (`PM_TYPE_*`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Type {
+    /// `PM_TYPE_32`.
+    I32 = 0,
+    /// `PM_TYPE_U32`.
+    U32 = 1,
+    /// `PM_TYPE_64`.
+    I64 = 2,
+    /// `PM_TYPE_U64`.
+    U64 = 3,
+    /// `PM_TYPE_FLOAT`.
+    F32 = 4,
+    /// `PM_TYPE_DOUBLE`.
+    F64 = 5,
+    /// `PM_TYPE_STRING`.
+    String = 6,
+    /// `PM_TYPE_AGGREGATE`: bytes that mean something to who knows the metric.
+    Aggregate = 7,
+    /// `PM_TYPE_EVENT`: records with a time and parameters.
+    Event = 9,
+}
+
+impl Type {
+    /// The header word of a block with `size` bytes of data.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` when its length field does not hold that.
+    fn header(self, size: usize) -> Result<u32> {
+        let length = u32::try_from(size).ok().and_then(|size| size.checked_add(4));
+        let length = length.filter(|length| length >> 24 == 0).ok_or(Error::TOOBIG)?;
+        Ok((self as u32) << 24 | length)
+    }
+}
+
+/// What a value means (`PM_SEM_*`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Semantics {
+    /// Grows all the time: clients show its rate.
+    Counter = 1,
+    /// Is what it is at this moment.
+    Instant = 3,
+    /// Changes seldom, and keeps its value in between.
+    Discrete = 4,
+}
+
+/// What a metric's function may return. A type of your own can be one by passing on what it is made
+/// of.
+pub trait Value {
+    /// The type of the metric.
+    const TYPE: Type;
+    /// The unit of a metric that names none.
+    const UNIT: Unit = Unit::NONE;
+
+    /// Adds the value to the reply, or nothing.
+    ///
+    /// # Errors
+    /// Why there is no value; `-ENOMEM`, `PM_ERR_TOOBIG`.
+    fn write(self, out: &mut Encoder<'_>) -> Result<()>;
+}
+
+/// Where values go: straight into the reply.
+#[derive(Debug)]
+pub struct Encoder<'e> {
+    draft: &'e mut Draft,
+    inst: i32,
+    unit: Unit,
+    values: i32,
+}
+
+impl<'e> Encoder<'e> {
+    pub(crate) fn new(draft: &'e mut Draft, unit: Unit) -> Encoder<'e> {
+        Encoder {
+            draft,
+            inst: -1,
+            unit,
+            values: 0,
+        }
+    }
+
+    /// What comes next is the value of this instance.
+    #[inline]
+    pub(crate) fn at(&mut self, inst: i32) -> &mut Self {
+        self.inst = inst;
+        self
+    }
+
+    /// How many values were added.
+    pub(crate) fn values(&self) -> i32 {
+        self.values
+    }
+
+    #[inline]
+    fn word(&mut self, word: u32) -> Result<()> {
+        self.draft.word(self.inst, word)?;
+        self.values += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn long(&mut self, kind: Type, value: u64) -> Result<()> {
+        self.draft.wide(self.inst, (kind as u32) << 24 | 12, value)?;
+        self.values += 1;
+        Ok(())
+    }
+
+    pub(crate) fn block(&mut self, kind: Type, data: &[u8]) -> Result<()> {
+        self.draft.block(self.inst, kind.header(data.len())?, data)?;
+        self.values += 1;
+        Ok(())
+    }
+}
+
+macro_rules! words {
+    ($($type:ty, $kind:ident, $value:ident => $word:expr;)*) => {
+        $(impl Value for $type {
+            const TYPE: Type = Type::$kind;
+
+            #[inline]
+            fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+                let $value = self;
+                out.word($word)
+            }
+        })*
+    };
+}
+
+words! {
+    i32, I32, value => value as u32;
+    u32, U32, value => value;
+    bool, U32, value => u32::from(value);
+}
+
+macro_rules! longs {
+    ($($type:ty, $kind:ident, $value:ident => $long:expr;)*) => {
+        $(impl Value for $type {
+            const TYPE: Type = Type::$kind;
+
+            #[inline]
+            fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+                let $value = self;
+                out.long(Type::$kind, $long)
+            }
+        })*
+    };
+}
+
+longs! {
+    i64, I64, value => value as u64;
+    u64, U64, value => value;
+    usize, U64, value => value as u64;
+    f64, F64, value => value.to_bits();
+}
+
+impl Value for f32 {
+    const TYPE: Type = Type::F32;
+
+    #[inline]
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        out.block(Type::F32, &self.to_be_bytes())
+    }
+}
+
+impl Value for &str {
+    const TYPE: Type = Type::String;
+
+    #[inline]
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        // The NUL that ends it in C is part of the value.
+        let header = Type::String.header(self.len() + 1)?;
+        out.draft.text(out.inst, header, self.as_bytes())?;
+        out.values += 1;
+        Ok(())
+    }
+}
+
+impl Value for String {
+    const TYPE: Type = Type::String;
+
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        self.as_str().write(out)
+    }
+}
+
+impl Value for &[u8] {
+    const TYPE: Type = Type::Aggregate;
+
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        out.block(Type::Aggregate, self)
+    }
+}
+
+impl Value for Vec<u8> {
+    const TYPE: Type = Type::Aggregate;
+
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        self.as_slice().write(out)
+    }
+}
+
+/// A number in the metric's unit of time; nanoseconds if it names none.
+impl Value for Duration {
+    const TYPE: Type = Type::U64;
+    const UNIT: Unit = NSEC;
+
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        let unit = out.unit.nanoseconds().ok_or(Error::CONV)?;
+        let value = self.as_nanos() / u128::from(unit);
+        u64::try_from(value).map_err(|_| Error::TOOBIG)?.write(out)
+    }
+}
+
+/// `None` is no value.
+impl<V: Value> Value for Option<V> {
+    const TYPE: Type = V::TYPE;
+    const UNIT: Unit = V::UNIT;
+
+    #[inline]
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        self.map_or(Ok(()), |value| value.write(out))
+    }
+}
+
+/// An error is told to the client where the metric has no value beside it.
+impl<V: Value> Value for Result<V> {
+    const TYPE: Type = V::TYPE;
+    const UNIT: Unit = V::UNIT;
+
+    #[inline]
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        self?.write(out)
+    }
+}
+
+/// A value that a client wants to store, of the metric's type.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Stored<'a> {
+    /// A whole number of any type.
+    Integer(i128),
+    /// A number with a fraction.
+    Float(f64),
+    /// A string, without its NUL.
+    String(&'a [u8]),
+    /// Bytes.
+    Aggregate(&'a [u8]),
+}
+
+/// What a function that stores may take.
+pub trait FromStore: Sized {
+    /// Makes a value of what a client has sent; `unit` is that of the metric.
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` when that is not possible, `PM_ERR_SIGN` for a negative number where none may
+    /// be, `PM_ERR_TRUNC` for one that is too large.
+    fn from_store(value: Stored<'_>, unit: Unit) -> Result<Self>;
+}
+
+macro_rules! stored_integers {
+    ($($type:ty)*) => {
+        $(impl FromStore for $type {
+            fn from_store(value: Stored<'_>, _: Unit) -> Result<$type> {
+                let Stored::Integer(value) = value else { return Err(Error::CONV) };
+                let limit = if value < 0 && <$type>::MIN == 0 { Error::SIGN } else { Error::TRUNC };
+                <$type>::try_from(value).map_err(|_| limit)
+            }
+        })*
+    };
+}
+
+stored_integers! { i32 u32 i64 u64 usize }
+
+impl FromStore for f64 {
+    fn from_store(value: Stored<'_>, _: Unit) -> Result<f64> {
+        match value {
+            Stored::Integer(value) => Ok(value as f64),
+            Stored::Float(value) => Ok(value),
+            _ => Err(Error::CONV),
+        }
+    }
+}
+
+impl FromStore for f32 {
+    fn from_store(value: Stored<'_>, unit: Unit) -> Result<f32> {
+        f64::from_store(value, unit).map(|value| value as f32)
+    }
+}
+
+/// 0 is `false`, 1 is `true`.
+impl FromStore for bool {
+    fn from_store(value: Stored<'_>, unit: Unit) -> Result<bool> {
+        match u64::from_store(value, unit)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Error::TRUNC),
+        }
+    }
+}
+
+impl FromStore for String {
+    fn from_store(value: Stored<'_>, _: Unit) -> Result<String> {
+        let Stored::String(text) = value else {
+            return Err(Error::CONV);
+        };
+        String::from_utf8(text.to_vec()).map_err(|_| Error::CONV)
+    }
+}
+
+impl FromStore for Vec<u8> {
+    fn from_store(value: Stored<'_>, _: Unit) -> Result<Vec<u8>> {
+        match value {
+            Stored::String(bytes) | Stored::Aggregate(bytes) => Ok(bytes.to_vec()),
+            _ => Err(Error::CONV),
+        }
+    }
+}
+
+/// A number in the metric's unit of time.
+impl FromStore for Duration {
+    fn from_store(value: Stored<'_>, unit: Unit) -> Result<Duration> {
+        let nanoseconds = unit.nanoseconds().ok_or(Error::CONV)?;
+        match value {
+            Stored::Integer(value) => {
+                let value = u64::try_from(value).map_err(|_| Error::SIGN)?;
+                let total = u128::from(value) * u128::from(nanoseconds);
+                u64::try_from(total).map(Duration::from_nanos).map_err(|_| Error::TRUNC)
+            }
+            Stored::Float(value) if value < 0.0 => Err(Error::SIGN),
+            Stored::Float(value) => {
+                Duration::try_from_secs_f64(value * nanoseconds as f64 / 1e9).map_err(|_| Error::TRUNC)
+            }
+            _ => Err(Error::CONV),
+        }
+    }
+}
