@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use pmda_core::queue::{End, Event, Payload, Queues, Visit};
+use pmda_core::queue::{End, Event, FetchSession, Payload, Queues};
 
 use crate::{Client, ClientId, Def, Error, Events, Metrics, Record, Result};
 
@@ -141,7 +141,7 @@ impl<P> Queue<P> {
         self.queues.set_access(id, HANDLE, true)?;
         let mut events = Events::new();
         let mut reading = Reading {
-            visit: self.queues.begin(HANDLE, id)?,
+            session: self.queues.begin(HANDLE, id)?,
             queues: &mut self.queues,
             shown: None,
         };
@@ -163,7 +163,7 @@ impl<P> Queue<P> {
 /// not seen.
 struct Reading<'q, P> {
     queues: &'q mut Queues<Waiting<P>, usize>,
-    visit: Visit,
+    session: FetchSession,
     shown: Option<Event<()>>,
 }
 
@@ -171,14 +171,14 @@ impl<P> Reading<'_, P> {
     /// The next event, and the filter that it has to pass.
     fn next(&mut self) -> Option<(&Waiting<P>, Option<usize>)> {
         let mut filter = None;
-        self.queues.advance(&self.visit, &mut self.shown, &mut filter);
-        let waiting = self.queues.payload(&self.visit, self.shown.as_ref()?)?;
+        self.queues.advance(&self.session, &mut self.shown, &mut filter);
+        let waiting = self.queues.payload(&self.session, self.shown.as_ref()?)?;
         Some((waiting, filter))
     }
 
     /// How many events were missed.
     fn finish(self) -> u64 {
-        match self.queues.finish(&self.visit, None, false) {
+        match self.queues.finish(&self.session, None, false) {
             End::Missed(missed) => missed,
             End::Gone => 0,
         }
@@ -188,7 +188,7 @@ impl<P> Reading<'_, P> {
 impl<P> Drop for Reading<'_, P> {
     fn drop(&mut self) {
         if let Some(shown) = self.shown {
-            self.queues.finish(&self.visit, Some(shown.sequence), true);
+            self.queues.finish(&self.session, Some(shown.sequence), true);
         }
     }
 }

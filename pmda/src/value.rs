@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pmda_core::wire::encode::Draft;
+use pmda_core::wire::encode::ResultBuilder;
 
 use crate::{Error, NSEC, Result, Unit};
 
@@ -72,16 +72,16 @@ pub trait Value {
 /// Where values go: straight into the reply.
 #[derive(Debug)]
 pub struct Encoder<'e> {
-    draft: &'e mut Draft,
+    builder: &'e mut ResultBuilder,
     inst: i32,
     unit: Unit,
     values: i32,
 }
 
 impl<'e> Encoder<'e> {
-    pub(crate) fn new(draft: &'e mut Draft, unit: Unit) -> Encoder<'e> {
+    pub(crate) fn new(builder: &'e mut ResultBuilder, unit: Unit) -> Encoder<'e> {
         Encoder {
-            draft,
+            builder,
             inst: -1,
             unit,
             values: 0,
@@ -102,20 +102,20 @@ impl<'e> Encoder<'e> {
 
     #[inline]
     fn word(&mut self, word: u32) -> Result<()> {
-        self.draft.word(self.inst, word)?;
+        self.builder.word(self.inst, word)?;
         self.values += 1;
         Ok(())
     }
 
     #[inline]
     fn long(&mut self, kind: Type, value: u64) -> Result<()> {
-        self.draft.wide(self.inst, (kind as u32) << 24 | 12, value)?;
+        self.builder.wide(self.inst, (kind as u32) << 24 | 12, value)?;
         self.values += 1;
         Ok(())
     }
 
     pub(crate) fn block(&mut self, kind: Type, data: &[u8]) -> Result<()> {
-        self.draft.block(self.inst, kind.header(data.len())?, data)?;
+        self.builder.block(self.inst, kind.header(data.len())?, data)?;
         self.values += 1;
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Value for &str {
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         // The NUL that ends it in C is part of the value.
         let header = Type::String.header(self.len() + 1)?;
-        out.draft.text(out.inst, header, self.as_bytes())?;
+        out.builder.text(out.inst, header, self.as_bytes())?;
         out.values += 1;
         Ok(())
     }

@@ -18,7 +18,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::events::{Form, Stamp};
 use pmda_core::fetch;
 use pmda_core::log::Journal;
-use pmda_core::queue::{End, Visit};
+use pmda_core::queue::{End, FetchSession};
 
 type Event = pmda_core::queue::Event<View>;
 
@@ -30,7 +30,7 @@ pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
 pub(crate) struct Fetch {
-    visit: Visit,
+    session: FetchSession,
     out: Out<pmAtomValue>,
     /// The event in hand.
     event: Option<Event>,
@@ -52,19 +52,19 @@ impl Fetch {
         if out.is_null() {
             return Err(Error::INVAL);
         }
-        let visit = QUEUES.lock().begin(handle, context);
-        let visit = visit.inspect_err(|_| {
+        let session = QUEUES.lock().begin(handle, context);
+        let session = session.inspect_err(|_| {
             // Queue and client are looked up one after the other.
             say_vacant(handle);
             say_vacant(handle);
         })?;
         if log::debug(Debug::Libpmda) {
             let mut journal = Journal::new();
-            QUEUES.lock().trace_fetch(&visit, &mut journal);
+            QUEUES.lock().trace_fetch(&session, &mut journal);
             log::flush(&mut journal);
         }
         Ok(Fetch {
-            visit,
+            session,
             out,
             event: None,
             filter: None,
@@ -90,7 +90,7 @@ impl Fetch {
     /// The handle of the array that decoders add records to.
     #[inline(always)]
     pub(crate) fn array(&self) -> c_int {
-        self.visit.array
+        self.session.array
     }
 
     /// The next event's first call, or the end.
@@ -99,7 +99,7 @@ impl Fetch {
         if log::debug(Debug::Libpmda) {
             self.advance_loudly();
         } else {
-            QUEUES.lock().advance(&self.visit, &mut self.event, &mut self.filter);
+            QUEUES.lock().advance(&self.session, &mut self.event, &mut self.filter);
         }
         if self.filter.is_some() {
             return self.ask();
@@ -118,7 +118,7 @@ impl Fetch {
         let mut journal = Journal::new();
         QUEUES
             .lock()
-            .advance_traced(&self.visit, &mut self.event, &mut self.filter, &mut journal);
+            .advance_traced(&self.session, &mut self.event, &mut self.filter, &mut journal);
         log::flush(&mut journal);
         if let (Some(event), None) = (self.event, &self.filter) {
             say_event("Adding", event);
@@ -149,7 +149,7 @@ impl Fetch {
         if debug {
             log::debug_line!("Clientq filter applied ({verdict})");
         }
-        let is_alive = QUEUES.lock().alive(&self.visit);
+        let is_alive = QUEUES.lock().alive(&self.session);
         if let (true, true, Some(event)) = (debug, is_alive, self.event) {
             say_event(if verdict == 0 { "Adding" } else { "Culling" }, event);
         }
@@ -171,14 +171,14 @@ impl Fetch {
 
     fn outcome(&mut self) -> Result<c_int> {
         let shown = self.event.take().map(|event| event.sequence);
-        let end = QUEUES.lock().finish(&self.visit, shown, self.status.is_err());
+        let end = QUEUES.lock().finish(&self.session, shown, self.status.is_err());
         if let End::Missed(count @ 1..) = end {
             let count = c_int::try_from(count).unwrap_or(c_int::MAX);
-            self.status = events::with(self.visit.array, |array| array.add_missed(now(), count));
+            self.status = events::with(self.session.array, |array| array.add_missed(now(), count));
             self.found |= self.status.is_ok();
         }
         let records = if self.found && end != End::Gone {
-            events::address(self.visit.array, Form::Low)
+            events::address(self.session.array, Form::Low)
         } else {
             ptr::null_mut()
         };
@@ -199,7 +199,7 @@ impl Machine for Fetch {
 
     #[inline(always)]
     fn start(&mut self) -> Step<(), Result<c_int>> {
-        self.status = events::reset(self.visit.array);
+        self.status = events::reset(self.session.array);
         if self.status.is_err() {
             return self.finish();
         }

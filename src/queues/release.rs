@@ -12,7 +12,7 @@ use crate::queues::noted;
 use crate::sys::libpcp::log::{self, Debug};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Journal;
-use pmda_core::queue::{Farewell, Filters, Leftovers};
+use pmda_core::queue::{ClientEndReport, Filters, Leftovers};
 
 /// Releases filters, and cleans up behind the queues that have gone with them.
 pub(crate) struct Release {
@@ -20,7 +20,7 @@ pub(crate) struct Release {
     replaced: Option<Filter>,
     /// What is to be said about each queue of a client that has ended, and whether its filter comes
     /// first.
-    farewells: Kept<vec::IntoIter<Farewell>>,
+    reports: Kept<vec::IntoIter<ClientEndReport>>,
     /// What is to be said when the filter in hand was released.
     lines: Kept<Journal>,
     /// The filters of a client that has ended.
@@ -35,7 +35,7 @@ impl Release {
     fn new() -> Release {
         Release {
             replaced: None,
-            farewells: Kept::none(),
+            reports: Kept::none(),
             lines: Kept::none(),
             client: Kept::none(),
             queue: Kept::none(),
@@ -86,13 +86,13 @@ impl Release {
         release.reaps = true;
         if log::debug(Debug::Libpmda) {
             let mut journal = Journal::new();
-            let (farewells, filters) = {
+            let (reports, filters) = {
                 let mut queues = QUEUES.lock();
-                let farewells = queues.trace_end(context, &mut journal);
-                (farewells, queues.end(context))
+                let reports = queues.trace_end(context, &mut journal);
+                (reports, queues.end(context))
             };
             log::flush(&mut journal);
-            release.farewells.set(farewells.into_iter());
+            release.reports.set(reports.into_iter());
             release.client.set(filters);
         } else {
             let filters = QUEUES.lock().end(context);
@@ -117,12 +117,12 @@ impl Release {
         if let Some(mut lines) = self.lines.take() {
             log::flush(&mut lines);
         }
-        while let Some(mut farewell) = self.farewells.get().and_then(Iterator::next) {
-            if !farewell.filter {
-                log::flush(&mut farewell.lines);
+        while let Some(mut report) = self.reports.get().and_then(Iterator::next) {
+            if !report.filter {
+                log::flush(&mut report.lines);
                 continue;
             }
-            self.lines.set(farewell.lines);
+            self.lines.set(report.lines);
             if let Some(filter) = self.client.get().and_then(Iterator::next) {
                 return Some(filter);
             }
@@ -143,7 +143,7 @@ impl Release {
             let Some(leftovers) = leftovers else { break };
             self.clean_up(leftovers);
         }
-        drop((self.farewells.take(), self.client.take(), self.queue.take()));
+        drop((self.reports.take(), self.client.take(), self.queue.take()));
         Step::Done(Ok(()))
     }
 }

@@ -6,7 +6,7 @@ use crate::sys::channel::{Channel, Stream};
 use crate::sys::lock::{Mutex, room};
 use crate::sys::traced::{self, TracedChannel};
 use crate::view::received::OwnedProfile;
-use pmda_core::wire::encode::{Draft, Reply};
+use pmda_core::wire::encode::{Reply, ResultBuilder};
 use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver};
 
 /// The connection of one agent. The locks are held only while nothing of C runs.
@@ -23,7 +23,7 @@ pub(crate) struct Session {
     ahead: Mutex<Vec<(Option<Stream>, Receiver)>, { room::AHEAD }>,
     reply: Mutex<Reply, { room::REPLY }>,
     /// The draft of a reply to a fetch, or NULL while a fetch works on it.
-    pub(crate) draft: AtomicPtr<Draft>,
+    pub(crate) draft: AtomicPtr<ResultBuilder>,
     profile: Mutex<Option<OwnedProfile>, { room::PROFILE }>,
 }
 

@@ -9,7 +9,7 @@ use crate::drive::drive;
 use crate::drive::guard::guard;
 use crate::drive::machine::Machine;
 use crate::root as client;
-use crate::root::{Connecting, Expected, Introduction, Purpose, Question, Receiving, Sending};
+use crate::root::{Connecting, Expected, Introduction, Purpose, Receiving, RootRequest, Sending};
 use crate::sys::root_socket;
 use crate::sys::root_socket::{Call, SocketAnswer};
 use crate::view::arg::{CText, In, Out};
@@ -59,7 +59,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
     // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
     // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    converse(|| Question::about(fd, kind::HOSTNAME_REQ, name, Purpose::Text(kind::HOSTNAME, buffer)))
+    converse(|| RootRequest::about(fd, kind::HOSTNAME_REQ, name, Purpose::Text(kind::HOSTNAME, buffer)))
 }
 
 /// Asks for the first process of a container (ROOT-35).
@@ -73,7 +73,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
 pub unsafe extern "C-unwind" fn pmdaRootContainerProcessID(fd: c_int, name: *const c_char, namelen: c_int) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    converse(|| Question::about(fd, kind::PROCESSID_REQ, name, Purpose::Process))
+    converse(|| RootRequest::about(fd, kind::PROCESSID_REQ, name, Purpose::Process))
 }
 
 /// Asks for the control group of a container (ROOT-35).
@@ -94,7 +94,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerCGroupName(
     // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
     // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    converse(|| Question::about(fd, kind::CGROUPNAME_REQ, name, Purpose::Text(kind::CGROUPNAME, buffer)))
+    converse(|| RootRequest::about(fd, kind::CGROUPNAME_REQ, name, Purpose::Text(kind::CGROUPNAME, buffer)))
 }
 
 /// Has an agent started (ROOT-37). `args` is its command line.
@@ -123,7 +123,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
     converse(|| {
         let request = client::start_request(ipctype, name, args)?;
-        Ok(Question::new(fd, request, Purpose::Started(pid, [infd, outfd])))
+        Ok(RootRequest::new(fd, request, Purpose::Started(pid, [infd, outfd])))
     })
 }
 
@@ -137,7 +137,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
 /// `status` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: Out<c_int>) -> c_int {
-    converse(|| Question::end(fd, pid, false, Purpose::Ended(status)))
+    converse(|| RootRequest::end(fd, pid, false, Purpose::Ended(status)))
 }
 
 /// Has an agent terminated (ROOT-39).
@@ -146,7 +146,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, statu
 /// 0, or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_int {
-    converse(|| Question::end(fd, pid, true, Purpose::Terminated))
+    converse(|| RootRequest::end(fd, pid, true, Purpose::Terminated))
 }
 
 /// Runs a machine that talks to pmdaroot.
@@ -175,7 +175,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(fd: c_int, version: Out<c_
     converse(|| Introduction::new(fd, version, features))
 }
 
-/// Sends a question or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
+/// Sends a request or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
 ///
 /// # Safety
 /// `name` is NULL or readable for `namelen` bytes or up to a NUL.
@@ -354,7 +354,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
     })
 }
 
-/// Sends a question or an answer about the end of an agent (ROOT-27).
+/// Sends a request or an answer about the end of an agent (ROOT-27).
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn __pmdaSendRootPDUStop(
     fd: c_int,

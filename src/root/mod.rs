@@ -1,15 +1,15 @@
-//! The client of pmdaroot: sending, receiving, connecting, and questions with their answers.
+//! The client of pmdaroot: sending, receiving, connecting, and requests with their answers.
 
 mod connect;
 pub(crate) mod exports;
-mod question;
+mod request;
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
 
 use crate::drive::machine::{Kept, Machine, Step};
 pub(crate) use crate::root::connect::Connecting;
-pub(crate) use crate::root::question::{Purpose, Question, store_name};
+pub(crate) use crate::root::request::{Purpose, RootRequest, store_name};
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::root_socket::{self as socket, Call, NONE, SocketAnswer};

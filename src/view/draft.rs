@@ -10,7 +10,7 @@ use crate::view::value::{Atom, ValueBlock};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
-use pmda_core::wire::encode::{Draft, Reply};
+use pmda_core::wire::encode::{Reply, ResultBuilder};
 
 /// A reply under construction that was taken out of its session for the time of one fetch. A
 /// callback may start another fetch inside of this one, which finds none and uses one of its own.
@@ -18,13 +18,13 @@ use pmda_core::wire::encode::{Draft, Reply};
 /// It owns the draft, but has no destructor: when a callback leaves by `longjmp` the draft is lost,
 /// once.
 pub(crate) struct DraftReply {
-    draft: NonNull<Draft>,
+    draft: NonNull<ResultBuilder>,
     /// What the set that is being written has.
     tally: Tally,
 }
 
 impl DraftReply {
-    const fn new(draft: NonNull<Draft>) -> DraftReply {
+    const fn new(draft: NonNull<ResultBuilder>) -> DraftReply {
         let tally = Tally::EMPTY;
         DraftReply { draft, tally }
     }
@@ -33,17 +33,17 @@ impl DraftReply {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn take(home: &AtomicPtr<Draft>) -> Result<DraftReply> {
+    pub(crate) fn take(home: &AtomicPtr<ResultBuilder>) -> Result<DraftReply> {
         if let Some(draft) = NonNull::new(home.swap(ptr::null_mut(), Ordering::AcqRel)) {
             return Ok(DraftReply::new(draft));
         }
-        let draft = Draft::new()?;
+        let draft = ResultBuilder::new()?;
         let block = Block::holding(draft)?;
         NonNull::new(block.into_raw()).map(DraftReply::new).ok_or(Error::NOMEM)
     }
 
     /// Puts the draft back; one that a fetch inside of this one has left there is freed.
-    pub(crate) fn give_back(mut self, home: &AtomicPtr<Draft>) {
+    pub(crate) fn give_back(mut self, home: &AtomicPtr<ResultBuilder>) {
         self.draft().trim();
         let other = home.swap(self.draft.as_ptr(), Ordering::AcqRel);
         if !other.is_null() {
@@ -57,7 +57,7 @@ impl DraftReply {
     }
 
     #[inline(always)]
-    fn draft(&mut self) -> &mut Draft {
+    fn draft(&mut self) -> &mut ResultBuilder {
         // SAFETY: written by `take`, and nobody else has its address as long as this is not given
         // back.
         unsafe { self.draft.as_mut() }
@@ -101,7 +101,7 @@ impl DraftReply {
                 let data = atom.data()?;
                 draft.block(inst, fetch::header(kind, data.len())?, data)
             }
-            Encoding::Borrowed => draft.later(inst, atom.checked_block()?.as_ptr().addr()),
+            Encoding::Borrowed => draft.deferred(inst, atom.checked_block()?.as_ptr().addr()),
             Encoding::Unknown => Err(Error::TYPE),
         }?;
         self.tally.stored();

@@ -8,7 +8,7 @@
 //!
 //! The queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to
 //! the caller, who also calls decoders and filters: nothing here runs foreign code, so a caller can
-//! keep all queues behind one lock and release it around each callback. A [`Visit`] survives
+//! keep all queues behind one lock and release it around each callback. A [`FetchSession`] survives
 //! whatever a callback does to queue or client, and what a callback looks at stays where it is
 //! (E-14).
 //!
@@ -19,12 +19,12 @@ mod backlog;
 mod clients;
 #[cfg(test)]
 mod model;
+mod observer;
 mod readers;
 mod retained;
+mod session;
 mod shown;
 mod trace;
-mod visit;
-mod watch;
 
 use std::io::Write;
 
@@ -36,9 +36,9 @@ use retained::Retained;
 use crate::error::{Error, Result};
 
 pub use clients::Filters;
+pub use session::{End, FetchSession};
 pub use shown::Event;
-pub use trace::{Excerpt, Farewell, Printable};
-pub use visit::{End, Visit};
+pub use trace::{ClientEndReport, Excerpt, Printable};
 
 /// What a queue stores of an event.
 pub trait Payload {
@@ -59,7 +59,7 @@ struct Queue<P, F> {
     /// The event array that fetches fill; the caller's.
     array: i32,
     /// Different for each queue, so that a fetch notices when its slot holds another one.
-    born: u64,
+    generation: u64,
     /// Goes away with its last client (QUEUE-40).
     closing: bool,
     /// Clients that have fetched.
@@ -118,7 +118,7 @@ pub struct Queues<P, F> {
     slots: Vec<Option<Queue<P, F>>>,
     clients: Clients<F>,
     retained: Retained<P>,
-    born: u64,
+    generation: u64,
     /// Queues that wait for their last client to end.
     closing: usize,
 }
@@ -143,7 +143,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             slots: Vec::new(),
             clients: Clients::new(),
             retained: Retained::new(),
-            born: 0,
+            generation: 0,
             closing: 0,
         }
     }
@@ -181,18 +181,18 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         if slot == self.slots.len() {
             self.slots.push(None);
         }
-        self.born += 1;
+        self.generation += 1;
         self.slots[slot] = Some(Queue {
             name: copy,
             limit,
             array,
-            born: self.born,
+            generation: self.generation,
             closing: false,
             active: 0,
             places,
             count: 0,
             bytes: 0,
-            backlog: Backlog::new(self.born),
+            backlog: Backlog::new(self.generation),
             readers: Readers::new(),
             filters: Vec::new(),
         });
@@ -363,7 +363,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let slot = self.slot(handle)?;
         let client = self.clients.slot(context).ok_or(Error::INVAL)?;
         let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
-        let reader = queue.readers.enter(client, &mut self.born)?;
+        let reader = queue.readers.enter(client, &mut self.generation)?;
         reader.access = reader.access.granted(allowed);
         Ok(())
     }
@@ -381,7 +381,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
         // A client may have a filter here; see `release`.
         queue.filters.try_reserve(clients).map_err(|_| Error::NOMEM)?;
-        let reader = queue.readers.enter(client_slot, &mut self.born)?;
+        let reader = queue.readers.enter(client_slot, &mut self.generation)?;
         let old = client.filter(slot)?.replace(filter);
         let old = old.filter(|_| reader.access == Access::Filtered);
         reader.access = if filtering { Access::Filtered } else { Access::Allowed };

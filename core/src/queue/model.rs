@@ -116,18 +116,18 @@ impl Model {
 }
 
 fn fetch(queues: &mut Queues<u64, ()>, queue: i32, client: i32, stop: usize) -> (Vec<u64>, Option<u64>) {
-    let visit = queues.begin(queue, client).expect("both exist");
+    let session = queues.begin(queue, client).expect("both exist");
     let (mut shown, mut hand) = (Vec::new(), None);
     loop {
-        queues.advance(&visit, &mut hand, &mut None);
+        queues.advance(&session, &mut hand, &mut None);
         let Some(event) = hand else { break };
         if shown.len() == stop {
-            assert_eq!(queues.finish(&visit, Some(event.sequence), true), End::Missed(0));
+            assert_eq!(queues.finish(&session, Some(event.sequence), true), End::Missed(0));
             return (shown, None);
         }
         shown.push(event.payload);
     }
-    match queues.finish(&visit, None, false) {
+    match queues.finish(&session, None, false) {
         End::Missed(count) => (shown, Some(count)),
         End::Gone => panic!("nobody shut the queue down"),
     }

@@ -12,7 +12,7 @@ pub(super) const IDLE: u64 = u64::MAX;
 pub(super) struct Reader {
     /// Different for each client and queue that ever had to do with each other, so that a fetch
     /// notices when one of them was ended; 0 for nobody.
-    pub(super) born: u64,
+    pub(super) generation: u64,
     /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first
     /// fetch.
     pub(super) cursor: u64,
@@ -50,7 +50,7 @@ impl Access {
 
 impl Reader {
     const NOBODY: Reader = Reader {
-        born: 0,
+        generation: 0,
         cursor: IDLE,
         place: usize::MAX,
         access: Access::Denied,
@@ -73,7 +73,7 @@ impl Readers {
         Readers(Vec::new())
     }
 
-    /// What is known about the client in a slot; one that is new here is born as `next`, which
+    /// What is known about the client in a slot; one that is new here is generation as `next`, which
     /// counts.
     ///
     /// # Errors
@@ -85,27 +85,27 @@ impl Readers {
             self.0.resize_with(client + 1, || Reader::NOBODY);
         }
         let reader = &mut self.0[client];
-        if reader.born == 0 {
+        if reader.generation == 0 {
             *next += 1;
-            reader.born = *next;
+            reader.generation = *next;
         }
         Ok(reader)
     }
 
-    /// The reader in a slot, if it is the one that was born as `born`.
+    /// The reader in a slot, if it is the one that was generation as `generation`.
     #[inline(always)]
-    pub(super) fn get(&mut self, client: usize, born: u64) -> Option<&mut Reader> {
-        self.0.get_mut(client).filter(|reader| reader.born == born)
+    pub(super) fn get(&mut self, client: usize, generation: u64) -> Option<&mut Reader> {
+        self.0.get_mut(client).filter(|reader| reader.generation == generation)
     }
 
     /// The reader in a slot.
     pub(super) fn at(&self, client: usize) -> Option<&Reader> {
-        self.0.get(client).filter(|reader| reader.born != 0)
+        self.0.get(client).filter(|reader| reader.generation != 0)
     }
 
     /// Forgets a client, and gives what was known about it.
     pub(super) fn leave(&mut self, client: usize) -> Option<Reader> {
-        let reader = self.0.get_mut(client).filter(|reader| reader.born != 0)?;
+        let reader = self.0.get_mut(client).filter(|reader| reader.generation != 0)?;
         Some(std::mem::replace(reader, Reader::NOBODY))
     }
 }

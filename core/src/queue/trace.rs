@@ -5,9 +5,9 @@
 
 use std::fmt::{self, Display};
 
-use super::visit::Visited;
-use super::watch::Watch;
-use super::{Event, Payload, Queue, Queues, Visit};
+use super::observer::QueueObserver;
+use super::session::Participants;
+use super::{Event, FetchSession, Payload, Queue, Queues};
 use crate::log::{Bytes, Journal};
 
 /// A payload that can be shown.
@@ -66,7 +66,7 @@ impl Display for At {
 
 /// What is to be said about an ending client and one queue.
 #[derive(Debug)]
-pub struct Farewell {
+pub struct ClientEndReport {
     /// The client has a filter there, which is to be released first.
     pub filter: bool,
     /// The queue loses a client.
@@ -154,7 +154,7 @@ impl<P: Printable, F: Copy> Queues<P, F> {
 
     /// A client is about to end: what to say at once, and then about each queue, in the order of
     /// their slots.
-    pub fn trace_end(&mut self, context: i32, journal: &mut Journal) -> Vec<Farewell> {
+    pub fn trace_end(&mut self, context: i32, journal: &mut Journal) -> Vec<ClientEndReport> {
         let slot = self.clients.slot(context);
         let shown = slot.unwrap_or(0);
         journal.debug(format_args!("pmdaEventEndClient ctx={context} slot={shown}"));
@@ -177,7 +177,7 @@ impl<P: Printable, F: Copy> Queues<P, F> {
                 }
             }
             if all.try_reserve(1).is_ok() {
-                all.push(Farewell {
+                all.push(ClientEndReport {
                     filter: self.clients.filter(client, slot).is_some(),
                     lines,
                 });
@@ -187,12 +187,12 @@ impl<P: Printable, F: Copy> Queues<P, F> {
     }
 
     /// A fetch has begun.
-    pub fn trace_fetch(&mut self, visit: &Visit, journal: &mut Journal) {
-        if let Some(Visited {
+    pub fn trace_fetch(&mut self, session: &FetchSession, journal: &mut Journal) {
+        if let Some(Participants {
             backlog,
             reader: Some(reader),
             ..
-        }) = self.visited(visit)
+        }) = self.participants(session)
         {
             let next = backlog
                 .stored_events()
@@ -205,17 +205,17 @@ impl<P: Printable, F: Copy> Queues<P, F> {
     /// [`Queues::advance`], and what there is to say about it.
     pub fn advance_traced(
         &mut self,
-        visit: &Visit,
+        session: &FetchSession,
         hand: &mut Option<Event<P::View>>,
         filter: &mut Option<F>,
         journal: &mut Journal,
     ) {
-        self.advance_watched(visit, hand, filter, journal);
+        self.advance_observed(session, hand, filter, journal);
     }
 }
 
-impl<P: Printable> Watch<P> for Journal {
-    const LOOKS: bool = true;
+impl<P: Printable> QueueObserver<P> for Journal {
+    const OBSERVES: bool = true;
 
     fn denied(&mut self, payload: &P, size: usize) {
         let excerpt = payload.excerpt(size);

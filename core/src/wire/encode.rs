@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Span;
 
-mod draft;
+mod result_builder;
 mod values;
 
-pub use draft::Draft;
+pub use result_builder::ResultBuilder;
 pub use values::{Values, entry_size};
 
 /// A buffer that has grown beyond this is given back after its PDU.
@@ -24,8 +24,8 @@ pub struct Reply {
     bytes: Vec<u8>,
     /// There was no memory for a part of the PDU.
     cut: bool,
-    /// An ERROR that there was no memory for: it has to go out all the same.
-    last_words: Option<[u8; ERROR_SIZE]>,
+    /// An ERROR for which there was no memory: it is sent from here.
+    fallback_error: Option<[u8; ERROR_SIZE]>,
 }
 
 impl Reply {
@@ -35,7 +35,7 @@ impl Reply {
         Reply {
             bytes: Vec::new(),
             cut: false,
-            last_words: None,
+            fallback_error: None,
         }
     }
 
@@ -50,7 +50,7 @@ impl Reply {
     fn begin(&mut self, kind: Kind, from: i32) {
         self.bytes.clear();
         self.trim();
-        (self.cut, self.last_words) = (false, None);
+        (self.cut, self.fallback_error) = (false, None);
         self.word(0);
         self.number(kind.0);
         self.number(from);
@@ -100,7 +100,7 @@ impl Reply {
     /// The finished PDU.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.last_words.as_ref().map_or(&self.bytes[..], |words| &words[..])
+        self.fallback_error.as_ref().map_or(&self.bytes[..], |words| &words[..])
     }
 
     /// ERROR (WIRE-43: the code is sent as it is).
@@ -113,7 +113,7 @@ impl Reply {
             for (place, number) in words.chunks_exact_mut(4).zip(numbers) {
                 place.copy_from_slice(&number.to_be_bytes());
             }
-            self.last_words = Some(words);
+            self.fallback_error = Some(words);
         }
     }
 
@@ -293,7 +293,7 @@ impl Reply {
         let more = end.saturating_sub(self.bytes.len());
         self.bytes.try_reserve(more).map_err(|_| Error::NOMEM)?;
         self.bytes.resize(end, 0);
-        (self.cut, self.last_words) = (false, None);
+        (self.cut, self.fallback_error) = (false, None);
         for (place, word) in self.bytes.chunks_exact_mut(4).zip(head) {
             place.copy_from_slice(&word.to_be_bytes());
         }

@@ -1,25 +1,25 @@
-//! One fetch of one client from one queue.
+//! One fetch of one client from one queue, as a session that survives the callbacks in between.
 
+use super::observer::QueueObserver;
 use super::readers::{Access, IDLE, Reader};
 use super::retained::Retained;
 use super::shown::Event;
-use super::watch::Watch;
 use super::{Backlog, Payload, Queues};
 use crate::error::{Error, Result};
 
-/// A fetch under way. It names queue and reader by slot and birth, so it outlives both (E-14).
+/// A fetch under way. It names queue and reader by slot and generation, so it outlives both (E-14).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Visit {
+pub struct FetchSession {
     queue: usize,
-    queue_born: u64,
+    queue_generation: u64,
     client: usize,
-    reader_born: u64,
+    reader_generation: u64,
     /// The event array that the fetch fills.
     pub array: i32,
 }
 
-/// Those who take part in a visit, as far as they still are those that it began with.
-pub(super) struct Visited<'a, P> {
+/// Those who take part in a session, as far as they still are those that it began with.
+pub(super) struct Participants<'a, P> {
     pub(super) name: &'a [u8],
     pub(super) backlog: &'a mut Backlog<P>,
     /// `None` when the client has ended.
@@ -42,11 +42,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
-    pub fn begin(&mut self, handle: i32, context: i32) -> Result<Visit> {
+    pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession> {
         let slot = self.slot(handle)?;
         let client = self.clients.slot(context).ok_or(Error::INVAL)?;
         let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
-        let reader = queue.readers.enter(client, &mut self.born)?;
+        let reader = queue.readers.enter(client, &mut self.generation)?;
         if reader.cursor == IDLE {
             reader.absent = queue.backlog.absent()?;
             // A place has been waiting since the queue was made, so all that was evicted since then
@@ -56,37 +56,38 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             queue.active = queue.active.saturating_add(1);
             queue.backlog.claim();
         }
-        Ok(Visit {
+        Ok(FetchSession {
             queue: slot,
-            queue_born: queue.born,
+            queue_generation: queue.generation,
             client,
-            reader_born: reader.born,
+            reader_generation: reader.generation,
             array: queue.array,
         })
     }
 
-    /// Those who take part in a visit; `None` when the queue has gone.
-    pub(super) fn visited(&mut self, visit: &Visit) -> Option<Visited<'_, P>> {
-        let queue = self.slots.get_mut(visit.queue)?.as_mut()?;
-        if queue.born != visit.queue_born {
+    /// Those who take part in a session; `None` when the queue has gone.
+    pub(super) fn participants(&mut self, session: &FetchSession) -> Option<Participants<'_, P>> {
+        let queue = self.slots.get_mut(session.queue)?.as_mut()?;
+        if queue.generation != session.queue_generation {
             return None;
         }
-        Some(Visited {
+        Some(Participants {
             name: &queue.name,
             backlog: &mut queue.backlog,
-            reader: queue.readers.get(visit.client, visit.reader_born),
+            reader: queue.readers.get(session.client, session.reader_generation),
             retained: &mut self.retained,
         })
     }
 
-    /// The payload of an event that a visit is shown, while its queue stores it.
-    pub fn payload(&mut self, visit: &Visit, event: &Event<P::View>) -> Option<&P> {
-        self.visited(visit)?.backlog.payload(event.sequence)
+    /// The payload of an event that a session is shown, while its queue stores it.
+    pub fn payload(&mut self, session: &FetchSession, event: &Event<P::View>) -> Option<&P> {
+        self.participants(session)?.backlog.payload(event.sequence)
     }
 
-    /// Whether queue and client of the visit are still there.
-    pub fn alive(&mut self, visit: &Visit) -> bool {
-        self.visited(visit).is_some_and(|visited| visited.reader.is_some())
+    /// Whether queue and client of the session are still there.
+    pub fn alive(&mut self, session: &FetchSession) -> bool {
+        self.participants(session)
+            .is_some_and(|participants| participants.reader.is_some())
     }
 
     /// Takes note that the client is done with the event `hand`, if it was shown one, and puts the
@@ -98,47 +99,47 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     ///
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
-    pub fn advance(&mut self, visit: &Visit, hand: &mut Option<Event<P::View>>, filter: &mut Option<F>) {
-        if let (Some(Some(queue)), Some(shown)) = (self.slots.get_mut(visit.queue), hand.as_mut()) {
-            // Births are different in all queues.
-            if let Some(reader) = queue.readers.get(visit.client, visit.reader_born) {
+    pub fn advance(&mut self, session: &FetchSession, hand: &mut Option<Event<P::View>>, filter: &mut Option<F>) {
+        if let (Some(Some(queue)), Some(shown)) = (self.slots.get_mut(session.queue), hand.as_mut()) {
+            // No two readers of any queue have the same generation.
+            if let Some(reader) = queue.readers.get(session.client, session.reader_generation) {
                 if step_on(&mut queue.backlog, reader, shown, &mut self.retained) {
                     return;
                 }
             }
         }
-        self.advance_watched(visit, hand, filter, &mut ());
+        self.advance_observed(session, hand, filter, &mut ());
     }
 
-    /// [`Queues::advance`] in any case, with somebody who looks on.
-    pub(super) fn advance_watched<W: Watch<P>>(
+    /// [`Queues::advance`] in any case, with an observer.
+    pub(super) fn advance_observed<W: QueueObserver<P>>(
         &mut self,
-        visit: &Visit,
+        session: &FetchSession,
         hand: &mut Option<Event<P::View>>,
         filter: &mut Option<F>,
-        watch: &mut W,
+        observer: &mut W,
     ) {
         let seen = hand.take().map(|event| event.sequence);
-        *hand = self.seek(visit, seen, filter, watch);
+        *hand = self.seek(session, seen, filter, observer);
     }
 
     /// The event behind `seen`.
-    fn seek<W: Watch<P>>(
+    fn seek<W: QueueObserver<P>>(
         &mut self,
-        visit: &Visit,
+        session: &FetchSession,
         seen: Option<u64>,
         filter: &mut Option<F>,
-        watch: &mut W,
+        observer: &mut W,
     ) -> Option<Event<P::View>> {
-        let visited = self.visited(visit);
-        let Some(Visited {
+        let participants = self.participants(session);
+        let Some(Participants {
             name,
             backlog,
             reader: Some(reader),
             retained,
-        }) = visited
+        }) = participants
         else {
-            self.let_go(visit, seen);
+            self.let_go(session, seen);
             return None;
         };
         if let Some(seen) = seen {
@@ -150,7 +151,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             }
             let address = place::<P, W>(backlog, seen);
             backlog.release(seen, reader.place, due, retained);
-            gone(name, backlog, seen, address, watch);
+            gone(name, backlog, seen, address, observer);
         }
         loop {
             catch_up(backlog, reader, u64::MAX);
@@ -160,7 +161,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             if reader.access != Access::Denied {
                 let payload = event.hold()?;
                 if reader.access == Access::Filtered {
-                    *filter = self.clients.filter(visit.client, visit.queue).copied();
+                    *filter = self.clients.filter(session.client, session.queue).copied();
                 }
                 return Some(Event {
                     sequence,
@@ -169,32 +170,32 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 });
             }
             let address = place::<P, W>(backlog, sequence);
-            if let (true, Some(payload)) = (W::LOOKS, backlog.payload(sequence)) {
-                watch.denied(payload, size);
+            if let (true, Some(payload)) = (W::OBSERVES, backlog.payload(sequence)) {
+                observer.denied(payload, size);
             }
             backlog.consume(sequence, retained);
-            gone(name, backlog, sequence, address, watch);
+            gone(name, backlog, sequence, address, observer);
             reader.cursor = sequence + 1;
         }
     }
 
     /// The fetch does not look at event `shown` any more, which its client has not seen to the end.
-    fn let_go(&mut self, visit: &Visit, shown: Option<u64>) {
+    fn let_go(&mut self, session: &FetchSession, shown: Option<u64>) {
         let Some(shown) = shown else { return };
-        match self.visited(visit) {
-            Some(Visited { backlog, retained, .. }) => backlog.release_any(shown, false, retained),
-            None => self.retained.release(visit.queue_born, shown),
+        match self.participants(session) {
+            Some(Participants { backlog, retained, .. }) => backlog.release_any(shown, false, retained),
+            None => self.retained.release(session.queue_generation, shown),
         }
     }
 
     /// Ends a fetch, which may still be shown an event. One that was not broken off takes the
     /// number of missed events to report (QUEUE-35); a client without access has missed nothing: it
     /// would not have seen the events.
-    pub fn finish(&mut self, visit: &Visit, shown: Option<u64>, broken_off: bool) -> End {
-        self.let_go(visit, shown);
-        match self.visited(visit) {
+    pub fn finish(&mut self, session: &FetchSession, shown: Option<u64>, broken_off: bool) -> End {
+        self.let_go(session, shown);
+        match self.participants(session) {
             None => End::Gone,
-            Some(Visited {
+            Some(Participants {
                 reader: Some(reader), ..
             }) if !broken_off => {
                 let missed = std::mem::take(&mut reader.missed);
@@ -225,25 +226,25 @@ fn step_on<P: Payload>(
 
 /// Where a stored event is, if somebody wants to know.
 #[inline(always)]
-fn place<P: Payload, W: Watch<P>>(backlog: &Backlog<P>, sequence: u64) -> Option<usize> {
-    if !W::LOOKS {
+fn place<P: Payload, W: QueueObserver<P>>(backlog: &Backlog<P>, sequence: u64) -> Option<usize> {
+    if !W::OBSERVES {
         return None;
     }
     backlog.payload(sequence).map(W::address)
 }
 
-/// Tells who looks on that an event that stood at `address` has gone, if it has.
+/// Tells the observer that an event that stood at `address` has gone, if it has.
 #[inline(always)]
-fn gone<P: Payload, W: Watch<P>>(
+fn gone<P: Payload, W: QueueObserver<P>>(
     name: &[u8],
     backlog: &Backlog<P>,
     sequence: u64,
     address: Option<usize>,
-    watch: &mut W,
+    observer: &mut W,
 ) {
-    if let (true, Some(address)) = (W::LOOKS, address) {
+    if let (true, Some(address)) = (W::OBSERVES, address) {
         if backlog.payload(sequence).is_none() {
-            watch.removed(name, address);
+            observer.removed(name, address);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Who looks on while a client fetches from a queue.
+//! What is told about a fetch from a queue while it goes from event to event.
 
-/// Looks on while a client goes from event to event.
-pub(super) trait Watch<P> {
+/// Is told what a client passes and what leaves the queue.
+pub(super) trait QueueObserver<P> {
     /// Whether it wants to know at all.
-    const LOOKS: bool;
+    const OBSERVES: bool;
 
     /// The client may not see an event.
     fn denied(&mut self, payload: &P, size: usize);
@@ -15,9 +15,9 @@ pub(super) trait Watch<P> {
     fn address(payload: &P) -> usize;
 }
 
-/// Nobody looks.
-impl<P> Watch<P> for () {
-    const LOOKS: bool = false;
+/// No observer: costs nothing.
+impl<P> QueueObserver<P> for () {
+    const OBSERVES: bool = false;
 
     #[inline(always)]
     fn denied(&mut self, _: &P, _: usize) {}

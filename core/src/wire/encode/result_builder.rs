@@ -10,7 +10,7 @@ use crate::wire::{HEADER, Kind, PADDING, number, padded};
 /// the end.
 const IN_PLACE: i32 = 0;
 const COPIED: i32 = 1;
-const LATER: i32 = 2;
+const DEFERRED: i32 = 2;
 
 /// Bytes in front of the first entry: the header, the two words of the time stamp, and the number
 /// of metrics.
@@ -24,28 +24,28 @@ const HEAD: usize = 12;
 /// buffer. Nothing is allocated once the buffers have grown to the size of the agent's largest
 /// reply.
 #[derive(Default, Debug)]
-pub struct Draft {
+pub struct ResultBuilder {
     reply: Reply,
     blocks: Vec<u8>,
     /// Blocks that belong to the agent: how many bytes of blocks are in front, and what the caller
     /// calls them.
-    later: Vec<(usize, usize)>,
+    deferred: Vec<(usize, usize)>,
     /// Where the entry starts that is being written.
     entry: usize,
-    /// How many bytes of blocks, and how many to be copied later, there were at its start.
+    /// How many bytes of blocks, and how many to be copied in the end, there were at its start.
     before: (usize, usize),
     format: i32,
 }
 
-impl Draft {
-    /// A draft with room for the head of a RESULT, or an error in its place.
+impl ResultBuilder {
+    /// A builder with room for the head of a RESULT, or an error in its place.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub fn new() -> Result<Draft> {
-        let mut draft = Draft::default();
-        reserve(&mut draft.reply.bytes, FIRST)?;
-        Ok(draft)
+    pub fn new() -> Result<ResultBuilder> {
+        let mut builder = ResultBuilder::default();
+        reserve(&mut builder.reply.bytes, FIRST)?;
+        Ok(builder)
     }
 
     /// Gives large buffers back when the reply is sent, as [`Reply::trim`].
@@ -53,8 +53,8 @@ impl Draft {
         if self.blocks.capacity() > KEPT {
             self.blocks = Vec::new();
         }
-        if self.later.capacity() > KEPT / size_of::<(usize, usize)>() {
-            self.later = Vec::new();
+        if self.deferred.capacity() > KEPT / size_of::<(usize, usize)>() {
+            self.deferred = Vec::new();
         }
         self.reply.trim();
     }
@@ -65,7 +65,7 @@ impl Draft {
     /// `PM_ERR_TOOBIG`.
     pub fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         self.blocks.clear();
-        self.later.clear();
+        self.deferred.clear();
         self.trim();
         self.reply.begin(Kind::RESULT, 0);
         self.reply.word(flags);
@@ -81,7 +81,7 @@ impl Draft {
         let room = values.checked_mul(8).and_then(|room| room.checked_add(HEAD));
         reserve(&mut self.reply.bytes, room.ok_or(Error::NOMEM)?)?;
         self.entry = self.reply.bytes.len();
-        self.before = (self.blocks.len(), self.later.len());
+        self.before = (self.blocks.len(), self.deferred.len());
         self.format = IN_PLACE;
         self.reply.word(metric.0);
         self.reply.word(0);
@@ -108,7 +108,7 @@ impl Draft {
     /// Adds a block with a number of 64 bits, as its `header` tells.
     ///
     /// # Errors
-    /// As [`Draft::word`].
+    /// As [`ResultBuilder::word`].
     #[inline]
     pub fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         let mut block = [0; 12];
@@ -120,7 +120,7 @@ impl Draft {
     /// Adds a block with data in the order of the wire, as its `header` tells.
     ///
     /// # Errors
-    /// As [`Draft::word`].
+    /// As [`ResultBuilder::word`].
     pub fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = padded(data.len()).and_then(|size| size.checked_add(4));
@@ -135,7 +135,7 @@ impl Draft {
     /// Adds a block with a text and the NUL that ends it, as its `header` tells.
     ///
     /// # Errors
-    /// As [`Draft::word`].
+    /// As [`ResultBuilder::word`].
     pub fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = text.len().checked_add(1).and_then(padded);
@@ -161,12 +161,12 @@ impl Draft {
     /// Adds a block that is copied in the end: the agent may fill it until then.
     ///
     /// # Errors
-    /// As [`Draft::word`].
-    pub fn later(&mut self, inst: i32, block: usize) -> Result<()> {
-        self.later.try_reserve(1).map_err(|_| Error::NOMEM)?;
+    /// As [`ResultBuilder::word`].
+    pub fn deferred(&mut self, inst: i32, block: usize) -> Result<()> {
+        self.deferred.try_reserve(1).map_err(|_| Error::NOMEM)?;
         self.pair(inst, 0)?;
-        self.later.push((self.blocks.len(), block));
-        self.format = LATER;
+        self.deferred.push((self.blocks.len(), block));
+        self.format = DEFERRED;
         Ok(())
     }
 
@@ -185,14 +185,14 @@ impl Draft {
 
     /// Ends the set without values, whatever was added: `code` says why, or is 0.
     pub fn fail(&mut self, code: i32) {
-        let (blocks, later) = self.before;
+        let (blocks, deferred) = self.before;
         self.blocks.truncate(blocks);
-        self.later.truncate(later);
+        self.deferred.truncate(deferred);
         self.close(code.min(0));
     }
 
     /// Puts the blocks behind the entries. `find` gives the bytes of a block that was to be copied
-    /// later.
+    /// in the end.
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` for a block that is missing or shorter than its type or than what it says
@@ -213,7 +213,7 @@ impl Draft {
         }
         let bytes = &mut self.reply.bytes;
         reserve(bytes, blocks.len())?;
-        let mut later = self.later.iter();
+        let mut deferred = self.deferred.iter();
         let mut copied = 0;
         let mut entry = FIRST;
         while entry < end {
@@ -226,12 +226,12 @@ impl Draft {
             let pairs = entry + HEAD..entry + HEAD + values * 8;
             entry = pairs.end;
             if format == COPIED {
-                // What was copied later so far pushes these blocks back.
+                // The deferred blocks in front push these blocks back.
                 let shift = bytes.len() - copied;
                 add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, shift)?;
-            } else if format == LATER {
+            } else if format == DEFERRED {
                 for pair in pairs.step_by(8) {
-                    let (before, block) = later.next().ok_or(Error::GENERIC)?;
+                    let (before, block) = deferred.next().ok_or(Error::GENERIC)?;
                     append(bytes, blocks.get(copied..*before).ok_or(Error::GENERIC)?)?;
                     copied = *before;
                     let place = u32::try_from(bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
@@ -283,39 +283,39 @@ mod tests {
     use super::*;
     use crate::wire::encode::tests::hex;
 
-    fn check(fill: impl FnOnce(&mut Draft) -> Result<()>, blocks: &[&[u8]], expected: &str) {
-        let mut draft = Draft::new().expect("memory");
+    fn check(fill: impl FnOnce(&mut ResultBuilder) -> Result<()>, blocks: &[&[u8]], expected: &str) {
+        let mut builder = ResultBuilder::new().expect("memory");
         // What was in the buffers before does not show.
-        draft.begin(9, 3).expect("small");
-        draft.open(MetricId(3), 1).expect("memory");
-        draft.later(0, 1).expect("memory");
-        fill(&mut draft).expect("memory");
-        draft.finish(|name| blocks.get(name).copied()).expect("well formed");
-        assert_eq!(draft.reply().bytes(), hex(expected));
+        builder.begin(9, 3).expect("small");
+        builder.open(MetricId(3), 1).expect("memory");
+        builder.deferred(0, 1).expect("memory");
+        fill(&mut builder).expect("memory");
+        builder.finish(|name| blocks.get(name).copied()).expect("well formed");
+        assert_eq!(builder.reply().bytes(), hex(expected));
     }
 
     /// WIRE-50, WIRE-44, WIRE-45: the mixed example, as the encoder of finished results makes it.
     #[test]
     fn mixed() {
-        let fill = |draft: &mut Draft| {
-            draft.begin(0, 5)?;
-            draft.open(MetricId(0x3f40_0000), 1)?;
-            draft.word(-1, 0x0102_0304)?;
-            draft.close(1);
-            draft.open(MetricId(0x3f40_0001), 0)?;
+        let fill = |builder: &mut ResultBuilder| {
+            builder.begin(0, 5)?;
+            builder.open(MetricId(0x3f40_0000), 1)?;
+            builder.word(-1, 0x0102_0304)?;
+            builder.close(1);
+            builder.open(MetricId(0x3f40_0001), 0)?;
             for inst in 0..3 {
-                draft.word(inst, !(inst as u32))?;
+                builder.word(inst, !(inst as u32))?;
             }
-            draft.close(3);
-            draft.open(MetricId(0x3f40_0002), 1)?;
-            draft.wide(-1, 0x0300_000c, 0x0102_0304_0506_0708)?;
-            draft.close(1);
-            draft.open(MetricId(0x3f40_0003), 1)?;
-            draft.block(-1, 0x0400_0008, &1.5_f32.to_be_bytes())?;
-            draft.close(1);
-            draft.open(MetricId(0x3f40_0004), 1)?;
-            draft.wide(-1, 0x0500_000c, 2.5_f64.to_bits())?;
-            draft.close(1);
+            builder.close(3);
+            builder.open(MetricId(0x3f40_0002), 1)?;
+            builder.wide(-1, 0x0300_000c, 0x0102_0304_0506_0708)?;
+            builder.close(1);
+            builder.open(MetricId(0x3f40_0003), 1)?;
+            builder.block(-1, 0x0400_0008, &1.5_f32.to_be_bytes())?;
+            builder.close(1);
+            builder.open(MetricId(0x3f40_0004), 1)?;
+            builder.wide(-1, 0x0500_000c, 2.5_f64.to_bits())?;
+            builder.close(1);
             Ok(())
         };
         check(
@@ -332,25 +332,25 @@ mod tests {
     /// The room for blocks stays for the next reply, unless it has become large.
     #[test]
     fn large_buffers_go() {
-        let mut draft = Draft::new().expect("memory");
+        let mut builder = ResultBuilder::new().expect("memory");
         let mut room_after = |length: usize| {
-            draft.begin(0, 1).expect("small");
-            draft.open(MetricId(1), 1).expect("memory");
-            draft.block(-1, 0x0600_0004, &vec![b'a'; length]).expect("memory");
-            let filled = draft.blocks.capacity();
-            draft.trim();
-            (filled, draft.blocks.capacity())
+            builder.begin(0, 1).expect("small");
+            builder.open(MetricId(1), 1).expect("memory");
+            builder.block(-1, 0x0600_0004, &vec![b'a'; length]).expect("memory");
+            let filled = builder.blocks.capacity();
+            builder.trim();
+            (filled, builder.blocks.capacity())
         };
         let (filled, kept) = room_after(1000);
         assert_eq!(kept, filled);
         assert_eq!(room_after(KEPT).1, 0);
-        draft.begin(0, 1).expect("small");
-        draft.open(MetricId(1), KEPT / 8).expect("memory");
+        builder.begin(0, 1).expect("small");
+        builder.open(MetricId(1), KEPT / 8).expect("memory");
         for value in 0..=KEPT / 16 {
-            draft.later(0, value).expect("memory");
+            builder.deferred(0, value).expect("memory");
         }
-        draft.trim();
-        assert_eq!((draft.reply.bytes.capacity(), draft.later.capacity()), (0, 0));
+        builder.trim();
+        assert_eq!((builder.reply.bytes.capacity(), builder.deferred.capacity()), (0, 0));
     }
 
     /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set
@@ -362,20 +362,20 @@ mod tests {
             [&header.to_ne_bytes(), text].concat()
         };
         let (first, second) = (text(8, b"abc"), text(8, b"defgh"));
-        let fill = |draft: &mut Draft| {
-            draft.begin(0x18, 4)?;
-            draft.open(MetricId(1), 2)?;
-            draft.block(7, 0x0600_0006, b"x\0")?;
-            draft.close(1);
-            draft.open(MetricId(2), 2)?;
-            draft.later(8, 0)?;
-            draft.later(9, 1)?;
-            draft.close(2);
-            draft.open(MetricId(3), 2)?;
-            draft.close(-12358);
-            draft.open(MetricId(4), 2)?;
-            draft.block(7, 0x0600_0005, b"\0")?;
-            draft.close(1);
+        let fill = |builder: &mut ResultBuilder| {
+            builder.begin(0x18, 4)?;
+            builder.open(MetricId(1), 2)?;
+            builder.block(7, 0x0600_0006, b"x\0")?;
+            builder.close(1);
+            builder.open(MetricId(2), 2)?;
+            builder.deferred(8, 0)?;
+            builder.deferred(9, 1)?;
+            builder.close(2);
+            builder.open(MetricId(3), 2)?;
+            builder.close(-12358);
+            builder.open(MetricId(4), 2)?;
+            builder.block(7, 0x0600_0005, b"\0")?;
+            builder.close(1);
             Ok(())
         };
         check(
@@ -392,15 +392,15 @@ mod tests {
     /// WIRE-44, WIRE-50: a set that failed half way leaves nothing behind; a text ends with a NUL.
     #[test]
     fn failed() {
-        let fill = |draft: &mut Draft| {
-            draft.begin(0, 2)?;
-            draft.open(MetricId(1), 2)?;
-            draft.text(7, 0x0600_0008, b"abc")?;
-            draft.later(8, 0)?;
-            draft.fail(-12358);
-            draft.open(MetricId(2), 1)?;
-            draft.text(9, 0x0600_0007, b"hi")?;
-            draft.close(1);
+        let fill = |builder: &mut ResultBuilder| {
+            builder.begin(0, 2)?;
+            builder.open(MetricId(1), 2)?;
+            builder.text(7, 0x0600_0008, b"abc")?;
+            builder.deferred(8, 0)?;
+            builder.fail(-12358);
+            builder.open(MetricId(2), 1)?;
+            builder.text(9, 0x0600_0007, b"hi")?;
+            builder.close(1);
             Ok(())
         };
         check(
@@ -415,12 +415,12 @@ mod tests {
     #[test]
     fn refused() {
         for block in [None, Some(&[0_u8, 0][..]), Some(&[4, 0, 0, 9])] {
-            let mut draft = Draft::default();
-            draft.begin(0, 1).expect("small");
-            draft.open(MetricId(1), 1).expect("memory");
-            draft.later(0, 5).expect("memory");
-            draft.close(1);
-            assert_eq!(draft.finish(|_| block), Err(Error::GENERIC));
+            let mut builder = ResultBuilder::default();
+            builder.begin(0, 1).expect("small");
+            builder.open(MetricId(1), 1).expect("memory");
+            builder.deferred(0, 5).expect("memory");
+            builder.close(1);
+            assert_eq!(builder.finish(|_| block), Err(Error::GENERIC));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Questions to pmdaroot, and what is done with the answers.
+//! Requests to pmdaroot with their answers, and where the answers go.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -88,30 +88,30 @@ pub(crate) fn store_name(name: &[u8], buffer: CBuffer) -> Result<c_int> {
     Ok(number(name.len()))
 }
 
-/// A question and its answer.
-pub(crate) struct Question {
+/// A request and its answer.
+pub(crate) struct RootRequest {
     request: Sending,
     purpose: Purpose,
     /// Not before the request was sent: the place for the answer.
     reply: Kept<Vec<u8>>,
 }
 
-impl Question {
+impl RootRequest {
     /// A request to be sent, and what its answer is for.
-    pub(crate) fn new(fd: RawFd, request: Vec<u8>, purpose: Purpose) -> Question {
-        Question {
+    pub(crate) fn new(fd: RawFd, request: Vec<u8>, purpose: Purpose) -> RootRequest {
+        RootRequest {
             request: Sending::new(fd, request),
             purpose,
             reply: Kept::none(),
         }
     }
 
-    /// A question about a container (ROOT-35). Without a name the length is a process id, and no
+    /// A request about a container (ROOT-35). Without a name the length is a process id, and no
     /// name is sent (ROOT-36, R-3).
     ///
     /// # Errors
     /// `-ENOTCONN` without a connection; as [`container`].
-    pub(crate) fn about(fd: RawFd, kind: c_int, name: CField, purpose: Purpose) -> Result<Question> {
+    pub(crate) fn about(fd: RawFd, kind: c_int, name: CField, purpose: Purpose) -> Result<RootRequest> {
         if fd < 0 {
             return Err(Error::os(libc::ENOTCONN));
         }
@@ -120,16 +120,16 @@ impl Question {
         } else {
             container(kind, 0, name, 0)?
         };
-        Ok(Question::new(fd, request, purpose))
+        Ok(RootRequest::new(fd, request, purpose))
     }
 
-    /// A question about the end of an agent.
+    /// A request about the end of an agent.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn end(fd: RawFd, pid: c_int, force: bool, purpose: Purpose) -> Result<Question> {
+    pub(crate) fn end(fd: RawFd, pid: c_int, force: bool, purpose: Purpose) -> Result<RootRequest> {
         let request = root::stop(kind::STOP_REQ, pid, 0, c_int::from(force), 0)?;
-        Ok(Question::new(fd, request, purpose))
+        Ok(RootRequest::new(fd, request, purpose))
     }
 
     fn sent(&mut self, sent: Result<c_int>) -> Result<Call> {
@@ -155,7 +155,7 @@ impl Question {
     }
 }
 
-impl Machine for Question {
+impl Machine for RootRequest {
     type Call = Call;
     type Answer = SocketAnswer;
     type Done = Result<c_int>;
