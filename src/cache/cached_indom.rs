@@ -4,7 +4,8 @@ use std::ffi::c_int;
 
 use crate::cache::domains::{self, Domain};
 use crate::cache::peek;
-use pmda_core::cache::{Cache, Extent, Hit, State};
+use crate::record::state::Walk;
+use pmda_core::cache::{Cache, Given, Position, Start, State};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 
@@ -14,9 +15,9 @@ pub(crate) fn exists(indom: InDom) -> bool {
     domains::find(indom).is_some()
 }
 
-/// How far an iteration over the domain goes that starts now; `None` without a cache.
-pub(crate) fn extent(indom: InDom) -> Option<Extent> {
-    domains::find(indom).map(|domain| domain.work(Cache::extent))
+/// What a walk over the domain begins with that starts now; `None` without a cache.
+pub(crate) fn start(indom: InDom) -> Option<Start> {
+    domains::find(indom).map(|domain| domain.work(Cache::start))
 }
 
 /// Number of active instances, `None` without a cache.
@@ -24,34 +25,25 @@ pub(crate) fn active_count(indom: InDom) -> Option<c_int> {
     peek(indom, |cache| c_int::try_from(cache.active()).unwrap_or(c_int::MAX))
 }
 
-/// Fills `ids` with the active instances from id `from` on, ascending; gives their number.
-fn active_from(domain: &'static Domain, from: i64, ids: &mut [i32]) -> usize {
-    let Ok(from) = u32::try_from(from.max(0)) else { return 0 };
-    domain.work(|cache| {
-        let found = cache.active_from(from).zip(&mut *ids);
-        found.map(|(found, id)| *id = found).count()
-    })
-}
-
 /// How many instances are read at once: for callers that take a single step it is one the first
 /// time.
-const AHEAD: usize = 32;
+const AHEAD: usize = 16;
 
 /// Active instances of a cached domain, read ahead: that takes the cache's lock once for all of
 /// them.
 ///
 /// Callbacks run between two steps, so what was read is used only while no instance was made active
-/// or inactive since (INST-41). It has nothing to drop, as callbacks may leave by `longjmp`.
+/// or inactive since, and none was stored or reclaimed (INST-41). It has nothing to drop, as
+/// callbacks may leave by `longjmp`.
 pub(crate) struct InstancesAhead {
     /// None before anything is read: a table needs no room for them.
-    ids: Option<[i32; AHEAD]>,
+    read: Option<[Given; AHEAD]>,
     next: usize,
     len: usize,
     room: usize,
-    /// Whether there was room for more than were left.
-    is_rest: bool,
-    /// The id behind the instance that was given last.
-    after: i64,
+    /// Where the walk goes on behind the instance that was given last.
+    after: Position,
+    /// The domain that was read, if any.
     domain: Option<&'static Domain>,
     changes: u32,
 }
@@ -60,12 +52,11 @@ impl InstancesAhead {
     /// Nothing is read yet.
     pub(crate) const fn new() -> InstancesAhead {
         InstancesAhead {
-            ids: None,
+            read: None,
             next: 0,
             len: 0,
             room: 1,
-            is_rest: false,
-            after: -1,
+            after: Position::END,
             domain: None,
             changes: 0,
         }
@@ -74,49 +65,71 @@ impl InstancesAhead {
     /// Forgets what was read; more than one step follows.
     #[inline]
     pub(crate) fn reset(&mut self) {
-        (self.len, self.room, self.after) = (0, AHEAD, -1);
+        (self.domain, self.room) = (None, AHEAD);
     }
 
-    /// The active instance with the lowest id that is not below `from`.
+    /// The next active instance of a walk, which goes on behind it.
     #[inline(always)]
-    pub(crate) fn next(&mut self, indom: InDom, from: i64) -> Option<i32> {
-        // Between the instance that was given last and the next one that was read there is none.
+    pub(crate) fn next(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
         let is_current = |domain: &Domain| domain.is(indom) && domain.changes() == self.changes;
-        if from == self.after && self.domain.is_some_and(is_current) {
-            if self.next < self.len {
-                let inst = *self.ids.as_ref()?.get(self.next)?;
-                self.next += 1;
-                self.after = i64::from(inst) + 1;
-                return Some(inst);
-            }
-            if self.is_rest {
-                return None;
-            }
+        if self.next < self.len && walk.position() == self.after && self.domain.is_some_and(is_current) {
+            let given = *self.read.as_ref()?.get(self.next)?;
+            self.next += 1;
+            return Some(self.give(walk, given));
         }
-        self.read(indom, from)
+        self.read(walk, indom)
     }
 
-    /// Reads ahead from an id on, and gives the first instance.
+    /// Has the walk go on behind an instance.
+    #[inline(always)]
+    fn give(&mut self, walk: &Walk, given: Given) -> i32 {
+        self.after = given.next;
+        walk.go_on(given.next);
+        given.inst
+    }
+
+    /// Reads ahead from where the walk goes on, and gives the first instance.
     #[inline(never)]
-    fn read(&mut self, indom: InDom, from: i64) -> Option<i32> {
-        self.domain = domains::find(indom);
-        let domain = self.domain?;
+    fn read(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
+        if walk.position() == Position::END {
+            return None;
+        }
+        let domain = domains::find(indom)?;
+        self.domain = Some(domain);
         self.changes = domain.changes();
-        let ids = self.ids.get_or_insert([0; AHEAD]);
-        self.len = active_from(domain, from, &mut ids[..self.room]);
-        self.is_rest = self.len < self.room;
+        let nothing = Given {
+            inst: 0,
+            next: Position::END,
+        };
+        let room = &mut self.read.get_or_insert([nothing; AHEAD])[..self.room];
+        self.len = domain.work(|cache| {
+            let from = walk.resume(cache.inserted());
+            cache.read_active(from, room)
+        });
+        let first = room[..self.len].first().copied();
         self.room = (self.room * 4).min(AHEAD);
         self.next = 1;
-        let inst = *ids[..self.len].first()?;
-        self.after = i64::from(inst) + 1;
-        Some(inst)
+        match first {
+            Some(given) => Some(self.give(walk, given)),
+            None => {
+                walk.go_on(Position::END);
+                None
+            }
+        }
     }
 }
 
-/// Whether an instance is active.
-pub(crate) fn is_active(indom: InDom, inst: i32) -> bool {
-    let active = |hit: Hit<'_, _>| hit.state() == State::Active;
-    peek(indom, |cache| cache.lookup(inst).is_ok_and(active)).unwrap_or(false)
+/// The next instance of a walk that goes over nothing but `listed`, ascending, as far as they are
+/// active.
+pub(crate) fn next_of(walk: &Walk, indom: InDom, listed: &[i32]) -> Option<i32> {
+    let given = domains::find(indom)?.work(|cache| {
+        let from = walk.resume(cache.inserted());
+        let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
+        let mut rest = listed[start..].iter();
+        rest.find_map(|inst| cache.active_at(*inst, from))
+    });
+    walk.go_on(given.map_or(Position::END, |given| given.next));
+    given.map(|given| given.inst)
 }
 
 /// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).

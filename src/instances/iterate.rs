@@ -127,7 +127,7 @@ pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
 /// Starts to go over a cached domain, and gives the node that stands for it.
 #[inline(never)]
 fn start_cached(state: &FetchState, indom: InDom) -> Option<*mut pmdaIndom> {
-    Some(state.walk.begin(indom, cached_indom::extent(indom)?))
+    Some(state.walk.begin(indom, cached_indom::start(indom)?))
 }
 
 /// Debug output for the start of an iteration.
@@ -151,9 +151,7 @@ pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i3
         return step(state, ext, steps);
     }
     if state.walk.is_at(idp.as_ptr()) {
-        let next = steps.ahead.next(idp.indom(), state.walk.from());
-        if let Some(inst) = next.and_then(|inst| state.walk.within(inst)) {
-            state.walk.passed(inst);
+        if let Some(inst) = steps.ahead.next(&state.walk, idp.indom()) {
             ext.set_ordinal(ordinal.saturating_add(1));
             return Some(inst);
         }
@@ -214,15 +212,12 @@ fn next_in_table(state: &FetchState, ext: Ext, idp: Indom, selected: Selection) 
 
 /// The next selected active instance of a cached domain, in ascending order of ids.
 fn next_cached(state: &FetchState, ext: Ext, indom: InDom, selected: Selection, steps: &mut Steps) -> Option<i32> {
-    let from = state.walk.from();
     let (found, examined) = match selected {
-        Selection::All => (steps.ahead.next(indom, from), 1),
+        Selection::All => (steps.ahead.next(&state.walk, indom), 1),
         Selection::Nothing => (None, 0),
-        Selection::Listed(element) => next_listed(state, ext, indom, &element, from, steps),
+        Selection::Listed(element) => next_listed(state, ext, indom, &element, steps),
     };
-    let found = found.and_then(|inst| state.walk.within(inst));
-    if let Some(inst) = found {
-        state.walk.passed(inst);
+    if found.is_some() {
         ext.set_ordinal(ext.ordinal().saturating_add(examined));
     }
     found
@@ -235,7 +230,6 @@ fn next_listed(
     ext: Ext,
     indom: InDom,
     element: &ProfileElement,
-    from: i64,
     steps: &mut Steps,
 ) -> (Option<i32>, c_int) {
     selection::listed(state, ext, indom, element, |profile, _| match profile.candidates() {
@@ -245,34 +239,18 @@ fn next_listed(
                 // Debug output shows the ordinal.
                 && !log::debug(Debug::Indom) =>
         {
-            let start = candidates.partition_point(|inst| i64::from(*inst) < from);
-            let found = candidates[start..]
-                .iter()
-                .copied()
-                .find(|inst| cached_indom::is_active(indom, *inst));
-            (found, 1)
+            (cached_indom::next_of(&state.walk, indom, candidates), 1)
         }
-        _ => walk(&mut steps.ahead, indom, from, |inst| profile.selects(inst)),
+        _ => {
+            let mut examined: c_int = 0;
+            let mut next = || {
+                examined = examined.saturating_add(1);
+                steps.ahead.next(&state.walk, indom)
+            };
+            let found = std::iter::from_fn(&mut next).find(|inst| profile.selects(*inst));
+            (found, examined)
+        }
     })
-}
-
-/// Goes over the active instances from an id on, to the first that is selected; also gives how many
-/// were examined.
-fn walk(
-    ahead: &mut InstancesAhead,
-    indom: InDom,
-    mut from: i64,
-    selects: impl Fn(i32) -> bool,
-) -> (Option<i32>, c_int) {
-    let mut examined: c_int = 0;
-    while let Some(inst) = ahead.next(indom, from) {
-        examined = examined.saturating_add(1);
-        if selects(inst) {
-            return (Some(inst), examined);
-        }
-        from = i64::from(inst) + 1;
-    }
-    (None, examined)
 }
 
 /// About how many instances an iteration that was just started will give: exact when the profile

@@ -1,13 +1,13 @@
 //! What the fetch family keeps for an agent: its part of the private record behind `pmdaExt.e_ext`.
 
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys::lock::{Mutex, room};
 use crate::view::profile::ListPlace;
 use crate::view::result_block::Results;
 use crate::view::table::{IndomNode, Metric, MetricTable};
 use crate::view::types::pmdaIndom;
-use pmda_core::cache::Extent;
+use pmda_core::cache::{Position, Start};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
 use pmda_core::metrics::{Hashed, Places};
@@ -84,37 +84,42 @@ pub(crate) struct CompiledElement {
     pub(crate) sightings: Sightings,
 }
 
-/// The position of `__pmdaNextInst` in a cached domain (INST-43): the lowest id that was not
-/// examined yet. Since it is a number, and not a place in a list, the cache may change in any way
-/// between two steps. Callbacks that store new instances at each step do not prolong the walk: it
-/// is bounded by what was there when it began.
+/// At so many steps of a walk the domain may have grown, and at one more for each entry that was
+/// listed at its start: then it ends. The C library goes on for as long as callbacks store new
+/// instances.
+const GROWING_STEPS: usize = 1 << 16;
+
+/// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a list,
+/// the cache may change in any way between two steps.
 pub(crate) struct Walk {
     /// What `e_idp` points to while a cached domain is walked.
     node: IndomNode,
-    from: AtomicI64,
-    /// One more than the last id of the walk.
-    end: AtomicI64,
-    /// How many instances may still be given.
-    left: AtomicUsize,
+    /// The entry that was noted, as [`Position::to_bits`].
+    position: AtomicU64,
+    /// Number of entries that were ever inserted, when it was looked at last.
+    inserted: AtomicU32,
+    /// At how many more steps the domain may have grown.
+    growing: AtomicUsize,
 }
 
 impl Default for Walk {
     fn default() -> Walk {
         Walk {
             node: IndomNode::new(),
-            from: AtomicI64::new(0),
-            end: AtomicI64::new(0),
-            left: AtomicUsize::new(0),
+            position: AtomicU64::new(Position::END.to_bits()),
+            inserted: AtomicU32::new(0),
+            growing: AtomicUsize::new(0),
         }
     }
 }
 
 impl Walk {
-    /// Starts at the lowest id of `indom`, and gives what `e_idp` is to point to.
-    pub(crate) fn begin(&self, indom: InDom, extent: Extent) -> *mut pmdaIndom {
-        self.from.store(0, Ordering::Relaxed);
-        self.end.store(extent.end, Ordering::Relaxed);
-        self.left.store(extent.steps, Ordering::Relaxed);
+    /// Starts at the first entry of `indom`, and gives what `e_idp` is to point to.
+    pub(crate) fn begin(&self, indom: InDom, start: Start) -> *mut pmdaIndom {
+        self.go_on(start.first);
+        self.inserted.store(start.inserted, Ordering::Relaxed);
+        self.growing
+            .store(start.listed.saturating_add(GROWING_STEPS), Ordering::Relaxed);
         self.node.stamp(indom);
         self.node.as_ptr()
     }
@@ -125,23 +130,28 @@ impl Walk {
         std::ptr::eq(self.node.as_ptr(), idp)
     }
 
-    /// The lowest id that was not examined yet.
+    /// Where it goes on.
     #[inline(always)]
-    pub(crate) fn from(&self) -> i64 {
-        self.from.load(Ordering::Relaxed)
+    pub(crate) fn position(&self) -> Position {
+        Position::from_bits(self.position.load(Ordering::Relaxed))
     }
 
-    /// The instance if it belongs to this walk; none does once there were as many as there may be.
-    #[inline(always)]
-    pub(crate) fn within(&self, inst: i32) -> Option<i32> {
-        (i64::from(inst) < self.end.load(Ordering::Relaxed) && self.left.load(Ordering::Relaxed) > 0).then_some(inst)
+    /// Where it goes on, given how many entries were ever inserted: at the end when the domain has
+    /// grown at too many steps.
+    pub(crate) fn resume(&self, inserted: u32) -> Position {
+        if self.inserted.swap(inserted, Ordering::Relaxed) != inserted {
+            let left = self.growing.load(Ordering::Relaxed);
+            if left == 0 {
+                return Position::END;
+            }
+            self.growing.store(left - 1, Ordering::Relaxed);
+        }
+        self.position()
     }
 
-    /// Everything up to `inst`, which is given, was examined.
+    /// An instance is given, and this is the entry behind it.
     #[inline(always)]
-    pub(crate) fn passed(&self, inst: i32) {
-        self.from.store(i64::from(inst) + 1, Ordering::Relaxed);
-        let left = self.left.load(Ordering::Relaxed);
-        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+    pub(crate) fn go_on(&self, next: Position) {
+        self.position.store(next.to_bits(), Ordering::Relaxed);
     }
 }

@@ -7,6 +7,7 @@
 
 mod agents;
 mod bindings;
+mod json;
 mod scenes;
 mod sockets;
 mod sources;
@@ -24,6 +25,7 @@ fn main() {
     let mut trials: Vec<Trial> = agents::trials();
     trials.extend(scenes::trials());
     trials.extend(bindings::trials());
+    trials.extend(json::trials());
     trials.extend(sockets::trials());
     trials.extend(sources::trials());
     // The table shows the agents of PCP 6.0; later packages hold others.

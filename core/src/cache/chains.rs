@@ -118,6 +118,8 @@ impl<T: Copy> Cache<T> {
         if self.stale > 0 {
             self.sweep();
         }
+        self.step_over_culled();
+        self.changes += 1;
         let slab = &self.slab;
         self.order.retain(|place| slab.get(place.slot).state != State::Empty);
         for slot in 0..self.slab.len() {

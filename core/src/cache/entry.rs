@@ -34,6 +34,9 @@ pub(super) struct Entry<T> {
     pub(super) hash: u32,
     /// Newer places in C's hash chains have greater numbers (see `chains`).
     pub(super) sequence: u32,
+    /// How many entries were inserted before this one: of entries with one id the newest is listed
+    /// first.
+    pub(super) serial: u32,
     pub(super) state: State,
 }
 
@@ -48,6 +51,7 @@ impl<T> Entry<T> {
             short: 0,
             hash: 0,
             sequence: 0,
+            serial: 0,
             state: State::Free,
         }
     }

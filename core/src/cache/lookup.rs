@@ -1,10 +1,9 @@
-//! Finding instances by id, name and key, and walking over them.
+//! Finding instances by id, name and key, and counting them.
 
 use super::entry::{Entry, State};
 use super::hash::Short;
-use super::order::ListedSlot;
 use super::report::{Key, Part};
-use super::{Cache, Cursor, Report, scan};
+use super::{Cache, Report, scan};
 use crate::error::{Error, Result};
 
 /// An instance that was found.
@@ -46,21 +45,6 @@ impl<'c, T: Copy> Hit<'c, T> {
     }
 }
 
-/// So many instances that are stored between the ids of others in the middle of an iteration are
-/// given by it.
-const STRANGERS: usize = 1024;
-
-/// How far an iteration goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Extent {
-    /// One more than the greatest id that is listed.
-    pub end: i64,
-    /// How many instances it gives at most: all that are listed, and as many that are stored in
-    /// gaps between their ids meanwhile, or [`STRANGERS`]. The gaps of a domain with hashed ids
-    /// would take years to fill.
-    pub steps: usize,
-}
-
 /// How a text fits the name of the entry that has the same short name (CACHE-10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Match {
@@ -75,14 +59,6 @@ impl Match {
             Match::Good(slot) | Match::Bad(slot) => slot,
         }
     }
-}
-
-/// A walk that goes on at a place of the order; there are no more places than ids.
-#[inline(always)]
-fn cursor(places: &[ListedSlot], at: usize) -> Cursor {
-    places
-        .get(at)
-        .map_or(Cursor::End, |place| Cursor::At(*place, at as u32))
 }
 
 /// An id as C sees it; ids have 31 bits.
@@ -191,90 +167,8 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Begins a walk (CACHE-35).
-    pub fn rewind(&mut self) {
-        let first = self.order.places(&self.slab).first();
-        self.cursor = first.map_or(Cursor::End, |place| Cursor::At(*place, 0));
-    }
-
-    /// The next active instance of the walk, if nothing has changed in the order of the instances;
-    /// else nothing was done, and [`Cache::walk`] tells. Nothing here can panic, and nothing is
-    /// called.
-    #[inline(always)]
-    pub fn walk_near(&mut self) -> Option<i32> {
-        let Cursor::At(noted, at) = self.cursor else {
-            return None;
-        };
-        let places = self.order.ready()?;
-        let (mut place, mut at) = (noted, at as usize);
-        if places.get(at) != Some(&noted) {
-            return None;
-        }
-        // Mostly all are active, so that no entry needs to be looked at.
-        let is_all = places.len() == self.active;
-        while !is_all && self.slab.try_get(place.slot)?.state != State::Active {
-            at += 1;
-            place = *places.get(at)?;
-        }
-        self.cursor = cursor(places, at + 1);
-        Some(signed(place.id))
-    }
-
-    /// The next active instance of the walk; `None` at its end (CACHE-35).
-    pub fn walk(&mut self) -> Option<i32> {
-        let Cursor::At(noted, at) = self.cursor else {
-            return None;
-        };
-        let at = at as usize;
-        let is_there = |places: &[ListedSlot]| places.get(at) == Some(&noted);
-        let mut at = if self.order.ready().is_some_and(is_there) {
-            at
-        } else {
-            self.seek(noted)
-        };
-        let places = self.order.ready().unwrap_or_default();
-        while let Some(place) = places.get(at) {
-            at += 1;
-            if self.slab.get(place.slot).state == State::Active {
-                self.cursor = cursor(places, at);
-                return Some(signed(place.id));
-            }
-        }
-        self.cursor = Cursor::End;
-        None
-    }
-
-    /// Where the noted entry of a walk is now, or what follows it when it was reclaimed.
-    #[cold]
-    fn seek(&mut self, noted: ListedSlot) -> usize {
-        let from = self.order.search(&self.slab, noted.id);
-        let places = self.order.places(&self.slab);
-        // An entry that was inserted before the noted one, with the same id, is not part of this
-        // walk.
-        let mut same = places[from..].iter().take_while(|place| place.id == noted.id);
-        from + same.position(|place| *place == noted).unwrap_or(0)
-    }
-
-    /// The active instances from an id on, ascending; finding the first is O(1) in a walk in order
-    /// of ids.
-    pub fn active_from(&mut self, from: u32) -> impl Iterator<Item = i32> {
-        let at = self.order.search(&self.slab, from);
-        let slab = &self.slab;
-        let rest = &self.order.places(slab)[at..];
-        let active = rest.iter().filter(|place| slab.get(place.slot).state == State::Active);
-        active.map(|place| signed(place.id))
-    }
-
-    /// What bounds an iteration that starts now, whatever is stored on the way.
-    pub fn extent(&mut self) -> Extent {
-        let places = self.order.places(&self.slab);
-        Extent {
-            end: places.last().map_or(0, |last| i64::from(last.id) + 1),
-            steps: places.len() + places.len().max(STRANGERS),
-        }
-    }
-
-    /// A number that changes whenever an instance becomes active or ceases to be.
+    /// A number that changes whenever an instance becomes active or ceases to be, and whenever an
+    /// entry is listed or reclaimed.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes

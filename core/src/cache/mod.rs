@@ -28,13 +28,15 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
+mod walk;
 
 pub use entry::State;
-pub use lookup::{Extent, Hit};
+pub use lookup::Hit;
 pub use op::{Action, Op, Unknown};
 pub use persist::{Directory, Snapshot, Turn, Write, Writer};
 pub use report::Report;
 pub use stream::Content;
+pub use walk::{Given, Position, Start};
 
 use crate::error::{Error, Result};
 use crate::ident::InDom;
@@ -44,6 +46,7 @@ use index::Ids;
 use keys::Keys;
 use order::Order;
 use text::NewText;
+use walk::Cursor;
 
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
@@ -62,16 +65,6 @@ enum Mode {
     Reuse = 1,
 }
 
-/// What a walk visits next (CACHE-35).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Cursor {
-    /// This listed entry, or what follows when it was reclaimed; and where it was in the order when
-    /// it was noted.
-    At(order::ListedSlot, u32),
-    /// Nothing.
-    End,
-}
-
 /// The cache of one domain (CACHE-1). What hardly ever changes stands at the end, where another
 /// domain may begin.
 #[derive(Debug)]
@@ -86,7 +79,7 @@ pub struct Cache<T> {
     active: usize,
     inactive: usize,
     empty: usize,
-    /// Counts what makes an instance active, or ends that.
+    /// Counts what makes an instance active, or ends that, and what changes the list.
     changes: u64,
     /// How many insertions follow this one, for all that is known; so far as there is memory, the
     /// tables grow for all.

@@ -2,6 +2,7 @@
 
 use super::entry::Slab;
 use super::room;
+use super::walk::Position;
 use crate::error::Result;
 
 /// One listed entry.
@@ -94,7 +95,7 @@ impl Order {
     /// Puts the pending places where they belong, from the end, in the room that is kept for them.
     #[cold]
     fn merge<T>(&mut self, slab: &Slab<T>) {
-        let rank = |place: &ListedSlot| (place.id, u32::MAX - slab.get(place.slot).sequence);
+        let rank = |place: &ListedSlot| position(*place, slab);
         self.pending.sort_unstable_by_key(rank);
         let mut left = self.sorted.len();
         let mut at = left + self.pending.len();
@@ -117,18 +118,34 @@ impl Order {
         }
     }
 
-    /// Index in [`Order::places`] of the first place whose id is not below `id`; O(1) for one walk
-    /// in order.
-    pub(super) fn search<T>(&mut self, slab: &Slab<T>, id: u32) -> usize {
+    /// Index in [`Order::places`] of the first place that is not in front of a position; O(1) for
+    /// one walk in order.
+    pub(super) fn search<T>(&mut self, slab: &Slab<T>, from: Position) -> usize {
         self.places(slab);
+        let is_before = |place: &ListedSlot| position(*place, slab) < from;
         let fits = |at: usize| {
-            (at == 0 || self.sorted.get(at - 1).is_some_and(|place| place.id < id))
-                && self.sorted.get(at).is_none_or(|place| place.id >= id)
+            (at == 0 || self.sorted.get(at - 1).is_some_and(is_before))
+                && self.sorted.get(at).is_none_or(|place| !is_before(place))
         };
         let guess = [self.hint, self.hint + 1].into_iter().find(|at| fits(*at));
-        self.hint = guess.unwrap_or_else(|| self.sorted.partition_point(|place| place.id < id));
+        self.hint = guess.unwrap_or_else(|| {
+            let same = self.sorted.partition_point(|place| place.id < from.id());
+            let newer = self.sorted[same..].iter().take_while(|place| is_before(place));
+            same + newer.count()
+        });
         self.hint
     }
+
+    /// Where a walk goes on that has reached a place: the next search is mostly for it.
+    pub(super) fn reached(&mut self, at: usize) {
+        self.hint = at;
+    }
+}
+
+/// Where an entry is listed.
+#[inline]
+pub(super) fn position<T>(place: ListedSlot, slab: &Slab<T>) -> Position {
+    Position::new(place.id, slab.get(place.slot).serial)
 }
 
 #[cfg(test)]

@@ -316,7 +316,6 @@ impl<T: Copy> Cache<T> {
         let (name, key) = (NewText::new(name)?, NewText::new(key)?);
         self.reserve(id, &key)?;
         self.grow()?;
-        self.inserted = self.inserted.saturating_add(1);
         let slot = self.slab.insert(Entry {
             name: Text::EMPTY,
             private: None,
@@ -325,8 +324,10 @@ impl<T: Copy> Cache<T> {
             short: u32::try_from(short.len).expect("names fit into memory"),
             hash: short.hash,
             sequence: self.sequence,
+            serial: self.inserted,
             state,
         });
+        self.inserted = self.inserted.saturating_add(1);
         self.insert_name(name.bytes(), short, slot);
         self.slab.get_mut(slot).name.assign(name);
         self.sequence += 1;
@@ -334,7 +335,7 @@ impl<T: Copy> Cache<T> {
         self.order.push(ListedSlot { id, slot });
         self.set_key(slot, key);
         self.above = self.above.max(id + 1);
-        self.changes += u64::from(state == State::Active);
+        self.changes += 1;
         if let Some(count) = self.counter(state) {
             *count += 1;
         }
