@@ -15,7 +15,7 @@ BUILT ?= $(shell cat target/built 2>/dev/null)
 STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-instructions bench-growth bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -32,22 +32,14 @@ demo: setup all
 check: setup
 	tests/support/check.sh
 
-# This library against the C library, as ratios.
+# This library against the C library, in time and in instructions: docs/performance.csv, what docs/PERFORMANCE.md shows of it, and
+# the picture. With ROWS="WORD … SIZE …" only those are measured, and nothing is written: make bench ROWS="'lookup by id' 10".
 bench: setup all
-	packaging/cargo.sh bench --bench compare
-
-# The same in instructions, counted by callgrind.
-bench-instructions: setup all
-	packaging/cargo.sh bench --bench compare -- --instructions
+	packaging/cargo.sh bench --bench compare -- $(ROWS)
 
 # Whole agents below a pmcd, on both libraries. Minutes.
 bench-agents: setup all
 	packaging/cargo.sh bench --bench compare -- --agents
-
-# This library alone at growing sizes, and the picture of both in docs/growth.svg.
-bench-growth: setup all
-	packaging/cargo.sh bench --bench compare -- --growth
-	packaging/cargo.sh bench --bench compare -- --picture
 
 # Writes include/pcp anew from src and capi; a test fails when it is stale.
 headers:

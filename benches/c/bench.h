@@ -20,6 +20,7 @@
 /* What one run of a scenario found. */
 struct outcome {
     double	ns;		/* time per operation in nanoseconds, or bytes where the scenario says so */
+    double	count;		/* how many operations were measured */
     uint64_t	sum;		/* checksum over the answers */
 };
 
@@ -47,6 +48,16 @@ extern const struct scenario thread_scenarios[];
 extern double now(void);
 /* Nanoseconds of the wall clock. */
 extern double wall(void);
+
+/* So many operations took so long. */
+extern void took(struct outcome *, double ns, double count);
+
+/*
+ * How often what can be done once only is done, in as many domains, so that a few instances take time enough to
+ * be measured: REPEATS, or once where there are many. A domain before them takes what the first call costs.
+ */
+#define REPEATS	30
+extern int repeats(long size);
 
 /* How many times a cheap operation is measured: fewer when instructions are counted (BENCH_SHORT is set). */
 extern long rounds(long often);

@@ -27,7 +27,7 @@ lookup_id(long n, struct outcome *out, long first)
 	add(out, pmdaCacheLookup(id, inst, NULL, &private));
 	add(out, (uintptr_t)private);
     }
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
 static void lookup_id_hit(long n, struct outcome *out) { lookup_id(n, out, 0); }
@@ -62,7 +62,7 @@ lookup_name(long n, struct outcome *out, const char *stored, const char *asked)
 	add(out, pmdaCacheLookupName(indom(1), text[next_random(&state) % n], &inst, NULL));
 	add(out, inst);
     }
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
 static void lookup_full(long n, struct outcome *out) { lookup_name(n, out, "instance%ld", "instance%ld"); }
@@ -85,20 +85,32 @@ lookup_key(long n, struct outcome *out)
 	add(out, pmdaCacheLookupKey(indom(1), NULL, sizeof(key), &key, NULL, &inst, NULL));
 	add(out, inst);
     }
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
+/* All the names into new domains. */
 static void
-store_new(long n, struct outcome *out)
+store_new_names(long n, struct outcome *out, int reuse)
 {
     char **list = names(n, "instance%ld");
+    int serial, domains = repeats(n);
     long i;
-    double start = now();
+    double start;
 
-    for (i = 0; i < n; i++)
-	add(out, pmdaCacheStore(indom(1), PMDA_CACHE_ADD, list[i], NULL));
-    out->ns = (now() - start) / n;
+    if (domains > 1)
+	filled(0, n);
+    for (serial = 1; reuse && serial <= domains; serial++)
+	pmdaCacheOp(indom(serial), PMDA_CACHE_REUSE);
+    start = now();
+    for (serial = 1; serial <= domains; serial++) {
+	for (i = 0; i < n; i++)
+	    add(out, pmdaCacheStore(indom(serial), PMDA_CACHE_ADD, list[i], NULL));
+    }
+    took(out, now() - start, n * domains);
 }
+
+static void store_new(long n, struct outcome *out) { store_new_names(n, out, 0); }
+static void reuse_new(long n, struct outcome *out) { store_new_names(n, out, 1); }
 
 static void
 refresh(long n, struct outcome *out)
@@ -115,33 +127,25 @@ refresh(long n, struct outcome *out)
 	for (i = 0; i < n; i++)
 	    add(out, pmdaCacheStore(indom(1), PMDA_CACHE_ADD, list[i], NULL));
     }
-    out->ns = (now() - start) / turns / n;
-}
-
-static void
-reuse_new(long n, struct outcome *out)
-{
-    char **list = names(n, "instance%ld");
-    long i;
-    double start;
-
-    pmdaCacheOp(indom(1), PMDA_CACHE_REUSE);
-    start = now();
-    for (i = 0; i < n; i++)
-	add(out, pmdaCacheStore(indom(1), PMDA_CACHE_ADD, list[i], NULL));
-    out->ns = (now() - start) / n;
+    took(out, now() - start, turns * n);
 }
 
 static void
 store_key(long n, struct outcome *out)
 {
     char **list = names(n, "instance%ld");
+    int serial, domains = repeats(n);
     long i;
-    double start = now();
+    double start;
 
-    for (i = 0; i < n; i++)
-	add(out, pmdaCacheStoreKey(indom(1), PMDA_CACHE_ADD, list[i], sizeof(i), &i, NULL));
-    out->ns = (now() - start) / n;
+    if (domains > 1)
+	filled(0, n);
+    start = now();
+    for (serial = 1; serial <= domains; serial++) {
+	for (i = 0; i < n; i++)
+	    add(out, pmdaCacheStoreKey(indom(serial), PMDA_CACHE_ADD, list[i], sizeof(i), &i, NULL));
+    }
+    took(out, now() - start, n * domains);
 }
 
 /* A domain that churns for ever: one instance goes, one comes. */
@@ -157,7 +161,7 @@ cull_add(long n, struct outcome *out)
 	add(out, pmdaCacheStore(indom(1), PMDA_CACHE_CULL, name_of(i), NULL));
 	add(out, pmdaCacheStore(indom(1), PMDA_CACHE_ADD, name_of(i + n), NULL));
     }
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
 static void
@@ -172,7 +176,7 @@ sizes(long n, struct outcome *out)
 	add(out, pmdaCacheOp(indom(1), PMDA_CACHE_SIZE_ACTIVE));
 	add(out, pmdaCacheOp(indom(1), PMDA_CACHE_SIZE_INACTIVE));
     }
-    out->ns = (now() - start) / count / 2;
+    took(out, now() - start, count * 2);
 }
 
 static void
@@ -187,7 +191,7 @@ domains(long n, struct outcome *out)
     start = now();
     for (i = 0; i < count; i++)
 	add(out, pmdaCacheLookup(indom(next_random(&state) % n), 1, NULL, NULL));
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
 static void
@@ -198,7 +202,7 @@ walk_over(long n, struct outcome *out, long hidden)
     int inst;
 
     filled(1, n);
-    for (i = 0; hidden > 0 && i < n; i += hidden)
+    for (i = hidden - 1; hidden > 0 && i < n; i += hidden)
 	pmdaCacheStore(indom(1), PMDA_CACHE_HIDE, name_of(i), NULL);
     start = now();
     for (turn = 0; turn < turns; turn++) {
@@ -208,7 +212,7 @@ walk_over(long n, struct outcome *out, long hidden)
 	    seen++;
 	}
     }
-    out->ns = (now() - start) / seen;
+    took(out, now() - start, seen);
 }
 
 static void walk(long n, struct outcome *out) { walk_over(n, out, 0); }
@@ -232,7 +236,7 @@ after_peak(long n, struct outcome *out)
 	    add(out, pmdaCacheStore(indom(1), PMDA_CACHE_ADD, name_of(i), NULL));
 	add(out, pmdaCacheOp(indom(1), PMDA_CACHE_ACTIVE));
     }
-    out->ns = (now() - start) / turns;
+    took(out, now() - start, turns);
 }
 
 static void
@@ -245,7 +249,7 @@ purge(long n, struct outcome *out)
     start = now();
     for (turn = 0; turn < turns; turn++)
 	add(out, pmdaCachePurge(indom(1), 3600));
-    out->ns = (now() - start) / turns / n;
+    took(out, now() - start, turns * n);
 }
 
 /* Bytes of heap for one cached instance with a short name; the result is bytes, not nanoseconds. */
@@ -255,7 +259,7 @@ memory(long n, struct outcome *out)
     size_t before;
     struct mallinfo2 info;
 
-    filled(1, 1);
+    filled(2, 1);
     info = mallinfo2();
     before = info.uordblks + info.hblkhd;
     filled(1, n);

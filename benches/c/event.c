@@ -20,7 +20,7 @@ arrays(long n, struct outcome *out)
 	array = pmdaEventGetAddr(handle);
 	add(out, array->ea_nrecords);
     }
-    out->ns = (now() - start) / turns / n / 2;
+    took(out, now() - start, turns * n * 2);
     add_bytes(out, array, array->ea_len);
 }
 
@@ -55,7 +55,7 @@ append_fetch_by(long n, struct outcome *out, int readers)
 {
     int client, queue = clients(pmdaEventNewQueue("bench", 1 << 24), readers, out);
     struct timeval when = { 1795229386, 42 };
-    long turn, turns = rounds(1000000) / n + 1;
+    long turn, turns = rounds(1000000) / n / readers + 1;
     uint32_t i, event[4] = { 0 };
     pmAtomValue atom;
     double start = now();
@@ -70,11 +70,13 @@ append_fetch_by(long n, struct outcome *out, int readers)
 	    add(out, ((pmEventArray *)atom.vbp)->ea_nrecords);
 	}
     }
-    out->ns = (now() - start) / turns / n / readers;
+    took(out, now() - start, turns * n * readers);
 }
 
 static void append_fetch(long n, struct outcome *out) { append_fetch_by(n, out, 1); }
-static void append_ten_fetch(long n, struct outcome *out) { append_fetch_by(n, out, 10); }
+static void one_event(long n, struct outcome *out) { append_fetch_by(1, out, n); }
+static void ten_events(long n, struct outcome *out) { append_fetch_by(10, out, n); }
+static void hundred_events(long n, struct outcome *out) { append_fetch_by(100, out, n); }
 
 /* Every append evicts one event that no client has seen. */
 static void
@@ -91,13 +93,15 @@ append_full(long n, struct outcome *out)
     start = now();
     for (i = 0; i < count; i++)
 	add(out, pmdaEventQueueAppend(queue, event, sizeof(event), &when));
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
 const struct scenario event_scenarios[] = {
     { "event array, record or parameter", arrays },
     { "queue, append and fetch", append_fetch },
-    { "queue, append and ten clients fetch", append_ten_fetch },
+    { "queue, one event for n clients", one_event },
+    { "queue, 10 events for n clients", ten_events },
+    { "queue, 100 events for n clients", hundred_events },
     { "append to a full queue, many clients", append_full },
     { NULL, NULL },
 };

@@ -47,29 +47,37 @@ fetch(pmdaInterface *dispatch, int n, pmID *ids, struct outcome *out)
     return values;
 }
 
+/* An agent with n metrics, of which each fetch asks for some. */
 static void
-singular(long n, struct outcome *out, int type, int stride, int flags)
+singular(long n, struct outcome *out, int metrics, int type, int stride, int flags)
 {
     pmdaMetric *table = metric_table(n, type, PM_INDOM_NULL, stride);
     pmdaInterface *dispatch = agent(NULL, 0, table, n, flags, value);
     pmID ids[100];
-    long i, turn, turns = rounds(n > 1000 && stride != 1 && !flags ? 500 : 20000);
+    long i, turn, turns = rounds(n > 1000 && stride != 1 && !flags ? 500 : 2000000 / metrics);
     uint32_t state = 1;
     double start = now();
 
     for (turn = 0; turn < turns; turn++) {
-	for (i = 0; i < 100; i++)
+	for (i = 0; i < metrics; i++)
 	    ids[i] = table[next_random(&state) % n].m_desc.pmid;
-	fetch(dispatch, 100, ids, out);
+	fetch(dispatch, metrics, ids, out);
     }
-    out->ns = (now() - start) / turns / 100;
+    took(out, now() - start, turns * metrics);
 }
 
-static void direct_64(long n, struct outcome *out) { singular(n, out, PM_TYPE_U64, 1, 0); }
-static void direct_string(long n, struct outcome *out) { singular(n, out, PM_TYPE_STRING, 1, 0); }
-static void hashed_64(long n, struct outcome *out) { singular(n, out, PM_TYPE_U64, 7, PMDA_EXT_FLAG_HASHED); }
-static void hashed_string(long n, struct outcome *out) { singular(n, out, PM_TYPE_STRING, 7, PMDA_EXT_FLAG_HASHED); }
-static void unsorted(long n, struct outcome *out) { singular(n, out, PM_TYPE_U64, 7, 0); }
+#define HASHED	PMDA_EXT_FLAG_HASHED
+
+static void direct_64(long n, struct outcome *out) { singular(n, out, 100, PM_TYPE_U64, 1, 0); }
+static void direct_string(long n, struct outcome *out) { singular(n, out, 100, PM_TYPE_STRING, 1, 0); }
+static void hashed_64(long n, struct outcome *out) { singular(n, out, 100, PM_TYPE_U64, 7, HASHED); }
+static void hashed_string(long n, struct outcome *out) { singular(n, out, 100, PM_TYPE_STRING, 7, HASHED); }
+static void unsorted(long n, struct outcome *out) { singular(n, out, 100, PM_TYPE_U64, 7, 0); }
+
+/* Tables of a hundred metrics: what a fetch costs that asks for n of them. */
+static void n_direct(long n, struct outcome *out) { singular(100, out, n, PM_TYPE_U64, 1, 0); }
+static void n_hashed(long n, struct outcome *out) { singular(100, out, n, PM_TYPE_U64, 7, HASHED); }
+static void n_unsorted(long n, struct outcome *out) { singular(100, out, n, PM_TYPE_U64, 7, 0); }
 
 static pmdaIndom *
 classic(unsigned int serial, long n)
@@ -121,7 +129,7 @@ domain(long n, struct outcome *out, int cached, long selected)
     start = now();
     for (turn = 0; turn < turns; turn++)
 	values += fetch(dispatch, 1, &table[0].m_desc.pmid, out);
-    out->ns = (now() - start) / values;
+    took(out, now() - start, values);
 }
 
 static void table_all(long n, struct outcome *out) { domain(n, out, 0, 0); }
@@ -152,13 +160,13 @@ many_domains(long n, struct outcome *out)
     start = now();
     for (turn = 0; turn < turns; turn++)
 	values += fetch(dispatch, n, ids, out);
-    out->ns = (now() - start) / values;
+    took(out, now() - start, values);
 }
 
 static void
 init(long n, struct outcome *out)
 {
-    long i, turn, turns = rounds(200), ndomains = n / 10;
+    long i, turn, turns = rounds(n < 1000 ? 20000 : 200), ndomains = (n + 9) / 10;
     pmdaIndom *sets = calloc(ndomains, sizeof(*sets));
     pmdaMetric *table = metric_table(n, PM_TYPE_U64, 0, 1);
     pmdaInterface dispatch;
@@ -180,7 +188,7 @@ init(long n, struct outcome *out)
 	add(out, dispatch.status);
     }
     add_bytes(out, &table[n - 1].m_desc, sizeof(pmDesc));
-    out->ns = spent / turns / n;
+    took(out, spent, turns * n);
 }
 
 /* A hundred metrics, and domains whose serials have gaps. */
@@ -209,7 +217,7 @@ init_few(long n, struct outcome *out)
 	add(out, dispatch.status);
     }
     add_bytes(out, &table[99].m_desc, sizeof(pmDesc));
-    out->ns = spent / turns / 100;
+    took(out, spent, turns * 100);
 }
 
 static void
@@ -222,7 +230,7 @@ rehash(long n, struct outcome *out)
 
     for (turn = 0; turn < turns; turn++)
 	pmdaRehash(dispatch->version.any.ext, table, n);
-    out->ns = (now() - start) / turns / n;
+    took(out, now() - start, turns * n);
     fetch(dispatch, 1, &table[n / 2].m_desc.pmid, out);
 }
 
@@ -232,6 +240,9 @@ const struct scenario fetch_scenarios[] = {
     { "fetch, hashed, 64-bit", hashed_64 },
     { "fetch, hashed, string", hashed_string },
     { "fetch, unsorted table", unsorted },
+    { "fetch of n metrics, direct", n_direct },
+    { "fetch of n metrics, hashed", n_hashed },
+    { "fetch of n metrics, unsorted table", n_unsorted },
     { "fetch, instance table", table_all },
     { "fetch, cache with lookup", cache_all },
     { "fetch, selected of 10,000, table", table_selected },

@@ -45,7 +45,7 @@ single(long n, struct outcome *out, int by_name)
 {
     pmdaInterface *dispatch = with_table(n);
     pmdaExt *ext = dispatch->version.any.ext;
-    long i, count = rounds(n > 1000 && by_name ? 2000 : 20000);
+    long i, count = rounds(n <= 100 ? 200000 : n > 1000 && by_name ? 2000 : 20000);
     uint32_t state = 1;
     pmInResult *result;
     double start;
@@ -68,11 +68,38 @@ single(long n, struct outcome *out, int by_name)
 	    must(pmdaInstance(set.it_indom, one->i_inst, NULL, &result, ext) == 0, "by id");
 	take(result, out);
     }
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
 static void by_id(long n, struct outcome *out) { single(n, out, 0); }
 static void by_name(long n, struct outcome *out) { single(n, out, 1); }
+
+/* The same of a cached domain. */
+static void
+single_cached(long n, struct outcome *out, int by_name)
+{
+    long i, count = rounds(200000);
+    char (*names)[32] = malloc(n * sizeof(*names));
+    uint32_t state = 1;
+    pmInResult *result;
+    double start;
+
+    for (i = 0; i < n; i++) {
+	strcpy(names[i], name_of(i));
+	must(pmdaCacheStore(indom(1), PMDA_CACHE_ADD, names[i], NULL) == i, "store");
+    }
+    start = now();
+    for (i = 0; i < count; i++) {
+	int inst = next_random(&state) % n;
+
+	must(pmdaInstance(indom(1), by_name ? (int)PM_IN_NULL : inst, by_name ? names[inst] : NULL, &result, NULL) == 0, "cached");
+	take(result, out);
+    }
+    took(out, now() - start, count);
+}
+
+static void by_id_cached(long n, struct outcome *out) { single_cached(n, out, 0); }
+static void by_name_cached(long n, struct outcome *out) { single_cached(n, out, 1); }
 
 static void
 all(pmInDom id, pmdaExt *ext, long n, struct outcome *out)
@@ -85,7 +112,7 @@ all(pmInDom id, pmdaExt *ext, long n, struct outcome *out)
 	must(pmdaInstance(id, PM_IN_NULL, NULL, &result, ext) == 0, "all");
 	take(result, out);
     }
-    out->ns = (now() - start) / turns / n;
+    took(out, now() - start, turns * n);
 }
 
 static void
@@ -109,6 +136,8 @@ all_cache(long n, struct outcome *out)
 const struct scenario instance_scenarios[] = {
     { "pmdaInstance by id", by_id },
     { "pmdaInstance by name", by_name },
+    { "pmdaInstance by id, cache", by_id_cached },
+    { "pmdaInstance by name, cache", by_name_cached },
     { "pmdaInstance, all, table", all_table },
     { "pmdaInstance, all, cache", all_cache },
     { NULL, NULL },

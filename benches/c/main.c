@@ -1,4 +1,4 @@
-/* Runs one scenario with one size and prints: time per operation, checksum, peak memory in KiB. */
+/* Runs one scenario with one size and prints: time per operation, number of operations, checksum, peak memory in KiB. */
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -39,6 +39,19 @@ rounds(long often)
     if (getenv("BENCH_SHORT") == NULL)
 	return often;
     return often > 200 ? often / 200 : 1;
+}
+
+void
+took(struct outcome *out, double ns, double count)
+{
+    out->ns = ns / count;
+    out->count = count;
+}
+
+int
+repeats(long size)
+{
+    return size < 1000 ? REPEATS : 1;
 }
 
 void
@@ -135,7 +148,7 @@ main(int argc, char **argv)
 	cache_scenarios, cache_file_scenarios, fetch_scenarios, instance_scenarios, text_scenarios, event_scenarios, tree_scenarios,
 	daemon_scenarios, process_scenarios, thread_scenarios,
     };
-    struct outcome out = { 0, 0xcbf29ce484222325ULL };
+    struct outcome out = { 0, 1, 0xcbf29ce484222325ULL };
     struct rusage usage;
     unsigned int f;
     const struct scenario *s;
@@ -147,7 +160,7 @@ main(int argc, char **argv)
 		continue;
 	    s->run(atol(argv[2]), &out);
 	    getrusage(RUSAGE_SELF, &usage);
-	    printf("%.3f %016llx %ld\n", out.ns, (unsigned long long)out.sum, usage.ru_maxrss);
+	    printf("%.3f %.0f %016llx %ld\n", out.ns, out.count, (unsigned long long)out.sum, usage.ru_maxrss);
 	    return 0;
 	}
     }

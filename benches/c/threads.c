@@ -26,7 +26,7 @@ beside(long n, struct outcome *out)
     start = now();
     for (i = 0; i < count; i++)
 	add(out, pmdaCacheLookup(indom(1), next_random(&state) % n, NULL, NULL));
-    out->ns = (now() - start) / count;
+    took(out, now() - start, count);
 }
 
 struct worker {
@@ -41,7 +41,7 @@ static void *
 work(void *argument)
 {
     struct worker *mine = argument;
-    struct outcome out = { 0, 0 };
+    struct outcome out = { 0, 0, 0 };
     uint32_t state = 1;
     long i;
 
@@ -56,7 +56,7 @@ static void *
 refresh(void *argument)
 {
     struct worker *mine = argument;
-    struct outcome out = { 0, 0 };
+    struct outcome out = { 0, 0, 0 };
     char (*names)[32] = malloc(mine->n * sizeof(*names));
     long i;
 
@@ -95,7 +95,7 @@ two(long n, struct outcome *out, int domains, void *(*work)(void *))
 	pthread_join(workers[w].thread, NULL);
 	add(out, workers[w].sum);
     }
-    out->ns = (wall() - start) / workers[0].count;
+    took(out, wall() - start, workers[0].count);
 }
 
 static void two_domains(long n, struct outcome *out) { two(n, out, 2, work); }

@@ -1,14 +1,14 @@
-//! Ours against the installed C library: `cargo bench` (or `make bench`) writes the table of
-//! `docs/PERFORMANCE.md`.
+//! Ours against the installed C library: `cargo bench` (or `make bench`) writes all rows to
+//! `docs/performance.csv`, those that matter most to `docs/PERFORMANCE.md`, and the picture there.
 //!
 //! Each scenario of `benches/c` is run alternately on both libraries, pinned to one core; what
 //! counts is the ratio of two runs that follow each other, so that a noisy machine disturbs both.
-//! The checksums over all answers must agree, else the run fails.
+//! The checksums over all answers must agree, else the run fails. Then callgrind counts the
+//! instructions of one run each, where they are all in one process.
 //!
-//! Arguments: words that select scenarios by a part of their name; `--instructions` counts
-//! instructions with callgrind instead of time; `--growth` measures ours alone at growing sizes;
-//! `--agents` measures whole agents below a pmcd; `--picture` draws `docs/growth.svg` from three
-//! rows of both libraries; `--print` leaves the file alone.
+//! Arguments: words that select scenarios by a part of their name, and numbers that select sizes
+//! (then nothing is written); `--time` or `--instructions` for one of the two alone; `--agents`
+//! measures whole agents below a pmcd; `--print` leaves the files alone.
 
 mod agents;
 mod picture;
@@ -19,12 +19,17 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use pcp_pmda_test::{Library, profile_dir, root};
 use scenarios::{Kind, SCENARIOS, Scenario};
 
-/// How many pairs of runs a scenario gets.
-const PAIRS: usize = 5;
+/// How many pairs of runs a row gets, and how few when they take longer than the limit.
+const PAIRS: usize = 10;
+const FEW_PAIRS: usize = 3;
+const PAIRS_LIMIT: Duration = Duration::from_secs(4);
+/// Up to this size instructions are counted: callgrind takes fifty times as long.
+const COUNTED: u64 = 10_000;
 
 /// What one run printed.
 #[derive(Clone, Debug)]
@@ -37,23 +42,28 @@ pub struct Sample {
     pub peak: u64,
 }
 
-/// The runs of one scenario with one size, in pairs: the C library, ours.
+/// The runs of one scenario with one size.
 pub struct Row {
     /// Name of the scenario.
     pub name: &'static str,
     /// Its size.
     pub size: u64,
-    /// What was measured.
-    pub pairs: Vec<(Sample, Sample)>,
+    /// The C library's runs; none where it takes too long.
+    pub c: Vec<Sample>,
+    /// Ours, each after the C library's with the same index.
+    pub ours: Vec<Sample>,
+    /// Instructions an operation on both, where they can be counted.
+    pub instructions: Option<[f64; 2]>,
 }
 
 fn main() {
     let words: Vec<String> = env::args().skip(1).filter(|word| word != "--bench").collect();
     let has = |flag: &str| words.iter().any(|word| word == flag);
-    let wanted = |scenario: &Scenario| {
-        let mut names = words.iter().filter(|word| !word.starts_with("--")).peekable();
-        names.peek().is_none() || names.any(|word| scenario.name.contains(word.as_str()))
-    };
+    let chosen: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| !word.starts_with("--"))
+        .collect();
     let bench = Bench {
         program: build("bench-c", "c", &["-lpcp_pmda", "-lpcp", "-lpthread"]),
         host: build("bench-host", "dso/host.c", &["-ldl"]),
@@ -63,51 +73,33 @@ fn main() {
             &["-shared", "-fPIC", "-lpcp_pmda", "-lpcp"],
         ),
         libraries: [Library::C, Library::Ours].map(install),
-        instructions: has("--instructions"),
+        time: !has("--instructions"),
+        instructions: !has("--time"),
     };
-    if has("--picture") {
-        let picture = picture::draw(&bench.curves());
-        fs::write(root().join("docs/growth.svg"), picture).expect("the document is writable");
-        return;
-    }
+    let complete = chosen.is_empty() && !has("--print");
+    let page = root().join("docs/PERFORMANCE.md");
     if has("--agents") {
         let programs = agents::Programs {
             client: build("bench-client", "agents/client.c", &["-lpcp"]),
             processes: build("bench-processes", "agents/processes.c", &[]),
         };
-        let chosen: Vec<_> = words
-            .iter()
-            .map(String::as_str)
-            .filter(|word| !word.starts_with("--"))
-            .collect();
-        let text = format!(
-            "{}\n\n{}",
-            report::facts(&bench.libraries),
-            agents::tables(&programs, &chosen)
-        );
+        let facts = report::facts(&bench.libraries);
+        let text = format!("{facts}\n\n{}", agents::tables(&programs, &chosen));
         println!("{text}");
-        if chosen.is_empty() && !has("--print") {
-            report::replace(&root().join("docs/PERFORMANCE.md"), "agents", &text);
+        if complete {
+            report::replace(&page, "agents", &text);
         }
         return;
     }
-    let chosen: Vec<_> = SCENARIOS.iter().filter(|scenario| wanted(scenario)).collect();
-    let text = if has("--growth") {
-        report::growth(&bench.growth(&chosen), &bench.libraries)
-    } else {
-        report::table(&bench.compare(&chosen), bench.instructions, &bench.libraries)
-    };
-    println!("{text}");
-    let complete = !words.iter().any(|word| !word.starts_with("--"));
-    if complete && !has("--print") {
-        let section = if has("--growth") {
-            "growth"
-        } else if bench.instructions {
-            "instructions"
-        } else {
-            "time"
-        };
-        report::replace(&root().join("docs/PERFORMANCE.md"), section, &text);
+    let rows = bench.compare(&chosen);
+    let csv = report::csv(&rows);
+    println!("{csv}");
+    if complete && bench.time && bench.instructions {
+        report::replace(&page, "rows", &report::page(&rows, &bench.libraries));
+        report::replace(&page, "slower", &report::slower(&rows));
+        let write = |file: &str, text: String| fs::write(root().join(file), text).expect("the document is writable");
+        write("docs/performance.csv", csv);
+        write("docs/growth.svg", picture::draw(&rows));
     }
 }
 
@@ -119,87 +111,70 @@ struct Bench {
     dso: PathBuf,
     /// Directories with the C library and ours, as they are installed.
     libraries: [PathBuf; 2],
+    /// What is measured of each row.
+    time: bool,
     instructions: bool,
 }
 
 impl Bench {
-    fn compare(&self, chosen: &[&Scenario]) -> Vec<Row> {
+    /// Measures the scenarios whose names have one of the words, at the sizes among them.
+    fn compare(&self, chosen: &[&str]) -> Vec<Row> {
+        let (sizes, names): (Vec<&str>, Vec<&str>) = chosen.iter().partition(|word| word.parse::<u64>().is_ok());
         let mut rows = Vec::new();
-        for scenario in chosen {
-            // What runs in another process is not counted.
-            if self.instructions && matches!(scenario.kind, Kind::Daemon | Kind::Process | Kind::Threads) {
+        for scenario in SCENARIOS {
+            if !names.is_empty() && !names.iter().any(|name| scenario.name.contains(name)) {
                 continue;
             }
-            for &size in scenario.sizes {
-                let pairs = if self.instructions || scenario.kind == Kind::Memory {
-                    1
-                } else {
-                    PAIRS
-                };
-                let pairs: Vec<_> = (0..pairs)
-                    .map(|_| {
-                        (
-                            self.run(Library::C, scenario, size),
-                            self.run(Library::Ours, scenario, size),
-                        )
-                    })
-                    .collect();
-                let same = pairs.iter().all(|(c, ours)| c.sum == ours.sum);
-                assert!(
-                    same,
-                    "{} {size}: the libraries give different answers: {pairs:?}",
-                    scenario.name
-                );
-                let row = Row {
-                    name: scenario.name,
-                    size,
-                    pairs,
-                };
-                eprintln!("{}", report::line(&row));
-                rows.push(row);
+            let both = scenario.sizes.iter().map(|&size| (size, true));
+            let alone = scenario.alone.iter().map(|&size| (size, false));
+            for (size, on_both) in both.chain(alone) {
+                if sizes.is_empty() || sizes.contains(&size.to_string().as_str()) {
+                    let row = self.row(scenario, size, on_both);
+                    eprint!("{}", report::line(&row));
+                    rows.push(row);
+                }
             }
         }
         rows
     }
 
-    fn growth(&self, chosen: &[&Scenario]) -> Vec<(&'static str, Vec<(u64, Sample)>)> {
-        let grows = chosen.iter().filter(|scenario| scenario.kind == Kind::Grows);
-        grows
-            .map(|scenario| {
-                let sizes = [1_000, 10_000, 100_000, 1_000_000];
-                (
-                    scenario.name,
-                    sizes
-                        .map(|size| (size, self.run(Library::Ours, scenario, size)))
-                        .to_vec(),
-                )
-            })
-            .collect()
+    fn row(&self, scenario: &Scenario, size: u64, on_both: bool) -> Row {
+        let mut row = Row {
+            name: scenario.name,
+            size,
+            c: Vec::new(),
+            ours: Vec::new(),
+            instructions: None,
+        };
+        let pairs = match scenario.kind {
+            _ if !self.time => 0,
+            Kind::Memory => 1,
+            _ => PAIRS,
+        };
+        let start = Instant::now();
+        while row.ours.len() < pairs && (row.ours.len() < FEW_PAIRS || start.elapsed() < PAIRS_LIMIT) {
+            if on_both {
+                row.c.push(self.run(Library::C, scenario, size, false));
+            }
+            row.ours.push(self.run(Library::Ours, scenario, size, false));
+        }
+        compare(&row.c, &row.ours, scenario, size);
+        if self.instructions && on_both && size <= COUNTED && scenario.kind == Kind::Calls {
+            let [c, ours] = [Library::C, Library::Ours].map(|library| self.run(library, scenario, size, true));
+            row.instructions = Some([c.cost, ours.cost]);
+            compare(&[c], &[ours], scenario, size);
+        }
+        row
     }
 
-    /// The median of some runs for each point of the picture.
-    fn curves(&self) -> [picture::Curves; 3] {
-        picture::PANELS.map(|(name, _, sizes)| {
-            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name);
-            let scenario = scenario.expect("the picture shows rows of the table");
-            [Library::C, Library::Ours].map(|library| {
-                sizes.map(|size| {
-                    let mut times = [(); 3].map(|()| self.run(library, scenario, size).cost);
-                    times.sort_by(f64::total_cmp);
-                    times[1]
-                })
-            })
-        })
-    }
-
-    fn run(&self, library: Library, scenario: &Scenario, size: u64) -> Sample {
+    fn run(&self, library: Library, scenario: &Scenario, size: u64, count: bool) -> Sample {
         let directory = profile_dir().join("bench-run");
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(directory.join("config")).expect("target is writable");
         let counts = directory.join("callgrind.out");
         let mut command = Command::new("taskset");
         command.args(["-c", if scenario.kind == Kind::Threads { "0,1" } else { "1" }]);
-        if self.instructions {
+        if count {
             command.args(["valgrind", "--tool=callgrind", "--collect-atstart=no", "-q"]);
             command.arg(format!("--callgrind-out-file={}", counts.display()));
             command.env("BENCH_SHORT", "1");
@@ -218,24 +193,34 @@ impl Bench {
             .expect("taskset is installed");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let fields: Vec<_> = text.split_whitespace().collect();
-        let [cost, sum, peak] = fields[..] else {
+        let [time, operations, sum, peak] = fields[..] else {
             panic!(
                 "{} {size} on {library:?}: {}{text}",
                 scenario.name,
                 String::from_utf8_lossy(&output.stderr)
             )
         };
-        let cost = if self.instructions {
-            instructions(&counts)
-        } else {
-            cost.parse().expect("a number")
-        };
+        let number = |text: &str| text.parse::<f64>().expect("a number");
         Sample {
-            cost,
+            cost: if count {
+                instructions(&counts) / number(operations)
+            } else {
+                number(time)
+            },
             sum: sum.to_owned(),
             peak: peak.parse().expect("a number"),
         }
     }
+}
+
+/// Ends the run when the libraries have given different answers.
+fn compare(c: &[Sample], ours: &[Sample], scenario: &Scenario, size: u64) {
+    let same = c.iter().zip(ours).all(|(c, ours)| c.sum == ours.sum);
+    assert!(
+        same,
+        "{} {size}: the libraries give different answers: {c:?} {ours:?}",
+        scenario.name
+    );
 }
 
 /// The number of instructions in a file that callgrind wrote.

@@ -2,29 +2,20 @@
 
 use std::fmt::Write;
 
-/// What is drawn: a scenario, what the reader sees above it, and the sizes.
-pub const PANELS: [(&str, &str, [u64; 4]); 3] = [
-    ("lookup by key", "one lookup by key", [100, 1_000, 10_000, 50_000]),
-    (
-        "store new names, REUSE",
-        "one new instance, numbers reused",
-        [100, 1_000, 10_000, 50_000],
-    ),
-    (
-        "fetch, ten selected, cache",
-        "one of ten selected values",
-        [100, 1_000, 10_000, 50_000],
-    ),
-];
+use crate::Row;
 
-/// Nanoseconds at the sizes of a panel: the C library's, and ours.
-pub type Curves = [[f64; 4]; 2];
+/// What is drawn: a scenario, and what the reader sees above it.
+const PANELS: [(&str, &str); 3] = [
+    ("lookup by key", "one lookup by key"),
+    ("store new names, REUSE", "one new instance, numbers reused"),
+    ("fetch, ten selected, cache", "one of ten selected values"),
+];
 
 /// Width and height of the plane of a panel, and what is left around it for text.
 const PLANE: (f64, f64) = (200.0, 180.0);
 const MARGIN: (f64, f64) = (62.0, 44.0);
 /// Powers of ten at the ends of the scales: of instances, and of nanoseconds.
-const INSTANCES: (f64, f64) = (2.0, 5.0);
+const INSTANCES: (f64, f64) = (0.0, 5.0);
 const TIME: (f64, f64) = (1.0, 7.0);
 
 const NAMES: [(&str, &str); 2] = [("C library", "#666666"), ("this library", "#c2410c")];
@@ -34,8 +25,8 @@ fn place(value: f64, (from, to): (f64, f64), length: f64) -> f64 {
     (value.log10() - from) / (to - from) * length
 }
 
-/// The picture.
-pub fn draw(panels: &[Curves; 3]) -> String {
+/// The picture, of the rows that show it.
+pub fn draw(rows: &[Row]) -> String {
     let each = PLANE.0 + MARGIN.0;
     let (width, height) = (each * 3.0 + 32.0, PLANE.1 + 2.0 * MARGIN.1 + 24.0);
     let mut svg = format!(
@@ -44,10 +35,11 @@ pub fn draw(panels: &[Curves; 3]) -> String {
          <title>Time of one operation by the number of instances, C library and this library</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
-    for (number, ((_, title, sizes), curves)) in PANELS.iter().zip(panels).enumerate() {
+    for (number, (name, title)) in PANELS.iter().enumerate() {
         let left = number as f64 * each + MARGIN.0;
         let _ = writeln!(svg, "<g transform=\"translate({left:.0} {:.0})\">", MARGIN.1);
-        panel(&mut svg, title, sizes, curves);
+        let shown = rows.iter().filter(|row| row.name == *name && !row.c.is_empty());
+        panel(&mut svg, title, &shown.collect::<Vec<_>>());
         svg += "</g>\n";
     }
     for (number, (name, colour)) in NAMES.iter().enumerate() {
@@ -62,7 +54,7 @@ pub fn draw(panels: &[Curves; 3]) -> String {
     svg + "</svg>\n"
 }
 
-fn panel(svg: &mut String, title: &str, sizes: &[u64; 4], curves: &Curves) {
+fn panel(svg: &mut String, title: &str, rows: &[&Row]) {
     let (wide, high) = PLANE;
     let _ = writeln!(svg, "<text y=\"-14\" font-weight=\"bold\">{title}</text>");
     for (power, text) in (1..).zip(["10 ns", "100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]) {
@@ -73,7 +65,7 @@ fn panel(svg: &mut String, title: &str, sizes: &[u64; 4], curves: &Curves) {
             y + 4.0
         );
     }
-    for (power, text) in (2..).zip(["100", "1,000", "10,000", "100,000"]) {
+    for (power, text) in (0..).zip(["1", "10", "100", "1,000", "10,000", "100,000"]) {
         let x = place(10f64.powi(power), INSTANCES, wide);
         let _ = writeln!(
             svg,
@@ -87,13 +79,13 @@ fn panel(svg: &mut String, title: &str, sizes: &[u64; 4], curves: &Curves) {
         wide / 2.0,
         high + 31.0
     );
-    for (times, (_, colour)) in curves.iter().zip(NAMES) {
-        let points: Vec<_> = sizes
+    for (library, (_, colour)) in NAMES.iter().enumerate() {
+        let points: Vec<_> = rows
             .iter()
-            .zip(times)
-            .map(|(size, time)| {
-                let x = place(*size as f64, INSTANCES, wide);
-                format!("{x:.1},{:.1}", high - place(*time, TIME, high))
+            .filter_map(|row| {
+                let x = place(row.size as f64, INSTANCES, wide);
+                let time = row.costs()[library]?;
+                Some(format!("{x:.1},{:.1}", high - place(time, TIME, high)))
             })
             .collect();
         let _ = writeln!(

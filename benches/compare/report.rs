@@ -1,65 +1,125 @@
-//! Turns measurements into Markdown.
+//! Turns measurements into a CSV and into Markdown.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Row, Sample};
+use crate::Row;
 use pcp_pmda_test::root;
 
-/// Median, smallest and largest of some numbers.
-fn spread(numbers: impl Iterator<Item = f64>) -> (f64, f64, f64) {
+/// What people read first: what agents do most, at sizes that they have, and two sizes that are
+/// large.
+const PAGE: [(&str, u64); 15] = [
+    ("lookup by id, hit", 30),
+    ("lookup by full name", 30),
+    ("lookup by key", 1_000),
+    ("refresh: INACTIVE, store all", 30),
+    ("store new names", 100_000),
+    ("walk", 30),
+    ("fetch of n metrics, direct", 10),
+    ("fetch, unsorted table", 10),
+    ("fetch, instance table", 10),
+    ("fetch, cache with lookup", 30),
+    ("fetch, ten selected, cache", 10_000),
+    ("pmdaInstance by id", 10),
+    ("instance labels, three each", 30),
+    ("queue, one event for n clients", 2),
+    ("daemon, n values, agent time", 10),
+];
+
+/// The names of the columns of the CSV.
+const COLUMNS: &str = "scenario,n,C library ns,this library ns,ratio,least ratio,largest ratio,\
+    C library instructions,this library instructions,ratio of instructions,C library peak KiB,this library peak KiB\n";
+
+/// Median, smallest and largest of some numbers, if there are any.
+fn spread(numbers: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
     let mut numbers: Vec<_> = numbers.collect();
     numbers.sort_by(f64::total_cmp);
-    (numbers[numbers.len() / 2], numbers[0], numbers[numbers.len() - 1])
+    let (&first, &last) = (numbers.first()?, numbers.last()?);
+    let (lower, upper) = (numbers[(numbers.len() - 1) / 2], numbers[numbers.len() / 2]);
+    Some([(lower + upper) / 2.0, first, last])
 }
 
-/// One line of the table.
+impl Row {
+    /// The median cost on the C library and on ours.
+    pub fn costs(&self) -> [Option<f64>; 2] {
+        [&self.c, &self.ours].map(|samples| Some(spread(samples.iter().map(|sample| sample.cost))?[0]))
+    }
+
+    /// The ratio of the pairs: median, smallest and largest.
+    fn ratio(&self) -> Option<[f64; 3]> {
+        let pairs = self.c.iter().zip(&self.ours);
+        spread(pairs.map(|(c, ours)| ours.cost / c.cost)).filter(|[median, ..]| median.is_finite())
+    }
+
+    fn ratio_of_instructions(&self) -> Option<f64> {
+        self.instructions.map(|[c, ours]| ours / c)
+    }
+}
+
+/// All rows.
+pub fn csv(rows: &[Row]) -> String {
+    COLUMNS.to_owned() + &rows.iter().map(line).collect::<String>()
+}
+
+/// One row of the CSV. What was not measured is left empty.
 pub fn line(row: &Row) -> String {
-    let (c, ..) = spread(row.pairs.iter().map(|(c, _)| c.cost));
-    let (ours, ..) = spread(row.pairs.iter().map(|(_, ours)| ours.cost));
-    let (ratio, least, most) = spread(row.pairs.iter().map(|(c, ours)| ours.cost / c.cost));
-    let (theirs, mine) = row.pairs.last().expect("at least one pair");
+    let [c, ours] = row.costs();
+    let ratios = row.ratio().map_or([None; 3], |ratios| ratios.map(Some));
+    let [their_count, our_count] = row.instructions.map_or([None; 2], |counts| counts.map(Some));
+    let costs = [c, ours, their_count, our_count].map(|cost| cost.map(|cost| format!("{cost:.1}")));
+    let [c, ours, their_count, our_count] = costs.map(Option::unwrap_or_default);
+    let ratios = ratios.map(shown);
+    let peaks = [&row.c, &row.ours].map(|samples| samples.last().map(|sample| sample.peak.to_string()));
     format!(
-        "| {} | {} | {} | {} | {ratio:.2} ({least:.2} … {most:.2}) | {} / {} |",
+        "\"{}\",{},{c},{ours},{},{their_count},{our_count},{},{}\n",
         row.name,
-        grouped(row.size),
-        number(c),
-        number(ours),
-        grouped(theirs.peak),
-        grouped(mine.peak),
+        row.size,
+        ratios.join(","),
+        shown(row.ratio_of_instructions()),
+        peaks.map(Option::unwrap_or_default).join(","),
     )
 }
 
-/// The table of a comparison, with the facts that one needs to repeat it.
-pub fn table(rows: &[Row], instructions: bool, libraries: &[PathBuf; 2]) -> String {
-    let unit = if instructions {
-        "instructions in all"
-    } else {
-        "ns an operation"
-    };
-    let mut text = format!("{}\n\n", facts(libraries));
-    text += &format!(
-        "| scenario | n | C library, {unit} | ours, {unit} | ours / C: median (min … max) | peak KiB, C / ours |\n"
-    );
-    text += "|---|---:|---:|---:|---:|---:|\n";
-    for row in rows {
-        text += &line(row);
-        text.push('\n');
-    }
-    text
+fn shown(ratio: Option<f64>) -> String {
+    ratio.map(|ratio| format!("{ratio:.3}")).unwrap_or_default()
 }
 
-/// The table of growth: ours alone.
-pub fn growth(rows: &[(&'static str, Vec<(u64, Sample)>)], libraries: &[PathBuf; 2]) -> String {
-    let mut text = format!(
-        "{}\n\n| ns an operation, n = | 1,000 | 10,000 | 100,000 | 1,000,000 |\n",
-        facts(libraries)
-    );
-    text += "|---|---:|---:|---:|---:|\n";
-    for (name, samples) in rows {
-        let cells: Vec<_> = samples.iter().map(|(_, sample)| number(sample.cost)).collect();
-        text += &format!("| {name} | {} |\n", cells.join(" | "));
+/// The rows that people read, with the facts that one needs to repeat them.
+pub fn page(rows: &[Row], libraries: &[PathBuf; 2]) -> String {
+    let chosen = PAGE.map(|(name, size)| rows.iter().find(|row| row.name == name && row.size == size));
+    format!("{}\n\n{}", facts(libraries), table(chosen.into_iter().flatten()))
+}
+
+/// The ten rows that take longest in comparison to the C library.
+pub fn slower(rows: &[Row]) -> String {
+    let time = |row: &Row| row.ratio().map_or(0.0, |[median, ..]| median);
+    let mut slow: Vec<_> = rows.iter().filter(|row| time(row) > 1.0).collect();
+    slow.sort_by(|one, other| time(other).total_cmp(&time(one)));
+    let of_all = rows.iter().filter(|row| row.ratio().is_some()).count();
+    format!(
+        "{} of {of_all} rows are above 1.00; the first ten of them:\n\n{}",
+        slow.len(),
+        table(slow.into_iter().take(10))
+    )
+}
+
+fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let mut text =
+        "| row | n | C library, ns | this library, ns | ratio (of ten pairs: least … largest) | of instructions |\n\
+                    |---|---:|---:|---:|---:|---:|\n"
+            .to_owned();
+    for row in rows {
+        let [c, ours] = row.costs().map(|cost| cost.map(number).unwrap_or_default());
+        let [median, least, most] = row.ratio().unwrap_or_default();
+        let counted = row.ratio_of_instructions();
+        let counted = counted.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
+        let (name, size) = (row.name, grouped(row.size));
+        let _ = writeln!(
+            text,
+            "| {name} | {size} | {c} | {ours} | {median:.2} ({least:.2} … {most:.2}) | {counted} |"
+        );
     }
     text
 }
