@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <pcp/pmapi.h>
 
 /*
@@ -31,8 +30,8 @@ pcp_pmda_thread(void)
     return &pcp_pmda_here;
 }
 
-/* Longer texts are cut; they are refused anyway (LABEL-31). */
-#define LONGEST	65534
+/* Room for a text and its end. Longer ones are cut; they are refused anyway (LABEL-30, LABEL-31). */
+#define ROOM	65535
 
 /* In src/sys/mark.rs: 0, or -EBUSY for a signal handler on top of another call. */
 extern int pcp_pmda_enter(void);
@@ -44,29 +43,16 @@ extern int pcp_pmda_add(pmLabelSet **, const char *, size_t, int);
 static int
 format_and_add(int notes, pmLabelSet **sets, const char *format, va_list arguments)
 {
-    char usual[512];
-    char *large;
-    va_list again;
+    /* On the stack, of which the C library takes more: to format twice, as malloc would need it, costs more than all the rest. */
+    char text[ROOM];
     int length, status;
 
     if (sets == NULL || format == NULL)
 	return -EINVAL;
     if ((status = pcp_pmda_enter()) < 0)
 	return status;
-    va_copy(again, arguments);
-    length = vsnprintf(usual, sizeof(usual), format, arguments);
-    if (length < (int)sizeof(usual)) {
-	status = length < 0 ? length : pcp_pmda_add(sets, usual, length, notes);
-    }
-    else if ((large = malloc(LONGEST + 1)) == NULL) {
-	status = -ENOMEM;
-    }
-    else {
-	length = vsnprintf(large, LONGEST + 1, format, again);
-	status = length < 0 ? length : pcp_pmda_add(sets, large, length < LONGEST ? length : LONGEST, notes);
-	free(large);
-    }
-    va_end(again);
+    length = vsnprintf(text, sizeof(text), format, arguments);
+    status = length < 0 ? length : pcp_pmda_add(sets, text, length < ROOM ? length : ROOM - 1, notes);
     pcp_pmda_leave();
     return status;
 }

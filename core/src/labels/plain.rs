@@ -14,30 +14,33 @@ pub(super) const fn is_space(byte: u8) -> bool {
 /// # Errors
 /// `-ENOMEM`.
 pub(super) fn read(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<Set>> {
-    let commas = text.iter().filter(|byte| **byte == b',').count();
     let mut reader = Reader {
         text,
         at: 0,
         json: Vec::new(),
         labels: Vec::new(),
+        no_memory: false,
     };
-    // What is read is never longer than the text, and there is a comma between two labels: nothing
-    // grows later.
+    // What is read is never longer than the text.
     reader.json.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
-    let labels = (commas + 1).min(MAX_LABELS);
-    reader.labels.try_reserve_exact(labels).map_err(|_| Error::NOMEM)?;
-    Ok(reader.object(flags, leading_letter).map(|()| Set {
+    let plain = reader.object(flags, leading_letter);
+    if reader.no_memory {
+        return Err(Error::NOMEM);
+    }
+    Ok(plain.map(|()| Set {
         json: reader.json,
         labels: reader.labels,
     }))
 }
 
-/// A strict reader: `None` means "not plain". What it has read is in `json` and `labels`.
+/// A strict reader: `None` means "not plain", or that there is no memory for another label. What it
+/// has read is in `json` and `labels`.
 struct Reader<'a> {
     text: &'a [u8],
     at: usize,
     json: Vec<u8>,
     labels: Vec<Span>,
+    no_memory: bool,
 }
 
 impl Reader<'_> {
@@ -47,6 +50,10 @@ impl Reader<'_> {
             loop {
                 let label = self.member(flags, leading_letter)?;
                 if self.labels.len() == MAX_LABELS {
+                    return None;
+                }
+                self.no_memory = self.labels.try_reserve(1).is_err();
+                if self.no_memory {
                     return None;
                 }
                 self.labels.push(label);
@@ -158,6 +165,7 @@ impl Reader<'_> {
         let rest = self.text[self.at..].strip_prefix(b"\"")?;
         let mut length = 0;
         loop {
+            length += ordinary(&rest[length..]);
             match *rest.get(length)? {
                 b'"' => break,
                 b'\\' if b"\"\\/bfnrtu".contains(rest.get(length + 1)?) => length += 2,
@@ -196,6 +204,17 @@ impl Reader<'_> {
         self.take(length);
         Some(())
     }
+}
+
+/// How many bytes at the start of a text mean nothing but themselves inside of a string: a multiple
+/// of 16. Each group is looked at without a branch, so that the compiler makes few instructions of
+/// it.
+fn ordinary(text: &[u8]) -> usize {
+    let special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\') | u8::from(*byte < b' ');
+    let groups = text.chunks_exact(16);
+    16 * groups
+        .take_while(|group| group.iter().fold(0, |any, byte| any | special(byte)) == 0)
+        .count()
 }
 
 /// Whether a label may have this name (LABEL-32).
