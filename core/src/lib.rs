@@ -15,6 +15,7 @@ pub mod error;
 pub mod events;
 pub mod fetch;
 pub mod forever;
+pub mod handles;
 pub mod help;
 pub mod ident;
 pub mod index;

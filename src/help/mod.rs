@@ -10,7 +10,8 @@ use crate::sys::libpcp::log;
 use crate::sys::lock::{Mutex, alone, const_mutex, room};
 use crate::view::help_table::{HelpTable, text_pointer};
 use pmda_core::error::{Error, Result};
-use pmda_core::help::{Database, Entry, Kind, Slots};
+use pmda_core::handles::{self, Handles};
+use pmda_core::help::{Database, Entry, Kind};
 use pmda_core::log::Journal;
 
 /// `PM_TEXT_ONELINE`, the only bit of a text type that is looked at (HELP-27).
@@ -18,7 +19,7 @@ const ONE_LINE: c_int = 1;
 
 /// The databases, and beside them the table that C may look at.
 pub(crate) struct Databases {
-    slots: Slots,
+    slots: Handles<Database>,
     table: HelpTable,
 }
 
@@ -30,7 +31,7 @@ fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
     if databases.is_empty() {
         databases.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
         databases.push(Databases {
-            slots: Slots::new(),
+            slots: Handles::new(),
             table: HelpTable::new(),
         });
     }
@@ -47,16 +48,15 @@ impl Databases {
 
     fn insert(&mut self, base: Database) -> Result<c_int> {
         let slot = self.reserve()?;
-        let handle = c_int::try_from(slot).map_err(|_| Error::NOMEM)?;
+        let handle = handles::handle(slot)?;
         self.table.open(slot, self.slots.put(slot, base));
         Ok(handle)
     }
 
     fn remove(&mut self, handle: c_int) -> Option<Database> {
-        let base = self.slots.take(handle)?;
-        if let Ok(slot) = usize::try_from(handle) {
-            self.table.close(slot);
-        }
+        let slot = handles::slot(handle)?;
+        let base = self.slots.take(slot)?;
+        self.table.close(slot);
         Some(base)
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn close(handle: c_int) {
 /// The database of a handle.
 #[inline(always)]
 fn database(databases: &[Databases], handle: c_int) -> Option<&Database> {
-    databases.first()?.slots.get(handle)
+    databases.first()?.slots.get(handles::slot(handle)?)
 }
 
 /// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).

@@ -2,25 +2,24 @@
 
 use super::Array;
 use crate::error::{Error, Result};
+use crate::handles::{self, Handles};
 
 /// All arrays of the process by handle. Arrays of either form and the private arrays of queues
 /// share one table (EVENT-10, EVENT-11).
 #[derive(Debug, Default)]
-pub struct Arrays {
-    slots: Vec<Option<Array>>,
-}
+pub struct Arrays(Handles<Array>);
 
 impl Arrays {
     /// No arrays.
     #[must_use]
     pub const fn new() -> Arrays {
-        Arrays { slots: Vec::new() }
+        Arrays(Handles::new())
     }
 
     /// Whether there never was one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.0.slots() == 0
     }
 
     /// Makes a new array and gives the lowest free handle (EVENT-12).
@@ -28,21 +27,9 @@ impl Arrays {
     /// # Errors
     /// `-ENOMEM` when handles or memory run out; nothing has changed then.
     pub fn create(&mut self) -> Result<i32> {
-        let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        let handle = i32::try_from(slot).map_err(|_| Error::NOMEM)?;
-        let array = Some(Array::new()?);
-        match self.slots.get_mut(slot) {
-            Some(place) => *place = array,
-            None => {
-                if self.slots.len() == self.slots.capacity() {
-                    // The first one has no room beside it: most agents have few.
-                    let more = self.slots.len().max(1);
-                    self.slots.try_reserve_exact(more).map_err(|_| Error::NOMEM)?;
-                }
-                self.slots.push(array);
-            }
-        }
-        Ok(handle)
+        let slot = self.0.vacant()?;
+        self.0.put(slot, Array::new()?);
+        handles::handle(slot)
     }
 
     /// The array of a handle.
@@ -51,10 +38,8 @@ impl Arrays {
     /// `PM_ERR_NOCONTEXT` when there is none (EVENT-13).
     #[inline]
     pub fn get(&mut self, handle: i32) -> Result<&mut Array> {
-        usize::try_from(handle)
-            .ok()
-            .and_then(|slot| self.slots.get_mut(slot)?.as_mut())
-            .ok_or(Error::NOCONTEXT)
+        let slot = handles::slot(handle);
+        slot.and_then(|slot| self.0.get_mut(slot)).ok_or(Error::NOCONTEXT)
     }
 
     /// Frees an array; its handle is given to the next one (EVENT-15, E-15).
@@ -62,10 +47,8 @@ impl Arrays {
     /// # Errors
     /// `PM_ERR_NOCONTEXT` when there is none.
     pub fn release(&mut self, handle: i32) -> Result<()> {
-        self.get(handle)?;
-        if let Ok(slot) = usize::try_from(handle) {
-            self.slots[slot] = None;
-        }
+        let slot = handles::slot(handle);
+        slot.and_then(|slot| self.0.take(slot)).ok_or(Error::NOCONTEXT)?;
         Ok(())
     }
 }

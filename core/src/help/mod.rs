@@ -7,7 +7,6 @@
 //! whatever the order of the entries.
 
 mod file;
-mod slots;
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -16,8 +15,6 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::index::Map;
 use crate::log::{Bytes, Journal, Level, TextBuffer};
-
-pub use slots::Slots;
 
 /// First word of the header, in the byte order of the machine.
 const MAGIC: u32 = 0x5063_5068;

@@ -1,9 +1,7 @@
 //! The clients of event queues, and their filters.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use crate::error::{Error, Result};
+use crate::handles::Handles;
 use crate::index::Map;
 
 /// One client.
@@ -63,21 +61,19 @@ impl<F> Iterator for Filters<F> {
 #[derive(Debug)]
 pub(super) struct Clients<F> {
     by_context: Map<usize>,
-    slots: Vec<Option<Client<F>>>,
-    free: BinaryHeap<Reverse<usize>>,
+    slots: Handles<Client<F>>,
 }
 
 impl<F> Clients<F> {
     /// Whether there never was one.
     pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.slots.slots() == 0
     }
 
     pub(super) const fn new() -> Clients<F> {
         Clients {
             by_context: Map::new(),
-            slots: Vec::new(),
-            free: BinaryHeap::new(),
+            slots: Handles::new(),
         }
     }
 
@@ -87,7 +83,7 @@ impl<F> Clients<F> {
 
     /// The number of slots that there are, free ones included.
     pub(super) fn places(&self) -> usize {
-        self.slots.len()
+        self.slots.slots()
     }
 
     /// The slot of a client, new ones in the lowest free slot (QUEUE-20).
@@ -99,16 +95,8 @@ impl<F> Clients<F> {
             return Ok(*slot);
         }
         self.by_context.reserve(1)?;
-        if self.free.is_empty() {
-            self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
-            // So that every client can give its slot back.
-            self.free.try_reserve(self.slots.len() + 1).map_err(|_| Error::NOMEM)?;
-        }
-        let slot = self.free.pop().map_or(self.slots.len(), |Reverse(slot)| slot);
-        if slot == self.slots.len() {
-            self.slots.push(None);
-        }
-        self.slots[slot] = Some(Client { filters: Vec::new() });
+        let slot = self.slots.vacant()?;
+        self.slots.put(slot, Client { filters: Vec::new() });
         self.by_context.get_or_insert_with(context as u32, || slot)?;
         Ok(slot)
     }
@@ -121,24 +109,23 @@ impl<F> Clients<F> {
     /// The client of a context, and its slot.
     pub(super) fn get(&mut self, context: i32) -> Option<(usize, &mut Client<F>)> {
         let slot = self.slot(context)?;
-        Some((slot, self.slots.get_mut(slot)?.as_mut()?))
+        Some((slot, self.slots.get_mut(slot)?))
     }
 
     /// The filter of the client in a slot for the queue in a slot.
     pub(super) fn filter(&self, client: usize, queue: usize) -> Option<&F> {
-        self.slots.get(client)?.as_ref()?.known_filter(queue)
+        self.slots.get(client)?.known_filter(queue)
     }
 
     /// Takes a client out; its slot is free from then on.
     pub(super) fn remove(&mut self, context: i32) -> Option<(usize, Client<F>)> {
         let slot = self.by_context.remove(context as u32)?;
-        self.free.push(Reverse(slot));
-        Some((slot, self.slots[slot].take()?))
+        Some((slot, self.slots.take(slot)?))
     }
 
     /// All clients, in the order of their slots.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Client<F>> {
-        self.slots.iter_mut().flatten()
+        self.slots.values_mut()
     }
 }
 

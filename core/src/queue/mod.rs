@@ -34,6 +34,7 @@ use readers::{Access, Reader, Readers};
 use retained::Retained;
 
 use crate::error::{Error, Result};
+use crate::handles::{self, Handles};
 
 pub use clients::Filters;
 pub use session::{End, FetchSession};
@@ -115,7 +116,7 @@ pub struct Leftovers<F> {
 /// All queues and their clients.
 #[derive(Debug)]
 pub struct Queues<P, F> {
-    slots: Vec<Option<Queue<P, F>>>,
+    slots: Handles<Queue<P, F>>,
     clients: Clients<F>,
     retained: Retained<P>,
     generation: u64,
@@ -133,14 +134,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Whether there never were queues or clients.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty() && self.clients.is_empty()
+        self.slots.slots() == 0 && self.clients.is_empty()
     }
 
     /// No queues, no clients.
     #[must_use]
     pub const fn new() -> Queues<P, F> {
         Queues {
-            slots: Vec::new(),
+            slots: Handles::new(),
             clients: Clients::new(),
             retained: Retained::new(),
             generation: 0,
@@ -169,20 +170,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         if self.named(name).is_some() {
             return Err(EXIST);
         }
-        let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        let handle = i32::try_from(slot).map_err(|_| Error::NOMEM)?;
+        let slot = self.slots.vacant()?;
         let mut copy = Vec::new();
         copy.try_reserve_exact(name.len()).map_err(|_| Error::NOMEM)?;
         copy.extend_from_slice(name);
-        if slot == self.slots.len() {
-            self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        }
         let array = array()?;
-        if slot == self.slots.len() {
-            self.slots.push(None);
-        }
         self.generation += 1;
-        self.slots[slot] = Some(Queue {
+        let queue = Queue {
             name: copy,
             limit,
             array,
@@ -195,14 +189,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             backlog: Backlog::new(self.generation),
             readers: Readers::new(),
             filters: Vec::new(),
-        });
-        Ok(handle)
+        };
+        self.slots.put(slot, queue);
+        handles::handle(slot)
     }
 
     fn named(&self, name: &[u8]) -> Option<usize> {
-        self.slots
-            .iter()
-            .position(|queue| queue.as_ref().is_some_and(|queue| queue.name == name))
+        let mut queues = self.slots.iter();
+        queues.find(|(_, queue)| queue.name == name).map(|(slot, _)| slot)
     }
 
     /// The handle of the queue with this name (QUEUE-3).
@@ -211,16 +205,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `-ESRCH` when there is none.
     pub fn find(&self, name: &[u8]) -> Result<i32> {
         const SRCH: Error = Error::os(3);
-        self.named(name).and_then(|slot| i32::try_from(slot).ok()).ok_or(SRCH)
+        self.named(name).ok_or(SRCH).and_then(handles::handle)
     }
 
     /// The slot of a handle that is in use (QUEUE-4).
     fn slot(&self, handle: i32) -> Result<usize> {
-        let slot = usize::try_from(handle).map_err(|_| Error::INVAL)?;
-        match self.slots.get(slot) {
-            Some(Some(_)) => Ok(slot),
-            _ => Err(Error::INVAL),
-        }
+        let slot = handles::slot(handle);
+        slot.filter(|slot| self.slots.get(*slot).is_some()).ok_or(Error::INVAL)
     }
 
     /// What the queue can tell about itself.
@@ -229,7 +220,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `-EINVAL` for a handle that is not in use.
     pub fn counters(&self, handle: i32) -> Result<Counters> {
         let slot = self.slot(handle)?;
-        let queue = self.slots[slot].as_ref().ok_or(Error::INVAL)?;
+        let queue = self.slots.get(slot).ok_or(Error::INVAL)?;
         Ok(Counters {
             clients: queue.clients(),
             count: queue.count,
@@ -249,8 +240,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
     #[inline]
     pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
-        let slot = usize::try_from(handle).map_err(|_| Error::INVAL)?;
-        let queue = self.slots.get_mut(slot).and_then(Option::as_mut).ok_or(Error::INVAL)?;
+        let slot = handles::slot(handle).ok_or(Error::INVAL)?;
+        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
         let Some(room) = queue.limit.checked_sub(size) else {
             queue.count(size);
             return Err(Error::TOOBIG);
@@ -278,7 +269,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         const HEAD: &[u8] = b"Event too large for queue ";
         /// Two numbers of twenty digits, and what is around them.
         const TAIL: usize = 48;
-        let queue = self.slots[self.slot(handle)?].as_ref().ok_or(Error::INVAL)?;
+        let queue = self.slots.get(self.slot(handle)?).ok_or(Error::INVAL)?;
         let mut text = Vec::new();
         text.try_reserve_exact(HEAD.len() + queue.name.len() + TAIL)
             .map_err(|_| Error::NOMEM)?;
@@ -294,7 +285,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `-EINVAL` for a handle that is not in use.
     pub fn shutdown(&mut self, handle: i32) -> Result<Option<Leftovers<F>>> {
         let slot = self.slot(handle)?;
-        let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
+        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
         self.closing += usize::from(!queue.closing);
         queue.closing = true;
         Ok(self.release(slot))
@@ -306,15 +297,16 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         if self.closing == 0 {
             return None;
         }
-        (0..self.slots.len()).find_map(|slot| self.release(slot))
+        (0..self.slots.slots()).find_map(|slot| self.release(slot))
     }
 
     /// Frees a queue with its events if it was shut down and has no clients, and forgets what
     /// clients had to do with it: a new queue in the same slot starts afresh (QUEUE-41, E-10,
     /// E-11).
     fn release(&mut self, slot: usize) -> Option<Leftovers<F>> {
-        let done = |queue: &mut Queue<P, F>| queue.closing && queue.clients() == 0;
-        let mut queue = self.slots[slot].take_if(done)?;
+        let done = |queue: &Queue<P, F>| queue.closing && queue.clients() == 0;
+        self.slots.get(slot).filter(|queue| done(queue))?;
+        let mut queue = self.slots.take(slot)?;
         self.closing -= 1;
         queue.backlog.close(&mut self.retained);
         let filters = self.clients.iter_mut().filter_map(|client| client.take_filter(slot));
@@ -330,7 +322,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-ENOMEM` when slots or memory run out.
     pub fn register(&mut self, context: i32) -> Result<i32> {
-        i32::try_from(self.clients.register(context)?).map_err(|_| Error::NOMEM)
+        handles::handle(self.clients.register(context)?)
     }
 
     /// The number of registered clients (QUEUE-21).
@@ -346,7 +338,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let Some((slot, client)) = self.clients.remove(context) else {
             return Filters::of(None);
         };
-        for queue in self.slots.iter_mut().flatten() {
+        for queue in self.slots.values_mut() {
             if let Some(reader) = queue.readers.leave(slot).filter(Reader::is_active) {
                 queue.backlog.abandon(reader.cursor);
                 queue.active = queue.active.saturating_sub(1);
@@ -362,7 +354,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     pub fn set_access(&mut self, context: i32, handle: i32, allowed: bool) -> Result<()> {
         let slot = self.slot(handle)?;
         let client = self.clients.slot(context).ok_or(Error::INVAL)?;
-        let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
+        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
         let reader = queue.readers.enter(client, &mut self.generation)?;
         reader.access = reader.access.granted(allowed);
         Ok(())
@@ -378,7 +370,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let slot = self.slot(handle)?;
         let clients = self.clients.count();
         let (client_slot, client) = self.clients.get(context).ok_or(Error::INVAL)?;
-        let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
+        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
         // A client may have a filter here; see `release`.
         queue.filters.try_reserve(clients).map_err(|_| Error::NOMEM)?;
         let reader = queue.readers.enter(client_slot, &mut self.generation)?;

@@ -45,7 +45,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession> {
         let slot = self.slot(handle)?;
         let client = self.clients.slot(context).ok_or(Error::INVAL)?;
-        let queue = self.slots[slot].as_mut().ok_or(Error::INVAL)?;
+        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
         let reader = queue.readers.enter(client, &mut self.generation)?;
         if reader.cursor == IDLE {
             reader.absent = queue.backlog.absent()?;
@@ -67,7 +67,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
 
     /// Those who take part in a session; `None` when the queue has gone.
     pub(super) fn participants(&mut self, session: &FetchSession) -> Option<Participants<'_, P>> {
-        let queue = self.slots.get_mut(session.queue)?.as_mut()?;
+        let queue = self.slots.get_mut(session.queue)?;
         if queue.generation != session.queue_generation {
             return None;
         }
@@ -100,7 +100,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
     pub fn advance(&mut self, session: &FetchSession, hand: &mut Option<Event<P::View>>, filter: &mut Option<F>) {
-        if let (Some(Some(queue)), Some(shown)) = (self.slots.get_mut(session.queue), hand.as_mut()) {
+        if let (Some(queue), Some(shown)) = (self.slots.get_mut(session.queue), hand.as_mut()) {
             // No two readers of any queue have the same generation.
             if let Some(reader) = queue.readers.get(session.client, session.reader_generation) {
                 if step_on(&mut queue.backlog, reader, shown, &mut self.retained) {

@@ -8,6 +8,7 @@ use std::fmt::{self, Display};
 use super::observer::QueueObserver;
 use super::session::Participants;
 use super::{Event, FetchSession, Payload, Queue, Queues};
+use crate::handles;
 use crate::log::{Bytes, Journal};
 
 /// A payload that can be shown.
@@ -77,12 +78,11 @@ impl<P: Printable, F: Copy> Queues<P, F> {
     /// Whether a handle belongs to a queue that has gone.
     #[must_use]
     pub fn is_vacant(&self, handle: i32) -> bool {
-        let slot = usize::try_from(handle).ok();
-        slot.is_some_and(|slot| self.slots.get(slot).is_some_and(Option::is_none))
+        handles::slot(handle).is_some_and(|slot| self.slots.is_vacant(slot))
     }
 
     fn queue(&self, handle: i32) -> Option<&Queue<P, F>> {
-        self.slots.get(usize::try_from(handle).ok()?)?.as_ref()
+        self.slots.get(handles::slot(handle)?)
     }
 
     /// An event is about to be appended: which others have to go for it. PCP 6.0.5 `revised` the
@@ -162,8 +162,7 @@ impl<P: Printable, F: Copy> Queues<P, F> {
             return Vec::new();
         };
         let mut all = Vec::new();
-        for (slot, queue) in self.slots.iter().enumerate() {
-            let Some(queue) = queue else { continue };
+        for (slot, queue) in self.slots.iter() {
             let Some(reader) = queue.readers.at(client) else {
                 continue;
             };

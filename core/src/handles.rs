@@ -1,0 +1,142 @@
+//! Values that C knows by a number: help databases, event arrays, queues and their clients.
+
+use crate::error::{Error, Result};
+
+/// A table of values. A slot is given out lowest first, and again once its value has gone; the table
+/// never shrinks (HELP-10, HELP-12, EVENT-12, QUEUE-1, QUEUE-20).
+#[derive(Debug)]
+pub struct Handles<T> {
+    slots: Vec<Option<T>>,
+    /// No slot below this one is free.
+    full: usize,
+}
+
+impl<T> Default for Handles<T> {
+    fn default() -> Handles<T> {
+        Handles::new()
+    }
+}
+
+impl<T> Handles<T> {
+    /// An empty table; it owns no memory yet.
+    #[must_use]
+    pub const fn new() -> Handles<T> {
+        Handles {
+            slots: Vec::new(),
+            full: 0,
+        }
+    }
+
+    /// Number of slots, free ones included; 0 if there never was a value.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The lowest free slot, and room for its value.
+    ///
+    /// # Errors
+    /// `-ENOMEM` when memory or the handles of C, which are `int`s, run out.
+    pub fn vacant(&mut self) -> Result<usize> {
+        let rest = self.slots.get(self.full..).unwrap_or_default();
+        self.full += rest.iter().take_while(|value| value.is_some()).count();
+        i32::try_from(self.full).map_err(|_| Error::NOMEM)?;
+        if self.full == self.slots.capacity() {
+            // The first value has no room beside it: most agents have few.
+            let more = self.slots.len().max(1);
+            self.slots.try_reserve_exact(more).map_err(|_| Error::NOMEM)?;
+        }
+        Ok(self.full)
+    }
+
+    /// Puts a value into the slot that [`Handles::vacant`] has given.
+    pub fn put(&mut self, slot: usize, value: T) -> &mut T {
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[slot].insert(value)
+    }
+
+    /// The value of a slot.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, slot: usize) -> Option<&T> {
+        self.slots.get(slot)?.as_ref()
+    }
+
+    /// The value of a slot, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, slot: usize) -> Option<&mut T> {
+        self.slots.get_mut(slot)?.as_mut()
+    }
+
+    /// Whether the slot once had a value, and has none now.
+    #[must_use]
+    pub fn is_vacant(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(Option::is_none)
+    }
+
+    /// Takes a value out; its slot is free from then on.
+    pub fn take(&mut self, slot: usize) -> Option<T> {
+        let value = self.slots.get_mut(slot)?.take()?;
+        self.full = self.full.min(slot);
+        Some(value)
+    }
+
+    /// All values with their slots, lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(slot, value)| Some((slot, value.as_ref()?)))
+    }
+
+    /// All values, to be changed, lowest slot first.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().flatten()
+    }
+}
+
+/// The slot of a handle of C; `None` for a negative one.
+#[inline]
+#[must_use]
+pub fn slot(handle: i32) -> Option<usize> {
+    usize::try_from(handle).ok()
+}
+
+/// The handle of a slot.
+///
+/// # Errors
+/// `-ENOMEM` for a slot that no handle can name.
+pub fn handle(slot: usize) -> Result<i32> {
+    i32::try_from(slot).map_err(|_| Error::NOMEM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// HELP-10, HELP-11, HELP-12, EVENT-12, QUEUE-1: the lowest free slot, also after several were
+    /// freed; one that was asked for and not used is given again.
+    #[test]
+    fn lowest_free_slot() {
+        let mut handles = Handles::new();
+        for expected in 0..4 {
+            assert_eq!(handles.vacant(), Ok(expected));
+            assert_eq!(handles.vacant(), Ok(expected));
+            handles.put(expected, expected);
+        }
+        assert_eq!(
+            (handles.take(2), handles.take(0), handles.take(0)),
+            (Some(2), Some(0), None)
+        );
+        assert_eq!((handles.take(4), handles.get(4)), (None, None));
+        assert!(handles.is_vacant(0) && !handles.is_vacant(1) && !handles.is_vacant(4));
+        for expected in [0, 2, 4] {
+            let slot = handles.vacant().expect("memory");
+            assert_eq!(slot, expected);
+            *handles.put(slot, 0) += 10;
+        }
+        let values: Vec<_> = handles.iter().map(|(slot, value)| (slot, *value)).collect();
+        assert_eq!(values, [(0, 10), (1, 1), (2, 10), (3, 3), (4, 10)]);
+        assert_eq!((slot(-1), slot(3), handle(3)), (None, Some(3), Ok(3)));
+    }
+}
