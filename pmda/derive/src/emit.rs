@@ -62,7 +62,7 @@ fn settings(metric: &Metric) -> TokenStream {
         }
     }
     if let Some(unit) = &metric.unit {
-        call(".unit($0)", span_of(metric), unit.clone());
+        call(".unit(const { $0 })", span_of(metric), unit.clone());
     }
     if let Some(item) = &metric.item {
         call(".item($0)", item.span(), TokenTree::Literal(item.clone()).into());

@@ -71,6 +71,11 @@ impl<S> Metrics<S> {
             labels: &domain.labels,
         })
     }
+
+    /// Whether metrics come and go: their numbers are in a cache, or none has been declared.
+    pub(crate) fn are_dynamic(&self) -> bool {
+        self.cache.is_some() || self.declared().next().is_none()
+    }
 }
 
 /// The first line of a help, and what follows it.

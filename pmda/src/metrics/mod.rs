@@ -8,7 +8,9 @@ mod numbers;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+pub(crate) use declared::help_parts;
 pub use declared::{Declared, DeclaredIndom};
+pub(crate) use define::is_name;
 pub use define::{Def, IndomRef};
 
 pub(crate) use domain::Domain;

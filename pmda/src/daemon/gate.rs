@@ -1,0 +1,117 @@
+//! Answers pmcd while the agent is starting.
+//!
+//! pmcd ends an agent that does not answer within some seconds, and an agent may take longer to
+//! start. So a thread reads the requests meanwhile. The first one that waits for an answer gets
+//! `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets `PM_ERR_PMDAREADY`.
+//! What needs no answer is kept for the session.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::thread::{self, JoinHandle};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use pmda_core::wire::Kind;
+use pmda_core::wire::encode::Reply;
+use pmda_core::wire::receive::Receiver;
+
+use super::{Stream, next, send};
+
+/// A status that pmcd takes for "not ready".
+const PM_ERR_PMDANOTREADY: i32 = -13394;
+/// A status that pmcd takes for "ready again".
+const PM_ERR_PMDAREADY: i32 = -13393;
+
+/// The thread that answers, and what stops it: the closing of a socket.
+pub(super) struct Gate {
+    thread: JoinHandle<Kept>,
+    stop: UnixStream,
+}
+
+/// What the thread gives back.
+struct Kept {
+    stream: Stream,
+    receiver: Receiver,
+    waiting: Vec<Vec<u8>>,
+    /// Whether pmcd waits for the agent to be ready.
+    is_awaited: bool,
+}
+
+impl Gate {
+    /// Starts to answer; `is_awaited` if pmcd is configured to wait until the agent is ready.
+    pub(super) fn close(stream: Stream, receiver: Receiver, is_awaited: bool) -> io::Result<Gate> {
+        let (stopped, stop) = UnixStream::pair()?;
+        let kept = Kept {
+            stream,
+            receiver,
+            waiting: Vec::new(),
+            is_awaited,
+        };
+        let thread = thread::Builder::new().name("not-ready".to_owned());
+        let thread = thread.spawn(move || kept.answer_until(&stopped))?;
+        Ok(Gate { thread, stop })
+    }
+
+    /// Stops to answer, and tells pmcd that the agent is ready if it waits for that.
+    pub(super) fn open(self, is_ready: bool) -> (Stream, Receiver, Vec<Vec<u8>>) {
+        drop(self.stop);
+        let mut kept = self.thread.join().expect("the thread does not panic");
+        if kept.is_awaited && is_ready {
+            // If pmcd has gone, the next read tells.
+            let _ = kept.tell(PM_ERR_PMDAREADY);
+        }
+        (kept.stream, kept.receiver, kept.waiting)
+    }
+}
+
+impl Kept {
+    fn answer_until(mut self, stopped: &impl AsFd) -> Kept {
+        while self.has_request(stopped) {
+            match next(&mut self.stream.input, &mut self.receiver) {
+                Ok(Some(pdu)) => {
+                    if needs_answer(pdu.header.kind) {
+                        if self.tell(PM_ERR_PMDANOTREADY).is_err() {
+                            break;
+                        }
+                        self.is_awaited = true;
+                    } else {
+                        self.waiting.push(pdu.bytes().to_vec());
+                    }
+                    self.receiver.recycle(pdu);
+                }
+                // The session meets the same end of the stream.
+                Ok(None) | Err(_) => break,
+            }
+        }
+        self
+    }
+
+    /// Waits for a request; false when the gate opens.
+    fn has_request(&self, stopped: &impl AsFd) -> bool {
+        if self.receiver.is_ahead() {
+            return true;
+        }
+        let mut both = [
+            PollFd::new(self.stream.input.0.as_fd(), PollFlags::POLLIN),
+            PollFd::new(stopped.as_fd(), PollFlags::POLLIN),
+        ];
+        let polled = loop {
+            match poll(&mut both, PollTimeout::NONE) {
+                Err(nix::errno::Errno::EINTR) => {}
+                other => break other,
+            }
+        };
+        polled.is_ok() && both[1].any() == Some(false)
+    }
+
+    fn tell(&mut self, status: i32) -> Result<(), String> {
+        let mut reply = Reply::new();
+        reply.error(status);
+        send(&mut self.stream.output, reply.bytes())
+    }
+}
+
+/// Whether pmcd waits for an answer to such a PDU.
+fn needs_answer(kind: Kind) -> bool {
+    !matches!(kind, Kind::PROFILE | Kind::ATTR | Kind::ERROR | Kind::CREDS)
+}

@@ -1,0 +1,38 @@
+//! The user that the agent runs as.
+
+use std::ffi::CString;
+
+use nix::unistd::{Uid, User, geteuid, initgroups, setgid, setuid};
+
+/// The user that PCP's daemons and agents run as: `$PCP_USER`.
+pub(super) fn pcp_user() -> String {
+    let setting = crate::env::pcp_setting("PCP_USER");
+    setting
+        .filter(|user| !user.is_empty())
+        .unwrap_or_else(|| "pcp".to_owned())
+}
+
+/// Becomes the user of `-U`, else PCP's own, with all groups of that user. Who is not root stays
+/// what he is, unless the command line wants another.
+pub(super) fn become_user(wanted: Option<&str>) -> Result<(), String> {
+    let now = geteuid();
+    if wanted.is_none() && !now.is_root() {
+        return Ok(());
+    }
+    let name = wanted.map_or_else(pcp_user, str::to_owned);
+    let user = match User::from_name(&name) {
+        Ok(Some(user)) => user,
+        Ok(None) => return Err(format!("cannot find the {name} user to switch to")),
+        Err(errno) => return Err(format!("cannot find the {name} user to switch to: {}", errno.desc())),
+    };
+    if user.uid == now && (!now.is_root() || user.uid == Uid::from_raw(0)) {
+        return Ok(());
+    }
+    let switch = || {
+        let name = CString::new(user.name.as_str()).map_err(|_| nix::errno::Errno::EINVAL)?;
+        initgroups(&name, user.gid)?;
+        setgid(user.gid)?;
+        setuid(user.uid)
+    };
+    switch().map_err(|errno| format!("cannot switch to the {name} user: {}", errno.desc()))
+}

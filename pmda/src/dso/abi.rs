@@ -1,0 +1,247 @@
+//! The structures of `pcp/pmda.h` and `pcp/pmapi.h`, as far as a DSO agent and its host exchange
+//! them.
+
+use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use super::methods;
+use crate::Agent;
+
+/// `pmdaInterface`. The host fills in the domain, and the agent all the rest.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Interface {
+    pub(super) domain: c_int,
+    /// Bits 0 to 7 of `comm`, as all compilers place them on little- and big-endian machines alike.
+    pub(super) interface: u8,
+    pub(super) pmapi_version: u8,
+    pub(super) flags: u16,
+    pub(super) status: c_int,
+    /// Nothing that could be read before the agent has written it.
+    pub(super) methods: MaybeUninit<Methods>,
+}
+
+/// `pmdaInterface.version.seven`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Methods {
+    ext: *mut Ext,
+    profile: extern "C" fn(Option<&Profile>, Option<&Ext>) -> c_int,
+    fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, Option<&Ext>) -> c_int,
+    desc: extern "C" fn(c_uint, Out<'_, Desc>, Option<&Ext>) -> c_int,
+    instance: extern "C" fn(c_uint, c_int, *const c_char, Out<'_, *mut InResult>, Option<&Ext>) -> c_int,
+    text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, Option<&Ext>) -> c_int,
+    store: extern "C" fn(Option<&ResultHead>, Option<&Ext>) -> c_int,
+    pmid: extern "C" fn(*const c_char, Out<'_, c_uint>, Option<&Ext>) -> c_int,
+    name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, Option<&Ext>) -> c_int,
+    children:
+        extern "C" fn(*const c_char, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, Option<&Ext>) -> c_int,
+    attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, Option<&Ext>) -> c_int,
+    label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, Option<&Ext>) -> c_int,
+}
+
+/// Where a result goes.
+pub(super) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
+
+impl Methods {
+    /// The methods of an agent.
+    pub(super) fn of<A: Agent>(ext: *mut Ext) -> Methods {
+        Methods {
+            ext,
+            profile: methods::profile::<A>,
+            fetch: methods::fetch::<A>,
+            desc: methods::desc::<A>,
+            instance: methods::instance::<A>,
+            text: methods::text::<A>,
+            store: methods::store::<A>,
+            pmid: methods::pmid::<A>,
+            name: methods::name::<A>,
+            children: methods::children::<A>,
+            attribute: methods::attribute::<A>,
+            label: methods::label::<A>,
+        }
+    }
+}
+
+/// `pmdaExt`: the host reads and writes some of its members.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Ext {
+    e_flags: c_uint,
+    /// NULL: libpcp_pmda, which a host may call for an agent of its own, follows what is not.
+    e_ext: *mut c_void,
+    e_sockname: *mut c_char,
+    e_name: *const c_char,
+    e_logfile: *const c_char,
+    e_helptext: *const c_char,
+    e_status: c_int,
+    e_infd: c_int,
+    e_outfd: c_int,
+    e_port: c_int,
+    e_singular: c_int,
+    e_ordinal: c_int,
+    e_direct: c_int,
+    e_domain: c_int,
+    e_nmetrics: c_int,
+    e_nindoms: c_int,
+    e_help: c_int,
+    e_prof: *mut c_void,
+    e_io: c_int,
+    e_indoms: *mut c_void,
+    e_idp: *mut c_void,
+    e_metrics: *mut c_void,
+    e_result_call_back: *mut c_void,
+    e_fetch_call_back: *mut c_void,
+    e_check_call_back: *mut c_void,
+    e_done_call_back: *mut c_void,
+    e_context: c_int,
+    e_end_call_back: extern "C" fn(c_int),
+    e_label_call_back: *mut c_void,
+}
+
+/// `PMDA_EXT_SETUPDONE`.
+const PMDA_EXT_SETUPDONE: c_uint = 1 << 2;
+/// `pmdaUnknown` of `pmdaIoType`.
+const PMDA_UNKNOWN: c_int = 3;
+
+impl Ext {
+    /// What `pmdaDSO` makes (INIT-10).
+    pub(super) fn new(name: *const c_char, domain: c_int, ended: extern "C" fn(c_int)) -> Ext {
+        Ext {
+            e_flags: PMDA_EXT_SETUPDONE,
+            e_ext: ptr::null_mut(),
+            e_sockname: ptr::null_mut(),
+            e_name: name,
+            e_logfile: ptr::null(),
+            e_helptext: ptr::null(),
+            e_status: 0,
+            e_infd: -1,
+            e_outfd: -1,
+            e_port: -1,
+            e_singular: -1,
+            e_ordinal: -1,
+            e_direct: 0,
+            e_domain: domain,
+            e_nmetrics: 0,
+            e_nindoms: 0,
+            e_help: -1,
+            e_prof: ptr::null_mut(),
+            e_io: PMDA_UNKNOWN,
+            e_indoms: ptr::null_mut(),
+            e_idp: ptr::null_mut(),
+            e_metrics: ptr::null_mut(),
+            e_result_call_back: ptr::null_mut(),
+            e_fetch_call_back: ptr::null_mut(),
+            e_check_call_back: ptr::null_mut(),
+            e_done_call_back: ptr::null_mut(),
+            e_context: 0,
+            e_end_call_back: ended,
+            e_label_call_back: ptr::null_mut(),
+        }
+    }
+
+    /// The client, which the host has written before it called (MAIN-42).
+    pub(super) fn context(&self) -> c_int {
+        self.e_context
+    }
+}
+
+/// `pmProfile`.
+#[repr(C)]
+pub(super) struct Profile {
+    pub(super) state: c_int,
+    pub(super) count: c_int,
+    pub(super) domains: *const DomainProfile,
+}
+
+/// `pmInDomProfile`.
+#[repr(C)]
+pub(super) struct DomainProfile {
+    pub(super) indom: c_uint,
+    pub(super) state: c_int,
+    pub(super) count: c_int,
+    pub(super) instances: *const c_int,
+}
+
+/// `pmDesc`: five words, of which the last is `pmUnits`.
+pub(super) type Desc = [u32; 5];
+
+/// `pmInResult`.
+#[repr(C)]
+pub(super) struct InResult {
+    pub(super) indom: c_uint,
+    pub(super) count: c_int,
+    pub(super) instances: *mut c_int,
+    pub(super) names: *mut *mut c_char,
+}
+
+/// `pmdaResult`, without the pointers to the value sets behind it.
+#[repr(C)]
+pub(super) struct ResultHead {
+    /// `struct timeval` in PCP 6, `struct timespec` in PCP 7.
+    pub(super) timestamp: [c_long; 2],
+    pub(super) count: c_int,
+    pub(super) sets: [*const ValueSet; 0],
+}
+
+/// `pmValueSet`, without the values behind it.
+#[repr(C)]
+pub(super) struct ValueSet {
+    pub(super) pmid: c_uint,
+    pub(super) numval: c_int,
+    pub(super) valfmt: c_int,
+    pub(super) values: [Value; 0],
+}
+
+/// `pmValue`.
+#[repr(C)]
+pub(super) struct Value {
+    pub(super) inst: c_int,
+    pub(super) value: ValueUnion,
+}
+
+/// A number in place, or a value block.
+#[repr(C)]
+pub(super) union ValueUnion {
+    pub(super) lval: c_int,
+    pub(super) pval: *const u32,
+}
+
+/// `pmLabelSet`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct LabelSet {
+    pub(super) inst: c_uint,
+    pub(super) count: c_int,
+    pub(super) json: *mut c_char,
+    pub(super) json_len: u16,
+    /// `padding` and `compound`.
+    pub(super) flags: u16,
+    pub(super) labels: *mut Label,
+    pub(super) hash: *mut c_void,
+}
+
+/// `pmLabel`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Label {
+    pub(super) name: u16,
+    pub(super) name_len: u8,
+    pub(super) flags: u8,
+    pub(super) value: u16,
+    pub(super) value_len: u16,
+}
+
+/// INIT-1, INIT-2, INIT-4, LABEL-2: sizes and places on machines with 64 bits.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<Interface>() == 112 && offset_of!(Interface, methods) == 16);
+    assert!(size_of::<Ext>() == 192 && offset_of!(Ext, e_context) == 168);
+    assert!(offset_of!(Ext, e_prof) == 96 && offset_of!(Ext, e_end_call_back) == 176);
+    assert!(size_of::<Profile>() == 16 && size_of::<DomainProfile>() == 24);
+    assert!(size_of::<InResult>() == 24 && offset_of!(ResultHead, sets) == 24);
+    assert!(offset_of!(ValueSet, values) == 16 && size_of::<Value>() == 16);
+    assert!(size_of::<LabelSet>() == 40 && size_of::<Label>() == 8);
+};

@@ -1,0 +1,148 @@
+//! The log in PCP's form: a header, lines with time, program and severity, a footer.
+//!
+//! What the agent and its crates log with the crate `log` becomes such lines on stderr, which a
+//! daemon's log file is. A shared object has the stderr of the program that it is in.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fs, process};
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use nix::unistd::dup2_stderr;
+use tz::{DateTime, TimeZone};
+
+/// Writes to stderr what is logged.
+struct Logger {
+    program: String,
+    zone: TimeZone,
+}
+
+static LOGGER: OnceLock<Logger> = OnceLock::new();
+
+/// Starts to log under this name, unless the agent has a logger of its own.
+pub(crate) fn start(program: &str, level: LevelFilter) {
+    let logger = LOGGER.get_or_init(|| Logger {
+        program: program.to_owned(),
+        zone: zone(),
+    });
+    if log::set_logger(logger).is_ok() {
+        log::set_max_level(level);
+    }
+}
+
+/// Makes `file` the place where stderr leads, and writes the header. Without it stderr stays.
+pub(crate) fn open(program: &str, file: &Path) {
+    if file == Path::new("-") {
+        return;
+    }
+    match File::create(file) {
+        Ok(log) => {
+            if dup2_stderr(&log).is_ok() {
+                let host = nix::unistd::gethostname().unwrap_or_default();
+                let host = host.to_string_lossy();
+                write(&format!(
+                    "Log for {program} on {host} started {}\n\n",
+                    now(&zone(), true)
+                ));
+            }
+        }
+        Err(error) => write(&format!(
+            "{program}: cannot open log \"{}\" for writing : {}\n",
+            file.display(),
+            crate::daemon::reason(&error)
+        )),
+    }
+}
+
+/// Writes the footer.
+pub(crate) fn close() {
+    let zone = LOGGER.get().map_or_else(TimeZone::utc, |logger| logger.zone.clone());
+    write(&format!("\nLog finished {}\n", now(&zone, true)));
+}
+
+impl Log for Logger {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let severity = match record.level() {
+            Level::Error => "Error",
+            Level::Warn => "Warning",
+            Level::Info => "Info",
+            Level::Debug | Level::Trace => "Debug",
+        };
+        let (date, program, process) = (now(&self.zone, false), &self.program, process::id());
+        write(&format!(
+            "[{date}] {program}({process}) {severity}: {}\n",
+            record.args()
+        ));
+    }
+
+    fn flush(&self) {}
+}
+
+/// One write for a line, so that lines of several threads and processes do not mix. Nobody is left
+/// to be told when it fails.
+fn write(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// The zone of `TZ`, else that of the machine.
+fn zone() -> TimeZone {
+    let zone = match std::env::var("TZ") {
+        Ok(name) if !name.is_empty() => TimeZone::from_posix_tz(&name),
+        Ok(_) => return TimeZone::utc(),
+        Err(_) if fs::exists("/etc/localtime").unwrap_or(false) => TimeZone::local(),
+        Err(_) => return TimeZone::utc(),
+    };
+    zone.unwrap_or_else(|_| TimeZone::utc())
+}
+
+/// The time as `ctime` writes it, with or without the year.
+fn now(zone: &TimeZone, with_year: bool) -> String {
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    date(i64::try_from(seconds).unwrap_or(0), zone, with_year)
+}
+
+fn date(seconds: i64, zone: &TimeZone, with_year: bool) -> String {
+    const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let Ok(time) = DateTime::from_timespec(seconds, 0, zone.as_ref()) else {
+        return seconds.to_string();
+    };
+    let day = DAYS[usize::from(time.week_day()) % DAYS.len()];
+    let month = MONTHS[usize::from(time.month().saturating_sub(1)) % MONTHS.len()];
+    let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+    let year = if with_year {
+        format!(" {}", time.year())
+    } else {
+        String::new()
+    };
+    format!(
+        "{day} {month} {:2} {hour:02}:{minute:02}:{second:02}{year}",
+        time.month_day()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_ctime() {
+        let utc = TimeZone::utc();
+        assert_eq!(date(0, &utc, true), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(date(1_795_385_352, &utc, false), "Sun Nov 22 22:09:12");
+        let vienna = TimeZone::from_posix_tz("CET-1CEST,M3.5.0,M10.5.0/3").expect("a zone");
+        assert_eq!(date(1_782_000_000, &vienna, true), "Sun Jun 21 02:00:00 2026");
+    }
+}

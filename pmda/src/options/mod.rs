@@ -1,0 +1,365 @@
+//! The command line: the options that PCP's agents have, those of an agent's own, and the two for
+//! who develops an agent.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+use lexopt::{Arg, Parser};
+
+use crate::Opt;
+
+mod debug;
+mod usage;
+
+pub(crate) use usage::usage;
+
+/// The largest domain: it has nine bits, and the last number is that of dynamic metrics.
+const DOMAIN_MAX: u32 = 510;
+
+/// The options of all agents, in the order of PCP's usage message.
+pub(crate) const STANDARD: [Opt; 4] = [
+    option(
+        'd',
+        "domain",
+        Some("NUM"),
+        "use domain (numeric) for metrics domain of PMDA",
+    ),
+    option(
+        'l',
+        "log",
+        Some("FILE"),
+        "write log to FILE rather than using default log name",
+    ),
+    option(
+        'U',
+        "username",
+        Some("USER"),
+        "run the PMDA using the named user account",
+    ),
+    option('?', "help", None, "show this usage message and exit"),
+];
+
+/// How pmcd reaches the agent.
+pub(crate) const CONNECTIONS: [Opt; 4] = [
+    option(
+        'i',
+        "inet",
+        Some("PORT"),
+        "pmcd IPv4 connection service name or numeric port",
+    ),
+    option('p', "pipe", None, "use a pipe for communication with pmcd"),
+    option(
+        'u',
+        "unix",
+        Some("FILE"),
+        "use a unix domain socket for communication with pmcd",
+    ),
+    option(
+        '6',
+        "ipv6",
+        Some("PORT"),
+        "pmcd IPv6 connection service name or numeric port",
+    ),
+];
+
+/// What agents in C do not have.
+pub(crate) const OTHERS: [Opt; 3] = [
+    long(
+        "notready",
+        None,
+        "pmcd.conf says notready: tell pmcd when the agent is ready",
+    ),
+    long(
+        "write",
+        Some("DIR"),
+        "write domain.h, pmns, root, help, Install and Remove to DIR",
+    ),
+    long(
+        "check",
+        None,
+        "check the names, numbers, units and texts of the metrics",
+    ),
+];
+
+/// Not in the usage message of PCP's agents, either.
+const DEBUG: Opt = option('D', "debug", Some("DBG"), "");
+
+const fn option(short: char, long: &'static str, argument: Option<&'static str>, help: &'static str) -> Opt {
+    Opt {
+        short: Some(short),
+        long,
+        argument,
+        help,
+    }
+}
+
+const fn long(long: &'static str, argument: Option<&'static str>, help: &'static str) -> Opt {
+    Opt {
+        short: None,
+        long,
+        argument,
+        help,
+    }
+}
+
+/// How pmcd reaches the agent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Connection {
+    /// Standard input and output, as pmcd has opened them.
+    #[default]
+    Pipe,
+    /// A port of the loopback address, by number or by the name of a service.
+    Inet(String),
+    /// The same for IPv6.
+    Ipv6(String),
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl Connection {
+    fn letter(&self) -> char {
+        match self {
+            Connection::Pipe => 'p',
+            Connection::Inet(_) => 'i',
+            Connection::Ipv6(_) => '6',
+            Connection::Unix(_) => 'u',
+        }
+    }
+}
+
+/// What the command line asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Command {
+    /// To run as an agent.
+    Serve(Settings),
+    /// `--help`.
+    Help,
+    /// `--write DIR`.
+    Write(PathBuf),
+    /// `--check`.
+    Check,
+}
+
+/// How to run as an agent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Settings {
+    /// `-d`.
+    pub domain: Option<u32>,
+    /// `-l`.
+    pub log: Option<PathBuf>,
+    /// `-U`.
+    pub user: Option<String>,
+    /// `-D`: whether debug messages are wanted, and the finest of them.
+    pub debug: Option<log::LevelFilter>,
+    /// `-p`, `-i`, `-6` or `-u`.
+    pub connection: Option<Connection>,
+    /// `--notready`.
+    pub not_ready: bool,
+    /// Options of the agent's own, by their long names.
+    pub own: Vec<(&'static str, String)>,
+    /// What is no option.
+    pub arguments: Vec<String>,
+}
+
+/// What is wrong with the command line, in the words of PCP's agents.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Mistake(String);
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// Reads the arguments, without the name of the program.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static [Opt]) -> Result<Command, Mistake> {
+    let known: Vec<Opt> = [DEBUG]
+        .into_iter()
+        .chain(STANDARD)
+        .chain(CONNECTIONS)
+        .chain(OTHERS)
+        .collect();
+    let known: Vec<Opt> = known.into_iter().chain(own.iter().copied()).collect();
+    let mut parser = Parser::from_args(arguments);
+    let mut settings = Settings::default();
+    let mut instead = None;
+    while let Some(argument) = parser.next().map_err(surplus)? {
+        let option = match argument {
+            Arg::Value(value) => {
+                settings.arguments.push(text(value));
+                continue;
+            }
+            Arg::Short(letter) => by_letter(&known, letter)?,
+            Arg::Long(name) => by_name(&known, name)?,
+        };
+        let is_long = !matches!(argument, Arg::Short(_));
+        let value = match option.argument {
+            Some(_) => parser.value().map_err(|_| missing(&option, is_long))?,
+            None => OsString::new(),
+        };
+        match option.long {
+            "help" => instead = Some(Command::Help),
+            "write" => instead = Some(Command::Write(value.into())),
+            "check" => instead = Some(Command::Check),
+            _ => settings.set(&option, value)?,
+        }
+    }
+    Ok(instead.unwrap_or(Command::Serve(settings)))
+}
+
+impl Settings {
+    fn set(&mut self, option: &Opt, value: OsString) -> Result<(), Mistake> {
+        match option.long {
+            "domain" => {
+                let number = text(value)
+                    .parse()
+                    .ok()
+                    .filter(|domain| (1..=DOMAIN_MAX).contains(domain));
+                let mistake = || Mistake("-d requires numeric domain number".to_owned());
+                self.domain = Some(number.ok_or_else(mistake)?);
+            }
+            "log" => self.log = Some(value.into()),
+            "username" => self.user = Some(text(value)),
+            "notready" => self.not_ready = true,
+            "inet" => self.connect(Connection::Inet(text(value)))?,
+            "ipv6" => self.connect(Connection::Ipv6(text(value)))?,
+            "unix" => self.connect(Connection::Unix(value.into()))?,
+            "pipe" => self.connect(Connection::Pipe)?,
+            "debug" => {
+                let value = text(value);
+                let mistake = || Mistake(format!("unrecognized debug options specification ({value})"));
+                self.debug = self.debug.max(Some(debug::level(&value).ok_or_else(mistake)?));
+            }
+            name => self.own.push((name, text(value))),
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, connection: Connection) -> Result<(), Mistake> {
+        match &self.connection {
+            Some(first) if first.letter() != connection.letter() => Err(Mistake(format!(
+                "-{} option clashes with -{} option",
+                connection.letter(),
+                first.letter()
+            ))),
+            _ => {
+                self.connection = Some(connection);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn by_letter(known: &[Opt], letter: char) -> Result<Opt, Mistake> {
+    let found = known.iter().find(|option| option.short == Some(letter));
+    found
+        .copied()
+        .ok_or_else(|| Mistake(format!("invalid option -- '{letter}'")))
+}
+
+/// A long name may be abbreviated as long as it is clear which one is meant.
+fn by_name(known: &[Opt], name: &str) -> Result<Opt, Mistake> {
+    if let Some(option) = known.iter().find(|option| option.long == name) {
+        return Ok(*option);
+    }
+    let meant: Vec<&Opt> = known.iter().filter(|option| option.long.starts_with(name)).collect();
+    match meant.as_slice() {
+        [] => Err(Mistake(format!("unrecognized option '--{name}'"))),
+        [option] => Ok(**option),
+        several => {
+            let names: Vec<String> = several.iter().map(|option| format!(" '--{}'", option.long)).collect();
+            let names = names.concat();
+            Err(Mistake(format!(
+                "option '--{name}' is ambiguous; possibilities:{names}"
+            )))
+        }
+    }
+}
+
+fn missing(option: &Opt, is_long: bool) -> Mistake {
+    match option.short {
+        Some(letter) if !is_long => Mistake(format!("option requires an argument -- '{letter}'")),
+        _ => Mistake(format!("option '--{}' requires an argument", option.long)),
+    }
+}
+
+fn surplus(error: lexopt::Error) -> Mistake {
+    match error {
+        lexopt::Error::UnexpectedValue { option, .. } => {
+            Mistake(format!("option '{option}' doesn't allow an argument"))
+        }
+        other => Mistake(other.to_string()),
+    }
+}
+
+fn text(value: OsString) -> String {
+    value
+        .into_string()
+        .unwrap_or_else(|bytes| bytes.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &[Opt] = &[option('c', "config", Some("FILE"), "the configuration")];
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(line.split_whitespace().map(OsString::from), OWN).map_err(|mistake| mistake.to_string())
+    }
+
+    fn settings(line: &str) -> Settings {
+        match parsed(line) {
+            Ok(Command::Serve(settings)) => settings,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// INIT-20, INIT-23: short, long, abbreviated, joined and separate; others behind.
+    #[test]
+    fn options_of_all_agents() {
+        let all = settings("-d 253 --log=/tmp/x -Upcp --un /run/s -D pmns -c a --conf=b rest");
+        assert_eq!((all.domain, all.user.as_deref()), (Some(253), Some("pcp")));
+        assert_eq!(
+            (all.log, all.debug),
+            (Some("/tmp/x".into()), Some(log::LevelFilter::Debug))
+        );
+        assert_eq!(all.connection, Some(Connection::Unix("/run/s".into())));
+        assert_eq!(all.own, [("config", "a".to_owned()), ("config", "b".to_owned())]);
+        assert_eq!(all.arguments, ["rest"]);
+        assert_eq!(
+            settings("-i 4000 -i ftp").connection,
+            Some(Connection::Inet("ftp".to_owned()))
+        );
+        assert_eq!(settings("-6 9").connection, Some(Connection::Ipv6("9".to_owned())));
+        assert_eq!(settings(""), Settings::default());
+        assert_eq!(parsed("-?"), Ok(Command::Help));
+        assert_eq!(parsed("--help -d 4"), Ok(Command::Help));
+        assert_eq!(parsed("--write x"), Ok(Command::Write("x".into())));
+        assert_eq!(parsed("--check"), Ok(Command::Check));
+    }
+
+    /// INIT-21, INIT-22: the words of PCP's agents.
+    #[test]
+    fn mistakes() {
+        let cases = [
+            ("-q", "invalid option -- 'q'"),
+            ("-d x", "-d requires numeric domain number"),
+            ("-d 511", "-d requires numeric domain number"),
+            ("-p -i 8", "-i option clashes with -p option"),
+            ("-D foo", "unrecognized debug options specification (foo)"),
+            ("-d", "option requires an argument -- 'd'"),
+            ("--domain", "option '--domain' requires an argument"),
+            ("--pipe=x", "option '--pipe' doesn't allow an argument"),
+            (
+                "--d 5",
+                "option '--d' is ambiguous; possibilities: '--debug' '--domain'",
+            ),
+            ("--version", "unrecognized option '--version'"),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(parsed(line), Err(expected.to_owned()), "{line}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The usage message, as `pmUsageMessage` of PCP prints it.
+
+use super::{CONNECTIONS, OTHERS, STANDARD};
+use crate::Opt;
+
+/// Where the descriptions start.
+const COLUMN: usize = 24;
+
+/// The usage message of a program with these options of its own.
+pub(crate) fn usage(program: &str, own: &[Opt]) -> String {
+    let mut text = format!("Usage: {program} [options]\n\nOptions:\n");
+    let mut lines = |options: &[Opt]| options.iter().for_each(|option| line(&mut text, option));
+    lines(own);
+    lines(&STANDARD);
+    text.push_str("\nExactly one of the following options may appear:\n");
+    CONNECTIONS.iter().for_each(|option| line(&mut text, option));
+    text.push_str("\nOther options:\n");
+    OTHERS.iter().for_each(|option| line(&mut text, option));
+    text
+}
+
+fn line(text: &mut String, option: &Opt) {
+    let argument = option.argument.unwrap_or_default();
+    let short = match (option.short, argument) {
+        (None, _) => String::new(),
+        (Some(letter), "") => format!("-{letter}, "),
+        (Some(letter), argument) => format!("-{letter} {argument}, "),
+    };
+    let equals = if argument.is_empty() { "" } else { "=" };
+    let head = format!("  {short}--{}{equals}{argument}", option.long);
+    text.push_str(&head);
+    let used = head.chars().count();
+    if used >= COLUMN {
+        text.push('\n');
+        text.push_str(&" ".repeat(COLUMN));
+    } else {
+        text.push_str(&" ".repeat(COLUMN - used));
+    }
+    text.push_str(option.help);
+    text.push('\n');
+}

@@ -1,0 +1,31 @@
+//! What an agent's program does.
+
+use std::process::ExitCode;
+
+use crate::options::{self, Command};
+use crate::{Agent, check, daemon, write};
+
+/// Runs an agent's program: as a daemon, or what `--help`, `--write` or `--check` say.
+#[must_use]
+pub fn run<A: Agent>() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let program = arguments.next().unwrap_or_default();
+    let program = std::path::Path::new(&program).file_name().unwrap_or_default();
+    let program = program.to_string_lossy();
+    match options::parse(arguments, A::OPTIONS) {
+        Ok(Command::Serve(settings)) => daemon::serve::<A>(&program, &settings),
+        // PCP's agents end with 1 here, too.
+        Ok(Command::Help) => usage::<A>(&program),
+        Ok(Command::Write(directory)) => write::write::<A>(&directory),
+        Ok(Command::Check) => check::check::<A>(),
+        Err(mistake) => {
+            eprintln!("{program}: {mistake}");
+            usage::<A>(&program)
+        }
+    }
+}
+
+fn usage<A: Agent>(program: &str) -> ExitCode {
+    eprint!("{}", options::usage(program, A::OPTIONS));
+    ExitCode::FAILURE
+}

@@ -1,0 +1,175 @@
+//! `--write DIR`: the files that PCP wants of an installed agent.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::metrics::help_parts;
+use crate::{Agent, Metrics, daemon};
+
+/// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
+/// Installed with the agent's program `pmdaNAME` in `$PCP_PMDAS_DIR/NAME`, `./Install` tells pmcd.
+pub(crate) fn write<A: Agent>(directory: &Path) -> ExitCode {
+    let metrics = Metrics::<A>::of(None);
+    let files = [
+        ("domain.h", domain::<A>(), 0o644),
+        ("pmns", names::<A>(&metrics), 0o644),
+        ("root", root::<A>(), 0o644),
+        ("help", help::<A>(&metrics), 0o644),
+        ("Install", script::<A>("pmdaInstall"), 0o755),
+        ("Remove", script::<A>("pmdaRemove"), 0o755),
+    ];
+    let one = |(name, text, mode): (&str, String, u32)| -> io::Result<()> {
+        let file = directory.join(name);
+        fs::write(&file, text)?;
+        fs::set_permissions(&file, Permissions::from_mode(mode))
+    };
+    match fs::create_dir_all(directory).and_then(|()| files.into_iter().try_for_each(one)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot write to {}: {}", directory.display(), daemon::reason(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The name of the domain in the other files.
+fn domain_name<A: Agent>() -> String {
+    A::NAME.to_ascii_uppercase()
+}
+
+fn domain<A: Agent>() -> String {
+    format!("#define {} {}\n", domain_name::<A>(), A::DOMAIN)
+}
+
+fn root<A: Agent>() -> String {
+    let name = A::NAME;
+    format!(
+        "/* The names of {name} alone, to be checked. */\n#include <stdpmid>\n\nroot {{ {name} }}\n\n#include \"pmns\"\n"
+    )
+}
+
+/// The names below one: those of metrics with their numbers, and those with more names below them.
+#[derive(Default)]
+struct Node<'m> {
+    number: Option<(u32, u32)>,
+    below: BTreeMap<&'m str, Node<'m>>,
+    /// In the order of their declaration.
+    order: Vec<&'m str>,
+}
+
+/// The name space. An agent whose metrics come and go answers for its names itself.
+fn names<A: Agent>(metrics: &Metrics<A>) -> String {
+    let name = A::NAME;
+    let domain = domain_name::<A>();
+    if metrics.are_dynamic() {
+        return format!("{name}\t{domain}:*:*\n");
+    }
+    let mut root = Node::default();
+    for metric in metrics.declared() {
+        let mut node = &mut root;
+        for part in metric.name.split('.') {
+            if !node.below.contains_key(part) {
+                node.order.push(part);
+            }
+            node = node.below.entry(part).or_default();
+        }
+        node.number = Some((metric.cluster, metric.item));
+    }
+    let mut text = String::new();
+    level(&mut text, name, &domain, &root);
+    text
+}
+
+fn level(text: &mut String, name: &str, domain: &str, node: &Node<'_>) {
+    let separator = if text.is_empty() { "" } else { "\n" };
+    let _ = writeln!(text, "{separator}{name} {{");
+    let below = || node.order.iter().filter_map(|part| Some((part, node.below.get(part)?)));
+    for (part, child) in below() {
+        let _ = match child.number {
+            Some((cluster, item)) => writeln!(text, "    {part}\t{domain}:{cluster}:{item}"),
+            None => writeln!(text, "    {part}"),
+        };
+    }
+    text.push_str("}\n");
+    for (part, child) in below().filter(|(_, child)| child.number.is_none()) {
+        level(text, &format!("{name}.{part}"), domain, child);
+    }
+}
+
+/// The help texts as `newhelp` reads them. pmcd asks the agent; the file is for people.
+fn help<A: Agent>(metrics: &Metrics<A>) -> String {
+    let mut text = String::new();
+    let mut add = |name: String, help: &str| {
+        let (line, long) = help_parts(help);
+        let _ = writeln!(text, "@ {name} {line}");
+        // A line that starts with @ or # would mean something else.
+        for line in long.lines() {
+            let escape = if line.starts_with(['@', '#']) { " " } else { "" };
+            let _ = writeln!(text, "{escape}{line}");
+        }
+        text.push('\n');
+    };
+    for indom in metrics.declared_indoms() {
+        add(format!("{}.{}", domain_name::<A>(), indom.serial), indom.help);
+    }
+    for metric in metrics.declared() {
+        add(format!("{}.{}", A::NAME, metric.name), metric.help);
+    }
+    text
+}
+
+fn script<A: Agent>(action: &str) -> String {
+    let name = A::NAME;
+    format!(
+        "#! /bin/sh\n. $PCP_DIR/etc/pcp.env\n. $PCP_SHARE_DIR/lib/pmdaproc.sh\n\niam={name}\n\npmdaSetup\n{action}\nexit\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    struct Tree;
+
+    impl Agent for Tree {
+        const NAME: &'static str = "tree";
+        const DOMAIN: u32 = 77;
+        fn start(_: &Env) -> Result<Tree> {
+            Ok(Tree)
+        }
+        fn metrics(m: &mut Metrics<Tree>) {
+            m.value("b.y", |_| 1).help("One line\n@ more\ntext");
+            m.value("a", |_| 1).help("A");
+            m.value("b.x.z", |_| 1).item(7).help("Z");
+        }
+    }
+
+    #[test]
+    fn files() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = directory.path().join("tree");
+        assert_eq!(write::<Tree>(&place), ExitCode::SUCCESS);
+        let read = |name: &str| fs::read_to_string(place.join(name)).expect("written");
+        assert_eq!(read("domain.h"), "#define TREE 77\n");
+        assert_eq!(
+            read("pmns"),
+            "tree {\n    b\n    a\tTREE:0:1\n}\n\ntree.b {\n    y\tTREE:0:0\n    x\n}\n\ntree.b.x {\n    z\tTREE:0:7\n}\n"
+        );
+        assert_eq!(
+            read("help"),
+            "@ tree.b.y One line\n @ more\ntext\n\n@ tree.a A\n\n@ tree.b.x.z Z\n\n"
+        );
+        assert!(read("Install").contains("\niam=tree\n\npmdaSetup\npmdaInstall\n"));
+        let mode = fs::metadata(place.join("Remove"))
+            .expect("written")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o755);
+    }
+}
