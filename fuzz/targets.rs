@@ -11,7 +11,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pmda_core::cache::{Cache, Content, Directory, Report, Turn, Write, Writer};
+use pmda_core::cache::{Cache, CacheFile, Directory, Report, SaveState, Write, Writer};
+use pmda_core::error::Error;
 use pmda_core::events::{Array, Form, Stamp, Value};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Journal;
@@ -104,8 +105,13 @@ pub fn cache_file(data: &[u8]) {
     fs::write(&file, data).expect("ours");
     let mut report = Report::default();
     let load = |cache: &mut Cache<*const u8>, report: &mut Report| {
-        let content = Content::read(&file).expect("ours");
-        cache.load(&file, content, report)
+        let mut file = CacheFile::open(cache.path(&place).expect("memory")).expect("ours");
+        loop {
+            file.read();
+            if let Some(count) = cache.load(&mut file, report)? {
+                return Ok::<_, Error>(count);
+            }
+        }
     };
     let _ = load(&mut first, &mut report);
     save(&mut first, &place, &mut report);
@@ -123,7 +129,7 @@ pub fn cache_file(data: &[u8]) {
 fn save(cache: &mut Cache<*const u8>, place: &Directory, report: &mut Report) {
     let me = Writer { process: 1, thread: 1 };
     let turn = cache.begin_save(Write::Always, place, 1, me);
-    let Ok(Turn::Write(snapshot)) = turn else {
+    let Ok(SaveState::Write(snapshot)) = turn else {
         panic!("a save is always due: {turn:?}");
     };
     let result = snapshot.write();

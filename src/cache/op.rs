@@ -13,7 +13,7 @@ use crate::drive::machine::{Machine, Step};
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
 use crate::sys::process::{is_there, now, this_thread};
-use pmda_core::cache::{Cache, Content, Directory, Op, Turn, Write, Writer};
+use pmda_core::cache::{Cache, CacheFile, Directory, Op, SaveState, Write, Writer};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 use pmda_core::log::Bytes;
@@ -78,12 +78,18 @@ pub(crate) fn operate(indom: InDom, op: Option<Op>) -> Result<c_int> {
     })
 }
 
-/// LOAD. The file is read while nothing is locked, and then applied.
+/// LOAD. The file is read while nothing is locked, and each piece is applied before the next one is
+/// read.
 fn load(indom: InDom) -> Result<c_int> {
     let directory = directory()?;
     let path = with(indom, |cache, _| cache.path(directory))?;
-    let content = cancel::disabled(|| Content::read(&path))?;
-    with(indom, |cache, report| Ok(count(cache.load(&path, content, report)?)))
+    let mut file = cancel::disabled(|| CacheFile::open(path))?;
+    loop {
+        cancel::disabled(|| file.read());
+        if let Some(loaded) = with(indom, |cache, report| cache.load(&mut file, report))? {
+            return Ok(count(loaded));
+        }
+    }
 }
 
 /// SAVE, SYNC and WRITE. The file is written while nothing is locked; of several threads that save
@@ -136,10 +142,10 @@ impl Save {
         };
         let snapshot = loop {
             match begin()? {
-                Turn::Done => return Ok(Some(0)),
-                Turn::Write(snapshot) => break snapshot,
-                Turn::Wait(other) if is_there(other) => return Ok(None),
-                Turn::Wait(other) => with(self.indom, |cache, _| {
+                SaveState::Done => return Ok(Some(0)),
+                SaveState::Write(snapshot) => break snapshot,
+                SaveState::Wait(other) if is_there(other) => return Ok(None),
+                SaveState::Wait(other) => with(self.indom, |cache, _| {
                     cache.abandon(other);
                     Ok(())
                 })?,

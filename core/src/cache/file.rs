@@ -94,11 +94,6 @@ pub(super) fn header(line: &[u8]) -> Option<Header> {
     })
 }
 
-/// A line up to its first NUL, and whether there is one: a crash may leave some in a file.
-pub(super) fn until_nul(line: &[u8]) -> (&[u8], bool) {
-    scan::find(line, 0).map_or((line, false), |end| (&line[..end], true))
-}
-
 /// Reads the line of an instance, without its newline.
 pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     let (id, rest) = digits(skip_space(line), i64::from(MAXIMUM))?;
@@ -337,14 +332,6 @@ mod tests {
                 assert_eq!((read.id, read.stamp, &*bytes, read.name), (3, 4, key, name.as_bytes()));
             }
         }
-    }
-
-    /// A NUL ends a line.
-    #[test]
-    fn nul() {
-        assert_eq!(until_nul(b"1 2 a\0b\0"), (&b"1 2 a"[..], true));
-        assert_eq!(until_nul(b"\0"), (&b""[..], true));
-        assert_eq!(until_nul(b"1 2 a"), (&b"1 2 a"[..], false));
     }
 
     /// CACHE-74: what is written is read again.

@@ -1,68 +1,161 @@
 //! Loading a cache from its file.
 
 use std::fmt::Pointer;
+use std::fs::File;
+use std::io;
+
+use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 
 use super::entry::State;
-use super::file::{self, Record};
+use super::file::{self, Header, Record};
 use super::lookup::Match;
 use super::persist::Beyond;
 use super::report::Part;
-use super::stream::{Content, count_lines, next_line};
+use super::stream::{LONGEST_LINE, Lines, PIECE};
 use super::text::{NewText, Text};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::log::Level;
 use crate::path::FilePath;
 
-impl<T: Copy + Pointer> Cache<T> {
-    /// Applies what was read from the file at `path`; returns the number of records in it
-    /// (CACHE-90).
+/// A cache file that is being loaded: [`CacheFile::read`] and [`Cache::load`] take turns, so that
+/// no lock is held while the disk is waited for, and what was read is judged before more is read.
+#[derive(Debug)]
+pub struct CacheFile {
+    path: FilePath,
+    /// `None` for what is not a file.
+    file: Option<File>,
+    lines: Lines,
+    has_header: bool,
+    /// Records that were read.
+    count: usize,
+    /// Records above the limit.
+    beyond: Vec<Beyond>,
+    /// The key of a record.
+    key: Vec<u8>,
+}
+
+impl CacheFile {
+    /// Opens a cache file. A FIFO, a device or a socket is not opened, and refused when it is to be
+    /// loaded.
     ///
     /// # Errors
-    /// `PM_ERR_GENERIC` for a bad header, which changes nothing, or a bad record, which ends the
-    /// load: what came before it is loaded (CACHE-94). `-ENOMEM`, or what ended the reading, in the
-    /// same way.
-    pub fn load(&mut self, path: &FilePath, content: Content, report: &mut Report) -> Result<usize> {
-        let (text, failure) = content.lines();
-        let nomem = failure.as_ref().is_some_and(|error| error.raw_os_error() == Some(12));
-        let path = path.bytes();
-        if text.is_empty() {
-            if nomem {
-                return Err(Error::NOMEM);
-            }
-            let parts = [
-                Part::Raw(b"pmdaCacheOp: "),
-                Part::Raw(path),
-                Part::Raw(b": empty file?"),
-            ];
-            report.notify(Level::Err, &parts);
-            return Ok(0);
+    /// What the system says.
+    pub fn open(path: FilePath) -> io::Result<CacheFile> {
+        // A directory cannot be read, which counts as an empty file (CACHE-90).
+        let is_file = |about: &Stat| {
+            let kind = FileType::from_raw_mode(about.st_mode);
+            matches!(kind, FileType::RegularFile | FileType::Directory)
+        };
+        let mut file = None;
+        if is_file(&stat(path.c_str())?) {
+            // Should it be something else by now: this does not wait, nor become a terminal.
+            let opened = path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?;
+            file = is_file(&fstat(&opened)?).then_some(opened);
         }
-        self.keys.allow_sharing();
-        let more = count_lines(&text).saturating_sub(self.active + self.inactive);
-        self.expected = u32::try_from(more).unwrap_or(u32::MAX);
-        let result = self.load_lines(&text, path, report);
-        self.expected = 0;
-        let count = result?;
-        if let Some(failure) = failure {
-            return Err(failure.into());
-        }
-        self.trace_after(format_args!("PMDA_CACHE_LOAD"), report);
-        Ok(count)
+        Ok(CacheFile {
+            path,
+            file,
+            lines: Lines::default(),
+            has_header: false,
+            count: 0,
+            beyond: Vec::new(),
+            key: Vec::new(),
+        })
     }
 
-    fn load_lines(&mut self, mut text: &[u8], path: &[u8], report: &mut Report) -> Result<usize> {
-        let first = file::until_nul(next_line(&mut text).unwrap_or_default()).0;
-        let Some(header) = file::header(first) else {
-            let parts = [
-                Part::Raw(b"pmdaCacheOp: "),
-                Part::Raw(path),
-                Part::Raw(b": illegal cache header record: "),
-                Part::Raw(first),
-            ];
-            report.notify(Level::Err, &parts);
+    /// Reads the next piece. This is the part that waits for the disk.
+    pub fn read(&mut self) {
+        if let Some(file) = &mut self.file {
+            self.lines.read(file);
+        }
+    }
+}
+
+/// Reports what is wrong with the file.
+fn complain(path: &FilePath, what: &[u8], line: &[u8], report: &mut Report) {
+    let parts = [
+        Part::Raw(b"pmdaCacheOp: "),
+        Part::Raw(path.bytes()),
+        Part::Raw(what),
+        Part::Raw(line),
+    ];
+    report.notify(Level::Err, &parts);
+}
+
+impl<T: Copy + Pointer> Cache<T> {
+    /// Applies what was read; returns the number of records in the file when that was all of it
+    /// (CACHE-90), and `None` when there is more to read.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` for what is not a file, for a bad header, which changes nothing, or a bad
+    /// record, which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM`, or what
+    /// ended the reading, in the same way.
+    pub fn load(&mut self, file: &mut CacheFile, report: &mut Report) -> Result<Option<usize>> {
+        if file.file.is_none() {
+            complain(&file.path, b": not a regular file", b"", report);
             return Err(Error::GENERIC);
+        }
+        self.expected = u32::try_from(file.lines.count()).unwrap_or(u32::MAX);
+        let result = self.load_lines(file, report);
+        self.expected = 0;
+        let end = match (result, file.lines.end()) {
+            (Ok(()), None) => return Ok(None),
+            (Ok(()), Some(end)) => end.map_err(Error::from),
+            (Err(error), _) => Err(error),
         };
+        if !file.has_header {
+            return match end {
+                Err(error @ (Error::NOMEM | Error::GENERIC)) => Err(error),
+                _ => {
+                    complain(&file.path, b": empty file?", b"", report);
+                    Ok(Some(0))
+                }
+            };
+        }
+        self.beyond = std::mem::take(&mut file.beyond);
+        end?;
+        self.trace_after(format_args!("PMDA_CACHE_LOAD"), report);
+        Ok(Some(file.count))
+    }
+
+    /// Applies the lines that are there.
+    fn load_lines(&mut self, file: &mut CacheFile, report: &mut Report) -> Result<()> {
+        if !file.has_header {
+            let Some(line) = file.lines.next(PIECE) else {
+                return Ok(());
+            };
+            let header = file::header(line.text).filter(|_| !line.is_endless);
+            let Some(header) = header else {
+                complain(&file.path, b": illegal cache header record: ", line.text, report);
+                return Err(Error::GENERIC);
+            };
+            file.has_header = true;
+            self.take_header(header);
+        }
+        while let Some(line) = file.lines.next(LONGEST_LINE) {
+            let text = line.text.strip_suffix(b"\n").unwrap_or(line.text);
+            let is_bad = |record: &Record<'_>| line.is_endless || line.is_cut && record.name.starts_with(b"[");
+            let Some(record) = file::record(text).filter(|record| !is_bad(record)) else {
+                complain(&file.path, b": illegal record: ", text, report);
+                return Err(Error::GENERIC);
+            };
+            file.count += 1;
+            self.expected = self.expected.saturating_sub(1);
+            record.decode_key(&mut file.key)?;
+            let path = file.path.bytes();
+            if record.id <= self.maximum {
+                self.take(&record, &file.key, path, report)?;
+            } else {
+                self.put_aside(&record, &file.key, &mut file.beyond, path, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adopts mode and limit of a file.
+    fn take_header(&mut self, header: Header) {
+        self.keys.allow_sharing();
         self.mode = header.mode;
         if !self.limited {
             self.maximum = header.maximum;
@@ -70,37 +163,18 @@ impl<T: Copy + Pointer> Cache<T> {
             // The limit that the agent has set counts, and is to be in the file.
             self.stamps_dirty = true;
         }
-        self.beyond.clear();
-        let mut count = 0;
-        let mut key = Vec::new();
-        while let Some(line) = next_line(&mut text) {
-            let (line, cut) = file::until_nul(line.strip_suffix(b"\n").unwrap_or(line));
-            let record = file::record(line).filter(|record| !(cut && record.name.starts_with(b"[")));
-            let Some(record) = record else {
-                let parts = [
-                    Part::Raw(b"pmdaCacheOp: "),
-                    Part::Raw(path),
-                    Part::Raw(b": illegal record: "),
-                    Part::Raw(line),
-                ];
-                report.notify(Level::Err, &parts);
-                return Err(Error::GENERIC);
-            };
-            count += 1;
-            self.expected = self.expected.saturating_sub(1);
-            record.decode_key(&mut key)?;
-            if record.id <= self.maximum {
-                self.take(&record, &key, path, report)?;
-            } else {
-                self.put_aside(&record, &key, path, report)?;
-            }
-        }
-        Ok(count)
     }
 
     /// Keeps a record above the limit for the next save; the first one is reported.
-    fn put_aside(&mut self, record: &Record<'_>, key: &[u8], path: &[u8], report: &mut Report) -> Result<()> {
-        if self.beyond.is_empty() {
+    fn put_aside(
+        &self,
+        record: &Record<'_>,
+        key: &[u8],
+        beyond: &mut Vec<Beyond>,
+        path: &[u8],
+        report: &mut Report,
+    ) -> Result<()> {
+        if beyond.is_empty() {
             let parts = [
                 Part::Raw(b"pmdaCacheOp: "),
                 Part::Raw(path),
@@ -115,9 +189,9 @@ impl<T: Copy + Pointer> Cache<T> {
             report.notify(Level::Warning, &parts);
         }
         let (key, name) = (Text::new(NewText::new(key)?), Text::new(NewText::new(record.name)?));
-        room(&mut self.beyond, 1)?;
+        room(beyond, 1)?;
         let (id, stamp) = (record.id, record.stamp);
-        self.beyond.push(Beyond { id, stamp, key, name });
+        beyond.push(Beyond { id, stamp, key, name });
         Ok(())
     }
 

@@ -31,11 +31,11 @@ mod text;
 mod walk;
 
 pub use entry::State;
+pub use load::CacheFile;
 pub use lookup::Hit;
 pub use op::{Action, Op, Unknown};
-pub use persist::{Directory, Snapshot, Turn, Write, Writer};
+pub use persist::{Directory, SaveState, Snapshot, Write, Writer};
 pub use report::Report;
-pub use stream::Content;
 pub use walk::{Given, Position, Start};
 
 use crate::error::{Error, Result};

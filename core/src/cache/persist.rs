@@ -10,7 +10,7 @@ use rustix::fs::{Mode, mkdir};
 use super::disk;
 use super::file::{self, Header};
 use super::report::Part;
-use super::stream::Sink;
+use super::stream::{LONGEST_LINE, Sink};
 use super::text::Text;
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
@@ -123,7 +123,7 @@ impl Snapshot {
 
 /// What a caller that wants to save does next.
 #[derive(Debug)]
-pub enum Turn {
+pub enum SaveState {
     /// Nothing is to be written (CACHE-70).
     Done,
     /// Another thread writes this file: the caller comes again, or [`Cache::abandon`]s that one if
@@ -158,14 +158,14 @@ impl<T: Copy + Pointer> Cache<T> {
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
-    pub fn begin_save(&mut self, when: Write, directory: &Directory, now: i64, me: Writer) -> Result<Turn> {
+    pub fn begin_save(&mut self, when: Write, directory: &Directory, now: i64, me: Writer) -> Result<SaveState> {
         if !self.is_due(when) {
-            return Ok(Turn::Done);
+            return Ok(SaveState::Done);
         }
         // Who is writing already and asks again has left a save without coming back from it.
         let other = self.writer;
         if other != Writer::NOBODY && other.process == me.process && other != me {
-            return Ok(Turn::Wait(other));
+            return Ok(SaveState::Wait(other));
         }
         let mut snapshot = Snapshot {
             path: self.path(directory)?,
@@ -187,7 +187,7 @@ impl<T: Copy + Pointer> Cache<T> {
         self.stamps_dirty = false;
         self.swept |= snapshot.sweeps;
         self.writer = me;
-        Ok(Turn::Write(snapshot))
+        Ok(SaveState::Write(snapshot))
     }
 
     /// Forgets a writer that is no more.
@@ -256,12 +256,14 @@ impl<T: Copy + Pointer> Cache<T> {
                 room(&mut snapshot.stamped, 1)?;
                 snapshot.stamped.push(place.slot);
             }
-            if !file::is_savable(&entry.name) {
+            let key = self.keys.get(place.slot);
+            let is_short = 64 + 2 * key.len() + entry.name().len() <= LONGEST_LINE;
+            if !is_short || !file::is_savable(&entry.name) {
                 snapshot.skipped += 1;
                 continue;
             }
             let stamp = if entry.stamp == 0 { snapshot.now } else { entry.stamp };
-            sink.record(entry.id, stamp, self.keys.get(place.slot), entry.name())?;
+            sink.record(entry.id, stamp, key, entry.name())?;
             snapshot.written += 1;
         }
         for other in self.beyond.iter().filter(|other| !self.is_replaced(other)) {

@@ -1,17 +1,15 @@
-//! The bytes of a cache file, whole: no lock is held while the disk is waited for, so what is
-//! written was collected before, and what is read is applied afterwards.
+//! The bytes of a cache file. No lock is held while the disk is waited for: what is written was
+//! collected before, and what is read is applied piece by piece.
 
 use std::io::{self, ErrorKind, Read};
-
-use rustix::fs::OFlags;
+use std::ops::Range;
 
 use super::file::{self, Decimal};
 use super::{room, scan};
 use crate::error::Result;
-use crate::path::FilePath;
 
-/// So much is read at once.
-const PIECE: usize = 64 * 1024;
+/// Read size in bytes.
+pub(super) const PIECE: usize = 64 * 1024;
 
 /// Collects the lines of a file.
 pub(super) struct Sink {
@@ -58,62 +56,132 @@ impl Sink {
     }
 }
 
-/// What a cache file holds.
-#[derive(Debug)]
-pub struct Content {
-    text: Vec<u8>,
-    /// Why there is no more of it.
-    failure: Option<io::Error>,
+/// No line is longer: what goes on for more than this without an end is no record. Larger records
+/// are not written either.
+pub(super) const LONGEST_LINE: usize = 16 << 20;
+
+/// The lines of a file, which are taken from it while it is read piece by piece: nobody waits for
+/// the end of a file that may have none, or keeps more of it than one piece and one line.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// Initialised throughout; the bytes of interest are those in `held`.
+    buffer: Vec<u8>,
+    held: Range<usize>,
+    /// So many of the held bytes are known to be no end of a line.
+    searched: usize,
+    /// The line before was cut by a NUL: so many bytes behind that were left out.
+    skipped: Option<usize>,
+    /// How the reading has ended, if it has.
+    end: Option<io::Result<()>>,
 }
 
-impl Content {
-    /// Reads a cache file.
-    ///
-    /// # Errors
-    /// What the system says when it cannot be opened. When it cannot be read to its end, what was
-    /// read is there.
-    pub fn read(path: &FilePath) -> io::Result<Content> {
-        Ok(Content::from(path.open(OFlags::RDONLY, 0)?))
+/// One line, up to its first NUL; a crash may leave some in a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Line<'l> {
+    /// With the newline, if it has one.
+    pub(super) text: &'l [u8],
+    /// Whether there is a NUL.
+    pub(super) is_cut: bool,
+    /// Whether it is longer than a line can be; then only its beginning is here.
+    pub(super) is_endless: bool,
+}
+
+impl Lines {
+    /// Reads the next piece.
+    pub(super) fn read(&mut self, input: &mut impl Read) {
+        if self.end.is_some() {
+            return;
+        }
+        if self.held.start > 0 {
+            self.buffer.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+        }
+        // The room doubles for a line that does not fit.
+        if self.buffer.len() - self.held.end < PIECE {
+            let more = self.buffer.len().max(2 * PIECE);
+            if room(&mut self.buffer, more).is_err() {
+                self.end = Some(Err(io::Error::from_raw_os_error(12)));
+                return;
+            }
+            self.buffer.resize(self.buffer.len() + more, 0);
+        }
+        match input.read(&mut self.buffer[self.held.end..]) {
+            Ok(0) => self.end = Some(Ok(())),
+            Ok(count) => self.held.end = (self.held.end + count).min(self.buffer.len()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => self.end = Some(Err(error)),
+        }
     }
 
-    fn from(mut input: impl Read) -> Content {
-        let mut text = Vec::new();
-        let mut length = 0;
-        let failure = loop {
-            if text.len() - length < PIECE {
-                if room(&mut text, PIECE).is_err() {
-                    break Some(io::Error::from_raw_os_error(12));
+    /// How many lines are there, about.
+    pub(super) fn count(&self) -> usize {
+        self.held().iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    /// The next line, of at most about `longest` bytes; `None` until more is read, or at the end.
+    pub(super) fn next(&mut self, longest: usize) -> Option<Line<'_>> {
+        if self.skipped.is_some() && !self.skip() {
+            let is_endless = self.skipped > Some(PIECE);
+            return is_endless.then_some(Line {
+                text: &[],
+                is_cut: true,
+                is_endless,
+            });
+        }
+        let held = self.buffer.get(self.held.clone()).unwrap_or_default();
+        let rest = held.get(self.searched..).unwrap_or_default();
+        let whole = scan::find(rest, b'\n').map(|at| self.searched + at + 1);
+        let whole = whole.or_else(|| (self.end.is_some() && !held.is_empty()).then_some(held.len()));
+        let (length, is_endless) = match whole {
+            Some(length) => (length, false),
+            // What is behind the NUL may be a hole of any size.
+            None => match scan::find(rest, 0) {
+                Some(at) => (self.searched + at, false),
+                None if held.len() > longest => (held.len(), true),
+                None => {
+                    self.searched = held.len();
+                    return None;
                 }
-                text.resize(text.capacity(), 0);
-            }
-            match input.read(&mut text[length..]) {
-                Ok(0) => break None,
-                Ok(count) => length += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => break Some(error),
-            }
+            },
         };
-        text.truncate(length);
-        Content { text, failure }
+        if whole.is_none() && !is_endless {
+            self.skipped = Some(0);
+        }
+        let (text, is_cut) = until_nul(&held[..length]);
+        self.held.start += length;
+        self.searched = 0;
+        Some(Line {
+            text,
+            is_cut: is_cut || self.skipped.is_some(),
+            is_endless,
+        })
     }
 
-    /// The lines and, at the end, why there are no more of them.
-    pub(super) fn lines(self) -> (Vec<u8>, Option<io::Error>) {
-        (self.text, self.failure)
+    /// Leaves out what is behind a NUL; whether the next line begins now.
+    fn skip(&mut self) -> bool {
+        let end = scan::find(self.held(), b'\n');
+        let count = end.map_or(self.held.len(), |at| at + 1);
+        self.held.start += count;
+        self.skipped = match end {
+            Some(_) => None,
+            None => self.skipped.map(|skipped| skipped.saturating_add(count)),
+        };
+        self.skipped.is_none()
+    }
+
+    fn held(&self) -> &[u8] {
+        self.buffer.get(self.held.clone()).unwrap_or_default()
+    }
+
+    /// How the reading has ended, if it has; taken once.
+    pub(super) fn end(&mut self) -> Option<io::Result<()>> {
+        self.end.take()
     }
 }
 
-/// How many lines there are, about.
-pub(super) fn count_lines(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte == b'\n').count()
-}
-
-/// Takes the next line from the text, with its newline if it has one.
-pub(super) fn next_line<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
-    let length = scan::find(text, b'\n').map_or(text.len(), |at| at + 1);
-    let (line, rest) = text.split_at(length);
-    *text = rest;
-    (length > 0).then_some(line)
+/// A line up to its first NUL, and whether there is one.
+fn until_nul(line: &[u8]) -> (&[u8], bool) {
+    scan::find(line, 0).map_or((line, false), |end| (&line[..end], true))
 }
 
 #[cfg(test)]
@@ -137,6 +205,26 @@ mod tests {
         }
     }
 
+    /// A line's text, whether it is cut, and whether it is endless.
+    type Owned = (Vec<u8>, bool, bool);
+
+    /// All lines of a stream, and how it has ended; as soon as a line has no end.
+    fn lines_of(mut input: impl Read) -> (Vec<Owned>, io::Result<()>) {
+        let (mut lines, mut all) = (Lines::default(), Vec::new());
+        loop {
+            lines.read(&mut input);
+            while let Some(line) = lines.next(LONGEST_LINE) {
+                all.push((line.text.to_vec(), line.is_cut, line.is_endless));
+                if line.is_endless {
+                    return (all, Ok(()));
+                }
+            }
+            if let Some(end) = lines.end() {
+                return (all, end);
+            }
+        }
+    }
+
     /// DEF-8, CACHE-92: lines of any length, also without a newline at the end.
     #[test]
     fn lines_of_any_length() {
@@ -150,16 +238,52 @@ mod tests {
             let text = [&text, end].concat();
             let expected: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
             for fails in [false, true] {
-                let (read, failure) = Content::from(Slow(&text, false, fails)).lines();
-                assert_eq!(failure.map(|error| error.raw_os_error()), fails.then_some(Some(5)));
-                let mut rest = &*read;
-                let lines: Vec<&[u8]> = std::iter::from_fn(|| next_line(&mut rest)).collect();
+                let (lines, end) = lines_of(Slow(&text, false, fails));
+                assert_eq!(end.err().map(|error| error.raw_os_error()), fails.then_some(Some(5)));
+                let lines: Vec<&[u8]> = lines.iter().map(|line| &*line.0).collect();
                 assert_eq!(lines, expected);
             }
-            assert_eq!(Content::from(&*text).lines().0, text);
+            let (lines, _) = lines_of(&*text);
+            assert_eq!(lines.into_iter().map(|line| line.0).collect::<Vec<_>>(), expected);
         }
-        assert!(Content::from(&b""[..]).lines().0.is_empty());
-        assert!(next_line(&mut &b""[..]).is_none());
+        assert!(lines_of(&b""[..]).0.is_empty());
+    }
+
+    /// A NUL ends a line; the next one begins behind its newline, if that is near.
+    #[test]
+    fn nul() {
+        let line = |text: &str, is_cut, is_endless| (text.as_bytes().to_vec(), is_cut, is_endless);
+        let read = |text: &[u8]| lines_of(text).0;
+        assert_eq!(read(b"1 2 a\0b\0"), [line("1 2 a", true, false)]);
+        assert_eq!(read(b"\0"), [line("", true, false)]);
+        assert_eq!(
+            read(b"1 2 a\0\nb\n"),
+            [line("1 2 a", true, false), line("b\n", false, false)]
+        );
+        for (zeros, is_near) in [(PIECE - 8, true), (3 * PIECE, false)] {
+            let text = [b"1 2 a", &*vec![0; zeros], b"\nb\n"].concat();
+            let next = if is_near {
+                line("b\n", false, false)
+            } else {
+                line("", true, true)
+            };
+            assert_eq!(read(&text)[..2], [line("1 2 a", true, false), next]);
+        }
+    }
+
+    /// CACHE-92: what has no end is no line, and little of it is kept.
+    #[test]
+    fn endless() {
+        let mut lines = Lines::default();
+        for _ in 0..10_000 {
+            lines.read(&mut io::repeat(b'x'));
+            if let Some(line) = lines.next(PIECE) {
+                assert!(line.is_endless);
+                assert!(lines.buffer.len() <= 4 * PIECE);
+                return;
+            }
+        }
+        panic!("it goes on");
     }
 
     /// CACHE-74: a stamp is not mistaken for the one before.

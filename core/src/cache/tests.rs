@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{Action, Cache, Content, Directory, Report, Snapshot, State, Turn, Write, Writer};
+use super::{Action, Cache, CacheFile, Directory, Report, SaveState, Snapshot, State, Write, Writer};
 use crate::ident::InDom;
 use crate::index::Seed;
 
@@ -116,7 +116,7 @@ pub(super) fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
 /// Begins a save that is due.
 fn begin(cache: &mut Cache<*const u8>, directory: &Directory, now: i64) -> Snapshot {
     match cache.begin_save(Write::Sync, directory, now, ME) {
-        Ok(Turn::Write(snapshot)) => snapshot,
+        Ok(SaveState::Write(snapshot)) => snapshot,
         other => panic!("a save is due: {other:?}"),
     }
 }
@@ -201,19 +201,19 @@ fn writers_take_turns() {
     let asks = |cache: &mut Cache<_>, who| cache.begin_save(Write::Always, &files, 1, who).expect("memory");
     add(&mut cache, "a");
     let first = begin(&mut cache, &files, 1);
-    assert!(matches!(asks(&mut cache, other), Turn::Wait(ME)));
+    assert!(matches!(asks(&mut cache, other), SaveState::Wait(ME)));
     assert!(cache.saved(&first, Ok(()), ME, &mut report).is_ok());
-    let Turn::Write(second) = asks(&mut cache, other) else {
+    let SaveState::Write(second) = asks(&mut cache, other) else {
         panic!("its turn");
     };
-    assert!(matches!(asks(&mut cache, ME), Turn::Wait(who) if who == other));
+    assert!(matches!(asks(&mut cache, ME), SaveState::Wait(who) if who == other));
     cache.abandon(ME);
-    assert!(matches!(asks(&mut cache, ME), Turn::Wait(_)));
-    assert!(matches!(asks(&mut cache, child), Turn::Write(_)));
+    assert!(matches!(asks(&mut cache, ME), SaveState::Wait(_)));
+    assert!(matches!(asks(&mut cache, child), SaveState::Write(_)));
     cache.abandon(child);
-    assert!(matches!(asks(&mut cache, ME), Turn::Write(_)));
+    assert!(matches!(asks(&mut cache, ME), SaveState::Write(_)));
     // Left in the middle, by a jump for instance.
-    assert!(matches!(asks(&mut cache, ME), Turn::Write(_)));
+    assert!(matches!(asks(&mut cache, ME), SaveState::Write(_)));
     drop(second);
 }
 
@@ -226,8 +226,14 @@ fn beyond_the_limit() {
     let path = cache.path(&files).expect("memory");
     fs::write(&path, "2 0 2147483647\n1 5 a\n9 6 [ab] far\n8 7  further\n").expect("ours");
     cache.resize(5).expect("it is empty");
-    let content = Content::read(&path).expect("there");
-    assert_eq!(cache.load(&path, content, &mut report), Ok(3));
+    let mut file = CacheFile::open(cache.path(&files).expect("memory")).expect("there");
+    let loaded = loop {
+        file.read();
+        if let Some(loaded) = cache.load(&mut file, &mut report).expect("a good file") {
+            break loaded;
+        }
+    };
+    assert_eq!(loaded, 3);
     assert_eq!((cache.inactive(), report.journal.drain().count()), (1, 1));
     assert_eq!(add(&mut cache, "b"), 2);
     let snapshot = begin(&mut cache, &files, 50);

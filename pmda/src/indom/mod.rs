@@ -4,7 +4,7 @@ mod update;
 
 use std::fmt;
 
-use pmda_core::cache::{Action, Cache, Content, Directory, Report, State, Turn, Write, Writer};
+use pmda_core::cache::{Action, Cache, CacheFile, Directory, Report, SaveState, State, Write, Writer};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::log::Message;
@@ -300,7 +300,7 @@ impl<T> Indom<T> {
         let now = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
         let mut report = Report::default();
         let saved = match self.cache.begin_save(Write::Save, directory, now as i64, me) {
-            Ok(Turn::Write(snapshot)) => self
+            Ok(SaveState::Write(snapshot)) => self
                 .cache
                 .saved(&snapshot, snapshot.write(), me, &mut report)
                 .map(|_| ()),
@@ -336,8 +336,13 @@ impl Indom<()> {
 
 /// Reads the file of a domain, if there is one.
 fn load(cache: &mut Cache<Slot>, directory: &Directory, report: &mut Report) {
-    let loaded = cache.path(directory).and_then(|path| match Content::read(&path) {
-        Ok(content) => cache.load(&path, content, report).map(|_| ()),
+    let loaded = cache.path(directory).and_then(|path| match CacheFile::open(path) {
+        Ok(mut file) => loop {
+            file.read();
+            if cache.load(&mut file, report)?.is_some() {
+                break Ok(());
+            }
+        },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error.into()),
     });

@@ -1,0 +1,66 @@
+/*
+ * What is no regular file is not read: a FIFO that nobody writes to does not hold up the agent, a device does not feed it for ever, and none
+ * of them is opened. CACHE-90, DEF-17.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+
+static char path[4096];
+static pmInDom d = 0x3ec0000a;
+
+static const char *
+next(void)
+{
+    d++;
+    snprintf(path, sizeof(path), "%s/config/pmda/251.%u", getenv("PCP_VAR_DIR"), d & 0xff);
+    return path;
+}
+
+static void
+load(const char *what)
+{
+    int sts;
+
+    alarm(10);
+    sts = pmdaCacheOp(d, PMDA_CACHE_LOAD);
+    alarm(0);
+    printf("%s: %d of %d, next %d\n", what, sts, pmdaCacheOp(d, PMDA_CACHE_SIZE), pmdaCacheStore(d, PMDA_CACHE_ADD, "next", NULL));
+    remove(path);
+}
+
+int
+main(void)
+{
+    struct sockaddr_un address = { AF_UNIX, "251.socket" };
+    char target[4096], *here;
+    int fd;
+
+    pmSetProgname("cache");
+    setvbuf(stdout, NULL, _IONBF, 0);
+    pmdaCacheOp(d, PMDA_CACHE_LOAD);
+    mkfifo(next(), 0666);
+    load("FIFO");
+    if (symlink("/dev/zero", next()) == 0)
+	load("/dev/zero");
+    if (symlink("/dev/null", next()) == 0)
+	load("/dev/null");
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && (here = getcwd(NULL, 0)) != NULL) {
+	snprintf(target, sizeof(target), "%s/251.socket", here);
+	if (symlink(target, next()) == 0)
+	    load("socket");
+	unlink(target);
+	free(here);
+    }
+    mkdir(next(), 0777);
+    load("directory");
+    return 0;
+}
