@@ -76,6 +76,14 @@ fn mutated_pdus() {
     expect_success(&hostile("pdus", &[amount("pdus")]));
 }
 
+/// What is shown of mutated PDUs under debug options: libpcp's decoders see none of those that it
+/// would die of (MAIN-30).
+#[test]
+fn mutated_pdus_shown() {
+    let options = "pdu,labels,libpmda,context,attr,pmns,indom,profile,desperate";
+    expect_success(&hostile("pdus", &[amount("pdus"), "1", "4", options]));
+}
+
 /// Single bytes, ends in the middle, interrupted system calls, a reader that is gone, full pipes
 /// (WIRE-10, WIRE-21, WIRE-22, WIRE-23, MAIN-7).
 #[test]

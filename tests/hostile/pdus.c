@@ -3,7 +3,9 @@
  * and the next good request be served; after one whose length lies the stream is lost, and the agent must end by
  * itself when the connection ends.
  *
- * pdus COUNT [SEED]
+ * pdus COUNT [SEED [EVERY [OPTIONS]]]
+ *
+ * With EVERY only each EVERYth request is any, the others are stores of event arrays; the agents have the debug OPTIONS set.
  */
 
 #include "daemon.h"
@@ -52,27 +54,51 @@ mutate(unsigned char *bytes, int length)
     return length;
 }
 
+static const char *debug_options;
+
+static void
+prepare(void)
+{
+    if (debug_options != NULL)
+	pmSetDebug(debug_options);
+}
+
+/* A request to be mutated. */
+static const Request *
+choose(int every)
+{
+    int i;
+
+    if (every == 0 || random_below(every) == 0)
+	return &requests[random_below(REQUESTS)];
+    for (i = 0; (requests[i].word[11] >> 24) != PM_TYPE_EVENT; i++)
+	;
+    return &requests[i];
+}
+
 int
 main(int argc, char **argv)
 {
+    int every = argc > 3 ? atoi(argv[3]) : 0;
     long count = argc > 1 ? atol(argv[1]) : 1000, sent = 0, replies = 0, agents = 0, lost = 0;
     uint32_t probe = 0;
     Agent agent = { 0 };
     int alive = 0;
 
     random_state = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+    debug_options = argc > 4 ? argv[4] : NULL;
     signal(SIGPIPE, SIG_IGN);
     while (sent < count) {
 	unsigned char batch[BATCH * MOST];
 	int size = 0, i, lying = 0;
 
 	if (!alive) {
-	    agent = agent_start(PMDA_INTERFACE_2 + agents++ % 6, NULL);
+	    agent = agent_start(PMDA_INTERFACE_2 + agents++ % 6, prepare);
 	    alive = 1;
 	}
 	for (i = 0; i < BATCH && !lying; i++) {
 	    unsigned char *pdu = batch + size;
-	    int length = mutate(pdu, encode(&requests[random_below(REQUESTS)], pdu));
+	    int length = mutate(pdu, encode(choose(every), pdu));
 	    uint32_t announced, type;
 
 	    memcpy(&type, pdu + 4, 4);

@@ -137,6 +137,21 @@ pub fn store(pdu: &[u8]) -> Result<Store<'_>> {
     check(pdu).ok_or(Error::IPC)
 }
 
+/// Whether a store can be read to the end, with the insides of its blocks.
+#[must_use]
+pub fn is_sound(pdu: &[u8]) -> bool {
+    let mut block = Vec::new();
+    let mut is_sound = |value: Value<'_>| {
+        let size = value.block_len();
+        if size > block.len() && block.try_reserve(size - block.len()).is_err() {
+            return false;
+        }
+        block.resize(size, 0);
+        matches!(value, Value::Word(_)) || value.write(&mut block).is_ok()
+    };
+    store(pdu).is_ok_and(|store| store.sets().flat_map(Set::values).all(|(_, value)| is_sound(value)))
+}
+
 fn check(pdu: &[u8]) -> Option<Store<'_>> {
     let sec = number(pdu, 12)?;
     let usec = number(pdu, 16)?;
@@ -245,11 +260,15 @@ mod tests {
             let mut pdu = hex(EXAMPLE);
             pdu[at] = with;
             for pdu in [pdu.clone(), [&pdu[..20], &tail].concat()] {
+                let mut is_sound = false;
                 if let Ok(store) = store(&pdu) {
+                    is_sound = true;
                     for (_, value) in store.sets().flat_map(Set::values) {
-                        let _ = value.write(&mut vec![0; value.block_len()]);
+                        let written = value.write(&mut vec![0; value.block_len()]);
+                        is_sound &= value.block_len() == 0 || written.is_ok();
                     }
                 }
+                prop_assert_eq!(super::is_sound(&pdu), is_sound);
             }
         }
     }

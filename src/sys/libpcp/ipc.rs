@@ -1,5 +1,6 @@
 //! What libpcp remembers about descriptors: agents call its own PDU functions on them (CONN-8). It
-//! refuses descriptors that do not exist.
+//! has a table that grows up to the number that it is told, and does not return for a negative one:
+//! it is told of open descriptors only.
 
 use std::ffi::c_int;
 
@@ -8,12 +9,22 @@ use crate::sys::libpcp::numbers::{__pmResetIPC, __pmSetSocketIPC, __pmSetVersion
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
-    cancel::disabled(|| __pmSetVersionIPC(fd, version));
+    if is_open(fd) {
+        cancel::disabled(|| __pmSetVersionIPC(fd, version));
+    }
 }
 
 /// Tells libpcp that a descriptor is an inet socket. Nothing depends on the outcome.
 pub(crate) fn set_socket(fd: c_int) {
-    cancel::disabled(|| __pmSetSocketIPC(fd));
+    if is_open(fd) {
+        cancel::disabled(|| __pmSetSocketIPC(fd));
+    }
+}
+
+/// Whether there is such a descriptor.
+fn is_open(fd: c_int) -> bool {
+    // SAFETY: asks for the flags of a descriptor, which is an error when it is not open.
+    unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
 }
 
 /// Tells libpcp that a descriptor is closed now: another one may get its number.
@@ -31,4 +42,20 @@ pub(crate) fn is_socket(fd: c_int) -> bool {
 /// -Dcontext when it does not.
 pub(crate) fn version(fd: c_int) -> c_int {
     cancel::disabled(|| __pmVersionIPC(fd))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CONN-8: numbers that are no descriptors come back.
+    #[test]
+    fn no_descriptors() {
+        for fd in [-1, c_int::MIN, c_int::MAX, 100_000_000] {
+            set_version(fd, 2);
+            set_socket(fd);
+            forget(fd);
+            assert!(!is_socket(fd));
+        }
+    }
 }

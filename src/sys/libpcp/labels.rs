@@ -86,6 +86,13 @@ impl<'s> SetRef<'s> {
             })
     }
 
+    /// Whether all labels that the set announces are there, each within the text.
+    fn is_sound(self) -> bool {
+        let (json, mut places) = self.parts();
+        let announced = usize::try_from(self.count()).unwrap_or(0);
+        places.len() == announced && places.all(|place| place.name(json).is_some() && place.value(json).is_some())
+    }
+
     /// The dotted name of a nested label.
     fn full_name(self, place: Span) -> Option<&'s [u8]> {
         let has_names = self.0.compound() == 1 && !self.0.hash.is_null();
@@ -160,10 +167,15 @@ impl Sets {
         sets.first
     }
 
-    /// Shows the first `count` sets, or all where there are less, as libpcp does it under -Dlabels.
+    /// Shows the first `count` sets, or all where there are less, as libpcp does it under -Dlabels;
+    /// only as far as they are what libpcp takes them for, which follows whatever an agent has put
+    /// into them.
     pub(crate) fn dump(&self, count: c_int) {
-        // SAFETY: stdio's own stderr, and sets that are owned, hence valid.
-        cancel::disabled(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count.min(self.count)) });
+        let sound = self.first(count).take_while(|set| set.is_sound()).count();
+        let count = c_int::try_from(sound).unwrap_or(0);
+        // SAFETY: stdio's own stderr, and sets that are owned, hence valid; as many as were checked
+        // are shown, so none where there are none.
+        cancel::disabled(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count) });
     }
 }
 

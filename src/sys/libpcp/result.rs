@@ -8,8 +8,10 @@ use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::buffer::Buffer;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log::{self, Debug};
+use pmda_core::wire::store;
 
-/// Lets libpcp's decoder read a RESULT, for what it says of it.
+/// Lets libpcp's decoder read a RESULT, for what it says of it. One that our own decoder refuses is
+/// not shown: that of PCP 6.0.3 writes beyond its block for some of those.
 pub(crate) fn show_received(pdu: &[u8]) {
     with_decoded(pdu, |_| ());
 }
@@ -26,10 +28,13 @@ pub(crate) fn show_sent(pdu: &[u8]) {
 
 /// Works on a PDU as libpcp decodes it, if it does.
 fn with_decoded(pdu: &[u8], work: impl FnOnce(*mut c_void)) {
+    if !store::is_sound(pdu) {
+        return;
+    }
     let Some(buffer) = Buffer::of(pdu) else { return };
     let mut result = ptr::null_mut();
-    // SAFETY: the buffer holds a PDU as the decoder expects it, which checks what is in it; what it
-    // gives is ours, and freed here.
+    // SAFETY: the buffer holds a PDU as the decoder expects it, all of whose places were checked;
+    // what it gives is ours, and freed here.
     cancel::disabled(|| unsafe {
         if pcp::__pmDecodeResult(buffer.as_ptr(), &raw mut result) >= 0 {
             work(result);
