@@ -62,7 +62,10 @@ impl Connecting {
         let fd = socket.as_raw_fd();
         self.socket.set(socket);
         let path = self.path.get().map_or(&[][..], |path| path);
-        Ok(Call::Connect(fd, Address::new(path)))
+        match Address::new(path) {
+            Ok(address) => Ok(Call::Connect(fd, address)),
+            Err(error) => self.connected(Err(error)),
+        }
     }
 
     /// The connection stands, or not: without a log line, since agents try this at start-up.

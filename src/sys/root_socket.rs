@@ -204,17 +204,13 @@ pub(crate) fn shut_down(fd: c_int) {
 pub(crate) struct Address(libc::sockaddr_un);
 
 impl Address {
-    /// The address of a path, cut at the size of an address (ROOT-31).
-    pub(crate) fn new(path: &[u8]) -> Address {
-        let mut address = libc::sockaddr_un {
-            sun_family: libc::AF_UNIX as libc::sa_family_t,
-            sun_path: [0; 108],
-        };
-        let room = address.sun_path.len() - 1;
-        for (place, byte) in address.sun_path.iter_mut().zip(path.iter().take(room)) {
-            *place = *byte as libc::c_char;
-        }
-        Address(address)
+    /// The address of a path.
+    ///
+    /// # Errors
+    /// `-ENAMETOOLONG` (ROOT-31).
+    pub(crate) fn new(path: &[u8]) -> Result<Address> {
+        let address = socket::unix_address(path).map_err(io::Error::from)?;
+        Ok(Address(address))
     }
 }
 

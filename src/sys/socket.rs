@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::{fmt, io, ptr};
 
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
 use crate::sys::libpcp::config;
@@ -12,7 +13,7 @@ use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug, ErrorText};
 use crate::sys::numbers;
 use crate::sys::waits;
-use pmda_core::log::{Bytes, Level};
+use pmda_core::log::{Bytes, Level, Line};
 
 /// Which step failed, and why.
 pub(crate) struct Failure {
@@ -240,6 +241,11 @@ impl Failure {
 
 /// A socket that listens in the file system. The path stays (CONN-4).
 pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
+    let failed = |step: &'static str, error: Errno| Failure {
+        step,
+        error: error.into(),
+    };
+    let address = unix_address(path.to_bytes()).map_err(|error| failed("bind", error))?;
     let socket = create("socket", libc::AF_UNIX)?;
     match rustix::fs::unlink(path) {
         Ok(()) => {
@@ -250,52 +256,52 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
             );
         }
         Err(Errno::NOENT) => {}
-        Err(error) => {
-            return Err(Failure {
-                step: "unlink",
-                error: error.into(),
-            });
-        }
-    }
-    let mut address = libc::sockaddr_un {
-        sun_family: libc::AF_UNIX as libc::sa_family_t,
-        sun_path: [0; 108],
-    };
-    // A path that is too long is cut, with room for its NUL, without notice.
-    let most = address.sun_path.len() - 1;
-    let kept = path.to_bytes().iter().take(most);
-    let length = kept.len();
-    for (place, byte) in address.sun_path.iter_mut().zip(kept) {
-        *place = *byte as c_char;
+        Err(error) => return Err(failed("unlink", error)),
     }
     // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
     // If this fails, the mode is what the umask leaves, as in the C library.
-    numbers::fchmod(socket.as_raw_fd(), 0o600);
-    bind(
-        "bind",
-        &socket,
-        &address,
-        std::mem::offset_of!(libc::sockaddr_un, sun_path) + length,
-    )?;
-    set_owner(path);
+    let is_closed = numbers::fchmod(socket.as_raw_fd(), 0o600) == 0;
+    let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + path.count_bytes();
+    bind("bind", &socket, &address, length)?;
+    set_owner(path, is_closed);
     listen("listen", &socket, 5)?;
     Ok(Listener { _known: None, socket })
 }
 
-/// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing
-/// here is fatal (CONN-5).
+/// The address of a socket in the file system.
 ///
-/// The path is not followed: whoever may write to the directory may have put a link there.
-fn set_owner(path: &CStr) {
-    let link = libc::AT_SYMLINK_NOFOLLOW;
-    let failure = |status: c_int| (status < 0).then(|| reason(&io::Error::last_os_error()));
-    let owner = owner();
-    // SAFETY: a C string and plain numbers.
-    let (owned, opened) = unsafe {
-        let at = libc::AT_FDCWD;
-        let owned = owner.map(|(user, group)| failure(libc::fchownat(at, path.as_ptr(), user, group, link)));
-        (owned, failure(libc::fchmodat(at, path.as_ptr(), 0o660, link)))
+/// # Errors
+/// `ENAMETOOLONG`: the path is not cut, which would name another file (CONN-4, ROOT-31).
+pub(super) fn unix_address(path: &[u8]) -> Result<libc::sockaddr_un, Errno> {
+    let mut address = libc::sockaddr_un {
+        sun_family: libc::AF_UNIX as libc::sa_family_t,
+        sun_path: [0; 108],
     };
+    // There is room for its NUL.
+    if path.len() >= address.sun_path.len() {
+        return Err(Errno::NAMETOOLONG);
+    }
+    for (place, byte) in address.sun_path.iter_mut().zip(path) {
+        *place = *byte as c_char;
+    }
+    Ok(address)
+}
+
+/// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing
+/// here is fatal (CONN-5). `is_closed`: the name was made with a mode for its owner alone.
+///
+/// Whoever may write to the directory may put something else in its place at any time. So the name
+/// is looked up once, and what it leads to is changed only if it can be our socket.
+fn set_owner(path: &CStr, is_closed: bool) {
+    let owner = owner();
+    let name = open_name(path, is_closed);
+    let failed = |error: Errno| reason(&error.into());
+    let change = |work: &dyn Fn(&OwnedFd) -> Result<(), Errno>| match &name {
+        Ok(name) => work(name).err().map(failed),
+        Err(error) => Some(failed(*error)),
+    };
+    let owned = owner.map(|(user, group)| change(&|name| give(name, user, group)));
+    let opened = change(&let_group_in);
     // In the order in which the C library does these things, and so says what failed.
     let path = Bytes(path.to_bytes());
     if !log::debug(Debug::Libpmda) {
@@ -309,6 +315,36 @@ fn set_owner(path: &CStr) {
         Some(Some(why)) => log::notify!(Level::Warning, "__pmdaOpenUnix: chown({path}, ...) failed: {why}"),
         Some(None) => {}
     }
+}
+
+/// A descriptor for the name of the socket that was just bound.
+///
+/// # Errors
+/// `ENOTSOCK` for anything else that is there by now.
+fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let name = rustix::fs::open(path, flags, Mode::empty())?;
+    let found = rustix::fs::fstat(&name)?;
+    // Another's socket has another owner, and one of this user's elsewhere in the system cannot be
+    // moved here by those who may only write here.
+    let is_ours = FileType::from_raw_mode(found.st_mode) == FileType::Socket
+        && found.st_uid == numbers::geteuid()
+        && found.st_nlink == 1
+        && !(is_closed && found.st_mode & 0o177 != 0);
+    if is_ours { Ok(name) } else { Err(Errno::NOTSOCK) }
+}
+
+/// Gives the file of a descriptor to a user and a group.
+fn give(file: &OwnedFd, user: libc::uid_t, group: libc::gid_t) -> Result<(), Errno> {
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    rustix::fs::chownat(file, c"", Some(user), Some(group), AtFlags::EMPTY_PATH)
+}
+
+/// Lets owner and group, and nobody else, use the file of a descriptor that stands for a name only:
+/// its mode is changed by its path below /proc, which leads to the file itself.
+fn let_group_in(file: &OwnedFd) -> Result<(), Errno> {
+    let mut path = Line::new(format_args!("/proc/self/fd/{}", file.as_raw_fd()));
+    rustix::fs::chmod(path.c_str(), Mode::from_raw_mode(0o660))
 }
 
 /// The user that PCP runs as, and its group; a warning when there is none.
