@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::num::NonZeroI32;
 
+use rustix::io::Errno;
+
 /// A failure, as the negative number that crosses the C edge: a `PM_ERR_*` code or `-errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Error(NonZeroI32);
@@ -87,10 +89,27 @@ impl Error {
         Error::of(if errno > 0 { -errno } else { errno })
     }
 
+    /// Operation not permitted.
+    pub const EPERM: Error = Error::errno(Errno::PERM);
+    /// No such process, queue or database.
+    pub const ESRCH: Error = Error::errno(Errno::SRCH);
+    /// Argument list too long: too big.
+    pub const E2BIG: Error = Error::errno(Errno::TOOBIG);
+    /// Exists already.
+    pub const EEXIST: Error = Error::errno(Errno::EXIST);
+    /// No such device: what is no file.
+    pub const ENODEV: Error = Error::errno(Errno::NODEV);
+    /// Operation not supported.
+    pub const ENOTSUP: Error = Error::errno(Errno::NOTSUP);
+
+    const fn errno(errno: Errno) -> Error {
+        Error::os(errno.raw_os_error())
+    }
+
     /// The invalid-argument error, `-EINVAL`.
-    pub const INVAL: Error = Error::of(-22);
+    pub const INVAL: Error = Error::errno(Errno::INVAL);
     /// Out of memory, `-ENOMEM`.
-    pub const NOMEM: Error = Error::of(-12);
+    pub const NOMEM: Error = Error::errno(Errno::NOMEM);
 
     /// Takes over a code that C returned; `Ok` holds what is not negative.
     ///

@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod cache;
+pub mod constants;
 pub mod context;
 pub mod dynamic;
 pub mod error;

@@ -75,7 +75,7 @@ impl Connecting {
                 let reason = log::os_text(-error.code());
                 self.say(Level::Info, "cannot connect to ", &format_args!(": {reason}"));
             }
-            Error::os(1)
+            Error::EPERM
         })?;
         self.message.set(room(root::INFO_SIZE)?);
         self.receive()

@@ -136,7 +136,7 @@ impl<T: Copy> Cache<T> {
     /// `-E2BIG` when there ever was an instance.
     pub fn use_strings(&mut self) -> Result<()> {
         if self.inserted > 0 {
-            return Err(Error::os(7));
+            return Err(Error::E2BIG);
         }
         self.strings = true;
         Ok(())

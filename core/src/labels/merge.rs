@@ -1,6 +1,6 @@
 //! Lays new labels over old ones (LABEL-37).
 
-use super::{Label, MAX_LABELS, MAX_MERGED, Set, Span, TOO_BIG};
+use super::{Label, MAX_LABELS, MAX_MERGED, Set, Span};
 use crate::error::{Error, Result};
 
 /// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by
@@ -20,7 +20,7 @@ pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item =
     labels.sort_unstable_by(|left, right| (left.1.name, left.0).cmp(&(right.1.name, right.0)));
     labels.dedup_by(|later, earlier| later.1.name == earlier.1.name);
     if labels.len() > MAX_LABELS {
-        return Err(TOO_BIG);
+        return Err(Error::E2BIG);
     }
     write(&labels)
 }
@@ -46,7 +46,7 @@ fn write(labels: &[(usize, Label<'_>)]) -> Result<Set> {
         let value = json.len();
         json.extend_from_slice(label.value);
         if json.len() >= MAX_MERGED {
-            return Err(TOO_BIG);
+            return Err(Error::E2BIG);
         }
         places.push(Span {
             name: narrow(name)?,
@@ -61,7 +61,7 @@ fn write(labels: &[(usize, Label<'_>)]) -> Result<Set> {
 }
 
 fn narrow(number: usize) -> Result<u16> {
-    u16::try_from(number).map_err(|_| TOO_BIG)
+    u16::try_from(number).map_err(|_| Error::E2BIG)
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         let names: Vec<_> = (0..256).map(|number| format!("n{number}")).collect();
         let labels: Vec<_> = names.iter().map(|name| label(name, "1", 0)).collect();
         assert_eq!(merged(&labels[..200], &labels[200..255]).unwrap().labels.len(), 255);
-        assert_eq!(merged(&labels[..200], &labels[200..]), Err(TOO_BIG));
+        assert_eq!(merged(&labels[..200], &labels[200..]), Err(Error::E2BIG));
         assert_eq!(merged(&labels[..200], &labels[..200]).unwrap().labels.len(), 200);
     }
 }

@@ -12,10 +12,6 @@ mod plain;
 pub use merge::merge;
 pub use parse::{Text, parse};
 
-use crate::error::Error;
-
-/// Too big, `-E2BIG`.
-const TOO_BIG: Error = Error::os(7);
 /// The most labels of a set (LABEL-31).
 pub const MAX_LABELS: usize = 255;
 /// Texts of this length and more are too big (LABEL-31).

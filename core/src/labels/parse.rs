@@ -1,7 +1,7 @@
 //! Reads the JSON texts of labels.
 
 use super::plain::{self, is_space};
-use super::{MAX_DEPTH, MAX_TEXT, Set, TOO_BIG};
+use super::{MAX_DEPTH, MAX_TEXT, Set};
 use crate::error::{Error, Result};
 
 /// A text as the parser sees it.
@@ -27,7 +27,7 @@ pub enum Text {
 /// `-ENOMEM`.
 pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
     if text.len() >= MAX_TEXT {
-        return Err(TOO_BIG);
+        return Err(Error::E2BIG);
     }
     match plain::read(text, flags, leading_letter)? {
         Some(set) => Ok(Text::Plain(set)),
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(parse(listed(60).as_bytes(), 0, true), Err(Error::INVAL));
         let long = |size: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8));
         assert!(plain(&long(65533)).is_some());
-        assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(TOO_BIG));
+        assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(Error::E2BIG));
     }
 
     /// LABEL-31: 255 labels are plain, one more is for libpcp to refuse.

@@ -163,12 +163,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         places: u32,
         array: impl FnOnce() -> Result<i32>,
     ) -> Result<i32> {
-        const EXIST: Error = Error::os(17);
         if limit == 0 {
             return Err(Error::INVAL);
         }
         if self.named(name).is_some() {
-            return Err(EXIST);
+            return Err(Error::EEXIST);
         }
         let slot = self.slots.vacant()?;
         let mut copy = Vec::new();
@@ -204,8 +203,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-ESRCH` when there is none.
     pub fn find(&self, name: &[u8]) -> Result<i32> {
-        const SRCH: Error = Error::os(3);
-        self.named(name).ok_or(SRCH).and_then(handles::handle)
+        self.named(name).ok_or(Error::ESRCH).and_then(handles::handle)
     }
 
     /// The slot of a handle that is in use (QUEUE-4).

@@ -3,10 +3,6 @@
 use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind, number};
 use crate::error::{Error, Result};
 
-const ESRCH: Error = Error::os(3);
-const E2BIG: Error = Error::os(7);
-const ENOTSUP: Error = Error::os(95);
-
 /// What every receiver checks, in the order of ROOT-12: enough bytes, the type, the version, the
 /// status. Gives the length that the header announces.
 ///
@@ -17,10 +13,10 @@ fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
     }
     let field = |offset| number(message, offset).ok_or(Error::INVAL);
     if field(at::KIND)? != wanted {
-        return Err(ESRCH);
+        return Err(Error::ESRCH);
     }
     if field(at::VERSION)? > VERSION {
-        return Err(ENOTSUP);
+        return Err(Error::ENOTSUP);
     }
     if Error::check(field(at::STATUS)?)? != 0 {
         return Err(Error::INVAL);
@@ -30,10 +26,10 @@ fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
 
 /// The length that the header announces covers the fixed part and the texts.
 fn covers(announced: i32, fixed: usize, text: i32) -> Result<()> {
-    let text = usize::try_from(text).map_err(|_| E2BIG)?;
+    let text = usize::try_from(text).map_err(|_| Error::E2BIG)?;
     match usize::try_from(announced) {
         Ok(announced) if announced >= fixed.saturating_add(text) => Ok(()),
-        _ => Err(E2BIG),
+        _ => Err(Error::E2BIG),
     }
 }
 
@@ -56,7 +52,7 @@ impl Info {
             return Err(Error::INVAL);
         }
         if check(message, INFO_SIZE, kind::INFO)? != INFO_SIZE as i32 {
-            return Err(E2BIG);
+            return Err(Error::E2BIG);
         }
         let field = |offset| number(message, offset).ok_or(Error::INVAL);
         Ok(Info {
@@ -129,7 +125,7 @@ impl Start<'_> {
         };
         covers(announced, START_SIZE, arguments)?;
         if !(0..=AGENT_ROOM as i32).contains(&name) {
-            return Err(E2BIG);
+            return Err(Error::E2BIG);
         }
         Ok(())
     }
@@ -214,14 +210,14 @@ mod tests {
     fn order_of_checks() {
         let all = with(with(with(info(7, -9).unwrap(), 12, 3), 0, 1), 4, 25);
         assert_eq!(Info::receive(&all[..23]), Err(Error::INVAL));
-        assert_eq!(Info::receive(&all), Err(ESRCH));
+        assert_eq!(Info::receive(&all), Err(Error::ESRCH));
         let all = with(all, 0, kind::INFO);
-        assert_eq!(Info::receive(&all), Err(ENOTSUP));
+        assert_eq!(Info::receive(&all), Err(Error::ENOTSUP));
         let all = with(all, 12, -2);
         assert_eq!(Info::receive(&all), Err(Error::os(9)));
         assert_eq!(Info::receive(&with(all.clone(), 8, 5)), Err(Error::INVAL));
         let all = with(all, 8, 0);
-        assert_eq!(Info::receive(&all), Err(E2BIG));
+        assert_eq!(Info::receive(&all), Err(Error::E2BIG));
         let info = Info {
             version: -2,
             features: 7,
@@ -237,7 +233,7 @@ mod tests {
         assert_eq!(Container::receive(&with(good.clone(), 4, 99), kind::HOSTNAME), Ok(()));
         for (offset, value) in [(4, 27), (4, -1), (20, 5), (20, -4)] {
             let bad = with(good.clone(), offset, value);
-            assert_eq!(Container::receive(&bad, kind::HOSTNAME), Err(E2BIG));
+            assert_eq!(Container::receive(&bad, kind::HOSTNAME), Err(Error::E2BIG));
         }
         assert_eq!(Container::decode(&good).map(|found| found.name), Ok(&b"name"[..]));
         assert_eq!(Container::decode(&good[..27]), Err(Error::INVAL));
@@ -251,7 +247,10 @@ mod tests {
         let good = start_request(2, (b"agent", 5), (b"a b", 3)).expect("short");
         assert_eq!(Start::receive_request(&good), Ok(()));
         for (offset, value) in [(4, 106), (32, 65), (32, -1), (36, 4), (36, -1)] {
-            assert_eq!(Start::receive_request(&with(good.clone(), offset, value)), Err(E2BIG));
+            assert_eq!(
+                Start::receive_request(&with(good.clone(), offset, value)),
+                Err(Error::E2BIG)
+            );
         }
         let found = Start::decode(&good).expect("whole");
         assert_eq!(
@@ -264,9 +263,12 @@ mod tests {
             assert_eq!(Start::decode(&with(good.clone(), offset, value)), Err(Error::INVAL));
         }
         let reply = start_reply(5, b"agent", 5, -3).expect("short");
-        assert_eq!(Start::receive_reply(&reply), Err(ESRCH));
+        assert_eq!(Start::receive_reply(&reply), Err(Error::ESRCH));
         assert_eq!(Start::receive_reply(&with(reply.clone(), 8, 0)), Ok(()));
-        assert_eq!(Start::receive_reply(&with(with(reply, 8, 0), 4, 103)), Err(E2BIG));
+        assert_eq!(
+            Start::receive_reply(&with(with(reply, 8, 0), 4, 103)),
+            Err(Error::E2BIG)
+        );
     }
 
     /// ROOT-27: what is sent arrives.
@@ -280,7 +282,7 @@ mod tests {
         };
         assert_eq!(Stop::receive(&message, kind::STOP), Ok(()));
         assert_eq!(Stop::decode(&message), Ok(expected));
-        assert_eq!(Stop::receive(&message, kind::STOP_REQ), Err(ESRCH));
+        assert_eq!(Stop::receive(&message, kind::STOP_REQ), Err(Error::ESRCH));
     }
 
     proptest! {

@@ -3,8 +3,6 @@
 use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind};
 use crate::error::{Error, Result};
 
-const E2BIG: Error = Error::os(7);
-
 /// A message of `size` zero bytes with a header. Sizes are far below 2^31.
 fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
     let mut message = Vec::new();
@@ -43,7 +41,7 @@ pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
 pub fn container(kind: i32, pid: i32, name: &[u8], length: i32, status: i32) -> Result<Vec<u8>> {
     let room = usize::try_from(length).map_err(|_| Error::INVAL)?;
     if room >= TEXT_ROOM {
-        return Err(E2BIG);
+        return Err(Error::E2BIG);
     }
     let mut message = message(CONTAINER_SIZE + room, kind, status)?;
     put(&mut message, at::PID, pid);
@@ -56,7 +54,7 @@ pub fn container(kind: i32, pid: i32, name: &[u8], length: i32, status: i32) -> 
 fn positive(length: i32, room: usize) -> Result<usize> {
     match usize::try_from(length) {
         Ok(0) | Err(_) => Err(Error::INVAL),
-        Ok(length) if length >= room => Err(E2BIG),
+        Ok(length) if length >= room => Err(Error::E2BIG),
         Ok(length) => Ok(length),
     }
 }

@@ -6,6 +6,7 @@
 mod names;
 
 use super::{HEADER, count, number, padded, word};
+use crate::constants::*;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 
@@ -203,12 +204,12 @@ const fn known(ident: u32, kind: i32, with_ident: i32) -> u32 {
 /// # Errors
 /// `PM_ERR_IPC`.
 pub fn text_request(pdu: &[u8]) -> Result<About> {
-    about(pdu, 4 | 8)
+    about(pdu, PM_TEXT_PMID | PM_TEXT_INDOM)
 }
 
 /// The types of labels that are about an identifier: domain, instance domain, cluster, item,
 /// instances.
-const LABELS_WITH_IDENT: i32 = 2 | 4 | 8 | 16 | 32;
+const LABELS_WITH_IDENT: i32 = PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM | PM_LABEL_INSTANCES;
 
 /// LABEL_REQ.
 ///
