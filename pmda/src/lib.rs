@@ -1,7 +1,7 @@
 //! Agents (PMDAs) for [Performance Co-Pilot](https://pcp.io) in safe Rust.
 
 #![deny(unsafe_code)]
-#![allow(dead_code)] // The session is being built.
+#![allow(dead_code)] // The daemon and the shared object are being built.
 
 mod agent;
 mod background;
@@ -24,6 +24,7 @@ mod queue;
 mod request;
 mod run;
 mod session;
+pub mod testing;
 mod unit;
 mod value;
 mod write;

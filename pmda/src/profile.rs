@@ -22,16 +22,6 @@ pub(crate) enum Selection<'p> {
     Some(&'p Compiled<'static>),
 }
 
-impl Selection<'_> {
-    pub(crate) fn has(self, inst: i32) -> bool {
-        match self {
-            Selection::All => true,
-            Selection::None => false,
-            Selection::Some(compiled) => compiled.selects(inst),
-        }
-    }
-}
-
 impl Profile {
     /// All instances, as before the first profile.
     pub(crate) fn all() -> Profile {

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use pmda_core::queue::{End, Event, FetchSession, Payload, Queues};
 
-use crate::{Client, ClientId, Def, Error, Events, Metrics, Record, Result};
+use crate::profile::Profile;
+use crate::{Client, ClientId, Def, Encoder, Error, Events, Metrics, Record, Result, Value};
 
 /// The one queue of its table.
 const HANDLE: i32 = 0;
@@ -208,14 +209,10 @@ impl<S: 'static> Metrics<S> {
         queue: fn(&mut S) -> &mut Queue<P>,
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
-        self.queues
-            .push(Box::new(move |state, client| queue(state).end(client)));
-        self.define_events(
-            name,
-            Box::new(move |state, out, _, client| {
-                use crate::Value;
-                queue(state).read(client, &show)?.write(out.at(-1))
-            }),
-        )
+        let fetch = move |state: &mut S, out: &mut Encoder<'_>, _: &Profile, client: &Client| {
+            queue(state).read(client, &show)?.write(out.at(-1))
+        };
+        let ended = move |state: &mut S, client| queue(state).end(client);
+        self.define_events(name, Box::new(fetch), Box::new(ended))
     }
 }

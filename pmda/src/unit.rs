@@ -115,6 +115,30 @@ impl Unit {
             | nibble(count.scale) << 8
     }
 
+    /// The unit that a word in a description stands for.
+    #[must_use]
+    pub const fn from_word(word: u32) -> Unit {
+        const fn signed(word: u32, shift: u32) -> i8 {
+            ((word >> shift << 4) as i8) >> 4
+        }
+        Unit {
+            parts: [
+                Part {
+                    power: signed(word, 28),
+                    scale: (word >> 16 & 0xf) as i8,
+                },
+                Part {
+                    power: signed(word, 24),
+                    scale: (word >> 12 & 0xf) as i8,
+                },
+                Part {
+                    power: signed(word, 20),
+                    scale: signed(word, 8),
+                },
+            ],
+        }
+    }
+
     /// Nanoseconds in this unit, if it is a plain unit of time.
     pub(crate) const fn nanoseconds(self) -> Option<u64> {
         let [space, time, count] = self.parts;
@@ -178,6 +202,7 @@ mod tests {
     fn words() {
         let unit = KBYTE.per(SEC).times(Unit::counts(3)).times(Unit::counts(3));
         assert_eq!(unit.word(), 0x1f21_3300);
+        assert_eq!(Unit::from_word(0x1f21_3300), unit);
         assert_eq!((Unit::NONE.word(), COUNT.word()), (0, 0x0010_0000));
         assert_eq!(SEC.per(SEC), Unit::NONE);
         assert_eq!(Unit::counts(-1).word(), 0x0010_0f00);

@@ -31,6 +31,23 @@ pub enum Type {
 }
 
 impl Type {
+    /// The type with a number.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Type> {
+        const ALL: [Type; 9] = [
+            Type::I32,
+            Type::U32,
+            Type::I64,
+            Type::U64,
+            Type::F32,
+            Type::F64,
+            Type::String,
+            Type::Aggregate,
+            Type::Event,
+        ];
+        ALL.into_iter().find(|kind| *kind as u32 == number)
+    }
+
     /// The header word of a block with `size` bytes of data.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use pmda_core::ident::MetricId;
 
 use super::domain::{Domain, Rows, Typed};
-use super::{Fetch, ITEMS, Metric, Metrics};
+use super::{End, Fetch, ITEMS, Metric, Metrics};
 use crate::value::{Encoder, FromStore, Semantics, Type, Value};
 use crate::{Client, Error, Indom, Labels, Result, Unit};
 
@@ -193,14 +193,10 @@ impl<S: 'static> Metrics<S> {
     }
 
     /// Declares a metric whose values are the events of a queue that the client has not seen yet.
-    pub(crate) fn define_events(&mut self, name: &str, fetch: Fetch<S>) -> Def<'_, S, S> {
-        self.define(
-            name,
-            (Type::Event, Unit::NONE),
-            None,
-            Some(fetch),
-            Target::Agent(|state| state),
-        )
+    pub(crate) fn define_events(&mut self, name: &str, fetch: Fetch<S>, ended: End<S>) -> Def<'_, S, S> {
+        let kind = (Type::Event, Unit::NONE);
+        let def = self.define(name, kind, None, Some(fetch), Target::Agent(|state| state));
+        def.set(|metric| metric.ended = Some(ended))
     }
 
     fn define<T>(
@@ -256,6 +252,7 @@ impl<S: 'static> Metrics<S> {
             labels: Labels::new(),
             fetch,
             store: None,
+            ended: None,
             writable_by: |client| client.uid() == Some(0),
             cache: self.cache,
         };

@@ -51,6 +51,7 @@ pub(crate) struct Metric<S> {
     pub(crate) fetch: Option<Fetch<S>>,
     pub(crate) store: Option<Store<S>>,
     pub(crate) writable_by: fn(&Client) -> bool,
+    pub(crate) ended: Option<End<S>>,
     /// Where its number is kept.
     cache: Option<u32>,
 }
@@ -104,8 +105,6 @@ pub struct Metrics<S> {
     pub(crate) names_changed: bool,
     /// The metrics that there always are have been declared.
     pub(crate) started: bool,
-    /// Tell the queues of clients that end.
-    pub(crate) queues: Vec<End<S>>,
 }
 
 impl<A: Agent> Metrics<A> {
@@ -139,7 +138,6 @@ impl<S> Metrics<S> {
             problems: Vec::new(),
             names_changed: false,
             started: false,
-            queues: Vec::new(),
         }
     }
 

@@ -1,59 +1,124 @@
 //! A session with pmcd: the bytes of a request in, those of its reply out.
 
-use crate::metrics::Metrics;
-use crate::{Agent, ClientId, Env, Error, Result};
+mod about;
+mod deadline;
+mod fetch;
+mod names;
+mod served;
+mod store;
+#[cfg(test)]
+mod tests;
 
-/// An agent and what pmcd has told it.
-pub(crate) struct Session<A: Agent> {
-    agent: A,
-    metrics: Metrics<A>,
-    reply: Vec<u8>,
-}
+use std::time::Duration;
+
+use pmda_core::wire::{HEADER, count, number};
+
+use crate::{Agent, ClientId, Env, Error, Result};
+use deadline::Apart;
+use served::Served;
+pub(crate) use store::stored;
 
 /// What an agent wants to know of its clients, in its CREDS: their attributes and containers.
 pub(crate) const COMM_FLAGS: u16 = 0x44;
 
+/// An agent that serves requests.
+pub(crate) struct Session<A: Agent>(Place<A>);
+
+/// Where the agent is.
+enum Place<A: Agent> {
+    Here(Box<Served<A>>),
+    /// On a thread of its own, so that the session can answer in its stead.
+    Apart(Apart),
+}
+
 impl<A: Agent> Session<A> {
-    /// Starts the agent.
+    /// Starts the agent, on a thread of its own if it has a deadline.
+    ///
+    /// # Errors
+    /// What the agent says, and `-EINVAL` for what is wrong with its declarations, which is logged.
     pub(crate) fn start(env: &Env) -> Result<Session<A>> {
-        let metrics = Metrics::of(Some(env));
-        for problem in metrics.problems() {
-            log::error!("{problem}");
+        match A::DEADLINE {
+            Some(deadline) => Apart::start::<A>(env, deadline).map(|apart| Session(Place::Apart(apart))),
+            None => Session::start_here(env),
         }
-        if !metrics.problems().is_empty() {
-            return Err(Error::INVAL);
-        }
-        let agent = crate::guard::call("start", || A::start(env))?;
-        Ok(Session {
-            agent,
-            metrics,
-            reply: Vec::new(),
-        })
+    }
+
+    /// Starts the agent on this thread.
+    ///
+    /// # Errors
+    /// As [`Session::start`].
+    pub(crate) fn start_here(env: &Env) -> Result<Session<A>> {
+        Served::start(env).map(|served| Session(Place::Here(Box::new(served))))
     }
 
     /// Serves a request. What is returned is to be sent: nothing, or one PDU.
     pub(crate) fn request(&mut self, pdu: &[u8]) -> &[u8] {
-        let _ = (&self.agent, &self.metrics, pdu);
-        &self.reply
+        match &mut self.0 {
+            Place::Here(served) => served.request(pdu),
+            Place::Apart(apart) => apart.request(pdu),
+        }
     }
 
     /// The context of a client has ended.
     pub(crate) fn client_ended(&mut self, client: ClientId) {
-        self.agent.client_ended(client);
+        match &mut self.0 {
+            Place::Here(served) => served.client_ended(client),
+            Place::Apart(apart) => apart.client_ended(client),
+        }
+    }
+
+    /// Moves the session's clock forward.
+    pub(crate) fn advance(&mut self, time: Duration) {
+        match &mut self.0 {
+            Place::Here(served) => served.advance(time),
+            Place::Apart(apart) => apart.advance(time),
+        }
+    }
+
+    /// The instances of a domain, as they are, if the agent is on this thread.
+    pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Vec<(i32, String)>> {
+        match &mut self.0 {
+            Place::Here(served) => Some(served.instance_names(serial)),
+            Place::Apart(_) => None,
+        }
+    }
+
+    /// The agent, if it is on this thread.
+    pub(crate) fn agent(&mut self) -> Option<&mut A> {
+        match &mut self.0 {
+            Place::Here(served) => Some(served.agent()),
+            Place::Apart(_) => None,
+        }
+    }
+}
+
+impl<A: Agent> std::fmt::Debug for Session<A> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "session of {}", A::NAME)
     }
 }
 
 /// The length of the PDU that the bytes begin with, or `None` when its header is not complete.
 ///
 /// # Errors
-/// `PM_ERR_IPC` for a length that no PDU has: there is no way to go on in the stream.
+/// `PM_ERR_IPC` for a length that no PDU has: there is no way to go on in the stream (WIRE-12).
 pub(crate) fn pdu_length(bytes: &[u8]) -> Result<Option<usize>> {
-    use pmda_core::wire::{HEADER, count, number};
+    const LONGEST: usize = 0x7fff_ffff - 1024;
     if bytes.len() < HEADER {
         return Ok(None);
     }
-    let length = count(bytes, 0).filter(|length| (HEADER..=0x7fff_ffff - 1024).contains(length));
-    // A type that is not positive is the end of the stream as well (WIRE-12).
+    let length = count(bytes, 0).filter(|length| (HEADER..=LONGEST).contains(length));
+    // A type that is not positive ends the stream as well.
     let is_typed = number(bytes, 4).is_some_and(|kind| kind > 0);
     length.filter(|_| is_typed).map(Some).ok_or(Error::IPC)
+}
+
+/// An error of the agent as it may stand in a reply: pmcd would take some as failures of the
+/// connection, and end the agent (WIRE-30).
+fn agents(error: Error) -> Error {
+    const TIMEOUT: i32 = -12353;
+    if error == Error::IPC || error.code() == TIMEOUT {
+        return Error::GENERIC;
+    }
+    error
 }

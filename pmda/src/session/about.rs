@@ -1,0 +1,168 @@
+//! DESC_REQ, TEXT_REQ, INSTANCE_REQ, LABEL_REQ: what metrics and instances are.
+
+use pmda_core::error::Error;
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::labels::Set;
+use pmda_core::wire::decode;
+use pmda_core::wire::encode::LabelSet;
+
+use super::served::Served;
+use crate::metrics::help_parts;
+use crate::{Agent, ClientId, Labels, Result, Why, guard};
+
+/// `PM_TEXT_ONELINE`, `PM_TEXT_PMID`.
+const ONELINE: i32 = 1;
+const OF_METRIC: i32 = 4;
+
+/// The levels of labels (`PM_LABEL_*`).
+const CONTEXT: i32 = 1;
+const DOMAIN: i32 = 2;
+const INDOM: i32 = 4;
+const CLUSTER: i32 = 8;
+const ITEM: i32 = 16;
+const INSTANCES: i32 = 32;
+/// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`, which are no levels.
+const MODIFIERS: i32 = 64 | 128;
+
+/// `PM_IN_NULL`.
+const NO_INSTANCE: i32 = -1;
+
+impl<A: Agent> Served<A> {
+    pub(super) fn desc(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
+        let id = decode::desc_request(pdu)?;
+        if !self.has(id) {
+            return Err(Error::PMID);
+        }
+        let metric = self.metrics.numbered(id.cluster(), id.item()).ok_or(Error::PMID)?;
+        let indom = metric.indom.map_or(InDom::NULL, |serial| self.indom(serial));
+        let words = [
+            id.0,
+            metric.kind as u32,
+            indom.0,
+            metric.semantics as u32,
+            metric.unit.word(),
+        ];
+        self.draft.reply().desc(words)
+    }
+
+    pub(super) fn text(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
+        let about = decode::text_request(pdu)?;
+        let help = if about.kind & OF_METRIC != 0 {
+            let id = MetricId(about.ident);
+            if !self.has(id) {
+                return Err(Error::PMID);
+            }
+            self.metrics
+                .numbered(id.cluster(), id.item())
+                .map(|metric| &metric.help)
+        } else {
+            let serial = self.serial(InDom(about.ident))?;
+            self.metrics.indoms.get(&serial).map(|domain| &domain.help)
+        };
+        let help = help.filter(|help| !help.is_empty()).ok_or(Error::TEXT)?;
+        let (line, text) = help_parts(help);
+        let text = if about.kind & ONELINE != 0 { line } else { text };
+        self.draft.reply().text(about.ident, text.as_bytes())
+    }
+
+    pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
+        let asked = decode::instance_request(pdu)?;
+        let serial = self.serial(asked.indom)?;
+        let client = self.client(from);
+        self.refresh_instances(Why::Instances, serial, &client)?;
+        let domain = self.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+        let (agent, reply) = (&mut self.agent, self.draft.reply());
+        guard::call(format_args!("instance domain {}", asked.indom), || {
+            match (asked.inst, asked.name) {
+                (NO_INSTANCE, None) => {
+                    reply.begin_instances(asked.indom);
+                    let (mut count, mut outcome) = (0, Ok(()));
+                    domain.table.each(agent, &mut |inst, name| {
+                        let added = reply.instance(Some(inst), Some(name));
+                        if outcome.is_ok() {
+                            outcome = added;
+                        }
+                        count += 1;
+                    });
+                    outcome?;
+                    reply.end_instances(count)
+                }
+                (inst, None) => {
+                    let name = domain.table.name(agent, inst).ok_or(Error::INST)?;
+                    reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())
+                }
+                (NO_INSTANCE, Some(name)) if !name.is_empty() => {
+                    let inst = domain.table.find(agent, name).ok_or(Error::INST)?;
+                    reply.instances(asked.indom, [(Some(inst), None)].into_iter())
+                }
+                _ => Err(Error::INST),
+            }
+        })
+    }
+
+    pub(super) fn labels(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
+        let about = decode::label_request(pdu)?;
+        let level = about.kind & !MODIFIERS;
+        let of_metric = MetricId(about.ident);
+        let labels = match level {
+            // What is the same for all metrics of a host is pmcd's.
+            CONTEXT => None,
+            DOMAIN if self.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
+            DOMAIN => Some(self.metrics.labels.clone()),
+            INDOM => {
+                let serial = self.serial(InDom(about.ident)).ok();
+                let domain = serial.and_then(|serial| self.metrics.indoms.get(&serial));
+                domain.map(|domain| domain.labels.clone())
+            }
+            CLUSTER => {
+                let cluster = self.metrics.clusters.get(&of_metric.cluster());
+                cluster.map(|cluster| cluster.labels.clone())
+            }
+            ITEM if self.has(of_metric) => {
+                let metric = self.metrics.numbered(of_metric.cluster(), of_metric.item());
+                metric.map(|metric| metric.labels.clone())
+            }
+            ITEM => None,
+            INSTANCES => return self.instance_labels(about, from),
+            _ => return Err(Error::TYPE),
+        };
+        let sets = match labels.filter(|labels| !labels.is_empty()) {
+            Some(labels) => vec![(NO_INSTANCE, labels.set(level as u8))],
+            None => Vec::new(),
+        };
+        self.send_labels(about, &sets)
+    }
+
+    /// One set for each selected instance, also where it is empty.
+    fn instance_labels(&mut self, about: decode::About, from: ClientId) -> Result<()> {
+        let Ok(serial) = self.serial(InDom(about.ident)) else {
+            return self.send_labels(about, &[]);
+        };
+        let client = self.client(from);
+        self.refresh_instances(Why::Labels, serial, &client)?;
+        let domain = self.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+        let (agent, selection) = (&mut self.agent, self.profile.selection(serial));
+        let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
+            Ok(domain.table.labels(agent, selection, INSTANCES as u8))
+        })?;
+        self.send_labels(about, &sets)
+    }
+
+    fn send_labels(&mut self, about: decode::About, sets: &[(i32, Result<Set>)]) -> Result<()> {
+        let sets = sets.iter().map(|(inst, set)| match set {
+            Ok(set) => LabelSet {
+                inst: *inst as u32,
+                count: set.labels.len() as i32,
+                json: &set.json,
+                labels: set.labels.iter().copied(),
+            },
+            Err(error) => LabelSet {
+                inst: *inst as u32,
+                count: error.code(),
+                json: &[],
+                labels: [].iter().copied(),
+            },
+        });
+        self.draft.reply().labels(about.ident, about.kind, sets)
+    }
+}

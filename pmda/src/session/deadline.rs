@@ -1,0 +1,174 @@
+//! An agent on a thread of its own, for which the session answers when it takes too long.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pmda_core::wire::encode::Reply;
+use pmda_core::wire::{Kind, number};
+
+use super::served::Served;
+use crate::{Agent, ClientId, Env, Error, Result};
+
+/// What the agent's thread is told.
+enum Message {
+    /// Serve this, and give the number and the reply back.
+    Request(u64, Vec<u8>),
+    /// Serve this, which needs no reply.
+    Note(Vec<u8>),
+    Ended(ClientId),
+    Advance(Duration),
+}
+
+/// The agent, seen from the thread of the session.
+///
+/// At most one request is with the agent at a time: while it works on one that was answered in its
+/// stead, the next ones are not passed on, and so are not served late. What needs no reply is kept,
+/// and passed on before the next request.
+pub(super) struct Apart {
+    messages: Option<Sender<Message>>,
+    replies: Receiver<(u64, Vec<u8>)>,
+    deadline: Duration,
+    /// The number of the request that was passed on last.
+    asked: u64,
+    /// The number of the one that was answered last.
+    answered: u64,
+    kept: Vec<Message>,
+    reply: Vec<u8>,
+}
+
+impl Apart {
+    pub(super) fn start<A: Agent>(env: &Env, deadline: Duration) -> Result<Apart> {
+        let (messages, requests) = channel();
+        let (answers, replies) = channel();
+        let (told, started) = channel();
+        let env = env.clone();
+        let serve = move || {
+            let mut served = match Served::<A>::start(&env) {
+                Ok(served) => served,
+                Err(error) => {
+                    // Who started the agent waits for this.
+                    let _ = told.send(Err(error));
+                    return;
+                }
+            };
+            if told.send(Ok(())).is_err() {
+                return;
+            }
+            for message in requests {
+                match message {
+                    Message::Request(asked, pdu) => {
+                        if answers.send((asked, served.request(&pdu).to_vec())).is_err() {
+                            return;
+                        }
+                    }
+                    Message::Note(pdu) => {
+                        served.request(&pdu);
+                    }
+                    Message::Ended(client) => served.client_ended(client),
+                    Message::Advance(time) => served.advance(time),
+                }
+            }
+        };
+        thread::Builder::new().name(A::NAME.to_owned()).spawn(serve)?;
+        started.recv().map_err(|_| Error::GENERIC)??;
+        Ok(Apart {
+            messages: Some(messages),
+            replies,
+            deadline,
+            asked: 0,
+            answered: 0,
+            kept: Vec::new(),
+            reply: Vec::new(),
+        })
+    }
+
+    pub(super) fn request(&mut self, pdu: &[u8]) -> &[u8] {
+        self.reply.clear();
+        let kind = Kind(number(pdu, 4).unwrap_or(0));
+        if matches!(kind, Kind::PROFILE | Kind::ATTR | Kind::ERROR | Kind::CONTROL_REQ) {
+            if kind == Kind::PROFILE {
+                // Only the last one counts.
+                self.kept.retain(|message| !is_profile(message));
+            }
+            self.keep(Message::Note(pdu.to_vec()));
+            return &[];
+        }
+        match self.ask(pdu) {
+            Ok(reply) => self.reply = reply,
+            Err(error) => {
+                let mut reply = Reply::new();
+                reply.error(error.code());
+                self.reply.extend_from_slice(reply.bytes());
+            }
+        }
+        &self.reply
+    }
+
+    pub(super) fn client_ended(&mut self, client: ClientId) {
+        self.keep(Message::Ended(client));
+    }
+
+    pub(super) fn advance(&mut self, time: Duration) {
+        self.keep(Message::Advance(time));
+    }
+
+    /// Has a request served, if that takes no longer than the deadline.
+    fn ask(&mut self, pdu: &[u8]) -> Result<Vec<u8>> {
+        let end = Instant::now() + self.deadline;
+        while self.answered < self.asked {
+            // The reply to an earlier one comes too late.
+            self.next_reply(end)?;
+        }
+        self.pass_on_kept()?;
+        self.asked += 1;
+        self.pass_on(Message::Request(self.asked, pdu.to_vec()))?;
+        self.next_reply(end)
+    }
+
+    /// The reply to the one request that the agent has.
+    fn next_reply(&mut self, end: Instant) -> Result<Vec<u8>> {
+        let left = end.saturating_duration_since(Instant::now());
+        let (number, reply) = self.replies.recv_timeout(left).map_err(|error| match error {
+            RecvTimeoutError::Timeout => Error::AGAIN,
+            RecvTimeoutError::Disconnected => Error::GENERIC,
+        })?;
+        self.answered = number;
+        Ok(reply)
+    }
+
+    /// Passes something on that needs no reply, now or when the agent is idle.
+    fn keep(&mut self, message: Message) {
+        self.kept.push(message);
+        if let Ok((number, _)) = self.replies.try_recv() {
+            self.answered = number;
+        }
+        if self.answered == self.asked {
+            // If the thread has ended, the next request says so.
+            let _ = self.pass_on_kept();
+        }
+    }
+
+    fn pass_on_kept(&mut self) -> Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        kept.into_iter().try_for_each(|message| self.pass_on(message))
+    }
+
+    fn pass_on(&self, message: Message) -> Result<()> {
+        let messages = self.messages.as_ref().ok_or(Error::GENERIC)?;
+        messages.send(message).map_err(|_| Error::GENERIC)
+    }
+}
+
+fn is_profile(message: &Message) -> bool {
+    matches!(message, Message::Note(pdu) if number(pdu, 4) == Some(Kind::PROFILE.0))
+}
+
+/// The agent gets some time to end; one that hangs is left behind.
+impl Drop for Apart {
+    fn drop(&mut self) {
+        self.messages = None;
+        let end = Instant::now() + self.deadline;
+        while self.next_reply(end).is_ok() {}
+    }
+}

@@ -1,0 +1,93 @@
+//! RESULT as a request: values that a client wants to store.
+
+use pmda_core::error::Error;
+use pmda_core::wire::block;
+use pmda_core::wire::store::{self, Set, Value};
+
+use super::agents;
+use super::served::Served;
+use crate::value::{Stored, Type};
+use crate::{Agent, Client, ClientId, Result, guard};
+
+impl<A: Agent> Served<A> {
+    pub(super) fn store(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
+        let request = store::store(pdu)?;
+        let client = self.client(from);
+        // Who may not store one of the metrics stores none, and learns nothing about them.
+        for set in request.sets() {
+            if !self.has(set.metric) {
+                return Err(Error::PMID);
+            }
+            self.check_access(set, &client)?;
+        }
+        request.sets().try_for_each(|set| self.store_set(set, &client))?;
+        self.draft.reply().error(0);
+        Ok(())
+    }
+
+    fn check_access(&self, set: Set<'_>, client: &Client) -> Result<()> {
+        let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
+        let metric = metric.ok_or(Error::PMID)?;
+        let may = guard::call(format_args!("access to metric {}.{}", A::NAME, metric.name), || {
+            Ok(metric.store.is_some() && (metric.writable_by)(client))
+        });
+        // Who is not allowed expressly is not allowed.
+        may.unwrap_or(false).then_some(()).ok_or(Error::PERMISSION)
+    }
+
+    fn store_set(&mut self, set: Set<'_>, client: &Client) -> Result<()> {
+        let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
+        let metric = metric.ok_or(Error::PMID)?;
+        let store = metric.store.as_ref().ok_or(Error::PERMISSION)?;
+        if set.numval <= 0 {
+            return Err(Error::VALUE);
+        }
+        for (inst, value) in set.values() {
+            let value = stored(metric.kind, value)?;
+            guard::call(format_args!("store of metric {}.{}", A::NAME, metric.name), || {
+                store(&mut self.agent, inst, value, metric.unit, client)
+            })
+            .map_err(agents)?;
+        }
+        Ok(())
+    }
+}
+
+/// The value of a metric of some type.
+///
+/// # Errors
+/// `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a block that is too short for its own.
+pub(crate) fn stored(kind: Type, value: Value<'_>) -> Result<Stored<'_>> {
+    let (header, data) = match value {
+        Value::Word(word) => {
+            return match kind {
+                Type::I32 => Ok(Stored::Integer(i128::from(word as i32))),
+                Type::U32 => Ok(Stored::Integer(i128::from(word))),
+                _ => Err(Error::CONV),
+            };
+        }
+        Value::Block(header, data) => (header, data),
+    };
+    if block::kind(header) != kind as u32 {
+        return Err(Error::CONV);
+    }
+    let long = || {
+        data.first_chunk::<8>()
+            .map(|bytes| u64::from_be_bytes(*bytes))
+            .ok_or(Error::IPC)
+    };
+    let word = || {
+        data.first_chunk::<4>()
+            .map(|bytes| u32::from_be_bytes(*bytes))
+            .ok_or(Error::IPC)
+    };
+    Ok(match kind {
+        Type::I64 => Stored::Integer(i128::from(long()? as i64)),
+        Type::U64 => Stored::Integer(i128::from(long()?)),
+        Type::F32 => Stored::Float(f64::from(f32::from_bits(word()?))),
+        Type::F64 => Stored::Float(f64::from_bits(long()?)),
+        Type::String => Stored::String(data.split(|byte| *byte == 0).next().unwrap_or_default()),
+        Type::Aggregate => Stored::Aggregate(data),
+        Type::I32 | Type::U32 | Type::Event => return Err(Error::CONV),
+    })
+}

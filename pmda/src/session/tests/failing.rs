@@ -1,0 +1,275 @@
+//! Agents that fail, panic, hang, and change.
+
+use std::time::{Duration, Instant};
+
+use crate::prelude::*;
+use crate::testing::Harness;
+
+/// An agent that panics where it is told to.
+#[derive(Default)]
+struct Faulty {
+    rows: Indom<u32>,
+    panics: &'static str,
+}
+
+impl Faulty {
+    fn maybe(&self, place: &str) {
+        assert!(self.panics != place, "told to panic in {place}");
+    }
+}
+
+impl Agent for Faulty {
+    const NAME: &'static str = "faulty";
+    const DOMAIN: u32 = 249;
+    fn start(env: &Env) -> Result<Faulty> {
+        assert!(env.option("start") != Some("panic"), "told to panic in start");
+        Ok(Faulty {
+            rows: Indom::fixed([("one", 1), ("two", 2)]),
+            ..Faulty::default()
+        })
+    }
+    fn metrics(m: &mut Metrics<Faulty>) {
+        let rows = m.indom(0, "Rows", |s| &mut s.rows);
+        m.instance_labels(rows, |name, row| {
+            assert!(*row < 100 || name != "two", "told to panic in labels");
+            Labels::new().add("row", *row)
+        });
+        m.value("good", |_| 1);
+        m.text("order", |s| s.panics).store(|s, place: String, _| {
+            assert!(place != "panic", "told to panic in store");
+            s.panics = "";
+            Ok(())
+        });
+        m.value("bad", |s| {
+            s.maybe("value");
+            2
+        });
+        m.each_text("text", rows, |row| {
+            if *row < 100 {
+                "small"
+            } else {
+                panic!("told to panic in a row")
+            }
+        });
+        m.value("missing", |_| None::<u64>);
+        m.value("refused", |_| Err::<f64, _>(Error::PERMISSION));
+        m.value("broken", |_| Err::<f64, _>(Error::IPC));
+        m.each("some", rows, |row| if *row == 2 { Err(Error::AGAIN) } else { Ok(*row) });
+        m.cluster(1).refresh(|s, _| {
+            s.maybe("refresh");
+            Ok(())
+        });
+        m.value("read", |_| 3_u64);
+        m.cluster(2).refresh(|_, _| Err(Error::AGAIN));
+        m.value("unread", |_| 4_i64);
+    }
+    fn begin(&mut self, _: &Request<'_>) -> Result<()> {
+        self.maybe("begin");
+        Ok(())
+    }
+    fn dynamic(&mut self, m: &mut Metrics<Faulty>) {
+        self.maybe("dynamic");
+        if self.rows.len() > 2 && !m.has("late") {
+            m.cluster(3).value("late", |_| 5);
+        }
+    }
+    fn client_ended(&mut self, _: ClientId) {
+        self.maybe("ended");
+    }
+}
+
+const NAMES: [&str; 4] = ["faulty.good", "faulty.bad", "faulty.read", "faulty.unread"];
+
+fn codes(pmcd: &mut Harness<Faulty>) -> [Result<Option<i64>>; 4] {
+    let fetched = pmcd.fetch_all(&NAMES).expect("a reply");
+    let values: Vec<_> = fetched
+        .into_iter()
+        .map(|fetched| fetched.map(|fetched| fetched.value()))
+        .collect();
+    values.try_into().expect("four metrics")
+}
+
+/// A panic costs what the agent was asked for, and nothing else.
+#[test]
+fn panics() {
+    let mut pmcd = Harness::<Faulty>::new().expect("it starts");
+    let again = Err(Error::AGAIN);
+    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Ok(Some(3)), again]);
+    pmcd.agent().panics = "value";
+    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Err(Error::GENERIC), Ok(Some(3)), again]);
+    pmcd.agent().panics = "refresh";
+    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Err(Error::GENERIC), again]);
+    pmcd.agent().panics = "ended";
+    pmcd.end_client();
+    pmcd.set_uid(0);
+    assert_eq!(pmcd.store("faulty.order", "panic"), Err(Error::GENERIC));
+    assert!(pmcd.store("faulty.order", "nothing").is_ok());
+    pmcd.agent().panics = "begin";
+    assert_eq!(pmcd.names().err(), Some(Error::GENERIC));
+    pmcd.agent().panics = "dynamic";
+    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Ok(Some(3)), again]);
+    let started = Harness::<Faulty>::with_options(&[("start", "panic")]);
+    assert_eq!(started.err(), Some(Error::GENERIC));
+}
+
+/// A set whose last value panics leaves nothing behind; labels cost one instance.
+#[test]
+fn half_a_set() {
+    let mut pmcd = Harness::<Faulty>::new().expect("it starts");
+    for row in pmcd.agent().rows.rows_mut().filter(|row| **row == 2) {
+        *row = 100;
+    }
+    let fetched = pmcd
+        .fetch_all(&["faulty.text", "faulty.some", "faulty.good"])
+        .expect("whole");
+    assert_eq!(fetched[0].as_ref().err(), Some(&Error::GENERIC));
+    assert_eq!(fetched[1].as_ref().map(|some| some.value_of("two")), Ok(Some(100)));
+    let labels = pmcd.instance_labels("faulty.text");
+    assert_eq!(labels.err(), Some(Error::GENERIC));
+}
+
+/// An error is told where there is no value beside it; what pmcd would misunderstand is told in
+/// another way (WIRE-30).
+#[test]
+fn errors() {
+    let mut pmcd = Harness::<Faulty>::new().expect("it starts");
+    assert!(pmcd.fetch("faulty.missing").expect("no error").is_empty());
+    assert_eq!(pmcd.fetch("faulty.refused").err(), Some(Error::PERMISSION));
+    assert_eq!(pmcd.fetch("faulty.some").expect("one value").instances(), [0]);
+    pmcd.profile("faulty.some", &["two"]).expect("an instance");
+    assert_eq!(pmcd.fetch("faulty.some").err(), Some(Error::AGAIN));
+}
+
+/// Metrics that come and go: clients are told, once.
+#[test]
+fn dynamic() {
+    let mut pmcd = Harness::<Faulty>::new().expect("it starts");
+    assert!(!pmcd.fetch("faulty.good").expect("a value").names_changed());
+    assert_eq!(pmcd.fetch("faulty.late").err(), Some(Error::NAME));
+    let mut rows = pmcd.agent().rows.update();
+    for name in ["one", "two", "three"] {
+        rows.set(name, 1).expect("a name");
+    }
+    drop(rows);
+    let fetched = pmcd.fetch("faulty.late").expect("a value");
+    assert_eq!((fetched.value(), fetched.names_changed()), (Some(5), true));
+    assert!(!pmcd.fetch("faulty.good").expect("a value").names_changed());
+}
+
+/// Metrics that get their numbers from a file keep them over a restart, in any order.
+struct Numbered(Vec<&'static str>);
+
+impl Agent for Numbered {
+    const NAME: &'static str = "numbered";
+    const DOMAIN: u32 = 248;
+    fn start(_: &Env) -> Result<Numbered> {
+        Ok(Numbered(vec!["a", "b.x", "c"]))
+    }
+    fn metrics(m: &mut Metrics<Numbered>) {
+        m.cluster(0).value("count", |s| s.0.len());
+    }
+    fn dynamic(&mut self, m: &mut Metrics<Numbered>) {
+        for name in ["a", "b.x", "c", "d"] {
+            match self.0.contains(&name) {
+                true if !m.has(name) => {
+                    m.cluster(7).numbered_by(9).value(name, move |_| name.to_owned());
+                }
+                false if m.has(name) => assert!(m.remove(name)),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers() {
+    let id = |pmcd: &mut Harness<Numbered>, name| pmcd.desc(name).map(|desc| desc.id.to_string());
+    let mut pmcd = Harness::<Numbered>::new().expect("it starts");
+    assert_eq!(id(&mut pmcd, "numbered.c").as_deref(), Ok("248.7.2"));
+    pmcd.agent().0 = vec!["c"];
+    assert_eq!(id(&mut pmcd, "numbered.a").err(), Some(Error::NAME));
+    assert_eq!(
+        pmcd.fetch("numbered.c").expect("a value").value::<String>().as_deref(),
+        Some("c")
+    );
+    let mut pmcd = pmcd.restart().expect("it starts");
+    pmcd.agent().0 = vec!["d", "c"];
+    assert_eq!(id(&mut pmcd, "numbered.c").as_deref(), Ok("248.7.2"));
+    assert_eq!(id(&mut pmcd, "numbered.d").as_deref(), Ok("248.7.3"));
+    pmcd.agent().0 = vec!["d", "c", "b.x"];
+    assert_eq!(id(&mut pmcd, "numbered.b.x").as_deref(), Ok("248.7.1"));
+}
+
+/// What is wrong with declarations keeps an agent from starting.
+struct Wrong;
+
+impl Agent for Wrong {
+    const NAME: &'static str = "wrong";
+    const DOMAIN: u32 = 247;
+    fn start(_: &Env) -> Result<Wrong> {
+        Ok(Wrong)
+    }
+    fn metrics(m: &mut Metrics<Wrong>) {
+        m.value("a", |_| 1);
+        m.value("a", |_| 1);
+        m.value("a.b", |_| 1);
+        m.value("1", |_| 1);
+        m.value("c", |_| 1).item(0).label("no name", "x");
+        m.value("d", |_| 1).item(1024);
+        m.cluster(4096);
+    }
+}
+
+#[test]
+fn problems() {
+    let metrics = Metrics::<Wrong>::of(None);
+    let problems = metrics.problems();
+    assert_eq!(problems.len(), 7, "{problems:#?}");
+    assert_eq!(Harness::<Wrong>::new().err(), Some(Error::INVAL));
+}
+
+/// An agent that takes its time.
+struct Slow(Duration);
+
+impl Agent for Slow {
+    const NAME: &'static str = "slow";
+    const DOMAIN: u32 = 246;
+    const DEADLINE: Option<Duration> = Some(Duration::from_millis(100));
+    fn start(_: &Env) -> Result<Slow> {
+        Ok(Slow(Duration::ZERO))
+    }
+    fn metrics(m: &mut Metrics<Slow>) {
+        m.value("time", |s| s.0).unit(MSEC).store(|s, time: Duration, _| {
+            s.0 = time;
+            Ok(())
+        });
+        m.cluster(1).refresh(|s, _| {
+            std::thread::sleep(s.0);
+            Ok(())
+        });
+        m.value("slow", |_| 1);
+    }
+}
+
+/// A source that hangs costs "try again", in time; then the agent serves again.
+#[test]
+fn deadline() {
+    let mut pmcd = Harness::<Slow>::with_deadline().expect("it starts");
+    assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
+    pmcd.store("slow.time", 3000).expect("the superuser may");
+    let begin = Instant::now();
+    assert_eq!(pmcd.fetch("slow.slow").err(), Some(Error::AGAIN));
+    assert_eq!(pmcd.fetch("slow.time").err(), Some(Error::AGAIN));
+    pmcd.as_client(3).set_uid(0);
+    assert!(begin.elapsed() < Duration::from_millis(2500));
+    let value = loop {
+        match pmcd.fetch("slow.time") {
+            Err(error) => assert_eq!(error, Error::AGAIN),
+            Ok(fetched) => break fetched.value(),
+        }
+    };
+    assert_eq!(value, Some(3000));
+    // What was told meanwhile has arrived.
+    pmcd.store("slow.time", 0).expect("the superuser may");
+    assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
+}

@@ -1,0 +1,50 @@
+//! The folder of an agent under test.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A folder, which goes with this if it was made for it.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    is_own: bool,
+}
+
+impl Folder {
+    /// A new folder.
+    pub(super) fn own() -> io::Result<Folder> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("pmda-harness-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        // One that a process with the same number has left is not taken over.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path)?;
+        Folder::with(path, true)
+    }
+
+    /// A folder that stays.
+    pub(super) fn of(path: &Path) -> io::Result<Folder> {
+        Folder::with(path.to_owned(), false)
+    }
+
+    fn with(path: PathBuf, is_own: bool) -> io::Result<Folder> {
+        fs::create_dir_all(path.join("config/pmda"))?;
+        Ok(Folder { path, is_own })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.is_own {
+            // What cannot be removed stays.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Tests of an agent without PCP: a harness asks it as pmcd does.
+//!
+//! ```
+//! use pmda::prelude::*;
+//! use pmda::testing::Harness;
+//!
+//! #[derive(Default)]
+//! struct Answer {
+//!     number: u32,
+//! }
+//! impl Agent for Answer {
+//!     const NAME: &'static str = "answer";
+//!     const DOMAIN: u32 = 250;
+//!     fn start(_: &Env) -> Result<Answer> {
+//!         Ok(Answer { number: 42 })
+//!     }
+//!     fn metrics(m: &mut Metrics<Answer>) {
+//!         m.value("number", |s| s.number).store(|s, value: u32, _| Ok(s.number = value));
+//!     }
+//! }
+//! let mut pmcd = Harness::<Answer>::new()?;
+//! assert_eq!(pmcd.fetch("answer.number")?.value(), Some(42));
+//! pmcd.store("answer.number", 7)?;
+//! assert_eq!(pmcd.fetch("answer.number")?.value(), Some(7));
+//! assert_eq!(pmcd.numbers(), "answer.number 250.0.0\n");
+//! # Ok::<(), Error>(())
+//! ```
+
+mod folder;
+mod reply;
+mod request;
+
+use std::path::Path;
+use std::time::Duration;
+
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::wire::{Kind, number, word};
+
+pub use reply::{Desc, EventRecord, Fetched};
+pub use request::StoreValue;
+
+use crate::client::attribute;
+use crate::session::Session;
+use crate::{Agent, ClientId, Env, Error, Metrics, Result};
+use folder::Folder;
+use request::pdu;
+
+/// pmcd, as far as an agent can tell, with clients that fetch and store.
+///
+/// Requests are made by one client until [`Harness::as_client`] changes to another; the first one, 0,
+/// is the superuser. Names of metrics are whole, as clients know them.
+#[derive(Debug)]
+pub struct Harness<A: Agent> {
+    // Ends before its folder goes.
+    session: Option<Session<A>>,
+    env: Env,
+    folder: Folder,
+    client: ClientId,
+}
+
+impl<A: Agent> Harness<A> {
+    /// Starts the agent, with a folder of its own that goes when the harness does. Its deadline does
+    /// not count; see [`Harness::with_deadline`].
+    ///
+    /// # Errors
+    /// What the agent says; `-EINVAL` for what is wrong with its declarations, which is logged.
+    pub fn new() -> Result<Harness<A>> {
+        Harness::with_options(&[])
+    }
+
+    /// As [`Harness::new`], with options of the agent's own, by their long names.
+    ///
+    /// # Errors
+    /// As for [`Harness::new`].
+    pub fn with_options(options: &[(&'static str, &str)]) -> Result<Harness<A>> {
+        Harness::begin(Folder::own()?, options, Session::start_here)
+    }
+
+    /// As [`Harness::new`], with a folder that stays.
+    ///
+    /// # Errors
+    /// As for [`Harness::new`].
+    pub fn in_folder(folder: &Path) -> Result<Harness<A>> {
+        Harness::begin(Folder::of(folder)?, &[], Session::start_here)
+    }
+
+    /// As [`Harness::new`], with the agent's deadline: it then has a thread of its own, and
+    /// [`Harness::agent`] cannot be used.
+    ///
+    /// # Errors
+    /// As for [`Harness::new`].
+    pub fn with_deadline() -> Result<Harness<A>> {
+        Harness::begin(Folder::own()?, &[], Session::start)
+    }
+
+    fn begin(
+        folder: Folder,
+        options: &[(&'static str, &str)],
+        start: impl FnOnce(&Env) -> Result<Session<A>>,
+    ) -> Result<Harness<A>> {
+        let options = options
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect();
+        let env = Env::in_folder(A::NAME, A::DOMAIN, folder.path()).with_options(options, Vec::new());
+        let session = Some(start(&env)?);
+        let mut harness = Harness {
+            session,
+            env,
+            folder,
+            client: ClientId(0),
+        };
+        harness.set_uid(0);
+        Ok(harness)
+    }
+
+    /// Ends the agent and starts it again, in the same folder.
+    ///
+    /// # Errors
+    /// As for [`Harness::new`].
+    pub fn restart(mut self) -> Result<Harness<A>> {
+        self.session = None;
+        self.session = Some(Session::start_here(&self.env)?);
+        self.client = ClientId(0);
+        self.set_uid(0);
+        Ok(self)
+    }
+
+    /// The folder of the agent.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn session(&mut self) -> &mut Session<A> {
+        self.session.as_mut().expect("the agent has been started")
+    }
+
+    /// The agent itself.
+    ///
+    /// # Panics
+    /// After [`Harness::with_deadline`].
+    pub fn agent(&mut self) -> &mut A {
+        let agent = self.session().agent();
+        agent.expect("an agent with a deadline is on another thread")
+    }
+
+    /// Moves the agent's clock forward: what was good for some time is not any more.
+    pub fn advance(&mut self, time: Duration) {
+        self.session().advance(time);
+    }
+
+    /// Sends the bytes of a request, and gives those of the reply.
+    pub fn raw(&mut self, pdu: &[u8]) -> Vec<u8> {
+        self.session().request(pdu).to_vec()
+    }
+
+    /// Sends a request with a body, and gives the whole reply.
+    fn ask(&mut self, kind: Kind, body: &[u32], expected: Kind) -> Result<Vec<u8>> {
+        let body: Vec<u8> = body.iter().flat_map(|word| word.to_be_bytes()).collect();
+        self.ask_bytes(kind, &body, expected)
+    }
+
+    fn ask_bytes(&mut self, kind: Kind, body: &[u8], expected: Kind) -> Result<Vec<u8>> {
+        let reply = self.tell(kind, body);
+        match number(&reply, 4).map(Kind) {
+            Some(kind) if kind == expected => Ok(reply),
+            Some(Kind::ERROR) => Err(Error::check(number(&reply, 12).unwrap_or(0))
+                .err()
+                .unwrap_or(Error::IPC)),
+            _ => Err(Error::IPC),
+        }
+    }
+
+    fn tell(&mut self, kind: Kind, body: &[u8]) -> Vec<u8> {
+        let pdu = pdu(kind, self.client.0, body);
+        self.raw(&pdu)
+    }
+
+    /// The requests that follow are those of another client, which has no attributes at first.
+    pub fn as_client(&mut self, client: i32) -> &mut Self {
+        self.client = ClientId(client);
+        self
+    }
+
+    fn attribute(&mut self, key: i32, value: &str) -> &mut Self {
+        let body = [&key.to_be_bytes()[..], value.as_bytes(), b"\0"].concat();
+        self.tell(Kind::ATTR, &body);
+        self
+    }
+
+    /// The client has this user number.
+    pub fn set_uid(&mut self, uid: u32) -> &mut Self {
+        self.attribute(attribute::USERID, &uid.to_string())
+    }
+
+    /// The client has this group number.
+    pub fn set_gid(&mut self, gid: u32) -> &mut Self {
+        self.attribute(attribute::GROUPID, &gid.to_string())
+    }
+
+    /// The client is this process.
+    pub fn set_pid(&mut self, pid: u32) -> &mut Self {
+        self.attribute(attribute::PROCESSID, &pid.to_string())
+    }
+
+    /// The client is logged in as this user.
+    pub fn set_user(&mut self, name: &str) -> &mut Self {
+        self.attribute(attribute::USERNAME, name)
+    }
+
+    /// The client wants to see this container; none if the name is empty.
+    pub fn set_container(&mut self, name: &str) -> &mut Self {
+        self.attribute(attribute::CONTAINER, name)
+    }
+
+    /// The client's context ends.
+    pub fn end_client(&mut self) {
+        self.tell(Kind::ERROR, &Error::NOTCONN.code().to_be_bytes());
+    }
+
+    /// The number of a metric.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` when there is none with this name.
+    fn id(&mut self, name: &str) -> Result<MetricId> {
+        let reply = self.ask_bytes(Kind::PMNS_NAMES, &request::one_name(name), Kind::PMNS_IDS)?;
+        word(&reply, 20).map(MetricId).ok_or(Error::IPC)
+    }
+
+    /// The names of all metrics.
+    ///
+    /// # Errors
+    /// What the agent says.
+    pub fn names(&mut self) -> Result<Vec<String>> {
+        let reply = self.ask_bytes(Kind::PMNS_TRAVERSE, &request::name_below(A::NAME), Kind::PMNS_NAMES)?;
+        reply::names(&reply)
+    }
+
+    /// What is directly below a name; a dot stands behind what has something below it.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` when there is no such name.
+    pub fn children(&mut self, name: &str) -> Result<Vec<String>> {
+        let reply = self.ask_bytes(Kind::PMNS_CHILD, &request::name_below(name), Kind::PMNS_NAMES)?;
+        reply::names(&reply)
+    }
+
+    /// What a metric is.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` when there is none with this name.
+    pub fn desc(&mut self, name: &str) -> Result<Desc> {
+        let id = self.id(name)?;
+        let reply = self.ask(Kind::DESC_REQ, &[id.0], Kind::DESC)?;
+        Desc::new(&reply)
+    }
+
+    /// The values of a metric.
+    ///
+    /// # Errors
+    /// What the agent says instead of values, for all or for this metric.
+    pub fn fetch(&mut self, name: &str) -> Result<Fetched> {
+        self.fetch_all(&[name])?.pop().unwrap_or(Err(Error::IPC))
+    }
+
+    /// The values of metrics, in one request.
+    ///
+    /// # Errors
+    /// What the agent says instead of all values.
+    pub fn fetch_all(&mut self, names: &[&str]) -> Result<Vec<Result<Fetched>>> {
+        let descs = names
+            .iter()
+            .map(|name| self.desc(name))
+            .collect::<Result<Vec<Desc>>>()?;
+        let mut body = vec![self.client.0 as u32, 0, 0, names.len() as u32];
+        body.extend(descs.iter().map(|desc| desc.id.0));
+        let reply = self.ask(Kind::FETCH, &body, Kind::RESULT)?;
+        let mut fetched = reply::fetched(&reply, &descs)?;
+        for metric in fetched.iter_mut().flatten() {
+            metric.name_instances(self.instance_names(metric.indom())?);
+            let ids = metric.parameters();
+            let names = ids.into_iter().map(|id| Ok((id, self.name_of(id)?)));
+            metric.name_parameters(&names.collect::<Result<Vec<_>>>()?);
+        }
+        Ok(fetched)
+    }
+
+    /// The names of instances, as they are now: nothing is refreshed for them.
+    fn instance_names(&mut self, indom: InDom) -> Result<Vec<(i32, String)>> {
+        if indom.is_null() {
+            return Ok(Vec::new());
+        }
+        match self.session().instance_names(indom.serial()) {
+            Some(names) => Ok(names),
+            None => self.instances_of(indom),
+        }
+    }
+
+    fn name_of(&mut self, id: MetricId) -> Result<String> {
+        let reply = self.ask(Kind::PMNS_IDS, &[0, 1, id.0], Kind::PMNS_NAMES)?;
+        reply::names(&reply)?.pop().ok_or(Error::IPC)
+    }
+
+    /// The instances of a metric: numbers and names.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` when there is no metric with this name; `PM_ERR_INDOM` when it has no instances.
+    pub fn instances(&mut self, name: &str) -> Result<Vec<(i32, String)>> {
+        let desc = self.desc(name)?;
+        self.instances_of(desc.indom)
+    }
+
+    fn instances_of(&mut self, indom: InDom) -> Result<Vec<(i32, String)>> {
+        let reply = self.ask(Kind::INSTANCE_REQ, &[indom.0, 0, 0, u32::MAX, 0], Kind::INSTANCE)?;
+        reply::instances(&reply)
+    }
+
+    /// The number of the instance of a metric with this name.
+    ///
+    /// # Errors
+    /// As for [`Harness::instances`]; `PM_ERR_INST` when there is none.
+    pub fn instance(&mut self, name: &str, instance: &str) -> Result<i32> {
+        let indom = self.desc(name)?.indom;
+        let body = request::instance(indom, instance);
+        let reply = self.ask_bytes(Kind::INSTANCE_REQ, &body, Kind::INSTANCE)?;
+        number(&reply, 20).ok_or(Error::IPC)
+    }
+
+    /// Stores the one value of a metric.
+    ///
+    /// # Errors
+    /// What the agent says.
+    pub fn store(&mut self, name: &str, value: impl Into<StoreValue>) -> Result<()> {
+        let desc = self.desc(name)?;
+        self.store_value(&desc, -1, &value.into())
+    }
+
+    /// Stores the value of an instance.
+    ///
+    /// # Errors
+    /// As for [`Harness::instance`]; what the agent says.
+    pub fn store_instance(&mut self, name: &str, instance: &str, value: impl Into<StoreValue>) -> Result<()> {
+        let desc = self.desc(name)?;
+        let inst = self.instance(name, instance)?;
+        self.store_value(&desc, inst, &value.into())
+    }
+
+    fn store_value(&mut self, desc: &Desc, inst: i32, value: &StoreValue) -> Result<()> {
+        let body = request::store(desc, inst, value);
+        let reply = self.tell(Kind::RESULT, &body);
+        match (number(&reply, 4).map(Kind), number(&reply, 12)) {
+            (Some(Kind::ERROR), Some(code)) => Error::check(code).map(|_| ()),
+            _ => Err(Error::IPC),
+        }
+    }
+
+    /// The help of a metric: one line, and the long text.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` when there is no metric with this name; `PM_ERR_TEXT` when it has no help.
+    pub fn text(&mut self, name: &str) -> Result<(String, String)> {
+        const OF_METRIC: u32 = 4;
+        let id = self.id(name)?;
+        self.texts(id.0, OF_METRIC)
+    }
+
+    /// The help of the instance domain of a metric.
+    ///
+    /// # Errors
+    /// As for [`Harness::text`].
+    pub fn indom_text(&mut self, name: &str) -> Result<(String, String)> {
+        const OF_INDOM: u32 = 8;
+        let indom = self.desc(name)?.indom;
+        self.texts(indom.0, OF_INDOM)
+    }
+
+    fn texts(&mut self, ident: u32, of: u32) -> Result<(String, String)> {
+        let line = self.ask(Kind::TEXT_REQ, &[ident, of | 1], Kind::TEXT)?;
+        let text = self.ask(Kind::TEXT_REQ, &[ident, of | 2], Kind::TEXT)?;
+        Ok((reply::text(&line)?, reply::text(&text)?))
+    }
+
+    /// The labels of a metric of all levels together, without those of instances, as JSON.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` when there is no metric with this name.
+    pub fn labels(&mut self, name: &str) -> Result<String> {
+        const LEVELS: [u32; 4] = [2, 4, 8, 16];
+        let desc = self.desc(name)?;
+        let mut all: Vec<reply::OwnLabel> = Vec::new();
+        for level in LEVELS {
+            let ident = match level {
+                2 => desc.id.domain(),
+                4 => desc.indom.0,
+                8 => MetricId::new(desc.id.domain(), desc.id.cluster(), 0).0,
+                _ => desc.id.0,
+            };
+            let reply = self.ask(Kind::LABEL_REQ, &[ident, level], Kind::LABEL)?;
+            let sets = reply::labels(&reply)?;
+            all.extend(sets.into_iter().flat_map(|(_, labels)| labels));
+        }
+        reply::json(&all)
+    }
+
+    /// The labels of the instances of a metric that the profile selects: names, and labels as JSON.
+    ///
+    /// # Errors
+    /// As for [`Harness::instances`].
+    pub fn instance_labels(&mut self, name: &str) -> Result<Vec<(String, String)>> {
+        const INSTANCES: u32 = 32;
+        let indom = self.desc(name)?.indom;
+        let reply = self.ask(Kind::LABEL_REQ, &[indom.0, INSTANCES], Kind::LABEL)?;
+        let names = self.instance_names(indom)?;
+        let sets = reply::labels(&reply)?.into_iter().map(|(inst, labels)| {
+            let name = names
+                .iter()
+                .find(|(known, _)| *known == inst)
+                .map(|(_, name)| name.clone());
+            Ok((name.unwrap_or_default(), reply::json(&labels)?))
+        });
+        sets.collect()
+    }
+
+    /// The fetches that follow are about these instances of a metric only.
+    ///
+    /// # Errors
+    /// As for [`Harness::instance`].
+    pub fn profile(&mut self, name: &str, instances: &[&str]) -> Result<()> {
+        let indom = self.desc(name)?.indom;
+        let list = instances.iter().map(|instance| self.instance(name, instance));
+        let list = list.collect::<Result<Vec<i32>>>()?;
+        self.profile_numbers(indom, &list);
+        Ok(())
+    }
+
+    /// The fetches that follow are about the instances of a domain with these numbers only.
+    pub fn profile_numbers(&mut self, indom: InDom, instances: &[i32]) {
+        const EXCLUDE: u32 = 1;
+        let mut body = vec![
+            self.client.0 as u32,
+            0,
+            1,
+            0,
+            indom.0,
+            EXCLUDE,
+            instances.len() as u32,
+            0,
+        ];
+        body.extend(instances.iter().map(|inst| *inst as u32));
+        let body: Vec<u8> = body.iter().flat_map(|word| word.to_be_bytes()).collect();
+        self.tell(Kind::PROFILE, &body);
+    }
+
+    /// The fetches that follow are about all instances again.
+    pub fn profile_all(&mut self) {
+        self.tell(Kind::PROFILE, &[0; 16]);
+    }
+
+    /// The metrics that there always are, with their numbers, one a line: archives remember these,
+    /// so a test can see to it that they do not change.
+    #[must_use]
+    pub fn numbers(&self) -> String {
+        let metrics = Metrics::<A>::of(None);
+        let lines = metrics.declared().map(|metric| {
+            let id = MetricId::new(A::DOMAIN, metric.cluster, metric.item);
+            format!("{}.{} {id}\n", A::NAME, metric.name)
+        });
+        lines.collect()
+    }
+}
