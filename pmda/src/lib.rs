@@ -1,7 +1,6 @@
 //! Agents (PMDAs) for [Performance Co-Pilot](https://pcp.io) in safe Rust.
 
 #![deny(unsafe_code)]
-#![allow(dead_code)] // The daemon and the shared object are being built.
 
 mod agent;
 mod background;

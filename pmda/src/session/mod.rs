@@ -11,8 +11,6 @@ mod tests;
 
 use std::time::Duration;
 
-use pmda_core::wire::{HEADER, count, number};
-
 use crate::{Agent, ClientId, Env, Error, Result};
 use deadline::Apart;
 use served::Served;
@@ -96,21 +94,6 @@ impl<A: Agent> std::fmt::Debug for Session<A> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "session of {}", A::NAME)
     }
-}
-
-/// The length of the PDU that the bytes begin with, or `None` when its header is not complete.
-///
-/// # Errors
-/// `PM_ERR_IPC` for a length that no PDU has: there is no way to go on in the stream (WIRE-12).
-pub(crate) fn pdu_length(bytes: &[u8]) -> Result<Option<usize>> {
-    const LONGEST: usize = 0x7fff_ffff - 1024;
-    if bytes.len() < HEADER {
-        return Ok(None);
-    }
-    let length = count(bytes, 0).filter(|length| (HEADER..=LONGEST).contains(length));
-    // A type that is not positive ends the stream as well.
-    let is_typed = number(bytes, 4).is_some_and(|kind| kind > 0);
-    length.filter(|_| is_typed).map(Some).ok_or(Error::IPC)
 }
 
 /// An error of the agent as it may stand in a reply: pmcd would take some as failures of the

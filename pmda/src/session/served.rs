@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::wire::encode::{Draft, is_whole};
+use pmda_core::wire::encode::{ResultBuilder, is_whole};
 use pmda_core::wire::{Kind, decode, number};
 
 use super::agents;
@@ -20,7 +20,7 @@ pub(super) struct Served<A: Agent> {
     /// Those that pmcd has told something about.
     pub(super) clients: HashMap<i32, Client>,
     pub(super) profile: Profile,
-    pub(super) draft: Draft,
+    pub(super) draft: ResultBuilder,
     domain: u32,
     /// How far a harness has moved the clock.
     ahead: Duration,
@@ -48,7 +48,7 @@ impl<A: Agent> Served<A> {
             metrics,
             clients: HashMap::new(),
             profile: Profile::all(),
-            draft: Draft::new()?,
+            draft: ResultBuilder::new()?,
             domain: env.domain(),
             ahead: Duration::ZERO,
         })

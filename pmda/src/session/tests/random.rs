@@ -1,5 +1,6 @@
 //! Requests of any bytes.
 
+use pmda_core::wire::encode::is_whole;
 use proptest::prelude::*;
 
 use super::Simple;
@@ -44,8 +45,7 @@ proptest! {
             let reply = pmcd.raw(&request);
             let kind = u32::from_be_bytes([request[4], request[5], request[6], request[7]]);
             prop_assert_eq!(!reply.is_empty(), is_answered(kind), "{:x?}", request);
-            let is_whole = crate::session::pdu_length(&reply) == Ok(Some(reply.len()));
-            prop_assert!(reply.is_empty() || is_whole);
+            prop_assert!(reply.is_empty() || is_whole(&reply));
         }
     }
 
