@@ -15,7 +15,7 @@ BUILT ?= $(shell cat target/built 2>/dev/null)
 STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -45,10 +45,11 @@ bench-agents: setup all
 headers:
 	cargo run --quiet -p pcp-pmda-test -- headers
 
-# Lints of everything, warnings are errors.
+# Lints of everything, the shell scripts among them: warnings are errors. Needs shellcheck.
 lint:
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	tests/support/scripts.sh
 
 # The documentation of the sources, without a warning.
 doc:
@@ -146,6 +147,15 @@ docs-test:
 # A build with the oldest Rust that Cargo.toml allows, Debian trixie's own. Needs root.
 check-rust:
 	RUST=debian packaging/check-suite.sh trixie cargo build --release --locked
+
+# All tests where PCP is installed and pmcd runs, as on most machines of those who try it, and as an ordinary user in a directory with a
+# blank, with another time zone, language and umask, and without standard input. Each in a Debian 12 of its own. Needs root.
+check-beside-pcp:
+	PCP=running packaging/check-suite.sh bookworm
+
+check-as-user:
+	AS=user PLACE="/src/a user's place/pcp-pmda" packaging/check-suite.sh bookworm env TZ=Asia/Kolkata LANG=de_DE.UTF-8 \
+	    sh -c 'umask 077; exec make check <&-'
 
 # All tests against PCP 6.3 (Debian trixie) and PCP 7.2 (Debian sid), each in a system of its own. Needs root.
 check-trixie check-sid: check-%:

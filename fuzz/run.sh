@@ -7,7 +7,7 @@
 #
 # run.sh --corpus [TARGET...]: takes the new inputs over into fuzz/corpus, as few files as cover the same, of at most 1 kB.
 set -uo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit
 
 readonly seconds=${FUZZ_SECONDS:-600} jobs=${FUZZ_JOBS:-1}
 readonly out=$PWD/target/run

@@ -28,7 +28,7 @@ blocks() {
 }
 
 steps() {
-    local document block words place run=0 left=0 where script
+    local document block words place run=0 left=0 where
     system=$target/systems/bookworm-docs
     mount --make-rprivate /
     mount -t tmpfs tmpfs /run

@@ -12,7 +12,7 @@ trap 'echo "rpm-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 
 steps() {
     system=$target/systems/rpm-packages
-    local conf=$system/etc/ld.so.conf.d/00-pcp-pmda-rust.conf taken
+    local conf=$system/etc/ld.so.conf.d/00-pcp-pmda-rust.conf
     # Where rpm puts libraries of 64 bits.
     libdir=$(rpm -qpl "$target"/rpm/RPMS/*/libpcp-pmda-rust-0*.rpm | sed -n 's:/libpcp_pmda\.so\.3$::p')
     mount --make-rprivate /

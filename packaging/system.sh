@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced: a Debian system of its own below target/systems, made with debootstrap. Needs root.
 #
 #   make_system SUITE [NAME]   makes it, or takes the one that is there; sets $system to its directory

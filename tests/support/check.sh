@@ -2,7 +2,7 @@
 # Format, lints, build, all tests; the last line sums up: "N passed, N failed".
 # A step before the tests that fails counts as one failed check, and the tests still run if they can be built.
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 
 readonly log=${CARGO_TARGET_DIR:-target}/check.log
 passed=0
@@ -28,6 +28,8 @@ total() { sed -n "s/^test result: .* \([0-9]\+\) $1.*/\1/p" "$log" | awk '{ sum 
 
 step format cargo fmt --check
 step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
+step scripts tests/support/scripts.sh
+step documentation env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --document-private-items
 step build packaging/build.sh
 
 printf '== tests\n'
