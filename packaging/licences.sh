@@ -12,17 +12,27 @@ cargo vendor --locked --versioned-dirs "$work/vendor" >/dev/null 2>&1
 # field CRATE NAME: a string of its Cargo.toml.
 field() { sed -n "s/^$2 = \"\(.*\)\"$/\1/p;T;q" "$work/vendor/$1/Cargo.toml"; }
 
-# holders CRATE: the lines of copyright in its files; where there is none, its authors.
+# holders CRATE: those whom its own licence files name; where they name nobody, the authors in its Cargo.toml.
 holders() {
-    local found
-    found=$(find "$work/vendor/$1" -maxdepth 2 -type f \( -iname 'LICEN[SC]E*' -o -iname 'COPYRIGHT*' -o -iname 'NOTICE*' -o -iname 'UNLICENSE*' \) -print0 | sort -z |
-        xargs -0 -r grep -hiE '^[[:space:]]*(copyright|\(c\)|©)' | grep -iE '[0-9]{4}|copyright|©' | grep -viE '[[{]yyyy|[[{]year|copyright (notice|holder|owner|licen)|must retain' |
-        sed -E 's/^[[:space:]]+//; s/[[:space:]]+$//; s/^(copyright|\(c\)|©|:|,| )+//I' | sort -u) || true
-    if [ -z "$found" ]; then
-        found=$(sed -n '/^authors = \[/,/\]/p' "$work/vendor/$1/Cargo.toml" | grep -o '"[^"]*"' | tr -d '"') || true
-    fi
-    [ -n "$found" ] || found="the authors of $(field "$1" name)"
-    printf '%s\n' "$found"
+    local found name
+    name=$(field "$1" name)
+    found=$(find "$work/vendor/$1" -maxdepth 1 -type f \( -iname 'LICEN[SC]E*' -o -iname 'COPYRIGHT*' -o -iname 'NOTICE*' -o -iname 'UNLICENSE*' \) -print0 | sort -z |
+        xargs -0 -r cat | tr -d '\r' | sed -nE '
+            s/^ *Copyrights in the .* are retained by their contributors.*/the contributors to '"$name"'/p
+            s/^ *(\([cC]\) )?(Copyright|©)( \([cC]\)| ©)? +([A-Z0-9"].*)/\4/; t holder
+            b
+            :holder
+            s/[. ]*( All rights reserved[. ]*)$//
+            /Inc\.$/!s/\.$//
+            s/^[0-9]{4}(-*[0-9]{4})?$/& the authors of '"$name"'/
+            p' | sort -u)
+    [ -n "$found" ] || found=$(authors "$1")
+    printf '%s\n' "${found:-the authors of $name}"
+}
+
+# authors CRATE: each in a line; the list may be on one line or on several.
+authors() {
+    awk '/^authors = \[/ { inside = 1 } inside { print } inside && /\] *$/ { exit }' "$work/vendor/$1/Cargo.toml" | grep -o '"[^"]*"' | tr -d '"' || true
 }
 
 # The licence of a crate as an SPDX expression; older crates write "A/B" for "A OR B".
@@ -91,13 +101,10 @@ libgcc, libgcc_eh (the unwinder)
 Of a choice ("OR"), this project takes the first licence that follows here.
 
 TEXT
-    for text in MIT:libc; do
-        printf -- '---- %s ----\n\n' "${text%%:*}"
-        crate=$(find "$work/vendor" -maxdepth 1 -name "${text##*:}-[0-9]*" -printf '%f\n' | sort | sed -n 1p)
-        # The crate's own line of copyright is above.
-        cat "$(find "$work/vendor/$crate" -maxdepth 1 -name 'LICENSE-MIT' -o -maxdepth 1 -name LICENSE | sort | sed -n 1p)" | grep -v '^Copyright (c)' | sed '/./,$!d'
-        echo
-    done
+    printf -- '---- MIT ----\n\n'
+    # The crate's own line of copyright is above.
+    grep -v '^Copyright (c)' "$work"/vendor/libc-[0-9]*/LICENSE-MIT | sed '/./,$!d'
+    echo
 } >THIRD-PARTY.txt
 
 {
