@@ -8,6 +8,8 @@ INCLUDEDIR ?= $(PREFIX)/include/pcp-pmda-rust
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda-rust
 SYSCONFDIR ?= /etc
+# The file of ldconfig's that `pcp-pmda-rust enable` writes; packages have another one, so that neither touches the other's.
+CONF ?= 00-pcp-pmda-rust-local.conf
 # The extension of manual pages about functions; packages take one that PCP's own pages do not have.
 MANEXT ?= 3
 # Where `make` has put the libraries.
@@ -172,26 +174,28 @@ install: install-built
 # The same from another directory: make install-built BUILT=DIRECTORY.
 install-built:
 	@[ -e "$(BUILT)/libpcp_pmda.so" ] || { echo "make install: nothing is built: run make first (not as root)" >&2; exit 1; }
-	install -D -m 755 $(BUILT)/libpcp_pmda.so $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
+	@[ -n "$(DESTDIR)" ] || sh packaging/pcp-pmda-rust.in fits "$(BUILT)/libpcp_pmda.so"
+	install -D -m 755 "$(BUILT)/libpcp_pmda.so" $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
 	$(STRIP) --strip-unneeded $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
 	ln -sf libpcp_pmda.so.3 $(DESTDIR)$(LIBDIR)/libpcp_pmda.so
-	install -D -m 644 $(BUILT)/libpcp_pmda.a $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
+	install -D -m 644 "$(BUILT)/libpcp_pmda.a" $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
 	$(STRIP) --strip-debug $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pcp include/pcp/pmda.h include/pcp/pmdaroot.h
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(BINDIR)
 	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \
-	    $(BUILT)/libpcp_pmda.pc > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
-	sed 's:@LIBDIR@:$(LIBDIR):; s:@SYSCONFDIR@:$(SYSCONFDIR):; s:@VERSION@:$(VERSION):' \
+	    "$(BUILT)/libpcp_pmda.pc" > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
+	sed 's:@LIBDIR@:$(LIBDIR):; s:@SYSCONFDIR@:$(SYSCONFDIR):; s:@CONF@:$(CONF):; s:@VERSION@:$(VERSION):' \
 	    packaging/pcp-pmda-rust.in > $(DESTDIR)$(BINDIR)/pcp-pmda-rust
 	chmod 755 $(DESTDIR)$(BINDIR)/pcp-pmda-rust
 	packaging/man-links.sh $(DESTDIR)$(MANDIR) $(MANEXT)
-	install -D -m 644 -t $(DESTDIR)$(DOCDIR) LICENSE THIRD-PARTY.txt README.md CHANGELOG.md SECURITY.md docs/*.md
+	for file in LICENSE THIRD-PARTY.txt *.md tests/README.md docs/*.md docs/*.svg docs/spec/*.md $$(find c-examples -type f); do \
+	    install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit; done
 
 # The file that `pcp-pmda-rust enable` has written goes as well; run ldconfig afterwards.
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc)
 	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/pcp/,pmda.h pmdaroot.h)
-	rm -f $(DESTDIR)$(BINDIR)/pcp-pmda-rust $(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/00-pcp-pmda-rust.conf
+	rm -f $(DESTDIR)$(BINDIR)/pcp-pmda-rust $(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)
 	packaging/man-links.sh --remove $(DESTDIR)$(MANDIR) $(MANEXT)
 	rm -rf $(DESTDIR)$(DOCDIR)
 	for directory in $(LIBDIR)/pkgconfig $(LIBDIR) $(INCLUDEDIR)/pcp $(INCLUDEDIR); do \

@@ -37,7 +37,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=build");
     let compiler = or_refuse(target(&out));
-    let libpcp = libpcp();
+    let libpcp = or_refuse(libpcp());
     let times = or_refuse(times(&libpcp, &compiler));
     or_refuse(bindings(&libpcp, &compiler, times, &out));
     shims(&libpcp);
@@ -75,9 +75,11 @@ fn target(out: &Path) -> Result<Compiler, String> {
 }
 
 /// Finds libpcp, links it, and tells the sources which generation it is.
-fn libpcp() -> pkg_config::Library {
+fn libpcp() -> Result<pkg_config::Library, String> {
     let found = pkg_config::Config::new().atleast_version("6.0").probe("libpcp");
-    let library = found.unwrap_or_else(|error| panic!("libpcp is missing: install {PACKAGES}\n{error}"));
+    let library = found.map_err(|_| {
+        format!("pkg-config finds no libpcp of version 6.0 or later (PKG_CONFIG_PATH): install {PACKAGES}")
+    })?;
     // The releases in which something changed that users of this library see;
     // `src/sys/libpcp/version.rs` says what.
     let version = numbers(&library.version);
@@ -91,7 +93,7 @@ fn libpcp() -> pkg_config::Library {
             println!("cargo::rustc-cfg={flag}");
         }
     }
-    library
+    Ok(library)
 }
 
 /// The arguments for a C compiler that make `time_t` as long as libpcp has it.

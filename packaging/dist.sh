@@ -5,14 +5,22 @@
 #   pcp-pmda-VERSION-vendor.tar.gz    all crates that Cargo.lock names, so that a build needs no network
 #
 # Crates that Linux never needs (those of other systems) are in it by name alone: cargo wants to see them, and compiles none of them.
-# Outside of git, all files of the directory are the sources but for what builds leave behind; a vendor directory is taken as it is.
+# In a clone the sources are what git lists. What was unpacked from such an archive has no .git: there they are all files but for what
+# builds leave behind. A vendor directory is taken as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+cd "$(pwd -P)"
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 name=pcp-pmda-$version
 out=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
-in_git() { [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$PWD" ]; }
+in_git() { [ -e .git ]; }
+# A clone that git does not look into (it is missing, or another user's) must not be packed whole: .git and what lies beside the sources
+# may hold secrets.
+if in_git && ! reason=$(git rev-parse --show-toplevel 2>&1 >/dev/null); then
+    echo "make dist: this is a clone, and git does not list its files: $reason" >&2
+    exit 1
+fi
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
     if in_git; then
         SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
@@ -29,7 +37,7 @@ pack() {
 }
 
 if in_git; then
-    git ls-files | while IFS= read -r file; do [ ! -e "$file" ] || echo "$file"; done
+    git -c core.quotePath=off ls-files | while IFS= read -r file; do [ ! -e "$file" ] || echo "$file"; done
 else
     find . \( -path ./target -o -path ./vendor -o -path ./debian/cargo-home -o -path ./fuzz/target -o -path ./.pc \) -prune -o -type f -printf '%P\n'
 fi | pack "$out/$name.tar.gz" "$name/"

@@ -8,6 +8,7 @@ use std::time::Duration;
 use pcp_pmda_test::installation::{Installation, expect_success, files_below, make, plain};
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{elf, profile_dir, root};
+use regex::Regex;
 
 /// What a project's first program could be: both headers, the cache, a variadic function, a whole
 /// agent's set-up.
@@ -178,7 +179,9 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
         "opt/doc/LICENSE",
         "opt/doc/THIRD-PARTY.txt",
         "opt/doc/README.md",
-        "opt/doc/COMPATIBILITY.md",
+        "opt/doc/docs/COMPATIBILITY.md",
+        "opt/doc/docs/growth.svg",
+        "opt/doc/c-examples/hello/hello.c",
     ] {
         assert!(
             installed.iter().any(|name| name == file),
@@ -200,6 +203,26 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
     );
     make("uninstall", &variables);
     assert_eq!(files_below(&stage), ["opt/headers/pcp/pmapi.h"]);
+}
+
+/// What a guide leads to is installed as well, where the guide says. Guides for those who have the
+/// sources lead into them.
+#[test]
+fn the_guides_lead_to_what_is_installed() {
+    let installation = Installation::new("guides");
+    let guides = installation.prefix.join("share/doc/pcp-pmda-rust");
+    let link = Regex::new(r"\]\(([^)#: ]+)(#[^)]*)?\)").expect("valid");
+    let names = files_below(&guides);
+    let pages: Vec<_> = names.iter().filter(|name| name.ends_with(".md")).collect();
+    assert!(pages.len() > 10, "{pages:?}");
+    for page in pages {
+        let page = guides.join(page);
+        let text = fs::read_to_string(&page).expect("installed");
+        for found in link.captures_iter(&text) {
+            let there = page.parent().expect("in a directory").join(&found[1]);
+            assert!(there.exists(), "{}: {} is not there", page.display(), &found[1]);
+        }
+    }
 }
 
 #[test]
@@ -244,7 +267,7 @@ fn the_manual_pages_are_free_of_warnings_and_cover_what_has_no_other() {
 /// `.TH NAME SECTION "YEAR-MM-DD" …`: the title is the name of the page, and there is a date.
 #[test]
 fn manual_pages_have_titles_and_dates() {
-    let head = regex::Regex::new(r#"^\.TH (\S+) ([13]) "20\d\d-\d\d-\d\d" "pcp_pmda" "Performance Co-Pilot"$"#)
+    let head = Regex::new(r#"^\.TH (\S+) ([13]) "20\d\d-\d\d-\d\d" "pcp_pmda" "Performance Co-Pilot"$"#)
         .expect("valid");
     for page in files_below(&root().join("docs/man")) {
         let text = fs::read_to_string(root().join("docs/man").join(&page)).expect("part of the sources");

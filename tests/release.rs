@@ -70,6 +70,49 @@ fn links_lead_somewhere() {
     }
 }
 
+/// `make dist` packs what git lists, all of it where there is no clone, and nothing where git does
+/// not look into the clone.
+#[test]
+fn archives_hold_no_secrets() {
+    let place = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| place.path().join(name);
+    for directory in ["packaging", "vendor/crate", "src"] {
+        fs::create_dir_all(at(directory)).expect("writable");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/dist.sh");
+    fs::copy(script, at("packaging/dist.sh")).expect("writable");
+    fs::write(at("Cargo.toml"), "version = \"1.2.3\"\n").expect("writable");
+    fs::write(at("src/lib.rs"), "").expect("writable");
+    fs::write(at("vendor/crate/lib.rs"), "").expect("writable");
+    let pack = || {
+        let mut command = Command::new(at("packaging/dist.sh"));
+        command.env("SOURCE_DATE_EPOCH", "1").env("CARGO_TARGET_DIR", at("target"));
+        let outcome = command.output().expect("bash is there");
+        let list = Command::new("tar").arg("-tzf").arg(at("target/dist/pcp-pmda-1.2.3.tar.gz")).output();
+        let _ = fs::remove_dir_all(at("target"));
+        let names = String::from_utf8(list.expect("tar is there").stdout).expect("names");
+        (outcome.status.success(), String::from_utf8_lossy(&outcome.stderr).into_owned(), names)
+    };
+    let sources = ["Cargo.toml", "packaging/dist.sh", "src/lib.rs"].map(|name| format!("pcp-pmda-1.2.3/{name}\n")).concat();
+    let (done, errors, names) = pack();
+    assert!(done && names == sources, "{errors}{names}");
+
+    // A clone that git refuses to look into.
+    fs::create_dir(at(".git")).expect("writable");
+    fs::write(at(".git/config"), "a token").expect("writable");
+    fs::write(at("password"), "").expect("writable");
+    let (done, errors, names) = pack();
+    assert!(!done && names.is_empty() && errors.starts_with("make dist: this is a clone"), "{errors}{names}");
+
+    fs::remove_dir_all(at(".git")).expect("ours");
+    for args in [&["init", "-q"][..], &["add", "Cargo.toml", "packaging", "src"]] {
+        let git = Command::new("git").args(args).current_dir(place.path()).output();
+        assert!(git.expect("git is there").status.success());
+    }
+    let (done, errors, names) = pack();
+    assert!(done && names == sources, "{errors}{names}");
+}
+
 /// What `make` builds names no directory of the machine that it was built on: not the sources', nor
 /// those of the crates and of Rust.
 #[test]

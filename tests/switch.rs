@@ -114,7 +114,7 @@ fn until_loaded(child: &Child, path: &str) {
 #[test]
 fn the_default_changes_and_changes_back() {
     let host = Host::new("switch-default");
-    let conf = host.path("etc/ld.so.conf.d/00-pcp-pmda-rust.conf");
+    let conf = host.path("etc/ld.so.conf.d/00-pcp-pmda-rust-local.conf");
     assert!(host.says(&["status"], "exit 3").starts_with("disabled: "));
 
     let text = host.says(&["enable"], "exit 0");
@@ -160,10 +160,69 @@ fn status_says_what_each_process_has_loaded() {
     }
 }
 
+/// pmcd of another generation of PCP uses another libpcp: with both in one process structures would
+/// be misread.
+#[test]
+fn a_library_for_another_generation_of_pcp_is_refused() {
+    let host = Host::new("switch-generation");
+    let daemon = host.path("daemons/pmcd");
+    fs::create_dir_all(host.path("daemons")).expect("target is writable");
+    let conf = host.path("pcp.conf");
+    let text = format!("PCP_BINADM_DIR={}\n", host.path("daemons").display());
+    fs::write(&conf, text).expect("target is writable");
+    let run = |args: &[&str]| {
+        let mut command = host.command(args);
+        command.env("PCP_CONF", &conf);
+        let outcome = bounded(command, Duration::from_secs(120));
+        let text = [outcome.stdout, outcome.stderr].concat();
+        (outcome.end, String::from_utf8_lossy(&text).into_owned())
+    };
+    let install = || {
+        let mut command = plain("make");
+        let prefix = format!("PREFIX={}", host.path("again").display());
+        let built = format!("BUILT={}", host.path("built").display());
+        command.args(["-s", "install-built", "STRIP=:", &prefix, &built]);
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).env("PCP_CONF", &conf);
+        let outcome = bounded(command, Duration::from_secs(120));
+        (outcome.end, String::from_utf8_lossy(&outcome.stderr).into_owned())
+    };
+    fs::create_dir_all(host.path("built")).expect("target is writable");
+    for (from, name) in [
+        ("libpcp_pmda.so.3", "libpcp_pmda.so"),
+        ("libpcp_pmda.a", "libpcp_pmda.a"),
+        ("pkgconfig/libpcp_pmda.pc", "libpcp_pmda.pc"),
+    ] {
+        let from = host.installation.libraries().join(from);
+        fs::hard_link(from, host.path("built").join(name)).expect("target is writable");
+    }
+
+    // Without a pmcd, and with one that uses the same libpcp as the C library here.
+    assert_eq!(run(&["fits"]), ("exit 0".to_owned(), String::new()));
+    fs::copy(Library::C.file(), &daemon).expect("target is writable");
+    assert_eq!(run(&["fits"]), ("exit 0".to_owned(), String::new()));
+    assert_eq!(run(&["enable"]).0, "exit 0");
+    assert_eq!(run(&["disable"]).0, "exit 0");
+    assert_eq!(install(), ("exit 0".to_owned(), String::new()));
+
+    fs::write(&daemon, b"\0libpcp_pmda.so.3\0libpcp.so.99\0").expect("target is writable");
+    for args in [&["fits"][..], &["enable"], &["fits", &host.ours()]] {
+        let (end, text) = run(args);
+        assert_eq!(end, "exit 1", "{args:?}: {text}");
+        assert!(text.contains("uses libpcp.so.99: build it anew"), "{args:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    let (end, text) = run(&["status"]);
+    assert_eq!(end, "exit 4", "{text}");
+    assert!(text.starts_with("disabled: ") && text.contains("\ndoes not fit: "), "{text}");
+    let (end, text) = install();
+    assert_eq!(end, "exit 2", "{text}");
+    assert!(text.contains("uses libpcp.so.99: build it anew"), "{text}");
+}
+
 #[test]
 fn what_cannot_be_done_is_said() {
     let host = Host::new("switch-errors");
-    for args in [&[][..], &["nonsense"], &["run"], &["status", "more"]] {
+    for args in [&[][..], &["nonsense"], &["run"], &["status", "more"], &["fits", "a", "b"]] {
         assert_eq!(host.run(args).end, "exit 2", "{args:?}");
     }
     assert!(host.says(&["--help"], "exit 0").starts_with("Usage: "));
@@ -172,7 +231,7 @@ fn what_cannot_be_done_is_said() {
     assert_eq!(host.run(&["run", "/bin/sh", "-c", "exit 7"]).end, "exit 7");
 
     fs::remove_file(host.ours()).expect("installed");
-    for args in [&["enable"][..], &["run", "true"]] {
+    for args in [&["enable"][..], &["run", "true"], &["fits"]] {
         let outcome = host.run(args);
         assert_eq!(outcome.end, "exit 1", "{args:?}");
         assert!(
