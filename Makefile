@@ -15,6 +15,8 @@ MANEXT ?= 3
 # Where `make` has put the libraries.
 BUILT ?= $(shell cat target/built 2>/dev/null)
 STRIP ?= strip
+# Strips the static library, of the bitcode in Rust's standard library as well: no linker takes it.
+ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
 .PHONY: all setup demo check bench bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
@@ -179,7 +181,7 @@ install-built:
 	$(STRIP) --strip-unneeded $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
 	ln -sf libpcp_pmda.so.3 $(DESTDIR)$(LIBDIR)/libpcp_pmda.so
 	install -D -m 644 "$(BUILT)/libpcp_pmda.a" $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
-	$(STRIP) --strip-debug $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
+	$(ARCHIVE_STRIP) --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
 	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pcp include/pcp/pmda.h include/pcp/pmdaroot.h
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(BINDIR)
 	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \

@@ -87,6 +87,7 @@ impl Installation {
             format!("PREFIX={}", prefix.display()),
             format!("SYSCONFDIR={}/etc", prefix.display()),
             "STRIP=:".to_owned(),
+            "ARCHIVE_STRIP=:".to_owned(),
         ];
         make("install-built", &variables);
         Installation { prefix }
