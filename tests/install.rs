@@ -267,8 +267,8 @@ fn the_manual_pages_are_free_of_warnings_and_cover_what_has_no_other() {
 /// `.TH NAME SECTION "YEAR-MM-DD" …`: the title is the name of the page, and there is a date.
 #[test]
 fn manual_pages_have_titles_and_dates() {
-    let head = Regex::new(r#"^\.TH (\S+) ([13]) "20\d\d-\d\d-\d\d" "pcp_pmda" "Performance Co-Pilot"$"#)
-        .expect("valid");
+    let head =
+        Regex::new(r#"^\.TH (\S+) ([13]) "20\d\d-\d\d-\d\d" "pcp_pmda" "Performance Co-Pilot"$"#).expect("valid");
     for page in files_below(&root().join("docs/man")) {
         let text = fs::read_to_string(root().join("docs/man").join(&page)).expect("part of the sources");
         let first = text.lines().next().expect("a line");

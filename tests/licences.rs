@@ -63,11 +63,17 @@ fn the_holders_are_those_that_the_crates_name() {
             let files = fs::read_dir(&found[1]).expect("cargo names a directory").flatten();
             let about = files.filter(|file| {
                 let name = file.file_name().to_string_lossy().to_uppercase();
-                ["LICEN", "COPY", "NOTICE", "UNLICEN"].iter().any(|start| name.starts_with(start))
+                ["LICEN", "COPY", "NOTICE", "UNLICEN"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
             });
-            let mut text: String = about.map(|file| fs::read_to_string(file.path()).unwrap_or_default()).collect();
+            let mut text: String = about
+                .map(|file| fs::read_to_string(file.path()).unwrap_or_default())
+                .collect();
             let cargo = fs::read_to_string(format!("{}/Cargo.toml", &found[1])).expect("a manifest");
-            text += authors.captures(&cargo).map_or("", |list| list.get(1).map_or("", |list| list.as_str()));
+            text += authors
+                .captures(&cargo)
+                .map_or("", |list| list.get(1).map_or("", |list| list.as_str()));
             (found[2].to_owned(), text)
         })
         .collect();
@@ -75,19 +81,29 @@ fn the_holders_are_those_that_the_crates_name() {
     let stanza = Regex::new(r"(?m)^Files: vendor/(\S+)/\*\nCopyright: (.*\n(?: .*\n)*)License: ").expect("valid");
     let entry = Regex::new(r"(?m)^(\S+) (\d\S+)\n    SPDX.*\n((?:    Copyright: .*\n)+)").expect("valid");
     let (debian, third_party) = (text("debian/copyright"), text("THIRD-PARTY.txt"));
-    let stanzas = stanza.captures_iter(&debian).map(|found| (found[1].to_owned(), found[2].to_owned()));
-    let entries = entry
-        .captures_iter(&third_party)
-        .map(|found| (format!("{}-{}", &found[1], &found[2]), found[3].replace("    Copyright:", "")));
+    let stanzas = stanza
+        .captures_iter(&debian)
+        .map(|found| (found[1].to_owned(), found[2].to_owned()));
+    let entries = entry.captures_iter(&third_party).map(|found| {
+        (
+            format!("{}-{}", &found[1], &found[2]),
+            found[3].replace("    Copyright:", ""),
+        )
+    });
     let mut compared = 0;
     for (directory, holders) in stanzas.chain(entries) {
-        let Some(source) = sources.get(&directory) else { continue };
+        let Some(source) = sources.get(&directory) else {
+            continue;
+        };
         let name = directory.rsplit_once('-').map_or("", |(name, _)| name);
         for holder in holders.lines().map(str::trim) {
             let years = holder.trim_start_matches(|one: char| one.is_ascii_digit() || "-, ".contains(one));
             let nobody = [format!("the authors of {name}"), format!("the contributors to {name}")];
             let named = years.chars().any(char::is_alphabetic) && source.contains(holder);
-            assert!(named || nobody.iter().any(|one| one == years), "{directory} does not name {holder:?}");
+            assert!(
+                named || nobody.iter().any(|one| one == years),
+                "{directory} does not name {holder:?}"
+            );
             compared += 1;
         }
     }

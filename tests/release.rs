@@ -86,14 +86,25 @@ fn archives_hold_no_secrets() {
     fs::write(at("vendor/crate/lib.rs"), "").expect("writable");
     let pack = || {
         let mut command = Command::new(at("packaging/dist.sh"));
-        command.env("SOURCE_DATE_EPOCH", "1").env("CARGO_TARGET_DIR", at("target"));
+        command
+            .env("SOURCE_DATE_EPOCH", "1")
+            .env("CARGO_TARGET_DIR", at("target"));
         let outcome = command.output().expect("bash is there");
-        let list = Command::new("tar").arg("-tzf").arg(at("target/dist/pcp-pmda-1.2.3.tar.gz")).output();
+        let list = Command::new("tar")
+            .arg("-tzf")
+            .arg(at("target/dist/pcp-pmda-1.2.3.tar.gz"))
+            .output();
         let _ = fs::remove_dir_all(at("target"));
         let names = String::from_utf8(list.expect("tar is there").stdout).expect("names");
-        (outcome.status.success(), String::from_utf8_lossy(&outcome.stderr).into_owned(), names)
+        (
+            outcome.status.success(),
+            String::from_utf8_lossy(&outcome.stderr).into_owned(),
+            names,
+        )
     };
-    let sources = ["Cargo.toml", "packaging/dist.sh", "src/lib.rs"].map(|name| format!("pcp-pmda-1.2.3/{name}\n")).concat();
+    let sources = ["Cargo.toml", "packaging/dist.sh", "src/lib.rs"]
+        .map(|name| format!("pcp-pmda-1.2.3/{name}\n"))
+        .concat();
     let (done, errors, names) = pack();
     assert!(done && names == sources, "{errors}{names}");
 
@@ -102,7 +113,10 @@ fn archives_hold_no_secrets() {
     fs::write(at(".git/config"), "a token").expect("writable");
     fs::write(at("password"), "").expect("writable");
     let (done, errors, names) = pack();
-    assert!(!done && names.is_empty() && errors.starts_with("make dist: this is a clone"), "{errors}{names}");
+    assert!(
+        !done && names.is_empty() && errors.starts_with("make dist: this is a clone"),
+        "{errors}{names}"
+    );
 
     fs::remove_dir_all(at(".git")).expect("ours");
     for args in [&["init", "-q"][..], &["add", "Cargo.toml", "packaging", "src"]] {

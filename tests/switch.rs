@@ -213,7 +213,10 @@ fn a_library_for_another_generation_of_pcp_is_refused() {
     }
     let (end, text) = run(&["status"]);
     assert_eq!(end, "exit 4", "{text}");
-    assert!(text.starts_with("disabled: ") && text.contains("\ndoes not fit: "), "{text}");
+    assert!(
+        text.starts_with("disabled: ") && text.contains("\ndoes not fit: "),
+        "{text}"
+    );
     let (end, text) = install();
     assert_eq!(end, "exit 2", "{text}");
     assert!(text.contains("uses libpcp.so.99: build it anew"), "{text}");
@@ -222,7 +225,13 @@ fn a_library_for_another_generation_of_pcp_is_refused() {
 #[test]
 fn what_cannot_be_done_is_said() {
     let host = Host::new("switch-errors");
-    for args in [&[][..], &["nonsense"], &["run"], &["status", "more"], &["fits", "a", "b"]] {
+    for args in [
+        &[][..],
+        &["nonsense"],
+        &["run"],
+        &["status", "more"],
+        &["fits", "a", "b"],
+    ] {
         assert_eq!(host.run(args).end, "exit 2", "{args:?}");
     }
     assert!(host.says(&["--help"], "exit 0").starts_with("Usage: "));
