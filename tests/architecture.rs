@@ -44,22 +44,47 @@ fn sources() -> Vec<(String, String)> {
     list
 }
 
-/// The unsafe blocks of each room, without those of unit tests, which stand at the end of a file.
-fn blocks() -> BTreeMap<String, usize> {
+/// The lines of code inside of unsafe blocks, first and last included, in each room. Those of unit
+/// tests, which stand at the end of a file, do not count.
+fn unsafe_lines() -> BTreeMap<String, usize> {
     let block = Regex::new(r"(?-u:\b)unsafe\s*\{").expect("valid");
-    let mut rooms = BTreeMap::new();
+    let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
     for (path, code) in sources() {
-        let room = path.split('/').next().unwrap_or_default().to_owned();
         let library = code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-        *rooms.entry(room).or_default() += block.find_iter(library).count();
+        let (mut end, mut lines) = (0, 0);
+        for found in block.find_iter(library) {
+            // What is inside of another block was counted with it.
+            if found.start() >= end {
+                end = found.end() + length_of_block(&library[found.end()..]);
+                let code = |line: &&str| !line.trim().is_empty();
+                lines += library[found.start()..end].lines().filter(code).count();
+            }
+        }
+        if lines > 0 {
+            *rooms.entry(room_of(&path)).or_default() += lines;
+        }
     }
-    rooms.retain(|_, count| *count > 0);
     rooms
 }
 
-/// A view or a view's field does without a block of its own: see there before the limit is raised.
+/// Where the block ends whose opening bracket stands before `code`.
+fn length_of_block(code: &str) -> usize {
+    let mut depth = 1;
+    let end = code.bytes().position(|byte| {
+        depth += i32::from(byte == b'{') - i32::from(byte == b'}');
+        depth == 0
+    });
+    end.map_or(code.len(), |end| end + 1)
+}
+
+fn room_of(path: &str) -> String {
+    path.split('/').next().unwrap_or_default().to_owned()
+}
+
+/// A view or a view's field does without unsafe code of its own: see there before the limit is
+/// raised.
 #[test]
-fn unsafe_blocks_are_few() {
+fn unsafe_lines_are_few() {
     let word = Regex::new(r"(?-u:\b)unsafe(?-u:\b)").expect("valid");
     let spoken: Vec<_> = sources()
         .into_iter()
@@ -67,9 +92,9 @@ fn unsafe_blocks_are_few() {
         .map(|(path, _)| path)
         .collect();
     assert!(spoken.is_empty(), "unsafe is spoken of in {spoken:?}");
-    let rooms = blocks();
+    let rooms = unsafe_lines();
     let all: usize = rooms.values().sum();
-    assert!(all < 200, "{all} unsafe blocks: {rooms:?}");
+    assert!(all < 720, "{all} lines in unsafe blocks: {rooms:?}");
 }
 
 /// What C's structures are, and the operating system, know none of the families of functions.

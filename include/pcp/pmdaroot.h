@@ -96,7 +96,7 @@ PMDA_CALL extern int __pmdaSendRootPDUInfo(int fd, int features, int status);
 PMDA_CALL extern int __pmdaRecvRootPDUInfo(int fd, int *version, int *features);
 
 /*
- * Sends a question or an answer about a container: exactly namelen bytes of name.
+ * Sends a request or an answer about a container: exactly namelen bytes of name.
  *
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
@@ -175,7 +175,7 @@ PMDA_CALL extern int __pmdaRecvRootPDUStart(int fd, void *buf, int buflen);
 PMDA_CALL extern int __pmdaDecodeRootPDUStart(void *buf, int blen, int *pid, int *infd, int *outfd,
         int *ipctype, char *name, int namesz, char *args, int argssz);
 
-/* Sends a question or an answer about the end of an agent. */
+/* Sends a request or an answer about the end of an agent. */
 PMDA_CALL extern int __pmdaSendRootPDUStop(int fd, int type, int pid, int code, int force, int status);
 
 /*

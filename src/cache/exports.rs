@@ -35,7 +35,7 @@ use pmda_core::ident::InDom;
 pub unsafe extern "C" fn pmdaCacheStore(
     indom: pmInDom,
     flags: c_int,
-    name: Option<CText>,
+    name: Option<CText<'_>>,
     private_: Option<Private>,
 ) -> c_int {
     guard(|| {
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn pmdaCacheStore(
 pub unsafe extern "C" fn pmdaCacheStoreKey(
     indom: pmInDom,
     flags: c_int,
-    name: Option<CText>,
+    name: Option<CText<'_>>,
     keylen: c_int,
     key: *const c_void,
     private_: Option<Private>,
@@ -86,8 +86,8 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
 pub unsafe extern "C" fn pmdaCacheLookup(
     indom: pmInDom,
     inst: c_int,
-    name: Out<*mut c_char>,
-    private_: Out<*mut c_void>,
+    name: Out<'_, *mut c_char>,
+    private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|| {
         look(InDom(indom), |cache| {
@@ -112,9 +112,9 @@ pub unsafe extern "C" fn pmdaCacheLookup(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheLookupName(
     indom: pmInDom,
-    name: Option<CText>,
-    inst: Out<c_int>,
-    private_: Out<*mut c_void>,
+    name: Option<CText<'_>>,
+    inst: Out<'_, c_int>,
+    private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|| {
         look(InDom(indom), |cache| {
@@ -139,12 +139,12 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheLookupKey(
     indom: pmInDom,
-    name: Option<CText>,
+    name: Option<CText<'_>>,
     keylen: c_int,
     key: *const c_void,
-    oname: Out<*mut c_char>,
-    inst: Out<c_int>,
-    private_: Out<*mut c_void>,
+    oname: Out<'_, *mut c_char>,
+    inst: Out<'_, c_int>,
+    private_: Out<'_, *mut c_void>,
 ) -> c_int {
     // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked
     // at.

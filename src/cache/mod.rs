@@ -10,7 +10,6 @@ mod op;
 mod purge;
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
 
 pub(crate) use crate::cache::op::{Save, operate, walk_next};
 pub(crate) use crate::cache::purge::{Purge, purge};
@@ -47,24 +46,24 @@ pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>, &mut 
 
 /// Where C wants what a lookup finds.
 #[derive(Clone, Copy)]
-pub(crate) struct Outputs {
+pub(crate) struct Outputs<'call> {
     /// The name.
-    pub(crate) name: Out<*mut c_char>,
+    pub(crate) name: Out<'call, *mut c_char>,
     /// The id.
-    pub(crate) inst: Out<c_int>,
+    pub(crate) inst: Out<'call, c_int>,
     /// What the agent has attached.
-    pub(crate) private: Out<*mut c_void>,
+    pub(crate) private: Out<'call, *mut c_void>,
 }
 
-impl Outputs {
+impl Outputs<'_> {
     /// Gives what was found, and its state.
     #[inline]
     pub(crate) fn give(self, hit: Hit<'_, Private>) -> c_int {
         if !self.name.is_null() {
-            self.name.set(hit.terminated().as_ptr().cast::<c_char>().cast_mut());
+            self.name.lend(hit.terminated());
         }
         self.inst.set(hit.id());
-        self.private.set(hit.private().map_or(ptr::null_mut(), Private::as_ptr));
+        self.private.give(hit.private());
         hit.state() as c_int
     }
 }

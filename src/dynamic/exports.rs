@@ -22,8 +22,8 @@ use crate::dynamic::registrations;
 use crate::record;
 use crate::sys::libpcp::log;
 use crate::view::arg::{CText, Out};
+use crate::view::array::Lasting;
 use crate::view::ext::Ext;
-use crate::view::table::MetricTable;
 use crate::view::tree::{Tree, TreePlace};
 use crate::view::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
@@ -40,16 +40,17 @@ const NOENT: Error = Error::os(libc::ENOENT);
 pub(crate) static GLOBAL: Registrations = List::new();
 
 /// The registrations that count for an agent.
-fn registered(ext: Ext) -> Walk<Callbacks> {
+fn registered(ext: Ext<'_>) -> Walk<Callbacks> {
     let own = record::of(ext).map(|record| &record.dynamic);
     registrations(own, &GLOBAL)
 }
 
 /// Makes the calls of a machine.
 #[inline(always)]
-fn make(call: Call) -> DynamicAnswer {
+fn make(call: Call<'_>) -> DynamicAnswer {
     // SAFETY: each callback was registered with its type, by an agent that promised that it follows
-    // its contract, and gets what it was registered for. The counts live in this frame.
+    // its contract, and gets what it was registered for. The counts live in this frame. The machine
+    // has no view of a table that it wants to be freed, and its agent has another one (N-17).
     unsafe {
         match call {
             Call::Update(update, ext, tree) => DynamicAnswer::Updated(update(ext.as_ptr(), tree)),
@@ -61,6 +62,10 @@ fn make(call: Call) -> DynamicAnswer {
             Call::Copy(copy, source, target, number) => {
                 copy(source, target, number);
                 DynamicAnswer::Copied
+            }
+            Call::Free(table) => {
+                table.free();
+                DynamicAnswer::Freed
             }
             Call::Text(text, ext, pmid, kind, buffer) => {
                 DynamicAnswer::Text(text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()))
@@ -80,7 +85,7 @@ fn make(call: Call) -> DynamicAnswer {
 /// callbacks have these types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicPMNS(
-    prefix: Option<CText>,
+    prefix: Option<CText<'_>>,
     clusters: *mut c_int,
     nclusters: c_int,
     update: pmdaUpdatePMNS,
@@ -92,9 +97,8 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
 ) {
     let _ = (clusters, nclusters);
     // SAFETY: the caller promises `nmetrics` entries for ever.
-    let callbacks = callbacks(update, text, metric, counts, unsafe {
-        MetricTable::new(metrics, nmetrics)
-    });
+    let metrics = unsafe { Lasting::new(metrics, nmetrics) };
+    let callbacks = callbacks(update, text, metric, counts, metrics);
     guard(|| register("pmdaDynamicPMNS", &GLOBAL, prefix, callbacks));
 }
 
@@ -105,7 +109,7 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
 /// As `pmdaDynamicPMNS`; `ext` is NULL or was set up by `pmdaDaemon` or `pmdaDSO`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaExtDynamicPMNS(
-    prefix: Option<CText>,
+    prefix: Option<CText<'_>>,
     clusters: *mut c_int,
     nclusters: c_int,
     update: pmdaUpdatePMNS,
@@ -114,13 +118,12 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     counts: pmdaCountMetrics,
     metrics: *mut pmdaMetric,
     nmetrics: c_int,
-    ext: Option<Ext>,
+    ext: Option<Ext<'_>>,
 ) {
     let _ = (clusters, nclusters);
     // SAFETY: the caller promises `nmetrics` entries for ever.
-    let callbacks = callbacks(update, text, metric, counts, unsafe {
-        MetricTable::new(metrics, nmetrics)
-    });
+    let metrics = unsafe { Lasting::new(metrics, nmetrics) };
+    let callbacks = callbacks(update, text, metric, counts, metrics);
     guard(|| match ext.and_then(record::of) {
         Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),
         None => log::notify!(
@@ -131,7 +134,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
 }
 
 /// Appends a registration, or says that there is no memory for it.
-fn register(caller: &str, list: &Registrations, prefix: Option<CText>, callbacks: Callbacks) {
+fn register(caller: &str, list: &Registrations, prefix: Option<CText<'_>>, callbacks: Callbacks) {
     if let Err(error) = list.add(prefix.as_ref().map(CText::bytes), callbacks) {
         let reason = log::errstr(error);
         log::notify!(Level::Err, "{caller}: {reason}");
@@ -144,7 +147,7 @@ fn callbacks(
     text: pmdaUpdateText,
     metric: pmdaUpdateMetric,
     counts: pmdaCountMetrics,
-    metrics: MetricTable,
+    metrics: Lasting<pmdaMetric>,
 ) -> Callbacks {
     Callbacks {
         update,
@@ -153,7 +156,7 @@ fn callbacks(
         counts,
         // A count without a table counts nothing.
         metrics: if metrics.first().is_null() {
-            MetricTable::EMPTY
+            Lasting::EMPTY
         } else {
             metrics
         },
@@ -170,7 +173,7 @@ fn callbacks(
 /// # Safety
 /// `prefix` is NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText>, mask: c_uint) -> c_int {
+pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, mask: c_uint) -> c_int {
     guard(|| {
         if GLOBAL.set_mask(prefix.ok_or(Error::INVAL)?.bytes(), mask) {
             Ok(())
@@ -181,7 +184,7 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText>, mask: 
 }
 
 /// A lookup in what is registered for an agent; for no agent nothing is found.
-fn lookup(ext: Option<Ext>, key: LookupKey) -> Result<Lookup, Found> {
+fn lookup<'call>(ext: Option<Ext<'call>>, key: LookupKey<'call>) -> Result<Lookup<'call>, Found> {
     let ext = ext.ok_or(None)?;
     Ok(Lookup::new(ext, registered(ext), key))
 }
@@ -199,7 +202,10 @@ fn tree_of(callbacks: &Callbacks) -> *mut pmdaNameSpace {
 /// # Safety
 /// `pmda` is NULL or valid, `name` NULL or a C string; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: Option<Ext>, name: Option<CText>) -> *mut pmdaNameSpace {
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(
+    pmda: Option<Ext<'_>>,
+    name: Option<CText<'_>>,
+) -> *mut pmdaNameSpace {
     let found = drive(|| lookup(pmda, LookupKey::Name(name)), make);
     found.map_or(ptr::null_mut(), tree_of)
 }
@@ -212,7 +218,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(pmda: Option<Ext>, name: O
 /// # Safety
 /// `pmda` is NULL or valid; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext>, pmid: pmID) -> *mut pmdaNameSpace {
+pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext<'_>>, pmid: pmID) -> *mut pmdaNameSpace {
     let found = drive(|| lookup(pmda, LookupKey::Metric(MetricId(pmid))), make);
     found.map_or(ptr::null_mut(), tree_of)
 }
@@ -231,8 +237,8 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext>, pmid: p
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     pmid: pmID,
     r#type: c_int,
-    buf: Out<*mut c_char>,
-    pmda: Option<Ext>,
+    buf: Out<'_, *mut c_char>,
+    pmda: Option<Ext<'_>>,
 ) -> c_int {
     let Some(ext) = pmda.filter(|_| !buf.is_null()) else {
         return Error::INVAL.code();
@@ -253,7 +259,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
 /// # Safety
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext>) {
+pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext<'_>>) {
     drive(
         || pmda.and_then(|ext| Rebuild::new(ext, registered(ext))).ok_or(()),
         make,

@@ -13,9 +13,9 @@ use pmda_core::ident::MetricId;
 
 /// What is looked for.
 #[derive(Clone, Copy)]
-pub(crate) enum LookupKey {
+pub(crate) enum LookupKey<'call> {
     /// The tree that has a name, or `None` for no name at all.
-    Name(Option<CText>),
+    Name(Option<CText<'call>>),
     /// The tree that has a name for a metric.
     Metric(MetricId),
 }
@@ -25,18 +25,18 @@ pub(crate) type Found = Option<&'static Callbacks>;
 
 /// A lookup: all trees are brought up to date, and the metric table if need be (DYN-10); then the
 /// trees are searched.
-pub(crate) struct Lookup {
-    ext: Ext,
-    key: LookupKey,
+pub(crate) struct Lookup<'call> {
+    ext: Ext<'call>,
+    key: LookupKey<'call>,
     registrations: Walk<Callbacks>,
     updates: Walk<Callbacks>,
     changed: bool,
-    rebuild: Option<Rebuild>,
+    rebuild: Option<Rebuild<'call>>,
 }
 
-impl Lookup {
+impl<'call> Lookup<'call> {
     /// A lookup for an agent in what is registered.
-    pub(crate) fn new(ext: Ext, registrations: Walk<Callbacks>, key: LookupKey) -> Lookup {
+    pub(crate) fn new(ext: Ext<'call>, registrations: Walk<Callbacks>, key: LookupKey<'call>) -> Lookup<'call> {
         Lookup {
             ext,
             key,
@@ -48,7 +48,7 @@ impl Lookup {
     }
 
     /// The next update, or the new metric table behind the last one.
-    fn step(&mut self) -> Step<Call, Found> {
+    fn step(&mut self) -> Step<Call<'call>, Found> {
         if let Some(call) = next_update(&mut self.updates, self.ext) {
             return Step::Call(call);
         }
@@ -62,7 +62,7 @@ impl Lookup {
     }
 
     /// The first registration whose tree has what was looked for.
-    fn search(&self) -> Step<Call, Found> {
+    fn search(&self) -> Step<Call<'call>, Found> {
         let has = |callbacks: &&Callbacks| {
             let tree = callbacks.tree.tree();
             tree.is_some_and(|tree| match &self.key {
@@ -74,16 +74,16 @@ impl Lookup {
     }
 }
 
-impl Machine for Lookup {
-    type Call = Call;
+impl<'call> Machine for Lookup<'call> {
+    type Call = Call<'call>;
     type Answer = DynamicAnswer;
     type Done = Found;
 
-    fn start(&mut self) -> Step<Call, Found> {
+    fn start(&mut self) -> Step<Call<'call>, Found> {
         self.step()
     }
 
-    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call, Found> {
+    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call<'call>, Found> {
         let Some(rebuild) = &mut self.rebuild else {
             if let DynamicAnswer::Updated(status) = answer {
                 self.changed |= status != 0;

@@ -13,9 +13,10 @@ use std::ffi::{c_char, c_int};
 pub(crate) use crate::dynamic::lookup::{Found, Lookup, LookupKey};
 pub(crate) use crate::dynamic::rebuild::{Rebuild, registrations};
 use crate::view::arg::Out;
+use crate::view::array::Lasting;
 use crate::view::ext::Ext;
 use crate::view::methods::Function;
-use crate::view::table::MetricTable;
+use crate::view::table::MadeTable;
 use crate::view::tree::TreePlace;
 use crate::view::types::{
     pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
@@ -34,7 +35,7 @@ pub(crate) struct Callbacks {
     /// Tells how many copies there will be.
     pub(crate) counts: pmdaCountMetrics,
     /// The metrics to copy.
-    pub(crate) metrics: MetricTable,
+    pub(crate) metrics: Lasting<pmdaMetric>,
     /// Where the agent keeps its tree.
     pub(crate) tree: TreePlace,
 }
@@ -43,16 +44,23 @@ pub(crate) struct Callbacks {
 pub(crate) type Registrations = List<Callbacks>;
 
 /// A call to one of the callbacks.
-#[derive(Clone, Copy)]
-pub(crate) enum Call {
+pub(crate) enum Call<'call> {
     /// Brings a tree up to date; the answer tells whether metrics have changed (DYN-5).
-    Update(Function<pmdaUpdatePMNS>, Ext, *mut *mut pmdaNameSpace),
+    Update(Function<pmdaUpdatePMNS>, Ext<'call>, *mut *mut pmdaNameSpace),
     /// Asks for the numbers of metrics and of copies (DYN-20).
     Count(Function<pmdaCountMetrics>),
     /// Fills in the copy of a metric with the given number (DYN-21).
     Copy(Function<pmdaUpdateMetric>, *mut pmdaMetric, *mut pmdaMetric, c_int),
+    /// Frees a metric table that the agent does not use any more.
+    Free(MadeTable),
     /// Asks for a help text of a kind, which is stored; no machine asks for it.
-    Text(Function<pmdaUpdateText>, Ext, MetricId, c_int, Out<*mut c_char>),
+    Text(
+        Function<pmdaUpdateText>,
+        Ext<'call>,
+        MetricId,
+        c_int,
+        Out<'call, *mut c_char>,
+    ),
 }
 
 /// What comes back from a [`Call`].
@@ -64,17 +72,19 @@ pub(crate) enum DynamicAnswer {
     Counted(Counts),
     /// The copy is there.
     Copied,
+    /// The table is gone.
+    Freed,
     /// What the callback has returned.
     Text(c_int),
 }
 
 /// The next registration's call to bring its tree up to date; one without that callback has nothing
 /// to do.
-fn next_update(walk: &mut Walk<Callbacks>, ext: Ext) -> Option<Call> {
+fn next_update<'call>(walk: &mut Walk<Callbacks>, ext: Ext<'call>) -> Option<Call<'call>> {
     walk.find_map(|entry| update(&entry.calls, ext))
 }
 
-fn update(callbacks: &Callbacks, ext: Ext) -> Option<Call> {
+fn update<'call>(callbacks: &Callbacks, ext: Ext<'call>) -> Option<Call<'call>> {
     callbacks
         .update
         .map(|update| Call::Update(update, ext, callbacks.tree.as_ptr()))

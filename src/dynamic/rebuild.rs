@@ -9,10 +9,11 @@ use crate::dynamic::DynamicAnswer;
 use crate::dynamic::Registrations;
 use crate::dynamic::update;
 use crate::fetch::lookup::rehash;
+use crate::view::array::Lasting;
 use crate::view::block::CVec;
 use crate::view::ext::Ext;
 use crate::view::methods::Function;
-use crate::view::table::{MadeTables, MetricTable};
+use crate::view::table::MadeTables;
 use crate::view::types::{pmdaMetric, pmdaUpdateMetric};
 use pmda_core::dynamic::{self, Counts, Walk};
 use pmda_core::error::{Error, Result};
@@ -23,10 +24,10 @@ static TABLES: MadeTables = MadeTables::new();
 
 /// Gives an agent a new metric table: the metrics of the first registration, and behind them the
 /// copies that all registrations ask for.
-pub(crate) struct Rebuild {
-    ext: Ext,
+pub(crate) struct Rebuild<'call> {
+    ext: Ext<'call>,
     /// The metrics that are in the table in any case.
-    fixed: MetricTable,
+    fixed: Lasting<pmdaMetric>,
     registrations: Walk<Callbacks>,
     /// What each registration wants to add, in their order.
     counts: Kept<Vec<Counts>>,
@@ -47,6 +48,8 @@ enum Position {
     Update(Walk<Callbacks>, usize),
     /// To have the metrics of one registration copied.
     Copy(Copying),
+    /// To have the old table freed.
+    Free,
 }
 
 /// The copies of one registration's metrics: all copies of one metric come before the next
@@ -64,9 +67,9 @@ struct Copying {
     next: usize,
 }
 
-impl Rebuild {
+impl<'call> Rebuild<'call> {
     /// Prepares a new table for an agent; `None` when nothing is registered.
-    pub(crate) fn new(ext: Ext, registrations: Walk<Callbacks>) -> Option<Rebuild> {
+    pub(crate) fn new(ext: Ext<'call>, registrations: Walk<Callbacks>) -> Option<Rebuild<'call>> {
         let first = { registrations }.next()?;
         Some(Rebuild {
             ext,
@@ -80,7 +83,7 @@ impl Rebuild {
     }
 
     /// Goes on to the next call; `None` when all copies are made.
-    fn advance(&mut self) -> Result<Option<Call>> {
+    fn advance(&mut self) -> Result<Option<Call<'call>>> {
         loop {
             match &mut self.position {
                 Position::Count(walk) => match walk.next().map(|entry| entry.calls.counts) {
@@ -117,6 +120,7 @@ impl Rebuild {
                     }
                     None => self.position = Position::Update(copying.later, copying.next),
                 },
+                Position::Free => return Ok(None),
             }
         }
     }
@@ -137,11 +141,12 @@ impl Rebuild {
         if extra == 0 {
             return Ok(false);
         }
-        self.announced = self.fixed.len().saturating_add(extra);
+        let fixed = self.fixed.seen();
+        self.announced = fixed.len().saturating_add(extra);
         c_int::try_from(self.announced).map_err(|_| Error::NOMEM)?;
         let mut table = CVec::with_capacity(self.announced)?;
-        for place in 0..self.fixed.len() {
-            table.push(self.fixed.copy(place))?;
+        for entry in fixed.entries() {
+            table.push(entry.get())?;
         }
         self.table.set(table);
         Ok(true)
@@ -149,20 +154,29 @@ impl Rebuild {
 
     /// Takes the table into use: the one that was made, or, when there is nothing to add or no
     /// memory, the fixed entries alone. The old table is freed only after it is out of use (N-17).
-    fn finish(&mut self, outcome: Result<()>) -> Step<Call, ()> {
+    fn finish(&mut self, outcome: Result<()>) -> Step<Call<'call>, ()> {
         let made = self.table.take().filter(|_| outcome.is_ok());
-        let made = made.and_then(|table| TABLES.hand_over(table, self.announced).ok());
+        let made = made.and_then(|mut table| {
+            // What was announced and not filled in is zero.
+            table.pad(self.announced).ok()?;
+            TABLES.hand_over(table).ok()
+        });
         let old = self.ext.metrics();
         let new = made.unwrap_or(self.fixed);
         rehash(self.ext, new);
-        if old.first() != new.first() {
-            TABLES.free(old);
-        }
         drop(self.counts.take());
-        Step::Done(())
+        self.position = Position::Free;
+        let replaced = old.first() != new.first();
+        match replaced.then(|| TABLES.take(old)).flatten() {
+            Some(table) => Step::Call(Call::Free(table)),
+            None => Step::Done(()),
+        }
     }
 
-    fn step(&mut self) -> Step<Call, ()> {
+    fn step(&mut self) -> Step<Call<'call>, ()> {
+        if let Position::Free = self.position {
+            return Step::Done(());
+        }
         match self.advance() {
             Ok(Some(call)) => Step::Call(call),
             outcome => self.finish(outcome.map(drop)),
@@ -170,16 +184,16 @@ impl Rebuild {
     }
 }
 
-impl Machine for Rebuild {
-    type Call = Call;
+impl<'call> Machine for Rebuild<'call> {
+    type Call = Call<'call>;
     type Answer = DynamicAnswer;
     type Done = ();
 
-    fn start(&mut self) -> Step<Call, ()> {
+    fn start(&mut self) -> Step<Call<'call>, ()> {
         self.step()
     }
 
-    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call, ()> {
+    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call<'call>, ()> {
         if let DynamicAnswer::Counted(counts) = answer {
             if self.note(counts).is_err() {
                 return self.finish(Err(Error::NOMEM));
@@ -195,7 +209,7 @@ impl Copying {
     fn next(&mut self) -> Option<(Function<pmdaUpdateMetric>, *mut pmdaMetric, c_int)> {
         let copy = self.from.metric?;
         loop {
-            let metric = self.from.metrics.entry(self.metric)?;
+            let metric = self.from.metrics.seen().entry(self.metric)?;
             let known = self.copy > 1 || self.from.tree.tree().is_some_and(|tree| tree.knows(metric.pmid()));
             if known && self.copy <= self.copies {
                 self.copy += 1;

@@ -76,7 +76,7 @@ pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
 /// # Safety
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<timeval>, flags: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<'_, timeval>, flags: c_int) -> c_int {
     guard(|| with(idx, |array| add_record(array, flags, || low(tp))))
 }
 
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<timeval>, flags: 
 /// # Safety
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<timespec>, flags: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<'_, timespec>, flags: c_int) -> c_int {
     guard(|| with(idx, |array| add_record(array, flags, || high(ts))))
 }
 
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<timespec>,
 /// # Safety
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<timeval>, nmissed: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<'_, timeval>, nmissed: c_int) -> c_int {
     guard(|| with(idx, |array| array.add_missed(low(tp)?, nmissed)))
 }
 
@@ -113,12 +113,12 @@ pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<timeval>, n
 /// # Safety
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<timespec>, nmissed: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, timespec>, nmissed: c_int) -> c_int {
     guard(|| with(idx, |array| array.add_missed(high(ts)?, nmissed)))
 }
 
 /// What the three functions do that add a parameter, each by a jump here.
-extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter>) -> c_int {
+extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
     guard(|| with(idx, |array| add_parameter(array, pmid, kind, value)))
 }
 
@@ -132,7 +132,7 @@ extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Param
 /// `avp` is NULL or points to an atom of the type; its string is terminated, its value block as
 /// long as it says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: Option<Parameter>) -> c_int {
+pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: Option<Parameter<'_>>) -> c_int {
     parameter(idx, pmid, r#type, avp)
 }
 
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResParam(
     idx: c_int,
     pmid: pmID,
     r#type: c_int,
-    avp: Option<Parameter>,
+    avp: Option<Parameter<'_>>,
 ) -> c_int {
     parameter(idx, pmid, r#type, avp)
 }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn pmdaEventHighResAddParam(
     idx: c_int,
     pmid: pmID,
     r#type: c_int,
-    avp: Option<Parameter>,
+    avp: Option<Parameter<'_>>,
 ) -> c_int {
     parameter(idx, pmid, r#type, avp)
 }

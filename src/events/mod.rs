@@ -7,9 +7,9 @@ use std::ptr;
 
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::lock::{Mutex, const_mutex, room};
-use crate::view::arg::In;
+use crate::view::arg::{In, Out};
 use crate::view::parameter::Parameter;
-use crate::view::types::{pmID, timespec, timeval, wide};
+use crate::view::types::{pmAtomValue, pmID, timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{self, Array, Arrays, Form, Stamp, Value};
 
@@ -39,6 +39,17 @@ pub(crate) fn release(handle: c_int) -> Result<()> {
     ARRAYS.lock().release(handle)
 }
 
+/// Has an atom lead to the array as it is at this moment, with stamps of microseconds.
+///
+/// # Errors
+/// `-EINVAL` for a handle that stands for nothing.
+pub(crate) fn lend(handle: c_int, atom: Out<'_, pmAtomValue>) -> Result<()> {
+    with(handle, |array| {
+        atom.lend(Some(array.publish(Form::Low)));
+        Ok(())
+    })
+}
+
 /// The address of an array, NULL for an unknown handle (EVENT-13).
 ///
 /// The block of a vector comes from malloc, so it is aligned for every field of the C structures.
@@ -50,7 +61,7 @@ pub(crate) fn address(handle: c_int, form: Form) -> *mut c_void {
 ///
 /// # Errors
 /// `-EINVAL` without a time.
-pub(crate) fn low(when: In<timeval>) -> Result<Stamp> {
+pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
     let when = when.get().ok_or(Error::INVAL)?;
     Ok(Stamp::Low(wide(when.tv_sec), wide(when.tv_usec)))
 }
@@ -59,7 +70,7 @@ pub(crate) fn low(when: In<timeval>) -> Result<Stamp> {
 ///
 /// # Errors
 /// `-EINVAL` without a time.
-pub(crate) fn high(when: In<timespec>) -> Result<Stamp> {
+pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
     let when = when.get().ok_or(Error::INVAL)?;
     Ok(Stamp::High(wide(when.tv_sec), wide(when.tv_nsec)))
 }
@@ -83,7 +94,7 @@ pub(crate) fn add_record(array: &mut Array, flags: c_int, stamp: impl FnOnce() -
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
 /// [`Array::add_parameter`].
 #[inline]
-pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: Option<Parameter>) -> Result<()> {
+pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
     let atom = || atom.ok_or(Error::INVAL);
     // The types that are known are small numbers.
     let code = kind as u8;

@@ -21,13 +21,13 @@ pub(crate) enum FetchAnswer {
 /// What a call is about. It is read from the machine when the call is made: a step itself gives no
 /// more than that there is one.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct Asked<'call> {
     /// The fetch callback is asked for a value; without it, the desc method for a description,
     /// which goes into the spare metric.
     pub(crate) callback: pmdaFetchCallBack,
     /// The metric that a value is asked for. Only its place goes to the agent again: the agent may
     /// move or free its table while it gives a value (F-14).
-    pub(crate) metric: Metric,
+    pub(crate) metric: Metric<'call>,
     /// The instance that a value is asked for, -1 for a metric that has none.
     pub(crate) inst: c_int,
     /// The method that a description is asked for, and the metric as the list has it.

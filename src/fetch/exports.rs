@@ -24,7 +24,7 @@ use pmda_core::error::Error;
 
 /// Makes the calls of a fetch.
 #[inline(always)]
-pub(crate) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> FetchAnswer {
+pub(crate) fn make(asked: Asked<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
     // SAFETY: callback and method were read from the agent's own structures, whose views demand
     // that they do what their types say, and get what they expect (FETCH-22). The atom is ours, and
     // zero before each call (F-9).
@@ -55,15 +55,14 @@ pub(crate) fn make(asked: Asked, spare: Metric, agent: Option<Ext>) -> FetchAnsw
 pub unsafe extern "C-unwind" fn pmdaFetch(
     numpmid: c_int,
     pmidlist: *mut pmID,
-    resp: Out<*mut pmdaResult>,
-    pmda: Option<Ext>,
+    resp: Out<'_, *mut pmdaResult>,
+    pmda: Option<Ext<'_>>,
 ) -> c_int {
     let mut steps = Steps::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
-    // SAFETY: the list is as long as the caller says for the time of the call. The spare metric is
-    // in this frame, which is there until the fetch is over, and only the machine and the agent
-    // have its address.
-    let (list, spare) = unsafe { (Array::new(pmidlist, numpmid), Metric::in_frame(&mut spare)) };
+    // SAFETY: the list is as long as the caller says for the time of the call.
+    let list = unsafe { Array::new(pmidlist, numpmid) };
+    let spare = Metric::in_frame(&mut spare);
     drive_reading(
         || {
             let (Some(list), Some(ext), false) = (PmidList::new(list), pmda, resp.is_null()) else {

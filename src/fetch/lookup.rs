@@ -5,24 +5,26 @@ use crate::record;
 use crate::record::state::{FetchState, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::arg::CText;
+use crate::view::array::Lasting;
 use crate::view::ext::Ext;
 use crate::view::flags::ExtFlags;
 use crate::view::table::{Indom, IndomTable, Metric, MetricTable};
+use crate::view::types::pmdaMetric;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::metrics::{self, Hashed, Method, Places};
 
 /// What a lookup depends on, read from the public fields of a `pmdaExt` at one moment.
 #[derive(Clone, Copy)]
-struct View {
+struct View<'call> {
     hashed: bool,
     direct: bool,
-    table: MetricTable,
+    table: MetricTable<'call>,
 }
 
-impl View {
+impl<'call> View<'call> {
     #[inline(always)]
-    fn of(ext: Ext) -> View {
+    fn of(ext: Ext<'call>) -> View<'call> {
         View {
             hashed: ext.has(ExtFlags::HASHED),
             direct: ext.direct() != 0,
@@ -32,13 +34,13 @@ impl View {
 
     /// The entry that the item of a metric tells.
     #[inline(always)]
-    fn direct(self, wanted: MetricId) -> Option<Metric> {
+    fn direct(self, wanted: MetricId) -> Option<Metric<'call>> {
         let place = metrics::direct(wanted, self.table.extent(), |place| self.table.pmid(place));
         self.table.entry(place?)
     }
 
     /// The first entry that has the identifier.
-    fn search(self, places: &mut Places, wanted: MetricId) -> Option<Metric> {
+    fn search(self, places: &mut Places, wanted: MetricId) -> Option<Metric<'call>> {
         let pmid_at = |place| self.table.pmid(place);
         let is_it = |place| pmid_at(place) == wanted;
         let place = places.find(self.table.extent(), wanted.0.into(), is_it, |place, add| {
@@ -49,7 +51,7 @@ impl View {
 }
 
 /// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives how.
-pub(crate) fn find(state: &FetchState, ext: Ext, wanted: MetricId) -> (Option<Metric>, Method) {
+pub(crate) fn find<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> (Option<Metric<'call>>, Method) {
     let view = View::of(ext);
     let len = view.table.len();
     if view.hashed {
@@ -69,7 +71,7 @@ pub(crate) fn find(state: &FetchState, ext: Ext, wanted: MetricId) -> (Option<Me
 
 /// [`find`] for a fetch, which does not ask how: a direct table is looked at in place.
 #[inline(always)]
-pub(crate) fn metric(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<Metric> {
+pub(crate) fn metric<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Option<Metric<'call>> {
     if ext.direct() != 0 && !ext.has(ExtFlags::HASHED) {
         return View::of(ext).direct(wanted);
     }
@@ -79,7 +81,7 @@ pub(crate) fn metric(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<M
 /// [`metric`] in a table that is hashed or searched. The hash answers first, as in [`find`], which
 /// looks at the whole table before that to say how.
 #[inline(never)]
-fn indirect(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<Metric> {
+fn indirect<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Option<Metric<'call>> {
     if ext.has(ExtFlags::HASHED) {
         let hash = state.hash.lock();
         if !hash.index.is_empty() {
@@ -91,17 +93,17 @@ fn indirect(state: &FetchState, ext: Ext, wanted: MetricId) -> Option<Metric> {
 
 /// The first element of `e_indoms` for an instance domain.
 #[inline]
-pub(crate) fn find_indom(state: &FetchState, ext: Ext, indom: InDom) -> Option<Indom> {
+pub(crate) fn find_indom<'call>(state: &FetchState, ext: Ext<'call>, indom: InDom) -> Option<Indom<'call>> {
     let indoms = ext.indoms();
     match indoms.entries().first() {
-        Some(first) if first.it_indom == indom.0 => indoms.entry(0),
+        Some(first) if first.get().it_indom == indom.0 => indoms.entry(0),
         _ => indoms.entry(place_of_indom(state, indoms, indom)?),
     }
 }
 
 /// The place of a domain in a table.
 #[inline(never)]
-fn place_of_indom(state: &FetchState, indoms: IndomTable, indom: InDom) -> Option<usize> {
+fn place_of_indom(state: &FetchState, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
     let is_it = |place| indoms.indom(place) == indom;
     if indoms.extent().is_short() {
         return (0..indoms.len()).find(|place| is_it(*place));
@@ -113,12 +115,13 @@ fn place_of_indom(state: &FetchState, indoms: IndomTable, indom: InDom) -> Optio
 }
 
 /// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).
-pub(crate) fn rehash(ext: Ext, table: MetricTable) {
+pub(crate) fn rehash(ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
+    let table = lasting.seen();
     let state = record::fetch_state(ext);
     let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
     let built = state.and_then(|state| Ok((state, built?)));
     ext.set_direct(0);
-    ext.set_metrics(table);
+    ext.set_metrics(lasting);
     if built.is_ok() {
         ext.add_flags(ExtFlags::HASHED);
     } else {
@@ -126,7 +129,10 @@ pub(crate) fn rehash(ext: Ext, table: MetricTable) {
     }
     let failed = built.is_err();
     if let Ok(state) = state {
-        let new = built.map_or_else(|_| HashedTable::default(), |(_, index)| HashedTable { index, table });
+        let new = built.map_or_else(
+            |_| HashedTable::default(),
+            |(_, index)| HashedTable { index, table: lasting },
+        );
         let old = std::mem::replace(&mut *state.hash.lock(), new);
         drop(old);
     }

@@ -36,16 +36,16 @@ use pmda_core::ident::{InDom, MetricId};
 use pmda_core::setup::Interface;
 
 /// A fetch of the metrics of a list.
-pub(crate) struct Fetch<'s, L, O> {
-    ext: Ext,
+pub(crate) struct Fetch<'call, L, O> {
+    ext: Ext<'call>,
     state: &'static FetchState,
     interface: Interface,
     list: L,
     output: O,
-    steps: &'s mut Steps,
-    asked: Asked,
+    steps: &'call mut Steps,
+    asked: Asked<'call>,
     /// Stands in for a metric that is not in the agent's table (FETCH-21).
-    spare: Metric,
+    spare: Metric<'call>,
     /// The place in the list.
     place: usize,
     current: Current,
@@ -54,22 +54,22 @@ pub(crate) struct Fetch<'s, L, O> {
 
 /// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
 #[inline]
-pub(crate) fn enter_context(ext: Ext, interface: Interface) {
+pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
     if interface.has_contexts() {
         context::set_current(ext.context());
     }
 }
 
-impl<'s, L: List, O: Output> Fetch<'s, L, O> {
+impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     /// A fetch that is still to begin; `agent` is what [`record::for_fetch`] says.
     #[inline(always)]
     pub(crate) fn new(
-        ext: Ext,
+        ext: Ext<'call>,
         agent: (&'static FetchState, Interface),
         list: L,
         output: O,
-        steps: &'s mut Steps,
-        spare: Metric,
+        steps: &'call mut Steps,
+        spare: Metric<'call>,
     ) -> Self {
         Fetch {
             ext,
@@ -109,13 +109,13 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
     }
 
     /// What the fetch has worked with, when it is over.
-    pub(crate) fn into_parts(self) -> (L, O, &'s mut Steps) {
+    pub(crate) fn into_parts(self) -> (L, O, &'call mut Steps) {
         (self.list, self.output, self.steps)
     }
 
     /// What the call that was asked for is about.
     #[inline(always)]
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> Asked<'call> {
         self.asked
     }
 
@@ -155,7 +155,7 @@ impl<'s, L: List, O: Output> Fetch<'s, L, O> {
 
     /// Starts the set of a metric, up to its first value.
     #[inline(always)]
-    fn open(&mut self, wanted: MetricId, metric: Metric) -> Next {
+    fn open(&mut self, wanted: MetricId, metric: Metric<'call>) -> Next {
         let pmid = metric.pmid();
         if pmid.0 == 0 {
             return self.undefined(wanted);
@@ -379,7 +379,7 @@ impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
 
 /// The time stamp, which tells about changes of names and labels (FETCH-60).
 #[inline(always)]
-fn stamp(ext: Ext, interface: Interface) -> timeval {
+fn stamp(ext: Ext<'_>, interface: Interface) -> timeval {
     let flags = ext.flags();
     let report = fetch::change_report(interface, flags);
     if report != 0 {

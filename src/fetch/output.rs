@@ -47,16 +47,16 @@ pub(crate) trait Output {
 }
 
 /// A result in the agent's block, with value sets that the caller frees.
-pub(crate) struct ToCaller {
-    place: Out<*mut pmdaResult>,
+pub(crate) struct ToCaller<'call> {
+    place: Out<'call, *mut pmdaResult>,
     results: Option<&'static Results>,
     block: ResultBlock,
     set: ValueSet,
 }
 
-impl ToCaller {
+impl ToCaller<'_> {
     /// A result that is to be stored at a place.
-    pub(crate) const fn new(place: Out<*mut pmdaResult>) -> ToCaller {
+    pub(crate) const fn new(place: Out<'_, *mut pmdaResult>) -> ToCaller<'_> {
         ToCaller {
             place,
             results: None,
@@ -73,7 +73,7 @@ impl ToCaller {
     }
 }
 
-impl Output for ToCaller {
+impl Output for ToCaller<'_> {
     #[inline]
     fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
         self.block = state.results.take(metrics, User::at(self))?;
@@ -108,9 +108,8 @@ impl Output for ToCaller {
 
     #[inline]
     fn finish(&mut self) -> Result<()> {
-        let result = self.block.as_ptr();
+        self.block.store(self.place);
         self.put_back();
-        self.place.set(result);
         Ok(())
     }
 

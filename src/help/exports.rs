@@ -23,7 +23,7 @@ use pmda_core::ident::{InDom, MetricId};
 /// # Safety
 /// `fname` is NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText>) -> c_int {
+pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText<'_>>) -> c_int {
     guard(|| help::open(fname.ok_or(Error::INVAL)?.bytes()))
 }
 
@@ -81,8 +81,8 @@ const OF_METRIC: c_int = 4;
 pub unsafe extern "C-unwind" fn pmdaText(
     ident: c_int,
     kind: c_int,
-    buffer: Out<*mut c_char>,
-    pmda: Option<Ext>,
+    buffer: Out<'_, *mut c_char>,
+    pmda: Option<Ext<'_>>,
 ) -> c_int {
     guard(|| -> Result<()> {
         let ext = pmda.ok_or(Error::INVAL)?;
@@ -95,7 +95,8 @@ pub unsafe extern "C-unwind" fn pmdaText(
             Entry::InDom(InDom(ident))
         };
         let text = help::text(handle, entry, kind);
-        buffer.set(text);
+        // SAFETY: NULL, or a text of the help database, which stays until it is closed.
+        unsafe { buffer.put(text) };
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
     })
 }

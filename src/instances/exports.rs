@@ -30,9 +30,9 @@ use pmda_core::ident::InDom;
 pub unsafe extern "C-unwind" fn pmdaInstance(
     indom: pmInDom,
     inst: c_int,
-    name: Option<MutableText>,
-    result: Out<*mut pmInResult>,
-    pmda: Option<Ext>,
+    name: Option<MutableText<'_>>,
+    result: Out<'_, *mut pmInResult>,
+    pmda: Option<Ext<'_>>,
 ) -> c_int {
     guard(|| {
         let indom = InDom(indom);
@@ -40,9 +40,8 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
         let answer = list(indom, inst, name, pmda, |room, ids, names| {
             InstanceList::new(indom, room, ids, names)
         })?;
-        // Where C wants none it is freed.
-        if !result.is_null() {
-            result.set(answer.into_raw());
+        if let Some(answer) = answer.into_block() {
+            result.hand_over(answer);
         }
         Ok(())
     })
@@ -57,7 +56,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
 /// # Safety
 /// `pmda` is NULL or valid, with its instance domains.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext>) -> c_int {
+pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| Plain::<0>(iterate::told_count(InDom(indom), pmda)))
 }
 
@@ -66,7 +65,7 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext>) -> c_i
 /// # Safety
 /// `pmda` is NULL or valid, with its instance domains and profile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext>) {
+pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) {
     guard(|| {
         if let Some((ext, state)) = pmda.and_then(|ext| Some((ext, record::fetch_state(ext).ok()?))) {
             iterate::start(state, InDom(indom), ext);
@@ -83,7 +82,7 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext>) {
 /// `inst` is NULL or valid for one write. `pmda` is NULL or valid, with its profile and the domain
 /// that `e_idp` points to.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaNextInst(inst: Out<c_int>, pmda: Option<Ext>) -> c_int {
+pub unsafe extern "C" fn __pmdaNextInst(inst: Out<'_, c_int>, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| {
         let next = pmda.and_then(|ext| {
             let mut steps = iterate::Steps::new(iterate::Ordinal::Examined);

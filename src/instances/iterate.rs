@@ -4,6 +4,7 @@
 //! agents read and write. For a classic table that is all; for a cached domain the position is in
 //! the private record (INST-43).
 
+use std::cell::Cell;
 use std::ffi::c_int;
 
 use crate::cache::cached_indom;
@@ -17,7 +18,7 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::view::ext::Ext;
 use crate::view::profile::{Profile, ProfileElement};
 use crate::view::table::Indom;
-use crate::view::types::{pmdaIndom, pmdaInstid};
+use crate::view::types::pmdaInstid;
 use pmda_core::ident::InDom;
 use pmda_core::log::Level;
 
@@ -79,7 +80,7 @@ pub(crate) fn trace_count(indom: InDom, count: c_int) {
 }
 
 /// Number of instances, `None` for an unknown domain (INST-20).
-pub(crate) fn count(indom: InDom, ext: Option<Ext>) -> Option<c_int> {
+pub(crate) fn count(indom: InDom, ext: Option<Ext<'_>>) -> Option<c_int> {
     if let Some(count) = cached_indom::active_count(indom) {
         return Some(count);
     }
@@ -88,7 +89,7 @@ pub(crate) fn count(indom: InDom, ext: Option<Ext>) -> Option<c_int> {
 }
 
 /// The body of `__pmdaCntInst`.
-pub(crate) fn told_count(indom: InDom, ext: Option<Ext>) -> c_int {
+pub(crate) fn told_count(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
     if indom.is_null() {
         return 1;
     }
@@ -103,18 +104,18 @@ pub(crate) fn told_count(indom: InDom, ext: Option<Ext>) -> c_int {
 
 /// The body of `__pmdaStartInst` (INST-30).
 #[inline(always)]
-pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
+pub(crate) fn start(state: &'static FetchState, indom: InDom, ext: Ext<'_>) {
     let idp = if indom.is_null() {
         None
     } else if cached_indom::exists(indom) {
         start_cached(state, indom)
     } else {
-        find_indom(state, ext, indom).map(Indom::as_ptr)
+        find_indom(state, ext, indom)
     };
     ext.set_singular(if indom.is_null() { 0 } else { -1 });
     ext.set_ordinal(if idp.is_some() { 0 } else { -1 });
     if let Some(idp) = idp {
-        ext.set_idp(idp);
+        ext.set_walked(idp);
     }
     if !ext.profile().is_none_or(Profile::selects_all) && !indom.is_null() {
         selection::refresh(state, ext, indom);
@@ -126,20 +127,20 @@ pub(crate) fn start(state: &FetchState, indom: InDom, ext: Ext) {
 
 /// Starts to go over a cached domain, and gives the node that stands for it.
 #[inline(never)]
-fn start_cached(state: &FetchState, indom: InDom) -> Option<*mut pmdaIndom> {
+fn start_cached(state: &'static FetchState, indom: InDom) -> Option<Indom<'static>> {
     Some(state.walk.begin(indom, cached_indom::start(indom)?))
 }
 
 /// Debug output for the start of an iteration.
 #[cold]
 #[inline(never)]
-fn trace_start(ext: Ext, indom: InDom) {
+fn trace_start(ext: Ext<'_>, indom: InDom) {
     log::trace!("__pmdaStartInst(indom={indom}) e_ordinal={}\n", ext.ordinal());
 }
 
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
-pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i32> {
+pub(crate) fn next(state: &FetchState, ext: Ext<'_>, steps: &mut Steps) -> Option<i32> {
     // The steps of a domain of which everything is selected, by far the most frequent case, are
     // taken without a call. All that the agent may have changed since the last step is looked at
     // all the same.
@@ -150,7 +151,7 @@ pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i3
     if ext.singular() == 0 || !ext.profile().is_none_or(Profile::selects_all) || log::debug(Debug::Indom) {
         return step(state, ext, steps);
     }
-    if state.walk.is_at(idp.as_ptr()) {
+    if state.walk.is_at(idp) {
         if let Some(inst) = steps.ahead.next(&state.walk, idp.indom()) {
             ext.set_ordinal(ordinal.saturating_add(1));
             return Some(inst);
@@ -165,7 +166,7 @@ pub(crate) fn next(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i3
 
 /// One step, in any case.
 #[inline(never)]
-fn step(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i32> {
+fn step(state: &FetchState, ext: Ext<'_>, steps: &mut Steps) -> Option<i32> {
     if ext.singular() == 0 {
         ext.set_singular(-1);
         return Some(0);
@@ -174,7 +175,7 @@ fn step(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i32> {
     if ext.ordinal() < 0 {
         return None;
     }
-    let is_cached = state.walk.is_at(idp.as_ptr());
+    let is_cached = state.walk.is_at(idp);
     let indom = idp.indom();
     let selected = selection::current(state, ext, indom);
     let found = match selected {
@@ -194,7 +195,7 @@ fn step(state: &FetchState, ext: Ext, steps: &mut Steps) -> Option<i32> {
 }
 
 /// The next selected element of a classic table, in table order.
-fn next_in_table(state: &FetchState, ext: Ext, idp: Indom, selected: Selection) -> Option<i32> {
+fn next_in_table(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>, selected: Selection<'_>) -> Option<i32> {
     let instances = idp.instances();
     let from = usize::try_from(ext.ordinal()).ok()?;
     let ahead = instances.rest(from);
@@ -202,7 +203,7 @@ fn next_in_table(state: &FetchState, ext: Ext, idp: Indom, selected: Selection) 
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
         Selection::Listed(element) => selection::listed(state, ext, idp.indom(), &element, |profile, sightings| {
-            let inst = |entry: &pmdaInstid| entry.i_inst;
+            let inst = |entry: &Cell<pmdaInstid>| entry.get().i_inst;
             sightings.next(profile, instances.extent(), instances.entries(), from, inst)
         }),
     }?;
@@ -211,7 +212,13 @@ fn next_in_table(state: &FetchState, ext: Ext, idp: Indom, selected: Selection) 
 }
 
 /// The next selected active instance of a cached domain, in ascending order of ids.
-fn next_cached(state: &FetchState, ext: Ext, indom: InDom, selected: Selection, steps: &mut Steps) -> Option<i32> {
+fn next_cached(
+    state: &FetchState,
+    ext: Ext<'_>,
+    indom: InDom,
+    selected: Selection<'_>,
+    steps: &mut Steps,
+) -> Option<i32> {
     let (found, examined) = match selected {
         Selection::All => (steps.ahead.next(&state.walk, indom), 1),
         Selection::Nothing => (None, 0),
@@ -227,9 +234,9 @@ fn next_cached(state: &FetchState, ext: Ext, indom: InDom, selected: Selection, 
 /// are fewer than the domain has, they are looked up one by one.
 fn next_listed(
     state: &FetchState,
-    ext: Ext,
+    ext: Ext<'_>,
     indom: InDom,
-    element: &ProfileElement,
+    element: &ProfileElement<'_>,
     steps: &mut Steps,
 ) -> (Option<i32>, c_int) {
     selection::listed(state, ext, indom, element, |profile, _| match profile.candidates() {
@@ -256,11 +263,11 @@ fn next_listed(
 /// About how many instances an iteration that was just started will give: exact when the profile
 /// has no list for the domain, else no less than that unless a table holds an id more than once.
 #[inline(always)]
-pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
+pub(crate) fn estimate(state: &FetchState, ext: Ext<'_>) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;
     };
-    if ext.profile().is_none_or(Profile::selects_all) && !state.walk.is_at(idp.as_ptr()) {
+    if ext.profile().is_none_or(Profile::selects_all) && !state.walk.is_at(idp) {
         return usize::try_from(idp.numinst()).unwrap_or(0);
     }
     estimate_selected(state, ext, idp)
@@ -268,10 +275,10 @@ pub(crate) fn estimate(state: &FetchState, ext: Ext) -> usize {
 
 /// [`estimate`] where there is a cache, or a profile that says more than that all are selected.
 #[inline(never)]
-fn estimate_selected(state: &FetchState, ext: Ext, idp: Indom) -> usize {
+fn estimate_selected(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>) -> usize {
     let indom = idp.indom();
     let all = || {
-        let count = if state.walk.is_at(idp.as_ptr()) {
+        let count = if state.walk.is_at(idp) {
             cached_indom::active_count(indom).unwrap_or(0)
         } else {
             idp.numinst()

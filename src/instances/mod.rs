@@ -30,7 +30,7 @@ pub(crate) fn list<L: List>(
     indom: InDom,
     inst: c_int,
     name: Option<&[u8]>,
-    ext: Option<Ext>,
+    ext: Option<Ext<'_>>,
     make: impl FnOnce(usize, bool, bool) -> Result<L>,
 ) -> Result<L> {
     let request = Request::new(inst, name);
@@ -100,8 +100,8 @@ fn from_cache<L: List>(
 
 /// Answers from a classic table.
 fn from_table<L: List>(
-    ext: Ext,
-    idp: Indom,
+    ext: Ext<'_>,
+    idp: Indom<'_>,
     request: Request<'_>,
     make: impl FnOnce(usize, bool, bool) -> Result<L>,
 ) -> Result<L> {
@@ -162,7 +162,7 @@ fn from_table<L: List>(
 
 /// Adds all instances of a table to a list that has room for them.
 #[inline(never)]
-fn push_all<L: List>(instances: InstanceTable, list: &mut L) -> Result<()> {
+fn push_all<L: List>(instances: InstanceTable<'_>, list: &mut L) -> Result<()> {
     for place in 0..instances.len() {
         let name = instances.name(place);
         list.push(instances.inst(place), Some(name.as_ref().map_or(b"", CText::bytes)))?;

@@ -9,16 +9,16 @@ use pmda_core::profile::{Compiled, Sightings};
 
 /// Which instances of a domain are selected at this moment.
 #[derive(Clone, Copy)]
-pub(crate) enum Selection {
+pub(crate) enum Selection<'call> {
     All,
     Nothing,
     /// Those that a list tells; [`listed`] asks it.
-    Listed(ProfileElement),
+    Listed(ProfileElement<'call>),
 }
 
 /// What the profile of an agent says about `indom`, read afresh.
 #[inline]
-pub(crate) fn current(state: &FetchState, ext: Ext, indom: InDom) -> Selection {
+pub(crate) fn current<'call>(state: &FetchState, ext: Ext<'call>, indom: InDom) -> Selection<'call> {
     match ext.profile() {
         None => Selection::All,
         Some(profile) => of_profile(state, profile, indom),
@@ -26,7 +26,7 @@ pub(crate) fn current(state: &FetchState, ext: Ext, indom: InDom) -> Selection {
 }
 
 /// What a profile says about `indom`.
-fn of_profile(state: &FetchState, profile: Profile, indom: InDom) -> Selection {
+fn of_profile<'call>(state: &FetchState, profile: Profile<'call>, indom: InDom) -> Selection<'call> {
     let elements = profile.elements();
     let table = elements.extent();
     let is_it = |place: usize| elements.indom(place) == indom;
@@ -56,7 +56,7 @@ pub(crate) fn forget(state: &FetchState) {
 
 /// Makes sure at the start of an iteration that the compiled form says what the lists say now.
 #[inline(never)]
-pub(crate) fn refresh(state: &FetchState, ext: Ext, indom: InDom) {
+pub(crate) fn refresh(state: &FetchState, ext: Ext<'_>, indom: InDom) {
     let Selection::Listed(listed) = current(state, ext, indom) else {
         return;
     };
@@ -71,9 +71,9 @@ pub(crate) fn refresh(state: &FetchState, ext: Ext, indom: InDom) {
 /// when the list has moved.
 pub(crate) fn listed<R>(
     state: &FetchState,
-    ext: Ext,
+    ext: Ext<'_>,
     indom: InDom,
-    listed: &ProfileElement,
+    listed: &ProfileElement<'_>,
     use_it: impl FnOnce(&Compiled<'_>, &mut Sightings) -> R,
 ) -> R {
     let place = listed.place(ext.profile());

@@ -28,7 +28,7 @@ const OPTIONAL: u8 = 0x80;
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pcp_pmda_add(
-    sets: Option<LabelSets>,
+    sets: Option<LabelSets<'_>>,
     text: *const c_char,
     length: usize,
     notes: c_int,
@@ -57,19 +57,19 @@ pub unsafe extern "C" fn pcp_pmda_add(
 pub unsafe extern "C-unwind" fn pmdaLabel(
     ident: c_int,
     kind: c_int,
-    lpp: Option<LabelSets>,
-    pmda: Option<Ext>,
+    lpp: Option<LabelSets<'_>>,
+    pmda: Option<Ext<'_>>,
 ) -> c_int {
     drive(
         || Request::new(ident as u32, kind, lpp, pmda),
         |call: Call| {
-            let mut place = call.set.as_ptr();
+            let mut place = call.set;
             // SAFETY: the callback was read from the agent's extension, whose view demands that it
             // does what its type says. It gets an empty set of the machine's, and what it stores
             // with a positive status is NULL or a set.
             let (status, given) = unsafe {
                 let status = (call.callback)(call.indom.0, call.inst as u32, &raw mut place);
-                (status, if status > 0 { LabelSet::new(place) } else { None })
+                (status, LabelSet::new(place).filter(|_| status > 0 && place != call.set))
             };
             LabelAnswer { status, given }
         },
@@ -84,9 +84,9 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
 /// # Safety
 /// `set` is NULL or a valid label set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaAddLabelFlags(set: Option<LabelSet>, flags: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaAddLabelFlags(set: Option<LabelSet<'_>>, flags: c_int) -> c_int {
     guard(|| {
-        set.map_or(0, |set| {
+        set.map_or(0, |mut set| {
             set.add_flags(flags as u8);
             1
         })

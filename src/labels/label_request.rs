@@ -14,7 +14,7 @@ use crate::view::ext::Ext;
 use crate::view::label_array::LabelArray;
 use crate::view::label_set::{LabelSet, LabelSets};
 use crate::view::methods::Function;
-use crate::view::types::pmdaLabelCallBack;
+use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
@@ -62,38 +62,36 @@ pub(crate) struct Call {
     pub(crate) indom: InDom,
     pub(crate) inst: c_int,
     /// An empty set, which is there until the answer.
-    pub(crate) set: LabelSet,
+    pub(crate) set: *mut pmLabelSet,
 }
 
 /// What comes back from a [`Call`].
-#[derive(Clone, Copy)]
-pub(crate) struct LabelAnswer {
+pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
-    /// The set that the callback has given, if there is one: the one that it has got, or one of its
-    /// own.
-    pub(crate) given: Option<LabelSet>,
+    /// A set of its own that the callback has given in place of the one that it has got.
+    pub(crate) given: Option<LabelSet<'call>>,
 }
 
 /// A request that asks the agent, or the outcome of one for which nobody is to be asked.
-pub(crate) type Begun = std::result::Result<Request, Result<c_int>>;
+pub(crate) type Begun<'call> = std::result::Result<Request<'call>, Result<c_int>>;
 
 /// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). When
 /// there are none after all, there is no array either (L-2).
-pub(crate) struct Request {
-    ext: Ext,
+pub(crate) struct Request<'call> {
+    ext: Ext<'call>,
     state: &'static FetchState,
     indom: InDom,
-    sets: LabelSets,
+    sets: LabelSets<'call>,
     array: Kept<LabelArray>,
     steps: iterate::Steps,
     /// The domain `PM_INDOM_NULL` has one instance, and this tells that it was asked for.
     is_over: bool,
-    /// What the callback was asked for.
-    asked: Option<(LabelSet, c_int)>,
+    /// The instance whose set the callback fills: the last one of the array.
+    asked: Option<c_int>,
 }
 
-impl Request {
+impl<'call> Request<'call> {
     /// Starts to give the labels of `ident`, which is of type `kind` (section 2 of the
     /// specification).
     ///
@@ -101,7 +99,12 @@ impl Request {
     /// The outcome, when nobody is to be asked: the number of sets, or 1 for those that the agent
     /// has put into `sets` itself. `PM_ERR_TYPE` for what is no type, `-EINVAL` for a missing
     /// argument or a domain without a name, `-ENOMEM`, and what libpcp's defaults give.
-    pub(crate) fn new(ident: u32, kind: c_int, sets: Option<LabelSets>, ext: Option<Ext>) -> Begun {
+    pub(crate) fn new(
+        ident: u32,
+        kind: c_int,
+        sets: Option<LabelSets<'call>>,
+        ext: Option<Ext<'call>>,
+    ) -> Begun<'call> {
         let (Some(sets), Some(ext)) = (sets, ext) else {
             return Err(Err(Error::INVAL));
         };
@@ -117,7 +120,7 @@ impl Request {
         Request::instances(InDom(ident), sets, ext)
     }
 
-    fn instances(indom: InDom, sets: LabelSets, ext: Ext) -> Begun {
+    fn instances(indom: InDom, mut sets: LabelSets<'call>, ext: Ext<'call>) -> Begun<'call> {
         let count = iterate::told_count(indom, Some(ext));
         if log::debug(Debug::Labels) {
             log::trace!("pmdaLabel: InDom {indom} {count} instance labels request\n");
@@ -155,12 +158,13 @@ impl Request {
     /// The next call; an agent without a callback gives empty sets.
     fn next(&mut self) -> Result<Option<Call>> {
         while let Some(inst) = self.next_instance() {
-            let set = self.array.get().ok_or(Error::GENERIC)?.push()?;
+            let mut set = self.array.get().ok_or(Error::GENERIC)?.push()?;
             let Some(callback) = self.ext.label_callback() else {
-                self.settle(set, inst, 0);
+                settle(&mut set, inst, 0);
                 continue;
             };
-            self.asked = Some((set, inst));
+            let set = set.as_ptr();
+            self.asked = Some(inst);
             return Ok(Some(Call {
                 callback,
                 indom: self.indom,
@@ -172,15 +176,18 @@ impl Request {
     }
 
     /// Takes the set of an instance as the callback has left it.
-    fn settle(&self, set: LabelSet, inst: c_int, status: c_int) {
+    fn filled(&mut self, inst: c_int, answer: LabelAnswer<'_>) {
+        let indom = self.indom;
+        let Some(mut set) = self.array.get().and_then(LabelArray::last) else {
+            return;
+        };
+        let status = filled(&mut set, answer);
         if status < 0 {
             let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
-            let (indom, reason) = (self.indom, log::errstr(Error::os(status)));
+            let reason = log::errstr(Error::os(status));
             log::notify!(level, "pmdaLabel: InDom {indom}[{inst}]: {reason}");
         }
-        settle(set, status);
-        set.add_flags(Kind::Instances.flag());
-        set.set_inst(inst as u32);
+        settle(&mut set, inst, status);
     }
 
     /// The next call, or the end: then the array is handed over.
@@ -203,19 +210,18 @@ impl Request {
     }
 }
 
-impl Machine for Request {
+impl<'call> Machine for Request<'call> {
     type Call = Call;
-    type Answer = LabelAnswer;
+    type Answer = LabelAnswer<'call>;
     type Done = Result<c_int>;
 
     fn start(&mut self) -> Step<Call, Result<c_int>> {
         self.step()
     }
 
-    fn answer(&mut self, answer: LabelAnswer) -> Step<Call, Result<c_int>> {
-        if let Some((set, inst)) = self.asked.take() {
-            let status = filled(set, answer);
-            self.settle(set, inst, status);
+    fn answer(&mut self, answer: LabelAnswer<'call>) -> Step<Call, Result<c_int>> {
+        if let Some(inst) = self.asked.take() {
+            self.filled(inst, answer);
         }
         self.step()
     }
@@ -223,35 +229,28 @@ impl Machine for Request {
 
 /// What a callback has put into a set. One that it gives instead stays its own, as nothing says
 /// that it comes from the heap or is used once; its labels are copied when it announces some (L-4).
-fn filled(set: LabelSet, LabelAnswer { status, given }: LabelAnswer) -> c_int {
-    let Some(given) = given.filter(|given| status > 0 && *given != set) else {
+fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>) -> c_int {
+    let Some(given) = given else {
         return status;
     };
     set.clear();
-    let copied = set.merge(given.list());
+    let copied = set.merged(given.list()).and_then(|merged| set.replace(&merged));
     copied.map_or_else(Error::code, |copied| status.min(copied))
 }
 
 /// Makes the number of labels in a set what the callback returned, but never more than there are
 /// (L-3), and keeps no array of a callback that has failed, which nobody would free (L-4). What
 /// goes with a 0 may be the callback's own.
-fn settle(set: LabelSet, status: c_int) {
-    let missing = set.labels_ptr().is_null();
-    let there = if missing { 0 } else { set.count() };
-    set.set_count(match status {
-        1.. if missing => 0,
-        1.. if there > 0 => status.min(there),
-        _ => status,
-    });
-    if status < 0 {
-        set.drop_array();
-    }
+fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
+    set.settle(status);
+    set.add_flags(Kind::Instances.flag());
+    set.set_inst(inst as u32);
 }
 
 /// Labels that are not those of instances.
-fn default_labels(ident: u32, kind: Kind, sets: LabelSets, ext: Ext) -> Result<c_int> {
+fn default_labels(ident: u32, kind: Kind, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
     trace(kind, ident, ext);
-    if let Some(set) = sets.first() {
+    if let Some(mut set) = sets.first() {
         set.add_flags(kind.flag());
         return Ok(1);
     }
@@ -263,7 +262,7 @@ fn default_labels(ident: u32, kind: Kind, sets: LabelSets, ext: Ext) -> Result<c
 }
 
 /// Debug output about a request (LABEL-21).
-fn trace(kind: Kind, ident: u32, ext: Ext) {
+fn trace(kind: Kind, ident: u32, ext: Ext<'_>) {
     if !log::debug(Debug::Labels) {
         return;
     }

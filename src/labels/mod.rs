@@ -20,7 +20,7 @@ use pmda_core::log::{Bytes, Level};
 ///
 /// # Errors
 /// As listed in LABEL-31; nothing is changed then (L-10).
-pub(crate) fn add(caller: &str, sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
+pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
     if log::debug(Debug::Labels) {
         log::trace!("{caller}: {}\n", Bytes(text));
     }
@@ -53,7 +53,7 @@ fn shown(text: &[u8], flags: u8) -> Result<()> {
     libpcp::labels::parse(text, flags).map(drop)
 }
 
-fn add_quietly(sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
+fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
     let target = sets.first();
     let read = labels::parse(text, flags, !SINCE_7_2);
     if log::debug(Debug::Labels) && says_more(&read) {
@@ -64,8 +64,11 @@ fn add_quietly(sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
     }
     match (read?, target) {
         (Text::Plain(set), None) => sets.store_new(&set),
-        (Text::Plain(set), Some(target)) if set.is_merged() && target.is_empty() => target.replace(&set),
-        (Text::Plain(set), Some(target)) => target.merge(set.iter()),
+        (Text::Plain(set), Some(mut target)) if set.is_merged() && target.is_empty() => target.replace(&set),
+        (Text::Plain(set), Some(mut target)) => {
+            let merged = target.merged(set.iter())?;
+            target.replace(&merged)
+        }
         (Text::Other(mut text), target) => {
             text.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
             text.push(0);
@@ -78,7 +81,10 @@ fn add_quietly(sets: LabelSets, text: &[u8], flags: u8) -> Result<c_int> {
                     sets.store(parsed);
                     Ok(sets.first().map_or(0, |set| set.count()))
                 }
-                Some(target) => target.merge(parsed.labels()),
+                Some(mut target) => {
+                    let merged = target.merged(parsed.labels())?;
+                    target.replace(&merged)
+                }
             }
         }
     }

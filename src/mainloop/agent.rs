@@ -18,13 +18,13 @@ const NO_START: c_int = -1;
 
 /// An agent whose PDU is being served.
 #[derive(Clone, Copy)]
-pub(super) struct Agent {
-    pub(super) dispatch: Dispatch,
-    pub(super) ext: Ext,
+pub(super) struct Agent<'call> {
+    pub(super) dispatch: Dispatch<'call>,
+    pub(super) ext: Ext<'call>,
     pub(super) session: &'static Session,
 }
 
-impl Agent {
+impl Agent<'_> {
     /// The interface version at this moment.
     pub(super) fn interface(self) -> Interface {
         self.dispatch.interface()
@@ -41,7 +41,7 @@ impl Agent {
 ///
 /// # Errors
 /// What the loop returns without it.
-pub(super) fn enter(dispatch: Option<Dispatch>) -> std::result::Result<Agent, Result<c_int>> {
+pub(super) fn enter(dispatch: Option<Dispatch<'_>>) -> std::result::Result<Agent<'_>, Result<c_int>> {
     let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
         log::notify!(Level::Err, "PMDA Initialisation Failed");
         return Err(Ok(NO_START));
@@ -62,7 +62,7 @@ pub(super) fn enter(dispatch: Option<Dispatch>) -> std::result::Result<Agent, Re
 }
 
 /// Whether the interface version exists; says so if not.
-pub(crate) fn is_supported(dispatch: Dispatch) -> bool {
+pub(crate) fn is_supported(dispatch: Dispatch<'_>) -> bool {
     let interface = dispatch.interface();
     if !interface.is_supported() {
         log::notify!(Level::Crit, "PMDA interface version {} not supported", interface.0);

@@ -12,7 +12,7 @@ use pmda_core::ident::{InDom, MetricId};
 
 /// A call. What it points to is kept by the loop until the answer.
 #[derive(Clone, Copy)]
-pub(crate) enum Call {
+pub(crate) enum Call<'call> {
     /// Reads from a descriptor, to a place, at most a number of bytes.
     Read(c_int, *mut u8, usize),
     /// Waits until a descriptor can be read.
@@ -28,7 +28,7 @@ pub(crate) enum Call {
     /// Tells the agent that a context ends.
     EndContext(methods::EndContext, c_int),
     /// Cleans up a result.
-    CleanUp(methods::CleanUp, Values),
+    CleanUp(methods::CleanUp, Values<'call>),
     /// Runs the fetch that is in progress; the answer is its status.
     Values,
     /// Gives the agent a profile.
@@ -57,7 +57,7 @@ pub(crate) enum Call {
 }
 
 /// What comes back from a [`Call`]. What was handed over with it is owned from then on.
-pub(crate) enum SessionAnswer {
+pub(crate) enum SessionAnswer<'call> {
     /// Nothing of interest.
     Nothing,
     /// What the function has returned.
@@ -65,13 +65,13 @@ pub(crate) enum SessionAnswer {
     /// The number of bytes, or -1 and why.
     Bytes(isize, c_int),
     /// A result.
-    Values(Result<c_int>, Option<Values>),
+    Values(Result<c_int>, Option<Values<'call>>),
     /// A description.
     Desc(Result<c_int>, pmDesc),
     /// A list of instances.
     Instances(Result<c_int>, Kept<OwnedInstances>),
     /// A text, which stays the agent's, until the reply is sent.
-    Text(Result<c_int>, Option<CText>),
+    Text(Result<c_int>, Option<CText<'call>>),
     /// An identifier.
     Pmid(Result<c_int>, MetricId),
     /// Names.

@@ -32,7 +32,7 @@ use pmda_core::ident::MetricId;
 /// # Safety
 /// As [`__pmdaMainPDU`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch>) {
+pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch<'_>>) {
     if is_interposed(__pmdaMainPDU as *const ()) {
         // SAFETY: the dispatch table is valid, as this function's caller promises, and each call
         // leaves it so.
@@ -53,17 +53,16 @@ pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch>) {
 /// `dispatch` is NULL or a dispatch table with a valid extension, whose methods follow their
 /// contracts.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch>) -> c_int {
+pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch<'_>>) -> c_int {
     serve(dispatch, true)
 }
 
 /// Serves one PDU, or all.
 #[inline(always)]
-fn serve(dispatch: Option<Dispatch>, once: bool) -> c_int {
+fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
     let mut steps = Steps::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
-    // SAFETY: the metric is in this frame, which is there until the loop is over.
-    let spare = unsafe { Metric::in_frame(&mut spare) };
+    let spare = Metric::in_frame(&mut spare);
     drive_reading(
         || MainLoop::new(dispatch, own_methods(), once, &mut steps, spare),
         |main, call| make(main, call, spare),
@@ -95,7 +94,7 @@ fn is_interposed(function: *const ()) -> bool {
 
 /// Makes the calls of a main loop.
 #[inline(always)]
-fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> SessionAnswer {
+fn make<'call>(main: &mut MainLoop<'call>, call: Call<'call>, spare: Metric<'call>) -> SessionAnswer<'call> {
     let ext = Some(main.ext());
     // SAFETY: methods and callbacks were read from the agent's own structures, whose views demand
     // that they do what their types say. Buffers, names, profiles and results are kept by the loop
@@ -188,7 +187,7 @@ fn make(main: &mut MainLoop<'_>, call: Call, spare: Metric) -> SessionAnswer {
 
 /// What a system call has given, and why nothing.
 #[inline(always)]
-fn bytes(count: isize) -> SessionAnswer {
+fn bytes(count: isize) -> SessionAnswer<'static> {
     let error = if count < 0 {
         io::Error::last_os_error().raw_os_error().unwrap_or(0)
     } else {
@@ -205,7 +204,7 @@ fn bytes(count: isize) -> SessionAnswer {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch>) -> c_int {
+pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
     guard(|| {
         let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
@@ -222,7 +221,7 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch>) -> c_int {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch>, error: c_int) {
+pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, error: c_int) {
     drive(
         || SendingStatus::new(dispatch, error).ok_or(()),
         |call| match call {
@@ -235,13 +234,13 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch>, error:
 
 /// Writes what a loop or a status keeps until the answer.
 #[inline(always)]
-fn write(fd: c_int, first: *const u8, count: usize) -> SessionAnswer {
+fn write(fd: c_int, first: *const u8, count: usize) -> SessionAnswer<'static> {
     // SAFETY: the machine that asks for the write keeps `count` bytes there until it is answered.
     bytes(unsafe { libc::write(fd, first.cast(), count) })
 }
 
 #[inline(always)]
-fn wait_to_write(fd: c_int) -> SessionAnswer {
+fn wait_to_write(fd: c_int) -> SessionAnswer<'static> {
     waits::ready(fd, libc::POLLOUT);
     SessionAnswer::Nothing
 }

@@ -26,7 +26,7 @@ pub(crate) fn say_failure(channel: Channel, failure: Failure) {
 
 /// Shows a request under -Dlibpmda, and says what its decoder says of it: behind the line before
 /// PCP 6.0.5, inside of it, in front of the details, since then.
-pub(super) fn show_request(agent: Agent, pdu: &Pdu) {
+pub(super) fn show_request(agent: Agent<'_>, pdu: &Pdu) {
     let kind = pdu.header.kind;
     let decode = || diagnostics::decoding(agent.ext.infd(), kind, pdu.bytes());
     let line = if log::debug(Debug::Libpmda) {

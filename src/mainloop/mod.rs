@@ -58,7 +58,7 @@ pub(crate) struct OwnMethods {
 
 /// What the loop waits for.
 #[derive(Clone, Copy)]
-enum State {
+enum State<'call> {
     /// A PDU.
     Receiving,
     /// The check callback.
@@ -68,7 +68,7 @@ enum State {
     /// The library's own fetch.
     Fetching,
     /// A reply to be written.
-    Replying(After),
+    Replying(After<'call>),
     /// The result callback.
     CleaningUp,
     /// The done callback.
@@ -77,17 +77,17 @@ enum State {
 
 /// What follows when a reply is written.
 #[derive(Clone, Copy)]
-enum After {
+enum After<'call> {
     /// The result callback may see the result of the method.
-    CleanUp(Option<Values>),
+    CleanUp(Option<Values<'call>>),
     /// The next PDU: this one was refused.
     Refused,
 }
 
 /// What comes next.
-enum Next {
+enum Next<'call> {
     /// A call.
-    Call(Call),
+    Call(Call<'call>),
     /// The next PDU.
     Pdu,
     /// Nothing: the stream has ended, or the one PDU was served.
@@ -95,33 +95,33 @@ enum Next {
 }
 
 /// The loop, or one turn of it.
-pub(crate) struct MainLoop<'s> {
-    agent: Agent,
+pub(crate) struct MainLoop<'call> {
+    agent: Agent<'call>,
     own: OwnMethods,
     /// Whether one PDU is served; else all of them.
     once: bool,
-    state: State,
+    state: State<'call>,
     receiving: Receiving,
     pdu: Kept<Pdu>,
     arguments: Kept<MethodArguments>,
     replying: Replying,
-    fetch: Option<Fetch<'s, Listed, DraftReply>>,
-    steps: Option<&'s mut Steps>,
-    spare: Metric,
+    fetch: Option<Fetch<'call, Listed, DraftReply>>,
+    steps: Option<&'call mut Steps>,
+    spare: Metric<'call>,
 }
 
-impl<'s> MainLoop<'s> {
+impl<'call> MainLoop<'call> {
     /// A loop for an agent, to serve one PDU or all that come.
     ///
     /// # Errors
     /// What a loop returns that cannot start.
     pub(crate) fn new(
-        dispatch: Option<Dispatch>,
+        dispatch: Option<Dispatch<'call>>,
         own: OwnMethods,
         once: bool,
-        steps: &'s mut Steps,
-        spare: Metric,
-    ) -> std::result::Result<MainLoop<'s>, Result<c_int>> {
+        steps: &'call mut Steps,
+        spare: Metric<'call>,
+    ) -> std::result::Result<MainLoop<'call>, Result<c_int>> {
         Ok(MainLoop {
             agent: enter(dispatch)?,
             own,
@@ -138,22 +138,22 @@ impl<'s> MainLoop<'s> {
     }
 
     /// The agent.
-    pub(crate) fn ext(&self) -> Ext {
+    pub(crate) fn ext(&self) -> Ext<'call> {
         self.agent.ext
     }
 
     /// The fetch that is in progress.
-    pub(crate) fn fetching(&mut self) -> Option<&mut Fetch<'s, Listed, DraftReply>> {
+    pub(crate) fn fetching(&mut self) -> Option<&mut Fetch<'call, Listed, DraftReply>> {
         self.fetch.as_mut()
     }
 
-    fn call(&mut self, state: State, call: Call) -> Next {
+    fn call(&mut self, state: State<'call>, call: Call<'call>) -> Next<'call> {
         self.state = state;
         Next::Call(call)
     }
 
     /// Starts to receive the next PDU.
-    fn receive(&mut self) -> Next {
+    fn receive(&mut self) -> Next<'call> {
         let agent = match enter(Some(self.agent.dispatch)) {
             Ok(agent) => agent,
             Err(outcome) => return Next::End(outcome),
@@ -171,7 +171,7 @@ impl<'s> MainLoop<'s> {
         self.go_on_receiving()
     }
 
-    fn go_on_receiving(&mut self) -> Next {
+    fn go_on_receiving(&mut self) -> Next<'call> {
         let fd = self.receiving.channel().0;
         match self.receiving.next(self.agent.session) {
             Ok(Wanted::Bytes(place, count)) => self.call(State::Receiving, Call::Read(fd, place, count)),
@@ -182,7 +182,7 @@ impl<'s> MainLoop<'s> {
     }
 
     /// Something was read, or can be.
-    fn received(&mut self, answer: &SessionAnswer) -> Next {
+    fn received(&mut self, answer: &SessionAnswer<'call>) -> Next<'call> {
         let outcome = match *answer {
             SessionAnswer::Bytes(count, error) => self.receiving.read(io_result(count, error)).map(|()| None),
             _ => self.receiving.readable(self.agent.session).map(Some),
@@ -195,7 +195,7 @@ impl<'s> MainLoop<'s> {
     }
 
     /// There are no more PDUs (MAIN-2, MAIN-32).
-    fn lost(&mut self, failure: Failure) -> Next {
+    fn lost(&mut self, failure: Failure) -> Next<'call> {
         let code = failure.code();
         say_failure(self.receiving.channel(), failure);
         say_kind(match code {
@@ -208,7 +208,7 @@ impl<'s> MainLoop<'s> {
         Next::End(Err(code))
     }
 
-    fn arrived(&mut self, pdu: Pdu) -> Next {
+    fn arrived(&mut self, pdu: Pdu) -> Next<'call> {
         let (kind, from) = (pdu.header.kind, pdu.header.from);
         self.pdu.set(pdu);
         say_kind(kind);
@@ -224,7 +224,7 @@ impl<'s> MainLoop<'s> {
 
     /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no
     /// answer, as pmcd would take it for that of its next request (MAIN-52).
-    fn refuse(&mut self, code: c_int) -> Next {
+    fn refuse(&mut self, code: c_int) -> Next<'call> {
         let kind = self.pdu.peek().map(|pdu| pdu.header.kind);
         if matches!(kind, Some(Kind::PROFILE | Kind::ATTR | Kind::ERROR)) {
             return self.recycle();
@@ -233,7 +233,12 @@ impl<'s> MainLoop<'s> {
     }
 
     /// Sends what `fill` makes, or its error.
-    fn reply(&mut self, request: Request, values: Option<Values>, fill: impl FnOnce(&mut Reply) -> Result<()>) -> Next {
+    fn reply(
+        &mut self,
+        request: Request,
+        values: Option<Values<'call>>,
+        fill: impl FnOnce(&mut Reply) -> Result<()>,
+    ) -> Next<'call> {
         let mut reply = self.agent.session.take_reply();
         let code = fill(&mut reply).err().map(Error::code);
         if let Some(code) = code {
@@ -242,19 +247,19 @@ impl<'s> MainLoop<'s> {
         self.send(Purpose::Answer(request.names(), code), reply, After::CleanUp(values))
     }
 
-    fn send_status(&mut self, purpose: Purpose, code: c_int, after: After) -> Next {
+    fn send_status(&mut self, purpose: Purpose, code: c_int, after: After<'call>) -> Next<'call> {
         let mut reply = self.agent.session.take_reply();
         reply.error(code);
         self.send(purpose, reply, after)
     }
 
-    fn send(&mut self, purpose: Purpose, reply: Reply, after: After) -> Next {
+    fn send(&mut self, purpose: Purpose, reply: Reply, after: After<'call>) -> Next<'call> {
         self.replying.begin(self.agent, purpose, reply);
         self.state = State::Replying(after);
         self.write()
     }
 
-    fn write(&mut self) -> Next {
+    fn write(&mut self) -> Next<'call> {
         match self.replying.next() {
             Some(call) => Next::Call(call),
             None => self.sent(Ok(())),
@@ -262,7 +267,7 @@ impl<'s> MainLoop<'s> {
     }
 
     /// A part of the reply was written, or more can be.
-    fn wrote(&mut self, answer: &SessionAnswer) -> Next {
+    fn wrote(&mut self, answer: &SessionAnswer<'call>) -> Next<'call> {
         let SessionAnswer::Bytes(count, error) = *answer else {
             return self.write();
         };
@@ -274,7 +279,7 @@ impl<'s> MainLoop<'s> {
     }
 
     /// The reply is on its way, or cannot be sent.
-    fn sent(&mut self, outcome: Result<()>) -> Next {
+    fn sent(&mut self, outcome: Result<()>) -> Next<'call> {
         self.replying.end(self.agent, outcome);
         let State::Replying(After::CleanUp(values)) = self.state else {
             return self.recycle();
@@ -286,7 +291,7 @@ impl<'s> MainLoop<'s> {
         }
     }
 
-    fn served(&mut self) -> Next {
+    fn served(&mut self) -> Next<'call> {
         match self.agent.ext.done_callback() {
             Some(callback) => self.call(State::Finishing, Call::Done(callback)),
             None => self.recycle(),
@@ -294,7 +299,7 @@ impl<'s> MainLoop<'s> {
     }
 
     /// Is done with a PDU.
-    fn recycle(&mut self) -> Next {
+    fn recycle(&mut self) -> Next<'call> {
         if let Some(pdu) = self.pdu.take() {
             self.agent.session.recycle(pdu);
         }
@@ -307,7 +312,7 @@ impl<'s> MainLoop<'s> {
         drop((self.pdu.take(), self.arguments.take()));
     }
 
-    fn step(&mut self, mut next: Next) -> Step<Call, Result<c_int>> {
+    fn step(&mut self, mut next: Next<'call>) -> Step<Call<'call>, Result<c_int>> {
         loop {
             match next {
                 Next::Call(call) => return Step::Call(call),
@@ -321,16 +326,16 @@ impl<'s> MainLoop<'s> {
     }
 }
 
-impl Machine for MainLoop<'_> {
-    type Call = Call;
-    type Answer = SessionAnswer;
+impl<'call> Machine for MainLoop<'call> {
+    type Call = Call<'call>;
+    type Answer = SessionAnswer<'call>;
     type Done = Result<c_int>;
 
-    fn start(&mut self) -> Step<Call, Result<c_int>> {
+    fn start(&mut self) -> Step<Call<'call>, Result<c_int>> {
         self.step(Next::Pdu)
     }
 
-    fn answer(&mut self, answer: SessionAnswer) -> Step<Call, Result<c_int>> {
+    fn answer(&mut self, answer: SessionAnswer<'call>) -> Step<Call<'call>, Result<c_int>> {
         let next = match (self.state, answer) {
             // A panic ends in an error reply, as that of a method does.
             (State::Fetching, SessionAnswer::Status(status)) => self.fetched(Error::check(status).map(drop)),

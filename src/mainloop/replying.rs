@@ -57,13 +57,13 @@ impl Replying {
     }
 
     /// Starts to send what is in a buffer.
-    pub(super) fn begin(&mut self, agent: Agent, purpose: Purpose, reply: Reply) {
+    pub(super) fn begin(&mut self, agent: Agent<'_>, purpose: Purpose, reply: Reply) {
         self.reply.set(reply);
         self.announce(agent, purpose);
     }
 
     /// Starts to send a draft, or an error in its place; `None` when there is none.
-    pub(super) fn begin_draft(&mut self, agent: Agent, names: Names, mut draft: DraftReply, outcome: Result<()>) {
+    pub(super) fn begin_draft(&mut self, agent: Agent<'_>, names: Names, mut draft: DraftReply, outcome: Result<()>) {
         let code = outcome.err().map(Error::code);
         if let Some(code) = code {
             draft.reply().error(code);
@@ -72,7 +72,7 @@ impl Replying {
         self.announce(agent, Purpose::Answer(names, code));
     }
 
-    fn announce(&mut self, agent: Agent, purpose: Purpose) {
+    fn announce(&mut self, agent: Agent<'_>, purpose: Purpose) {
         (self.channel, self.purpose, self.written) = (agent.out(), purpose, 0);
         let channel = self.channel;
         self.socket = channel.announce(self.bytes());
@@ -87,14 +87,14 @@ impl Replying {
     }
 
     /// The next write; `None` when all is written.
-    pub(super) fn next(&mut self) -> Option<Call> {
+    pub(super) fn next(&mut self) -> Option<Call<'static>> {
         let (fd, written) = (self.channel.0, self.written);
         let rest = self.bytes().get(written..).filter(|rest| !rest.is_empty())?;
         Some(Call::Write(fd, rest.as_ptr(), rest.len()))
     }
 
     /// Takes what came of a write: how to go on, if not with the next one.
-    pub(super) fn wrote(&mut self, outcome: io::Result<usize>) -> Result<Option<Call>> {
+    pub(super) fn wrote(&mut self, outcome: io::Result<usize>) -> Result<Option<Call<'static>>> {
         let (channel, socket, length) = (self.channel, self.socket, self.bytes().len());
         match channel.written(outcome, socket, length)? {
             Written::Bytes(count) => {
@@ -106,7 +106,7 @@ impl Replying {
     }
 
     /// Gives the buffer back; a failure is said and forgotten (MAIN-6, WIRE-22).
-    pub(super) fn end(&mut self, agent: Agent, outcome: Result<()>) {
+    pub(super) fn end(&mut self, agent: Agent<'_>, outcome: Result<()>) {
         let (channel, fd) = (self.channel, self.channel.0);
         match outcome {
             Ok(()) => channel.note_sent(self.bytes()),

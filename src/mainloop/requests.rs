@@ -72,16 +72,16 @@ impl Request {
 
 /// Says, once in a process and kind of request, that the interface version of the agent has no such
 /// method: under -Dlibpmda, since PCP 6.0.5 (MAIN-30).
-fn tell_missing(agent: Agent, since: u32, method: &str, told: &AtomicBool) {
+fn tell_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
     if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
         let interface = agent.interface().0;
         log::warning!("PMDA version {interface} < {since}, no PMDA {method}() callback possible");
     }
 }
 
-type Ask = Result<(Request, Call)>;
+type Ask<'call> = Result<(Request, Call<'call>)>;
 
-pub(super) fn profile(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
+pub(super) fn profile<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
     let profile = OwnedProfile::new(decode::profile(pdu)?)?;
     let method = agent.dispatch.profile().ok_or(Error::NYI)?;
     let call = Call::Profile(method, profile.as_ptr());
@@ -89,7 +89,12 @@ pub(super) fn profile(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArgum
     Ok((Request::Profile, call))
 }
 
-pub(super) fn attribute(agent: Agent, pdu: &[u8], context: c_int, arguments: &mut Kept<MethodArguments>) -> Ask {
+pub(super) fn attribute<'call>(
+    agent: Agent<'call>,
+    pdu: &[u8],
+    context: c_int,
+    arguments: &mut Kept<MethodArguments>,
+) -> Ask<'call> {
     if !agent.interface().has_attributes() {
         static TOLD: AtomicBool = AtomicBool::new(false);
         tell_missing(agent, 6, "attribute", &TOLD);
@@ -110,7 +115,7 @@ pub(super) fn attribute(agent: Agent, pdu: &[u8], context: c_int, arguments: &mu
 }
 
 /// An agent has answered to an attribute.
-pub(super) fn attribute_answered(agent: Agent, status: c_int) {
+pub(super) fn attribute_answered(agent: Agent<'_>, status: c_int) {
     let Err(error) = Error::check(status) else { return };
     let reason = log::errstr(error);
     if SINCE_6_0_5 {
@@ -123,7 +128,7 @@ pub(super) fn attribute_answered(agent: Agent, status: c_int) {
 }
 
 /// ERROR from pmcd: the end of a context, or something unexpected (MAIN-12, MAIN-23).
-pub(super) fn notice(agent: Agent, pdu: &[u8], context: c_int) -> Ask {
+pub(super) fn notice<'call>(agent: Agent<'call>, pdu: &[u8], context: c_int) -> Ask<'call> {
     let code = decode::error(pdu)?;
     if code == Error::NOTCONN.code() {
         if !agent.interface().has_contexts() {
@@ -142,7 +147,7 @@ pub(super) fn notice(agent: Agent, pdu: &[u8], context: c_int) -> Ask {
     Err(Error::NYI)
 }
 
-pub(super) fn store(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
+pub(super) fn store<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
     let values = OwnedResult::new(store::store(pdu)?)?;
     let method = agent.dispatch.store().ok_or(Error::NYI)?;
     let call = Call::Store(method, values.as_ptr());
@@ -150,7 +155,7 @@ pub(super) fn store(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArgumen
     Ok((Request::Store, call))
 }
 
-pub(super) fn fetch(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
+pub(super) fn fetch<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
     let metrics = decode::fetch(pdu)?;
     let count = metrics.len() as c_int;
     let metrics = received::metrics(metrics)?;
@@ -160,13 +165,17 @@ pub(super) fn fetch(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArgumen
     Ok((Request::Fetch, call))
 }
 
-pub(super) fn desc(agent: Agent, pdu: &[u8]) -> Ask {
+pub(super) fn desc<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
     let metric = decode::desc_request(pdu)?;
     let method = agent.dispatch.desc().ok_or(Error::NYI)?;
     Ok((Request::Desc, Call::Desc(method, metric)))
 }
 
-pub(super) fn instance(agent: Agent, request: &InstanceRequest<'_>, arguments: &mut Kept<MethodArguments>) -> Ask {
+pub(super) fn instance<'call>(
+    agent: Agent<'call>,
+    request: &InstanceRequest,
+    arguments: &mut Kept<MethodArguments>,
+) -> Ask<'call> {
     let name = request.name.map(memory::string).transpose()?;
     let text = name.as_ref().map_or(ptr::null_mut(), Block::as_ptr);
     let method = agent.dispatch.instance().ok_or(Error::NYI)?;
@@ -177,14 +186,14 @@ pub(super) fn instance(agent: Agent, request: &InstanceRequest<'_>, arguments: &
     Ok((Request::Instance, call))
 }
 
-pub(super) fn text(agent: Agent, pdu: &[u8]) -> Ask {
+pub(super) fn text<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
     let request = decode::text_request(pdu)?;
     let method = agent.dispatch.text().ok_or(Error::NYI)?;
     let call = Call::Text(method, request.ident, request.kind);
     Ok((Request::Text(request.ident), call))
 }
 
-pub(super) fn pmid(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask {
+pub(super) fn pmid<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
     let name = memory::string(decode::names_request(pdu)?)?;
     if !agent.interface().has_names() {
         return Err(Error::NAME);
@@ -195,7 +204,7 @@ pub(super) fn pmid(agent: Agent, pdu: &[u8], arguments: &mut Kept<MethodArgument
     Ok((Request::Pmid, call))
 }
 
-pub(super) fn name(agent: Agent, pdu: &[u8]) -> Ask {
+pub(super) fn name<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
     let metric = decode::ids_request(pdu)?;
     if !agent.interface().has_names() {
         static TOLD: AtomicBool = AtomicBool::new(false);
@@ -206,7 +215,12 @@ pub(super) fn name(agent: Agent, pdu: &[u8]) -> Ask {
     Ok((Request::Name, Call::Name(method, metric)))
 }
 
-pub(super) fn children(agent: Agent, pdu: &[u8], all: bool, arguments: &mut Kept<MethodArguments>) -> Ask {
+pub(super) fn children<'call>(
+    agent: Agent<'call>,
+    pdu: &[u8],
+    all: bool,
+    arguments: &mut Kept<MethodArguments>,
+) -> Ask<'call> {
     let request = decode::names_below(pdu)?;
     let name = memory::string(request.name)?;
     if !agent.interface().has_names() {
@@ -222,7 +236,7 @@ pub(super) fn children(agent: Agent, pdu: &[u8], all: bool, arguments: &mut Kept
 }
 
 /// A request for labels; for an interface version without labels there is nobody to be asked.
-pub(super) fn label(agent: Agent, request: About) -> Result<Option<(Request, Call)>> {
+pub(super) fn label<'call>(agent: Agent<'call>, request: About) -> Result<Option<(Request, Call<'call>)>> {
     if !agent.interface().has_labels() {
         static TOLD: AtomicBool = AtomicBool::new(false);
         tell_missing(agent, 7, "label", &TOLD);
@@ -234,7 +248,7 @@ pub(super) fn label(agent: Agent, request: About) -> Result<Option<(Request, Cal
 }
 
 /// Encodes what a method has given.
-pub(super) fn encode(request: Request, answer: SessionAnswer, reply: &mut Reply) -> Result<()> {
+pub(super) fn encode(request: Request, answer: SessionAnswer<'_>, reply: &mut Reply) -> Result<()> {
     match (request, answer) {
         (_, SessionAnswer::Values(status, values)) => {
             status?;
@@ -268,7 +282,7 @@ pub(super) fn encode(request: Request, answer: SessionAnswer, reply: &mut Reply)
 }
 
 /// The result that the result callback is to see, whatever became of it.
-pub(super) fn values(answer: &SessionAnswer) -> Option<Values> {
+pub(super) fn values<'call>(answer: &SessionAnswer<'call>) -> Option<Values<'call>> {
     match answer {
         SessionAnswer::Values(Ok(_), values) => *values,
         _ => None,
@@ -277,7 +291,7 @@ pub(super) fn values(answer: &SessionAnswer) -> Option<Values> {
 
 /// INSTANCE_REQ for an agent with the library's own method: what it would hand over is encoded at
 /// once.
-pub(super) fn list_instances(agent: Agent, request: &InstanceRequest<'_>, reply: &mut Reply) -> Result<()> {
+pub(super) fn list_instances(agent: Agent<'_>, request: &InstanceRequest, reply: &mut Reply) -> Result<()> {
     let InstanceRequest { indom, inst, name } = *request;
     // As the method would see it: up to the first NUL.
     let name = name.and_then(|name| name.split(|byte| *byte == 0).next());

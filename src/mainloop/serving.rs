@@ -24,9 +24,9 @@ use pmda_core::log::{Bytes, Level};
 use pmda_core::wire::receive::Pdu;
 use pmda_core::wire::{Kind, decode};
 
-impl MainLoop<'_> {
+impl<'call> MainLoop<'call> {
     /// Has a PDU served.
-    pub(super) fn serve(&mut self) -> Next {
+    pub(super) fn serve(&mut self) -> Next<'call> {
         let Some(pdu) = self.pdu.take() else {
             return Next::End(Err(Error::GENERIC));
         };
@@ -40,7 +40,7 @@ impl MainLoop<'_> {
     }
 
     /// Calls the method for a PDU, or does without.
-    fn ask(&mut self, pdu: &Pdu) -> Next {
+    fn ask(&mut self, pdu: &Pdu) -> Next<'call> {
         let (agent, bytes, from) = (self.agent, pdu.bytes(), pdu.header.from);
         let arguments = &mut self.arguments;
         let (request, asked) = match pdu.header.kind {
@@ -83,14 +83,14 @@ impl MainLoop<'_> {
     }
 
     /// Tells the agent something that has no answer.
-    fn tell(&mut self, make: impl FnOnce(&mut Kept<MethodArguments>) -> Result<(Request, Call)>) -> Next {
+    fn tell(&mut self, make: impl FnOnce(&mut Kept<MethodArguments>) -> Result<(Request, Call<'call>)>) -> Next<'call> {
         match make(&mut self.arguments) {
             Ok((request, call)) => self.call(State::Asking(request), call),
             Err(_) => self.served(),
         }
     }
 
-    fn labels(&mut self, pdu: &[u8]) -> Next {
+    fn labels(&mut self, pdu: &[u8]) -> Next<'call> {
         let about = match decode::label_request(pdu) {
             Ok(about) => about,
             Err(error) => return self.reply(Request::Label(0), None, |_| Err(error)),
@@ -105,7 +105,7 @@ impl MainLoop<'_> {
         }
     }
 
-    fn instance(&mut self, pdu: &[u8]) -> Next {
+    fn instance(&mut self, pdu: &[u8]) -> Next<'call> {
         let agent = self.agent;
         let request = match decode::instance_request(pdu) {
             Ok(request) => request,
@@ -135,7 +135,7 @@ impl MainLoop<'_> {
     }
 
     /// FETCH with the library's own method: its values are encoded as they come.
-    fn fetch(&mut self, pdu: Pdu) -> Next {
+    fn fetch(&mut self, pdu: Pdu) -> Next<'call> {
         let agent = self.agent;
         let begun = record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.draft)?)));
         let (known, draft, steps) = match (begun, self.steps.take()) {
@@ -159,7 +159,7 @@ impl MainLoop<'_> {
         }
     }
 
-    pub(super) fn fetched(&mut self, outcome: Result<()>) -> Next {
+    pub(super) fn fetched(&mut self, outcome: Result<()>) -> Next<'call> {
         let Some(fetch) = self.fetch.take() else {
             return Next::End(Err(Error::GENERIC));
         };
@@ -171,7 +171,7 @@ impl MainLoop<'_> {
         self.reply_draft(draft, outcome)
     }
 
-    fn reply_draft(&mut self, draft: DraftReply, outcome: Result<()>) -> Next {
+    fn reply_draft(&mut self, draft: DraftReply, outcome: Result<()>) -> Next<'call> {
         self.replying
             .begin_draft(self.agent, Request::Fetch.names(), draft, outcome);
         self.state = State::Replying(After::CleanUp(None));
@@ -179,7 +179,7 @@ impl MainLoop<'_> {
     }
 
     /// A method has returned.
-    pub(super) fn answered(&mut self, request: Request, answer: SessionAnswer) -> Next {
+    pub(super) fn answered(&mut self, request: Request, answer: SessionAnswer<'call>) -> Next<'call> {
         let arguments = self.arguments.take();
         match (request, answer) {
             (Request::Profile, SessionAnswer::Status(status)) => {

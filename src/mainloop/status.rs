@@ -11,15 +11,15 @@ use crate::record;
 use crate::view::dispatch::Dispatch;
 
 /// The status on its way. Nobody is told whether it arrives.
-pub(crate) struct SendingStatus {
-    agent: Agent,
+pub(crate) struct SendingStatus<'call> {
+    agent: Agent<'call>,
     code: c_int,
     replying: Replying,
 }
 
-impl SendingStatus {
+impl<'call> SendingStatus<'call> {
     /// A status for the pmcd of an agent; `None` when there is no agent, or no memory.
-    pub(crate) fn new(dispatch: Option<Dispatch>, code: c_int) -> Option<SendingStatus> {
+    pub(crate) fn new(dispatch: Option<Dispatch<'call>>, code: c_int) -> Option<SendingStatus<'call>> {
         let (dispatch, ext) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?)))?;
         let session = record::session(ext).ok()?;
         Some(SendingStatus {
@@ -29,32 +29,32 @@ impl SendingStatus {
         })
     }
 
-    fn write(&mut self) -> Step<Call, ()> {
+    fn write(&mut self) -> Step<Call<'call>, ()> {
         match self.replying.next() {
             Some(call) => Step::Call(call),
             None => self.end(Ok(())),
         }
     }
 
-    fn end(&mut self, outcome: pmda_core::error::Result<()>) -> Step<Call, ()> {
+    fn end(&mut self, outcome: pmda_core::error::Result<()>) -> Step<Call<'call>, ()> {
         self.replying.end(self.agent, outcome);
         Step::Done(())
     }
 }
 
-impl Machine for SendingStatus {
-    type Call = Call;
-    type Answer = SessionAnswer;
+impl<'call> Machine for SendingStatus<'call> {
+    type Call = Call<'call>;
+    type Answer = SessionAnswer<'call>;
     type Done = ();
 
-    fn start(&mut self) -> Step<Call, ()> {
+    fn start(&mut self) -> Step<Call<'call>, ()> {
         let mut reply = self.agent.session.take_reply();
         reply.error(self.code);
         self.replying.begin(self.agent, Purpose::Status, reply);
         self.write()
     }
 
-    fn answer(&mut self, answer: SessionAnswer) -> Step<Call, ()> {
+    fn answer(&mut self, answer: SessionAnswer<'call>) -> Step<Call<'call>, ()> {
         let SessionAnswer::Bytes(count, error) = answer else {
             return self.write();
         };

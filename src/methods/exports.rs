@@ -27,10 +27,11 @@ use pmda_core::log::{Bytes, Journal, Level};
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext>) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| {
         let ext = pmda.ok_or(Error::INVAL)?;
-        ext.set_profile_ptr(prof);
+        // SAFETY: the caller keeps the profile until the agent gets another one.
+        unsafe { ext.set_profile(prof) };
         selection::forget(record::fetch_state(ext)?);
         Ok(())
     })
@@ -41,7 +42,7 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<E
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<Ext>) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| -> Result<()> {
         let _ = result;
         if let Some(ext) = pmda {
@@ -56,7 +57,11 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<
 /// # Safety
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaPMID(_name: Option<CText>, _pmid: Out<pmID>, _pmda: Option<Ext>) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaPMID(
+    _name: Option<CText<'_>>,
+    _pmid: Out<'_, pmID>,
+    _pmda: Option<Ext<'_>>,
+) -> c_int {
     Error::NAME.code()
 }
 
@@ -65,7 +70,11 @@ pub unsafe extern "C-unwind" fn pmdaPMID(_name: Option<CText>, _pmid: Out<pmID>,
 /// # Safety
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: Out<*mut *mut c_char>, _pmda: Option<Ext>) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaName(
+    _pmid: pmID,
+    _nameset: Out<'_, *mut *mut c_char>,
+    _pmda: Option<Ext<'_>>,
+) -> c_int {
     Error::PMID.code()
 }
 
@@ -75,11 +84,11 @@ pub unsafe extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: Out<*mut *mut c_
 /// Nothing is read or written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaChildren(
-    _name: Option<CText>,
+    _name: Option<CText<'_>>,
     _traverse: c_int,
-    _offspring: Out<*mut *mut c_char>,
-    _status: Out<*mut c_int>,
-    _pmda: Option<Ext>,
+    _offspring: Out<'_, *mut *mut c_char>,
+    _status: Out<'_, *mut c_int>,
+    _pmda: Option<Ext<'_>>,
 ) -> c_int {
     Error::NAME.code()
 }
@@ -93,9 +102,9 @@ pub unsafe extern "C-unwind" fn pmdaChildren(
 pub unsafe extern "C-unwind" fn pmdaAttribute(
     ctx: c_int,
     attr: c_int,
-    value: Option<CText>,
+    value: Option<CText<'_>>,
     _size: c_int,
-    _pmda: Option<Ext>,
+    _pmda: Option<Ext<'_>>,
 ) -> c_int {
     guard(|| {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
@@ -116,7 +125,7 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
 /// # Safety
 /// `desc` is NULL or valid for one write. `pmda` is NULL or valid, with its metric table.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<pmDesc>, pmda: Option<Ext>) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| {
         desc.set(describe(MetricId(pmid), pmda.ok_or(Error::INVAL)?)?);
         Ok(())
@@ -124,7 +133,7 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<pmDesc>, pmda: Op
 }
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
-fn describe(pmid: MetricId, ext: Ext) -> Result<pmDesc> {
+fn describe(pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
     let interface = record::interface(ext);
     fetch::enter_context(ext, interface);
     let (metric, method) = lookup::find(record::fetch_state(ext)?, ext, pmid);

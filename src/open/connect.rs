@@ -46,9 +46,9 @@ pub(crate) enum Call {
 }
 
 /// Opens the connection to pmcd that `e_io` names, and exchanges versions.
-pub(crate) struct Connect {
-    dispatch: Dispatch,
-    ext: Ext,
+pub(crate) struct Connect<'call> {
+    dispatch: Dispatch<'call>,
+    ext: Ext<'call>,
     session: &'static Session,
     transport: Transport,
     listener: Kept<Listener>,
@@ -56,9 +56,9 @@ pub(crate) struct Connect {
 
 type Next = Step<Call, ()>;
 
-impl Connect {
+impl<'call> Connect<'call> {
     /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
-    pub(crate) fn new(dispatch: Dispatch) -> Option<Connect> {
+    pub(crate) fn new(dispatch: Dispatch<'_>) -> Option<Connect<'_>> {
         let Some(ext) = check(dispatch) else {
             dispatch.set_status(Error::GENERIC.code());
             return None;
@@ -77,7 +77,7 @@ impl Connect {
     }
 
     /// The agent's name for messages.
-    fn name(&self) -> Name {
+    fn name(&self) -> Name<'_> {
         Name(self.ext.name())
     }
 
@@ -271,7 +271,7 @@ impl Connect {
     }
 }
 
-impl Machine for Connect {
+impl<'call> Machine for Connect<'call> {
     type Call = Call;
     type Answer = (Call, Result<RawFd, c_int>);
     type Done = ();
@@ -289,9 +289,9 @@ impl Machine for Connect {
 }
 
 /// The agent's name as it prints.
-struct Name(Option<CText>);
+struct Name<'call>(Option<CText<'call>>);
 
-impl fmt::Display for Name {
+impl fmt::Display for Name<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name: Bytes<'_> = text(self.0.as_ref());
         name.fmt(out)
@@ -305,7 +305,7 @@ fn give_up(why: fmt::Arguments<'_>) -> Next {
 }
 
 /// The extension of an agent that may connect; says why it may not (CONN-1).
-fn check(dispatch: Dispatch) -> Option<Ext> {
+fn check(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
     let ext = dispatch.ext().filter(|ext| ext.has(ExtFlags::SETUP_DONE));
     let Some(ext) = ext else {
         log::notify!(Level::Crit, "pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first");

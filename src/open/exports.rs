@@ -23,11 +23,11 @@ use crate::sys::libpcp::{config, log};
 use crate::sys::lock::{Mutex, const_mutex, room};
 use crate::sys::{process, socket, waits};
 use crate::view::arg::{CText, MutableText, Out};
+use crate::view::array::Lasting;
 use crate::view::dispatch::Dispatch;
 use crate::view::ext::Ext;
 use crate::view::new_ext::ExtTexts;
 use crate::view::options::{Arguments, Options};
-use crate::view::table::{IndomTable, MetricTable};
 use crate::view::types::{
     Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaInterface,
     pmdaLabelCallBack, pmdaMetric, pmdaOptions, pmdaResultCallBack,
@@ -64,12 +64,12 @@ pub(crate) const DEFAULT_METHODS: pmdaInterface = pmdaInterface {
 /// `helptext` are each NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDaemon(
-    dispatch: Option<Dispatch>,
+    dispatch: Option<Dispatch<'_>>,
     interface: c_int,
-    name: Option<CText>,
+    name: Option<CText<'_>>,
     domain: c_int,
-    logfile: Option<CText>,
-    helptext: Option<CText>,
+    logfile: Option<CText<'_>>,
+    helptext: Option<CText<'_>>,
 ) {
     let texts = ExtTexts {
         name,
@@ -99,10 +99,10 @@ pub unsafe extern "C" fn pmdaDaemon(
 /// As for `pmdaDaemon`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDSO(
-    dispatch: Option<Dispatch>,
+    dispatch: Option<Dispatch<'_>>,
     interface: c_int,
-    name: Option<MutableText>,
-    helptext: Option<MutableText>,
+    name: Option<MutableText<'_>>,
+    helptext: Option<MutableText<'_>>,
 ) {
     let texts = ExtTexts {
         name,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn pmdaDSO(
 /// `dispatch` is NULL or valid; its `ext` is NULL or valid, and was set up by some copy of this
 /// library, or has NULL in `e_ext`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch>) {
+pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
     guard(|| {
         if let Some(dispatch) = dispatch {
             record::moved(dispatch);
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch>) {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch>) {
+pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch<'_>>) {
     guard(|| {
         if let Some((name, file)) = dispatch.and_then(log_file) {
             log::open(name.c_str(), file.c_str());
@@ -161,14 +161,15 @@ pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch>) {
 /// `metrics` are each NULL or valid for reads and writes of as many elements as the counts say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInit(
-    dispatch: Option<Dispatch>,
+    dispatch: Option<Dispatch<'_>>,
     indoms: *mut pmdaIndom,
     nindoms: c_int,
     metrics: *mut pmdaMetric,
     nmetrics: c_int,
 ) {
-    // SAFETY: the caller gives tables of these lengths, which it leaves alone during the call.
-    let (indoms, metrics) = unsafe { (IndomTable::new(indoms, nindoms), MetricTable::new(metrics, nmetrics)) };
+    // SAFETY: the caller gives tables of these lengths, and leaves them where they are while they
+    // are in use.
+    let (indoms, metrics) = unsafe { (Lasting::new(indoms, nindoms), Lasting::new(metrics, nmetrics)) };
     guard(|| {
         if let Some(dispatch) = dispatch {
             init::init(dispatch, indoms, metrics, &DEFAULT_METHODS);
@@ -182,10 +183,10 @@ pub unsafe extern "C" fn pmdaInit(
 /// `pmda` is NULL or valid; `metrics` is NULL or valid with `nmetrics` entries, for as long as it
 /// is in use.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext>, metrics: *mut pmdaMetric, nmetrics: c_int) {
-    // SAFETY: the table is the agent's, of the length that it gives, and it leaves it alone while
-    // it is in use.
-    let table = unsafe { MetricTable::new(metrics, nmetrics) };
+pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMetric, nmetrics: c_int) {
+    // SAFETY: the table is the agent's, of the length that it gives, and it leaves it where it is
+    // while it is in use.
+    let table = unsafe { Lasting::new(metrics, nmetrics) };
     guard(|| {
         if let Some(ext) = pmda {
             lookup::rehash(ext, table);
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext>, metrics: *mut pmdaMetric,
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch>) {
+pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
     drive(
         || dispatch.and_then(Connect::new).ok_or(()),
         |call| match call {
@@ -221,7 +222,7 @@ pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch>) {
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch>, callback: pmdaResultCallBack) {
+pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaResultCallBack) {
     let set = |ext: Ext| ext.set_result_callback(callback);
     guard(|| set_callback(dispatch, "result", Interface::is_supported, set));
 }
@@ -231,7 +232,7 @@ pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch>, callb
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch>, callback: pmdaFetchCallBack) {
+pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaFetchCallBack) {
     let set = |ext: Ext| ext.set_fetch_callback(callback);
     guard(|| set_callback(dispatch, "fetch", Interface::is_supported, set));
 }
@@ -241,7 +242,7 @@ pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch>, callba
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch>, callback: pmdaCheckCallBack) {
+pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaCheckCallBack) {
     let set = |ext: Ext| ext.set_check_callback(callback);
     guard(|| set_callback(dispatch, "check", Interface::is_supported, set));
 }
@@ -251,7 +252,7 @@ pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch>, callba
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch>, callback: pmdaDoneCallBack) {
+pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaDoneCallBack) {
     let set = |ext: Ext| ext.set_done_callback(callback);
     guard(|| set_callback(dispatch, "done", Interface::is_supported, set));
 }
@@ -262,7 +263,7 @@ pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch>, callbac
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch>, callback: pmdaEndContextCallBack) {
+pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaEndContextCallBack) {
     let has = |interface: Interface| callback.is_none() || interface.has_contexts();
     guard(|| set_callback(dispatch, "end context", has, |ext| ext.set_end_callback(callback)));
 }
@@ -273,7 +274,7 @@ pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch>, c
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch>, callback: pmdaLabelCallBack) {
+pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaLabelCallBack) {
     let set = |ext: Ext| ext.set_label_callback(callback);
     guard(|| set_callback(dispatch, "label", Interface::has_labels, set));
 }
@@ -283,7 +284,7 @@ pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch>, callba
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch>, flags: c_int) {
+pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch<'_>>, flags: c_int) {
     guard(|| open::add_flags(open::supported(dispatch, "pmdaSetFlags"), flags as c_uint));
 }
 
@@ -292,7 +293,7 @@ pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch>, flags: c_int) 
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext>, flags: c_int) {
+pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext<'_>>, flags: c_int) {
     guard(|| open::add_flags(pmda, flags as c_uint));
 }
 
@@ -302,7 +303,7 @@ pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext>, flags: c_int) {
 /// # Safety
 /// `dispatch` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch>, flags: c_int) {
+pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch<'_>>, flags: c_int) {
     guard(|| open::add_comm_flags(dispatch, flags as c_uint));
 }
 
@@ -312,7 +313,7 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch>, flags: c_i
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch>, data: *mut c_void) {
+pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch<'_>>, data: *mut c_void) {
     guard(|| open::attach(open::supported(dispatch, "pmdaSetData"), data));
 }
 
@@ -321,7 +322,7 @@ pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch>, data: *mut c_vo
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext>, data: *mut c_void) {
+pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext<'_>>, data: *mut c_void) {
     guard(|| open::attach(pmda, data));
 }
 
@@ -330,7 +331,7 @@ pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext>, data: *mut c_void) {
 /// # Safety
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext>) -> *mut c_void {
+pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext<'_>>) -> *mut c_void {
     guard(|| open::attached(pmda))
 }
 
@@ -339,19 +340,19 @@ const POSIX: c_int = 1 << 6;
 
 /// Shows an option to the agent.
 #[inline(always)]
-fn show(call: Override) -> c_int {
+fn show(call: Override<'_>) -> c_int {
     // SAFETY: the function stands in the options, which are valid by the contract of their view,
     // and gets them: it has the type that it has there.
     unsafe { (call.function)(call.letter, call.options.as_ptr()) }
 }
 
 /// A search, if there is all that it needs.
-fn search(
-    arguments: Option<Arguments>,
-    options: Option<Options>,
-    dispatch: Option<Dispatch>,
+fn search<'call>(
+    arguments: Option<Arguments<'call>>,
+    options: Option<Options<'call>>,
+    dispatch: Option<Dispatch<'call>>,
     with_user: bool,
-) -> Result<Search, Letter> {
+) -> Result<Search<'call>, Letter> {
     let (Some(arguments), Some(options), Some(dispatch)) = (arguments, options, dispatch) else {
         return Err(Plain(END));
     };
@@ -370,8 +371,8 @@ fn search(
 pub unsafe extern "C-unwind" fn pmdaGetOptions(
     argc: c_int,
     argv: *const *mut c_char,
-    opts: Option<Options>,
-    dispatch: Option<Dispatch>,
+    opts: Option<Options<'_>>,
+    dispatch: Option<Dispatch<'_>>,
 ) -> c_int {
     // SAFETY: the caller gives NULL or `argc` strings, for the time of the call.
     let arguments = unsafe { Arguments::new(argc, argv) };
@@ -392,8 +393,8 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     argc: c_int,
     argv: *const *mut c_char,
     optstring: *const c_char,
-    dispatch: Option<Dispatch>,
-    err: Out<c_int>,
+    dispatch: Option<Dispatch<'_>>,
+    err: Out<'_, c_int>,
 ) -> c_int {
     if dispatch.is_none() || argv.is_null() {
         return END;
@@ -428,7 +429,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
 /// # Safety
 /// `opts` is NULL or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaUsageMessage(opts: Option<Options>) {
+pub unsafe extern "C" fn pmdaUsageMessage(opts: Option<Options<'_>>) {
     guard(|| opts.map_or((), Options::show_usage));
 }
 

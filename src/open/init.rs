@@ -11,6 +11,7 @@ use crate::record;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::arg::{CText, Pointer};
+use crate::view::array::Lasting;
 use crate::view::dispatch::Dispatch;
 use crate::view::ext::Ext;
 use crate::view::flags::ExtFlags;
@@ -25,23 +26,28 @@ use pmda_core::setup::{self, Mapping, Serials};
 struct Reported;
 
 /// Gives an agent its instance domains and metrics; the status says whether that was possible.
-pub(crate) fn init(dispatch: Dispatch, indoms: IndomTable, metrics: MetricTable, defaults: &pmdaInterface) {
+pub(crate) fn init(
+    dispatch: Dispatch<'_>,
+    indoms: Lasting<pmdaIndom>,
+    metrics: Lasting<pmdaMetric>,
+    defaults: &pmdaInterface,
+) {
     let status = set_up(dispatch, indoms, metrics, defaults);
     dispatch.set_status(status.unwrap_or(Error::GENERIC.code()));
 }
 
 fn set_up(
-    dispatch: Dispatch,
-    indoms: IndomTable,
-    metrics: MetricTable,
+    dispatch: Dispatch<'_>,
+    indoms: Lasting<pmdaIndom>,
+    metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
 ) -> Result<c_int, Reported> {
     let ext = check(dispatch, indoms, metrics, defaults)?;
     record::refresh(dispatch);
-    ext.set_indoms(indoms.first(), indoms.count());
+    ext.set_indoms(indoms);
     ext.set_metrics(metrics);
     let domain = dispatch.domain() as u32;
-    indoms.with_entries(|indoms| metrics.with_entries(|metrics| stamp(ext, domain, indoms, metrics)))?;
+    stamp(ext, domain, indoms.seen(), metrics.seen())?;
     open_help(ext, dispatch.has_text_of(defaults));
     choose_lookup(ext, metrics);
     if log::debug(Debug::Libpmda) {
@@ -51,31 +57,31 @@ fn set_up(
 }
 
 /// The name of the agent, for messages.
-struct Name(Option<CText>);
+struct Name<'call>(Option<CText<'call>>);
 
-impl Display for Name {
+impl Display for Name<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         text(self.0.as_ref()).fmt(out)
     }
 }
 
-fn name(ext: Ext) -> Name {
+fn name(ext: Ext<'_>) -> Name<'_> {
     Name(ext.name())
 }
 
 /// Logs `pmdaInit: PMDA NAME: TEXT`: the agent setup has failed.
-fn failed(ext: Ext, why: fmt::Arguments<'_>) -> Reported {
+fn failed(ext: Ext<'_>, why: fmt::Arguments<'_>) -> Reported {
     log::notify!(Level::Crit, "pmdaInit: PMDA {}: {why}", name(ext));
     Reported
 }
 
 /// The checks in the C library's order (INIT-40).
-fn check(
-    dispatch: Dispatch,
-    indoms: IndomTable,
-    metrics: MetricTable,
+fn check<'call>(
+    dispatch: Dispatch<'call>,
+    indoms: Lasting<pmdaIndom>,
+    metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
-) -> Result<Ext, Reported> {
+) -> Result<Ext<'call>, Reported> {
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
     if !interface.is_supported() {
         log::notify!(
@@ -106,7 +112,7 @@ fn check(
 }
 
 /// A table has entries, or neither an address nor a count.
-fn consistent<T>(ext: Ext, table: &str, first: &Pointer<T>, count: c_int) -> Result<(), Reported> {
+fn consistent<T>(ext: Ext<'_>, table: &str, first: &Pointer<T>, count: c_int) -> Result<(), Reported> {
     if first.0.is_null() == (count == 0) {
         return Ok(());
     }
@@ -118,26 +124,31 @@ fn consistent<T>(ext: Ext, table: &str, first: &Pointer<T>, count: c_int) -> Res
 
 /// Puts the agent's domain into all identifiers, and finds the instance domain of each metric
 /// (INIT-41, INIT-42).
-fn stamp(ext: Ext, domain: u32, indoms: &mut [pmdaIndom], metrics: &mut [pmdaMetric]) -> Result<(), Reported> {
+fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable<'_>) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
-    for indom in indoms.iter_mut() {
+    for place in indoms.entries() {
+        let mut indom = place.get();
         let serial = InDom(indom.it_indom).serial();
         indom.it_indom = InDom::new(domain, serial).0;
+        place.set(indom);
         ascending &= serial >= next;
         next = serial + 1;
     }
-    for metric in metrics.iter_mut() {
+    for place in metrics.entries() {
+        let mut metric = place.get();
         let desc = &mut metric.m_desc;
         desc.pmid = setup::stamp_metric(MetricId(desc.pmid), domain).0;
         desc.indom = setup::stamp_indom_of_metric(InDom(desc.indom), domain).0;
+        place.set(metric);
     }
     if indoms.is_empty() {
         return Ok(());
     }
-    let mut serials = Serials::new(indoms.len(), ascending, |place| InDom(indoms[place].it_indom).serial());
+    let mut serials = Serials::new(indoms.len(), ascending, |place| indoms.indom(place).serial());
     let trace = log::debug(Debug::Libpmda);
-    for (place, metric) in metrics.iter().enumerate() {
-        let (pmid, indom) = (MetricId(metric.m_desc.pmid), InDom(metric.m_desc.indom));
+    for (place, metric) in metrics.entries().iter().enumerate() {
+        let desc = metric.get().m_desc;
+        let (pmid, indom) = (MetricId(desc.pmid), InDom(desc.indom));
         if indom.is_null() {
             continue;
         }
@@ -158,7 +169,7 @@ fn stamp(ext: Ext, domain: u32, indoms: &mut [pmdaIndom], metrics: &mut [pmdaMet
 }
 
 #[cold]
-fn say_match(ext: Ext, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
+fn say_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
     if SINCE_6_0_5 {
         log::debug_line!("pmid {pmid}({place}) matched to indom {indom}({found})");
     } else {
@@ -171,7 +182,7 @@ fn say_match(ext: Ext, (pmid, place): (MetricId, usize), (indom, found): (InDom,
 
 /// Opens the help database, if there is one; a failure is no failure of the agent setup (INIT-43,
 /// HELP-14).
-fn open_help(ext: Ext, has_default_text: bool) {
+fn open_help(ext: Ext<'_>, has_default_text: bool) {
     let name = name(ext);
     if let Some(path) = ext.helptext() {
         let outcome = help::open(path.bytes());
@@ -203,10 +214,11 @@ fn open_help(ext: Ext, has_default_text: bool) {
 }
 
 /// Chooses how metrics are looked up (INIT-44).
-fn choose_lookup(ext: Ext, metrics: MetricTable) {
+fn choose_lookup(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     if ext.has(ExtFlags::HASHED) {
-        return rehash(ext, metrics);
+        return rehash(ext, table);
     }
+    let metrics = table.seen();
     match lookup_of(metrics) {
         Mapping::Direct => ext.set_direct(1),
         Mapping::Linear(place) => {
@@ -224,12 +236,12 @@ fn choose_lookup(ext: Ext, metrics: MetricTable) {
 }
 
 /// How the metrics of a table without a hash are looked up.
-fn lookup_of(metrics: MetricTable) -> Mapping {
-    metrics.with_entries(|metrics| setup::mapping(metrics.iter().map(|metric| MetricId(metric.m_desc.pmid))))
+fn lookup_of(metrics: MetricTable<'_>) -> Mapping {
+    setup::mapping((0..metrics.len()).map(|place| metrics.pmid(place)))
 }
 
 /// What was set up, for `-Dlibpmda`, in the C library's words.
-fn summary(dispatch: Dispatch, ext: Ext) {
+fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     let map = if ext.has(ExtFlags::HASHED) {
         "hashed"
     } else if ext.direct() != 0 {

@@ -25,23 +25,23 @@ use pmda_core::log::{Bytes, Level};
 use pmda_core::setup::Interface;
 
 /// What `pmdaDaemon` and `pmdaDSO` are told.
-pub(crate) struct Request {
+pub(crate) struct Request<'call> {
     /// The interface version.
     pub(crate) interface: c_int,
     /// The texts, which are copied.
-    pub(crate) texts: ExtTexts,
+    pub(crate) texts: ExtTexts<'call>,
     /// Whether the agent is a process of its own.
     pub(crate) daemon: bool,
 }
 
 /// The bytes of a text, none for NULL.
-fn text(text: Option<&CText>) -> Bytes<'_> {
+fn text<'t>(text: Option<&'t CText<'_>>) -> Bytes<'t> {
     Bytes(text.map_or(&[], CText::bytes))
 }
 
 /// Gives a dispatch table an extension and the default `methods`; whether that was possible
 /// (INIT-10 … INIT-13).
-pub(crate) fn set_up(dispatch: Dispatch, request: &Request, methods: &pmdaInterface) -> bool {
+pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pmdaInterface) -> bool {
     let interface = Interface(u32::try_from(request.interface).unwrap_or(u32::MAX));
     let name = text(request.texts.name.as_ref());
     if !interface.is_supported() {
@@ -60,14 +60,14 @@ pub(crate) fn set_up(dispatch: Dispatch, request: &Request, methods: &pmdaInterf
     };
     dispatch.set_status(0);
     dispatch.set_comm(Comm(0).with_interface(interface.0).with_pmapi(PMAPI));
-    dispatch.set_ext_ptr(ext.as_ptr());
+    dispatch.set_ext(ext);
     dispatch.set_methods(methods, interface);
     record::refresh(dispatch);
     true
 }
 
 /// A new extension, with everything that is not zero at first (INIT-10).
-fn extension(dispatch: Dispatch, request: &Request) -> Result<Ext> {
+fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'static>> {
     let room = record::room()?;
     let ext = new_ext::create(&request.texts)?;
     ext.set_infd(-1);
@@ -80,22 +80,22 @@ fn extension(dispatch: Dispatch, request: &Request) -> Result<Ext> {
     ext.set_io(Transport::Unknown.number());
     ext.add_flags(ExtFlags::SETUP_DONE);
     ext.set_result_callback(Some(free_result_values));
-    ext.set_record(record::register(room, ext, dispatch, request.daemon));
+    record::register(room, ext, dispatch, request.daemon);
     Ok(ext)
 }
 
 /// Name and path of the log file of an agent that was set up.
-pub(crate) fn log_file(dispatch: Dispatch) -> Option<(CText, CText)> {
+pub(crate) fn log_file(dispatch: Dispatch<'_>) -> Option<(CText<'_>, CText<'_>)> {
     let ext = dispatch.ext().filter(|_| dispatch.status() >= 0)?;
     ext.name().zip(ext.logfile())
 }
 
 /// Sets a callback if the interface version has it; else says so (INIT-50).
 pub(crate) fn set_callback(
-    dispatch: Option<Dispatch>,
+    dispatch: Option<Dispatch<'_>>,
     name: &str,
     has: impl FnOnce(Interface) -> bool,
-    set: impl FnOnce(Ext),
+    set: impl FnOnce(Ext<'_>),
 ) {
     let Some(dispatch) = dispatch else { return };
     let interface = dispatch.interface();
@@ -115,7 +115,7 @@ pub(crate) fn set_callback(
 
 /// The extension of an agent whose interface version exists; else says so in the name of `function`
 /// (INIT-47).
-pub(crate) fn supported(dispatch: Option<Dispatch>, function: &str) -> Option<Ext> {
+pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str) -> Option<Ext<'call>> {
     let dispatch = dispatch?;
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
     if !interface.is_supported() {
@@ -131,7 +131,7 @@ pub(crate) fn supported(dispatch: Option<Dispatch>, function: &str) -> Option<Ex
 }
 
 /// Adds flags to an agent; there is no way to take one away (INIT-47).
-pub(crate) fn add_flags(ext: Option<Ext>, flags: c_uint) {
+pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
     let Some(ext) = ext else { return };
     ext.add_flags(ExtFlags(flags));
     if log::debug(Debug::Libpmda) {
@@ -140,7 +140,7 @@ pub(crate) fn add_flags(ext: Option<Ext>, flags: c_uint) {
 }
 
 /// Adds flags to what the agent tells pmcd when it connects (INIT-48).
-pub(crate) fn add_comm_flags(dispatch: Option<Dispatch>, flags: c_uint) {
+pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
     let Some(dispatch) = dispatch else { return };
     let comm = dispatch.comm();
     dispatch.set_comm(comm.with_flags(comm.flags() | (flags & 0xffff)));
@@ -155,7 +155,7 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch>, flags: c_uint) {
 }
 
 /// Attaches a pointer of the agent's own, which replaces the one before (INIT-49).
-pub(crate) fn attach(ext: Option<Ext>, data: *mut c_void) {
+pub(crate) fn attach(ext: Option<Ext<'_>>, data: *mut c_void) {
     if let Some(record) = ext.and_then(record::of) {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
@@ -165,7 +165,7 @@ pub(crate) fn attach(ext: Option<Ext>, data: *mut c_void) {
 }
 
 /// The pointer that the agent has attached, at first NULL.
-pub(crate) fn attached(ext: Option<Ext>) -> *mut c_void {
+pub(crate) fn attached(ext: Option<Ext<'_>>) -> *mut c_void {
     let record = ext.and_then(record::of);
     record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))
 }

@@ -1,7 +1,7 @@
 //! The command line of an agent: the options that every agent has.
 
-use std::ffi::{c_char, c_int};
-use std::{fmt, ptr};
+use std::ffi::c_int;
+use std::fmt;
 
 use crate::drive::machine::{Machine, Step};
 use crate::drive::ret::Plain;
@@ -10,7 +10,6 @@ use crate::sys::libpcp::log;
 use crate::view::arg::CText;
 use crate::view::dispatch::Dispatch;
 use crate::view::ext::Ext;
-use crate::view::memory;
 use crate::view::methods::Function;
 use crate::view::options::{Arguments, Options, number};
 use crate::view::transport::Transport;
@@ -25,31 +24,31 @@ pub(crate) type Letter = Plain<END>;
 
 /// A call to the agent's function that sees each option first: the option, and the options.
 #[derive(Clone, Copy)]
-pub(crate) struct Override {
+pub(crate) struct Override<'call> {
     pub(crate) function: Function<pmdaOptionOverride>,
     pub(crate) letter: c_int,
-    pub(crate) options: Options,
+    pub(crate) options: Options<'call>,
 }
 
 /// The search for the next option that not every agent has (INIT-20).
-pub(crate) struct Search {
-    arguments: Arguments,
-    options: Options,
-    dispatch: Dispatch,
+pub(crate) struct Search<'call> {
+    arguments: Arguments<'call>,
+    options: Options<'call>,
+    dispatch: Dispatch<'call>,
     /// Whether `-U` is one that every agent has.
     with_user: bool,
     /// The option that was shown to the agent.
     shown: c_int,
 }
 
-impl Search {
+impl<'call> Search<'call> {
     /// Prepares a search, unless the agent was not set up.
     pub(crate) fn new(
-        arguments: Arguments,
-        options: Options,
-        dispatch: Dispatch,
+        arguments: Arguments<'call>,
+        options: Options<'call>,
+        dispatch: Dispatch<'call>,
         with_user: bool,
-    ) -> Result<Search, Letter> {
+    ) -> Result<Search<'call>, Letter> {
         if dispatch.status() != 0 {
             options.count_error();
             return Err(Plain(END));
@@ -75,7 +74,7 @@ impl Search {
     }
 
     /// Goes on with the next option.
-    fn next(&mut self) -> Step<Override, Letter> {
+    fn next(&mut self) -> Step<Override<'call>, Letter> {
         loop {
             let letter = self.arguments.next(self.options);
             if letter == END {
@@ -99,14 +98,14 @@ impl Search {
     fn is_handled(&self, letter: c_int) -> bool {
         match u8::try_from(letter) {
             Ok(b'?') => self.options.count_error(),
-            Ok(b'U') if self.with_user => self.options.set_username(self.options.argument_ptr()),
+            Ok(b'U') if self.with_user => self.options.set_username(self.options.given()),
             Ok(letter) => return self.dispatch.ext().is_some_and(|ext| self.is_common(letter, ext)),
             Err(_) => return false,
         }
         true
     }
 
-    fn is_common(&self, letter: u8, ext: Ext) -> bool {
+    fn is_common(&self, letter: u8, ext: Ext<'_>) -> bool {
         let text = self.options.argument();
         match letter {
             b'd' => {
@@ -136,14 +135,14 @@ impl Search {
                     let (number, is_clean) = number(text.bytes());
                     ext.set_port(number);
                     if !is_clean {
-                        ext.set_sockname(text.as_ptr());
+                        ext.set_sockname(text);
                     }
                 }
             }
             // The name stays in the arguments, as with the C library.
             b'u' => {
                 if self.choose(ext, Transport::Unix) {
-                    ext.set_sockname(text.as_ptr());
+                    ext.set_sockname(text);
                 }
             }
             _ => return false,
@@ -152,7 +151,7 @@ impl Search {
     }
 
     /// Chooses how to talk to pmcd; the first choice stays (INIT-21).
-    fn choose(&self, ext: Ext, wanted: Transport) -> bool {
+    fn choose(&self, ext: Ext<'_>, wanted: Transport) -> bool {
         let current = Transport::new(ext.io());
         if current == Some(wanted) || current == Some(Transport::Unknown) {
             ext.set_io(wanted.number());
@@ -164,7 +163,7 @@ impl Search {
     }
 
     /// Adds a message and counts an error (INIT-22).
-    fn complain(&self, ext: Ext, text: fmt::Arguments<'_>) {
+    fn complain(&self, ext: Ext<'_>, text: fmt::Arguments<'_>) {
         let name = ext.name();
         let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
         getopt::message(format_args!("{name}: {text}\n"));
@@ -172,16 +171,16 @@ impl Search {
     }
 }
 
-impl Machine for Search {
-    type Call = Override;
+impl<'call> Machine for Search<'call> {
+    type Call = Override<'call>;
     type Answer = c_int;
     type Done = Letter;
 
-    fn start(&mut self) -> Step<Override, Letter> {
+    fn start(&mut self) -> Step<Override<'call>, Letter> {
         self.next()
     }
 
-    fn answer(&mut self, answer: c_int) -> Step<Override, Letter> {
+    fn answer(&mut self, answer: c_int) -> Step<Override<'call>, Letter> {
         if answer != 0 || !self.is_handled(self.shown) {
             return Step::Done(Plain(self.shown));
         }
@@ -191,12 +190,9 @@ impl Machine for Search {
 
 /// A copy that stays for the life of the process; NULL when there is no memory. What it replaces
 /// may be in use elsewhere (INIT-20).
-fn copy(text: CText) -> *const c_char {
-    match memory::string(text.bytes()) {
-        Ok(block) => block.into_raw().cast_const(),
-        Err(error) => {
-            log::notify!(Level::Err, "pmdaGetOptions: {}", log::errstr(error));
-            ptr::null()
-        }
-    }
+fn copy(text: CText<'_>) -> Option<CText<'static>> {
+    let copied = CText::copied(text.bytes());
+    copied
+        .inspect_err(|error| log::notify!(Level::Err, "pmdaGetOptions: {}", log::errstr(*error)))
+        .ok()
 }

@@ -34,7 +34,7 @@ fn release_filters(begin: impl FnOnce() -> Result<Release>) -> c_int {
 /// # Safety
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText>, maxmemory: usize) -> c_int {
+pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText<'_>>, maxmemory: usize) -> c_int {
     guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, 0))
 }
 
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText>, maxmemory: usize
 /// # Safety
 /// As `pmdaEventNewQueue`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText>, maxmemory: usize, nclients: c_uint) -> c_int {
+pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText<'_>>, maxmemory: usize, nclients: c_uint) -> c_int {
     guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, nclients))
 }
 
@@ -67,7 +67,7 @@ pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 /// # Safety
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueHandle(name: Option<CText>) -> c_int {
+pub unsafe extern "C" fn pmdaEventQueueHandle(name: Option<CText<'_>>) -> c_int {
     guard(|| queues::find(name.ok_or(Error::os(libc::ESRCH))?.bytes()))
 }
 
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
     guard(|| queues::counter(handle, avp.member(), |counters| counters.clients))
 }
 
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: Out<pmAtomVal
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
     guard(|| queues::counter(handle, avp.member(), |counters| counters.count))
 }
 
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: Out<pmAtomVal
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
     guard(|| queues::counter(handle, avp.member(), |counters| counters.bytes))
 }
 
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: Out<pmAtomValue
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: Out<pmAtomValue>) -> c_int {
+pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
     guard(|| queues::counter(handle, avp.member(), |counters| counters.memory))
 }
 
@@ -166,7 +166,7 @@ pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
 /// # Safety
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventClients(avp: Out<pmAtomValue>) -> c_int {
+pub unsafe extern "C" fn pmdaEventClients(avp: Out<'_, pmAtomValue>) -> c_int {
     guard(|| queues::clients(avp.member()))
 }
 
@@ -219,7 +219,7 @@ pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     handle: c_int,
-    avp: Out<pmAtomValue>,
+    avp: Out<'_, pmAtomValue>,
     context: c_int,
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,

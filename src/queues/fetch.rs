@@ -1,7 +1,6 @@
 //! A client fetches the events of a queue that it has not seen.
 
 use std::ffi::c_int;
-use std::ptr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::drive::machine::{Machine, Step};
@@ -15,7 +14,7 @@ use crate::view::event_block::View;
 use crate::view::methods::Function;
 use crate::view::types::{pmAtomValue, pmdaEventApplyFilterCallBack};
 use pmda_core::error::{Error, Result};
-use pmda_core::events::{Form, Stamp};
+use pmda_core::events::Stamp;
 use pmda_core::fetch;
 use pmda_core::log::Journal;
 use pmda_core::queue::{End, FetchSession};
@@ -29,9 +28,9 @@ pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
-pub(crate) struct Fetch {
+pub(crate) struct Fetch<'call> {
     session: FetchSession,
-    out: Out<pmAtomValue>,
+    out: Out<'call, pmAtomValue>,
     /// The event in hand.
     event: Option<Event>,
     /// The filter that has to let the event in hand pass, if there is one.
@@ -43,12 +42,12 @@ pub(crate) struct Fetch {
     status: Result<()>,
 }
 
-impl Fetch {
+impl<'call> Fetch<'call> {
     /// Begins a fetch of a client from a queue.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, and without a place for the array.
-    pub(crate) fn new(handle: c_int, context: c_int, out: Out<pmAtomValue>) -> Result<Fetch> {
+    pub(crate) fn new(handle: c_int, context: c_int, out: Out<'call, pmAtomValue>) -> Result<Fetch<'call>> {
         if out.is_null() {
             return Err(Error::INVAL);
         }
@@ -177,22 +176,17 @@ impl Fetch {
             self.status = events::with(self.session.array, |array| array.add_missed(now(), count));
             self.found |= self.status.is_ok();
         }
-        let records = if self.found && end != End::Gone {
-            events::address(self.session.array, Form::Low)
-        } else {
-            ptr::null_mut()
-        };
-        self.out.set(pmAtomValue { vbp: records.cast() });
+        let shown = self.found && end != End::Gone;
+        let shown = shown && events::lend(self.session.array, self.out).is_ok();
+        if !shown {
+            self.out.lend(None);
+        }
         self.status?;
-        Ok(if records.is_null() {
-            fetch::NO_VALUES
-        } else {
-            fetch::STATIC
-        })
+        Ok(if shown { fetch::STATIC } else { fetch::NO_VALUES })
     }
 }
 
-impl Machine for Fetch {
+impl<'call> Machine for Fetch<'call> {
     type Call = ();
     type Answer = c_int;
     type Done = Result<c_int>;

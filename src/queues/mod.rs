@@ -12,7 +12,7 @@ pub(crate) use crate::queues::release::Release;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::{Mutex, const_mutex, room};
-use crate::view::arg::{Cookie, Out};
+use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{Block, NewEvent};
 use crate::view::methods::Function;
 use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
@@ -67,7 +67,7 @@ pub(crate) fn find(name: &[u8]) -> Result<c_int> {
 ///
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, and for no atom.
-pub(crate) fn counter<T>(handle: c_int, atom: Out<T>, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
+pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
     let counters = QUEUES.lock().counters(handle);
     let counters = noted(handle, counters)?;
     store(atom, value(counters))
@@ -77,12 +77,12 @@ pub(crate) fn counter<T>(handle: c_int, atom: Out<T>, value: impl FnOnce(Counter
 ///
 /// # Errors
 /// `-EINVAL` for no atom.
-pub(crate) fn clients(atom: Out<u32>) -> Result<c_int> {
+pub(crate) fn clients(atom: Out<'_, u32>) -> Result<c_int> {
     let count = QUEUES.lock().clients();
     store(atom, count)
 }
 
-fn store<T>(atom: Out<T>, value: T) -> Result<c_int> {
+fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
     if atom.is_null() {
         return Err(Error::INVAL);
     }
@@ -95,7 +95,7 @@ fn store<T>(atom: Out<T>, value: T) -> Result<c_int> {
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
 #[inline]
-pub(crate) fn append(handle: c_int, event: NewEvent) -> Result<()> {
+pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let done = if log::debug(Debug::Libpmda) {
         append_loudly(handle, event)
     } else {
@@ -108,7 +108,7 @@ pub(crate) fn append(handle: c_int, event: NewEvent) -> Result<()> {
 
 /// Appends an event, and says what becomes of it and of others.
 #[cold]
-fn append_loudly(handle: c_int, event: NewEvent) -> Result<()> {
+fn append_loudly(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let mut journal = Journal::new();
     let done = {
         let mut queues = QUEUES.lock();

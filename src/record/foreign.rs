@@ -17,7 +17,7 @@ pub(super) type Parts<T, const ROOM: usize> = Mutex<Map<&'static T>, ROOM>;
 #[cold]
 pub(super) fn part<T, const ROOM: usize>(
     parts: &Parts<T, ROOM>,
-    ext: Ext,
+    ext: Ext<'_>,
     new: impl FnOnce() -> T,
 ) -> Result<&'static T> {
     let address = ext.as_ptr().addr() as u64;

@@ -51,9 +51,9 @@ static RECORDS: Records<AgentRecord> = Records::new();
 /// Room for the record of an agent.
 pub(crate) type Room = records::Room<AgentRecord>;
 
-/// Makes the record of the agent that has a dispatch table; it stays for ever. The result is for
-/// the `e_ext` of `ext`.
-pub(crate) fn register(room: Room, ext: Ext, dispatch: Dispatch, daemon: bool) -> *mut c_void {
+/// Makes the record of the agent that has a dispatch table, and has its `e_ext` lead to it. It
+/// stays for ever.
+pub(crate) fn register(room: Room, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon: bool) {
     let record = AgentRecord {
         interface: AtomicU32::new(0),
         user: AtomicPtr::new(ptr::null_mut()),
@@ -61,7 +61,7 @@ pub(crate) fn register(room: Room, ext: Ext, dispatch: Dispatch, daemon: bool) -
         dynamic: List::new(),
         session: Session::new(),
     };
-    RECORDS.add(room, ext, dispatch, daemon, record)
+    RECORDS.add(room, ext, dispatch, daemon, record);
 }
 
 /// Makes room for the record of an agent.
@@ -83,13 +83,13 @@ pub(crate) fn leave_behind(block: *mut c_void) {
 }
 
 #[inline]
-fn find(ext: Ext) -> Option<&'static Record<AgentRecord>> {
+fn find(ext: Ext<'_>) -> Option<&'static Record<AgentRecord>> {
     RECORDS.find(ext.record())
 }
 
 /// The record of an agent; `None` when this library has not set it up.
 #[inline]
-pub(crate) fn of(ext: Ext) -> Option<&'static AgentRecord> {
+pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
     find(ext).map(|record| &record.content)
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn of(ext: Ext) -> Option<&'static AgentRecord> {
 /// # Errors
 /// `-ENOMEM` for such a one.
 #[inline]
-pub(crate) fn fetch_state(ext: Ext) -> Result<&'static FetchState> {
+pub(crate) fn fetch_state(ext: Ext<'_>) -> Result<&'static FetchState> {
     static FOREIGN: Parts<FetchState, { room::FOREIGN_STATES }> = const_mutex(Map::new());
     of(ext).map_or_else(
         || foreign::part(&FOREIGN, ext, FetchState::default),
@@ -112,7 +112,7 @@ pub(crate) fn fetch_state(ext: Ext) -> Result<&'static FetchState> {
 /// # Errors
 /// As [`fetch_state`].
 #[inline]
-pub(crate) fn for_fetch(ext: Ext) -> Result<(&'static FetchState, Interface)> {
+pub(crate) fn for_fetch(ext: Ext<'_>) -> Result<(&'static FetchState, Interface)> {
     match of(ext) {
         Some(record) => Ok((&record.fetch, record.interface())),
         None => Ok((fetch_state(ext)?, Interface(0))),
@@ -123,7 +123,7 @@ pub(crate) fn for_fetch(ext: Ext) -> Result<(&'static FetchState, Interface)> {
 ///
 /// # Errors
 /// `-ENOMEM` for such a one.
-pub(crate) fn session(ext: Ext) -> Result<&'static Session> {
+pub(crate) fn session(ext: Ext<'_>) -> Result<&'static Session> {
     static FOREIGN: Parts<Session, { room::FOREIGN_SESSIONS }> = const_mutex(Map::new());
     of(ext).map_or_else(
         || foreign::part(&FOREIGN, ext, Session::new),
@@ -133,13 +133,13 @@ pub(crate) fn session(ext: Ext) -> Result<&'static Session> {
 
 /// The interface version of an agent; 0 when this library has not set it up.
 #[inline]
-pub(crate) fn interface(ext: Ext) -> Interface {
+pub(crate) fn interface(ext: Ext<'_>) -> Interface {
     of(ext).map_or(Interface(0), AgentRecord::interface)
 }
 
 /// Tells whoever has made the extension that its dispatch table is here now. A record of another
 /// copy of this library, or of the C library, has the address as its first word (INIT-51).
-pub(crate) fn moved(dispatch: Dispatch) {
+pub(crate) fn moved(dispatch: Dispatch<'_>) {
     let Some(ext) = dispatch.ext() else { return };
     match find(ext) {
         Some(_) => refresh(dispatch),
@@ -149,7 +149,7 @@ pub(crate) fn moved(dispatch: Dispatch) {
 
 /// Takes over what the default methods need from a dispatch table: they have only the `pmdaExt`,
 /// and the table may move or go without notice (MAIN-56).
-pub(crate) fn refresh(dispatch: Dispatch) {
+pub(crate) fn refresh(dispatch: Dispatch<'_>) {
     if let Some(record) = dispatch.ext().and_then(find) {
         record.note(dispatch);
         record
@@ -160,7 +160,7 @@ pub(crate) fn refresh(dispatch: Dispatch) {
 }
 
 /// The `desc` method of an agent: for a daemon the one that its dispatch table has at this moment.
-pub(crate) fn desc_method(ext: Ext) -> Option<DescMethod> {
+pub(crate) fn desc_method(ext: Ext<'_>) -> Option<DescMethod> {
     let record = find(ext)?;
     match record.table() {
         Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
@@ -170,7 +170,7 @@ pub(crate) fn desc_method(ext: Ext) -> Option<DescMethod> {
 
 /// Says so when the dispatch table of a daemon belongs to another `pmdaExt` (FETCH-11).
 #[inline]
-pub(crate) fn check_botch(ext: Ext) {
+pub(crate) fn check_botch(ext: Ext<'_>) {
     let Some(record) = find(ext) else { return };
     let Some(table) = record.table() else { return };
     if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {
@@ -180,7 +180,7 @@ pub(crate) fn check_botch(ext: Ext) {
 
 #[cold]
 #[inline(never)]
-fn report_botch(ext: Ext, record: &'static Record<AgentRecord>, table: Dispatch) {
+fn report_botch(ext: Ext<'_>, record: &'static Record<AgentRecord>, table: Dispatch<'_>) {
     let (ext_ptr, back, other) = (ext.as_ptr(), table.as_ptr(), table.ext_ptr());
     log::trace!(
         "Botch: pmdaFetch: PMDA domain={} pmda={ext_ptr:p} extp={record:p} backpointer={back:p} \

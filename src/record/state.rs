@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys::lock::{Mutex, room};
+use crate::view::array::Lasting;
 use crate::view::profile::ListPlace;
 use crate::view::result_block::Results;
-use crate::view::table::{IndomNode, Metric, MetricTable};
-use crate::view::types::pmdaIndom;
+use crate::view::table::{Indom, IndomNode, Metric};
+use crate::view::types::pmdaMetric;
 use pmda_core::cache::{Position, Start};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
@@ -43,14 +44,14 @@ pub(crate) struct TablePlaces {
 /// What `pmdaRehash` has built, and the table that it was built over.
 pub(crate) struct HashedTable {
     pub(crate) index: Hashed,
-    pub(crate) table: MetricTable,
+    pub(crate) table: Lasting<pmdaMetric>,
 }
 
 impl Default for HashedTable {
     fn default() -> HashedTable {
         HashedTable {
             index: Hashed::default(),
-            table: MetricTable::EMPTY,
+            table: Lasting::EMPTY,
         }
     }
 }
@@ -58,8 +59,8 @@ impl Default for HashedTable {
 impl HashedTable {
     /// The entry of a metric in the table that the hash was built over.
     #[inline(always)]
-    pub(crate) fn find(&self, wanted: MetricId) -> Option<Metric> {
-        self.table.entry(self.index.find(wanted)?)
+    pub(crate) fn find<'call>(&self, wanted: MetricId) -> Option<Metric<'call>> {
+        self.table.seen().entry(self.index.find(wanted)?)
     }
 }
 
@@ -115,19 +116,19 @@ impl Default for Walk {
 
 impl Walk {
     /// Starts at the first entry of `indom`, and gives what `e_idp` is to point to.
-    pub(crate) fn begin(&self, indom: InDom, start: Start) -> *mut pmdaIndom {
+    pub(crate) fn begin(&'static self, indom: InDom, start: Start) -> Indom<'static> {
         self.go_on(start.first);
         self.inserted.store(start.inserted, Ordering::Relaxed);
         self.growing
             .store(start.listed.saturating_add(GROWING_STEPS), Ordering::Relaxed);
         self.node.stamp(indom);
-        self.node.as_ptr()
+        self.node.view()
     }
 
     /// Whether `e_idp` says that a cached domain is being walked.
     #[inline(always)]
-    pub(crate) fn is_at(&self, idp: *const pmdaIndom) -> bool {
-        std::ptr::eq(self.node.as_ptr(), idp)
+    pub(crate) fn is_at(&self, idp: Indom<'_>) -> bool {
+        self.node.is(idp)
     }
 
     /// Where it goes on.

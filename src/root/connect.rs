@@ -32,7 +32,7 @@ impl Connecting {
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` when PCP does not say where the usual place is; `-ENOMEM`.
-    pub(crate) fn new(path: Option<CText>) -> Result<Connecting> {
+    pub(crate) fn new(path: Option<CText<'_>>) -> Result<Connecting> {
         let path = match path {
             Some(path) => pmda_core::log::line(&[Raw(path.bytes())]),
             None => {

@@ -28,7 +28,7 @@ use pmda_core::root::{Container, Start, Stop, kind};
 /// # Safety
 /// `path` is NULL or a terminated string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText>) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText<'_>>) -> c_int {
     converse(|| Connecting::new(path))
 }
 
@@ -114,9 +114,9 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     namelen: c_int,
     args: *const c_char,
     argslen: c_int,
-    pid: Out<c_int>,
-    infd: Out<c_int>,
-    outfd: Out<c_int>,
+    pid: Out<'_, c_int>,
+    infd: Out<'_, c_int>,
+    outfd: Out<'_, c_int>,
 ) -> c_int {
     // SAFETY: the caller gives NULL or texts of these lengths, which are copied before this
     // returns.
@@ -136,7 +136,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
 /// # Safety
 /// `status` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: Out<c_int>) -> c_int {
+pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: Out<'_, c_int>) -> c_int {
     converse(|| RootRequest::end(fd, pid, false, Purpose::Ended(status)))
 }
 
@@ -171,7 +171,11 @@ pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, statu
 /// # Safety
 /// `version` and `features` are each NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(fd: c_int, version: Out<c_int>, features: Out<c_int>) -> c_int {
+pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(
+    fd: c_int,
+    version: Out<'_, c_int>,
+    features: Out<'_, c_int>,
+) -> c_int {
     converse(|| Introduction::new(fd, version, features))
 }
 
@@ -222,7 +226,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUContainer(
 pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     buf: *mut c_void,
     blen: c_int,
-    pid: Out<c_int>,
+    pid: Out<'_, c_int>,
     name: *mut c_char,
     namelen: c_int,
 ) -> c_int {
@@ -315,10 +319,10 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_vo
 pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
     buf: *mut c_void,
     blen: c_int,
-    pid: Out<c_int>,
-    infd: Out<c_int>,
-    outfd: Out<c_int>,
-    ipctype: Out<c_int>,
+    pid: Out<'_, c_int>,
+    infd: Out<'_, c_int>,
+    outfd: Out<'_, c_int>,
+    ipctype: Out<'_, c_int>,
     name: *mut c_char,
     namesz: c_int,
     args: *mut c_char,
@@ -396,11 +400,11 @@ type StopMessage = [u8; root::STOP_SIZE];
 /// `buf` is NULL or points to a whole message; each other pointer is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
-    buf: In<StopMessage>,
+    buf: In<'_, StopMessage>,
     _len: c_int,
-    pid: Out<c_int>,
-    code: Out<c_int>,
-    force: Out<c_int>,
+    pid: Out<'_, c_int>,
+    code: Out<'_, c_int>,
+    force: Out<'_, c_int>,
 ) -> c_int {
     guard(|| {
         let found = Stop::decode(&buf.get().ok_or(Error::INVAL)?)?;

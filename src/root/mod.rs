@@ -94,7 +94,7 @@ impl Machine for Sending {
 ///
 /// # Errors
 /// As [`root::container`], and `-EINVAL` without a name.
-pub(crate) fn container(kind: c_int, pid: c_int, name: CField, status: c_int) -> Result<Vec<u8>> {
+pub(crate) fn container(kind: c_int, pid: c_int, name: CField<'_>, status: c_int) -> Result<Vec<u8>> {
     root::container(kind, pid, &[], name.length(), status)?;
     root::container(kind, pid, name.bytes()?, name.length(), status)
 }
@@ -103,7 +103,7 @@ pub(crate) fn container(kind: c_int, pid: c_int, name: CField, status: c_int) ->
 ///
 /// # Errors
 /// As [`root::start_request`], and `-EINVAL` without a text.
-pub(crate) fn start_request(ipc: c_int, name: CField, arguments: CField) -> Result<Vec<u8>> {
+pub(crate) fn start_request(ipc: c_int, name: CField<'_>, arguments: CField<'_>) -> Result<Vec<u8>> {
     root::start_request(ipc, (&[], name.length()), (&[], arguments.length()))?;
     let (name_length, arguments_length) = (name.length(), arguments.length());
     root::start_request(
@@ -117,7 +117,7 @@ pub(crate) fn start_request(ipc: c_int, name: CField, arguments: CField) -> Resu
 ///
 /// # Errors
 /// As [`root::start_reply`], and `-EINVAL` without a name.
-pub(crate) fn start_reply(pid: c_int, name: CField, status: c_int) -> Result<Vec<u8>> {
+pub(crate) fn start_reply(pid: c_int, name: CField<'_>, status: c_int) -> Result<Vec<u8>> {
     root::start_reply(pid, &[], name.length(), status)?;
     root::start_reply(pid, name.bytes()?, name.length(), status)
 }
@@ -166,15 +166,15 @@ impl Expected {
 
 /// Receives a message into a buffer of C. Descriptors that came along, or -1, are put into their
 /// fields (ROOT-25, R-6, R-7).
-pub(crate) struct Receiving {
+pub(crate) struct Receiving<'call> {
     fd: RawFd,
     expected: Expected,
-    buffer: CBuffer,
+    buffer: CBuffer<'call>,
 }
 
-impl Receiving {
+impl<'call> Receiving<'call> {
     /// A message to be received.
-    pub(crate) fn new(fd: RawFd, expected: Expected, buffer: CBuffer) -> Receiving {
+    pub(crate) fn new(fd: RawFd, expected: Expected, buffer: CBuffer<'call>) -> Receiving<'call> {
         Receiving { fd, expected, buffer }
     }
 
@@ -192,7 +192,7 @@ impl Receiving {
     }
 }
 
-impl Machine for Receiving {
+impl Machine for Receiving<'_> {
     type Call = Call;
     type Answer = SocketAnswer;
     type Done = Result<c_int>;
@@ -213,19 +213,23 @@ impl Machine for Receiving {
 }
 
 /// Receives the introduction of a server, and stores version and features.
-pub(crate) struct Introduction {
+pub(crate) struct Introduction<'call> {
     fd: RawFd,
-    version: Out<c_int>,
-    features: Out<c_int>,
+    version: Out<'call, c_int>,
+    features: Out<'call, c_int>,
     message: Kept<Vec<u8>>,
 }
 
-impl Introduction {
+impl<'call> Introduction<'call> {
     /// An introduction to be received.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn new(fd: RawFd, version: Out<c_int>, features: Out<c_int>) -> Result<Introduction> {
+    pub(crate) fn new(
+        fd: RawFd,
+        version: Out<'call, c_int>,
+        features: Out<'call, c_int>,
+    ) -> Result<Introduction<'call>> {
         Ok(Introduction {
             fd,
             version,
@@ -243,7 +247,7 @@ impl Introduction {
     }
 }
 
-impl Machine for Introduction {
+impl Machine for Introduction<'_> {
     type Call = Call;
     type Answer = SocketAnswer;
     type Done = Result<c_int>;

@@ -18,21 +18,21 @@ use pmda_core::root::{self, Container, Start, Stop, kind};
 
 /// What an answer is for.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub(crate) enum Purpose<'call> {
     /// The text about a container, of a type (ROOT-35). The outcome is its length.
-    Text(c_int, CBuffer),
+    Text(c_int, CBuffer<'call>),
     /// The first process of a container, which is the outcome.
     Process,
     /// The process that was started and its descriptors (ROOT-37). One that nobody wants is closed
     ///
-    Started(Out<c_int>, [Out<c_int>; 2]),
+    Started(Out<'call, c_int>, [Out<'call, c_int>; 2]),
     /// How a process has ended; it is the outcome (ROOT-38).
-    Ended(Out<c_int>),
+    Ended(Out<'call, c_int>),
     /// Nothing more than that it has come (ROOT-39).
     Terminated,
 }
 
-impl Purpose {
+impl Purpose<'_> {
     fn expected(self) -> Expected {
         match self {
             Purpose::Text(kind, _) => Expected::Container(kind),
@@ -81,7 +81,7 @@ impl Purpose {
 ///
 /// # Errors
 /// `-E2BIG` when the buffer is too small.
-pub(crate) fn store_name(name: &[u8], buffer: CBuffer) -> Result<c_int> {
+pub(crate) fn store_name(name: &[u8], buffer: CBuffer<'_>) -> Result<c_int> {
     if !buffer.is_null() && (!name.is_empty() || buffer.size() > 0) {
         buffer.write_text(name)?;
     }
@@ -89,16 +89,16 @@ pub(crate) fn store_name(name: &[u8], buffer: CBuffer) -> Result<c_int> {
 }
 
 /// A request and its answer.
-pub(crate) struct RootRequest {
+pub(crate) struct RootRequest<'call> {
     request: Sending,
-    purpose: Purpose,
+    purpose: Purpose<'call>,
     /// Not before the request was sent: the place for the answer.
     reply: Kept<Vec<u8>>,
 }
 
-impl RootRequest {
+impl<'call> RootRequest<'call> {
     /// A request to be sent, and what its answer is for.
-    pub(crate) fn new(fd: RawFd, request: Vec<u8>, purpose: Purpose) -> RootRequest {
+    pub(crate) fn new(fd: RawFd, request: Vec<u8>, purpose: Purpose<'call>) -> RootRequest<'call> {
         RootRequest {
             request: Sending::new(fd, request),
             purpose,
@@ -111,7 +111,12 @@ impl RootRequest {
     ///
     /// # Errors
     /// `-ENOTCONN` without a connection; as [`container`].
-    pub(crate) fn about(fd: RawFd, kind: c_int, name: CField, purpose: Purpose) -> Result<RootRequest> {
+    pub(crate) fn about(
+        fd: RawFd,
+        kind: c_int,
+        name: CField<'_>,
+        purpose: Purpose<'call>,
+    ) -> Result<RootRequest<'call>> {
         if fd < 0 {
             return Err(Error::os(libc::ENOTCONN));
         }
@@ -127,7 +132,7 @@ impl RootRequest {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn end(fd: RawFd, pid: c_int, force: bool, purpose: Purpose) -> Result<RootRequest> {
+    pub(crate) fn end(fd: RawFd, pid: c_int, force: bool, purpose: Purpose<'call>) -> Result<RootRequest<'call>> {
         let request = root::stop(kind::STOP_REQ, pid, 0, c_int::from(force), 0)?;
         Ok(RootRequest::new(fd, request, purpose))
     }
@@ -155,7 +160,7 @@ impl RootRequest {
     }
 }
 
-impl Machine for RootRequest {
+impl Machine for RootRequest<'_> {
     type Call = Call;
     type Answer = SocketAnswer;
     type Done = Result<c_int>;

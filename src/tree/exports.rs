@@ -33,12 +33,14 @@ fn count(names: usize) -> c_int {
 /// # Safety
 /// `tree` is NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<*mut pmdaNameSpace>) -> c_int {
+pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_int {
     guard(|| {
         if tree.is_null() {
             return Err(Error::INVAL);
         }
-        tree.set(pmns::create()?);
+        let new = pmns::create()?;
+        // SAFETY: a tree that libpcp has just made, for the caller to release.
+        unsafe { tree.put(new) };
         Ok(())
     })
 }
@@ -56,7 +58,7 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<*mut pmdaNameSpace>) -> c_int 
 /// # Safety
 /// `tree` is NULL or a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree>, pmid: pmID, name: Option<CText>) -> c_int {
+pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name: Option<CText<'_>>) -> c_int {
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::INVAL)?;
         tree.insert(MetricId(pmid), name)
@@ -68,8 +70,13 @@ pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree>, pmid: pmID, name: Op
 /// # Safety
 /// `tree` is NULL or a tree that nobody uses any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree>) {
-    guard(|| tree.map_or((), Tree::release));
+pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree<'_>>) {
+    guard(|| {
+        if let Some(tree) = tree {
+            // SAFETY: the caller gives the tree up.
+            unsafe { tree.release() };
+        }
+    });
 }
 
 /// Builds the table from identifiers to names, for about `numpmid` names; the number need not be
@@ -78,7 +85,7 @@ pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree>) {
 /// # Safety
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree>, numpmid: c_int) {
+pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree<'_>>, numpmid: c_int) {
     guard(|| {
         let Some(tree) = tree else { return };
         let size = namespace::table_size(numpmid);
@@ -98,7 +105,7 @@ pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree>, numpmid: c_int)
 /// # Safety
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree>) -> c_int {
+pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree<'_>>) -> c_int {
     guard(|| {
         let names = tree.as_ref().and_then(Tree::root).map_or(Ok(0), namespace::size)?;
         Ok(count(names))
@@ -113,7 +120,7 @@ pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree>) -> c_int {
 /// # Safety
 /// `node` is NULL or a node of a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<CText>) -> *mut __pmnsNode {
+pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<CText<'_>>) -> *mut __pmnsNode {
     guard(|| {
         name.and_then(|name| namespace::lookup(node, name.bytes(), &Shared))
             .map_or(ptr::null_mut(), NodeRef::as_ptr)
@@ -129,7 +136,7 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<
 /// # Safety
 /// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree>, name: Option<CText>, pmid: Out<pmID>) -> c_int {
+pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText<'_>>, pmid: Out<'_, pmID>) -> c_int {
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
         let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
@@ -148,7 +155,7 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree>, name: Option<CText>, p
 /// # Safety
 /// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: Out<*mut *mut c_char>) -> c_int {
+pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree<'_>>, pmid: pmID, nameset: Out<'_, *mut *mut c_char>) -> c_int {
     guard(|| {
         if nameset.is_null() {
             return Err(Error::INVAL);
@@ -158,7 +165,7 @@ pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: O
         if paths.size.count == 0 {
             return Err(Error::PMID);
         }
-        nameset.set(names::pack_paths(paths)?.into_raw());
+        nameset.hand_over(names::pack_paths(paths)?);
         Ok(count(paths.size.count))
     })
 }
@@ -179,11 +186,11 @@ pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree>, pmid: pmID, nameset: O
 /// for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeChildren(
-    tree: Option<Tree>,
-    name: Option<CText>,
+    tree: Option<Tree<'_>>,
+    name: Option<CText<'_>>,
     traverse: c_int,
-    offspring: Out<*mut *mut c_char>,
-    status: Out<*mut c_int>,
+    offspring: Out<'_, *mut *mut c_char>,
+    status: Out<'_, *mut c_int>,
 ) -> c_int {
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
@@ -196,8 +203,8 @@ pub unsafe extern "C" fn pmdaTreeChildren(
             _ => names::leaves(node, name.bytes())?,
         };
         if found.count > 0 || traverse != 0 {
-            offspring.set(found.names.into_raw());
-            status.set(found.states.into_raw());
+            offspring.hand_over(found.names);
+            status.hand_over(found.states.into_block());
         }
         Ok(count(found.count))
     })

@@ -25,7 +25,7 @@ view! {
     Values of pmdaResult, contract
     "`pointer` is NULL, or points to a result with `numpmid` value sets, each NULL or valid with its values and value \
      blocks, until its result callback has been called."
-    get {
+    fields {
         /// The number of value sets.
         count: numpmid as c_int;
         /// When the values were taken.
@@ -38,7 +38,7 @@ view! {
     ValueSet of pmValueSet, contract
     "`pointer` is NULL, or points to a value set with `numval` values: pointers to valid blocks or NULL, if the format is \
      one of pointers, else numbers."
-    get {
+    fields {
         /// The metric.
         pmid: pmid as u32;
         /// The number of values, or a negative code.
@@ -48,9 +48,9 @@ view! {
     }
 }
 
-impl Values {
+impl<'call> Values<'call> {
     /// The value sets, good until control goes back to C.
-    fn sets(&self) -> &[Option<ValueSet>] {
+    fn sets(&self) -> &[Option<ValueSet<'call>>] {
         // SAFETY: `numpmid` pointers stand at the end of the structure, each NULL or to a valid
         // set, by the contract of `new`. C does not change them while it does not run.
         unsafe { arg::slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
@@ -75,7 +75,7 @@ impl Values {
     }
 }
 
-impl ValueSet {
+impl ValueSet<'_> {
     /// The values, good until control goes back to C.
     fn values(&self) -> &[pmValue] {
         // SAFETY: `numval` values stand behind the head, by the contract of `new`. C does not
@@ -117,7 +117,7 @@ view! {
     Instances of pmInResult, contract
     "`pointer` is NULL, or points to a list with `numinst` elements in each of its own lists that is not NULL. Names are NULL or \
      C strings."
-    get {
+    fields {
         /// The instance domain.
         indom: indom as u32;
         /// The number of instances.
@@ -132,21 +132,21 @@ view! {
 }
 
 /// Identifiers of instances, or states of names.
-type Ids = Array<c_int>;
+type Ids<'call> = Array<'call, c_int>;
 
 /// C strings, or NULL.
-type Texts = Array<Option<CText>>;
+type Texts<'call> = Array<'call, Option<CText<'call>>>;
 
 /// An instance list that a method made: each name, both lists and the structure are blocks of their
 /// own.
-pub(crate) struct OwnedInstances(Option<Instances>);
+pub(crate) struct OwnedInstances(Option<Instances<'static>>);
 
 impl OwnedInstances {
     /// Takes over what a method has handed over.
     ///
     /// # Safety
     /// All of the list is in blocks from malloc that nobody else frees.
-    pub(crate) unsafe fn new(list: Option<Instances>) -> OwnedInstances {
+    pub(crate) unsafe fn new(list: Option<Instances<'static>>) -> OwnedInstances {
         OwnedInstances(list)
     }
 
@@ -157,7 +157,8 @@ impl OwnedInstances {
     pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
         let list = self.0.ok_or(Error::GENERIC)?;
         let (ids, names) = (list.ids(), list.names());
-        let (ids, names) = (ids.entries(), names.entries());
+        // SAFETY: the list is ours, and nobody writes to it.
+        let (ids, names) = unsafe { (ids.elements(), names.elements()) };
         let entries = (0..usize::try_from(list.count()).unwrap_or(0)).map(|index| {
             let name = names.get(index).and_then(Option::as_ref);
             (ids.get(index).copied(), name.map(CText::bytes))
@@ -173,7 +174,7 @@ impl Drop for OwnedInstances {
         // SAFETY: `new` was told that the list is in blocks from malloc that are ours; each is
         // freed once, and nothing is looked at after it was freed.
         unsafe {
-            for name in names.entries() {
+            for name in names.elements() {
                 libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());
             }
             libc::free(names.first().cast::<c_void>());
@@ -208,11 +209,12 @@ impl OwnedNames {
         if self.names.is_null() && count > 0 {
             return Err(Error::GENERIC);
         }
-        // SAFETY: NULL, or `count` names and states by the contract of `new`.
-        let (names, states) = unsafe { (Texts::new(self.names.cast(), count), Ids::new(self.states, count)) };
-        let texts = names.entries().iter();
+        // SAFETY: NULL, or `count` names and states by the contract of `new`, which are ours.
+        let (names, states): (&[Option<CText<'_>>], _) =
+            unsafe { (arg::slice(self.names.cast(), count), arg::slice(self.states, count)) };
+        let texts = names.iter();
         let texts = texts.map(|name| name.as_ref().map_or(&b""[..], CText::bytes));
-        let states = (with_states && !self.states.is_null()).then_some(states.entries());
+        let states = (with_states && !self.states.is_null()).then_some(states);
         reply.names(texts, states)
     }
 }
@@ -231,7 +233,7 @@ impl Drop for OwnedNames {
 ///
 /// # Errors
 /// `PM_ERR_TEXT` without a text (WIRE-74); `PM_ERR_TOOBIG`.
-pub(crate) fn text(reply: &mut Reply, ident: u32, text: Option<CText>) -> Result<()> {
+pub(crate) fn text(reply: &mut Reply, ident: u32, text: Option<CText<'_>>) -> Result<()> {
     reply.text(ident, text.as_ref().ok_or(Error::TEXT)?.bytes())
 }
 

@@ -2,9 +2,12 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::view::types::pmAtomValue;
+use crate::view::memory::{self, Block};
+use crate::view::types::{pmAtomValue, pmDesc};
+use pmda_core::error::{Error, Result};
 
 /// A C array given as pointer and count; empty when the pointer is NULL or the count is not
 /// positive.
@@ -18,6 +21,20 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
         // stay for `'a`.
         Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts(first, count) },
         _ => &[],
+    }
+}
+
+/// [`slice`], to be written.
+///
+/// # Safety
+/// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses during
+/// `'a`.
+pub(super) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T] {
+    match usize::try_from(count) {
+        // SAFETY: not NULL and a positive count: then the caller has promised `count` elements that
+        // are ours alone.
+        Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts_mut(first, count) },
+        _ => &mut [],
     }
 }
 
@@ -38,14 +55,30 @@ impl<T> Display for Pointer<T> {
 /// it. As a parameter, `Option<CText>` is what C declares as `const char *`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
-pub struct CText(NonNull<c_char>);
+pub struct CText<'call>(NonNull<c_char>, PhantomData<&'call c_char>);
 
 /// A C string that C declares as `char *`, though nobody writes to it.
-pub type MutableText = CText;
+pub type MutableText<'call> = CText<'call>;
 
-impl CText {
+impl<'call> CText<'call> {
     /// No characters.
-    pub(crate) const EMPTY: CText = CText(NonNull::new(c"".as_ptr().cast_mut()).expect("an address"));
+    pub(crate) const EMPTY: CText<'static> = CText::of(c"");
+
+    /// A text of ours.
+    pub(crate) const fn of(text: &CStr) -> CText<'_> {
+        CText(NonNull::new(text.as_ptr().cast_mut()).expect("an address"), PhantomData)
+    }
+
+    /// A copy of a text, in a block from malloc that stays.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn copied(text: &[u8]) -> Result<CText<'static>> {
+        let copy = memory::string(text)?.into_raw();
+        NonNull::new(copy)
+            .map(|copy| CText(copy, PhantomData))
+            .ok_or(Error::NOMEM)
+    }
 
     /// The text behind a pointer; `None` for NULL.
     ///
@@ -53,8 +86,8 @@ impl CText {
     /// `text` is NULL or a NUL terminated string. It stays so, unchanged, while [`CText::bytes`] of
     /// it are in use.
     #[inline(always)]
-    pub(crate) unsafe fn new(text: *const c_char) -> Option<CText> {
-        NonNull::new(text.cast_mut()).map(CText)
+    pub(crate) unsafe fn new(text: *const c_char) -> Option<CText<'call>> {
+        NonNull::new(text.cast_mut()).map(|text| CText(text, PhantomData))
     }
 
     /// The bytes without the NUL.
@@ -76,71 +109,124 @@ impl CText {
     }
 }
 
-/// Where C wants a value to be stored, or NULL where it does not want it. As a parameter it is a
-/// pointer of C, `T *`, and whoever calls promises what [`Out::new`] demands.
+/// Where C wants a value to be stored during a call, or NULL where it does not want it. As a
+/// parameter it is a pointer of C, `T *`, and whoever calls promises what [`Out::new`] demands.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Out<T>(*mut T);
+pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);
 
-impl<T> Clone for Out<T> {
-    fn clone(&self) -> Out<T> {
+impl<T> Clone for Out<'_, T> {
+    fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Out<T> {}
+impl<T> Copy for Out<'_, T> {}
 
-impl<T> Out<T> {
+impl<T> Out<'_, T> {
     /// Nothing is wanted.
-    pub(crate) const NONE: Out<T> = Out(std::ptr::null_mut());
+    pub(crate) const NONE: Self = Out(std::ptr::null_mut(), PhantomData);
 
     /// The place behind a pointer.
     ///
     /// # Safety
-    /// `place` is NULL or valid for writes until the view was used for the last time.
+    /// `place` is NULL or valid for writes during `'call`.
     #[inline(always)]
-    pub(crate) unsafe fn new(place: *mut T) -> Out<T> {
-        Out(place)
+    pub(crate) unsafe fn new(place: *mut T) -> Self {
+        Out(place, PhantomData)
     }
 
     /// Whether C does not want the value.
     #[inline(always)]
-    pub(crate) fn is_null(self) -> bool {
+    pub fn is_null(self) -> bool {
         self.0.is_null()
-    }
-
-    /// Stores the value, if C wants it.
-    #[inline(always)]
-    pub(crate) fn set(self, value: T) {
-        if !self.0.is_null() {
-            // SAFETY: not NULL, hence valid for a write by the contract of `new`. What was there is
-            // C's, and is not dropped.
-            unsafe { self.0.write(value) };
-        }
     }
 
     /// The place as C sees it.
     pub(crate) fn as_ptr(self) -> *mut T {
         self.0
     }
-}
 
-impl Out<pmAtomValue> {
-    /// The member of an atom that holds a value of this type.
-    pub(crate) fn member<M: Member>(self) -> Out<M> {
-        // All members of a union begin where it begins.
-        Out(self.0.cast())
+    /// Stores a value that C follows, if C wants it.
+    ///
+    /// # Safety
+    /// What the value leads to is as C expects it at this place.
+    #[inline(always)]
+    pub unsafe fn put(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not NULL, hence valid for a write by the contract of `new`. What was there is
+            // C's, and is not dropped.
+            unsafe { self.0.write(value) };
+        }
     }
 }
 
-/// The types of an atom's members that counters are stored in.
-pub(crate) trait Member {}
+/// What C does not follow.
+pub trait Number {}
 
-impl Member for u32 {}
+impl Number for c_int {}
 
-impl Member for u64 {}
+impl Number for u32 {}
 
-impl Out<c_int> {
+impl Number for u64 {}
+
+impl Number for pmDesc {}
+
+impl<T: Number> Out<'_, T> {
+    /// Stores a number, if C wants it.
+    #[inline(always)]
+    pub fn set(self, value: T) {
+        // SAFETY: a number leads to nothing.
+        unsafe { self.put(value) };
+    }
+}
+
+impl<T> Out<'_, *mut T> {
+    /// Hands a block over, which C frees; where C does not want it, it is freed here.
+    pub(crate) fn hand_over(self, block: Block<T>) {
+        if !self.0.is_null() {
+            // SAFETY: a block from malloc, which nobody else has.
+            unsafe { self.put(block.into_raw()) };
+        }
+    }
+}
+
+impl Out<'_, *mut c_void> {
+    /// Stores what the agent has attached, or NULL, if C wants it.
+    #[inline(always)]
+    pub(crate) fn give(self, private: Option<Private>) {
+        // SAFETY: the agent's own pointer goes back to it.
+        unsafe { self.put(private.map_or(std::ptr::null_mut(), Private::as_ptr)) };
+    }
+}
+
+impl Out<'_, *mut c_char> {
+    /// Has C's pointer lead to a text of ours with its NUL, if C wants it.
+    #[inline(always)]
+    pub(crate) fn lend(self, terminated: &[u8]) {
+        debug_assert_eq!(terminated.last(), Some(&0), "a NUL at the end");
+        // SAFETY: a text that is there. How long it stays is for the manual to say.
+        unsafe { self.put(terminated.as_ptr().cast_mut().cast()) };
+    }
+}
+
+impl<'call> Out<'call, pmAtomValue> {
+    /// Stores the address of a block of ours, or NULL.
+    pub(crate) fn lend(self, block: Option<&mut [u32]>) {
+        let vbp = block.map_or(std::ptr::null_mut(), <[u32]>::as_mut_ptr).cast();
+        // SAFETY: a block with its length in front. How long it stays is for the manual to say.
+        unsafe { self.put(pmAtomValue { vbp }) };
+    }
+
+    /// The member of an atom that holds a value of this type.
+    pub(crate) fn member<M: Number>(self) -> Out<'call, M> {
+        const { assert!(size_of::<M>() <= size_of::<pmAtomValue>()) };
+        // All members of a union begin where it begins.
+        Out(self.0.cast(), PhantomData)
+    }
+}
+
+impl Out<'_, c_int> {
     /// Adds to the number that is there, if C wants it.
     pub(crate) fn add(self, number: c_int) {
         if !self.0.is_null() {
@@ -151,28 +237,28 @@ impl Out<c_int> {
     }
 }
 
-/// Where C has a value to be read, or NULL. As a parameter it is what C declares as `T *`, though
-/// nobody writes there, and whoever calls promises what [`In::new`] demands.
+/// Where C has a value to be read during a call, or NULL. As a parameter it is what C declares as
+/// `T *`, though nobody writes there, and whoever calls promises what [`In::new`] demands.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct In<T>(*const T);
+pub struct In<'call, T>(*const T, PhantomData<&'call T>);
 
-impl<T> Clone for In<T> {
-    fn clone(&self) -> In<T> {
+impl<T> Clone for In<'_, T> {
+    fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for In<T> {}
+impl<T> Copy for In<'_, T> {}
 
-impl<T: Copy> In<T> {
+impl<T: Copy> In<'_, T> {
     /// The place behind a pointer. Nothing is read yet.
     ///
     /// # Safety
-    /// `place` is NULL or valid for reads until the view was used for the last time.
+    /// `place` is NULL or valid for reads during `'call`.
     #[inline(always)]
-    pub(crate) unsafe fn new(place: *const T) -> In<T> {
-        In(place)
+    pub(crate) unsafe fn new(place: *const T) -> Self {
+        In(place, PhantomData)
     }
 
     /// The value; `None` for NULL.

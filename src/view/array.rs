@@ -1,57 +1,76 @@
 //! Arrays of C: where they begin, and how long they are.
+//!
+//! Elements are looked at and written in cells: an array may be lent for writing as often as one
+//! likes, and nobody has to know whether somebody else looks at it.
+//!
+//! ```
+//! # use pcp_pmda::view::array::Array;
+//! fn twice(array: Array<'_, u32>) {
+//!     for (one, other) in array.entries().iter().zip(array.entries()) {
+//!         one.set(other.get() + 1);
+//!     }
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! # use pcp_pmda::view::array::Array;
+//! fn borrowed(array: Array<'_, u32>) -> &mut u32 {
+//!     array.entries()[0].get_mut()
+//! }
+//! ```
 
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::marker::PhantomData;
 use std::ptr;
 
 use crate::view::arg::slice;
 use pmda_core::metrics::Table;
 
-/// An array of C as it was at one moment. C may exchange, move and rewrite it whenever it runs, so
-/// a view is made anew after each call into C.
+/// An array of C as it was at one moment of a call. C may exchange, move and rewrite it whenever it
+/// runs, so a view is made anew after each call into C.
 #[derive(Debug)]
-pub(crate) struct Array<T> {
+pub struct Array<'call, T> {
     first: *mut T,
     count: c_int,
+    call: PhantomData<&'call T>,
 }
 
-impl<T> Clone for Array<T> {
-    fn clone(&self) -> Array<T> {
+impl<T> Clone for Array<'_, T> {
+    fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Array<T> {}
+impl<T> Copy for Array<'_, T> {}
 
-impl<T> PartialEq for Array<T> {
-    fn eq(&self, other: &Array<T>) -> bool {
+impl<T> PartialEq for Array<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
         ptr::eq(self.first, other.first) && self.count == other.count
     }
 }
 
-impl<T> Eq for Array<T> {}
+impl<T> Eq for Array<'_, T> {}
 
-// SAFETY: an address and a number. Which thread may follow the address is C's affair: it is the one
-// that C has called us on, as `new` demands that the array is valid whenever the view is used.
-unsafe impl<T> Send for Array<T> {}
-// SAFETY: a shared view gives no more than its copy does, which may be sent: it has no state that
-// two threads could change.
-unsafe impl<T> Sync for Array<T> {}
-
-impl<T> Array<T> {
+impl<T: Copy> Array<'_, T> {
     /// No elements.
-    pub(crate) const EMPTY: Array<T> = Array {
+    pub const EMPTY: Self = Array {
         first: ptr::null_mut(),
         count: 0,
+        call: PhantomData,
     };
 
     /// The view of `count` elements from `first` on; empty for NULL and for a negative count.
     ///
     /// # Safety
-    /// `first` is NULL or points to that many valid elements, until the view was used for the last
-    /// time.
+    /// `first` is NULL or points to that many valid elements for `'call`.
     #[inline(always)]
-    pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Array<T> {
-        Array { first, count }
+    pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Self {
+        Array {
+            first,
+            count,
+            call: PhantomData,
+        }
     }
 
     /// The first element as C sees it, or NULL.
@@ -62,22 +81,27 @@ impl<T> Array<T> {
 
     /// The number of elements.
     #[inline(always)]
-    pub(crate) const fn len(self) -> usize {
+    pub const fn len(self) -> usize {
         if self.first.is_null() || self.count < 0 {
             return 0;
         }
         self.count as usize
     }
 
+    /// Whether there are no elements.
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// The number of elements as C has given it.
     #[inline(always)]
-    pub(crate) const fn count(self) -> c_int {
+    pub const fn count(self) -> c_int {
         self.count
     }
 
     /// The array as an index knows it.
     #[inline(always)]
-    pub(crate) fn extent(self) -> Table {
+    pub fn extent(self) -> Table {
         Table {
             address: self.first.addr(),
             len: self.len(),
@@ -86,22 +110,90 @@ impl<T> Array<T> {
 
     /// The elements, good until control goes back to C.
     #[inline(always)]
-    pub(crate) fn entries(&self) -> &[T] {
-        // SAFETY: NULL, or `count` valid elements by the contract of `new`. C alone changes them,
-        // and does not run while they are looked at.
+    pub fn entries(&self) -> &[Cell<T>] {
+        // SAFETY: NULL, or `count` valid elements by the contract of `new`. C changes them when it
+        // runs, and it does not while they are looked at; others of this thread go through cells as
+        // well. A cell is as large as what is in it.
+        unsafe { slice(self.first.cast(), self.count) }
+    }
+
+    /// The elements of an array that nobody writes to.
+    ///
+    /// # Safety
+    /// Nobody writes to them while they are borrowed.
+    pub(super) unsafe fn elements(&self) -> &[T] {
+        // SAFETY: NULL, or `count` valid elements by the contract of `new`, which stay as they are.
         unsafe { slice(self.first, self.count) }
     }
 
-    /// Works on all elements at once. Nothing of C runs meanwhile: this is for safe code, which
-    /// calls no C.
+    /// An element, if there is one at this place.
     #[inline(always)]
-    pub(crate) fn with_entries<R>(self, work: impl FnOnce(&mut [T]) -> R) -> R {
-        if self.len() == 0 {
-            return work(&mut []);
-        }
-        // SAFETY: not empty, hence not NULL, and `count` valid elements by the contract of `new`. C
-        // lets us write them, and looks at them again when we return to it; the reference ends
-        // before.
-        work(unsafe { std::slice::from_raw_parts_mut(self.first, self.len()) })
+    pub fn get(self, place: usize) -> Option<T> {
+        self.entries().get(place).map(Cell::get)
+    }
+
+    /// An element.
+    ///
+    /// # Panics
+    /// When the place is not in the array.
+    #[inline(always)]
+    pub fn at(self, place: usize) -> T {
+        self.entries()[place].get()
+    }
+}
+
+/// A table that stays where it is beyond the call, until its agent has taken another one into use.
+#[derive(Debug)]
+pub struct Lasting<T> {
+    first: *mut T,
+    count: c_int,
+}
+
+impl<T> Clone for Lasting<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lasting<T> {}
+
+// SAFETY: an address and a number. It is looked at by way of an array, which stays on the thread
+// whose call it came in by.
+unsafe impl<T> Send for Lasting<T> {}
+
+// SAFETY: a shared one gives no more than its copy does, which may be sent.
+unsafe impl<T> Sync for Lasting<T> {}
+
+impl<T: Copy> Lasting<T> {
+    /// No table.
+    pub(crate) const EMPTY: Lasting<T> = Lasting {
+        first: ptr::null_mut(),
+        count: 0,
+    };
+
+    /// A table of `count` elements from `first` on.
+    ///
+    /// # Safety
+    /// `first` is NULL or points to that many valid elements, for as long as an agent uses them.
+    pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Lasting<T> {
+        Lasting { first, count }
+    }
+
+    /// The first element as C sees it, or NULL.
+    pub(crate) const fn first(&self) -> *mut T {
+        self.first
+    }
+
+    /// The number of elements as C has given it.
+    pub(crate) const fn count(&self) -> c_int {
+        self.count
+    }
+
+    /// The table during a call that is made on behalf of its agent.
+    #[inline(always)]
+    pub(crate) fn seen<'call>(&self) -> Array<'call, T> {
+        // SAFETY: valid for as long as an agent uses it, by the contract of `new`, and longer than
+        // that: what frees a table answers for those who have seen it.
+        unsafe { Array::new(self.first, self.count) }
     }
 }

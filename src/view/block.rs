@@ -70,6 +70,20 @@ impl<T: Copy> CVec<T> {
         self.push(T::zeroed())
     }
 
+    /// Appends elements with all bytes zero until there are `len`.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn pad(&mut self, len: usize) -> Result<()>
+    where
+        T: Zeroed,
+    {
+        while self.len < len {
+            self.push_zeroed()?;
+        }
+        Ok(())
+    }
+
     /// The place behind the last element, in a larger block when there is none left.
     fn spare(&mut self) -> Result<&mut MaybeUninit<T>> {
         if self.len == self.capacity {

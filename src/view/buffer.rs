@@ -2,27 +2,30 @@
 //! filled.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::marker::PhantomData;
 
 use pmda_core::error::{Error, Result};
 
 /// Bytes of C, looked at only until control goes back to C.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CBytes {
+pub(crate) struct CBytes<'call> {
     start: *const u8,
     len: usize,
+    call: PhantomData<&'call u8>,
 }
 
-impl CBytes {
+impl<'call> CBytes<'call> {
     /// The bytes from `start` on; none for NULL and for a negative count.
     ///
     /// # Safety
     /// `start` is NULL or readable for `count` bytes. They stay so, unchanged, while
     /// [`CBytes::bytes`] of them are in use.
-    pub(crate) unsafe fn new(start: *const c_void, count: c_int) -> CBytes {
+    pub(crate) unsafe fn new(start: *const c_void, count: c_int) -> CBytes<'call> {
         let len = usize::try_from(count).unwrap_or(0);
         CBytes {
             start: start.cast(),
             len: if start.is_null() { 0 } else { len },
+            call: PhantomData,
         }
     }
 
@@ -31,10 +34,11 @@ impl CBytes {
     /// # Safety
     /// `start` is readable for `len` bytes, or NULL with none. They stay so, unchanged, while
     /// [`CBytes::bytes`] of them are in use.
-    pub(crate) unsafe fn with_len<T>(start: *const T, len: usize) -> CBytes {
+    pub(crate) unsafe fn with_len<T>(start: *const T, len: usize) -> CBytes<'call> {
         CBytes {
             start: start.cast(),
             len,
+            call: PhantomData,
         }
     }
 
@@ -51,19 +55,24 @@ impl CBytes {
 
 /// A text that C gives with a length: it ends there or at a NUL.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CField {
+pub(crate) struct CField<'call> {
     start: *const c_char,
     length: c_int,
+    call: PhantomData<&'call u8>,
 }
 
-impl CField {
+impl<'call> CField<'call> {
     /// The text from `start` on. Nothing is read yet.
     ///
     /// # Safety
     /// `start` is NULL or readable for `length` bytes or up to a NUL, unchanged, while
     /// [`CField::bytes`] of it are in use.
-    pub(crate) unsafe fn new(start: *const c_char, length: c_int) -> CField {
-        CField { start, length }
+    pub(crate) unsafe fn new(start: *const c_char, length: c_int) -> CField<'call> {
+        CField {
+            start,
+            length,
+            call: PhantomData,
+        }
     }
 
     /// The length that C has given.
@@ -95,21 +104,23 @@ impl CField {
 
 /// A buffer of C, to be filled.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CBuffer {
+pub(crate) struct CBuffer<'call> {
     start: *mut u8,
     size: c_int,
+    call: PhantomData<&'call u8>,
 }
 
-impl CBuffer {
+impl<'call> CBuffer<'call> {
     /// The buffer from `start` on.
     ///
     /// # Safety
     /// `start` is NULL or valid for reads and writes of `size` bytes until the view was used for
     /// the last time. Nobody else writes there while [`CBuffer::filled`] of it is in use.
-    pub(crate) unsafe fn new<T>(start: *mut T, size: c_int) -> CBuffer {
+    pub(crate) unsafe fn new<T>(start: *mut T, size: c_int) -> CBuffer<'call> {
         CBuffer {
             start: start.cast(),
             size,
+            call: PhantomData,
         }
     }
 

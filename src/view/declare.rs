@@ -4,36 +4,70 @@
 //! their arguments as views: what C has to see to when it hands such a pointer over is the view's
 //! contract, which is said once, where the view is declared. `tests/support/generated.rs` turns the
 //! views back into pointers for the headers.
+//!
+//! A view lasts as long as the call that it came in by: `'call`. So it cannot be stored in
+//! something that stays, nor sent to another thread:
+//!
+//! ```
+//! # use pcp_pmda::view::ext::Ext;
+//! fn in_the_call(ext: Ext<'_>) -> std::ffi::c_int {
+//!     let copy = ext;
+//!     copy.domain()
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! # use pcp_pmda::view::ext::Ext;
+//! fn stored(ext: Ext<'_>, place: &std::cell::Cell<Option<Ext<'static>>>) {
+//!     place.set(Some(ext));
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! # use pcp_pmda::view::ext::Ext;
+//! fn sent(ext: Ext<'_>) -> std::ffi::c_int {
+//!     std::thread::scope(|scope| scope.spawn(|| ext.domain()).join().unwrap_or(0))
+//! }
+//! ```
+//!
+//! Numbers and functions may be stored by anybody. What stores a pointer, or a number by which a
+//! pointer is followed, is `unsafe`: another view of the same structure follows it.
 
 /// Declares a typed view of a C structure: what it points to, and which fields are read and
 /// written.
 ///
 /// A view is a plain pointer that is not NULL. It holds no reference, so C may change the structure
-/// at any time; each function reads or writes one field at that moment. `views` and `arrays` are
-/// fields that point to something else, seen as what it is.
+/// at any time; each function reads or writes one field at that moment.
+///
+/// - `fields` are read, and written if a setter stands in brackets behind the name. Only what C
+///   does not follow may have one: numbers and functions.
+/// - `followed` are pointers, and counts of what pointers lead to: their setters are `unsafe`.
+/// - `kept` are pointers that are written as views: the type says that they lead to such a thing.
+/// - `views` and `arrays` are pointers that are read as what they point to.
 macro_rules! view {
     (
         $(#[$doc:meta])*
         $name:ident of $structure:ty, contract $contract:literal
-        $(get { $($(#[$get_doc:meta])* $get:ident: $($get_field:ident).+ as $get_type:ty;)* })?
-        $(set { $($(#[$set_doc:meta])* $set:ident: $set_field:ident as $set_type:ty;)* })?
+        $(fields { $($(#[$get_doc:meta])* $get:ident $([$set:ident])?: $get_field:ident $(. $get_part:ident)? as $get_type:ty;)* })?
+        $(followed { $($(#[$put_doc:meta])* $put:ident: $put_field:ident as $put_type:ty;)* })?
+        $(kept { $($(#[$keep_doc:meta])* $keep:ident: $keep_field:ident as $keep_type:ty;)* })?
         $(views { $($(#[$view_doc:meta])* $view:ident: $view_field:ident as $view_type:ident;)* })?
         $(arrays { $($(#[$array_doc:meta])* $array:ident: $array_field:ident [$array_count:ident] as $array_type:ident;)* })?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(transparent)]
-        pub struct $name(std::ptr::NonNull<$structure>);
+        pub struct $name<'call>(std::ptr::NonNull<$structure>, std::marker::PhantomData<&'call $structure>);
 
-        impl $name {
+        impl<'call> $name<'call> {
             /// The view of what a pointer points to; `None` for NULL.
             ///
             /// # Safety
             #[doc = $contract]
-            /// That holds until the view, and every copy of it, was used for the last time.
+            /// That holds for `'call`.
             #[inline(always)]
-            pub(crate) unsafe fn new(pointer: *mut $structure) -> Option<$name> {
-                std::ptr::NonNull::new(pointer).map($name)
+            pub(crate) unsafe fn new(pointer: *mut $structure) -> Option<$name<'call>> {
+                std::ptr::NonNull::new(pointer).map(|pointer| $name(pointer, std::marker::PhantomData))
             }
 
             /// The structure as C sees it.
@@ -45,28 +79,52 @@ macro_rules! view {
             $($(
                 $(#[$get_doc])*
                 #[inline(always)]
-                pub(crate) fn $get(self) -> $get_type {
+                pub fn $get(self) -> $get_type {
                     // SAFETY: the structure is valid by the contract of `new`. The field is copied,
                     // and no reference to it is made, so that it does not matter who else has a
                     // pointer to it.
-                    unsafe { (&raw const (*self.0.as_ptr()).$($get_field).+).read() }
+                    unsafe { (&raw const (*self.0.as_ptr()).$get_field $(. $get_part)?).read() }
+                }
+
+                $(
+                    #[doc = concat!("Stores what [`", stringify!($name), "::", stringify!($get), "`] reads.")]
+                    #[inline(always)]
+                    pub fn $set(self, value: $get_type) {
+                        // SAFETY: the structure is valid by the contract of `new`, and nobody holds
+                        // a reference to the field: C has none, and this room makes none.
+                        unsafe { (&raw mut (*self.0.as_ptr()).$get_field).write(value) };
+                    }
+                )?
+            )*)?
+
+            $($(
+                $(#[$put_doc])*
+                ///
+                /// # Safety
+                /// With this value the structure still is as the contract of the view demands, as
+                /// long as it is there.
+                #[inline(always)]
+                pub unsafe fn $put(self, value: $put_type) {
+                    // SAFETY: as for the fields that are plain; the caller answers for the value.
+                    unsafe { (&raw mut (*self.0.as_ptr()).$put_field).write(value) };
                 }
             )*)?
 
             $($(
-                $(#[$set_doc])*
+                $(#[$keep_doc])*
                 #[inline(always)]
-                pub(crate) fn $set(self, value: $set_type) {
-                    // SAFETY: the structure is valid by the contract of `new`, and nobody holds a
-                    // reference to the field: C has none, and this room makes none.
-                    unsafe { (&raw mut (*self.0.as_ptr()).$set_field).write(value) };
+                pub fn $keep(self, value: $keep_type) {
+                    const { assert!(size_of::<$keep_type>() == size_of::<*mut std::ffi::c_void>()) };
+                    // SAFETY: as for the fields that are plain. The value is a pointer or NULL, and
+                    // has a type that nobody has without what it points to.
+                    unsafe { (&raw mut (*self.0.as_ptr()).$keep_field).cast::<$keep_type>().write(value) };
                 }
             )*)?
 
             $($(
                 $(#[$view_doc])*
                 #[inline(always)]
-                pub(crate) fn $view(self) -> Option<$view_type> {
+                pub fn $view(self) -> Option<$view_type<'call>> {
                     // SAFETY: the structure is valid by the contract of `new`, which extends to
                     // what it points to: NULL, or what the other view demands. The pointer is
                     // copied.
@@ -77,7 +135,7 @@ macro_rules! view {
             $($(
                 $(#[$array_doc])*
                 #[inline(always)]
-                pub(crate) fn $array(self) -> $array_type {
+                pub fn $array(self) -> $array_type<'call> {
                     // SAFETY: the structure is valid by the contract of `new`, which extends to
                     // what it points to: NULL, or as many valid elements as it says. Pointer and
                     // count are copied.

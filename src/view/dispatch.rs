@@ -17,69 +17,41 @@ view! {
     Dispatch of pmdaInterface, contract
     "`pointer` is NULL, or points to a dispatch table as its interface version has it, with a valid extension, and with \
      methods that do what their types say: what they store is valid when they succeed."
-    get {
+    fields {
         /// The agent's domain.
-        domain: domain as c_int;
+        domain [set_domain]: domain as c_int;
         /// Interface version, PMAPI version and flags.
-        comm: comm as Comm;
+        comm [set_comm]: comm as Comm;
         /// 0 unless the agent setup has failed.
-        status: status as c_int;
+        status [set_status]: status as c_int;
         /// The extension, or NULL.
         ext_ptr: ext as *mut pmdaExt;
         /// Takes the instance profile.
-        profile: profile as Option<methods::Profile>;
+        profile [set_profile]: profile as Option<methods::Profile>;
         /// Fetches values.
-        fetch: fetch as Option<methods::Fetch>;
+        fetch [set_fetch]: fetch as Option<methods::Fetch>;
         /// Describes a metric.
-        desc: desc as Option<methods::Desc>;
+        desc [set_desc]: desc as Option<methods::Desc>;
         /// Lists instances.
-        instance: instance as Option<methods::Instance>;
+        instance [set_instance]: instance as Option<methods::Instance>;
         /// Gives help.
-        text: text as Option<methods::Text>;
+        text [set_text]: text as Option<methods::Text>;
         /// Stores values.
-        store: store as Option<methods::Store>;
+        store [set_store]: store as Option<methods::Store>;
         /// Version 4 and up: the identifier of a name.
-        pmid: pmid as Option<methods::Pmid>;
+        pmid [set_pmid]: pmid as Option<methods::Pmid>;
         /// Version 4 and up: the names of an identifier.
-        name: name as Option<methods::Name>;
+        name [set_name]: name as Option<methods::Name>;
         /// Version 4 and up: the names below a name.
-        children: children as Option<methods::Children>;
+        children [set_children]: children as Option<methods::Children>;
         /// Version 6 and up: takes an attribute of a client.
-        attribute: attribute as Option<methods::Attribute>;
+        attribute [set_attribute]: attribute as Option<methods::Attribute>;
         /// Version 7 and up: gives label sets.
-        label: label as Option<methods::Label>;
+        label [set_label]: label as Option<methods::Label>;
     }
-    set {
-        /// Stores the agent's domain.
-        set_domain: domain as c_int;
-        /// Stores interface version, PMAPI version and flags.
-        set_comm: comm as Comm;
-        /// Stores the status of the agent setup.
-        set_status: status as c_int;
+    kept {
         /// Stores the extension.
-        set_ext_ptr: ext as *mut pmdaExt;
-        /// Stores the method that takes the instance profile.
-        set_profile: profile as Option<methods::Profile>;
-        /// Stores the method that fetches values.
-        set_fetch: fetch as Option<methods::Fetch>;
-        /// Stores the method that describes a metric.
-        set_desc: desc as Option<methods::Desc>;
-        /// Stores the method that lists instances.
-        set_instance: instance as Option<methods::Instance>;
-        /// Stores the method that gives help.
-        set_text: text as Option<methods::Text>;
-        /// Stores the method that stores values.
-        set_store: store as Option<methods::Store>;
-        /// Stores the method for the identifier of a name.
-        set_pmid: pmid as Option<methods::Pmid>;
-        /// Stores the method for the names of an identifier.
-        set_name: name as Option<methods::Name>;
-        /// Stores the method for the names below a name.
-        set_children: children as Option<methods::Children>;
-        /// Stores the method that takes an attribute of a client.
-        set_attribute: attribute as Option<methods::Attribute>;
-        /// Stores the method that gives label sets.
-        set_label: label as Option<methods::Label>;
+        set_ext: ext as Ext<'static>;
     }
     views {
         /// The extension, if there is one.
@@ -87,7 +59,7 @@ view! {
     }
 }
 
-impl Dispatch {
+impl Dispatch<'_> {
     /// The interface version at this moment.
     pub(crate) fn interface(self) -> Interface {
         Interface(self.comm().interface())
@@ -125,10 +97,10 @@ impl Dispatch {
     }
 }
 
-impl Ext {
+impl Ext<'_> {
     /// Tells another library, or another copy of this one, that has made the extension, where its
     /// dispatch table is: that is the first word of such a record (INIT-51).
-    pub(crate) fn tell_other_library(self, dispatch: Dispatch) {
+    pub(crate) fn tell_other_library(self, dispatch: Dispatch<'_>) {
         let record = self.record().cast::<*mut pmdaInterface>();
         if !record.is_null() {
             // SAFETY: an extension that was set up by a library has its record here; whoever calls

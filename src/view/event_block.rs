@@ -1,9 +1,9 @@
 //! The stored copy of an event.
 
 use std::ffi::c_void;
-use std::ptr;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
 
-use crate::view::declare::view;
 use crate::view::memory;
 use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
@@ -17,15 +17,6 @@ pub(crate) struct Header {
     room: usize,
 }
 
-view! {
-    /// The beginning of a block.
-    Start of Header, contract "`pointer` is NULL, or points to the header of a block."
-    get {
-        /// Bytes behind the header. Callbacks get no pointer to this field.
-        room: room as usize;
-    }
-}
-
 /// Where the data starts in a block: it is aligned as the block is, as far as up to 16 (QUEUE-12).
 const DATA: usize = size_of::<Header>().next_multiple_of(16);
 
@@ -35,21 +26,27 @@ const STEP: usize = 32;
 
 /// An event as C hands it over.
 #[derive(Clone, Copy)]
-pub(crate) struct NewEvent {
+pub(crate) struct NewEvent<'call> {
     data: *const c_void,
     size: usize,
     when: *const timeval,
+    call: PhantomData<&'call timeval>,
 }
 
-impl NewEvent {
+impl<'call> NewEvent<'call> {
     /// The event behind two pointers. Nothing is read yet.
     ///
     /// # Safety
     /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
     /// until the event was copied.
     #[inline(always)]
-    pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent {
-        NewEvent { data, size, when }
+    pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent<'call> {
+        NewEvent {
+            data,
+            size,
+            when,
+            call: PhantomData,
+        }
     }
 
     /// Bytes of data.
@@ -64,7 +61,7 @@ impl NewEvent {
 /// Decoders and filters may write to both (QUEUE-31), so Rust never makes references to them.
 #[derive(Debug)]
 pub(crate) struct Block {
-    start: Start,
+    start: NonNull<Header>,
 }
 
 // SAFETY: the block is memory from malloc, which any thread may use and free; no other value has
@@ -72,19 +69,26 @@ pub(crate) struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
+    /// Bytes behind the header. Callbacks get no pointer to this field.
+    #[inline]
+    fn room(&self) -> usize {
+        // SAFETY: the block has its header, and nobody has a reference to it.
+        unsafe { (&raw const (*self.start.as_ptr()).room).read() }
+    }
+
     /// Copies an event, into the block `old` if there is one that is large enough.
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy
     /// (E-12).
     #[inline]
-    pub(crate) fn copy(old: Option<Block>, event: NewEvent) -> Result<Block> {
-        let NewEvent { data, size, when } = event;
+    pub(crate) fn copy(old: Option<Block>, event: NewEvent<'_>) -> Result<Block> {
+        let NewEvent { data, size, when, .. } = event;
         if when.is_null() || (data.is_null() && size > 0) {
             return Err(Error::INVAL);
         }
         let block = match old {
-            Some(old) if old.start.room() > size => old,
+            Some(old) if old.room() > size => old,
             old => Block::instead(old, size)?,
         };
         // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the
@@ -114,12 +118,8 @@ impl Block {
         let when = timeval { tv_sec: 0, tv_usec: 0 };
         // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted
         // below.
-        let start = unsafe {
-            start.write(Header { when, room });
-            Start::new(start)
-        };
-        let start = start.ok_or(Error::NOMEM)?;
-        Ok(Block { start })
+        unsafe { start.write(Header { when, room }) };
+        NonNull::new(start).map(|start| Block { start }).ok_or(Error::NOMEM)
     }
 }
 
@@ -135,7 +135,7 @@ impl Drop for Block {
 /// Where time and data of an event stand that is kept alive by the fetch that shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
-    start: Start,
+    start: NonNull<Header>,
 }
 
 impl View {

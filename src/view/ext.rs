@@ -1,8 +1,9 @@
 //! What belongs to an agent beside its dispatch table: `pmdaExt`.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
 use crate::view::arg::CText;
+use crate::view::array::Lasting;
 use crate::view::declare::view;
 use crate::view::profile::Profile;
 use crate::view::table::{Indom, IndomTable, MetricTable};
@@ -17,51 +18,47 @@ view! {
     Ext of pmdaExt, contract
     "`pointer` is NULL, or points to a `pmdaExt` whose tables, names and profile are valid, and whose callbacks do what \
      their types say."
-    get {
+    fields {
         /// `PMDA_EXT_FLAG_*` bits.
-        flags: e_flags as c_uint;
+        flags [set_flags]: e_flags as c_uint;
         /// Where the library's own record is, if there is one; never to be followed unchecked.
         record: e_ext as *mut c_void;
         /// 0 unless the agent setup has failed.
-        status: e_status as c_int;
+        status [set_status]: e_status as c_int;
         /// The descriptor that PDUs come from.
-        infd: e_infd as c_int;
+        infd [set_infd]: e_infd as c_int;
         /// The descriptor that PDUs go to.
-        outfd: e_outfd as c_int;
+        outfd [set_outfd]: e_outfd as c_int;
         /// 0 while a singular value is due, else -1 (INST-4).
-        singular: e_singular as c_int;
+        singular [set_singular]: e_singular as c_int;
         /// The position in an instance domain, -1 at its end (INST-4).
-        ordinal: e_ordinal as c_int;
+        ordinal [set_ordinal]: e_ordinal as c_int;
         /// Not 0 when the item of a PMID is its place in the metric table.
-        direct: e_direct as c_int;
+        direct [set_direct]: e_direct as c_int;
         /// The agent's domain.
-        domain: e_domain as c_int;
+        domain [set_domain]: e_domain as c_int;
         /// Handle of the help database, negative when there is none.
-        help: e_help as c_int;
-        /// The profile received last.
-        profile_ptr: e_prof as *mut pmProfile;
-        /// The instance domain being walked.
-        idp: e_idp as *mut pmdaIndom;
+        help [set_help]: e_help as c_int;
         /// The client context of the request.
-        context: e_context as c_int;
+        context [set_context]: e_context as c_int;
         /// How the agent talks to pmcd.
-        io: e_io as c_uint;
+        io [set_io]: e_io as c_uint;
         /// The port number.
-        port: e_port as c_int;
+        port [set_port]: e_port as c_int;
         /// Cleans up after a fetch.
-        result_callback: e_resultCallBack as pmdaResultCallBack;
+        result_callback [set_result_callback]: e_resultCallBack as pmdaResultCallBack;
         /// Gives the values.
-        fetch_callback: e_fetchCallBack as pmdaFetchCallBack;
+        fetch_callback [set_fetch_callback]: e_fetchCallBack as pmdaFetchCallBack;
         /// Runs when a PDU has arrived.
-        check_callback: e_checkCallBack as pmdaCheckCallBack;
+        check_callback [set_check_callback]: e_checkCallBack as pmdaCheckCallBack;
         /// Runs when a PDU has been served.
-        done_callback: e_doneCallBack as pmdaDoneCallBack;
+        done_callback [set_done_callback]: e_doneCallBack as pmdaDoneCallBack;
         /// Runs when a client context ends.
-        end_callback: e_endCallBack as pmdaEndContextCallBack;
+        end_callback [set_end_callback]: e_endCallBack as pmdaEndContextCallBack;
         /// Gives the labels of one instance.
-        label_callback: e_labelCallBack as pmdaLabelCallBack;
+        label_callback [set_label_callback]: e_labelCallBack as pmdaLabelCallBack;
     }
-    set {
+    followed {
         /// Stores the address of the metric table.
         set_first_metric: e_metrics as *mut pmdaMetric;
         /// Stores the number of metrics.
@@ -70,56 +67,23 @@ view! {
         set_first_indom: e_indoms as *mut pmdaIndom;
         /// Stores the number of instance domains.
         set_indom_count: e_nindoms as c_int;
-        /// Stores `PMDA_EXT_FLAG_*` bits.
-        set_flags: e_flags as c_uint;
         /// Stores the address of the library's own record.
         set_record: e_ext as *mut c_void;
-        /// Stores the status of the agent setup.
-        set_status: e_status as c_int;
-        /// Stores the descriptor that PDUs come from.
-        set_infd: e_infd as c_int;
-        /// Stores the descriptor that PDUs go to.
-        set_outfd: e_outfd as c_int;
-        /// Stores whether a singular value is due.
-        set_singular: e_singular as c_int;
-        /// Stores the position in an instance domain.
-        set_ordinal: e_ordinal as c_int;
-        /// Stores whether the item of a PMID is its place in the metric table.
-        set_direct: e_direct as c_int;
-        /// Stores the agent's domain.
-        set_domain: e_domain as c_int;
-        /// Stores the handle of the help database.
-        set_help: e_help as c_int;
         /// Stores the profile.
-        set_profile_ptr: e_prof as *mut pmProfile;
-        /// Stores the instance domain being walked.
-        set_idp: e_idp as *mut pmdaIndom;
-        /// Stores the client context of the request.
-        set_context: e_context as c_int;
-        /// Stores how the agent talks to pmcd.
-        set_io: e_io as c_uint;
-        /// Stores the port number.
-        set_port: e_port as c_int;
-        /// Stores the socket or service name; the pointer is kept.
-        set_sockname: e_sockname as *mut c_char;
-        /// Stores the name of the agent; the pointer is kept.
-        set_name: e_name as *const c_char;
-        /// Stores the path of the log file; the pointer is kept.
-        set_logfile: e_logfile as *const c_char;
-        /// Stores the path of the help database; the pointer is kept.
-        set_helptext: e_helptext as *const c_char;
-        /// Stores the callback that gives values.
-        set_fetch_callback: e_fetchCallBack as pmdaFetchCallBack;
-        /// Stores the callback that cleans up after a fetch.
-        set_result_callback: e_resultCallBack as pmdaResultCallBack;
-        /// Stores the callback that runs when a PDU has arrived.
-        set_check_callback: e_checkCallBack as pmdaCheckCallBack;
-        /// Stores the callback that runs when a PDU has been served.
-        set_done_callback: e_doneCallBack as pmdaDoneCallBack;
-        /// Stores the callback that runs when a client context ends.
-        set_end_callback: e_endCallBack as pmdaEndContextCallBack;
-        /// Stores the callback that gives the labels of one instance.
-        set_label_callback: e_labelCallBack as pmdaLabelCallBack;
+        set_profile: e_prof as *mut pmProfile;
+    }
+    kept {
+        /// Stores the instance domain that is walked: one of the agent's, which keeps its table, or
+        /// our node for a cached one.
+        set_walked: e_idp as Indom<'_>;
+        /// Stores the socket or service name.
+        set_sockname: e_sockname as CText<'static>;
+        /// Stores the name of the agent.
+        set_name: e_name as Option<CText<'static>>;
+        /// Stores the path of the log file.
+        set_logfile: e_logfile as Option<CText<'static>>;
+        /// Stores the path of the help database.
+        set_helptext: e_helptext as Option<CText<'static>>;
     }
     views {
         /// The agent's name.
@@ -144,16 +108,22 @@ view! {
     }
 }
 
-impl Ext {
+impl Ext<'_> {
     /// Takes another metric table into use.
-    pub(crate) fn set_metrics(self, table: MetricTable) {
-        self.set_first_metric(table.first());
-        self.set_metric_count(table.count());
+    pub fn set_metrics(self, table: Lasting<pmdaMetric>) {
+        // SAFETY: a table that stays where it is, with its number of entries.
+        unsafe {
+            self.set_first_metric(table.first());
+            self.set_metric_count(table.count());
+        }
     }
 
     /// Takes another table of instance domains into use.
-    pub(crate) fn set_indoms(self, first: *mut pmdaIndom, count: c_int) {
-        self.set_first_indom(first);
-        self.set_indom_count(count);
+    pub fn set_indoms(self, table: Lasting<pmdaIndom>) {
+        // SAFETY: a table that stays where it is, with its number of entries.
+        unsafe {
+            self.set_first_indom(table.first());
+            self.set_indom_count(table.count());
+        }
     }
 }

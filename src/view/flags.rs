@@ -19,7 +19,7 @@ impl ExtFlags {
     pub(crate) const CONNECTED: ExtFlags = ExtFlags(1 << 3);
 }
 
-impl Ext {
+impl Ext<'_> {
     /// Whether a flag is set at this moment.
     #[inline(always)]
     pub(crate) fn has(self, flag: ExtFlags) -> bool {

@@ -48,11 +48,9 @@ impl InstanceList {
         Ok(())
     }
 
-    /// Hands the structure over; NULL after that.
-    pub(crate) fn into_raw(mut self) -> *mut pmInResult {
-        let Some(mut shell) = self.shell.take() else {
-            return ptr::null_mut();
-        };
+    /// The structure with all that is in it, for C to free.
+    pub(crate) fn into_block(mut self) -> Option<Block<pmInResult>> {
+        let mut shell = self.shell.take()?;
         let ids = self.ids.as_ref().map_or(0, CVec::len);
         let names = self.names.as_ref().map_or(0, CVec::len);
         shell.put(pmInResult {
@@ -61,7 +59,7 @@ impl InstanceList {
             instlist: self.ids.take().map_or(ptr::null_mut(), CVec::into_raw),
             namelist: self.names.take().map_or(ptr::null_mut(), CVec::into_raw),
         });
-        shell.into_raw()
+        Some(shell)
     }
 }
 

@@ -20,15 +20,23 @@ impl LabelArray {
         CVec::with_capacity(room).map(|sets| LabelArray(Some(sets)))
     }
 
-    /// Adds an empty set, which is there until the array grows.
+    /// Adds an empty set.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn push(&mut self) -> Result<LabelSet> {
+    pub(crate) fn push(&mut self) -> Result<LabelSet<'_>> {
         let set = self.0.as_mut().ok_or(Error::GENERIC)?.push_zeroed()?;
         // SAFETY: the new set points to nothing but what is put into it through this view and by
-        // the agent, from malloc.
+        // the agent, from malloc; the array is borrowed by whoever has it.
         unsafe { LabelSet::new(set) }.ok_or(Error::NOMEM)
+    }
+
+    /// The set that was added last.
+    pub(crate) fn last(&mut self) -> Option<LabelSet<'_>> {
+        let sets = self.0.as_mut()?;
+        let last = sets.len().checked_sub(1)?;
+        // SAFETY: a set of the array; for the rest see `push`.
+        unsafe { LabelSet::new(sets.as_ptr().add(last)) }
     }
 
     /// The array as libpcp frees it, and the number of its sets.

@@ -2,6 +2,7 @@
 //! (LABEL-3).
 
 use std::ffi::{c_char, c_int, c_void};
+use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp;
@@ -19,25 +20,22 @@ use pmda_core::labels::{self, Label, Set, Span};
 const NO_INSTANCE: u32 = u32::MAX;
 
 view! {
-    /// A label set in C's memory.
-    LabelSet of pmLabelSet, contract
-    "`pointer` is NULL, or points to a label set whose text, array and hash are NULL or as long as it says. Whoever \
-     changes the set through the view may free them, as blocks from malloc."
-    get {
+    /// The fields of a label set in C's memory.
+    Fields of pmLabelSet, contract
+    "`pointer` is NULL, or points to a label set whose text, array and hash are NULL or as long as it says."
+    fields {
         /// The number of labels, or a negative code.
         count: nlabels as c_int;
         /// The array of labels, or NULL.
         labels_ptr: labels as *mut pmLabel;
         /// The instance that the set belongs to.
-        inst: inst as u32;
+        inst [set_inst]: inst as u32;
     }
-    set {
+    followed {
         /// Stores the number of labels, or a negative code.
         set_count: nlabels as c_int;
         /// Stores the array of labels.
         set_labels_ptr: labels as *mut pmLabel;
-        /// Stores the instance that the set belongs to.
-        set_inst: inst as u32;
     }
     arrays {
         /// The labels.
@@ -46,12 +44,56 @@ view! {
 }
 
 /// The labels of a set.
-type Labels = Array<pmLabel>;
+type Labels<'call> = Array<'call, pmLabel>;
 
-impl LabelSet {
+/// A label set in C's memory. Whoever has it may change it, which frees what it points to. So it
+/// cannot be copied, and its labels are not looked at any more when it is changed:
+///
+/// ```
+/// # use pcp_pmda::view::label_set::LabelSet;
+/// fn counted(mut set: LabelSet<'_>) {
+///     let labels = set.list().count();
+///     set.clear();
+///     assert!(labels > 0);
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # use pcp_pmda::view::label_set::LabelSet;
+/// fn freed(mut set: LabelSet<'_>) {
+///     let labels = set.list();
+///     set.clear();
+///     assert!(labels.count() > 0);
+/// }
+/// ```
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct LabelSet<'call>(Fields<'call>);
+
+impl<'call> LabelSet<'call> {
+    /// The set behind a pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `set` is NULL, or points to a label set whose text, array and hash are NULL or as long as it
+    /// says, for `'call`. They may be freed, as blocks from malloc; nobody else has a view of them.
+    pub(crate) unsafe fn new(set: *mut pmLabelSet) -> Option<LabelSet<'call>> {
+        // SAFETY: a label set, as the caller promises.
+        unsafe { Fields::new(set) }.map(LabelSet)
+    }
+
+    /// The set as C sees it.
+    pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
+        self.0.as_ptr()
+    }
+
+    /// The number of labels, or a negative code.
+    pub fn count(&self) -> c_int {
+        self.0.count()
+    }
+
     /// The labels by their full names, looked at until control goes back to C or the set is
     /// changed.
-    pub(crate) fn list(&self) -> impl Iterator<Item = Label<'_>> {
+    pub fn list(&self) -> impl Iterator<Item = Label<'_>> {
         // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels
         // are looked at.
         unsafe { SetRef::new(self.as_ptr()) }
@@ -60,17 +102,16 @@ impl LabelSet {
     }
 
     /// Whether the set holds no labels that a merge would keep.
-    pub(crate) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count() <= 0
     }
 
-    /// Lays labels over those of the set, and gives their number. Nothing is changed when it fails.
+    /// The labels of the set with others laid over them.
     ///
     /// # Errors
     /// As [`labels::merge`].
-    pub(crate) fn merge<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<c_int> {
-        let merged = labels::merge(self.list(), new)?;
-        self.replace(&merged)
+    pub(crate) fn merged<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<Set> {
+        labels::merge(self.list(), new)
     }
 
     /// Puts other labels into the set, and frees the old ones; the instance stays. Gives their
@@ -78,7 +119,7 @@ impl LabelSet {
     ///
     /// # Errors
     /// `-ENOMEM`; the set is as it was.
-    pub(crate) fn replace(self, set: &Set) -> Result<c_int> {
+    pub(crate) fn replace(&mut self, set: &Set) -> Result<c_int> {
         let blocks = Blocks::of(set)?;
         self.clear();
         // SAFETY: a valid set by the contract of `new`. C is not called meanwhile, so nobody else
@@ -87,12 +128,12 @@ impl LabelSet {
     }
 
     /// Frees what the set points to, and empties it; its instance stays.
-    pub(crate) fn clear(self) {
+    pub fn clear(&mut self) {
         // SAFETY: a valid set whose blocks come from malloc, by the contract of `new`. Each is
         // freed once, because the set forgets the pointers to it before control goes back to C. The
         // hash is freed by libpcp, as that of a set that has nothing else.
         unsafe {
-            let old = self.as_ptr().replace(empty(self.inst()));
+            let old = self.as_ptr().replace(empty(self.0.inst()));
             if old.compound() == 1 && !old.hash.is_null() {
                 let mut rest = empty(NO_INSTANCE);
                 rest.hash = old.hash;
@@ -106,23 +147,40 @@ impl LabelSet {
         }
     }
 
-    /// Frees the array of labels, without what goes with it: the set has failed, and libpcp would
-    /// not free it.
-    pub(crate) fn drop_array(self) {
-        let labels = self.labels_ptr();
-        self.set_labels_ptr(ptr::null_mut());
-        // SAFETY: NULL or the set's own block from malloc by the contract of `new`, which the set
-        // has just forgotten.
-        unsafe { libc::free(labels.cast()) };
+    /// Takes over how many labels a callback has put into the set, or why none. What goes with the
+    /// array of a set that has failed is not freed: libpcp would not do it either.
+    pub(crate) fn settle(&mut self, status: c_int) {
+        let labels = self.0.labels_ptr();
+        let there = if labels.is_null() { 0 } else { self.count() };
+        let count = match status {
+            1.. if labels.is_null() => 0,
+            1.. if there > 0 => status.min(there),
+            _ => status,
+        };
+        // SAFETY: as many labels as are there, or as the callback says, whose type demands that it
+        // stores as many. The array of a set that has failed is its own block from malloc, or NULL,
+        // and the set forgets it.
+        unsafe {
+            self.0.set_count(count);
+            if status < 0 {
+                self.0.set_labels_ptr(ptr::null_mut());
+                libc::free(labels.cast());
+            }
+        }
+    }
+
+    /// Says which instance the set belongs to.
+    pub(crate) fn set_inst(&mut self, inst: u32) {
+        self.0.set_inst(inst);
     }
 
     /// Sets flags in every label (LABEL-45).
-    pub(crate) fn add_flags(self, flags: u8) {
-        self.array().with_entries(|labels| {
-            for label in labels {
-                label.set_flags(label.flags() | u32::from(flags));
-            }
-        });
+    pub(crate) fn add_flags(&mut self, flags: u8) {
+        for place in self.0.array().entries() {
+            let mut label = place.get();
+            label.set_flags(label.flags() | u32::from(flags));
+            place.set(label);
+        }
     }
 }
 
@@ -134,29 +192,29 @@ fn empty(inst: u32) -> pmLabelSet {
 }
 
 /// Where C keeps a pointer to its label sets.
-#[derive(Clone, Copy)]
+#[derive(Debug)]
 #[repr(transparent)]
-pub struct LabelSets(NonNull<Option<LabelSet>>);
+pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);
 
-impl LabelSets {
+impl<'call> LabelSets<'call> {
     /// The place of the pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `place` is NULL, or valid for reads and writes until the view was used for the last time.
-    /// What is there is NULL or points to a set as [`LabelSet::new`] has it whenever
-    /// [`LabelSets::first`] is asked for.
-    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets> {
-        NonNull::new(place.cast()).map(LabelSets)
+    /// `place` is NULL, or valid for reads and writes during `'call`. What is there is NULL or
+    /// points to a set as [`LabelSet::new`] has it whenever [`LabelSets::first`] is asked for.
+    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets<'call>> {
+        NonNull::new(place).map(|place| LabelSets(place, PhantomData))
     }
 
     /// The first set, if there is one.
-    pub(crate) fn first(self) -> Option<LabelSet> {
+    pub(crate) fn first(&mut self) -> Option<LabelSet<'_>> {
         // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
-        unsafe { self.0.read() }
+        // Whoever has the set has borrowed the place.
+        unsafe { LabelSet::new(self.0.read()) }
     }
 
     /// Stores sets that libpcp has made, for C to free.
-    pub(crate) fn store(self, sets: Sets) {
+    pub(crate) fn store(&mut self, sets: Sets) {
         self.write(sets.into_raw());
     }
 
@@ -164,7 +222,7 @@ impl LabelSets {
     ///
     /// # Errors
     /// `-ENOMEM`; nothing is stored.
-    pub(crate) fn store_new(self, set: &Set) -> Result<c_int> {
+    pub(crate) fn store_new(&mut self, set: &Set) -> Result<c_int> {
         let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
         let count = blocks.fill(shell.put(empty(NO_INSTANCE)));
         self.write(shell.into_raw());
@@ -172,7 +230,7 @@ impl LabelSets {
     }
 
     /// Stores that there are none; what was there is not freed.
-    pub(crate) fn store_none(self) {
+    pub(crate) fn store_none(&mut self) {
         self.write(ptr::null_mut());
     }
 
@@ -180,7 +238,7 @@ impl LabelSets {
     ///
     /// # Errors
     /// What libpcp gives.
-    pub(crate) fn store_context(self) -> Result<c_int> {
+    pub(crate) fn store_context(&mut self) -> Result<c_int> {
         let (status, sets) = libpcp::labels::context();
         self.store(sets);
         status
@@ -190,16 +248,16 @@ impl LabelSets {
     ///
     /// # Errors
     /// What libpcp gives.
-    pub(crate) fn store_domain(self, domain: c_int, name: CText) -> Result<c_int> {
+    pub(crate) fn store_domain(&mut self, domain: c_int, name: CText<'_>) -> Result<c_int> {
         let (status, sets) = libpcp::labels::domain(domain, name.c_str());
         self.store(sets);
         status
     }
 
-    fn write(self, first: *mut pmLabelSet) {
+    fn write(&mut self, first: *mut pmLabelSet) {
         // SAFETY: the place is writable by the contract of `new`, and what is stored is NULL or a
         // set.
-        unsafe { self.0.cast::<*mut pmLabelSet>().write(first) };
+        unsafe { self.0.write(first) };
     }
 }
 

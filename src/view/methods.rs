@@ -11,29 +11,39 @@ use crate::view::types::{
 };
 
 /// Takes the instance profile.
-pub type Profile = unsafe extern "C-unwind" fn(*mut pmProfile, Option<Ext>) -> c_int;
+pub type Profile = unsafe extern "C-unwind" fn(*mut pmProfile, Option<Ext<'_>>) -> c_int;
 /// Fetches values.
-pub type Fetch = unsafe extern "C-unwind" fn(c_int, *mut pmID, Out<*mut pmdaResult>, Option<Ext>) -> c_int;
+pub type Fetch = unsafe extern "C-unwind" fn(c_int, *mut pmID, Out<'_, *mut pmdaResult>, Option<Ext<'_>>) -> c_int;
 /// Describes a metric.
-pub type Desc = unsafe extern "C-unwind" fn(pmID, Out<pmDesc>, Option<Ext>) -> c_int;
+pub type Desc = unsafe extern "C-unwind" fn(pmID, Out<'_, pmDesc>, Option<Ext<'_>>) -> c_int;
 /// Lists instances.
-pub type Instance =
-    unsafe extern "C-unwind" fn(pmInDom, c_int, Option<MutableText>, Out<*mut pmInResult>, Option<Ext>) -> c_int;
+pub type Instance = unsafe extern "C-unwind" fn(
+    pmInDom,
+    c_int,
+    Option<MutableText<'_>>,
+    Out<'_, *mut pmInResult>,
+    Option<Ext<'_>>,
+) -> c_int;
 /// Gives help.
-pub type Text = unsafe extern "C-unwind" fn(c_int, c_int, Out<*mut c_char>, Option<Ext>) -> c_int;
+pub type Text = unsafe extern "C-unwind" fn(c_int, c_int, Out<'_, *mut c_char>, Option<Ext<'_>>) -> c_int;
 /// Stores values.
-pub type Store = unsafe extern "C-unwind" fn(*mut pmdaResult, Option<Ext>) -> c_int;
+pub type Store = unsafe extern "C-unwind" fn(*mut pmdaResult, Option<Ext<'_>>) -> c_int;
 /// Gives the identifier of a name.
-pub type Pmid = unsafe extern "C-unwind" fn(Option<CText>, Out<pmID>, Option<Ext>) -> c_int;
+pub type Pmid = unsafe extern "C-unwind" fn(Option<CText<'_>>, Out<'_, pmID>, Option<Ext<'_>>) -> c_int;
 /// Gives the names of an identifier.
-pub type Name = unsafe extern "C-unwind" fn(pmID, Out<*mut *mut c_char>, Option<Ext>) -> c_int;
+pub type Name = unsafe extern "C-unwind" fn(pmID, Out<'_, *mut *mut c_char>, Option<Ext<'_>>) -> c_int;
 /// Gives the names below a name.
-pub type Children =
-    unsafe extern "C-unwind" fn(Option<CText>, c_int, Out<*mut *mut c_char>, Out<*mut c_int>, Option<Ext>) -> c_int;
+pub type Children = unsafe extern "C-unwind" fn(
+    Option<CText<'_>>,
+    c_int,
+    Out<'_, *mut *mut c_char>,
+    Out<'_, *mut c_int>,
+    Option<Ext<'_>>,
+) -> c_int;
 /// Takes an attribute of a client.
-pub type Attribute = unsafe extern "C-unwind" fn(c_int, c_int, Option<CText>, c_int, Option<Ext>) -> c_int;
+pub type Attribute = unsafe extern "C-unwind" fn(c_int, c_int, Option<CText<'_>>, c_int, Option<Ext<'_>>) -> c_int;
 /// Gives label sets.
-pub type Label = unsafe extern "C-unwind" fn(c_int, c_int, Option<LabelSets>, Option<Ext>) -> c_int;
+pub type Label = unsafe extern "C-unwind" fn(c_int, c_int, Option<LabelSets<'_>>, Option<Ext<'_>>) -> c_int;
 
 /// A callback type of C, whose NULL is none.
 pub(crate) trait Callback {

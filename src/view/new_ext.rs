@@ -1,6 +1,5 @@
 //! A new `pmdaExt`, with copies of the agent's texts.
 
-use std::ffi::c_char;
 use std::ptr;
 
 use crate::view::arg::CText;
@@ -11,13 +10,13 @@ use pmda_core::error::{Error, Result};
 
 /// The texts of an agent that its extension keeps.
 #[derive(Clone, Copy)]
-pub(crate) struct ExtTexts {
+pub(crate) struct ExtTexts<'call> {
     /// The agent's name.
-    pub(crate) name: Option<CText>,
+    pub(crate) name: Option<CText<'call>>,
     /// The path of the log file.
-    pub(crate) logfile: Option<CText>,
+    pub(crate) logfile: Option<CText<'call>>,
     /// The path of the help database.
-    pub(crate) helptext: Option<CText>,
+    pub(crate) helptext: Option<CText<'call>>,
 }
 
 /// Makes an extension that is zero but for its texts. It stays for ever. The texts lie behind it in
@@ -25,7 +24,7 @@ pub(crate) struct ExtTexts {
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(crate) fn create(texts: &ExtTexts) -> Result<Ext> {
+pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
     let texts = [texts.logfile, texts.helptext, texts.name];
     let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
         size.checked_add(text.bytes().len())?.checked_add(1)
@@ -33,17 +32,16 @@ pub(crate) fn create(texts: &ExtTexts) -> Result<Ext> {
     let block = Block::<u8>::zeroed(size.ok_or(Error::NOMEM)?)?;
     let mut end = size_of::<pmdaExt>();
     let [logfile, helptext, name] = texts.map(|text| {
-        let Some(text) = text else { return ptr::null::<c_char>() };
+        let text = text?;
         let text = text.bytes();
         // SAFETY: the block has room for the extension and for each text with a NUL behind it, is
-        // zero so far, and new, so that it does not overlap with the text.
-        let copy = unsafe {
+        // zero so far, and new, so that it does not overlap with the text. It stays for good.
+        unsafe {
             let copy = block.as_ptr().add(end);
             ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
-            copy
-        };
-        end += text.len() + 1;
-        copy.cast_const().cast()
+            end += text.len() + 1;
+            CText::new(copy.cast_const().cast())
+        }
     });
     // SAFETY: the block has room for a `pmdaExt` at its start, is aligned as all that comes from
     // malloc, and is handed over to C; zero is a valid value of each field.

@@ -1,6 +1,7 @@
 //! The command line of an agent as C hands it around: `argc`, `argv` and `pmdaOptions`.
 
 use std::ffi::{c_char, c_int, c_long};
+use std::marker::PhantomData;
 
 use crate::sys::libpcp::getopt;
 use crate::view::arg::CText;
@@ -11,34 +12,34 @@ view! {
     /// The options of an agent's command line, and the parser's state (INIT-3).
     Options of pmdaOptions, contract
     "`pointer` is NULL, or points to options whose texts and tables are valid, zeroed before their first use."
-    get {
+    fields {
         /// Sees each option first.
         override_callback: r#override as pmdaOptionOverride;
-        /// The number of errors.
-        errors: errors as c_int;
         /// The argument of the option that was found, or NULL.
-        argument_ptr: optarg as *mut c_char;
+        optarg: optarg as *mut c_char;
+        /// The number of errors.
+        errors [set_errors]: errors as c_int;
+        /// The version of the structure.
+        version [set_version]: version as c_int;
     }
-    set {
-        /// Stores the version of the structure.
-        set_version: version as c_int;
-        /// Stores the number of errors.
-        set_errors: errors as c_int;
+    kept {
         /// Stores the argument of `-U`.
-        set_username: username as *mut c_char;
-    }
-    views {
-        /// The argument of the option that was found, if any: one of the strings in `argv`, or a
-        /// part of one.
-        given: optarg as CText;
+        set_username: username as Option<CText<'static>>;
     }
 }
 
-impl Options {
+impl Options<'_> {
     /// The argument of the option that was found; an empty text when a table says that it takes
     /// none.
-    pub(crate) fn argument(self) -> CText {
+    pub(crate) fn argument(self) -> CText<'static> {
         self.given().unwrap_or(CText::EMPTY)
+    }
+
+    /// The argument of the option that was found, if any.
+    pub(crate) fn given(self) -> Option<CText<'static>> {
+        // SAFETY: one of the strings in `argv`, or a part of one, by the contract of `new`. They
+        // stay as long as the process: agents and the C library keep pointers to them as well.
+        unsafe { CText::new(self.optarg()) }
     }
 
     /// Prints the messages that were collected, and how the agent is used, to stderr.
@@ -86,22 +87,27 @@ pub(crate) fn number(text: &[u8]) -> (c_int, bool) {
 
 /// The arguments of a program.
 #[derive(Clone, Copy)]
-pub(crate) struct Arguments {
+pub(crate) struct Arguments<'call> {
     count: c_int,
     first: *const *mut c_char,
+    call: PhantomData<&'call c_char>,
 }
 
-impl Arguments {
+impl<'call> Arguments<'call> {
     /// The arguments of `main`.
     ///
     /// # Safety
     /// `first` is NULL or holds `count` C strings, until the view was used for the last time.
-    pub(crate) unsafe fn new(count: c_int, first: *const *mut c_char) -> Option<Arguments> {
-        (!first.is_null()).then_some(Arguments { count, first })
+    pub(crate) unsafe fn new(count: c_int, first: *const *mut c_char) -> Option<Arguments<'call>> {
+        (!first.is_null()).then_some(Arguments {
+            count,
+            first,
+            call: PhantomData,
+        })
     }
 
     /// Finds the next option: its letter, or -1 at the end.
-    pub(crate) fn next(self, options: Options) -> c_int {
+    pub(crate) fn next(self, options: Options<'_>) -> c_int {
         // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
         // are valid by that of `Options::new`.
         unsafe { getopt::next(self.count, self.first, options.as_ptr()) }

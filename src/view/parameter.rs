@@ -11,7 +11,7 @@ view! {
     Parameter of pmAtomValue, contract
     "`pointer` is NULL, or points to the member for its type: a string is NULL or terminated, a value block NULL or as \
      long as it says."
-    get {
+    fields {
         /// The bits of a four-byte type.
         word: ul as u32;
         /// The bits of an eight-byte type.
@@ -25,12 +25,12 @@ view! {
     }
 }
 
-impl Parameter {
+impl<'call> Parameter<'call> {
     /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
     ///
     /// # Errors
     /// `-EINVAL` without a block, and for one that is shorter than its word.
-    pub(crate) fn payload(self) -> Result<CBytes> {
+    pub(crate) fn payload(self) -> Result<CBytes<'call>> {
         let block = self.block();
         if block.is_null() {
             return Err(Error::INVAL);

@@ -15,17 +15,17 @@ pub(crate) trait List {
 
 /// A list of metrics that C has handed over; its elements are read when they are needed.
 #[derive(Clone, Copy)]
-pub(crate) struct PmidList(Array<pmID>);
+pub(crate) struct PmidList<'call>(Array<'call, pmID>);
 
-impl PmidList {
+impl<'call> PmidList<'call> {
     /// The metrics of an array; `None` when its count is negative, or nothing is there.
-    pub(crate) fn new(metrics: Array<pmID>) -> Option<PmidList> {
+    pub(crate) fn new(metrics: Array<'call, pmID>) -> Option<PmidList<'call>> {
         let is_there = metrics.count() == 0 || (metrics.count() > 0 && !metrics.first().is_null());
         is_there.then_some(PmidList(metrics))
     }
 }
 
-impl List for PmidList {
+impl List for PmidList<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.0.len()
@@ -33,9 +33,6 @@ impl List for PmidList {
 
     #[inline(always)]
     fn pmid(&self, place: usize) -> MetricId {
-        self.0
-            .entries()
-            .get(place)
-            .map_or(MetricId::NULL, |pmid| MetricId(*pmid))
+        self.0.get(place).map_or(MetricId::NULL, MetricId)
     }
 }

@@ -1,6 +1,7 @@
 //! The profile of a client: which instances of which domains it wants.
 
 use std::ffi::c_int;
+use std::marker::PhantomData;
 
 use crate::view::arg;
 use crate::view::array::Array;
@@ -16,7 +17,7 @@ view! {
     /// A profile as it was received last. Agents may exchange it at any time.
     Profile of pmProfile, contract
     "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists."
-    get {
+    fields {
         /// The state of domains without an element.
         state: state as c_int;
         /// The number of elements.
@@ -29,11 +30,11 @@ view! {
 }
 
 /// The elements of a profile.
-pub(crate) type Elements = Array<pmInDomProfile>;
+pub type Elements<'call> = Array<'call, pmInDomProfile>;
 
 /// What a profile says about one domain, copied out.
 #[derive(Clone, Copy)]
-pub(crate) struct ProfileElement(pmInDomProfile);
+pub(crate) struct ProfileElement<'call>(pmInDomProfile, PhantomData<&'call c_int>);
 
 /// Where the list of an element is. Two lists at one place are not the same list for that alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(crate) struct ListPlace {
     len: c_int,
 }
 
-impl Profile {
+impl Profile<'_> {
     /// Whether domains without an element are selected.
     #[inline(always)]
     pub(crate) fn includes(self) -> bool {
@@ -58,25 +59,25 @@ impl Profile {
     }
 }
 
-impl Elements {
+impl<'call> Elements<'call> {
     /// The domain that an element is about.
     ///
     /// # Panics
     /// When the place is not in the table.
     pub(crate) fn indom(self, place: usize) -> InDom {
-        InDom(self.entries()[place].indom)
+        InDom(self.at(place).indom)
     }
 
     /// An element.
     ///
     /// # Panics
     /// When the place is not in the table.
-    pub(crate) fn copy(self, place: usize) -> ProfileElement {
-        ProfileElement(self.entries()[place])
+    pub(crate) fn copy(self, place: usize) -> ProfileElement<'call> {
+        ProfileElement(self.at(place), PhantomData)
     }
 }
 
-impl ProfileElement {
+impl ProfileElement<'_> {
     /// Whether instances are listed.
     pub(crate) fn has_list(self) -> bool {
         self.0.instances_len > 0 && !self.0.instances.is_null()
@@ -98,7 +99,7 @@ impl ProfileElement {
     }
 
     /// Where the list is.
-    pub(crate) fn place(self, profile: Option<Profile>) -> ListPlace {
+    pub(crate) fn place(self, profile: Option<Profile<'_>>) -> ListPlace {
         ListPlace {
             profile: profile.map_or(0, |profile| profile.as_ptr().addr()),
             state: self.0.state,

@@ -45,7 +45,7 @@ pub(crate) struct Record<T> {
 impl<T> Record<T> {
     /// Notes where the dispatch table is now, and its `desc` method: the table may move or go
     /// without notice (MAIN-56).
-    pub(crate) fn note(&self, dispatch: Dispatch) {
+    pub(crate) fn note(&self, dispatch: Dispatch<'_>) {
         self.back.store(dispatch.as_ptr(), Ordering::Relaxed);
         let desc = dispatch.desc().map_or(ptr::null_mut(), |method| method as *mut c_void);
         self.desc.store(desc, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl<T> Record<T> {
 
     /// The dispatch table of a daemon. That of a DSO may have been moved without notice, so it is
     /// not looked at (MAIN-56).
-    pub(crate) fn table(&self) -> Option<Dispatch> {
+    pub(crate) fn table(&self) -> Option<Dispatch<'_>> {
         if !self.daemon {
             return None;
         }
@@ -101,8 +101,8 @@ impl<T: Sync> Records<T> {
         }
     }
 
-    /// Makes the record of an agent; it stays for ever. The result is for the `e_ext` of `ext`.
-    pub(crate) fn add(&self, room: Room<T>, ext: Ext, dispatch: Dispatch, daemon: bool, content: T) -> *mut c_void {
+    /// Makes the record of an agent, and has `e_ext` of `ext` lead to it; it stays for ever.
+    pub(crate) fn add(&self, room: Room<T>, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon: bool, content: T) {
         let record: &'static Record<T> = room.0.leak(Record {
             back: AtomicPtr::new(dispatch.as_ptr()),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -118,10 +118,12 @@ impl<T: Sync> Records<T> {
         loop {
             record.next.store(head, Ordering::Relaxed);
             match first.compare_exchange_weak(head, address, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => return address.cast(),
+                Ok(_) => break,
                 Err(other) => head = other,
             }
         }
+        // SAFETY: a record begins as whoever follows the pointer expects (INIT-51).
+        unsafe { ext.set_record(address.cast()) };
     }
 
     /// The record at an address, if it is one of these; nothing is read through the address before

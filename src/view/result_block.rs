@@ -9,6 +9,7 @@ use std::ptr;
 
 use crate::sys::lock::{Mutex, room};
 use crate::sys::threads;
+use crate::view::arg::Out;
 use crate::view::declare::view;
 use crate::view::memory::Block;
 use crate::view::types::{pmValueSet, pmdaResult, time_t, timeval};
@@ -40,22 +41,18 @@ const NONE: Room = Room {
 view! {
     /// The head of a block.
     Head of pmdaResult, contract "`pointer` is NULL or a block with room for a result."
-    get {
+    fields {
         /// The number of value sets.
-        count: numpmid as c_int;
-    }
-    set {
-        /// Stores the time stamp.
-        set_stamp: timestamp as timeval;
-        /// Stores the number of value sets.
-        set_count: numpmid as c_int;
+        count [set_count]: numpmid as c_int;
+        /// The time stamp.
+        stamp [set_stamp]: timestamp as timeval;
     }
 }
 
 impl Room {
     /// The head of the block, if there is one.
     #[inline(always)]
-    fn head(self) -> Option<Head> {
+    fn head(self) -> Option<Head<'static>> {
         // SAFETY: NULL or a block of ours, which has room for a result and stays while it is worked
         // on.
         unsafe { Head::new(self.result) }
@@ -215,9 +212,10 @@ impl ResultBlock {
         self.filled = 0;
     }
 
-    /// The result as C sees it.
-    pub(crate) fn as_ptr(&self) -> *mut pmdaResult {
-        self.room.result
+    /// Gives the result to C.
+    pub(crate) fn store(&self, place: Out<'_, *mut pmdaResult>) {
+        // SAFETY: a block of ours with a result, which stays until the next fetch (FETCH-12).
+        unsafe { place.put(self.room.result) };
     }
 }
 

@@ -3,14 +3,16 @@
 //! A table is seen as it was at one moment: its address and its length. Agents exchange, move and
 //! rewrite their tables in callbacks, so a view is made anew after each call into C.
 
-use std::ffi::{c_int, c_void};
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use crate::sys::lock::{Mutex, const_mutex, room};
 use crate::view::arg::{CText, Out};
-use crate::view::array::Array;
+use crate::view::array::{Array, Lasting};
 use crate::view::block::{CVec, Zeroed};
 use crate::view::declare::view;
 use crate::view::types::{pmDesc, pmdaIndom, pmdaInstid, pmdaMetric};
@@ -18,18 +20,18 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 
 /// The metrics of an agent.
-pub(crate) type MetricTable = Array<pmdaMetric>;
+pub type MetricTable<'call> = Array<'call, pmdaMetric>;
 
 /// The classic instance domains of an agent.
-pub(crate) type IndomTable = Array<pmdaIndom>;
+pub type IndomTable<'call> = Array<'call, pmdaIndom>;
 
 /// The instances of a classic instance domain.
-pub(crate) type InstanceTable = Array<pmdaInstid>;
+pub type InstanceTable<'call> = Array<'call, pmdaInstid>;
 
 view! {
     /// One metric of an agent's table, or one that stands in for it during a fetch.
     Metric of pmdaMetric, contract "`pointer` is NULL or points to a metric."
-    get {
+    fields {
         /// The description.
         desc: m_desc as pmDesc;
         /// The identifier in the description, as C has it.
@@ -39,15 +41,9 @@ view! {
         /// The instance domain in the description, as C has it.
         indom_number: m_desc.indom as u32;
     }
-    set {
-        /// Stores what is the agent's own.
-        set_user: m_user as *mut c_void;
-        /// Stores the description.
-        set_desc: m_desc as pmDesc;
-    }
 }
 
-impl Metric {
+impl<'call> Metric<'call> {
     /// The identifier in the description.
     #[inline(always)]
     pub(crate) fn pmid(self) -> MetricId {
@@ -60,19 +56,15 @@ impl Metric {
         InDom(self.indom_number())
     }
 
-    /// The view of a metric in a frame of ours.
-    ///
-    /// # Safety
-    /// `metric` stays where it is, and is used through the view alone, until the view was used for
-    /// the last time.
+    /// The view of a metric in a frame of ours, which is used through the view alone.
     #[inline(always)]
-    pub(crate) unsafe fn in_frame(metric: &mut pmdaMetric) -> Metric {
-        Metric(ptr::NonNull::from(metric))
+    pub(crate) fn in_frame(metric: &'call mut pmdaMetric) -> Metric<'call> {
+        Metric(ptr::NonNull::from(metric), PhantomData)
     }
 
     /// Where the description is, for a method that fills it in.
     #[inline(always)]
-    pub(crate) fn desc_place(self) -> Out<pmDesc> {
+    pub(crate) fn desc_place(self) -> Out<'call, pmDesc> {
         // SAFETY: the metric is valid for writes by the contract of `new`, and its description with
         // it.
         unsafe { Out::new(&raw mut (*self.as_ptr()).m_desc) }
@@ -80,32 +72,24 @@ impl Metric {
 
     /// Makes all of it zero: a metric of which nothing is known yet.
     pub(crate) fn clear(self) {
-        self.set_user(ptr::null_mut());
-        self.set_desc(pmDesc::zeroed());
+        // SAFETY: the metric is valid for writes by the contract of `new`; zero is a valid one.
+        unsafe { self.as_ptr().write(pmdaMetric::zeroed()) };
     }
 }
 
-impl MetricTable {
+impl<'call> MetricTable<'call> {
     /// The identifier of an entry.
     ///
     /// # Panics
     /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn pmid(self, place: usize) -> MetricId {
-        MetricId(self.entries()[place].m_desc.pmid)
-    }
-
-    /// A copy of an entry.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
-    pub(crate) fn copy(self, place: usize) -> pmdaMetric {
-        self.entries()[place]
+        MetricId(self.at(place).m_desc.pmid)
     }
 
     /// An entry, if the place is in the table.
     #[inline(always)]
-    pub(crate) fn entry(self, place: usize) -> Option<Metric> {
+    pub(crate) fn entry(self, place: usize) -> Option<Metric<'call>> {
         // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
         (place < self.len()).then(|| unsafe { Metric::new(self.first().add(place)) })?
     }
@@ -114,15 +98,11 @@ impl MetricTable {
 view! {
     /// One classic instance domain, or the node that stands for a cached one during a walk.
     Indom of pmdaIndom, contract "`pointer` is NULL or points to an instance domain with its instances."
-    get {
+    fields {
         /// The number of instances as the agent gives it, negative for an error.
         numinst: it_numinst as c_int;
         /// The identifier as C has it.
         indom_number: it_indom as u32;
-    }
-    set {
-        /// Stores the identifier.
-        set_indom_number: it_indom as u32;
     }
     arrays {
         /// The instances at this moment.
@@ -130,7 +110,7 @@ view! {
     }
 }
 
-impl Indom {
+impl Indom<'_> {
     /// The identifier.
     #[inline(always)]
     pub(crate) fn indom(self) -> InDom {
@@ -171,35 +151,42 @@ impl IndomNode {
         self.indom.store(indom.0, Ordering::Relaxed);
     }
 
-    /// The node as C sees it.
+    /// The node as `e_idp` leads to it.
     #[inline(always)]
-    pub(crate) fn as_ptr(&self) -> *mut pmdaIndom {
-        ptr::from_ref(self).cast_mut().cast()
+    pub(crate) fn view(&'static self) -> Indom<'static> {
+        // The node is laid out as the structure, stays for good, and is written by `stamp` alone.
+        Indom(ptr::NonNull::from(self).cast(), PhantomData)
+    }
+
+    /// Whether it is this node that is seen.
+    #[inline(always)]
+    pub(crate) fn is(&self, seen: Indom<'_>) -> bool {
+        ptr::eq(seen.as_ptr().cast(), self)
     }
 }
 
-impl IndomTable {
+impl<'call> IndomTable<'call> {
     /// The identifier of an entry.
     ///
     /// # Panics
     /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn indom(self, place: usize) -> InDom {
-        InDom(self.entries()[place].it_indom)
+        InDom(self.at(place).it_indom)
     }
 
     /// An entry, if the place is in the table.
-    pub(crate) fn entry(self, place: usize) -> Option<Indom> {
+    pub(crate) fn entry(self, place: usize) -> Option<Indom<'call>> {
         // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
         (place < self.len()).then(|| unsafe { Indom::new(self.first().add(place)) })?
     }
 }
 
-impl InstanceTable {
+impl<'call> InstanceTable<'call> {
     /// The instances from a place on, good until control goes back to C: for loops over long
     /// tables.
     #[inline(always)]
-    pub(crate) fn rest(&self, place: usize) -> &[pmdaInstid] {
+    pub(crate) fn rest(&self, place: usize) -> &[Cell<pmdaInstid>] {
         self.entries().get(place..).unwrap_or_default()
     }
 
@@ -210,7 +197,7 @@ impl InstanceTable {
         if place < 0 || place >= self.count() {
             return None;
         }
-        Some(self.entries().get(place as usize)?.i_inst)
+        Some(self.get(place as usize)?.i_inst)
     }
 
     /// The identifier of an instance.
@@ -219,7 +206,7 @@ impl InstanceTable {
     /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn inst(self, place: usize) -> c_int {
-        self.entries()[place].i_inst
+        self.at(place).i_inst
     }
 
     /// The name of an instance.
@@ -227,70 +214,85 @@ impl InstanceTable {
     /// # Panics
     /// When the place is not in the table.
     #[inline(always)]
-    pub(crate) fn name(self, place: usize) -> Option<CText> {
+    pub(crate) fn name(self, place: usize) -> Option<CText<'call>> {
         // SAFETY: the name of a valid entry is NULL or a C string.
-        unsafe { CText::new(self.entries()[place].i_name) }
+        unsafe { CText::new(self.at(place).i_name) }
     }
 }
 
-/// The addresses of metric tables that the library has made for agents and not freed yet. Most
-/// agents have one: the first ones have no block of their own, which would be lost when an agent is
-/// unloaded.
+/// A metric table that the library has made for an agent, and not freed yet. There is one of each,
+/// and it is not dropped: the agent uses the table by its address.
+///
+/// ```compile_fail
+/// # use pcp_pmda::view::table::MadeTable;
+/// fn freed(table: MadeTable) {
+///     table.free();
+/// }
+/// ```
+#[derive(Debug)]
+pub struct MadeTable(ptr::NonNull<pmdaMetric>);
+
+// SAFETY: the address of a block from malloc, which any thread may free.
+unsafe impl Send for MadeTable {}
+
+impl MadeTable {
+    /// Frees the table.
+    ///
+    /// # Safety
+    /// No agent uses the table any more, and nobody has a view of it.
+    pub unsafe fn free(self) {
+        // SAFETY: `hand_over` has made this of a block from malloc, and it is gone after this.
+        unsafe { libc::free(self.0.as_ptr().cast()) };
+    }
+}
+
+/// The metric tables that the library has made for agents and not freed yet. Most agents have one:
+/// the first ones have no block of their own, which would be lost when an agent is unloaded.
 pub(crate) struct MadeTables(Mutex<Made, { room::DYNAMIC_TABLES }>);
 
 struct Made {
-    /// 0: none.
-    first: [usize; 8],
-    more: Vec<usize>,
+    first: [Option<MadeTable>; 8],
+    more: Vec<MadeTable>,
 }
 
 impl MadeTables {
     /// None yet.
     pub(crate) const fn new() -> MadeTables {
         MadeTables(const_mutex(Made {
-            first: [0; 8],
+            first: [const { None }; 8],
             more: Vec::new(),
         }))
     }
 
-    /// Notes a table that an agent gets now, with at least `announced` entries: those that were not
-    /// filled in are zero.
+    /// Notes a table that an agent gets now.
     ///
     /// # Errors
     /// `-ENOMEM`; the table is freed.
-    pub(crate) fn hand_over(&self, table: CVec<pmdaMetric>, announced: usize) -> Result<MetricTable> {
+    pub(crate) fn hand_over(&self, table: CVec<pmdaMetric>) -> Result<Lasting<pmdaMetric>> {
         let mut tables = self.0.lock();
-        let address = table.as_ptr().addr();
-        if let Some(place) = tables.first.iter_mut().find(|place| **place == 0) {
-            *place = address;
-        } else {
+        let count = c_int::try_from(table.len()).map_err(|_| Error::NOMEM)?;
+        let vacant = tables.first.iter().position(Option::is_none);
+        if vacant.is_none() {
             tables.more.try_reserve(1).map_err(|_| Error::NOMEM)?;
-            tables.more.push(address);
         }
-        let count = c_int::try_from(table.len().max(announced)).unwrap_or(c_int::MAX);
-        // SAFETY: `count` entries, or less when more were announced: the block has room for those,
-        // all zero.
-        Ok(unsafe { MetricTable::new(table.into_raw(), count) })
+        let first = table.into_raw();
+        let made = ptr::NonNull::new(first).map(MadeTable).ok_or(Error::NOMEM)?;
+        match vacant {
+            Some(place) => tables.first[place] = Some(made),
+            None => tables.more.push(made),
+        }
+        // SAFETY: as many entries as were written, in a block that stays until it is freed.
+        Ok(unsafe { Lasting::new(first, count) })
     }
 
-    /// Frees a table that was made here, once; any other is left alone.
-    pub(crate) fn free(&self, table: MetricTable) {
+    /// Takes out a table that was made here, to be freed; any other is left alone.
+    pub(crate) fn take(&self, table: MetricTable<'_>) -> Option<MadeTable> {
         let mut tables = self.0.lock();
-        let address = table.first().addr();
-        if address == 0 {
-            return;
+        let is_it = |made: &MadeTable| ptr::eq(made.0.as_ptr(), table.first());
+        if let Some(place) = tables.first.iter_mut().find(|place| place.as_ref().is_some_and(is_it)) {
+            return place.take();
         }
-        let known = if let Some(place) = tables.first.iter_mut().find(|place| **place == address) {
-            *place = 0;
-            true
-        } else {
-            let place = tables.more.iter().position(|more| *more == address);
-            place.map(|place| tables.more.swap_remove(place)).is_some()
-        };
-        if known {
-            // SAFETY: `hand_over` has noted this address of a block from malloc, and it is
-            // forgotten now, so it is freed once. The caller has taken the table out of use.
-            unsafe { libc::free(table.first().cast()) };
-        }
+        let place = tables.more.iter().position(is_it)?;
+        Some(tables.more.swap_remove(place))
     }
 }

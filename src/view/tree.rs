@@ -8,8 +8,7 @@ use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, Kept, NodeRef};
 use crate::sys::lock::{Mutex, const_mutex, room};
-use crate::view::arg::CText;
-use crate::view::array::Array;
+use crate::view::arg::{self, CText};
 use crate::view::declare::view;
 use crate::view::memory::Block;
 use crate::view::new_names;
@@ -38,7 +37,7 @@ view! {
     /// A tree of names, libpcp's own structure (TREE-1).
     Tree of pmdaNameSpace, contract
     "`pointer` is NULL or a tree as libpcp builds it, which only this thread uses."
-    get {
+    fields {
         /// The root, or NULL.
         root_ptr: root as *mut __pmnsNode;
         /// The table from identifiers to names, or NULL.
@@ -46,15 +45,15 @@ view! {
         /// The number of chains in the table.
         table_len: htabsize as c_int;
     }
-    set {
+    followed {
+        /// Stores the number of chains in the table.
+        set_table_len: htabsize as c_int;
         /// Stores another table.
         set_table_ptr: htab as *mut *mut __pmnsNode;
-        /// Stores the number of its chains.
-        set_table_len: htabsize as c_int;
     }
 }
 
-impl Tree {
+impl Tree<'_> {
     /// The root, if the tree has one.
     pub(crate) fn root(&self) -> Option<NodeRef<'_>> {
         // SAFETY: a tree has valid nodes by the contract of `new`, for as long as the view is used.
@@ -66,7 +65,7 @@ impl Tree {
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
-    pub(crate) fn insert(self, pmid: MetricId, name: CText) -> Result<c_int> {
+    pub(crate) fn insert(self, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
         let root = self.root().ok_or(Error::INVAL)?;
         if debug(Debug::Pmns) {
             return self.insert_by_libpcp(pmid, name);
@@ -90,18 +89,21 @@ impl Tree {
         }
     }
 
-    fn insert_by_libpcp(self, pmid: MetricId, name: CText) -> Result<c_int> {
+    fn insert_by_libpcp(self, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
         // SAFETY: a tree by the contract of `new`. It has a root, as `insert` has looked.
         unsafe { pmns::insert(self.as_ptr(), pmid, name.c_str()) }
     }
 
     /// Frees the tree with all that belongs to it.
-    pub(crate) fn release(self) {
+    ///
+    /// # Safety
+    /// Nobody has another view of the tree, or of its nodes.
+    pub(crate) unsafe fn release(self) {
         if let Some(root) = self.root() {
             INDEXES.lock().forget(root.keep());
         }
-        // SAFETY: a tree by the contract of `new`, which ends with this: nobody uses a view after
-        // it was used for the last time. So its blocks are freed once.
+        // SAFETY: a tree by the contract of `new`, which nobody uses any more: the caller promises
+        // that.
         unsafe { __pmFreePMNS(self.as_ptr()) };
     }
 
@@ -119,18 +121,18 @@ impl Tree {
             Err(error) => (ptr::null_mut(), 0, Err(error)),
         };
         let old = self.table_ptr();
-        self.set_table_ptr(table);
-        self.set_table_len(size);
         const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
         // SAFETY: the old table is NULL or a block from malloc that only the tree knew. The new one
         // has `size` pointers, all NULL, or is NULL, and this thread alone uses the tree; an
         // `Option<NodeRef>` is such a pointer, with None as NULL.
-        let chains = unsafe {
+        let chains: &mut [Option<NodeRef<'_>>] = unsafe {
+            self.set_table_ptr(table);
+            self.set_table_len(size);
             libc::free(old.cast());
-            Array::<Option<NodeRef<'_>>>::new(table.cast(), size)
+            arg::slice_mut(table.cast(), size)
         };
         if let Some(root) = self.root() {
-            chains.with_entries(|chains| namespace::rebuild(root, chains));
+            namespace::rebuild(root, chains);
         }
         outcome
     }
@@ -179,7 +181,7 @@ impl TreePlace {
     }
 
     /// The tree that the agent has stored (N-4).
-    pub(crate) fn tree(&self) -> Option<Tree> {
+    pub(crate) fn tree(&self) -> Option<Tree<'_>> {
         // SAFETY: what is stored there is NULL or a valid tree, by the contract of the place.
         unsafe { Tree::new(self.0.load(Ordering::Relaxed)) }
     }

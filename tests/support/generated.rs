@@ -39,12 +39,13 @@ pub fn headers(src: &Path, capi: &Path) -> Vec<(&'static str, String)> {
 
 /// What the parameters of exported functions are in C. The views that `view!` declares say
 /// themselves what they point to.
-const PARAMETERS: [(&str, &str); 7] = [
-    ("Option<CText>", "*const c_char"),
-    ("Option<MutableText>", "*mut c_char"),
-    ("Option<LabelSets>", "*mut *mut pmLabelSet"),
+const PARAMETERS: [(&str, &str); 8] = [
+    ("Option<CText<'_>>", "*const c_char"),
+    ("Option<MutableText<'_>>", "*mut c_char"),
+    ("Option<LabelSet<'_>>", "*mut pmLabelSet"),
+    ("Option<LabelSets<'_>>", "*mut *mut pmLabelSet"),
     ("Option<Stream>", "*mut libc::FILE"),
-    ("In<StopMessage>", "*mut c_void"),
+    ("In<'_, StopMessage>", "*mut c_void"),
     ("Option<Private>", "*mut c_void"),
     ("Option<NodeRef<'_>>", "*mut __pmnsNode"),
 ];
@@ -95,18 +96,18 @@ fn views(view: &Path) -> Vec<(String, String)> {
         .collect();
     for (_, source) in sources(view) {
         let found = declared.captures_iter(&source);
-        views.extend(found.map(|view| (format!("Option<{}>", &view[1]), format!("*mut {}", &view[2]))));
+        views.extend(found.map(|view| (format!("Option<{}<'_>>", &view[1]), format!("*mut {}", &view[2]))));
     }
     views
 }
 
-/// A source with pointers in place of views, and of the places `Out<T>` and `In<T>`.
+/// A source with pointers in place of views, and of the places `Out<'_, T>` and `In<'_, T>`.
 fn with_pointers(source: &str, views: &[(String, String)]) -> String {
     let mut source = source.to_owned();
     for (view, pointer) in views {
         source = source.replace(view, pointer);
     }
-    let place = Regex::new(r"(?-u:\b)(?:Out|In)<([^<>]+)>").expect("valid");
+    let place = Regex::new(r"(?-u:\b)(?:Out|In)<'_, ([^<>]+)>").expect("valid");
     place.replace_all(&source, "*mut $1").into_owned()
 }
 
