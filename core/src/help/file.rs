@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, SeekFrom};
+use rustix::io::Errno;
 
+use super::pages::Pages;
 use super::{Database, RECORD, entry_count, size_of_index};
 use crate::error::{Error, Result};
 use crate::log::{Journal, Part};
@@ -24,13 +26,14 @@ impl Database {
     pub fn open(name: &[u8], journal: &mut Journal) -> Result<Database> {
         let index = read_index(name)?;
         let pages = read_pages(name)?;
-        Database::new(index, pages, name, journal)
+        Database::of(index, pages, name, journal)
     }
 }
 
 fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
     let path = FilePath::new(&[Part::Raw(name), Part::Raw(suffix)])?;
-    Ok(path.open(OFlags::RDONLY, 0)?)
+    // A FIFO is not waited for.
+    Ok(path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?)
 }
 
 /// The header and as many entries as it announces.
@@ -43,9 +46,11 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     let mut header = [0; RECORD];
     fill(&mut file, &mut header)?;
     let size = size_of_index(entry_count(&header)?)?;
-    if about.len() < size as u64 {
+    // newhelp leaves no hole, in which all entries would be the same.
+    if about.len() < size as u64 || next(&file, SeekFrom::Hole(0))?.is_some_and(|hole| hole < size as u64) {
         return Err(Error::INVAL);
     }
+    rustix::fs::seek(&file, SeekFrom::Start(RECORD as u64)).map_err(io::Error::from)?;
     let mut image = zeroed(size)?;
     let (start, entries) = image.split_at_mut(RECORD);
     start.copy_from_slice(&header);
@@ -53,20 +58,34 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     Ok(image.into_boxed_slice())
 }
 
-/// The page file, as large as it is now, and a NUL byte.
-fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
+/// The page file, as large as it is now: what there is of it between its holes.
+fn read_pages(name: &[u8]) -> Result<Pages> {
     let mut file = open(name, b".pag")?;
     let about = file.metadata()?;
     if about.is_dir() {
         return Err(NO_DEVICE);
     }
     let size = match i32::try_from(about.len()) {
-        Ok(size @ 1..) => size.unsigned_abs() as usize,
+        Ok(size @ 1..) if about.is_file() => size.unsigned_abs(),
         _ => return Err(Error::INVAL),
     };
-    let mut image = zeroed(size + 1)?;
-    fill(&mut file, &mut image[..size])?;
-    Ok(image.into_boxed_slice())
+    let mut pages = Pages::empty(size);
+    let mut end = 0;
+    while let Some(start) = next(&file, SeekFrom::Data(end))?.filter(|start| *start < u64::from(size)) {
+        end = next(&file, SeekFrom::Hole(start))?.map_or(u64::from(size), |hole| hole.min(u64::from(size)));
+        rustix::fs::seek(&file, SeekFrom::Start(start)).map_err(io::Error::from)?;
+        fill(&mut file, pages.add(start as u32, (end - start) as usize)?)?;
+    }
+    Ok(pages)
+}
+
+/// Where the next data or hole of a file begins; `None` when there is none.
+fn next(file: &File, from: SeekFrom) -> Result<Option<u64>> {
+    match rustix::fs::seek(file, from) {
+        Ok(at) => Ok(Some(at)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
 }
 
 /// Room for `size` bytes. The size comes from a file, so a lack of memory is an error and not the
@@ -91,6 +110,7 @@ fn fill(file: &mut File, room: &mut [u8]) -> Result<()> {
 mod tests {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::FileExt;
     use std::path::Path;
 
     use super::super::tests::index;
@@ -117,6 +137,52 @@ mod tests {
         assert_eq!(open(directory.path()).err(), Some(Error::INVAL));
         fs::write(&pag, b"text").unwrap();
         assert!(open(directory.path()).is_ok());
+    }
+
+    /// HELP-34: a hole costs nothing, a text in one is empty, and those around it are what they are.
+    #[test]
+    fn holes() {
+        const HOLE: u64 = 1 << 30;
+        let directory = tempfile::tempdir().unwrap();
+        let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
+        let file = File::create(&pag).unwrap();
+        file.write_all_at(b"a\0b", 0).unwrap();
+        file.write_all_at(b"c\0d", HOLE + 1).unwrap();
+        for entries in [1, 3] {
+            fs::write(
+                &dir,
+                index(
+                    entries,
+                    &[[1, 0, 2], [2, 1 << 20, 1 << 30], [3, (1 << 30) + 1, (1 << 30) + 3]],
+                ),
+            )
+            .unwrap();
+            let base = open(directory.path()).unwrap();
+            let text = |metric, kind| {
+                let text = base.text_of(Entry::Metric(MetricId(metric)), kind)?;
+                text.split(|byte| *byte == 0).next()
+            };
+            assert_eq!(
+                (text(1, Kind::OneLine), text(1, Kind::Long)),
+                (Some(&b"a"[..]), Some(&b"b"[..]))
+            );
+            if entries == 3 {
+                assert_eq!(
+                    (text(2, Kind::OneLine), text(2, Kind::Long)),
+                    (Some(&b""[..]), Some(&b""[..]))
+                );
+                assert_eq!(
+                    (text(3, Kind::OneLine), text(3, Kind::Long)),
+                    (Some(&b"c"[..]), Some(&b"d"[..]))
+                );
+            }
+            assert!(base.pages().len() < 1 << 20);
+        }
+        // An index with one is none.
+        let file = File::options().write(true).open(&dir).unwrap();
+        file.write_all_at(&index(100_000_000, &[]), 0).unwrap();
+        file.set_len(12 * 100_000_001).unwrap();
+        assert_eq!(open(directory.path()).err(), Some(Error::INVAL));
     }
 
     /// HELP-33, H-6: what happens to the files later does not matter; entries beyond the announced

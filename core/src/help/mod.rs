@@ -7,6 +7,7 @@
 //! whatever the order of the entries.
 
 mod file;
+mod pages;
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -15,6 +16,8 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::index::Map;
 use crate::log::{Bytes, Journal, Level, TextBuffer};
+
+use pages::Pages;
 
 /// First word of the header, in the byte order of the machine.
 const MAGIC: u32 = 0x5063_5068;
@@ -93,8 +96,13 @@ impl Database {
     /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are
     /// empty or larger than 2^31-1 bytes (HELP-30); `-ENOMEM`.
     pub fn new(index: Box<[u8]>, pages: Box<[u8]>, name: &[u8], journal: &mut Journal) -> Result<Database> {
-        let count = entry_count(&index)?;
         let size = page_size(&pages)?;
+        Database::of(index, Pages::whole(pages, size)?, name, journal)
+    }
+
+    /// [`Database::new`] of a page file that may have holes.
+    fn of(index: Box<[u8]>, pages: Pages, name: &[u8], journal: &mut Journal) -> Result<Database> {
+        let count = entry_count(&index)?;
         if index.len() != size_of_index(count)? {
             return Err(Error::INVAL);
         }
@@ -103,7 +111,7 @@ impl Database {
         let mut bad = None;
         for (number, entry) in (1..).zip(index[RECORD..].chunks_exact(RECORD)) {
             let [key, one_line, long] = words(entry);
-            let place = |offset: u32| if offset < size { offset } else { NO_TEXT };
+            let place = |offset: u32| pages.place(offset).unwrap_or(NO_TEXT);
             let texts = Texts {
                 one_line: place(one_line),
                 long: place(long),
@@ -122,7 +130,7 @@ impl Database {
         }
         Ok(Database {
             index,
-            pages,
+            pages: pages.image.into_boxed_slice(),
             hits,
             recent: Cell::new(0),
         })
