@@ -3,7 +3,6 @@
 use std::fmt::Arguments;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::mem::MaybeUninit;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -68,11 +67,11 @@ fn is(file: &Stat, kind: FileType) -> bool {
 
 /// Where a symbolic link leads to in the end, and what is there; `None` when that is nothing.
 fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Stat)>> {
-    let mut room = [MaybeUninit::uninit(); LONGEST];
+    let mut room = room()?;
     let mut target: Option<FilePath> = None;
     for _ in 0..LINKS {
         let link = target.as_ref().unwrap_or(link);
-        let Ok((leads_to, _)) = readlinkat_raw(CWD, link.c_str(), &mut room) else {
+        let Ok((leads_to, _)) = readlinkat_raw(CWD, link.c_str(), room.spare_capacity_mut()) else {
             return Ok(None);
         };
         let directory = if leads_to.starts_with(b"/") {
@@ -88,6 +87,14 @@ fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Stat)>> {
         }
     }
     Ok(None)
+}
+
+/// Room for what the system says of names: not on the stack, of which agents' threads may have
+/// little.
+fn room() -> io::Result<Vec<u8>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(LONGEST).map_err(|_| io_error(Error::NOMEM))?;
+    Ok(room)
 }
 
 fn io_error(error: Error) -> io::Error {
@@ -193,8 +200,8 @@ pub(super) fn sweep(path: &FilePath) {
     let Ok(directory) = opened.and_then(|path| path.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)) else {
         return;
     };
-    let mut room = [MaybeUninit::uninit(); LONGEST];
-    let mut entries = RawDir::new(&directory, &mut room);
+    let Ok(mut room) = room() else { return };
+    let mut entries = RawDir::new(&directory, room.spare_capacity_mut());
     while let Some(Ok(entry)) = entries.next() {
         let name = entry.file_name();
         if !name.to_bytes().starts_with(prefix) {
