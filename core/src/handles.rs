@@ -52,6 +52,7 @@ impl<T> Handles<T> {
     /// Puts a value into the slot that [`Handles::vacant`] has given.
     pub fn put(&mut self, slot: usize, value: T) -> &mut T {
         if slot == self.slots.len() {
+            // Room: `vacant`.
             self.slots.push(None);
         }
         self.slots[slot].insert(value)

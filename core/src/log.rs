@@ -194,7 +194,7 @@ impl Line {
             self.room[self.used] = 0;
             &self.room[..=self.used]
         } else {
-            // There is room for it: each growth has reserved one byte more.
+            // Room: each growth has reserved one byte more.
             self.long.push(0);
             &self.long[..]
         };

@@ -230,7 +230,7 @@ pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<Stream>, indom: pmInDom,
 pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<Stream>, do_hash: c_int) {
     guard(|| {
         if let Some(stream) = stream {
-            stream.write(&cache::dump_all(do_hash != 0));
+            cache::dump_all(do_hash != 0).for_each(|text| stream.write(&text));
         }
     });
 }

@@ -80,11 +80,7 @@ pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-/// All caches as text, the newest first.
-pub(crate) fn dump_all(chains: bool) -> Vec<u8> {
-    let mut text = Vec::new();
-    for domain in domains::newest_first() {
-        text.append(&mut domain.work(|cache| cache.dump(chains)));
-    }
-    text
+/// All caches as text, one by one, the newest first.
+pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
+    domains::newest_first().map(move |domain| domain.work(|cache| cache.dump(chains)))
 }

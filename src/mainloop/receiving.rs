@@ -60,7 +60,7 @@ impl Receiving {
         }
         let pdu = receiver.take(&mut self.channel)?;
         if let Some(receiver) = self.receiver.take() {
-            session.received(self.channel, receiver, &pdu);
+            session.received(self.channel, receiver, &pdu)?;
         }
         Ok(Wanted::Nothing(pdu))
     }

@@ -70,7 +70,7 @@ impl Session {
             receiver.next(&mut channel, reach)
         };
         match &outcome {
-            Ok(pdu) => self.received(channel, receiver, pdu),
+            Ok(pdu) => self.received(channel, receiver, pdu)?,
             Err(_) => self.give_up(receiver),
         }
         outcome
@@ -84,13 +84,19 @@ impl Session {
     }
 
     /// Takes note of a PDU that was received, and takes the receiver back.
-    pub(crate) fn received(&self, channel: Channel, receiver: Receiver, pdu: &Pdu) {
+    ///
+    /// # Errors
+    /// Without memory what was read ahead is lost.
+    pub(crate) fn received(&self, channel: Channel, receiver: Receiver, pdu: &Pdu) -> Result<(), Failure> {
         if receiver.is_ahead() {
-            self.ahead.lock().push((channel.stream(), receiver));
+            let mut ahead = self.ahead.lock();
+            ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
+            ahead.push((channel.stream(), receiver));
         } else {
             *self.idle.lock() = receiver;
         }
         channel.note_received(pdu.bytes());
+        Ok(())
     }
 
     /// The receiver that holds what was read ahead from `channel`, or one that holds nothing.

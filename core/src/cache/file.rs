@@ -145,6 +145,7 @@ pub(super) fn is_savable(name: &Text) -> bool {
 
 /// Appends the first line.
 pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
+    // Room: the caller has made it.
     out.extend_from_slice(b"2 ");
     out.extend_from_slice(Decimal::new(header.mode as i64).digits());
     out.push(b' ');
@@ -159,6 +160,7 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
 /// it reads it, it skips that white space, as it always does.
 #[inline]
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) {
+    // Room: the caller has made it.
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());
     out.push(b' ');
     out.extend_from_slice(stamp.digits());

@@ -94,6 +94,7 @@ impl Keys {
         self.take_out(slot);
         let place = slot as usize;
         while self.cells.len() <= place && !key.bytes().is_empty() {
+            // Room: `reserve`.
             self.cells.push(Text::EMPTY);
         }
         let others = if self.may_share { self.find(key.bytes()) } else { None };
@@ -140,6 +141,7 @@ impl Keys {
     /// Puts a slot behind another one that has the same key.
     fn join(&mut self, slot: u32, other: u32) {
         for alone in self.rings.len() as u32..=slot.max(other) {
+            // Room: `reserve`.
             self.rings.push(Neighbours {
                 before: alone,
                 after: alone,

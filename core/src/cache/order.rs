@@ -53,6 +53,7 @@ impl Order {
 
     /// Lists an entry; see [`Order::reserve`].
     pub(super) fn push(&mut self, place: ListedSlot) {
+        // Room: `reserve`.
         if self.follows(place.id) {
             self.sorted.push(place);
         } else {
@@ -99,6 +100,7 @@ impl Order {
         self.pending.sort_unstable_by_key(rank);
         let mut left = self.sorted.len();
         let mut at = left + self.pending.len();
+        // Room: `reserve` keeps it for the pending ones.
         self.sorted.resize(at, ListedSlot { id: 0, slot: 0 });
         while let Some(last) = self.pending.last() {
             at -= 1;

@@ -112,6 +112,7 @@ impl<V> Map<V> {
         let place = self.entries.len();
         let slot = u32::try_from(place).expect("there is room");
         self.index.insert(Seed::process().number(key), slot);
+        // Room: the caller has made it.
         self.entries.push((key, value));
         place
     }

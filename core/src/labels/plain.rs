@@ -152,6 +152,7 @@ impl Reader<'_> {
     /// Takes over `count` bytes as they are.
     fn take(&mut self, count: usize) {
         let end = self.at + count;
+        // Room: as much as the text has, from the start.
         self.json.extend_from_slice(&self.text[self.at..end]);
         self.at = end;
     }

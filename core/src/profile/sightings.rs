@@ -97,6 +97,7 @@ impl Sightings {
             self.passed = None;
             return;
         }
+        // Room: `begin` has made it for as many as are listed.
         self.found.push((place, inst(place)));
         self.passed = Some(place + 1);
     }

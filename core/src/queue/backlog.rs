@@ -161,6 +161,7 @@ impl<P: Payload> Backlog<P> {
         }
         let payload = store(self.spares.pop())?;
         self.make_room(event.room, retained);
+        // Room: `more_events`.
         self.events.push(Event {
             sequence: self.next,
             size: event.size,
@@ -308,6 +309,7 @@ impl<P: Payload> Backlog<P> {
         if shown > 0 {
             retained.keep(self.queue, sequence, shown, payload);
         } else if size <= SMALL && (self.spares.len() < self.spares.capacity() || self.more_spares()) {
+            // Room: `more_spares`.
             self.spares.push(payload);
         }
     }

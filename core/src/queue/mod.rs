@@ -308,6 +308,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.closing -= 1;
         queue.backlog.close(&mut self.retained);
         let filters = self.clients.iter_mut().filter_map(|client| client.take_filter(slot));
+        // Room: for one of each client, since there are clients.
         queue.filters.extend(filters);
         Some(Leftovers {
             filters: queue.filters,
