@@ -1,0 +1,88 @@
+//! A source that takes long, or hangs: it is read in the background, and what is asked of the agent
+//! itself has a deadline.
+
+#![forbid(unsafe_code)]
+use pmda::prelude::*;
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+struct Slow {
+    /// How long it takes to look, in milliseconds.
+    delay: Arc<AtomicU64>,
+    /// What was seen last.
+    seen: Background<u64>,
+    looks: u64,
+}
+
+/// Looks at something far away.
+fn look(delay: &AtomicU64) -> io::Result<u64> {
+    let delay = delay.load(Ordering::Relaxed);
+    sleep(Duration::from_millis(delay));
+    Ok(delay)
+}
+
+impl Agent for Slow {
+    const NAME: &'static str = "slow";
+    const DOMAIN: u32 = 403;
+    const DEADLINE: Option<Duration> = Some(Duration::from_millis(500));
+    fn start(_: &Env) -> Result<Slow> {
+        let delay = Arc::new(AtomicU64::new(1));
+        let far = Arc::clone(&delay);
+        let seen = Background::every(Duration::from_millis(20), Duration::from_secs(1), move || look(&far));
+        Ok(Slow { delay, seen, looks: 0 })
+    }
+    fn metrics(m: &mut Metrics<Slow>) {
+        m.value("delay", |s| s.delay.load(Ordering::Relaxed))
+            .unit(MSEC)
+            .help("How long it takes to look")
+            .store(|s, delay: u64, _| {
+                s.delay.store(delay, Ordering::Relaxed);
+                Ok(())
+            });
+        m.value("background", |s| s.seen.get().map(|seen| *seen))
+            .help("What was seen last, if not too long ago");
+        m.cluster(1).refresh(|s, _| {
+            look(&s.delay)?;
+            s.looks += 1;
+            Ok(())
+        });
+        m.value("looks", |s| s.looks)
+            .counter()
+            .unit(COUNT)
+            .help("How often the agent itself has looked");
+    }
+}
+
+fn main() -> ExitCode {
+    pmda::run::<Slow>()
+}
+
+#[test]
+fn what_hangs_costs_try_again() -> Result<()> {
+    let mut pmcd = pmda::testing::Harness::<Slow>::with_deadline()?;
+    assert_eq!(pmcd.fetch("slow.looks")?.value(), Some(1));
+    pmcd.store("slow.delay", 2000)?;
+    assert_eq!(pmcd.fetch("slow.looks").err(), Some(Error::AGAIN));
+    // The agent goes on, and serves again when it has looked.
+    while pmcd.store("slow.delay", 1) == Err(Error::AGAIN) {}
+    assert_eq!(pmcd.fetch("slow.looks")?.value(), Some(3));
+    Ok(())
+}
+
+#[test]
+fn what_was_seen_gets_too_old() -> Result<()> {
+    let mut pmcd = pmda::testing::Harness::<Slow>::with_deadline()?;
+    let seen = |pmcd: &mut pmda::testing::Harness<Slow>| pmcd.fetch("slow.background").map(|seen| seen.value());
+    while seen(&mut pmcd) != Ok(Some(1)) {
+        sleep(Duration::from_millis(5));
+    }
+    pmcd.store("slow.delay", 10_000)?;
+    while seen(&mut pmcd) != Err(Error::AGAIN) {
+        sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
