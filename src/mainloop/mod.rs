@@ -197,6 +197,7 @@ impl<'call> MainLoop<'call> {
     /// There are no more PDUs (MAIN-2, MAIN-32).
     fn lost(&mut self, failure: Failure) -> Next<'call> {
         let code = failure.code();
+        self.receiving.give_up(self.agent.session, failure);
         say_failure(self.receiving.channel(), failure);
         say_kind(match code {
             Error::EOF => Kind(0),
@@ -308,7 +309,7 @@ impl<'call> MainLoop<'call> {
 
     /// Keeps nothing any more.
     fn let_go(&mut self) {
-        self.receiving.give_up(self.agent.session);
+        self.receiving.give_up(self.agent.session, Failure::NoMemory);
         drop((self.pdu.take(), self.arguments.take()));
     }
 

@@ -73,10 +73,10 @@ impl Receiving {
             .map_or(Ok(()), |receiver| receiver.filled(channel, outcome))
     }
 
-    /// Ends without a PDU: what was read ahead is gone with the stream, the buffer is not.
-    pub(super) fn give_up(&mut self, session: &Session) {
+    /// Ends without a PDU.
+    pub(super) fn give_up(&mut self, session: &Session, failure: Failure) {
         if let Some(receiver) = self.receiver.take() {
-            session.give_up(receiver);
+            session.give_up(self.channel, receiver, failure);
         }
     }
 

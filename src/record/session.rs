@@ -71,16 +71,29 @@ impl Session {
         };
         match &outcome {
             Ok(pdu) => self.received(channel, receiver, pdu)?,
-            Err(_) => self.give_up(receiver),
+            Err(failure) => self.give_up(channel, receiver, *failure),
         }
         outcome
     }
 
-    /// Takes the receiver of a stream back that cannot be followed any further: what was read ahead
-    /// is gone with it.
-    pub(crate) fn give_up(&self, mut receiver: Receiver) {
-        receiver.clear();
-        *self.idle.lock() = receiver;
+    /// Takes the receiver of a stream back that cannot be followed any further. What was read ahead
+    /// of the failure is kept: the agent may go on all the same.
+    pub(crate) fn give_up(&self, channel: Channel, mut receiver: Receiver, failure: Failure) {
+        receiver.abandon(failure);
+        // Without memory it is lost.
+        let _ = self.keep(channel, receiver);
+    }
+
+    /// Keeps a receiver, by its stream if it holds what was read ahead from that.
+    fn keep(&self, channel: Channel, receiver: Receiver) -> Result<(), Failure> {
+        if !receiver.is_ahead() {
+            *self.idle.lock() = receiver;
+            return Ok(());
+        }
+        let mut ahead = self.ahead.lock();
+        ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
+        ahead.push((channel.stream(), receiver));
+        Ok(())
     }
 
     /// Takes note of a PDU that was received, and takes the receiver back.
@@ -88,13 +101,7 @@ impl Session {
     /// # Errors
     /// Without memory what was read ahead is lost.
     pub(crate) fn received(&self, channel: Channel, receiver: Receiver, pdu: &Pdu) -> Result<(), Failure> {
-        if receiver.is_ahead() {
-            let mut ahead = self.ahead.lock();
-            ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
-            ahead.push((channel.stream(), receiver));
-        } else {
-            *self.idle.lock() = receiver;
-        }
+        self.keep(channel, receiver)?;
         channel.note_received(pdu.bytes());
         Ok(())
     }

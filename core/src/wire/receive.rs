@@ -112,6 +112,20 @@ impl Receiver {
         }
     }
 
+    /// Leaves out what a failure is about, as far as the C library reads before it gives up: a caller
+    /// that goes on finds the stream behind that (WIRE-12).
+    pub fn abandon(&mut self, failure: Failure) {
+        let read = match failure {
+            Failure::Length(_) | Failure::TooBig(_) => HEADER,
+            Failure::Kind(_) | Failure::End => self.header().map_or(self.held.len(), |header| header.len),
+            _ => self.held.len(),
+        };
+        self.held.start += read.min(self.held.len());
+        if self.held.is_empty() {
+            self.clear();
+        }
+    }
+
     /// Takes the buffer of a PDU back that has been served.
     pub fn recycle(&mut self, pdu: Pdu) {
         if self.held.is_empty() && pdu.buffer.len() <= KEPT {
