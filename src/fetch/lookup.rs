@@ -125,7 +125,9 @@ fn place_of_indom(ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<
 pub(crate) fn rehash(ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let table = lasting.seen();
     let state = record::fetch_state(ext);
-    let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
+    let before = state.as_ref().map_or(0, |state| state.hash.lock().index.entered());
+    let pmids = (0..table.len()).map(|place| table.pmid(place));
+    let built = Hashed::build(table.extent().address, pmids, before);
     let built = state.and_then(|state| Ok((state, built?)));
     ext.set_direct(0);
     ext.set_metrics(lasting);
