@@ -20,6 +20,7 @@ mod fetch;
 mod help;
 mod instances;
 mod labels;
+mod library;
 mod mainloop;
 mod methods;
 mod open;

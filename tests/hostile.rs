@@ -134,6 +134,27 @@ fn children_of_threads() {
     expect_success(&hostile("forks", &[amount("forks")]));
 }
 
+/// Forks beside a thread that uses the library, where the agent has a handler around forks that
+/// takes a lock of its own, or calls the library, and where an allocator has one.
+#[test]
+fn forks_beside_handlers() {
+    for kind in ["agent", "allocator", "call"] {
+        expect_success(&hostile("handlers", &[amount("handlers"), kind]));
+    }
+}
+
+/// Signal handlers on top of calls that do not come back: the thread may call again, or ends.
+#[test]
+fn handlers_that_leave() {
+    expect_success(&hostile("jumps", &[amount("jumps")]));
+}
+
+/// A signal handler on top of a call, or of malloc, ends the process by `exit`.
+#[test]
+fn exit_on_top_of_calls() {
+    expect_success(&hostile("exits", &[amount("exits")]));
+}
+
 /// A DSO agent is opened and closed again and again (MAIN-41).
 #[test]
 fn dso_opened_and_closed() {

@@ -1,10 +1,9 @@
-//! All caches of the process: one a domain, found without a lock.
+//! All caches of the process: one a domain.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::sys::leads::Leads;
-use crate::sys::lock::{Mutex, const_mutex, room};
-use crate::sys::shared::Shared;
+use crate::library;
+use crate::sys::lock::{Guard, Mutex};
 use crate::view::arg::Private;
 use pmda_core::cache::Cache;
 use pmda_core::error::{Error, Result};
@@ -12,148 +11,133 @@ use pmda_core::forever::forever;
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 
-/// How many ways lead on from a domain, as a power of two.
-const BRANCH: u32 = 1;
+/// How many chains there are: an agent mostly numbers its domains from 0 or 1 on, and finds each at
+/// the start of a chain.
+const CHAINS: usize = 8;
 
 /// A domain with a cache: one block, as in the C library. It stays for good (CACHE-1).
-///
-/// What is at the ends of it, and of the cache, hardly ever changes: the next block begins in the
-/// same cache line, and may be another thread's.
-#[repr(C)]
 pub(crate) struct Domain {
-    /// The one that was made before.
-    older: Option<&'static Domain>,
-    /// Domains that begin at the same place lie in a tree, each where the hash of its number leads.
-    more: [Leads<Domain>; 1 << BRANCH],
     indom: InDom,
     /// Counts what makes an instance active, or ends that: the lower half of the cache's own
     /// number.
     changes: AtomicU32,
-    cache: Shared<Cache<Private>>,
+    /// The one in the same chain that was made before.
+    next: Option<&'static Domain>,
+    /// The one that was made before.
+    older: Option<&'static Domain>,
+    cache: Mutex<Cache<Private>>,
 }
 
-/// Where the search for a domain begins: an agent mostly numbers its domains from 0 or 1 on, and
-/// finds each at its place.
-static PLACES: [Leads<Domain>; 64] = [const { Leads::new() }; 64];
-
-/// The domain that was made last: what hangs on it are all.
-pub(crate) static NEWEST: Leads<Domain> = Leads::new();
-
-/// Held to make a domain.
-static MAKING: Mutex<(), { room::CACHES }> = const_mutex(());
-
-#[inline(always)]
-fn place(indom: InDom) -> &'static Leads<Domain> {
-    &PLACES[indom.0 as usize % PLACES.len()]
+/// All domains with a cache.
+pub(crate) struct Domains {
+    chains: [Option<&'static Domain>; CHAINS],
+    newest: Option<&'static Domain>,
 }
 
-/// The domain if it has a cache (CACHE-34).
+impl Domains {
+    /// None yet.
+    pub(crate) const fn new() -> Domains {
+        Domains {
+            chains: [None; CHAINS],
+            newest: None,
+        }
+    }
+
+    /// The domain if it has a cache (CACHE-34).
+    #[inline(always)]
+    pub(crate) fn find(&self, indom: InDom) -> Option<&'static Domain> {
+        let first = self.chains[indom.0 as usize % CHAINS]?;
+        if first.indom == indom {
+            return Some(first);
+        }
+        first.search(indom)
+    }
+
+    /// The domain; its cache is made if there is none (CACHE-5).
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
+    #[inline(always)]
+    fn open(&mut self, indom: InDom) -> Result<&'static Domain> {
+        match self.find(indom) {
+            Some(domain) => Ok(domain),
+            None => self.make(indom),
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, indom: InDom) -> Result<&'static Domain> {
+        if indom.is_null() {
+            return Err(Error::INDOM);
+        }
+        let chain = &mut self.chains[indom.0 as usize % CHAINS];
+        let domain: &'static Domain = forever(Domain {
+            indom,
+            changes: AtomicU32::new(0),
+            next: *chain,
+            older: self.newest,
+            cache: Mutex::new(Cache::new(indom, Seed::process())),
+        })?;
+        *chain = Some(domain);
+        self.newest = Some(domain);
+        Ok(domain)
+    }
+}
+
+/// The domain if it has a cache.
 #[inline(always)]
 pub(crate) fn find(indom: InDom) -> Option<&'static Domain> {
-    match place(indom).get() {
-        Some(domain) if domain.indom == indom => Some(domain),
-        Some(_) => search(indom).ok(),
-        None => None,
-    }
+    library::peek()?.domains.find(indom)
 }
 
-/// The domain if it has a cache, and is found at once.
+/// Works on the cache of a domain if there is one.
 #[inline(always)]
-pub(crate) fn near(indom: InDom) -> Option<&'static Domain> {
-    place(indom).get().filter(|domain| domain.indom == indom)
+pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
+    let mut library = library::peek()?;
+    let domain = library.domains.find(indom)?;
+    Some(work(domain.cache.within(&mut library)))
 }
 
-/// The domain; its cache is made if there is none (CACHE-5).
+/// Works on the cache of a domain, made if need be, where instances may become active or cease to
+/// be.
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6), `-ENOMEM`; what the work gives.
 #[inline(always)]
-pub(crate) fn open(indom: InDom) -> Result<&'static Domain> {
-    match place(indom).get() {
-        Some(domain) if domain.indom == indom => Ok(domain),
-        _ => search_or_make(indom),
-    }
-}
-
-/// The domain, or where it is to be.
-#[inline(never)]
-fn search(indom: InDom) -> std::result::Result<&'static Domain, &'static Leads<Domain>> {
-    let mut at = place(indom);
-    let mut hash = Seed::process().number(u64::from(indom.0));
-    while let Some(domain) = at.get() {
-        if domain.indom == indom {
-            return Ok(domain);
-        }
-        at = &domain.more[hash as usize % domain.more.len()];
-        hash >>= BRANCH;
-    }
-    Err(at)
-}
-
-#[inline(never)]
-fn search_or_make(indom: InDom) -> Result<&'static Domain> {
-    search(indom).or_else(|_| make(indom))
-}
-
-/// Makes the cache of a domain, unless another thread just has.
-#[cold]
-fn make(indom: InDom) -> Result<&'static Domain> {
-    if indom.is_null() {
-        return Err(Error::INDOM);
-    }
-    let _making = MAKING.lock();
-    let place = match search(indom) {
-        Ok(domain) => return Ok(domain),
-        Err(place) => place,
-    };
-    let domain = forever(Domain {
-        indom,
-        more: [const { Leads::new() }; 1 << BRANCH],
-        older: NEWEST.get(),
-        changes: AtomicU32::new(0),
-        cache: Shared::new(Cache::new(indom, Seed::process())),
-    })?;
-    domain.cache.enroll();
-    NEWEST.set(domain);
-    place.set(domain);
-    Ok(domain)
+pub(crate) fn change<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
+    let mut library = library::lock()?;
+    let domain = library.domains.open(indom)?;
+    domain.change_within(&mut library, work)
 }
 
 /// All domains, the newest first.
 pub(crate) fn newest_first() -> impl Iterator<Item = &'static Domain> {
-    std::iter::successors(NEWEST.get(), |domain| domain.older)
+    let newest = library::peek().and_then(|library| library.domains.newest);
+    std::iter::successors(newest, |domain| domain.older)
 }
 
 impl Domain {
+    #[inline(never)]
+    fn search(&'static self, indom: InDom) -> Option<&'static Domain> {
+        std::iter::successors(self.next, |domain| domain.next).find(|domain| domain.indom == indom)
+    }
+
     /// Whether this is the cache of a domain.
     #[inline(always)]
     pub(crate) fn is(&self, indom: InDom) -> bool {
         self.indom == indom
     }
 
-    /// Looks at the cache.
-    #[inline(always)]
-    pub(crate) fn look<R>(&'static self, work: impl FnOnce(&Cache<Private>) -> R) -> R {
-        work(&self.cache.read())
-    }
-
     /// Works on the cache.
     #[inline(always)]
     pub(crate) fn work<R>(&'static self, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
-        work(&mut self.cache.write())
+        work(&mut self.cache.lock())
     }
 
-    /// Works on the cache, if this is the only thread.
     #[inline(always)]
-    pub(crate) fn work_alone<R>(&'static self, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
-        self.cache.alone(work)
-    }
-
-    /// Works on the cache, where instances may become active or cease to be.
-    #[inline(always)]
-    pub(crate) fn change<R>(&'static self, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
-        let mut cache = self.cache.write();
-        let result = work(&mut cache);
+    fn change_within<U, R>(&self, guard: &mut Guard<'_, U>, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
+        let cache = self.cache.within(guard);
+        let result = work(cache);
         self.changes.store(cache.changes() as u32, Ordering::Relaxed);
         result
     }

@@ -18,6 +18,7 @@ use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
 use pmda_core::cache::{Action, Op};
+use pmda_core::constants::PMDA_CACHE_WALK_NEXT;
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
 
@@ -246,7 +247,7 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<Stream>, do_hash: c_i
 /// None of its own; it writes to stderr and to libpcp's log.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
-    if op == Op::WalkNext as c_int {
+    if op == PMDA_CACHE_WALK_NEXT {
         return guard(|| cache::walk_next(InDom(indom)));
     }
     operate(InDom(indom), Op::try_from(op).ok())

@@ -1,7 +1,7 @@
 //! The instance caches of the process.
 //!
-//! Each has a lock, and none is on the way to it. It is never held while C runs: what there is to
-//! log is written out, and purge callbacks are called, after it was released (CACHE-7).
+//! The lock is not held while C runs: what there is to log is written out, and purge callbacks are
+//! called, after it was released (CACHE-7).
 
 pub(crate) mod cached_indom;
 pub(crate) mod domains;
@@ -22,13 +22,13 @@ use pmda_core::ident::InDom;
 /// Looks at the cache of a domain if there is one.
 #[inline]
 pub(crate) fn peek<R>(indom: InDom, look: impl FnOnce(&Cache<Private>) -> R) -> Option<R> {
-    domains::find(indom).map(|domain| domain.look(look))
+    domains::with(indom, |cache| look(cache))
 }
 
 /// Looks at the cache of a domain, made if need be. There is nothing to be said.
 #[inline]
 pub(crate) fn look<R>(indom: InDom, look: impl FnOnce(&Cache<Private>) -> Result<R>) -> Result<R> {
-    domains::open(indom)?.look(look)
+    domains::change(indom, |cache| look(cache))
 }
 
 /// Works on the cache of a domain, made if need be, and then writes out what there is to say.
@@ -38,8 +38,7 @@ pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>, &mut 
         debug: log::debug(Debug::Indom),
         ..Report::default()
     };
-    let domain = domains::open(indom)?;
-    let result = domain.change(|cache| work(cache, &mut report));
+    let result = domains::change(indom, |cache| work(cache, &mut report));
     log::flush(&mut report.journal);
     result
 }
@@ -74,10 +73,7 @@ fn count(number: usize) -> c_int {
 
 /// A cache as text, with its hash chains if they are asked for; nothing if there is none.
 pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
-    let domain = domains::find(indom);
-    domain
-        .map(|domain| domain.work(|cache| cache.dump(chains)))
-        .unwrap_or_default()
+    domains::with(indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
 
 /// All caches as text, one by one, the newest first.

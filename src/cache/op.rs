@@ -1,9 +1,8 @@
 //! The operations on a whole instance cache.
 
 use std::ffi::c_int;
+use std::sync::OnceLock;
 use std::time::Duration;
-
-use once_cell::sync::OnceCell;
 
 use crate::cache::count;
 use crate::cache::domains;
@@ -24,8 +23,7 @@ use pmda_core::log::Bytes;
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
 #[inline(always)]
 pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
-    let near = domains::near(indom).and_then(|domain| domain.work_alone(Cache::walk_near));
-    match near.flatten() {
+    match domains::with(indom, Cache::walk_near).flatten() {
         Some(inst) => Ok(inst),
         None => walk_far(indom),
     }
@@ -34,7 +32,7 @@ pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
 /// As [`walk_next`], for any step: what is not done here needs no registers to be saved.
 #[inline(never)]
 fn walk_far(indom: InDom) -> Result<c_int> {
-    Ok(domains::open(indom)?.work(Cache::walk).unwrap_or(-1))
+    domains::change(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
 
 /// Does an operation that writes no file; none for an unknown one.
@@ -180,7 +178,7 @@ impl Machine for Save {
 /// The directory of the cache files, found at its first use (CACHE-72). libpcp is asked while
 /// nothing is held, and what it could not say for want of memory is asked again.
 fn directory() -> Result<&'static Directory> {
-    static DIRECTORY: OnceCell<Directory> = OnceCell::new();
+    static DIRECTORY: OnceLock<Directory> = OnceLock::new();
     if let Some(directory) = DIRECTORY.get() {
         return Ok(directory);
     }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::drive::ret::CReturn;
 use crate::sys::libpcp::log;
-use crate::sys::mark;
+use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::log::Level;
 
 /// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests
@@ -22,11 +22,11 @@ const PROVOKE: &str = "PCP_PMDA_PANIC";
 /// nothing) at once: nothing is allocated, locked, waited for or said.
 #[inline]
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
-    let Some(marked) = mark::enter() else {
+    let Some(entered) = ReentrancyGuard::enter() else {
         return R::busy();
     };
     let outcome = inner(body);
-    marked.leave();
+    entered.leave();
     outcome
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Outcome<C, D> {
 /// hands of the catcher, so that it can stay in registers.
 #[inline(always)]
 pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S) -> Outcome<C, D>) -> Outcome<C, D> {
-    let Some(mark) = mark::enter() else {
+    let Some(entered) = ReentrancyGuard::enter() else {
         return Outcome::Busy;
     };
     let mut outcome = Outcome::Failed;
@@ -59,10 +59,10 @@ pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S)
     }
     // Mostly it is a call: with a way out of its own, the driver need not ask again what it was.
     if let Outcome::Call(wanted) = outcome {
-        mark.leave();
+        entered.leave();
         return Outcome::Call(wanted);
     }
-    mark.leave();
+    entered.leave();
     outcome
 }
 
@@ -87,7 +87,7 @@ fn run<R>(body: impl FnOnce() -> R) -> R {
 /// Runs the body, or panics in its place when a test asks for it.
 #[cfg(debug_assertions)]
 fn run<R, F: FnOnce() -> R>(body: F) -> R {
-    static WANTED: once_cell::sync::Lazy<Option<String>> = once_cell::sync::Lazy::new(|| std::env::var(PROVOKE).ok());
+    static WANTED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(|| std::env::var(PROVOKE).ok());
     if let Some(wanted) = &*WANTED {
         // The type of the body is "…::FUNCTION::{{closure}}"; that of a driven one has this inside,
         // as the driver is generic.

@@ -18,7 +18,8 @@ use crate::dynamic::Lookup;
 use crate::dynamic::LookupKey;
 use crate::dynamic::Rebuild;
 use crate::dynamic::Registrations;
-use crate::dynamic::registrations;
+use crate::dynamic::Walk;
+use crate::library;
 use crate::record;
 use crate::sys::libpcp::log;
 use crate::view::arg::{CText, Out};
@@ -28,7 +29,7 @@ use crate::view::tree::{Tree, TreePlace};
 use crate::view::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use pmda_core::dynamic::{Counts, List, Walk};
+use pmda_core::dynamic::Counts;
 use pmda_core::error::Error;
 use pmda_core::ident::MetricId;
 use pmda_core::log::Level;
@@ -36,13 +37,9 @@ use pmda_core::log::Level;
 /// `ENOENT`: no registration knows the metric.
 const NOENT: Error = Error::os(libc::ENOENT);
 
-/// The registrations that serve every agent without its own (DYN-3).
-pub(crate) static GLOBAL: Registrations = List::new();
-
 /// The registrations that count for an agent.
-fn registered(ext: Ext<'_>) -> Walk<Callbacks> {
-    let own = record::of(ext).map(|record| &record.dynamic);
-    registrations(own, &GLOBAL)
+fn registered(ext: Ext<'_>) -> Walk {
+    Walk::new(record::of(ext).map(|record| &record.dynamic))
 }
 
 /// Makes the calls of a machine.
@@ -99,7 +96,7 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     // SAFETY: the caller promises `nmetrics` entries for ever.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
-    guard(|| register("pmdaDynamicPMNS", &GLOBAL, prefix, callbacks));
+    guard(|| register("pmdaDynamicPMNS", None, prefix, callbacks));
 }
 
 /// Registers a tree of dynamic names for one agent, which then does not see those of
@@ -125,7 +122,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
     guard(|| match ext.and_then(record::of) {
-        Some(record) => register("pmdaExtDynamicPMNS", &record.dynamic, prefix, callbacks),
+        Some(record) => register("pmdaExtDynamicPMNS", Some(&record.dynamic), prefix, callbacks),
         None => log::notify!(
             Level::Err,
             "pmdaExtDynamicPMNS: the agent was not set up by pmdaDaemon or pmdaDSO"
@@ -134,8 +131,13 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
 }
 
 /// Appends a registration, or says that there is no memory for it.
-fn register(caller: &str, list: &Registrations, prefix: Option<CText<'_>>, callbacks: Callbacks) {
-    if let Err(error) = list.add(prefix.as_ref().map(CText::bytes), callbacks) {
+fn register(caller: &str, own: Option<&Registrations>, prefix: Option<CText<'_>>, callbacks: Callbacks) {
+    let prefix = prefix.as_ref().map(CText::bytes);
+    let done = match own {
+        Some(own) => own.lock().add(prefix, callbacks),
+        None => library::lock().and_then(|mut library| library.dynamic.add(prefix, callbacks)),
+    };
+    if let Err(error) = done {
         let reason = log::errstr(error);
         log::notify!(Level::Err, "{caller}: {reason}");
     }
@@ -175,10 +177,10 @@ fn callbacks(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, mask: c_uint) -> c_int {
     guard(|| {
-        if GLOBAL.set_mask(prefix.ok_or(Error::INVAL)?.bytes(), mask) {
-            Ok(())
-        } else {
-            Err(Error::INVAL)
+        let prefix = prefix.ok_or(Error::INVAL)?;
+        match library::peek() {
+            Some(library) if library.dynamic.set_mask(prefix.bytes(), mask) => Ok(()),
+            _ => Err(Error::INVAL),
         }
     })
 }

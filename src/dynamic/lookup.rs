@@ -5,10 +5,10 @@ use crate::dynamic::Call;
 use crate::dynamic::Callbacks;
 use crate::dynamic::DynamicAnswer;
 use crate::dynamic::Rebuild;
+use crate::dynamic::Walk;
 use crate::dynamic::next_update;
 use crate::view::arg::CText;
 use crate::view::ext::Ext;
-use pmda_core::dynamic::Walk;
 use pmda_core::ident::MetricId;
 
 /// What is looked for.
@@ -28,15 +28,15 @@ pub(crate) type Found = Option<&'static Callbacks>;
 pub(crate) struct Lookup<'call> {
     ext: Ext<'call>,
     key: LookupKey<'call>,
-    registrations: Walk<Callbacks>,
-    updates: Walk<Callbacks>,
+    registrations: Walk,
+    updates: Walk,
     changed: bool,
     rebuild: Option<Rebuild<'call>>,
 }
 
 impl<'call> Lookup<'call> {
     /// A lookup for an agent in what is registered.
-    pub(crate) fn new(ext: Ext<'call>, registrations: Walk<Callbacks>, key: LookupKey<'call>) -> Lookup<'call> {
+    pub(crate) fn new(ext: Ext<'call>, registrations: Walk, key: LookupKey<'call>) -> Lookup<'call> {
         Lookup {
             ext,
             key,

@@ -11,7 +11,9 @@ mod rebuild;
 use std::ffi::{c_char, c_int};
 
 pub(crate) use crate::dynamic::lookup::{Found, Lookup, LookupKey};
-pub(crate) use crate::dynamic::rebuild::{Rebuild, registrations};
+pub(crate) use crate::dynamic::rebuild::Rebuild;
+use crate::library;
+use crate::sys::lock::Mutex;
 use crate::view::arg::Out;
 use crate::view::array::Lasting;
 use crate::view::ext::Ext;
@@ -21,7 +23,7 @@ use crate::view::tree::TreePlace;
 use crate::view::types::{
     pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use pmda_core::dynamic::{Counts, List, Walk};
+use pmda_core::dynamic::{Counts, List, Registration};
 use pmda_core::ident::MetricId;
 
 /// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
@@ -40,8 +42,47 @@ pub(crate) struct Callbacks {
     pub(crate) tree: TreePlace,
 }
 
-/// The registrations of one agent, or those of the process.
-pub(crate) type Registrations = List<Callbacks>;
+/// The registrations of one agent.
+pub(crate) type Registrations = Mutex<List<Callbacks>>;
+
+/// A walk over the registrations that count for an agent: its own, else those of the process
+/// (DYN-3). It goes as far as there were some at its start: callbacks may register more meanwhile
+/// (N-9).
+#[derive(Clone, Copy)]
+pub(crate) struct Walk {
+    own: Option<&'static Registrations>,
+    next: usize,
+    end: usize,
+}
+
+impl Walk {
+    /// Over those of an agent.
+    pub(crate) fn new(own: Option<&'static Registrations>) -> Walk {
+        let own = own.map(|own| (own, own.lock().len())).filter(|(_, count)| *count > 0);
+        let of_process = || library::peek().map_or(0, |library| library.dynamic.len());
+        Walk {
+            own: own.map(|(own, _)| own),
+            next: 0,
+            end: own.map_or_else(of_process, |(_, count)| count),
+        }
+    }
+}
+
+impl Iterator for Walk {
+    type Item = &'static Registration<Callbacks>;
+
+    fn next(&mut self) -> Option<&'static Registration<Callbacks>> {
+        let place = self.next;
+        if place == self.end {
+            return None;
+        }
+        self.next += 1;
+        match self.own {
+            Some(own) => own.lock().get(place),
+            None => library::peek()?.dynamic.get(place),
+        }
+    }
+}
 
 /// A call to one of the callbacks.
 pub(crate) enum Call<'call> {
@@ -80,7 +121,7 @@ pub(crate) enum DynamicAnswer {
 
 /// The next registration's call to bring its tree up to date; one without that callback has nothing
 /// to do.
-fn next_update<'call>(walk: &mut Walk<Callbacks>, ext: Ext<'call>) -> Option<Call<'call>> {
+fn next_update<'call>(walk: &mut Walk, ext: Ext<'call>) -> Option<Call<'call>> {
     walk.find_map(|entry| update(&entry.calls, ext))
 }
 

@@ -6,21 +6,17 @@ use crate::drive::machine::{Kept, Machine, Step};
 use crate::dynamic::Call;
 use crate::dynamic::Callbacks;
 use crate::dynamic::DynamicAnswer;
-use crate::dynamic::Registrations;
+use crate::dynamic::Walk;
 use crate::dynamic::update;
 use crate::fetch::lookup::rehash;
+use crate::library;
 use crate::view::array::Lasting;
 use crate::view::block::CVec;
 use crate::view::ext::Ext;
 use crate::view::methods::Function;
-use crate::view::table::MadeTables;
 use crate::view::types::{pmdaMetric, pmdaUpdateMetric};
-use pmda_core::dynamic::{self, Counts, Walk};
+use pmda_core::dynamic::{self, Counts};
 use pmda_core::error::{Error, Result};
-
-/// The tables that were made here and not freed yet. A table that an agent has put into `e_metrics`
-/// itself is not ours to free (N-7).
-static TABLES: MadeTables = MadeTables::new();
 
 /// Gives an agent a new metric table: the metrics of the first registration, and behind them the
 /// copies that all registrations ask for.
@@ -28,7 +24,7 @@ pub(crate) struct Rebuild<'call> {
     ext: Ext<'call>,
     /// The metrics that are in the table in any case.
     fixed: Lasting<pmdaMetric>,
-    registrations: Walk<Callbacks>,
+    registrations: Walk,
     /// What each registration wants to add, in their order.
     counts: Kept<Vec<Counts>>,
     table: Kept<CVec<pmdaMetric>>,
@@ -42,10 +38,10 @@ pub(crate) struct Rebuild<'call> {
 #[derive(Clone, Copy)]
 enum Position {
     /// To ask the registrations for their counts.
-    Count(Walk<Callbacks>),
+    Count(Walk),
     /// To have the trees of the registrations brought up to date once more, and their metrics
     /// copied.
-    Update(Walk<Callbacks>, usize),
+    Update(Walk, usize),
     /// To have the metrics of one registration copied.
     Copy(Copying),
     /// To have the old table freed.
@@ -62,14 +58,14 @@ struct Copying {
     /// The number of the next copy; the first one has number 1.
     copy: c_int,
     copies: c_int,
-    later: Walk<Callbacks>,
+    later: Walk,
     /// The place of the next registration.
     next: usize,
 }
 
 impl<'call> Rebuild<'call> {
     /// Prepares a new table for an agent; `None` when nothing is registered.
-    pub(crate) fn new(ext: Ext<'call>, registrations: Walk<Callbacks>) -> Option<Rebuild<'call>> {
+    pub(crate) fn new(ext: Ext<'call>, registrations: Walk) -> Option<Rebuild<'call>> {
         let first = { registrations }.next()?;
         Some(Rebuild {
             ext,
@@ -159,7 +155,7 @@ impl<'call> Rebuild<'call> {
         let made = made.and_then(|mut table| {
             // What was announced and not filled in is zero.
             table.pad(self.announced).ok()?;
-            TABLES.hand_over(table).ok()
+            library::lock().ok()?.made_tables.hand_over(table).ok()
         });
         let old = self.ext.metrics();
         let new = made.unwrap_or(self.fixed);
@@ -167,7 +163,8 @@ impl<'call> Rebuild<'call> {
         drop(self.counts.take());
         self.position = Position::Free;
         let replaced = old.first() != new.first();
-        match replaced.then(|| TABLES.take(old)).flatten() {
+        let replaced = replaced.then(library::peek).flatten();
+        match replaced.and_then(|mut library| library.made_tables.take(old)) {
             Some(table) => Step::Call(Call::Free(table)),
             None => Step::Done(()),
         }
@@ -219,10 +216,4 @@ impl Copying {
             self.copy = 1;
         }
     }
-}
-
-/// The registrations that count for an agent: its own, else those of the process (DYN-3).
-pub(crate) fn registrations(own: Option<&'static Registrations>, all: &'static Registrations) -> Walk<Callbacks> {
-    let own = own.map(Registrations::snapshot).filter(|own| !own.is_empty());
-    own.unwrap_or_else(|| all.snapshot()).iter()
 }

@@ -5,25 +5,22 @@ pub(crate) mod exports;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use crate::library;
 use crate::sys::libpcp::bindings as pcp;
-use crate::sys::lock::{Mutex, const_mutex, room};
 use crate::view::arg::{In, Out};
 use crate::view::parameter::Parameter;
 use crate::view::types::{pmAtomValue, pmID, timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
-use pmda_core::events::{self, Array, Arrays, Form, Stamp, Value};
-
-/// All event arrays of the process. Nothing of C is called while it is locked.
-pub(crate) static ARRAYS: Mutex<Arrays, { room::ARRAYS }> = const_mutex(Arrays::new());
+use pmda_core::events::{self, Array, Form, Stamp, Value};
 
 /// Works on the array of a handle.
 pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {
-    ARRAYS.lock().get(handle).and_then(work)
+    library::lock()?.arrays.get(handle).and_then(work)
 }
 
 /// Makes an array, for a caller or for a queue.
 pub(crate) fn create() -> Result<c_int> {
-    ARRAYS.lock().create()
+    library::lock()?.arrays.create()
 }
 
 /// Empties an array.
@@ -36,7 +33,7 @@ pub(crate) fn reset(handle: c_int) -> Result<()> {
 
 /// Frees an array.
 pub(crate) fn release(handle: c_int) -> Result<()> {
-    ARRAYS.lock().release(handle)
+    library::lock()?.arrays.release(handle)
 }
 
 /// Has an atom lead to the array as it is at this moment, with stamps of microseconds.

@@ -5,9 +5,9 @@ pub(crate) mod exports;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
+use crate::library;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log;
-use crate::sys::lock::{Mutex, alone, const_mutex, room};
 use crate::view::help_table::{HelpTable, text_pointer};
 use pmda_core::error::{Error, Result};
 use pmda_core::handles::{self, Handles};
@@ -22,10 +22,6 @@ pub(crate) struct Databases {
     slots: Handles<Database>,
     table: HelpTable,
 }
-
-/// They lie in a block of their own, made by the first open: what an agent leaves behind when it is
-/// unloaded is one block, as with the C library.
-pub(crate) static DATABASES: Mutex<Vec<Databases>, { room::HELP }> = const_mutex(Vec::new());
 
 fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
     if databases.is_empty() {
@@ -67,19 +63,16 @@ impl Databases {
 /// As [`Database::open`]; `-ENOMEM`.
 pub(crate) fn open(name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
-    made(&mut DATABASES.lock())?.reserve()?;
+    made(&mut library::lock()?.help)?.reserve()?;
     let mut journal = Journal::new();
     let base = cancel::disabled(|| Database::open(name, &mut journal));
     log::flush(&mut journal);
-    made(&mut DATABASES.lock())?.insert(base?)
+    made(&mut library::lock()?.help)?.insert(base?)
 }
 
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
 pub(crate) fn close(handle: c_int) {
-    let base = DATABASES
-        .lock()
-        .first_mut()
-        .and_then(|databases| databases.remove(handle));
+    let base = library::peek().and_then(|mut library| library.help.first_mut()?.remove(handle));
     // Released here, when the lock is no longer held.
     drop(base);
 }
@@ -93,12 +86,12 @@ fn database(databases: &[Databases], handle: c_int) -> Option<&Database> {
 /// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
 #[inline(always)]
 pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
-    let near = alone(&DATABASES, |databases| {
-        let base = database(databases, handle)?;
+    let near = library::peek().and_then(|library| {
+        let base = database(&library.help, handle)?;
         base.text_near(entry, text_kind(kind))
             .map(|text| text_pointer(Some(text)))
     });
-    match near.flatten() {
+    match near {
         Some(text) => text,
         None => text_anywhere(handle, entry, kind),
     }
@@ -106,8 +99,9 @@ pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
 
 #[inline(never)]
 fn text_anywhere(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
-    let databases = DATABASES.lock();
-    text_pointer(database(&databases, handle).and_then(|base| base.text_of(entry, text_kind(kind))))
+    let library = library::peek();
+    let base = library.as_ref().and_then(|library| database(&library.help, handle));
+    text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
 fn text_kind(kind: c_int) -> Kind {
@@ -120,8 +114,7 @@ fn text_kind(kind: c_int) -> Kind {
 
 /// The table of open databases for `chkhelp`, NULL before the first open.
 pub(crate) fn table() -> *mut c_void {
-    let databases = DATABASES.lock();
-    databases
-        .first()
-        .map_or(ptr::null_mut(), |databases| databases.table.first())
+    let library = library::peek();
+    let databases = library.as_ref().and_then(|library| library.help.first());
+    databases.map_or(ptr::null_mut(), |databases| databases.table.first())
 }

@@ -30,12 +30,14 @@ fn of_profile<'call>(state: &FetchState, profile: Profile<'call>, indom: InDom) 
     let elements = profile.elements();
     let table = elements.extent();
     let is_it = |place: usize| elements.indom(place) == indom;
+    let searched = || (0..table.len).find(|place| is_it(*place));
     let place = if table.is_short() {
-        (0..table.len).find(|place| is_it(*place))
-    } else {
-        let mut selections = state.selections.lock();
+        searched()
+    } else if let Ok(mut selections) = state.selections.lock() {
         let add_key = |place: usize, add: &mut dyn FnMut(u64)| add(elements.indom(place).0.into());
         selections.elements.find(table, indom.0.into(), is_it, add_key)
+    } else {
+        searched()
     };
     match place.map(|place| elements.copy(place)) {
         None if profile.includes() => Selection::All,
@@ -49,9 +51,10 @@ fn of_profile<'call>(state: &FetchState, profile: Profile<'call>, indom: InDom) 
 /// Forgets what was learned from the profile of an agent that is given another one: the new one, or
 /// its lists, may be at the addresses of the old one.
 pub(crate) fn forget(state: &FetchState) {
-    let mut selections = state.selections.lock();
-    selections.elements = Places::default();
-    selections.compiled.clear();
+    if let Some(mut selections) = state.selections.peek() {
+        selections.elements = Places::default();
+        selections.compiled.clear();
+    }
 }
 
 /// Makes sure at the start of an iteration that the compiled form says what the lists say now.
@@ -60,9 +63,14 @@ pub(crate) fn refresh(state: &FetchState, ext: Ext<'_>, indom: InDom) {
     let Selection::Listed(listed) = current(state, ext, indom) else {
         return;
     };
-    let mut selections = state.selections.lock();
+    let Some(mut selections) = state.selections.peek() else {
+        return;
+    };
     let known = selections.compiled.get(indom.0);
-    if known.is_some_and(|known| !known.profile.is_made_from(listed.element())) {
+    if known
+        .and_then(Option::as_ref)
+        .is_some_and(|known| !known.profile.is_made_from(listed.element()))
+    {
         selections.compiled.remove(indom.0);
     }
 }
@@ -77,22 +85,26 @@ pub(crate) fn listed<R>(
     use_it: impl FnOnce(&Compiled<'_>, &mut Sightings) -> R,
 ) -> R {
     let place = listed.place(ext.profile());
-    let mut selections = state.selections.lock();
-    let compiled = &mut selections.compiled;
-    if compiled.get(indom.0).is_none_or(|known| known.from != place) {
-        let fresh = Compiled::new(listed.element()).map(|profile| CompiledElement {
+    // It is taken out while it is used: what uses it may take the lock.
+    let known = state.selections.peek();
+    let known = known.and_then(|mut known| known.compiled.get_mut(indom.0)?.take());
+    let mut element = match known {
+        Some(known) if known.from == place => Some(known),
+        _ => Compiled::new(listed.element()).map(|profile| CompiledElement {
             from: place,
             profile,
             sightings: Sightings::default(),
-        });
-        compiled.remove(indom.0);
-        if let Some(fresh) = fresh {
-            // Without memory the list is looked through each time.
-            let _ = compiled.get_or_insert_with(indom.0, || fresh);
+        }),
+    };
+    let result = match &mut element {
+        Some(known) => use_it(&known.profile, &mut known.sightings),
+        // Without memory the list is looked through each time.
+        None => use_it(&Compiled::unprepared(listed.element()), &mut Sightings::default()),
+    };
+    if let Ok(mut selections) = state.selections.lock() {
+        if let Ok(place) = selections.compiled.get_or_insert_with(indom.0, || None) {
+            *place = element;
         }
     }
-    match compiled.get_mut(indom.0) {
-        Some(known) => use_it(&known.profile, &mut known.sightings),
-        None => use_it(&Compiled::unprepared(listed.element()), &mut Sightings::default()),
-    }
+    result
 }

@@ -20,7 +20,7 @@ use crate::open::connect::{Call, Connect};
 use crate::open::options::{END, Letter, Override, Search};
 use crate::open::{Request, init, log_file, set_callback, set_up};
 use crate::sys::libpcp::{config, log};
-use crate::sys::lock::{Mutex, const_mutex, room};
+use crate::sys::lock::Mutex;
 use crate::sys::{process, socket, waits};
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::array::Lasting;
@@ -447,7 +447,7 @@ mod libc_getopt {
 }
 
 /// The state of [`pmdaGetOpt`]: one for the process, as getopt's own (INIT-24).
-static CLASSIC: Mutex<Classic, { room::OPTIONS }> = const_mutex(Classic(NO_OPTIONS));
+static CLASSIC: Mutex<Classic> = Mutex::new(Classic(NO_OPTIONS));
 
 struct Classic(pmdaOptions);
 

@@ -80,7 +80,7 @@ fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'stati
     ext.set_io(Transport::Unknown.number());
     ext.add_flags(ExtFlags::SETUP_DONE);
     ext.set_result_callback(Some(free_result_values));
-    record::register(room, ext, dispatch, request.daemon);
+    record::register(room, ext, dispatch, request.daemon)?;
     Ok(ext)
 }
 

@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::drive::machine::{Machine, Step};
 use crate::events;
 use crate::queues::Filter;
-use crate::queues::QUEUES;
 use crate::queues::say_vacant;
+use crate::queues::with;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::arg::{Cookie, Out};
 use crate::view::event_block::View;
@@ -51,7 +51,7 @@ impl<'call> Fetch<'call> {
         if out.is_null() {
             return Err(Error::INVAL);
         }
-        let session = QUEUES.lock().begin(handle, context);
+        let session = with(|queues| queues.begin(handle, context))?;
         let session = session.inspect_err(|_| {
             // Queue and client are looked up one after the other.
             say_vacant(handle);
@@ -59,7 +59,7 @@ impl<'call> Fetch<'call> {
         })?;
         if log::debug(Debug::Libpmda) {
             let mut journal = Journal::new();
-            QUEUES.lock().trace_fetch(&session, &mut journal);
+            with(|queues| queues.trace_fetch(&session, &mut journal))?;
             log::flush(&mut journal);
         }
         Ok(Fetch {
@@ -98,7 +98,7 @@ impl<'call> Fetch<'call> {
         if log::debug(Debug::Libpmda) {
             self.advance_loudly();
         } else {
-            QUEUES.lock().advance(&self.session, &mut self.event, &mut self.filter);
+            self.advance();
         }
         if self.filter.is_some() {
             return self.ask();
@@ -109,15 +109,21 @@ impl<'call> Fetch<'call> {
         Step::Call(())
     }
 
+    /// Goes on to the next event. There are queues, as the fetch has begun.
+    #[inline(always)]
+    fn advance(&mut self) {
+        let (session, event, filter) = (&self.session, &mut self.event, &mut self.filter);
+        let _ = with(|queues| queues.advance(session, event, filter));
+    }
+
     /// Goes on to the next event, and says what there is to say about those on the way, and what
     /// becomes of this one if no filter decides that.
     #[cold]
     #[inline(never)]
     fn advance_loudly(&mut self) {
         let mut journal = Journal::new();
-        QUEUES
-            .lock()
-            .advance_traced(&self.session, &mut self.event, &mut self.filter, &mut journal);
+        let (session, event, filter) = (&self.session, &mut self.event, &mut self.filter);
+        let _ = with(|queues| queues.advance_traced(session, event, filter, &mut journal));
         log::flush(&mut journal);
         if let (Some(event), None) = (self.event, &self.filter) {
             say_event("Adding", event);
@@ -148,7 +154,7 @@ impl<'call> Fetch<'call> {
         if debug {
             log::debug_line!("Clientq filter applied ({verdict})");
         }
-        let is_alive = QUEUES.lock().alive(&self.session);
+        let is_alive = with(|queues| queues.alive(&self.session)) == Ok(true);
         if let (true, true, Some(event)) = (debug, is_alive, self.event) {
             say_event(if verdict == 0 { "Adding" } else { "Culling" }, event);
         }
@@ -170,7 +176,8 @@ impl<'call> Fetch<'call> {
 
     fn outcome(&mut self) -> Result<c_int> {
         let shown = self.event.take().map(|event| event.sequence);
-        let end = QUEUES.lock().finish(&self.session, shown, self.status.is_err());
+        let failed = self.status.is_err();
+        let end = with(|queues| queues.finish(&self.session, shown, failed)).unwrap_or(End::Gone);
         if let End::Missed(count @ 1..) = end {
             let count = c_int::try_from(count).unwrap_or(c_int::MAX);
             self.status = events::with(self.session.array, |array| array.add_missed(now(), count));

@@ -6,12 +6,11 @@ mod release;
 
 use std::ffi::c_int;
 
-use crate::events;
+use crate::library;
 pub(crate) use crate::queues::fetch::Fetch;
 pub(crate) use crate::queues::release::Release;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::lock::{Mutex, const_mutex, room};
 use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{Block, NewEvent};
 use crate::view::methods::Function;
@@ -43,16 +42,31 @@ impl Filter {
     }
 }
 
-/// All queues and clients of the process. Nothing of C is called while it is locked; the lock of
-/// the event arrays may be taken inside of it, never the other way round.
-pub(crate) static QUEUES: Mutex<Queues<Block, Filter>, { room::QUEUES }> = const_mutex(Queues::new());
+fn made(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Filter>> {
+    if queues.is_empty() {
+        queues.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+        queues.push(Queues::new());
+    }
+    Ok(&mut queues[0])
+}
+
+/// Works on all queues and clients. Nothing of C is called meanwhile.
+///
+/// # Errors
+/// `-ENOMEM` when there is no memory for the state of the library.
+#[inline]
+fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>) -> R) -> Result<R> {
+    Ok(work(made(&mut library::lock()?.queues)?))
+}
 
 /// Makes a queue for a number of clients that will fetch later (QUEUE-1, E-8).
 ///
 /// # Errors
 /// As [`Queues::create`].
 pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
-    QUEUES.lock().create(name, limit, clients, events::create)
+    let library = &mut *library::lock()?;
+    let arrays = &mut library.arrays;
+    made(&mut library.queues)?.create(name, limit, clients, || arrays.create())
 }
 
 /// The handle of a queue (QUEUE-3).
@@ -60,7 +74,7 @@ pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
 /// # Errors
 /// `-ESRCH`.
 pub(crate) fn find(name: &[u8]) -> Result<c_int> {
-    QUEUES.lock().find(name)
+    with(|queues| queues.find(name))?
 }
 
 /// Stores one of the counters of a queue in the leading bytes of an atom (QUEUE-5).
@@ -68,7 +82,7 @@ pub(crate) fn find(name: &[u8]) -> Result<c_int> {
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, and for no atom.
 pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
-    let counters = QUEUES.lock().counters(handle);
+    let counters = with(|queues| queues.counters(handle))?;
     let counters = noted(handle, counters)?;
     store(atom, value(counters))
 }
@@ -78,7 +92,7 @@ pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl Fn
 /// # Errors
 /// `-EINVAL` for no atom.
 pub(crate) fn clients(atom: Out<'_, u32>) -> Result<c_int> {
-    let count = QUEUES.lock().clients();
+    let count = with(|queues| queues.clients())?;
     store(atom, count)
 }
 
@@ -99,9 +113,7 @@ pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let done = if log::debug(Debug::Libpmda) {
         append_loudly(handle, event)
     } else {
-        QUEUES
-            .lock()
-            .append(handle, event.size(), |old| Block::copy(old, event))
+        with(|queues| queues.append(handle, event.size(), |old| Block::copy(old, event))).and_then(|done| done)
     };
     done.or_else(|error| refused(handle, event.size(), error))
 }
@@ -110,15 +122,14 @@ pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
 #[cold]
 fn append_loudly(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let mut journal = Journal::new();
-    let done = {
-        let mut queues = QUEUES.lock();
+    let done = with(|queues| {
         queues.trace_append(handle, event.size(), SINCE_6_0_5, &mut journal);
         let done = queues.append(handle, event.size(), |old| Block::copy(old, event));
         if done.is_ok() {
             queues.trace_appended(handle, event.size(), &mut journal);
         }
         done
-    };
+    })?;
     log::flush(&mut journal);
     noted(handle, done)
 }
@@ -126,7 +137,7 @@ fn append_loudly(handle: c_int, event: NewEvent<'_>) -> Result<()> {
 /// Says under -Dlibpmda that there is no queue any more behind a handle.
 #[cold]
 fn say_vacant(handle: c_int) {
-    if log::debug(Debug::Libpmda) && QUEUES.lock().is_vacant(handle) {
+    if log::debug(Debug::Libpmda) && with(|queues| queues.is_vacant(handle)) == Ok(true) {
         // The C library prints the name that it has cleared.
         log::debug_line!("Client queue (null) lookup but not inuse");
     }
@@ -145,8 +156,7 @@ fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
 #[cold]
 fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
-        let text = QUEUES.lock().too_large(handle, size);
-        if let Ok(text) = text {
+        if let Ok(Ok(text)) = with(|queues| queues.too_large(handle, size)) {
             log::notify!(Level::Warning, "{}", Bytes(&text));
         }
         return Ok(());
@@ -164,18 +174,17 @@ fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
 /// `-ENOMEM`.
 pub(crate) fn register(context: c_int) -> Result<c_int> {
     if !log::debug(Debug::Libpmda) {
-        return QUEUES.lock().register(context);
+        return with(|queues| queues.register(context))?;
     }
     let mut journal = Journal::new();
-    let slot = {
-        let mut queues = QUEUES.lock();
+    let slot = with(|queues| {
         let known = queues.is_client(context);
         let slot = queues.register(context);
         if let (false, Ok(slot)) = (known, slot) {
             queues.trace_client(context, slot, &mut journal);
         }
         slot
-    };
+    })?;
     log::flush(&mut journal);
     slot
 }
@@ -185,6 +194,6 @@ pub(crate) fn register(context: c_int) -> Result<c_int> {
 /// # Errors
 /// `-EINVAL` for an unknown client or queue.
 pub(crate) fn set_access(context: c_int, handle: c_int, allow: bool) -> Result<()> {
-    let done = QUEUES.lock().set_access(context, handle, allow);
+    let done = with(|queues| queues.set_access(context, handle, allow))?;
     noted(handle, done)
 }

@@ -6,13 +6,13 @@ use std::vec;
 use crate::drive::machine::{Kept, Machine, Step};
 use crate::events;
 use crate::queues::Filter;
-use crate::queues::QUEUES;
 use crate::queues::ReleaseCall;
 use crate::queues::noted;
+use crate::queues::with;
 use crate::sys::libpcp::log::{self, Debug};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Journal;
-use pmda_core::queue::{ClientEndReport, Filters, Leftovers};
+use pmda_core::queue::{ClientEndReport, Filters, Leftovers, Queues};
 
 /// Releases filters, and cleans up behind the queues that have gone with them.
 pub(crate) struct Release {
@@ -53,7 +53,7 @@ impl Release {
         if filtering && filter.apply.is_none() {
             return Err(Error::INVAL);
         }
-        let old = QUEUES.lock().set_filter(context, handle, filter, filtering);
+        let old = with(|queues| queues.set_filter(context, handle, filter, filtering))?;
         let replaced = noted(handle, old)?;
         Ok(Release {
             replaced,
@@ -68,10 +68,10 @@ impl Release {
     pub(crate) fn queue(handle: c_int) -> Result<Release> {
         if log::debug(Debug::Libpmda) {
             let mut journal = Journal::new();
-            QUEUES.lock().trace_shutdown(handle, &mut journal);
+            with(|queues| queues.trace_shutdown(handle, &mut journal))?;
             log::flush(&mut journal);
         }
-        let leftovers = QUEUES.lock().shutdown(handle);
+        let leftovers = with(|queues| queues.shutdown(handle))?;
         let mut release = Release::new();
         if let Some(leftovers) = noted(handle, leftovers)? {
             release.clean_up(leftovers);
@@ -86,16 +86,13 @@ impl Release {
         release.reaps = true;
         if log::debug(Debug::Libpmda) {
             let mut journal = Journal::new();
-            let (reports, filters) = {
-                let mut queues = QUEUES.lock();
-                let reports = queues.trace_end(context, &mut journal);
-                (reports, queues.end(context))
-            };
+            let ended = with(|queues| (queues.trace_end(context, &mut journal), queues.end(context)));
             log::flush(&mut journal);
-            release.reports.set(reports.into_iter());
-            release.client.set(filters);
-        } else {
-            let filters = QUEUES.lock().end(context);
+            if let Ok((reports, filters)) = ended {
+                release.reports.set(reports.into_iter());
+                release.client.set(filters);
+            }
+        } else if let Ok(filters) = with(|queues| queues.end(context)) {
             release.client.set(filters);
         }
         release
@@ -139,7 +136,11 @@ impl Release {
                     return Step::Call(call);
                 }
             }
-            let leftovers = if self.reaps { QUEUES.lock().reap() } else { None };
+            let leftovers = if self.reaps {
+                with(Queues::reap).ok().flatten()
+            } else {
+                None
+            };
             let Some(leftovers) = leftovers else { break };
             self.clean_up(leftovers);
         }

@@ -1,6 +1,6 @@
 //! What the library keeps for one agent, behind `pmdaExt.e_ext`.
 //!
-//! Each family has a field of its own with locks or atomics inside, so that a shared reference is
+//! What the fields hold is behind the lock of the library, or atomic, so that a shared reference is
 //! enough. The record is never freed, as nothing tells us when an agent ends (INIT-14).
 
 mod foreign;
@@ -12,17 +12,18 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::dynamic::Registrations;
-use crate::record::foreign::Parts;
+use crate::library;
+pub(crate) use crate::record::foreign::ForeignParts;
 use crate::record::session::Session;
 use crate::record::state::FetchState;
 use crate::sys::libpcp::log;
-use crate::sys::lock::{const_mutex, room};
+use crate::sys::lock::Mutex;
+use crate::sys::static_ptr::StaticPtr;
 use crate::view::dispatch::{DescMethod, Dispatch};
 use crate::view::ext::Ext;
-use crate::view::records::{self, Record, Records};
+use crate::view::records::{self, Known, Record};
 use pmda_core::dynamic::List;
 use pmda_core::error::Result;
-use pmda_core::index::Map;
 use pmda_core::setup::Interface;
 
 /// What the library keeps for one agent.
@@ -35,8 +36,8 @@ pub(crate) struct AgentRecord {
     pub(crate) fetch: FetchState,
     /// The agent's own trees of dynamic names (DYN-1).
     pub(crate) dynamic: Registrations,
-    /// The main loop's part.
-    pub(crate) session: Session,
+    /// The main loop's part, made when it is asked for first: a DSO has none.
+    session: StaticPtr<Session>,
 }
 
 impl AgentRecord {
@@ -46,45 +47,50 @@ impl AgentRecord {
     }
 }
 
-static RECORDS: Records<AgentRecord> = Records::new();
-
 /// Room for the record of an agent.
 pub(crate) type Room = records::Room<AgentRecord>;
 
 /// Makes the record of the agent that has a dispatch table, and has its `e_ext` lead to it. It
 /// stays for ever.
-pub(crate) fn register(room: Room, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon: bool) {
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(crate) fn register(room: Room, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon: bool) -> Result<()> {
     let record = AgentRecord {
         interface: AtomicU32::new(0),
         user: AtomicPtr::new(ptr::null_mut()),
         fetch: FetchState::default(),
-        dynamic: List::new(),
-        session: Session::new(),
+        dynamic: Mutex::new(List::new()),
+        session: StaticPtr::new(),
     };
-    RECORDS.add(room, ext, dispatch, daemon, record);
+    let mut library = library::lock()?;
+    let known = Known {
+        ext,
+        dispatch,
+        daemon,
+        library: library::address(),
+    };
+    library.records.add(room, &known, record);
+    Ok(())
 }
 
-/// Makes room for the record of an agent.
+/// Makes room for the record of an agent, and the state that it leads to.
 ///
 /// # Errors
 /// `-ENOMEM`.
 pub(crate) fn room() -> Result<Room> {
+    // So that nothing can go wrong when the record is made.
+    drop(library::lock()?);
     Room::new()
-}
-
-/// Whether there is a record.
-pub(crate) fn are_any() -> bool {
-    RECORDS.are_any()
-}
-
-/// Hangs a block on all records: it is reachable where any of them is.
-pub(crate) fn leave_behind(block: *mut c_void) {
-    RECORDS.leave_behind(block);
 }
 
 #[inline]
 fn find(ext: Ext<'_>) -> Option<&'static Record<AgentRecord>> {
-    RECORDS.find(ext.record())
+    let record = ext.record();
+    if record.is_null() {
+        return None;
+    }
+    library::peek()?.records.find(record)
 }
 
 /// The record of an agent; `None` when this library has not set it up.
@@ -100,11 +106,7 @@ pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
 /// `-ENOMEM` for such a one.
 #[inline]
 pub(crate) fn fetch_state(ext: Ext<'_>) -> Result<&'static FetchState> {
-    static FOREIGN: Parts<FetchState, { room::FOREIGN_STATES }> = const_mutex(Map::new());
-    of(ext).map_or_else(
-        || foreign::part(&FOREIGN, ext, FetchState::default),
-        |record| Ok(&record.fetch),
-    )
+    of(ext).map_or_else(|| foreign::fetch_state(ext), |record| Ok(&record.fetch))
 }
 
 /// What a fetch asks about an agent: [`fetch_state`] and [`interface`].
@@ -124,11 +126,20 @@ pub(crate) fn for_fetch(ext: Ext<'_>) -> Result<(&'static FetchState, Interface)
 /// # Errors
 /// `-ENOMEM` for such a one.
 pub(crate) fn session(ext: Ext<'_>) -> Result<&'static Session> {
-    static FOREIGN: Parts<Session, { room::FOREIGN_SESSIONS }> = const_mutex(Map::new());
-    of(ext).map_or_else(
-        || foreign::part(&FOREIGN, ext, Session::new),
-        |record| Ok(&record.session),
-    )
+    let Some(record) = of(ext) else {
+        return foreign::session(ext);
+    };
+    match record.session.get() {
+        Some(session) => Ok(session),
+        None => make_session(record),
+    }
+}
+
+#[cold]
+fn make_session(record: &AgentRecord) -> Result<&'static Session> {
+    // Of two threads only one makes it.
+    let _library = library::lock()?;
+    record.session.get_or_make(Session::new)
 }
 
 /// The interface version of an agent; 0 when this library has not set it up.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::sys::channel::{Channel, Stream};
-use crate::sys::lock::{Mutex, room};
+use crate::sys::lock::Mutex;
 use crate::sys::traced::{self, TracedChannel};
 use crate::view::received::OwnedProfile;
 use pmda_core::wire::encode::{Reply, ResultBuilder};
@@ -17,14 +17,14 @@ pub(crate) struct Session {
     /// The agent has asked for the descriptor: it may wait on it itself, also in a callback.
     watched: AtomicBool,
     /// Holds no bytes: it is kept for its buffer.
-    idle: Mutex<Receiver, { room::IDLE }>,
+    idle: Mutex<Receiver>,
     /// What was read ahead of the PDU that is being served, by the stream that it came from: the
     /// agent may turn to another descriptor meanwhile, and back (MAIN-53).
-    ahead: Mutex<Vec<(Option<Stream>, Receiver)>, { room::AHEAD }>,
-    reply: Mutex<Reply, { room::REPLY }>,
+    ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
+    reply: Mutex<Reply>,
     /// The draft of a reply to a fetch, or NULL while a fetch works on it.
     pub(crate) draft: AtomicPtr<ResultBuilder>,
-    profile: Mutex<Option<OwnedProfile>, { room::PROFILE }>,
+    profile: Mutex<Option<OwnedProfile>>,
 }
 
 impl Session {
@@ -110,9 +110,9 @@ impl Session {
     /// Requests rarely come before the one in front of them is answered, so the stream is rarely
     /// asked for its identity.
     pub(crate) fn take_ahead(&self, channel: Channel) -> Receiver {
-        let mut ahead = self.ahead.lock();
-        if !ahead.is_empty() {
+        if !self.ahead.lock().is_empty() {
             let stream = channel.stream();
+            let mut ahead = self.ahead.lock();
             if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
                 return ahead.swap_remove(place).1;
             }

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::sys::lock::{Mutex, room};
+use crate::sys::lazy::LazyMutex;
+use crate::sys::lock::Mutex;
 use crate::view::array::Lasting;
 use crate::view::profile::ListPlace;
 use crate::view::result_block::Results;
@@ -21,15 +22,15 @@ pub(crate) struct FetchState {
     /// The result that the last fetch has given out, and those of fetches inside of it (FETCH-12).
     pub(crate) results: Results,
     /// What `pmdaRehash` has built.
-    pub(crate) hash: Mutex<HashedTable, { room::HASH }>,
+    pub(crate) hash: Mutex<HashedTable>,
     /// Where metrics were found in a table that is searched.
-    pub(crate) metrics: Mutex<Places, { room::METRICS }>,
+    pub(crate) metrics: Mutex<Places>,
     /// Where instance domains were found in `e_indoms`.
-    pub(crate) indoms: Mutex<Places, { room::INDOMS }>,
+    pub(crate) indoms: Mutex<Places>,
     /// Where instances were found in the tables of domains.
-    pub(crate) instances: Mutex<Map<TablePlaces>, { room::INSTANCES }>,
+    pub(crate) instances: LazyMutex<Map<TablePlaces>>,
     /// The compiled profile.
-    pub(crate) selections: Mutex<Selections, { room::SELECTIONS }>,
+    pub(crate) selections: LazyMutex<Selections>,
     /// The position in a cached domain.
     pub(crate) walk: Walk,
 }
@@ -73,7 +74,8 @@ impl HashedTable {
 #[derive(Default)]
 pub(crate) struct Selections {
     pub(crate) elements: Places,
-    pub(crate) compiled: Map<CompiledElement>,
+    /// None while it is used.
+    pub(crate) compiled: Map<Option<CompiledElement>>,
 }
 
 /// A profile element with a list, ready to be asked.

@@ -9,8 +9,8 @@ use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::lock::{Mutex, room};
-use crate::sys::mark::outside;
+use crate::sys::lock::Mutex;
+use crate::sys::reentrancy::outside;
 use crate::sys::waits;
 use pmda_core::error::{Error, Result};
 use pmda_core::wire::receive::Source;
@@ -18,7 +18,7 @@ use pmda_core::wire::trace::{self, Ring, Way};
 use pmda_core::wire::{Kind, number};
 
 /// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
-static RECENT: Mutex<Ring, { room::RECENT }> = Mutex::new(Ring::new());
+static RECENT: Mutex<Ring> = Mutex::new(Ring::new());
 
 /// A descriptor that belongs to the agent; it is never closed here (CONN-9).
 #[derive(Clone, Copy)]

@@ -1,180 +1,372 @@
-//! The locks of all state that C keeps in globals: they cost next to nothing while the process has
-//! one thread, allocate nothing, and survive a fork.
+//! The lock of the library: there is one, and it guards all state that C keeps in globals.
 //!
-//! Nearly every agent has one thread, and takes a lock in each call. Two atomic read-modify-write
-//! instructions a call were half of the time of a cache lookup (15 ns, of which 10 for locking and
-//! unlocking; `docs/PERFORMANCE.md`). The C library's own `__libc_single_threaded` says when they
-//! can be left out.
+//! Nearly every agent has one thread. While the process has one, which the C library's own
+//! `__libc_single_threaded` says, taking the lock is a load and a store, and so is freeing it. With
+//! several threads it is a futex: an exchange to take it, an exchange to free it, and the kernel to
+//! wait. Nothing is locked while a callback, a disk or a descriptor is waited for, so it is held
+//! for some hundred instructions.
 //!
-//! Forks take all locks (`forks`). So each kind of lock has one word in a table ([`ROOMS`]),
-//! whatever number of agents there is; the caches, of which each domain has one, have locks of
-//! their own (`shared`). That needs the words to be ours: what `parking_lot` keeps for waiting
-//! threads is behind its own locks, in memory that it allocates, and so do `std`'s locks keep to
-//! themselves.
+//! A thread that takes the lock twice is refused with a panic, in every build; the panic guard of
+//! the call makes an error of it.
+//!
+//! # Forks
+//!
+//! A fork copies one thread, and the state as it is. So it claims the lock before, and gives it
+//! back behind. Nobody waits long for the other: a fork goes on without the lock when whoever holds
+//! it does not free it in [`PATIENCE`] (he may wait for a lock of an allocator, which another
+//! handler of this fork has taken already), and whoever wants the lock takes it from a fork that
+//! does not give it back (which may wait in another handler for a lock that he holds). In either
+//! case the patience is halved, so that a process in which that happens with each fork soon waits
+//! no longer than a moment.
+//!
+//! In the child the lock is free. A fork that went on without it has met a thread that was stuck
+//! while it held the lock. The library waits for nothing there but for memory. Wherever it asks for
+//! memory it may be refused, so its state is whole there, and the child goes on with it.
 
-use parking_lot::lock_api;
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::sys::threads::single_threaded;
-use crate::sys::word::Word;
+use crate::sys::threads::{Thread, single_threaded, thread};
 
-/// As `parking_lot::Mutex`; `ROOM` is one of [`room`].
-pub(crate) type Mutex<T, const ROOM: usize> = lock_api::Mutex<Lock<ROOM>, T>;
+/// Nobody holds the lock.
+const FREE: usize = 0;
+/// The only thread of the process holds it. If there are others now, a signal handler has left that
+/// call by `siglongjmp`, as no call starts a thread while it holds the lock.
+const ALONE: usize = 4;
+/// Beside the address of the thread that holds it: others may sleep.
+const CONTENDED: usize = 1;
+/// Beside the address of a thread: its fork holds the lock.
+const CLAIMED: usize = 2;
 
-/// A mutex around `value`, for constants.
-pub(crate) const fn const_mutex<T, const ROOM: usize>(value: T) -> Mutex<T, ROOM> {
-    Mutex::const_new(Lock, value)
-}
+/// How long a fork and the other threads wait for each other at first, in microseconds, and in the
+/// end.
+const PATIENCE: u32 = 200_000;
+const LEAST_PATIENCE: u32 = 500;
 
-/// Works on what a mutex guards if there is no other thread: without the lock, which would do
-/// nothing.
-#[inline(always)]
-pub(crate) fn alone<T, R, const ROOM: usize>(
-    mutex: &'static Mutex<T, ROOM>,
-    work: impl FnOnce(&mut T) -> R,
-) -> Option<R> {
-    if !single_threaded() {
-        return None;
-    }
-    order::taking(ROOM);
-    // SAFETY: with one thread there is nobody to lock out, as in `Lock`: none starts before this
-    // returns, a signal handler on top of it does not get here (`mark`), and the thread itself does
-    // not hold the lock, which debug builds check (`order`). So this is the only reference to the
-    // value.
-    let result = work(unsafe { &mut *mutex.data_ptr() });
-    order::freed(ROOM);
-    Some(result)
-}
-
-/// What is locked. All locks of one room are one lock: two agents share those of their records.
-///
-/// A thread that holds one may take another further down, never one further up: a fork takes all of
-/// them in this order.
-pub(crate) mod room {
-    pub(crate) const SELECTIONS: usize = 0;
-    /// To make the cache of a domain. What is in a cache has a lock of its own.
-    pub(crate) const CACHES: usize = 1;
-    /// To enroll a lock of one thing of several.
-    pub(crate) const SHARED: usize = 2;
-    /// For the order: these locks of single things, of which a thread holds one at a time.
-    pub(crate) const EACH: usize = 3;
-    pub(crate) const QUEUES: usize = 4;
-    pub(crate) const ARRAYS: usize = 5;
-    pub(crate) const HELP: usize = 6;
-    pub(crate) const OPTIONS: usize = 7;
-    pub(crate) const DYNAMIC_TABLES: usize = 8;
-    pub(crate) const FOREIGN_SESSIONS: usize = 9;
-    pub(crate) const FOREIGN_STATES: usize = 10;
-    pub(crate) const AHEAD: usize = 11;
-    pub(crate) const IDLE: usize = 12;
-    pub(crate) const REPLY: usize = 13;
-    pub(crate) const PROFILE: usize = 14;
-    pub(crate) const HASH: usize = 15;
-    pub(crate) const METRICS: usize = 16;
-    pub(crate) const INDOMS: usize = 17;
-    pub(crate) const INSTANCES: usize = 18;
-    pub(crate) const RECENT: usize = 19;
-    pub(crate) const RESULTS: usize = 20;
-    pub(crate) const NAMES: usize = 21;
-    /// For the tests of this file.
-    #[cfg(test)]
-    pub(crate) const TEST: usize = 22;
-    /// How many there are.
-    pub(crate) const COUNT: usize = 23;
-}
-
-/// The lock of a room, with a cache line of its own.
+/// A lock that threads wait for in the kernel.
 #[repr(align(64))]
-pub(super) struct Room(pub(super) Word);
-
-pub(super) static ROOMS: [Room; room::COUNT] = [const { Room(Word::new()) }; room::COUNT];
-
-/// What `Mutex` is made of: the word of its room.
-pub(crate) struct Lock<const ROOM: usize>;
-
-// SAFETY: two threads never hold the lock together. With several threads the exchange of the word
-// sees to that. With one there is nobody to lock out: that thread cannot start another while it
-// holds the lock, as nothing is locked during a call into C (`docs/ARCHITECTURE.md`) and this
-// library starts none; a signal handler on top of it does not get here (`mark`); and no function
-// takes a lock twice, which debug builds check (`order`).
-unsafe impl<const ROOM: usize> lock_api::RawMutex for Lock<ROOM> {
-    const INIT: Lock<ROOM> = Lock;
-
-    type GuardMarker = lock_api::GuardNoSend;
-
-    #[inline]
-    fn lock(&self) {
-        order::taking(ROOM);
-        if !single_threaded() {
-            ROOMS[ROOM].0.take();
-        }
-    }
-
-    #[inline]
-    fn try_lock(&self) -> bool {
-        let taken = single_threaded() || ROOMS[ROOM].0.try_take();
-        if taken {
-            order::taking(ROOM);
-        }
-        taken
-    }
-
-    #[inline]
-    unsafe fn unlock(&self) {
-        order::freed(ROOM);
-        ROOMS[ROOM].0.give();
-    }
+struct FutexLock {
+    /// Who holds the lock changes at once with whether it is held: a signal handler may end the
+    /// thread between any two instructions.
+    state: AtomicUsize,
+    /// In microseconds.
+    patience: AtomicU32,
 }
 
-/// Debug builds hold each thread to the order of [`room`].
-#[cfg(debug_assertions)]
-pub(super) mod order {
-    use std::cell::Cell;
+static LOCK: FutexLock = FutexLock {
+    state: AtomicUsize::new(FREE),
+    patience: AtomicU32::new(PATIENCE),
+};
 
-    thread_local! {
-        static HELD: Cell<u32> = const { Cell::new(0) };
+impl FutexLock {
+    #[inline(always)]
+    fn take(&self) {
+        if single_threaded() {
+            if self.state.load(Ordering::Relaxed) != FREE {
+                refuse();
+            }
+            self.state.store(ALONE, Ordering::Relaxed);
+        } else if !self.exchange(FREE, me()) {
+            self.wait();
+        }
     }
 
-    /// The locks that this thread holds, one bit each.
-    #[allow(clippy::disallowed_methods, reason = "debug builds may allocate here")]
-    fn held<R>(use_it: impl FnOnce(&Cell<u32>) -> R) -> R {
-        HELD.with(use_it)
+    #[inline(always)]
+    fn give(&self) {
+        if single_threaded() {
+            self.state.store(FREE, Ordering::Release);
+        } else if self.state.swap(FREE, Ordering::Release) & CONTENDED != 0 {
+            self.wake(1);
+        }
     }
 
-    pub(crate) fn taking(room: usize) {
-        held(|held| {
-            assert!(held.get() >> room == 0, "lock {room} is taken behind {:b}", held.get());
-            held.set(held.get() | 1 << room);
+    #[inline(always)]
+    fn exchange(&self, from: usize, to: usize) -> bool {
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        self.state.compare_exchange(from, to, success, failure).is_ok()
+    }
+
+    /// Takes the lock when it is not free.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) {
+        // Others may sleep still when it is taken, so whoever gives it back is to wake one of them.
+        let taken = me() | CONTENDED;
+        loop {
+            let state = self.state.load(Ordering::Relaxed);
+            if state == FREE || state == ALONE || state == me() | CLAIMED {
+                if self.exchange(state, taken) {
+                    return;
+                }
+            } else if self.is_held_here() {
+                refuse();
+            } else if state & CLAIMED != 0 {
+                self.sleep(state, Some(self.patience()));
+                if self.exchange(state, taken) {
+                    return self.lose_patience();
+                }
+            } else if state & CONTENDED != 0 || self.exchange(state, state | CONTENDED) {
+                self.sleep(state | CONTENDED, None);
+            }
+        }
+    }
+
+    /// Takes the lock for a fork, if it can be had soon.
+    fn claim(&self) {
+        // In a signal handler on top of a call.
+        if self.is_held_here() {
+            return;
+        }
+        let (start, patience) = (Instant::now(), self.patience());
+        loop {
+            let state = self.state.load(Ordering::Relaxed);
+            if state == FREE || state == ALONE {
+                if self.exchange(state, me() | CLAIMED) {
+                    return;
+                }
+                continue;
+            }
+            let held = if state & CLAIMED == 0 { state | CONTENDED } else { state };
+            if state == held || self.exchange(state, held) {
+                let Some(rest) = patience.checked_sub(start.elapsed()) else {
+                    return self.lose_patience();
+                };
+                self.sleep(held, Some(rest));
+            }
+        }
+    }
+
+    /// Gives the lock back behind a fork, unless another thread has taken it.
+    fn unclaim(&self) {
+        if self.exchange(me() | CLAIMED, FREE) {
+            self.wake(i32::MAX);
+        }
+    }
+
+    /// In the child of a fork: whoever held the lock is not there, unless it is this thread, and a
+    /// signal handler on top of it has forked.
+    fn start_again(&self) {
+        let state = match self.state.load(Ordering::Relaxed) {
+            ALONE => ALONE,
+            _ if self.is_held_here() => me(),
+            _ => FREE,
+        };
+        self.state.store(state, Ordering::Relaxed);
+    }
+
+    /// Whether this thread holds the lock as one of several.
+    fn is_held_here(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & !CONTENDED == me()
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_micros(self.patience.load(Ordering::Relaxed).into())
+    }
+
+    fn lose_patience(&self) {
+        let half = self.patience.load(Ordering::Relaxed) / 2;
+        self.patience.store(half.max(LEAST_PATIENCE), Ordering::Relaxed);
+    }
+
+    /// Where the lower half of the state is, which is what the kernel looks at. Who frees the lock
+    /// wakes a thread whenever the upper half alone was different.
+    fn futex(&self) -> *mut u32 {
+        let halves = self.state.as_ptr().cast::<u32>();
+        let last = size_of::<usize>() / size_of::<u32>() - 1;
+        halves.wrapping_add(if cfg!(target_endian = "big") { last } else { 0 })
+    }
+
+    /// Sleeps until somebody wakes this thread; returns early for any reason.
+    fn sleep(&self, state: usize, limit: Option<Duration>) {
+        let limit = limit.map(|limit| libc::timespec {
+            tv_sec: 0,
+            tv_nsec: i32::try_from(limit.subsec_nanos()).unwrap_or(0).into(),
         });
+        let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the futex lives as long as the library, which this thread is in; the kernel
+        // compares it, and reads the time, which is NULL or lives in this frame.
+        unsafe { libc::syscall(libc::SYS_futex, self.futex(), operation, state as u32, limit) };
     }
 
-    pub(crate) fn freed(room: usize) {
-        held(|held| held.set(held.get() & !(1 << room)));
+    #[cold]
+    #[inline(never)]
+    fn wake(&self, threads: i32) {
+        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the futex lives as long as the library, and is only an address here.
+        unsafe { libc::syscall(libc::SYS_futex, self.futex(), operation, threads) };
     }
 }
 
-#[cfg(not(debug_assertions))]
-pub(super) mod order {
+/// What tells this thread from the others: its block is aligned, so the lowest bits are free.
+#[inline(always)]
+fn me() -> usize {
+    const { assert!(align_of::<Thread>() > (CONTENDED | CLAIMED)) };
+    ptr::from_ref(thread()).addr()
+}
+
+#[cold]
+#[inline(never)]
+fn refuse() -> ! {
+    panic!("the lock of the library is taken twice");
+}
+
+/// Frees the lock if this thread holds it: the frames that did are gone.
+#[cold]
+pub(super) fn abandon() {
+    if single_threaded() || LOCK.is_held_here() {
+        LOCK.give();
+    }
+}
+
+/// A value that is guarded by the lock of the library.
+#[derive(Default)]
+pub(crate) struct Mutex<T>(UnsafeCell<T>);
+
+// SAFETY: the value is reached through a `Guard` alone, of which there is one in the process, in the
+// thread that holds the lock.
+unsafe impl<T: Send> Sync for Mutex<T> {}
+
+impl<T> Mutex<T> {
+    /// Guards a value.
+    pub(crate) const fn new(value: T) -> Mutex<T> {
+        Mutex(UnsafeCell::new(value))
+    }
+
+    /// Takes the lock of the library.
+    ///
+    /// # Panics
+    /// When this thread has it, for this value or another one.
     #[inline(always)]
-    pub(crate) fn taking(_room: usize) {}
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
+        LOCK.take();
+        // SAFETY: nobody else has the lock. With several threads the exchange of the state sees to
+        // that. With one, the state tells whether it has the lock already; it cannot start another
+        // thread meanwhile, as nothing is locked during a call into C, and this library starts none;
+        // and a signal handler on top of it does not get here (`reentrancy`). The lock is freed when
+        // the guard goes, so this is the only reference to the value.
+        let value = unsafe { &mut *self.0.get() };
+        Guard {
+            value,
+            thread: PhantomData,
+        }
+    }
+}
+
+impl<T> Mutex<T> {
+    /// The value, for who has the lock already, by the guard of another value.
     #[inline(always)]
-    pub(crate) fn freed(_room: usize) {}
+    pub(crate) fn within<'a, U>(&'a self, guard: &'a mut Guard<'_, U>) -> &'a mut T {
+        let _ = guard;
+        // SAFETY: this thread has the lock as long as there is a guard. The guard is borrowed as long
+        // as the reference is used, so neither the guard's own value nor that of a third mutex can be
+        // reached meanwhile, and this one not twice.
+        unsafe { &mut *self.0.get() }
+    }
+}
+
+/// The value that a [`Mutex`] guards, as long as this thread has the lock.
+pub(crate) struct Guard<'a, T> {
+    value: &'a mut T,
+    /// Freed by the thread that has taken it.
+    thread: PhantomData<*const ()>,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        self.value
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        LOCK.give();
+    }
+}
+
+extern "C" fn before_fork() {
+    if !single_threaded() {
+        LOCK.claim();
+    }
+}
+
+extern "C" fn after_fork() {
+    LOCK.unclaim();
+}
+
+extern "C" fn in_child() {
+    LOCK.start_again();
+}
+
+/// Runs when the library is loaded. The C library forgets the handlers when it is unloaded.
+// SAFETY: the loader calls what stands in this section once, with arguments that a function without
+// any may ignore.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;
+
+extern "C" fn loaded() {
+    // SAFETY: three functions without arguments, which stay as long as this library.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// CACHE-7, H-8: with several threads nothing is lost; a lock that is held cannot be had again.
+    /// CACHE-7, H-8: with several threads nothing is lost.
     #[test]
     fn threads_take_turns() {
-        static COUNT: Mutex<u64, { room::TEST }> = const_mutex(0);
+        static COUNT: Mutex<u64> = Mutex::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..10_000).for_each(|_| *COUNT.lock() += 1));
             }
         });
-        let count = COUNT.lock();
-        assert_eq!(*count, 40_000);
-        assert!(COUNT.try_lock().is_none());
+        assert_eq!(*COUNT.lock(), 40_000);
+    }
+
+    /// A thread that takes the lock twice, also for another value, is refused; afterwards the lock
+    /// is free.
+    #[test]
+    fn taken_twice() {
+        static VALUES: [Mutex<u8>; 2] = [Mutex::new(1), Mutex::new(2)];
+        for second in &VALUES {
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let first = VALUES[0].lock();
+                *first + *second.lock()
+            }));
+            assert!(outcome.is_err());
+        }
+        assert_eq!(*VALUES[0].lock(), 1);
+        assert_eq!(*VALUES[1].lock(), 2);
+    }
+
+    /// What a thread that has gone held is free again for the others.
+    #[test]
+    fn abandoned() {
+        static VALUE: Mutex<u8> = Mutex::new(1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::mem::forget(VALUE.lock());
+                abandon();
+            });
+        });
+        assert_eq!(*VALUE.lock(), 1);
     }
 }

@@ -17,23 +17,23 @@ use pmda_core::error::Result;
 
 /// How many lists the records are spread over. Processes have up to a hundred agents, unless they
 /// open and close the same ones again and again.
-const LISTS: usize = 256;
+const LISTS: usize = 8;
 
 /// A record, with what leads to it and from it.
 #[repr(C)]
-pub(crate) struct Record<T> {
+pub(crate) struct Record<T: 'static> {
     /// The dispatch table as it was last seen. It may have moved since (MAIN-41), so it is
     /// compared, and read only for daemons. It is the first word, as in the record of the C
     /// library: a pmcd on that one moves the table of an agent that has this library inside
     /// (INIT-51).
     back: AtomicPtr<pmdaInterface>,
-    /// The next record in its list; set before the record is in it.
-    next: AtomicPtr<Record<T>>,
+    /// The next record in its list.
+    next: Option<&'static Record<T>>,
     /// The extension that was made with this record: never looked at, but whoever lists what is
     /// still in use finds it here when the agent has forgotten it.
     _ext: AtomicPtr<pmdaExt>,
-    /// What the library has left when it was unloaded.
-    left: AtomicPtr<c_void>,
+    /// The state of the library, to be found here when the library has been unloaded.
+    _library: AtomicPtr<c_void>,
     /// The `desc` method as it was last seen.
     desc: AtomicPtr<c_void>,
     /// The agent is a daemon: its dispatch table stays where it is.
@@ -71,7 +71,7 @@ impl<T> Record<T> {
 }
 
 /// Room for a record.
-pub(crate) struct Room<T>(Block<Record<T>>);
+pub(crate) struct Room<T: 'static>(Block<Record<T>>);
 
 impl<T> Room<T> {
     /// Makes room for the record of an agent.
@@ -84,93 +84,70 @@ impl<T> Room<T> {
     }
 }
 
-/// All records, by address. Records are only ever added, at the front of a list, so nobody waits
-/// for a lock.
+/// All records, by address, the newest first.
 pub(crate) struct Records<T: 'static> {
-    lists: [AtomicPtr<Record<T>>; LISTS],
+    lists: [Option<&'static Record<T>>; LISTS],
     /// The record that was asked for last: most processes have one.
-    last: AtomicPtr<Record<T>>,
+    last: Option<&'static Record<T>>,
 }
 
 impl<T: Sync> Records<T> {
     /// None yet.
     pub(crate) const fn new() -> Records<T> {
         Records {
-            lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
-            last: AtomicPtr::new(ptr::null_mut()),
+            lists: [None; LISTS],
+            last: None,
         }
     }
 
-    /// Makes the record of an agent, and has `e_ext` of `ext` lead to it; it stays for ever.
-    pub(crate) fn add(&self, room: Room<T>, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon: bool, content: T) {
+    /// Makes the record of an agent; it stays for ever. It leads to `library`, and the `e_ext` of
+    /// `ext` to it.
+    pub(crate) fn add(&mut self, room: Room<T>, known: &Known<'_>, content: T) {
+        let first = &mut self.lists[list(room.0.as_ptr())];
         let record: &'static Record<T> = room.0.leak(Record {
-            back: AtomicPtr::new(dispatch.as_ptr()),
-            next: AtomicPtr::new(ptr::null_mut()),
-            _ext: AtomicPtr::new(ext.as_ptr()),
-            left: AtomicPtr::new(ptr::null_mut()),
+            back: AtomicPtr::new(known.dispatch.as_ptr()),
+            next: *first,
+            _ext: AtomicPtr::new(known.ext.as_ptr()),
+            _library: AtomicPtr::new(known.library),
             desc: AtomicPtr::new(ptr::null_mut()),
-            daemon,
+            daemon: known.daemon,
             content,
         });
+        *first = Some(record);
         let address = (&raw const *record).cast_mut();
-        let first = &self.lists[list(address)];
-        let mut head = first.load(Ordering::Acquire);
-        loop {
-            record.next.store(head, Ordering::Relaxed);
-            match first.compare_exchange_weak(head, address, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => break,
-                Err(other) => head = other,
-            }
-        }
         // SAFETY: a record begins as whoever follows the pointer expects (INIT-51).
-        unsafe { ext.set_record(address.cast()) };
+        unsafe { known.ext.set_record(address.cast()) };
     }
 
     /// The record at an address, if it is one of these; nothing is read through the address before
     /// that is known.
     #[inline]
-    pub(crate) fn find(&self, address: *mut c_void) -> Option<&'static Record<T>> {
-        let record = address.cast::<Record<T>>();
-        if record.is_null() {
-            return None;
+    pub(crate) fn find(&mut self, address: *mut c_void) -> Option<&'static Record<T>> {
+        match self.last {
+            Some(last) if ptr::eq(last, address.cast()) => Some(last),
+            _ => self.search(address.cast()),
         }
-        if record == self.last.load(Ordering::Acquire) {
-            return followed(record);
-        }
-        self.search(record)
     }
 
     #[cold]
-    fn search(&self, record: *mut Record<T>) -> Option<&'static Record<T>> {
-        let found = list_from(&self.lists[list(record)]).find(|found| ptr::eq(*found, record))?;
-        self.last.store(record, Ordering::Release);
+    fn search(&mut self, record: *mut Record<T>) -> Option<&'static Record<T>> {
+        let mut all = std::iter::successors(self.lists[list(record)], |record| record.next);
+        let found = all.find(|found| ptr::eq(*found, record))?;
+        self.last = Some(found);
         Some(found)
     }
-
-    /// Whether there is a record.
-    pub(crate) fn are_any(&self) -> bool {
-        self.lists.iter().any(|first| !first.load(Ordering::Acquire).is_null())
-    }
-
-    /// Hangs a block on all records: it is reachable where any of them is.
-    pub(crate) fn leave_behind(&self, block: *mut c_void) {
-        for record in self.lists.iter().flat_map(list_from) {
-            record.left.store(block, Ordering::Relaxed);
-        }
-    }
 }
 
-/// The records of a list.
-fn list_from<T: Sync + 'static>(first: &AtomicPtr<Record<T>>) -> impl Iterator<Item = &'static Record<T>> {
-    let first = followed(first.load(Ordering::Acquire));
-    std::iter::successors(first, |record| followed(record.next.load(Ordering::Acquire)))
-}
-
-/// The record that a pointer of a list leads to.
-fn followed<T: Sync + 'static>(record: *mut Record<T>) -> Option<&'static Record<T>> {
-    // SAFETY: NULL, or one of the records that `add` has put into a list after it had written them;
-    // they are never freed, and change through shared references alone.
-    unsafe { record.as_ref() }
+/// What is known of an agent when its record is made.
+pub(crate) struct Known<'a> {
+    /// Its extension.
+    pub(crate) ext: Ext<'a>,
+    /// Its dispatch table.
+    pub(crate) dispatch: Dispatch<'a>,
+    /// Whether it is a daemon.
+    pub(crate) daemon: bool,
+    /// The state of the library.
+    pub(crate) library: *mut c_void,
 }
 
 /// The list that a record with this address is in. Blocks of this size are never closer than a few

@@ -4,13 +4,12 @@
 //! rewrite their tables in callbacks, so a view is made anew after each call into C.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
-use crate::sys::lock::{Mutex, const_mutex, room};
 use crate::view::arg::{CText, Out};
 use crate::view::array::{Array, Lasting};
 use crate::view::block::{CVec, Zeroed};
@@ -218,20 +217,6 @@ impl<'call> InstanceTable<'call> {
         // SAFETY: the name of a valid entry is NULL or a C string.
         unsafe { CText::new(self.at(place).i_name) }
     }
-
-    /// The bytes of a name, none where it is NULL; good until control goes back to C.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
-    #[inline(always)]
-    pub(crate) fn name_bytes(&self, place: usize) -> &[u8] {
-        let name = self.at(place).i_name;
-        if name.is_null() {
-            return &[];
-        }
-        // SAFETY: the name of a valid entry that is not NULL is a C string.
-        unsafe { CStr::from_ptr(name) }.to_bytes()
-    }
 }
 
 /// A metric table that the library has made for an agent, and not freed yet. There is one of each,
@@ -260,53 +245,31 @@ impl MadeTable {
     }
 }
 
-/// The metric tables that the library has made for agents and not freed yet. Most agents have one:
-/// the first ones have no block of their own, which would be lost when an agent is unloaded.
-pub(crate) struct MadeTables(Mutex<Made, { room::DYNAMIC_TABLES }>);
-
-struct Made {
-    first: [Option<MadeTable>; 8],
-    more: Vec<MadeTable>,
-}
+/// The metric tables that the library has made for agents and not freed yet.
+pub(crate) struct MadeTables(Vec<MadeTable>);
 
 impl MadeTables {
     /// None yet.
     pub(crate) const fn new() -> MadeTables {
-        MadeTables(const_mutex(Made {
-            first: [const { None }; 8],
-            more: Vec::new(),
-        }))
+        MadeTables(Vec::new())
     }
 
     /// Notes a table that an agent gets now.
     ///
     /// # Errors
     /// `-ENOMEM`; the table is freed.
-    pub(crate) fn hand_over(&self, table: CVec<pmdaMetric>) -> Result<Lasting<pmdaMetric>> {
-        let mut tables = self.0.lock();
+    pub(crate) fn hand_over(&mut self, table: CVec<pmdaMetric>) -> Result<Lasting<pmdaMetric>> {
         let count = c_int::try_from(table.len()).map_err(|_| Error::NOMEM)?;
-        let vacant = tables.first.iter().position(Option::is_none);
-        if vacant.is_none() {
-            tables.more.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        }
+        self.0.try_reserve(1).map_err(|_| Error::NOMEM)?;
         let first = table.into_raw();
-        let made = ptr::NonNull::new(first).map(MadeTable).ok_or(Error::NOMEM)?;
-        match vacant {
-            Some(place) => tables.first[place] = Some(made),
-            None => tables.more.push(made),
-        }
+        self.0.extend(ptr::NonNull::new(first).map(MadeTable));
         // SAFETY: as many entries as were written, in a block that stays until it is freed.
         Ok(unsafe { Lasting::new(first, count) })
     }
 
     /// Takes out a table that was made here, to be freed; any other is left alone.
-    pub(crate) fn take(&self, table: MetricTable<'_>) -> Option<MadeTable> {
-        let mut tables = self.0.lock();
-        let is_it = |made: &MadeTable| ptr::eq(made.0.as_ptr(), table.first());
-        if let Some(place) = tables.first.iter_mut().find(|place| place.as_ref().is_some_and(is_it)) {
-            return place.take();
-        }
-        let place = tables.more.iter().position(is_it)?;
-        Some(tables.more.swap_remove(place))
+    pub(crate) fn take(&mut self, table: MetricTable<'_>) -> Option<MadeTable> {
+        let place = self.0.iter().position(|made| ptr::eq(made.0.as_ptr(), table.first()))?;
+        Some(self.0.swap_remove(place))
     }
 }

@@ -4,10 +4,10 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
+use crate::library;
 use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, Kept, NodeRef};
-use crate::sys::lock::{Mutex, const_mutex, room};
 use crate::view::arg::{self, CText};
 use crate::view::declare::view;
 use crate::view::memory::Block;
@@ -17,19 +17,19 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::{self, Access, Indexes, Node, Place, Recall};
 
-/// The indexes of wide nodes, of all trees.
-pub(crate) static INDEXES: Mutex<Indexes<Kept>, { room::NAMES }> = const_mutex(Indexes::new());
-
 /// What libpcp says about a name that is there already, with the same identifier; -1 before it was
 /// asked. Generations differ in that.
 static AGAIN: AtomicI32 = AtomicI32::new(-1);
 
-/// The way to [`INDEXES`].
+/// The way to the indexes of wide nodes; without memory for them there are none.
 pub(crate) struct Shared;
 
 impl Access<Kept> for Shared {
     fn with<R>(&self, work: impl FnOnce(&mut Indexes<Kept>) -> R) -> R {
-        work(&mut INDEXES.lock())
+        match library::lock() {
+            Ok(mut library) => work(&mut library.name_indexes),
+            Err(_) => work(&mut Indexes::new()),
+        }
     }
 }
 
@@ -100,7 +100,9 @@ impl Tree<'_> {
     /// Nobody has another view of the tree, or of its nodes.
     pub(crate) unsafe fn release(self) {
         if let Some(root) = self.root() {
-            INDEXES.lock().forget(root.keep());
+            if let Some(mut library) = library::peek() {
+                library.name_indexes.forget(root.keep());
+            }
         }
         // SAFETY: a tree by the contract of `new`, which nobody uses any more: the caller promises
         // that.

@@ -27,13 +27,16 @@ pub enum Course {
 /// program out.
 ///
 /// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the
-/// programs that replace malloc as the tools do; forks and interrupts, whose signals and children
-/// meet the tools' own.
-const HOSTILE: [(&str, [Option<&str>; 4]); 10] = [
+/// programs that replace malloc as the tools do; exits, forks, handlers, interrupts and jumps, whose
+/// signals and children meet the tools' own.
+const HOSTILE: [(&str, [Option<&str>; 4]); 13] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
     ("dso", [Some("1000"), Some("5000"), None, None]),
+    ("exits", [Some("60"), Some("1000"), None, None]),
     ("forks", [Some("100"), Some("2000"), None, None]),
+    ("handlers", [Some("300"), Some("3000"), None, None]),
     ("interrupts", [Some("10000"), Some("100000"), None, None]),
+    ("jumps", [Some("100"), Some("2000"), None, None]),
     ("leaks", [Some("1600"), Some("100000"), Some("1600"), Some("1")]),
     ("pdus", [Some("4000"), Some("250000"), Some("20000"), Some("1000")]),
     ("reenter", [Some(""), Some(""), Some(""), Some("")]),

@@ -1,8 +1,6 @@
 //! Dynamic metrics: who has registered, and how large a table they need (DYN-1 … DYN-31).
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-
-use once_cell::race::OnceRef;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Error, Result};
 use crate::forever::forever;
@@ -15,74 +13,13 @@ pub struct Registration<C: 'static> {
     mask: AtomicU32,
     /// The caller's part.
     pub calls: C,
-    next: OnceRef<'static, Registration<C>>,
 }
 
 /// Registrations in the order in which they came. None ever goes (DYN-2), so each lives as long as
 /// the process.
-///
-/// A walk takes no lock and goes as far as the [`Snapshot`] that it works on: callbacks may
-/// register more while it runs (N-9).
 #[derive(Debug)]
 pub struct List<C: 'static> {
-    first: OnceRef<'static, Registration<C>>,
-    len: AtomicUsize,
-}
-
-/// What a [`List`] held at one moment.
-#[derive(Debug)]
-pub struct Snapshot<'l, C: 'static> {
-    list: &'l List<C>,
-    len: usize,
-}
-
-/// A walk over the registrations of a [`Snapshot`]. It may be kept and copied.
-#[derive(Debug)]
-pub struct Walk<C: 'static> {
-    next: Option<&'static Registration<C>>,
-    left: usize,
-}
-
-impl<C> Clone for Walk<C> {
-    fn clone(&self) -> Walk<C> {
-        *self
-    }
-}
-
-impl<C> Copy for Walk<C> {}
-
-impl<C> Iterator for Walk<C> {
-    type Item = &'static Registration<C>;
-
-    fn next(&mut self) -> Option<&'static Registration<C>> {
-        self.left = self.left.checked_sub(1)?;
-        let entry = self.next?;
-        self.next = entry.next.get();
-        Some(entry)
-    }
-}
-
-impl<C> Snapshot<'_, C> {
-    /// The registrations.
-    #[must_use]
-    pub fn iter(&self) -> Walk<C> {
-        Walk {
-            next: self.list.first.get(),
-            left: self.len,
-        }
-    }
-
-    /// The number of registrations.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
+    entries: Vec<&'static Registration<C>>,
 }
 
 impl<C> Default for List<C> {
@@ -91,55 +28,52 @@ impl<C> Default for List<C> {
     }
 }
 
-impl<C: Sync + Send> List<C> {
-    /// Appends a registration (DYN-1).
-    ///
-    /// # Errors
-    /// `-ENOMEM`; nothing was registered.
-    pub fn add(&self, prefix: Option<&[u8]>, calls: C) -> Result<()> {
-        let entry = forever(Registration {
-            prefix: prefix.map(copy).transpose()?,
-            mask: AtomicU32::new(0),
-            calls,
-            next: OnceRef::new(),
-        })?;
-        let mut end = &self.first;
-        // Another thread may have added at the same time; then the end is further on. No lock: a
-        // fork would have to know of it.
-        while end.set(entry).is_err() {
-            if let Some(taken) = end.get() {
-                end = &taken.next;
-            }
-        }
-        self.len.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-}
-
 impl<C> List<C> {
     /// An empty list.
     #[must_use]
     pub const fn new() -> List<C> {
-        List {
-            first: OnceRef::new(),
-            len: AtomicUsize::new(0),
-        }
+        List { entries: Vec::new() }
     }
 
-    /// What is registered now.
+    /// Appends a registration (DYN-1).
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing was registered.
+    pub fn add(&mut self, prefix: Option<&[u8]>, calls: C) -> Result<()> {
+        self.entries.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.entries.push(forever(Registration {
+            prefix: prefix.map(copy).transpose()?,
+            mask: AtomicU32::new(0),
+            calls,
+        })?);
+        Ok(())
+    }
+
+    /// The number of registrations.
     #[must_use]
-    pub fn snapshot(&self) -> Snapshot<'_, C> {
-        Snapshot {
-            list: self,
-            len: self.len.load(Ordering::Acquire),
-        }
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The registration at a place, in the order in which they came.
+    #[must_use]
+    pub fn get(&self, place: usize) -> Option<&'static Registration<C>> {
+        self.entries.get(place).copied()
     }
 
     /// Records a mask with the first registration of this prefix (DYN-30, N-1). Tells whether there
     /// is one.
     pub fn set_mask(&self, prefix: &[u8], mask: u32) -> bool {
-        let snapshot = self.snapshot();
-        let entry = snapshot.iter().find(|entry| entry.prefix.as_deref() == Some(prefix));
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| entry.prefix.as_deref() == Some(prefix));
         entry
             .inspect(|entry| entry.mask.store(mask, Ordering::Relaxed))
             .is_some()
@@ -180,34 +114,29 @@ pub fn extra(counts: impl Iterator<Item = Counts>) -> usize {
 mod tests {
     use super::*;
 
-    /// DYN-1, DYN-2, N-9: the order stays, duplicates are welcome, and a walk does not see what
-    /// comes later.
+    /// DYN-1, DYN-2: the order stays, duplicates are welcome.
     #[test]
-    fn registering_while_walking() {
-        let list = List::new();
-        assert!(list.snapshot().is_empty());
+    fn registering() {
+        let mut list = List::new();
+        assert!(list.is_empty());
         list.add(Some(b"a"), 1).unwrap();
         list.add(Some(b"a"), 2).unwrap();
-        let walk = list.snapshot();
-        for entry in walk.iter() {
-            list.add(None, entry.calls + 10).unwrap();
-        }
-        let calls = |snapshot: &Snapshot<'_, i32>| snapshot.iter().map(|entry| entry.calls).collect::<Vec<_>>();
-        assert_eq!((calls(&walk), walk.len()), (vec![1, 2], 2));
-        assert_eq!(calls(&list.snapshot()), [1, 2, 11, 12]);
+        list.add(None, 3).unwrap();
+        let calls: Vec<_> = (0..4).map(|place| list.get(place).map(|entry| entry.calls)).collect();
+        assert_eq!((calls, list.len()), (vec![Some(1), Some(2), Some(3), None], 3));
     }
 
     /// DYN-30, DYN-31, N-1: the mask goes to the first registration of exactly this prefix.
     #[test]
     fn masks() {
-        let list = List::new();
+        let mut list = List::new();
         assert!(!list.set_mask(b"x", 1));
         list.add(None, ()).unwrap();
         list.add(Some(b"x"), ()).unwrap();
         list.add(Some(b"x"), ()).unwrap();
         assert!(list.set_mask(b"x", 7) && !list.set_mask(b"y", 7) && !list.set_mask(b"", 7));
         let masks: Vec<_> = list
-            .snapshot()
+            .entries
             .iter()
             .map(|entry| entry.mask.load(Ordering::Relaxed))
             .collect();

@@ -1,7 +1,7 @@
 //! The hash of everything that comes from outside: names, keys, identifiers.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a hash begins with: without it nobody can tell which names meet in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,13 +35,17 @@ impl Seed {
     }
 
     /// Before anybody has given one: a constructor of the program that runs before ours, or a unit
-    /// test.
+    /// test. It is made of the time, and of where the loader has put things. (What std has for this
+    /// needs thread-local memory, which is dear in a library that is opened by `dlopen`.)
     #[cold]
     #[inline(never)]
     fn first() -> Seed {
         *PROCESS.get_or_init(|| {
-            let random = RandomState::new();
-            Seed::new(random.hash_one(0), random.hash_one(1))
+            let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let (here, there) = (&raw const PROCESS, &raw const time);
+            let seed = Seed::new(here.addr() as u64, there.addr() as u64);
+            let mixed = seed.mix(seed.begin(), time.as_nanos() as u64);
+            Seed::new(mixed, seed.mix(mixed, 0))
         })
     }
 

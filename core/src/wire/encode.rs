@@ -145,13 +145,12 @@ impl Reply {
     pub fn instances<'a>(
         &mut self,
         indom: InDom,
-        entries: impl Iterator<Item = (Option<i32>, Option<&'a [u8]>)>,
+        entries: impl ExactSizeIterator<Item = (Option<i32>, Option<&'a [u8]>)>,
     ) -> Result<()> {
         self.begin_instances(indom);
-        let mut count = 0;
+        let count = entries.len();
         for (inst, name) in entries {
             self.instance(inst, name)?;
-            count += 1;
         }
         self.end_instances(count)
     }

@@ -1,0 +1,44 @@
+//! A pointer to what the library keeps until the process ends: read without a lock.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pmda_core::error::Result;
+use pmda_core::forever::forever;
+
+/// Leads to nothing, or to a value that stays for good.
+#[repr(transparent)]
+pub(crate) struct StaticPtr<T: 'static>(AtomicPtr<T>, PhantomData<&'static T>);
+
+impl<T> StaticPtr<T> {
+    /// Leads to nothing.
+    pub(crate) const fn new() -> StaticPtr<T> {
+        StaticPtr(AtomicPtr::new(std::ptr::null_mut()), PhantomData)
+    }
+
+    /// What it leads to.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&'static T> {
+        // SAFETY: it is NULL or was made of a reference for ever by `set`, which whoever has
+        // the type may share.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Leads to this from now on.
+    pub(crate) fn set(&self, value: &'static T) {
+        self.0.store(std::ptr::from_ref(value).cast_mut(), Ordering::Release);
+    }
+
+    /// What it leads to, made if it leads to nothing. One thread at a time asks.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn get_or_make(&self, new: impl FnOnce() -> T) -> Result<&'static T> {
+        if let Some(value) = self.get() {
+            return Ok(value);
+        }
+        let value: &'static T = forever(new())?;
+        self.set(value);
+        Ok(value)
+    }
+}
