@@ -3,6 +3,7 @@
 //! `fuzz_targets/*.rs` hand them to libFuzzer; `tests/fuzz.rs` replays the corpus and random bytes
 //! in `make check`.
 
+mod agent_session;
 mod cache_operations;
 mod event_calls;
 mod live_agent;
@@ -21,6 +22,7 @@ use pmda_core::wire::receive::{Reach, Receiver};
 use pmda_core::wire::{decode, store};
 use pmda_core::{help, labels, root};
 
+pub use agent_session::agent_session;
 pub use cache_operations::cache_operations;
 pub use event_calls::event_calls;
 pub use live_agent::live_agent;
@@ -40,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     ("event_array", event_array),
     ("event_calls", event_calls),
     ("live_agent", live_agent),
+    ("agent_session", agent_session),
 ];
 
 /// The bytes are what pmcd sends: PDUs are cut out of them as in the main loop, and decoded.

@@ -117,3 +117,38 @@ impl<T> fmt::Debug for Background<T> {
         write!(out, "Background that expires after {:?}", self.expires)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// What was read is there until it is too old; what fails or panics does not end the reading.
+    #[test]
+    fn reading() {
+        let count = Arc::new(AtomicU32::new(0));
+        let reads = Arc::clone(&count);
+        let background = Background::every(Duration::from_millis(1), Duration::from_secs(60), move || {
+            match reads.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(io::Error::other("told to fail")),
+                1 => panic!("told to panic"),
+                read => Ok(read),
+            }
+        });
+        let first = loop {
+            match background.get() {
+                Ok(read) => break *read,
+                Err(error) => assert_eq!(error, Error::AGAIN),
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        while *background.get().expect("it was read") <= first {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(background);
+        let old = Background::every(Duration::from_secs(60), Duration::ZERO, || Ok(1));
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(old.get(), Err(Error::AGAIN));
+    }
+}

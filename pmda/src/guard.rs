@@ -14,6 +14,12 @@ thread_local! {
     static CALLED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many panics were caught: a test sees what would only be a line in the log.
+    pub(crate) static CAUGHT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 /// Panics that the guard catches are not printed: they are logged.
 fn install() {
     static ONCE: Once = Once::new();
@@ -43,6 +49,8 @@ pub(crate) fn call<R>(what: impl Display, agent: impl FnOnce() -> Result<R>) -> 
         // Dropping a payload may panic as well.
         std::mem::forget(payload);
         let text = PANIC.take().unwrap_or_else(|| "a panic".to_owned());
+        #[cfg(test)]
+        CAUGHT.set(CAUGHT.get() + 1);
         log::error!("{what}: the agent has panicked: {text}");
         Err(Error::GENERIC)
     })

@@ -1,5 +1,7 @@
 //! Instance domains: rows of the agent, each with a name and a number that stays its own.
 
+#[cfg(test)]
+mod tests;
 mod update;
 
 use std::fmt;

@@ -90,6 +90,7 @@ impl ResultBuilder {
     }
 
     /// Adds an instance with the second word of its value.
+    #[inline]
     fn pair(&mut self, inst: i32, word: u32) -> Result<()> {
         let pair = u64::from(inst as u32) << 32 | u64::from(word);
         append(&mut self.reply.bytes, &pair.to_be_bytes())
@@ -121,6 +122,7 @@ impl ResultBuilder {
     ///
     /// # Errors
     /// As [`ResultBuilder::word`].
+    #[inline]
     pub fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = padded(data.len()).and_then(|size| size.checked_add(4));
@@ -136,6 +138,7 @@ impl ResultBuilder {
     ///
     /// # Errors
     /// As [`ResultBuilder::word`].
+    #[inline]
     pub fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = text.len().checked_add(1).and_then(padded);

@@ -34,18 +34,26 @@ fn is_answered(kind: u32) -> bool {
         && !matches!(kind, 0x7005 | 0x7007 | 0x7009 | 0x700b | 0x700c)
 }
 
+/// 100 requests each; `PMDA_CASES=10000` makes it a million.
+fn cases() -> ProptestConfig {
+    let wanted = std::env::var("PMDA_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(wanted.unwrap_or(40))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(cases())]
 
     /// Whatever is sent, what is to be answered gets one whole PDU, and nothing panics.
     #[test]
-    fn requests(requests in proptest::collection::vec(any_request(), 20)) {
+    fn requests(requests in proptest::collection::vec(any_request(), 100)) {
         let mut pmcd = Harness::<Simple>::new().expect("it starts");
         for request in requests {
             let reply = pmcd.raw(&request);
             let kind = u32::from_be_bytes([request[4], request[5], request[6], request[7]]);
             prop_assert_eq!(!reply.is_empty(), is_answered(kind), "{:x?}", request);
             prop_assert!(reply.is_empty() || is_whole(&reply));
+            // Not even one that would be logged.
+            prop_assert_eq!(crate::guard::CAUGHT.get(), 0);
         }
     }
 

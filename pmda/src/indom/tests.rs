@@ -1,0 +1,132 @@
+//! Numbers of instances: that they stay, and that memory does.
+
+use pmda_core::ident::InDom;
+use pmda_core::profile::{Compiled, Element};
+
+use super::Indom;
+use crate::Error;
+use crate::profile::Selection;
+
+fn set(indom: &mut Indom<u32>, names: &[&str]) {
+    let mut update = indom.update();
+    for (number, name) in (0..).zip(names) {
+        update.set(name, number).expect("a good name");
+    }
+}
+
+fn names(indom: &Indom<u32>) -> Vec<(i32, &str)> {
+    indom
+        .iter()
+        .map(|(inst, _)| (inst, indom.name(inst).expect("UTF-8")))
+        .collect()
+}
+
+/// CACHE-40: who comes back has the number that it had; who is new, one that nobody ever had.
+#[test]
+fn coming_and_going() {
+    let mut indom = Indom::new();
+    set(&mut indom, &["a", "b", "c"]);
+    set(&mut indom, &["c", "a", "d"]);
+    assert_eq!(names(&indom), [(0, "a"), (2, "c"), (3, "d")]);
+    assert_eq!((indom.get(2), indom.get(1), indom.find("b")), (Some(&0), None, None));
+    set(&mut indom, &["b", "d"]);
+    assert_eq!(names(&indom), [(1, "b"), (3, "d")]);
+    indom.forget_inactive();
+    set(&mut indom, &["a", "b"]);
+    assert_eq!(names(&indom), [(1, "b"), (4, "a")]);
+    set(&mut indom, &[]);
+    assert!(indom.is_empty() && indom.rows_mut().next().is_none());
+}
+
+/// A row that is there keeps its value; one whose maker panics is not there.
+#[test]
+fn rows() {
+    let mut indom = Indom::<u32>::new();
+    for round in 1..4 {
+        let mut update = indom.update();
+        *update.row("a", || 0).expect("a good name") += 1;
+        assert!(update.has("a") && !update.has("b"));
+        drop(update);
+        assert_eq!(indom.get(0), Some(&round));
+    }
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut update = indom.update();
+        let _ = update.row("b", || panic!("told to"));
+    }));
+    assert!(outcome.is_err() && indom.is_empty());
+    set(&mut indom, &["b"]);
+    assert_eq!(names(&indom), [(1, "b")]);
+}
+
+/// CACHE-4, CACHE-10: names count up to the first blank, or as a whole.
+#[test]
+fn blanks() {
+    let mut indom = Indom::new();
+    set(&mut indom, &["sda1 root", "sda2"]);
+    assert_eq!(indom.find("sda1"), Some(0));
+    let mut update = indom.update();
+    assert_eq!(update.set("sda1", 5), Ok(0));
+    assert_eq!(update.set("sda1 home", 6), Err(Error::INVAL));
+    for bad in ["", "a\0b"] {
+        assert_eq!(update.set(bad, 0), Err(Error::INVAL));
+    }
+    drop(update);
+    assert_eq!((names(&indom), indom.get(0)), (vec![(0, "sda1 root")], Some(&5)));
+    let mut indom = Indom::new().whole_names();
+    set(&mut indom, &["a b", "a c", "a"]);
+    assert_eq!(names(&indom), [(0, "a b"), (1, "a c"), (2, "a")]);
+}
+
+/// INST-51: what a profile selects.
+#[test]
+fn selections() {
+    let indom = Indom::fixed([("a", 10), ("b", 11), ("c", 12)]);
+    let visited = |include, exceptions: &[i32]| {
+        let compiled = Compiled::new(Element { include, exceptions }).expect("memory");
+        let mut visited = Vec::new();
+        indom.visit(Selection::Some(&compiled), |inst, row| visited.push((inst, *row)));
+        visited
+    };
+    assert_eq!(visited(true, &[1]), [(0, 10), (2, 12)]);
+    assert_eq!(visited(false, &[2, 2, 9, -1]), [(2, 12)]);
+}
+
+/// Instances that come and go for ever need bounded memory, and no number gets another meaning.
+#[test]
+fn churn() {
+    let mut indom = Indom::<u32>::new();
+    let mut last = -1;
+    for round in 0..300_u32 {
+        let mut update = indom.update();
+        for number in round * 100..round * 100 + 1000 {
+            let inst = update.set(&format!("n{number}"), number).expect("a good name");
+            assert_eq!(inst, number as i32);
+            last = last.max(inst);
+        }
+    }
+    assert_eq!((last, indom.len(), indom.rows.len()), (30_899, 1000, 1100));
+    assert!(indom.cache.inactive() <= 1000 + super::REMEMBERED);
+}
+
+/// CACHE-74, CACHE-93: numbers come from the file, also for what was there before it was read.
+#[test]
+fn files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join("config/pmda")).expect("a folder");
+    let file = folder.path().join("config/pmda/250.3");
+    std::fs::write(&file, "2 0 2147483647\n7 1700000000 b\n3 1700000000 a x\n").expect("a file");
+    let mut indom = Indom::persistent();
+    set(&mut indom, &["c", "a x"]);
+    indom.bind(InDom::new(250, 3), Some(folder.path()));
+    assert_eq!(names(&indom), [(3, "a x"), (8, "c")]);
+    assert_eq!((indom.get(3), indom.get(8)), (Some(&1), Some(&0)));
+    set(&mut indom, &["b", "c"]);
+    assert_eq!(names(&indom), [(7, "b"), (8, "c")]);
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let lines: Vec<(&str, &str)> = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| Some((line.split_once(' ')?.0, line.splitn(3, ' ').nth(2)?)))
+        .collect();
+    assert_eq!(lines, [("3", "a x"), ("7", "b"), ("8", "c")]);
+}
