@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use crate::cache::domains::{self, Domain};
 use crate::cache::peek;
 use crate::record::state::Walk;
+use crate::view::arg::Private;
 use pmda_core::cache::{Cache, Given, Position, Start, State};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -155,19 +156,7 @@ pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -
     found.unwrap_or(Err(Error::INST))
 }
 
-/// Calls `start` with the number of active instances, and `add` with each of them in ascending
-/// order of ids.
-pub(crate) fn for_all<A>(
-    indom: InDom,
-    start: impl FnOnce(usize) -> Result<A>,
-    mut add: impl FnMut(&mut A, i32, &[u8]) -> Result<()>,
-) -> Result<A> {
-    let list = |cache: &mut Cache<_>| {
-        let mut all = start(cache.active())?;
-        for (inst, name) in cache.actives() {
-            add(&mut all, inst, name)?;
-        }
-        Ok(all)
-    };
-    domains::find(indom).map_or(Err(Error::INDOM), |domain| domain.work(list))
+/// Calls `use_them` with a cache, for its active instances.
+pub(crate) fn with_all<R>(indom: InDom, use_them: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
+    domains::find(indom).map_or(Err(Error::INDOM), |domain| domain.work(use_them))
 }

@@ -12,7 +12,7 @@ use crate::view::table::{Indom, IndomTable, Metric, MetricTable};
 use crate::view::types::pmdaMetric;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
-use pmda_core::metrics::{self, Hashed, Method, Places};
+use pmda_core::metrics::{self, Hashed, Method};
 
 /// What a lookup depends on, read from the public fields of a `pmdaExt` at one moment.
 #[derive(Clone, Copy)]
@@ -40,9 +40,16 @@ impl<'call> View<'call> {
     }
 
     /// The first entry that has the identifier.
-    fn search(self, places: &mut Places, wanted: MetricId) -> Option<Metric<'call>> {
+    fn search(self, state: &FetchState, wanted: MetricId) -> Option<Metric<'call>> {
+        if self.table.extent().is_short() {
+            let entries = self.table.entries();
+            return self
+                .table
+                .entry(entries.iter().position(|entry| entry.get().m_desc.pmid == wanted.0)?);
+        }
         let pmid_at = |place| self.table.pmid(place);
         let is_it = |place| pmid_at(place) == wanted;
+        let mut places = state.metrics.lock();
         let place = places.find(self.table.extent(), wanted.0.into(), is_it, |place, add| {
             add(pmid_at(place).0.into());
         });
@@ -64,7 +71,7 @@ pub(crate) fn find<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId)
     let method = Method::choose(view.hashed, true, view.direct, len);
     let metric = match method {
         Method::Direct => view.direct(wanted),
-        _ => view.search(&mut state.metrics.lock(), wanted),
+        _ => view.search(state, wanted),
     };
     (metric, method)
 }
@@ -93,22 +100,22 @@ fn indirect<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Opt
 
 /// The first element of `e_indoms` for an instance domain.
 #[inline]
-pub(crate) fn find_indom<'call>(state: &FetchState, ext: Ext<'call>, indom: InDom) -> Option<Indom<'call>> {
+pub(crate) fn find_indom<'call>(ext: Ext<'call>, indom: InDom) -> Option<Indom<'call>> {
     let indoms = ext.indoms();
     match indoms.entries().first() {
         Some(first) if first.get().it_indom == indom.0 => indoms.entry(0),
-        _ => indoms.entry(place_of_indom(state, indoms, indom)?),
+        _ => indoms.entry(place_of_indom(ext, indoms, indom)?),
     }
 }
 
 /// The place of a domain in a table.
 #[inline(never)]
-fn place_of_indom(state: &FetchState, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
+fn place_of_indom(ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
     let is_it = |place| indoms.indom(place) == indom;
     if indoms.extent().is_short() {
         return (0..indoms.len()).find(|place| is_it(*place));
     }
-    let mut places = state.indoms.lock();
+    let mut places = record::fetch_state(ext).ok()?.indoms.lock();
     places.find(indoms.extent(), indom.0.into(), is_it, |place, add| {
         add(indoms.indom(place).0.into());
     })
@@ -118,7 +125,9 @@ fn place_of_indom(state: &FetchState, indoms: IndomTable<'_>, indom: InDom) -> O
 pub(crate) fn rehash(ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let table = lasting.seen();
     let state = record::fetch_state(ext);
-    let built = Hashed::build(table.extent().address, (0..table.len()).map(|place| table.pmid(place)));
+    let before = state.as_ref().map_or(0, |state| state.hash.lock().index.entered());
+    let pmids = (0..table.len()).map(|place| table.pmid(place));
+    let built = Hashed::build(table.extent().address, pmids, before);
     let built = state.and_then(|state| Ok((state, built?)));
     ext.set_direct(0);
     ext.set_metrics(lasting);

@@ -65,6 +65,15 @@ impl ToCaller<'_> {
         }
     }
 
+    /// The set is somewhere else now, or gone.
+    #[cold]
+    fn moved(&mut self) {
+        self.block.pop();
+        if self.set.is_open() {
+            self.block.push(self.set.as_ptr());
+        }
+    }
+
     #[inline]
     fn put_back(&mut self) {
         if let Some(results) = self.results {
@@ -85,12 +94,18 @@ impl Output for ToCaller<'_> {
     #[inline(always)]
     fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()> {
         self.set = ValueSet::new(pmid, values, encoding)?;
+        self.block.push(self.set.as_ptr());
         Ok(())
     }
 
     #[inline(always)]
     fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
-        self.set.add(kind, encoding, inst, atom)
+        let before = self.set.as_ptr();
+        let added = self.set.add(kind, encoding, inst, atom);
+        if self.set.as_ptr() != before {
+            self.moved();
+        }
+        added
     }
 
     fn is_open(&self) -> bool {
@@ -103,7 +118,7 @@ impl Output for ToCaller<'_> {
 
     #[inline(always)]
     fn close(&mut self) {
-        self.block.push(self.set.close());
+        self.set.close();
     }
 
     #[inline]
@@ -115,7 +130,10 @@ impl Output for ToCaller<'_> {
 
     #[cold]
     fn abandon(&mut self) {
-        self.set.discard();
+        if self.set.is_open() {
+            self.block.pop();
+            self.set.discard();
+        }
         self.block.free_sets();
         self.put_back();
     }

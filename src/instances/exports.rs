@@ -13,6 +13,7 @@ use crate::view::arg::{CText, MutableText, Out};
 use crate::view::ext::Ext;
 use crate::view::instance_list::InstanceList;
 use crate::view::types::{pmInDom, pmInResult};
+use pmda_core::error::Error;
 use pmda_core::ident::InDom;
 
 /// Lists all instances of a domain, or gives the name of an instance, or the instance of a name
@@ -21,7 +22,7 @@ use pmda_core::ident::InDom;
 /// # Returns
 /// 0 with `*result` set to a structure that the caller frees (each name, both lists, and the
 /// structure are blocks of their own, INST-5); `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST`
-/// for an unknown instance, `-ENOMEM`. On failure `*result` is untouched.
+/// for an unknown instance, `-EINVAL` when `result` is NULL, `-ENOMEM`. On failure `*result` is untouched.
 ///
 /// # Safety
 /// `name` is NULL or a C string. `result` is NULL or valid for one write. `pmda` is NULL or valid,
@@ -36,14 +37,11 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
 ) -> c_int {
     guard(|| {
         let indom = InDom(indom);
-        let name = name.as_ref().map(CText::bytes);
-        let answer = list(indom, inst, name, pmda, |room, ids, names| {
-            InstanceList::new(indom, room, ids, names)
-        })?;
-        if let Some(answer) = answer.into_block() {
-            result.hand_over(answer);
+        let name = name.as_ref().map(CText::no_nul);
+        if result.is_null() {
+            return Err(Error::INVAL);
         }
-        Ok(())
+        list(indom, inst, name, pmda, InstanceList::new(indom, result))
     })
 }
 

@@ -12,7 +12,6 @@ use crate::cache::cached_indom::InstancesAhead;
 use crate::fetch::lookup::find_indom;
 use crate::instances::selection;
 use crate::instances::selection::Selection;
-use crate::record;
 use crate::record::state::FetchState;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::ext::Ext;
@@ -85,7 +84,7 @@ pub(crate) fn count(indom: InDom, ext: Option<Ext<'_>>) -> Option<c_int> {
         return Some(count);
     }
     let ext = ext?;
-    find_indom(record::fetch_state(ext).ok()?, ext, indom).map(Indom::numinst)
+    find_indom(ext, indom).map(Indom::numinst)
 }
 
 /// The body of `__pmdaCntInst`.
@@ -110,7 +109,7 @@ pub(crate) fn start(state: &'static FetchState, indom: InDom, ext: Ext<'_>) {
     } else if cached_indom::exists(indom) {
         start_cached(state, indom)
     } else {
-        find_indom(state, ext, indom)
+        find_indom(ext, indom)
     };
     ext.set_singular(if indom.is_null() { 0 } else { -1 });
     ext.set_ordinal(if idp.is_some() { 0 } else { -1 });

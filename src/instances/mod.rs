@@ -11,7 +11,7 @@ use crate::fetch::lookup::find_indom;
 use crate::record;
 use crate::record::state::TablePlaces;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::view::arg::CText;
+use crate::view::arg::NoNul;
 use crate::view::ext::Ext;
 use crate::view::instance_list::InstanceList;
 use crate::view::table::{Indom, InstanceTable};
@@ -20,20 +20,33 @@ use pmda_core::ident::InDom;
 use pmda_core::instances::{Match, Request, matches};
 use pmda_core::log::Bytes;
 
-/// The body of `pmdaInstance`: what it finds goes into a list that `make` makes, given how many
-/// instances there will be, and whether ids and names are asked for. No C code runs while the list
-/// is filled.
+/// Who takes the instances that a request asks for. No C code runs meanwhile.
+pub(crate) trait Taker {
+    /// Takes the name that belongs to an id.
+    ///
+    /// # Errors
+    /// `-ENOMEM` and whatever else the taker may say; so for the others.
+    fn name(self, name: &[u8]) -> Result<()>;
+
+    /// Takes the id that belongs to a name.
+    fn id(self, inst: c_int) -> Result<()>;
+
+    /// Takes ids and names, at most `room` of them.
+    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
+}
+
+/// The body of `pmdaInstance`.
 ///
 /// # Errors
 /// As `pmdaInstance`.
-pub(crate) fn list<L: List>(
+pub(crate) fn list(
     indom: InDom,
     inst: c_int,
-    name: Option<&[u8]>,
+    name: Option<NoNul<'_>>,
     ext: Option<Ext<'_>>,
-    make: impl FnOnce(usize, bool, bool) -> Result<L>,
-) -> Result<L> {
-    let request = Request::new(inst, name);
+    taker: impl Taker,
+) -> Result<()> {
+    let request = Request::new(inst, name.map(NoNul::bytes));
     if indom.is_null() {
         return Err(null_domain(request));
     }
@@ -42,35 +55,11 @@ pub(crate) fn list<L: List>(
         if matches!(request, Request::All) {
             iterate::trace_count(indom, cached_indom::active_count(indom).unwrap_or(0));
         }
-        return from_cache(indom, request, make);
+        return from_cache(indom, request, taker);
     }
     let ext = ext.ok_or(Error::INDOM)?;
-    let idp = find_indom(record::fetch_state(ext)?, ext, indom).ok_or(Error::INDOM)?;
-    from_table(ext, idp, request?, make)
-}
-
-/// A list of instances under construction.
-pub(crate) trait List {
-    /// Adds an instance; what was not asked for is left out. Callers add no more than they have
-    /// announced.
-    ///
-    /// # Errors
-    /// `-ENOMEM` and whatever else the list may say.
-    fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()>;
-}
-
-/// A list with one name.
-fn one_name<L: List>(make: impl FnOnce(usize, bool, bool) -> Result<L>, name: &[u8]) -> Result<L> {
-    let mut list = make(1, false, true)?;
-    list.push(0, Some(name))?;
-    Ok(list)
-}
-
-/// A list with one id.
-fn one_id<L: List>(make: impl FnOnce(usize, bool, bool) -> Result<L>, inst: c_int) -> Result<L> {
-    let mut list = make(1, true, false)?;
-    list.push(inst, None)?;
-    Ok(list)
+    let idp = find_indom(ext, indom).ok_or(Error::INDOM)?;
+    from_table(ext, idp, request?, name, taker)
 }
 
 /// There is no domain to list; single requests keep the answer that they have always had (INST-69).
@@ -82,104 +71,98 @@ fn null_domain(request: Result<Request<'_>>) -> Error {
 }
 
 /// Answers from a cache.
-fn from_cache<L: List>(
-    indom: InDom,
-    request: Request<'_>,
-    make: impl FnOnce(usize, bool, bool) -> Result<L>,
-) -> Result<L> {
+fn from_cache(indom: InDom, request: Request<'_>, taker: impl Taker) -> Result<()> {
     match request {
-        Request::All => cached_indom::for_all(
-            indom,
-            |count| make(count, true, true),
-            |list, inst, name| list.push(inst, Some(name)),
-        ),
-        Request::NameOf(inst) => cached_indom::with_name(indom, inst, |name| one_name(make, name)),
-        Request::IdOf(name) => one_id(make, cached_indom::find_name(indom, name).ok_or(Error::INST)?),
+        Request::All => cached_indom::with_all(indom, |cache| taker.all(cache.active(), cache.actives())),
+        Request::NameOf(inst) => cached_indom::with_name(indom, inst, |name| taker.name(name)),
+        Request::IdOf(name) => taker.id(cached_indom::find_name(indom, name).ok_or(Error::INST)?),
     }
 }
 
 /// Answers from a classic table.
-fn from_table<L: List>(
+fn from_table(
     ext: Ext<'_>,
     idp: Indom<'_>,
     request: Request<'_>,
-    make: impl FnOnce(usize, bool, bool) -> Result<L>,
-) -> Result<L> {
-    let state = record::fetch_state(ext)?;
-    let (indom, instances, count) = (idp.indom(), idp.instances(), idp.numinst());
-    let table = instances.extent();
-    let inst_at = |place: usize| instances.inst(place);
-    let place_of = |inst: c_int| {
-        let is_it = |place| inst_at(place) == inst;
-        let Ok(mut tables) = state.instances.lock() else {
-            return (0..table.len).find(|place| is_it(*place));
-        };
-        let key = |inst: c_int| u64::from(inst as u32);
-        match tables.get_or_insert_with(indom.0, TablePlaces::default) {
-            Ok(places) => places
-                .by_id
-                .find(table, key(inst), is_it, |place, add| add(key(inst_at(place)))),
-            Err(_) => (0..table.len).find(|place| is_it(*place)),
+    name: Option<NoNul<'_>>,
+    taker: impl Taker,
+) -> Result<()> {
+    let (instances, count) = (idp.instances(), idp.numinst());
+    match request {
+        Request::All => {
+            iterate::trace_count(idp.indom(), count);
+            if count < 0 {
+                return Err(Error::os(count));
+            }
+            let all = (0..instances.len()).map(|place| (instances.inst(place), instances.name_bytes(place)));
+            taker.all(instances.len(), all)
         }
+        Request::NameOf(inst) => {
+            let place = place_of(ext, idp, instances, inst).ok_or(Error::INST)?;
+            taker.name(instances.name(place).ok_or(Error::INST)?.bytes())
+        }
+        Request::IdOf(_) => {
+            let name = name.ok_or(Error::INST)?;
+            let place = place_named(ext, idp, instances, name).ok_or(Error::INST)?;
+            if log::debug(Debug::Libpmda) {
+                trace_match(name.bytes(), instances.inst(place), instances.name_bytes(place));
+            }
+            taker.id(instances.inst(place))
+        }
+    }
+}
+
+/// The first place of an instance in a table.
+fn place_of(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
+    let search = || instances.entries().iter().position(|entry| entry.get().i_inst == inst);
+    if instances.extent().is_short() {
+        return search();
+    }
+    let is_it = |place| instances.inst(place) == inst;
+    let key = |inst: c_int| u64::from(inst as u32);
+    let Ok(mut tables) = record::fetch_state(ext).and_then(|state| state.instances.lock()) else {
+        return search();
     };
-    let place_named = |name: &[u8]| {
-        let is_it = |place| {
-            let other = instances.name(place);
-            other.is_some_and(|other| matches(name, other.bytes()).is_some())
-        };
-        let mut tables = state.instances.lock();
-        let places = tables
-            .as_mut()
-            .map(|tables| tables.get_or_insert_with(indom.0, TablePlaces::default));
-        let Ok(Ok(places)) = places else {
-            return (0..table.len).find(|place| is_it(*place));
-        };
-        places
-            .by_name
-            .find(table, pmda_core::instances::key(name), is_it, |place, add| {
+    match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
+        Ok(TablePlaces { by_id, .. }) => by_id.find(instances.extent(), key(inst), is_it, |place, add| {
+            add(key(instances.inst(place)));
+        }),
+        Err(_) => search(),
+    }
+}
+
+/// The first place of an instance whose name, or whose name's part before a space, is this one.
+fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: NoNul<'_>) -> Option<usize> {
+    // As `matches` finds it, without the length of a name, which most often differs early.
+    let is_it = |place| match instances.name(place).and_then(|other| other.behind(name)) {
+        Some(b' ') => !name.bytes().contains(&b' '),
+        behind => behind == Some(0),
+    };
+    let search = || (0..instances.len()).find(|place| is_it(*place));
+    if instances.extent().is_short() {
+        return search();
+    }
+    let Ok(mut tables) = record::fetch_state(ext).and_then(|state| state.instances.lock()) else {
+        return search();
+    };
+    match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
+        Ok(TablePlaces { by_name, .. }) => by_name.find(
+            instances.extent(),
+            pmda_core::instances::key(name.bytes()),
+            is_it,
+            |place, add| {
                 if let Some(name) = instances.name(place) {
                     pmda_core::instances::keys(name.bytes(), add);
                 }
-            })
-    };
-    if matches!(request, Request::All) {
-        iterate::trace_count(indom, count);
+            },
+        ),
+        Err(_) => search(),
     }
-    match request {
-        Request::All if count < 0 => Err(Error::os(count)),
-        Request::All => {
-            let mut list = make(table.len, true, true)?;
-            push_all(instances, &mut list)?;
-            Ok(list)
-        }
-        Request::NameOf(inst) => {
-            let place = place_of(inst).ok_or(Error::INST)?;
-            one_name(make, instances.name(place).ok_or(Error::INST)?.bytes())
-        }
-        Request::IdOf(name) => {
-            let place = place_named(name).ok_or(Error::INST)?;
-            let found = instances.name(place);
-            trace_match(name, inst_at(place), found.as_ref().map_or(b"", CText::bytes));
-            one_id(make, inst_at(place))
-        }
-    }
-}
-
-/// Adds all instances of a table to a list that has room for them.
-#[inline(never)]
-fn push_all<L: List>(instances: InstanceTable<'_>, list: &mut L) -> Result<()> {
-    for place in 0..instances.len() {
-        let name = instances.name(place);
-        list.push(instances.inst(place), Some(name.as_ref().map_or(b"", CText::bytes)))?;
-    }
-    Ok(())
 }
 
 /// Debug output for an instance found by its name (INST-67).
+#[cold]
 fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
-    if !log::debug(Debug::Libpmda) {
-        return;
-    }
     let (shown, asked_shown) = (Bytes(name), Bytes(asked));
     if let Some(Match::Short(length)) = matches(asked, name) {
         log::trace!(
@@ -190,9 +173,16 @@ fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
     }
 }
 
-impl List for InstanceList {
-    #[inline(always)]
-    fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
-        InstanceList::push(self, inst, name)
+impl Taker for InstanceList<'_> {
+    fn name(self, name: &[u8]) -> Result<()> {
+        InstanceList::name(self, name)
+    }
+
+    fn id(self, inst: c_int) -> Result<()> {
+        InstanceList::id(self, inst)
+    }
+
+    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
+        InstanceList::all(self, room, all)
     }
 }

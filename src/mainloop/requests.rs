@@ -2,17 +2,19 @@
 //! becomes a reply (the table in front of MAIN-10).
 
 use std::ffi::{c_char, c_int};
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{iter, ptr};
 
 use crate::drive::machine::Kept;
 use crate::instances;
+use crate::instances::Taker;
 use crate::mainloop::Agent;
 use crate::mainloop::calls::{Call, SessionAnswer};
 use crate::mainloop::replying::Names;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::answers::{self, Values};
+use crate::view::arg::NoNul;
 use crate::view::memory::{self, Block};
 use crate::view::pmids;
 use crate::view::received::{self, OwnedProfile, OwnedResult};
@@ -294,39 +296,28 @@ pub(super) fn values<'call>(answer: &SessionAnswer<'call>) -> Option<Values<'cal
 pub(super) fn list_instances(agent: Agent<'_>, request: &InstanceRequest, reply: &mut Reply) -> Result<()> {
     let InstanceRequest { indom, inst, name } = *request;
     // As the method would see it: up to the first NUL.
-    let name = name.and_then(|name| name.split(|byte| *byte == 0).next());
-    let list = instances::list(indom, inst, name, Some(agent.ext), |_, ids, names| {
-        Ok(Sent::new(reply, indom, ids, names))
-    })?;
-    list.reply.end_instances(list.count)
+    let name = name.map(NoNul::until_nul);
+    instances::list(indom, inst, name, Some(agent.ext), Sent { reply, indom })
 }
 
 /// A list of instances in a reply.
 struct Sent<'a> {
     reply: &'a mut Reply,
-    ids: bool,
-    names: bool,
-    count: usize,
+    indom: InDom,
 }
 
-impl<'a> Sent<'a> {
-    fn new(reply: &'a mut Reply, indom: InDom, ids: bool, names: bool) -> Sent<'a> {
-        reply.begin_instances(indom);
-        Sent {
-            reply,
-            ids,
-            names,
-            count: 0,
-        }
+impl Taker for Sent<'_> {
+    fn name(self, name: &[u8]) -> Result<()> {
+        self.reply.instances(self.indom, iter::once((None, Some(name))))
     }
-}
 
-impl instances::List for Sent<'_> {
-    #[inline]
-    fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
-        self.count += 1;
+    fn id(self, inst: c_int) -> Result<()> {
+        self.reply.instances(self.indom, iter::once((Some(inst), None)))
+    }
+
+    fn all<'n>(self, _room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
         self.reply
-            .instance(self.ids.then_some(inst), name.filter(|_| self.names))
+            .instances(self.indom, all.map(|(inst, name)| (Some(inst), Some(name))))
     }
 }
 

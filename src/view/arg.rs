@@ -57,6 +57,23 @@ impl<T> Display for Pointer<T> {
 #[repr(transparent)]
 pub struct CText<'call>(NonNull<c_char>, PhantomData<&'call c_char>);
 
+/// Bytes without a NUL: a C string may start with them.
+#[derive(Clone, Copy)]
+pub(crate) struct NoNul<'a>(&'a [u8]);
+
+impl<'a> NoNul<'a> {
+    /// The bytes up to the first NUL, as C would see them.
+    pub(crate) fn until_nul(bytes: &'a [u8]) -> NoNul<'a> {
+        let end = bytes.iter().position(|byte| *byte == 0);
+        NoNul(&bytes[..end.unwrap_or(bytes.len())])
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
 /// A C string that C declares as `char *`, though nobody writes to it.
 pub type MutableText<'call> = CText<'call>;
 
@@ -94,6 +111,23 @@ impl<'call> CText<'call> {
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.c_str().to_bytes()
+    }
+
+    /// The bytes of the text, for a comparison.
+    #[inline(always)]
+    pub(crate) fn no_nul(&self) -> NoNul<'_> {
+        NoNul(self.bytes())
+    }
+
+    /// The byte behind a start of the text, 0 at its end; `None` if the text starts otherwise.
+    #[inline]
+    pub(crate) fn behind(self, start: NoNul<'_>) -> Option<u8> {
+        // SAFETY: a NUL terminated string by the contract of `new`, and as many bytes as are
+        // compared, none of them NUL. Where they are equal one more byte of the string follows.
+        unsafe {
+            let same = libc::strncmp(self.0.as_ptr(), start.0.as_ptr().cast(), start.0.len()) == 0;
+            same.then(|| *self.0.as_ptr().add(start.0.len()).cast::<u8>())
+        }
     }
 
     /// The text with its NUL.

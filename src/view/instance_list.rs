@@ -1,72 +1,86 @@
 //! Lists of instances as `pmdaInstance` gives them out.
 
 use std::ffi::{c_char, c_int};
+use std::mem::ManuallyDrop;
 use std::ptr;
 
+use crate::view::arg::Out;
 use crate::view::block::CVec;
 use crate::view::memory::{self, Block};
 use crate::view::types::pmInResult;
 use pmda_core::error::Result;
 use pmda_core::ident::InDom;
 
-/// An answer under construction: the structure that C gets, freed with all that is in it unless it
-/// is handed over.
-pub(crate) struct InstanceList {
-    /// Room for the structure.
-    shell: Option<Block<pmInResult>>,
+/// Where C wants a list of instances: a structure, lists of ids and names, and each name in a block
+/// of its own (INST-5).
+pub(crate) struct InstanceList<'call> {
     indom: InDom,
-    ids: Option<CVec<c_int>>,
-    names: Option<CVec<*mut c_char>>,
+    place: Out<'call, *mut pmInResult>,
 }
 
-impl InstanceList {
-    /// An answer without instances, and with room for some in the lists that are wanted.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn new(indom: InDom, room: usize, ids: bool, names: bool) -> Result<InstanceList> {
-        Ok(InstanceList {
-            shell: Some(Block::room(1)?),
-            indom,
-            ids: if ids { Some(CVec::with_room(room)?) } else { None },
-            names: if names { Some(CVec::with_room(room)?) } else { None },
-        })
+impl<'call> InstanceList<'call> {
+    /// A list of instances of this domain, for this place.
+    pub(crate) const fn new(indom: InDom, place: Out<'call, *mut pmInResult>) -> Self {
+        InstanceList { indom, place }
     }
 
-    /// Adds an instance; what was not asked for is left out.
+    /// Gives out one name.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline(always)]
-    pub(crate) fn push(&mut self, inst: c_int, name: Option<&[u8]>) -> Result<()> {
-        if let (Some(name), Some(names)) = (name, &mut self.names) {
-            names.push(memory::string(name)?.into_raw())?;
-        }
-        if let Some(ids) = &mut self.ids {
-            ids.push(inst)?;
-        }
+    pub(crate) fn name(self, name: &[u8]) -> Result<()> {
+        let (shell, mut names) = (Block::room(1)?, Block::room(1)?);
+        names.put(memory::string(name)?.into_raw());
+        self.give(shell, 1, ptr::null_mut(), names.into_raw());
         Ok(())
     }
 
-    /// The structure with all that is in it, for C to free.
-    pub(crate) fn into_block(mut self) -> Option<Block<pmInResult>> {
-        let mut shell = self.shell.take()?;
-        let ids = self.ids.as_ref().map_or(0, CVec::len);
-        let names = self.names.as_ref().map_or(0, CVec::len);
+    /// Gives out one id.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn id(self, inst: c_int) -> Result<()> {
+        let (shell, ids) = (Block::room(1)?, Block::holding(inst)?);
+        self.give(shell, 1, ids.into_raw(), ptr::null_mut());
+        Ok(())
+    }
+
+    /// Gives out ids and names, at most `room` of them.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
+        let shell = Block::room(1)?;
+        let mut ids = CVec::with_room(room)?;
+        let mut names = Names(CVec::with_room(room)?);
+        for (inst, name) in all {
+            names.0.push(memory::string(name)?.into_raw())?;
+            ids.push(inst)?;
+        }
+        let count = ids.len();
+        let names = ManuallyDrop::new(names);
+        self.give(shell, count, ids.into_raw(), names.0.as_ptr());
+        Ok(())
+    }
+
+    /// Fills in the structure, and hands it over.
+    fn give(self, mut shell: Block<pmInResult>, count: usize, ids: *mut c_int, names: *mut *mut c_char) {
         shell.put(pmInResult {
             indom: self.indom.0,
-            numinst: c_int::try_from(ids.max(names)).unwrap_or(c_int::MAX),
-            instlist: self.ids.take().map_or(ptr::null_mut(), CVec::into_raw),
-            namelist: self.names.take().map_or(ptr::null_mut(), CVec::into_raw),
+            numinst: c_int::try_from(count).unwrap_or(c_int::MAX),
+            instlist: ids,
+            namelist: names,
         });
-        Some(shell)
+        self.place.hand_over(shell);
     }
 }
 
-impl Drop for InstanceList {
+/// Names under construction, freed with their list unless that is handed over.
+struct Names(CVec<*mut c_char>);
+
+impl Drop for Names {
     fn drop(&mut self) {
-        let names = self.names.iter().flat_map(CVec::entries);
-        for name in names {
+        for name in self.0.entries() {
             // SAFETY: nothing was handed over, so each name is a block of ours, which is freed
             // once.
             unsafe { libc::free(name.cast()) };

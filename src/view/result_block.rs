@@ -165,39 +165,63 @@ fn narrowed<T: TryFrom<i64> + Default>(number: i64) -> T {
 /// by `longjmp`, and then the next fetch gets it. A fetch inside of this one uses another block.
 pub(crate) struct ResultBlock {
     room: Room,
-    /// How many value sets were filled in.
+    /// How many value sets there will be.
+    sets: usize,
+    /// How many were put in.
     filled: usize,
 }
 
 impl ResultBlock {
     /// No block.
-    pub(crate) const NONE: ResultBlock = ResultBlock { room: NONE, filled: 0 };
+    pub(crate) const NONE: ResultBlock = ResultBlock {
+        room: NONE,
+        sets: 0,
+        filled: 0,
+    };
 
-    /// Fills in the head.
+    /// Fills in the head: also the number of value sets, before there is any. Nothing of it is
+    /// touched later, as the block may be somebody else's memory by then: dbpmda frees it after a
+    /// store that was refused, and fetches again.
     pub(crate) fn begin(&mut self, stamp: timeval) {
         if let Some(head) = self.room.head() {
             head.set_stamp(stamp);
+            head.set_count(c_int::try_from(self.sets).unwrap_or(c_int::MAX));
+            self.put(ptr::null_mut());
         }
     }
 
-    /// Fills in the next value set.
+    /// Puts in the next value set, which still gets its values.
     ///
     /// # Panics
     /// When there is no room.
     #[inline]
     pub(crate) fn push(&mut self, set: *mut pmValueSet) {
-        assert!(self.filled < self.room.capacity, "{} value sets", self.filled);
-        // SAFETY: the block has room for `capacity` sets, which is more than are filled in.
-        unsafe {
-            let sets = (&raw mut (*self.room.result).vset).cast::<*mut pmValueSet>();
-            sets.add(self.filled).write(set);
-            // How many there are stands in the block itself: a fetch that is left tells nobody.
-            (*self.room.result).numpmid = self.filled as c_int + 1;
-        }
+        assert!(self.filled < self.sets, "{} value sets", self.filled);
+        self.put(set);
         self.filled += 1;
+        // Whoever finds the block after a fetch was left sees how far it has come.
+        self.put(ptr::null_mut());
     }
 
-    /// Frees the value sets that were filled in.
+    /// Puts something in where the next value set will be, if there is to be one.
+    #[inline]
+    fn put(&mut self, set: *mut pmValueSet) {
+        if self.filled < self.sets {
+            // SAFETY: the block has room for `sets` value sets.
+            unsafe {
+                let sets = (&raw mut (*self.room.result).vset).cast::<*mut pmValueSet>();
+                sets.add(self.filled).write(set);
+            }
+        }
+    }
+
+    /// Takes the last value set out.
+    pub(crate) fn pop(&mut self) {
+        self.filled = self.filled.saturating_sub(1);
+        self.put(ptr::null_mut());
+    }
+
+    /// Frees the value sets that were put in (FETCH-74).
     pub(crate) fn free_sets(&mut self) {
         let Some(head) = self.room.head() else { return };
         head.set_count(c_int::try_from(self.filled).unwrap_or(c_int::MAX));
@@ -228,18 +252,17 @@ impl Results {
     #[inline]
     pub(crate) fn take(&self, sets: usize, user: User) -> Result<ResultBlock> {
         let room = self.pop(user);
-        let block = if room.capacity >= sets && !room.result.is_null() {
-            ResultBlock { room, filled: 0 }
+        let room = if room.capacity >= sets && !room.result.is_null() {
+            room
         } else {
             self.larger(room, sets, user)?
         };
-        block.room.head().ok_or(Error::NOMEM)?.set_count(0);
-        Ok(block)
+        Ok(ResultBlock { room, sets, filled: 0 })
     }
 
     /// A block with room for more value sets than the one that there is.
     #[cold]
-    fn larger(&self, room: Room, sets: usize, user: User) -> Result<ResultBlock> {
+    fn larger(&self, room: Room, sets: usize, user: User) -> Result<Room> {
         let capacity = u32::try_from(sets.max(1)).ok();
         let more = (sets.max(1) - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
@@ -264,10 +287,7 @@ impl Results {
         drop(blocks);
         room.free();
         let capacity = capacity as usize;
-        Ok(ResultBlock {
-            room: Room { result, capacity },
-            filled: 0,
-        })
+        Ok(Room { result, capacity })
     }
 
     /// The block of the first slot that no fetch works on any more, or what is beyond the slots.
@@ -307,13 +327,19 @@ impl Results {
     }
 }
 
-/// Frees what a fetch that was left by `longjmp` has filled in; the block is as good as new.
+/// Frees what a fetch that was left by `longjmp` has put in; the block is as good as new.
 #[cold]
 fn forget_sets(room: Room) -> Room {
     let Some(head) = room.head() else { return room };
-    // The number in the block is that of the sets that were filled in.
-    let filled = usize::try_from(head.count()).unwrap_or(0);
-    let mut block = ResultBlock { room, filled };
+    let sets = usize::try_from(head.count()).unwrap_or(0).min(room.capacity);
+    // SAFETY: the fetch has put its value sets in, one after the other, and NULL behind them.
+    let filled = unsafe {
+        let places = (&raw const (*room.result).vset).cast::<*mut pmValueSet>();
+        (0..sets)
+            .take_while(|place| !places.add(*place).read().is_null())
+            .count()
+    };
+    let mut block = ResultBlock { room, sets, filled };
     block.free_sets();
     block.room
 }

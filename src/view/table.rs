@@ -4,7 +4,7 @@
 //! rewrite their tables in callbacks, so a view is made anew after each call into C.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr;
@@ -216,6 +216,20 @@ impl<'call> InstanceTable<'call> {
     pub(crate) fn name(self, place: usize) -> Option<CText<'call>> {
         // SAFETY: the name of a valid entry is NULL or a C string.
         unsafe { CText::new(self.at(place).i_name) }
+    }
+
+    /// The bytes of a name, none where it is NULL; good until control goes back to C.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
+    #[inline(always)]
+    pub(crate) fn name_bytes(&self, place: usize) -> &[u8] {
+        let name = self.at(place).i_name;
+        if name.is_null() {
+            return &[];
+        }
+        // SAFETY: the name of a valid entry that is not NULL is a C string.
+        unsafe { CStr::from_ptr(name) }.to_bytes()
     }
 }
 

@@ -50,6 +50,7 @@ impl ValueSet {
         // nobody else has its address yet.
         unsafe {
             (*start).pmid = pmid.0;
+            (*start).numval = 0;
             (*start).valfmt = value::format(encoding);
         }
         Ok(ValueSet {
@@ -64,6 +65,12 @@ impl ValueSet {
             .checked_mul(size_of::<pmValue>())
             .filter(|_| values <= Tally::MOST);
         size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::NOMEM)
+    }
+
+    /// Where the set is; adding a value may move it. NULL when there is none.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *mut pmValueSet {
+        self.start
     }
 
     /// Whether there is a set.
@@ -118,7 +125,7 @@ impl ValueSet {
         self.tally.failed(status);
     }
 
-    /// Ends the set with its `numval` and gives it out; NULL when there is none.
+    /// Ends the set with its `numval`, and gives it out; NULL when there is none.
     #[inline(always)]
     pub(crate) fn close(&mut self) -> *mut pmValueSet {
         let start = std::mem::replace(&mut self.start, ptr::null_mut());

@@ -121,7 +121,7 @@ main(void)
 	try(&dispatch, "flag taken away");
 	pmdaRehash(ext, NULL, 0);
 	try(&dispatch, "no metrics");
-	fill(metrics, 5, 7, 0);		/* which of two the hash finds is not specified (F-15) */
+	fill(metrics, 5, 7, 0);		/* each metric once: fetch_duplicates.c has them twice */
 	CALL(dispatch).desc = describe;
 	pmdaInit(&dispatch, NULL, 0, metrics, N);
 	for (describe_code = 0; describe_code > -2; describe_code--)

@@ -3,7 +3,7 @@
 use crate::index::{Index, Seed};
 
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
-const SHORT: usize = 8;
+const SHORT: usize = 32;
 
 /// A table is indexed as a whole when the searches in it have looked at this many times its length.
 /// An index costs as much as some ten searches, but clients ask for one instance after the other.

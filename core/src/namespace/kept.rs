@@ -39,8 +39,8 @@ pub(super) struct Children<K> {
     kept: Vec<K>,
     hashes: Vec<u32>,
     index: Index,
-    /// The first one, when it was looked at last.
-    first: Option<K>,
+    /// The first one, when it was looked at last, and the hash of its name.
+    first: Option<(K, u32)>,
 }
 
 /// Why there is no index.
@@ -83,20 +83,42 @@ impl<K: Copy + Eq> Children<K> {
         self.index.find(hash, same).and_then(child)
     }
 
+    /// Whether a child is the one that was first, and not another at its address: the first one may be
+    /// unlinked and freed by hand.
+    fn is_first<'t, N: Recall<'t, Kept = K>>(&self, child: N) -> bool {
+        self.first == Some((child.keep(), Seed::process().bytes(child.name())))
+    }
+
+    /// Whether what is not found is not there: then the first child is the one that it was.
+    pub(super) fn is_complete<'t, N: Recall<'t, Kept = K>>(&self, parent: N) -> bool {
+        parent.first().is_none_or(|first| self.is_first(first))
+    }
+
     /// Adds the children that are new: those before the one that was first. Without that one
     /// nothing that is remembered is believed, nor looked at.
     pub(super) fn catch_up<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N) -> std::result::Result<(), Trouble> {
-        let first = parent.first();
-        let mut children = std::iter::successors(first, |child| child.next());
-        if self.first.is_some() && !children.any(|child| Some(child.keep()) == self.first) {
+        let Some(first) = parent.first() else {
+            return if self.first.is_some() {
+                Err(Trouble::Lost)
+            } else {
+                Ok(())
+            };
+        };
+        let known = self.first;
+        let is_known = |child: &N| known.is_some_and(|(kept, _)| child.keep() == kept);
+        if is_known(&first) {
+            return Ok(());
+        }
+        let mut children = std::iter::successors(Some(first), |child| child.next());
+        if known.is_some() && !children.find(is_known).is_some_and(|child| self.is_first(child)) {
             return Err(Trouble::Lost);
         }
-        let mut next = first.filter(|child| Some(child.keep()) != self.first);
+        let mut next = Some(first);
         while let Some(child) = next {
             self.add(parent, child)?;
-            next = child.next().filter(|child| Some(child.keep()) != self.first);
+            next = child.next().filter(|child| !is_known(child));
         }
-        self.first = first.map(N::keep);
+        self.first = Some((first.keep(), Seed::process().bytes(first.name())));
         Ok(())
     }
 

@@ -57,15 +57,19 @@ pub trait Link<'t>: Node<'t> {
 }
 
 /// The number of names below `root`: a node with an identifier counts and hides what is below it
-/// (TREE-23).
+/// (TREE-23). The root itself does neither: libpcp's repair of a table gives it one.
 ///
 /// # Errors
 /// `-ENOMEM`.
 pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
     let named = |node: N| node.pmid() != MetricId::NULL;
     let mut count = 0;
-    for step in Walk::new(Some(root), |node| !named(node)) {
-        count += usize::from(named(step?.node));
+    let mut top = root.first();
+    while let Some(node) = top {
+        for step in Walk::new(Some(node), |node| !named(node)) {
+            count += usize::from(named(step?.node));
+        }
+        top = node.next();
     }
     Ok(count)
 }

@@ -20,6 +20,8 @@ const CHAINED: usize = 3;
 /// The tree: all nodes in one vector, the root first.
 pub(super) struct Tree {
     entries: Vec<Entry>,
+    /// How often a node has got a mark: once for each index that is built.
+    pub(super) marked: Cell<usize>,
 }
 
 /// A node of a [`Tree`].
@@ -32,7 +34,10 @@ pub(super) struct ModelNode<'t> {
 impl Tree {
     /// The tree of these names; a name that is there already is left as it is (TREE-11).
     pub(super) fn of(names: &[(&str, u32)]) -> Tree {
-        let mut tree = Tree { entries: Vec::new() };
+        let mut tree = Tree {
+            entries: Vec::new(),
+            marked: Cell::new(0),
+        };
         tree.add("root", None);
         for (name, pmid) in names {
             tree.insert(name, *pmid);
@@ -183,6 +188,7 @@ impl<'t> Recall<'t> for ModelNode<'t> {
         }
     }
     fn set_mark(self, slot: usize) {
+        self.tree.marked.set(self.tree.marked.get() + 1);
         self.entry().mark.set(Mark::Slot(slot));
     }
 }

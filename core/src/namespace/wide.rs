@@ -14,9 +14,14 @@ use crate::error::{Error, Result};
 /// From so many children on a walk over them is worth a thought.
 pub(super) const WIDE: usize = 48;
 /// Walks pay for an index: so many children must be passed for each that is put in, which takes
-/// about twice as long as to pass those. So if there are more wide nodes in use than indexes, and
-/// each is dropped before it is of use, all takes three times as long as without, and no more.
+/// about twice as long as to pass those.
 pub(super) const PRICE: usize = 16;
+/// An index that was used so often was worth its price many times over: each use saves passing half
+/// of the children. If there are more wide nodes in use than indexes, so that they are dropped
+/// before that, the price doubles with each, up to so many times the usual one; each that was worth
+/// it halves the price again.
+const WORTH: usize = 64 * PRICE;
+const DEAREST: usize = 64;
 /// How many indexes there are at most. Those of a tree that libpcp itself has freed stay until
 /// others are built.
 pub const SLOTS: usize = 64;
@@ -37,6 +42,10 @@ pub struct Indexes<K> {
     slots: Vec<Slot<K>>,
     /// What walks over wide nodes without an index have cost, in children passed.
     credit: usize,
+    /// The credit that the last node wanted whose children were counted in vain: until then none are.
+    due: usize,
+    /// How many children are to be passed for each that is put into an index.
+    price: usize,
     /// Number of uses.
     turn: u64,
 }
@@ -47,6 +56,8 @@ struct Slot<K> {
     children: Children<K>,
     /// When it was used last.
     turn: u64,
+    /// How often it was used.
+    uses: usize,
 }
 
 #[derive(Debug)]
@@ -83,6 +94,8 @@ impl<K> Indexes<K> {
         Indexes {
             slots: Vec::new(),
             credit: 0,
+            due: 0,
+            price: PRICE,
             turn: 0,
         }
     }
@@ -107,9 +120,17 @@ impl<K: Copy + Eq> Indexes<K> {
         self.turn += 1;
         let slot = self.slots.get_mut(slot).filter(|slot| slot.is_of(&parent.keep()))?;
         slot.turn = self.turn;
+        slot.uses = slot.uses.saturating_add(1);
         let owner = slot.owner.as_mut().filter(|owner| !owner.is_refused)?;
         match slot.children.catch_up(parent) {
-            Ok(()) => Some(slot.children.find(parent, name)),
+            Ok(()) => {
+                let found = slot.children.find(parent, name);
+                if found.is_none() && !slot.children.is_complete(parent) {
+                    slot.clear();
+                    return None;
+                }
+                Some(found)
+            }
             Err(Trouble::Refused) => {
                 owner.is_refused = true;
                 slot.children = Children::NONE;
@@ -134,15 +155,16 @@ impl<K: Copy + Eq> Indexes<K> {
             return;
         }
         self.credit = self.credit.saturating_add(passed);
-        if self.credit < passed.saturating_mul(PRICE) {
+        if self.credit < self.due.max(passed.saturating_mul(self.price)) {
             return;
         }
         let all = std::iter::successors(parent.first(), |child| child.next()).count();
-        self.credit = self.credit.saturating_add(all);
-        let Some(credit) = self.credit.checked_sub(all.saturating_mul(PRICE)) else {
+        let cost = all.saturating_mul(self.price);
+        let Some(credit) = self.credit.checked_sub(cost) else {
+            self.due = cost;
             return;
         };
-        self.credit = credit;
+        (self.credit, self.due) = (credit, 0);
         let _ = self.build(parent, root);
     }
 
@@ -165,6 +187,7 @@ impl<K: Copy + Eq> Indexes<K> {
             }),
             children,
             turn: self.turn,
+            uses: 0,
         };
         parent.set_mark(place);
         Ok(())
@@ -184,6 +207,11 @@ impl<K: Copy + Eq> Indexes<K> {
             }
             let slots = self.slots.iter_mut().filter(|slot| slot.owner.is_some());
             if let Some(oldest) = slots.min_by_key(|slot| slot.turn) {
+                self.price = if oldest.uses < WORTH {
+                    (self.price * 2).min(PRICE * DEAREST)
+                } else {
+                    (self.price / 2).max(PRICE)
+                };
                 oldest.clear();
             }
         }
@@ -195,6 +223,7 @@ impl<K: Copy + Eq> Indexes<K> {
             owner: None,
             children: Children::NONE,
             turn: 0,
+            uses: 0,
         });
         Ok(self.slots.len() - 1)
     }

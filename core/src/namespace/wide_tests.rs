@@ -101,6 +101,7 @@ fn more_wide_nodes_than_indexes() {
     assert_eq!(indexes.borrow().held(), [100; SLOTS]);
     assert!(indexes.borrow().is_held(lookup(tree.top(), b"t0.g0").unwrap().keep()));
     // Large ones are fewer.
+    let indexes = Shelf::default();
     let large = CHILDREN as u32 / 8;
     for group in 0..20 {
         let name = format!("large{group}");
@@ -110,6 +111,39 @@ fn more_wide_nodes_than_indexes() {
         }
     }
     assert_eq!(indexes.borrow().held(), [large as usize; ALWAYS]);
+}
+
+/// TREE-36: with more wide nodes in use than indexes, in random order, few are built in vain; and when
+/// others come into use, these get theirs.
+#[test]
+fn few_in_vain() {
+    for groups in [100, 1000_usize] {
+        let indexes = Shelf::default();
+        let mut tree = Tree::of(&[]);
+        for group in 0..groups {
+            (0..100).for_each(|number| tree.put_fresh(&format!("g{group}"), number));
+        }
+        let mut random = 4711_usize;
+        let mut any = |most: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % most
+        };
+        for _ in 0..40_000 {
+            let name = format!("g{}.m{}", any(groups), any(100));
+            assert!(find(tree.root(), name.as_bytes(), &indexes).is_some());
+        }
+        let built = tree.marked.get();
+        assert!(built < 2 * SLOTS, "{built} indexes were built for {groups} nodes");
+        for _ in 0..80_000 {
+            let name = format!("g{}.m{}", any(10), any(100));
+            assert!(find(tree.root(), name.as_bytes(), &indexes).is_some());
+        }
+        let used = (0..10).filter(|group| {
+            let node = lookup(tree.top(), format!("g{group}").as_bytes());
+            indexes.borrow().is_held(node.expect("there").keep())
+        });
+        assert_eq!(used.count(), 10, "of {groups} nodes");
+    }
 }
 
 /// Something that happens to a tree.

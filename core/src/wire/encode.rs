@@ -145,12 +145,13 @@ impl Reply {
     pub fn instances<'a>(
         &mut self,
         indom: InDom,
-        entries: impl ExactSizeIterator<Item = (Option<i32>, Option<&'a [u8]>)>,
+        entries: impl Iterator<Item = (Option<i32>, Option<&'a [u8]>)>,
     ) -> Result<()> {
         self.begin_instances(indom);
-        let count = entries.len();
+        let mut count = 0;
         for (inst, name) in entries {
             self.instance(inst, name)?;
+            count += 1;
         }
         self.end_instances(count)
     }

@@ -1,15 +1,16 @@
 //! Answers pmcd while the agent is starting.
 //!
 //! pmcd ends an agent that does not answer within some seconds, and an agent may take longer to
-//! start. So a thread reads the requests meanwhile. The first one that waits for an answer gets
-//! `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets `PM_ERR_PMDAREADY`.
-//! What needs no answer is kept for the session.
+//! start. So a thread reads the requests when the start has taken a second. The first one that waits
+//! for an answer gets `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets
+//! `PM_ERR_PMDAREADY`. What needs no answer is kept for the session.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
@@ -21,6 +22,10 @@ use super::{Stream, next, send};
 const PM_ERR_PMDANOTREADY: i32 = -13394;
 /// A status that pmcd takes for "ready again".
 const PM_ERR_PMDAREADY: i32 = -13393;
+
+/// How long a request may wait for the agent to start, in milliseconds: less than pmcd waits, and
+/// longer than most agents take, whose first client then gets its values.
+const PATIENCE: u16 = 1000;
 
 /// The thread that answers, and what stops it: the closing of a socket.
 pub(super) struct Gate {
@@ -66,6 +71,9 @@ impl Gate {
 
 impl Kept {
     fn answer_until(mut self, stopped: &impl AsFd) -> Kept {
+        if opens_soon(stopped) {
+            return self;
+        }
         while self.has_request(stopped) {
             match next(&mut self.stream.input, &mut self.receiver) {
                 Ok(Some(pdu)) => {
@@ -95,19 +103,29 @@ impl Kept {
             PollFd::new(self.stream.input.0.as_fd(), PollFlags::POLLIN),
             PollFd::new(stopped.as_fd(), PollFlags::POLLIN),
         ];
-        let polled = loop {
-            match poll(&mut both, PollTimeout::NONE) {
-                Err(nix::errno::Errno::EINTR) => {}
-                other => break other,
-            }
-        };
-        polled.is_ok() && both[1].any() == Some(false)
+        is_polled(&mut both, PollTimeout::NONE) && both[1].any() == Some(false)
     }
 
     fn tell(&mut self, status: i32) -> Result<(), String> {
         let mut reply = Reply::new();
         reply.error(status);
         send(&mut self.stream.output, reply.bytes())
+    }
+}
+
+/// Waits whether the gate opens soon.
+fn opens_soon(stopped: &impl AsFd) -> bool {
+    let mut stop = [PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
+    is_polled(&mut stop, PATIENCE.into()) && stop[0].any() == Some(true)
+}
+
+/// Whether poll could wait; signals do not end it.
+fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
+    loop {
+        match poll(descriptors, limit) {
+            Err(Errno::EINTR) => {}
+            other => return other.is_ok(),
+        }
     }
 }
 

@@ -1,0 +1,69 @@
+#![forbid(unsafe_code)]
+use pmda::prelude::*;
+
+#[derive(Default, pmda::Metrics)]
+struct Load {
+    /// Load average of the last minute
+    /// Runnable and waiting tasks, as the kernel counts them.
+    #[metric(instant)]
+    one: f32,
+    /// Tasks that were ever started
+    #[metric(counter, unit = COUNT)]
+    forks: u64,
+    interfaces: Indom<Interface>,
+}
+#[derive(Default, pmda::Row)]
+struct Interface {
+    /// Bytes received
+    #[metric(counter, unit = BYTE, name = "in.bytes")]
+    received: u64,
+    /// Bytes sent
+    #[metric(counter, unit = BYTE, name = "out.bytes")]
+    sent: u64,
+}
+impl Agent for Load {
+    const NAME: &'static str = "load";
+    const DOMAIN: u32 = 400;
+    fn start(_: &Env) -> Result<Load> {
+        Ok(Load::default())
+    }
+    fn metrics(m: &mut Metrics<Load>) {
+        m.cluster(0).refresh(|s, _| s.read_averages());
+        Load::define(m);
+        m.cluster(1).refresh(|s, _| s.read_interfaces());
+        let interfaces = m.indom(0, "Network interfaces", |s| &mut s.interfaces);
+        Interface::define(m, "interface.", interfaces);
+    }
+}
+impl Load {
+    fn read_averages(&mut self) -> Result<()> {
+        let text = std::fs::read_to_string("/proc/loadavg")?;
+        let mut fields = text.split(' ');
+        self.one = fields.next().and_then(|field| field.parse().ok()).ok_or(Error::VALUE)?;
+        self.forks = fields
+            .last()
+            .and_then(|field| field.trim().parse().ok())
+            .ok_or(Error::VALUE)?;
+        Ok(())
+    }
+    fn read_interfaces(&mut self) -> Result<()> {
+        let mut now = self.interfaces.update();
+        for line in std::fs::read_to_string("/proc/net/dev")?.lines().skip(2) {
+            let Some((name, rest)) = line.trim().split_once(':') else {
+                continue;
+            };
+            let n: Vec<u64> = rest.split_whitespace().flat_map(str::parse).collect();
+            now.set(
+                name,
+                Interface {
+                    received: n[0],
+                    sent: n[8],
+                },
+            )?;
+        }
+        Ok(())
+    }
+}
+fn main() -> std::process::ExitCode {
+    pmda::run::<Load>()
+}

@@ -1,0 +1,70 @@
+//! The agents, built, and where they are.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use pcp_pmda_test::pcp::{self, Environment};
+use pcp_pmda_test::{profile_dir, root, run::Outcome};
+
+/// The members of the workspace that are agents, `pmda-` not in front.
+const AGENTS: [&str; 4] = ["load", "mounts", "simple", "ticking"];
+
+/// Builds all of them once: cargo builds no other member's programs for a test.
+static BUILT: LazyLock<()> = LazyLock::new(|| {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .current_dir(root())
+        .args(["build", "--quiet", "--offline", "--locked"]);
+    if profile_dir().ends_with("release") {
+        cargo.arg("--release");
+    }
+    for agent in AGENTS {
+        cargo.args(["--package", &format!("pmda-{agent}")]);
+    }
+    assert!(cargo.status().expect("cargo is there").success());
+});
+
+/// The daemon of an agent.
+pub fn daemon(name: &str) -> PathBuf {
+    LazyLock::force(&BUILT);
+    profile_dir().join(format!("pmda{name}"))
+}
+
+/// The shared object of an agent.
+pub fn object(name: &str) -> PathBuf {
+    LazyLock::force(&BUILT);
+    profile_dir().join(format!("libpmda_{name}.so"))
+}
+
+/// A private PCP in which the agents have a folder of their own, with a name space of these agents
+/// as `--write` has made it.
+pub fn environment(test: &str, agents: &[&str]) -> (Environment, PathBuf) {
+    let name = format!("agents_in_rust/{test}");
+    let mut environment = Environment::with(&name, pcp_pmda_test::Library::C.directory());
+    let folder = environment.directory.join("pmdas");
+    environment
+        .variables
+        .push(("PCP_PMDAS_DIR", folder.display().to_string()));
+    let mut names = format!("root {{ {} }}\n", agents.join(" "));
+    for agent in agents {
+        let own = folder.join(agent);
+        let written = environment.run(daemon(agent), &["--write", &own.display().to_string()]);
+        assert_eq!(pcp::text(&written), "[exit 0]\n");
+        let domain = std::fs::read_to_string(own.join("domain.h")).expect("written");
+        let words: Vec<&str> = domain.split_whitespace().collect();
+        let pmns = std::fs::read_to_string(own.join("pmns")).expect("written");
+        names += &pmns.replace(&format!("{}:", words[1]), &format!("{}:", words[2]));
+    }
+    let file = environment.directory.join("names");
+    std::fs::write(&file, names).expect("target is writable");
+    if agents.contains(&"simple") {
+        std::fs::write(folder.join("simple/simple.conf"), "sec,min,hour\n").expect("target is writable");
+    }
+    (environment, file)
+}
+
+/// What a program has printed, and how it ended.
+pub fn text(outcome: &Outcome) -> String {
+    pcp::text(outcome)
+}

@@ -1,0 +1,259 @@
+//! Agents in Rust beside PCP's own in C: the same requests of the same tools, the same answers.
+//!
+//! Each difference is in `DIFFERENCES` or at the test, and in docs/RUST-AGENTS.md with its reason.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pcp_pmda_test::compiler;
+use pcp_pmda_test::pcp::{self, Environment, Pmcd};
+use regex::Regex;
+
+use crate::agents::{daemon, environment, object, text};
+
+/// Where the agent `simple` of the documentation differs from the one in C, which counts a color up
+/// when its value is taken (in Rust: all of them, once a request), and which keeps something of a
+/// color that it refuses to store (in Rust: nothing; and the error is `PM_ERR_SIGN`).
+const DIFFERENCES: [&str; 16] = [
+    "C:    simple.color 3 6 108 206",
+    "Rust: simple.color 3 8 108 208",
+    "C:    simple.color inst [0 or \"red\"] old value=9 new value=7",
+    "Rust: simple.color inst [0 or \"red\"] old value=11 new value=7",
+    "C:    simple.color inst [2 or \"blue\"] old value=209 new value=7",
+    "Rust: simple.color inst [2 or \"blue\"] old value=211 new value=7",
+    "C:    simple.color: new value=\"256\" pmStore: Bad input to pmstore",
+    "Rust: simple.color: new value=\"256\" pmStore: Negative value in conversion to unsigned",
+    "C:    simple.color: new value=\"-1\" pmStore: Bad input to pmstore",
+    "Rust: simple.color: new value=\"-1\" pmStore: Negative value in conversion to unsigned",
+    "C:        inst [0 or \"red\"] value 1",
+    "C:        inst [1 or \"green\"] value 8",
+    "C:        inst [2 or \"blue\"] value 8",
+    "Rust:     inst [0 or \"red\"] value 253",
+    "Rust:     inst [1 or \"green\"] value 11",
+    "Rust:     inst [2 or \"blue\"] value 11",
+];
+
+/// Where dbpmda sees that agents in Rust differ from those in C: a domain that does not exist is
+/// told from one without a text.
+const TEXTS: [(&str, &str); 2] = [
+    ("C:    ", "One-line or help text is not available"),
+    ("Rust: ", "Unknown or illegal instance domain identifier"),
+];
+
+/// They know the names of their metrics, also those that the name space of pmcd has.
+const NAMES: [&str; 7] = [
+    "C:    Error PDU: Unknown metric name",
+    "Rust:        leaf color",
+    "Rust:        leaf now",
+    "Rust:        leaf numfetch",
+    "Rust:    non-leaf time",
+    "C:    Error PDU: Unknown metric name",
+    "Rust:    253.0.1",
+];
+
+/// `TEXTS` behind what dbpmda writes before an error, once for each kind of text.
+fn texts(before: &str) -> Vec<String> {
+    let lines = TEXTS.iter().map(|(who, text)| format!("{who}{before}{text}"));
+    lines.flat_map(|line| [line.clone(), line]).collect()
+}
+
+/// PCP's agent `simple`, compiled from the source that Debian ships; beside it is its shared object.
+pub fn c_simple(environment: &Environment) -> PathBuf {
+    let folder = environment.directory.join("c");
+    fs::create_dir_all(&folder).expect("target is writable");
+    let source = pcp::agent("simple").join("simple.c");
+    let program = folder.join("pmdasimple");
+    let compile = |extra: &[&str], file: &Path| {
+        let mut command = compiler();
+        command.args(["-O1", "-w"]).args(extra).arg("-o").arg(file).arg(&source);
+        command.args(["-lpcp_pmda", "-lpcp"]);
+        assert!(command.status().expect("cc is installed").success());
+    };
+    compile(&[], &program);
+    compile(&["-shared", "-fPIC"], &folder.join("pmda_simple.so"));
+    program
+}
+
+/// The help texts of the agent in Rust, for the one in C.
+fn same_help(environment: &Environment) {
+    let help = environment.directory.join("pmdas/simple/help");
+    assert_eq!(
+        compile_help(environment, &environment.directory.join("pmdas/simple")),
+        "[exit 0]\n"
+    );
+    assert!(help.with_extension("pag").exists());
+}
+
+/// What PCP's Install does with the help texts: the domain by its number, then `newhelp`.
+pub fn compile_help(environment: &Environment, folder: &Path) -> String {
+    let text = |name: &str| fs::read_to_string(folder.join(name)).expect("written");
+    let domain = text("domain.h");
+    let words: Vec<&str> = domain.split_whitespace().collect();
+    let names = text("root")
+        .replace("#include <stdpmid>", &domain)
+        .replace("#include \"pmns\"", &text("pmns"));
+    let help = text("help").replace(&format!("@ {}.", words[1]), &format!("@ {}.", words[2]));
+    for (name, text) in [("names", names), ("texts", help)] {
+        fs::write(folder.join(name), text).expect("target is writable");
+    }
+    let [names, texts, help] = ["names", "texts", "help"].map(|name| folder.join(name).display().to_string());
+    let newhelp = pcp::installed("usr/lib/pcp/bin/newhelp");
+    pcp::text(&environment.run(newhelp, &["-n", &names, "-o", &help, &texts]))
+}
+
+/// What differs from moment to moment.
+fn steady(text: &str) -> String {
+    let clock = Regex::new(r#"inst \[(\d) or "(sec|min|hour)"\] value \d+"#).expect("a pattern");
+    let text = clock.replace_all(text, "inst [$1 or \"$2\"] value N");
+    let times = Regex::new(r"(?m)^(simple\.time\.\w+)\n    value .*$").expect("a pattern");
+    times.replace_all(&text, "$1\n    value T").into_owned()
+}
+
+/// The client script.
+fn clients(pmcd: &Pmcd<'_>) -> String {
+    let mut all = String::new();
+    let mut run = |tool: &str, args: &[&str]| {
+        let answer = steady(&text(&pmcd.tool(tool, args)));
+        all += &format!("$ {tool} {}\n{answer}", args.join(" "));
+    };
+    run("pminfo", &["-dmtTlI", "simple"]);
+    run("pminfo", &["-f", "simple"]);
+    run("pminfo", &["-f", "simple.numfetch", "simple.color"]);
+    run("pmval", &["-s", "2", "-t", "0.1", "simple.color"]);
+    run("pmval", &["-s", "2", "-t", "0.1", "-i", "green", "simple.color"]);
+    run("pmprobe", &["-v", "simple.numfetch", "simple.color"]);
+    run("pmprobe", &["-I", "simple"]);
+    run("pmprobe", &["-i", "simple"]);
+    run("pmstore", &["simple.numfetch", "100"]);
+    run("pmstore", &["simple.numfetch", "-1"]);
+    run("pmstore", &["simple.numfetch", "text"]);
+    run("pmstore", &["simple.color", "7"]);
+    run("pmstore", &["-i", "red", "simple.color", "250"]);
+    run("pmstore", &["-i", "red", "simple.color", "256"]);
+    run("pmstore", &["-i", "red", "simple.color", "-1"]);
+    run("pmstore", &["-i", "yellow", "simple.color", "1"]);
+    run("pmstore", &["simple.time.user", "1"]);
+    run("pmstore", &["simple.now", "1"]);
+    run("pminfo", &["-f", "simple.numfetch", "simple.color"]);
+    run("pminfo", &["-f", "simple.nothing"]);
+    all
+}
+
+/// dbpmda's requests, of which the answers name neither program nor file.
+fn dbpmda(environment: &Environment, names: &Path, open: &str) -> String {
+    let script = format!(
+        "{open}\ngetdesc on\nattr 11 \"0\"\ndesc simple.color\ndesc 253.0.9\nfetch simple.color\nfetch simple.numfetch simple.color\n\
+         profile 253.0 none\nprofile 253.0 add 1\nfetch simple.color\nprofile 253.0 all\ninstance 253.0\n\
+         instance 253.0 2\ninstance 253.0 9\ninstance 253.0 \"green\"\ninstance 253.0 \"grue\"\ninstance 253.7\n\
+         text simple.color\ntext simple.now\ntext indom 253.0\ntext indom 253.5\nstore simple.numfetch \"42\"\n\
+         store simple.time.user \"1\"\nfetch simple.numfetch\nlabel domain 253\nlabel indom 253.0\n\
+         label cluster 253.0\nlabel item simple.color\nlabel instances 253.0\nchildren simple\npmid simple.color\n\
+         close\nquit\n"
+    );
+    let answer = environment.dbpmda(names, &script);
+    let places = Regex::new(r"0x[0-9a-f]{6,}").expect("a pattern");
+    let places = places.replace_all(&answer, "ADDRESS").into_owned();
+    let noise = |line: &&str| !line.starts_with("dbpmda> open") && !line.contains("Start pmda");
+    places.lines().filter(noise).collect::<Vec<_>>().join("\n")
+}
+
+/// The lines that only one of two texts has, each behind `C:` or `Rust:`.
+fn differences(c: &str, rust: &str) -> Vec<String> {
+    let (c, rust): (Vec<&str>, Vec<&str>) = (c.lines().collect(), rust.lines().collect());
+    // Longest common subsequence: texts are some hundred lines.
+    let mut common = vec![vec![0_u16; rust.len() + 1]; c.len() + 1];
+    for (i, left) in c.iter().enumerate().rev() {
+        for (j, right) in rust.iter().enumerate().rev() {
+            common[i][j] = if left == right {
+                common[i + 1][j + 1] + 1
+            } else {
+                common[i + 1][j].max(common[i][j + 1])
+            };
+        }
+    }
+    let (mut i, mut j, mut found) = (0, 0, Vec::new());
+    while i < c.len() || j < rust.len() {
+        if i < c.len() && j < rust.len() && c[i] == rust[j] {
+            (i, j) = (i + 1, j + 1);
+        } else if j == rust.len() || (i < c.len() && common[i + 1][j] >= common[i][j + 1]) {
+            found.push(format!("C:    {}", c[i]));
+            i += 1;
+        } else {
+            found.push(format!("Rust: {}", rust[j]));
+            j += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn simple_as_a_daemon() -> Result<(), String> {
+    let (environment, names) = environment("simple_as_a_daemon", &["simple"]);
+    let c = c_simple(&environment);
+    same_help(&environment);
+    let answers = |program: &Path| -> Result<String, String> {
+        let line = format!("simple 253 pipe binary {} -l simple.log -d 253\n", program.display());
+        let pmcd = environment.pmcd(&line, &names)?;
+        Ok(clients(&pmcd))
+    };
+    assert_eq!(differences(&answers(&c)?, &answers(&daemon("simple"))?), DIFFERENCES);
+    let open = |program: &Path| format!("open pipe {} -l simple.log -d 253", program.display());
+    let of = |program: &Path| dbpmda(&environment, &names, &open(program));
+    let names = NAMES.map(str::to_owned).to_vec();
+    let expected = [texts("Error PDU: "), names].concat();
+    assert_eq!(differences(&of(&c), &of(&daemon("simple"))), expected);
+    Ok(())
+}
+
+#[test]
+fn simple_as_a_shared_object() -> Result<(), String> {
+    let (environment, names) = environment("simple_as_a_shared_object", &["simple"]);
+    let c = c_simple(&environment).with_file_name("pmda_simple.so");
+    same_help(&environment);
+    let answers = |file: &Path| -> Result<String, String> {
+        let pmcd = environment.pmcd(&format!("simple 253 dso simple_init {}\n", file.display()), &names)?;
+        Ok(clients(&pmcd))
+    };
+    assert_eq!(differences(&answers(&c)?, &answers(&object("simple"))?), DIFFERENCES);
+    let open = |file: &Path| format!("open dso {} simple_init 253", file.display());
+    let of = |file: &Path| dbpmda(&environment, &names, &open(file));
+    let expected = texts("Error: DSO text() failed: ");
+    assert_eq!(differences(&of(&c), &of(&object("simple"))), expected);
+    Ok(())
+}
+
+/// The same metrics, numbers, instances, texts and values as PCP's own agent.
+#[test]
+fn mounts() -> Result<(), String> {
+    let (environment, names) = environment("mounts", &["mounts"]);
+    let folder = environment.directory.join("pmdas/mounts");
+    for file in ["help.dir", "help.pag"] {
+        fs::copy(pcp::agent("mounts").join(file), folder.join(file)).map_err(|error| error.to_string())?;
+    }
+    fs::write(
+        folder.join("mounts.conf"),
+        "/\n# not this\n/proc\n/not-here\n/dev\n/etc\n",
+    )
+    .expect("target is writable");
+    let changing =
+        Regex::new(r"(?m)^(mounts\.(used|free|avail|usedfiles|freefiles|availfiles|full)\n(    inst .*\n)*)");
+    let changing = changing.expect("a pattern");
+    let number = Regex::new(r"value \d[\d.]*").expect("a pattern");
+    let answers = |program: &Path| -> Result<String, String> {
+        let line = format!("mounts 72 pipe binary {} -l mounts.log -d 72\n", program.display());
+        let pmcd = environment.pmcd(&line, &names)?;
+        let mut all = String::new();
+        for args in [&["-dmtTlI", "mounts"][..], &["-f", "mounts"]] {
+            all += &text(&pmcd.tool("pminfo", args));
+        }
+        all += &text(&pmcd.tool("pmprobe", &["-I", "mounts"]));
+        all += &text(&pmcd.tool("pmstore", &["mounts.up", "1"]));
+        // What others write to the disk meanwhile.
+        let masked = |found: &regex::Captures<'_>| number.replace_all(&found[0], "value N").into_owned();
+        Ok(changing.replace_all(&all, masked).into_owned())
+    };
+    let c = pcp::agent("mounts").join("pmdamounts");
+    let none: [&str; 0] = [];
+    assert_eq!(differences(&answers(&c)?, &answers(&daemon("mounts"))?), none);
+    Ok(())
+}

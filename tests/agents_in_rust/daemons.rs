@@ -1,0 +1,194 @@
+//! Agents as daemons: by pipe and by socket, their log, their start and their end.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pcp_pmda_test::pcp::kill;
+
+use crate::agents::{daemon, environment, text};
+
+/// The line of pmcd.conf for a daemon behind a pipe.
+fn piped(name: &str, domain: u32, ready: &str, options: &str) -> String {
+    let program = daemon(name);
+    format!(
+        "{name} {domain} pipe binary {ready} {} -l {name}.log {options}\n",
+        program.display()
+    )
+}
+
+#[test]
+fn behind_a_pipe() -> Result<(), String> {
+    let (environment, names) = environment("behind_a_pipe", &["load", "simple"]);
+    let lines = piped("load", 400, "", "-d 400") + &piped("simple", 253, "", "");
+    let pmcd = environment.pmcd(&lines, &names)?;
+    let values = text(&pmcd.tool("pminfo", &["-f", "load", "simple"]));
+    assert!(
+        values.contains("load.interface.in.bytes\n    inst [0 or \"lo\"] value "),
+        "{values}"
+    );
+    assert!(
+        values.contains("simple.color\n    inst [0 or \"red\"] value 1\n"),
+        "{values}"
+    );
+    let described = text(&pmcd.tool("pminfo", &["-dmt", "load.forks"]));
+    assert!(
+        described.contains("PMID: 400.0.1 [Tasks that were ever started]"),
+        "{described}"
+    );
+    assert!(described.contains("Semantics: counter  Units: count"), "{described}");
+    Ok(())
+}
+
+#[test]
+fn behind_sockets() -> Result<(), String> {
+    let (environment, names) = environment("behind_sockets", &["load", "simple"]);
+    let socket = environment.socket("simple");
+    let free = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free().expect("loopback").port();
+    let lines = format!(
+        "load 400 socket inet {port} {} -l load.log -i {port}\n\
+         simple 253 socket unix {} {} -l simple.log -u {1}\n",
+        daemon("load").display(),
+        socket.display(),
+        daemon("simple").display(),
+    );
+    let pmcd = environment.pmcd(&lines, &names)?;
+    let all = ["-f", "load.one", "simple.numfetch"];
+    let values = text(&pmcd.tool("pminfo", &all));
+    assert!(values.contains("load.one\n    value "), "{values}\n{}", pmcd.log());
+    assert!(
+        values.contains("simple.numfetch\n    value 1\n"),
+        "{values}\n{}",
+        pmcd.log()
+    );
+    Ok(())
+}
+
+/// The same by IPv6, asked without pmcd: its own connection needs a name for the address.
+#[test]
+fn behind_ipv6() {
+    let (environment, _) = environment("behind_ipv6", &["load"]);
+    let listener = TcpListener::bind("[::1]:0").and_then(|listener| listener.local_addr());
+    let address = listener.expect("loopback");
+    let mut command = environment.command(daemon("load"));
+    let mut agent = command
+        .args(["-l", "load.log", "-6", &address.port().to_string()])
+        .spawn()
+        .expect("built");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut pmcd = loop {
+        match TcpStream::connect(address) {
+            Ok(stream) => break stream,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let mut credentials = [0; 20];
+    pmcd.read_exact(&mut credentials).expect("credentials");
+    assert_eq!(credentials[..8], [0, 0, 0, 20, 0, 0, 0x70, 0x0c]);
+    assert_eq!(credentials[12..], [0, 0, 0, 1, 1, 2, 0, 0x44]);
+    credentials[19] = 0;
+    pmcd.write_all(&credentials).expect("the agent reads");
+    let desc = [[0, 0, 0, 16], [0, 0, 0x70, 4], [0, 0, 0, 0], [100, 0, 0, 1]].concat();
+    pmcd.write_all(&desc).expect("the agent reads");
+    let mut reply = [0; 32];
+    pmcd.read_exact(&mut reply).expect("a description");
+    assert_eq!(reply[4..8], [0, 0, 0x70, 5]);
+    assert_eq!(reply[12..20], [100, 0, 0, 1, 0, 0, 0, 3]);
+    drop(pmcd);
+    assert!(agent.wait().expect("our own child").success());
+}
+
+/// What an agent prints does not get into the stream to pmcd; SIGTERM ends it with a footer.
+#[test]
+fn the_log() -> Result<(), String> {
+    let (environment, names) = environment("the_log", &["ticking"]);
+    let pmcd = environment.pmcd(&piped("ticking", 401, "", ""), &names)?;
+    let values = text(&pmcd.tool("pminfo", &["-f", "ticking.big"]));
+    assert!(values.contains("value \"text\""), "{values}");
+    let process = pmcd.agent_pid("ticking").ok_or("no process")?;
+    kill(process, libc::SIGTERM);
+    let file = environment.directory.join("ticking.log");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut log = String::new();
+    while !log.contains("Log finished") && Instant::now() < deadline {
+        log = fs::read_to_string(&file).unwrap_or_default();
+        thread::sleep(Duration::from_millis(10));
+    }
+    let shapes = [
+        r"^Log for pmdaticking on \S+ started \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$",
+        "^$",
+        "^printed by start$",
+        r"^\[\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d\] pmdaticking\(\d+\) Info: started as daemon$",
+        r"^\[.*\] pmdaticking\(\d+\) Info: ended by SIGTERM$",
+        "^$",
+        r"^Log finished \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$",
+    ];
+    assert_eq!(log.lines().count(), shapes.len(), "{log}");
+    for (line, shape) in log.lines().zip(shapes) {
+        assert!(
+            regex::Regex::new(shape).expect("a pattern").is_match(line),
+            "{line}: {shape}"
+        );
+    }
+    Ok(())
+}
+
+/// An agent that starts late: the client is told to try again, and pmcd does not end the agent.
+/// The same if pmcd.conf says so in advance.
+#[test]
+fn a_late_start() -> Result<(), String> {
+    for (ready, options) in [("", "--sleep 7"), ("notready", "--notready --sleep 2")] {
+        let (environment, names) = environment(&format!("a_late_start{ready}"), &["ticking"]);
+        let pmcd = environment.pmcd(&piped("ticking", 401, ready, options), &names)?;
+        let first = text(&pmcd.tool("pminfo", &["-f", "ticking.big"]));
+        assert!(
+            first.contains("Try again. Information not currently available"),
+            "{first}"
+        );
+        let then = pmcd.tool_until("pminfo", &["-f", "ticking.big"], |text| text.contains("value \"text\""))?;
+        assert!(then.contains("ticking.big"), "{then}");
+        assert!(!pmcd.log().contains("CleanupAgent"), "{}", pmcd.log());
+    }
+    Ok(())
+}
+
+/// The agent becomes the user that `-U` names, or ends if there is none.
+#[test]
+fn users() {
+    let (environment, _) = environment("users", &["load"]);
+    let refused = text(&environment.run(daemon("load"), &["-l", "-", "-U", "nobody-of-that-name"]));
+    assert!(refused.contains("[exit 1]"), "{refused}");
+}
+
+/// The options of all agents, in the words and the form of an agent in C.
+#[test]
+fn usage() {
+    let (environment, _) = environment("usage", &["simple"]);
+    let program = crate::beside::c_simple(&environment);
+    let ours = environment.run(daemon("simple"), &["--help"]);
+    let theirs = environment.run(&program, &["--help"]);
+    assert_eq!(ours.end, theirs.end);
+    let ours = String::from_utf8_lossy(&ours.stderr).into_owned();
+    let theirs = String::from_utf8_lossy(&theirs.stderr).into_owned();
+    assert!(ours.starts_with(&theirs), "{ours}\n{theirs}");
+    assert!(ours[theirs.len()..].starts_with("\nOther options:\n"), "{ours}");
+    for wrong in [
+        &["-q"][..],
+        &["-d", "x"],
+        &["-p", "-i", "9"],
+        &["-D", "foo"],
+        &["--domain"],
+        &["-d"],
+        &["--vers"],
+    ] {
+        let [ours, theirs] = [daemon("simple"), program.clone()].map(|program| {
+            let text = String::from_utf8_lossy(&environment.run(program, wrong).stderr).into_owned();
+            text.lines().next().unwrap_or_default().to_owned()
+        });
+        assert_eq!(ours, theirs, "{wrong:?}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Agents that are written in Rust, under a private PCP: the examples of the crate `pmda` as daemons
+//! and as shared objects, and beside PCP's own agents in C.
+
+mod agents;
+mod beside;
+mod daemons;
+mod files;
+mod objects;

@@ -1,0 +1,70 @@
+//! An agent for tests: it reads in the background, starts late if it is told to, and prints to
+//! stdout, which is where pmcd reads.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use pmda::prelude::*;
+
+/// The agent.
+pub struct Ticking {
+    ticks: Background<u64>,
+    clients: u32,
+}
+
+impl Agent for Ticking {
+    const NAME: &'static str = "ticking";
+    const DOMAIN: u32 = 401;
+    const OPTIONS: &'static [Opt] = &[Opt {
+        short: Some('s'),
+        long: "sleep",
+        argument: Some("SECONDS"),
+        help: "start so late",
+    }];
+
+    fn start(env: &Env) -> Result<Ticking> {
+        if let Some(seconds) = env.option("sleep") {
+            let seconds = seconds.parse().map_err(|_| Error::INVAL)?;
+            thread::sleep(Duration::from_secs_f64(seconds));
+        }
+        println!("printed by start");
+        log::info!("started as {}", if env.is_dso() { "DSO" } else { "daemon" });
+        let mut ticks = 0;
+        let tick = move || {
+            ticks += 1;
+            Ok(ticks)
+        };
+        Ok(Ticking {
+            ticks: Background::every(Duration::from_millis(20), Duration::from_secs(60), tick),
+            clients: 0,
+        })
+    }
+
+    fn metrics(m: &mut Metrics<Ticking>) {
+        m.value("ticks", |s| s.ticks.get().map(|ticks| *ticks))
+            .counter()
+            .unit(COUNT)
+            .help("Ticks of the background");
+        m.value("ended", |s| s.clients)
+            .counter()
+            .unit(COUNT)
+            .help("Clients that have ended");
+        m.text("big", |_| "text").help("A text");
+        m.value("wide", |_| u64::MAX).help("A wide number");
+        m.value("single", |_| 1.5_f32).help("A float");
+    }
+
+    fn client_ended(&mut self, _: ClientId) {
+        self.clients += 1;
+    }
+}
+
+pmda::export_dso!(ticking_init, Ticking);
+
+/// Runs the agent as a daemon.
+pub fn main() -> ExitCode {
+    pmda::run::<Ticking>()
+}
