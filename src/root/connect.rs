@@ -91,7 +91,7 @@ impl Connecting {
         let message = self.message.take().unwrap_or_default();
         let info = received.and_then(|length| Info::receive(&message[..length]));
         let info = info.inspect_err(|error| {
-            let reason = log::os_text(-error.code());
+            let reason = log::errstr(*error);
             self.say(Level::Err, "cannot verify ", &format_args!(" server: {reason}"));
         })?;
         let fd = self.socket.take().ok_or(Error::GENERIC)?.into_raw_fd();

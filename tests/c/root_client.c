@@ -10,6 +10,8 @@
 
 static int listener;
 static int greeting;
+/* What pmdaroot answers that refuses: codes of the system and of PCP. */
+static const int refusals[] = { -1234, -ENOMEM, PM_ERR_PERMISSION, PM_ERR_IPC, PM_ERR_NOCONTAINER };
 
 /* One connection: greets, then answers what it is asked until the client goes. */
 static void *
@@ -26,8 +28,8 @@ serve(void *unused)
     fd = accept(listener, NULL, NULL);
     if (greeting == 1)
 	close(fd);
-    else if (greeting == 2)
-	__pmdaSendRootPDUInfo(fd, 7, -1234);
+    else if (greeting > 1)
+	__pmdaSendRootPDUInfo(fd, 7, refusals[greeting - 2]);
     else
 	__pmdaSendRootPDUInfo(fd, 7, 0);
     while (greeting == 0 && (got = recv(fd, bytes, sizeof(bytes), 0)) >= 16) {
@@ -123,7 +125,7 @@ main(void)
     pthread_t thread;
     struct linger linger;
     socklen_t size = sizeof(linger);
-    int fd, pid, before = open_descriptors();
+    int i, fd, pid, before = open_descriptors();
 
     listener = socket(AF_UNIX, SOCK_STREAM, 0);
     memset(address.sun_path, 'p', sizeof(address.sun_path) - 1);
@@ -139,9 +141,11 @@ main(void)
     fd = join(address.sun_path, 1, &thread);
     printf("closed %d\n", fd);
     pthread_join(thread, NULL);
-    fd = join(address.sun_path, 2, &thread);
-    printf("refused %d\n", fd);
-    pthread_join(thread, NULL);
+    for (i = 0; i < (int)(sizeof(refusals) / sizeof(refusals[0])); i++) {
+	fd = join(address.sun_path, 2 + i, &thread);
+	printf("refused %d\n", fd);
+	pthread_join(thread, NULL);
+    }
     /* the path is cut at the size of an address */
     pmSetDebug("libpmda");
     fd = join(longer, 0, &thread);

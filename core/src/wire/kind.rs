@@ -70,6 +70,14 @@ kinds! {
     DESC_IDS = 0x7016;
     /// Never sent to an agent.
     DESCS = 0x7017;
+    /// Between pmlc and pmlogger only, as are the rest.
+    LOG_CONTROL = 0x8000;
+    /// Never sent to an agent.
+    LOG_STATUS_V2 = 0x8001;
+    /// Never sent to an agent.
+    LOG_REQUEST = 0x8002;
+    /// Never sent to an agent.
+    LOG_STATUS = 0x8003;
 }
 
 /// The name, or `TYPE-n?` with the number in decimal.
@@ -90,6 +98,9 @@ mod tests {
     #[test]
     fn names() {
         assert_eq!(Kind::FETCH.to_string(), "FETCH");
+        assert_eq!(Kind(0x8000).to_string(), "LOG_CONTROL");
+        assert_eq!(Kind(0x8003).to_string(), "LOG_STATUS");
+        assert_eq!(Kind(0x8004).to_string(), "TYPE-32772?");
         assert_eq!(Kind(0x700b).to_string(), "TYPE-28683?");
         assert_eq!(Kind(-5).to_string(), "TYPE--5?");
     }
