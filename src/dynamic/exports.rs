@@ -42,31 +42,32 @@ fn registered(ext: Ext<'_>) -> Walk {
     Walk::new(record::of(ext).map(|record| &record.dynamic))
 }
 
-/// Makes the calls of a machine.
+/// Makes the calls of a machine. Each callback was registered with its type, by an agent that has
+/// promised that it follows its contract: that is what each call relies on.
 #[inline(always)]
 fn make(call: Call<'_>) -> DynamicAnswer {
-    // SAFETY: each callback was registered with its type, by an agent that promised that it follows
-    // its contract, and gets what it was registered for. The counts live in this frame. The machine
-    // has no view of a table that it wants to be freed, and its agent has another one (N-17).
-    unsafe {
-        match call {
-            Call::Update(update, ext, tree) => DynamicAnswer::Updated(update(ext.as_ptr(), tree)),
-            Call::Count(count) => {
-                let mut counts = Counts::default();
-                count(&raw mut counts.metrics, &raw mut counts.trees);
-                DynamicAnswer::Counted(counts)
-            }
-            Call::Copy(copy, source, target, number) => {
-                copy(source, target, number);
-                DynamicAnswer::Copied
-            }
-            Call::Free(table) => {
-                table.free();
-                DynamicAnswer::Freed
-            }
-            Call::Text(text, ext, pmid, kind, buffer) => {
-                DynamicAnswer::Text(text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()))
-            }
+    match call {
+        // SAFETY: the place holds NULL or the agent's tree.
+        Call::Update(update, ext, tree) => DynamicAnswer::Updated(unsafe { update(ext.as_ptr(), tree) }),
+        Call::Count(count) => {
+            let mut counts = Counts::default();
+            // SAFETY: the counts live in this frame.
+            unsafe { count(&raw mut counts.metrics, &raw mut counts.trees) };
+            DynamicAnswer::Counted(counts)
+        }
+        Call::Copy(copy, source, target, number) => {
+            // SAFETY: a metric of the registered table, and one of the table that is being made.
+            unsafe { copy(source, target, number) };
+            DynamicAnswer::Copied
+        }
+        Call::Free(table) => {
+            // SAFETY: the machine has no view of the table, and its agent has another one (N-17).
+            unsafe { table.free() };
+            DynamicAnswer::Freed
+        }
+        Call::Text(text, ext, pmid, kind, buffer) => {
+            // SAFETY: the place is C's own, as the caller of the lookup has promised.
+            DynamicAnswer::Text(unsafe { text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()) })
         }
     }
 }

@@ -9,7 +9,6 @@ use crate::view::value::Atom;
 use pmda_core::ident::MetricId;
 
 /// What comes back from a call.
-#[derive(Clone, Copy)]
 pub(crate) enum FetchAnswer {
     /// What the callback has returned and stored.
     Value(c_int, Atom),

@@ -256,7 +256,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
             if let Err(error) = self.answered(returned, atom) {
                 return self.fail(error);
             }
-        } else if let Err(error) = self.output.add(kind, encoding, self.asked.inst, atom) {
+        } else if let Err(error) = self.output.add(kind, encoding, self.asked.inst, &atom) {
             if let Err(error) = self.not_stored(error) {
                 return self.fail(error);
             }
@@ -294,7 +294,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
         match FetchStatus::of(self.interface, returned) {
             Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
             Ok(status) => {
-                let stored = self.output.add(kind, encoding, inst, atom);
+                let stored = self.output.add(kind, encoding, inst, &atom);
                 let noted = stored.or_else(|error| self.not_stored(error));
                 if status == FetchStatus::ValueToFree && !atom.free(encoding) {
                     messages::not_freed(self.current);

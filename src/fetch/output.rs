@@ -28,7 +28,7 @@ pub(crate) trait Output {
     /// # Errors
     /// What is wrong with the value; the set is as before then. Or there is no room for it: then
     /// the set is gone, with its values (F-6).
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()>;
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()>;
 
     /// Whether there is a set.
     fn is_open(&self) -> bool;
@@ -99,7 +99,7 @@ impl Output for ToCaller<'_> {
     }
 
     #[inline(always)]
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
         let before = self.set.as_ptr();
         let added = self.set.add(kind, encoding, inst, atom);
         if self.set.as_ptr() != before {
@@ -151,7 +151,7 @@ impl Output for DraftReply {
     }
 
     #[inline]
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
         DraftReply::add(self, kind, encoding, inst, atom)
     }
 

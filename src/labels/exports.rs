@@ -65,12 +65,12 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
         |call: Call| {
             let mut place = call.set;
             // SAFETY: the callback was read from the agent's extension, whose view demands that it
-            // does what its type says. It gets an empty set of the machine's, and what it stores
-            // with a positive status is NULL or a set.
-            let (status, given) = unsafe {
-                let status = (call.callback)(call.indom.0, call.inst as u32, &raw mut place);
-                (status, LabelSet::new(place).filter(|_| status > 0 && place != call.set))
-            };
+            // does what its type says. It gets an empty set of the machine's.
+            let status = unsafe { (call.callback)(call.indom.0, call.inst as u32, &raw mut place) };
+            let other = status > 0 && place != call.set;
+            // SAFETY: what it stores with a positive status is NULL or a set; this is not the
+            // machine's own, of which there is one view.
+            let given = other.then(|| unsafe { LabelSet::new(place) }).flatten();
             LabelAnswer { status, given }
         },
     )

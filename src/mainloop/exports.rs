@@ -93,94 +93,111 @@ fn is_interposed(function: *const ()) -> bool {
 }
 
 /// Makes the calls of a main loop.
+///
+/// Methods and callbacks were read from the agent's own structures, whose views demand that they do
+/// what their types say: that is what each call relies on. What a method has stored is looked at
+/// only when it has succeeded; names are freed in any case.
 #[inline(always)]
 fn make<'call>(main: &mut MainLoop<'call>, call: Call<'call>, spare: Metric<'call>) -> SessionAnswer<'call> {
     let ext = Some(main.ext());
-    // SAFETY: methods and callbacks were read from the agent's own structures, whose views demand
-    // that they do what their types say. Buffers, names, profiles and results are kept by the loop
-    // until the answer. Places for what a method gives are in this frame. What a method has stored
-    // is as its contract says when it has succeeded, and not looked at else; names are freed in any
-    // case.
-    unsafe {
-        match call {
-            Call::Values => match main.fetching() {
-                Some(fetch) => SessionAnswer::Status(run(fetch, |fetch, ()| exports::make(fetch.asked(), spare, ext))),
-                None => SessionAnswer::Nothing,
-            },
-            Call::Read(fd, place, count) => bytes(libc::read(fd, place.cast(), count)),
-            Call::Write(fd, first, count) => write(fd, first, count),
-            Call::WaitToRead(fd) => {
-                waits::to_read(fd);
-                SessionAnswer::Nothing
-            }
-            Call::WaitToWrite(fd) => wait_to_write(fd),
-            Call::Check(callback) => SessionAnswer::Status(callback()),
-            Call::Done(callback) => {
-                callback();
-                SessionAnswer::Nothing
-            }
-            Call::EndContext(callback, context) => {
-                callback(context);
-                SessionAnswer::Nothing
-            }
-            Call::CleanUp(callback, values) => {
-                callback(values.as_ptr());
-                SessionAnswer::Nothing
-            }
-            Call::Profile(method, profile) => SessionAnswer::Status(method(profile, ext)),
-            Call::Store(method, values) => SessionAnswer::Status(method(values, ext)),
-            Call::Attribute(method, context, key, value, length) => {
-                SessionAnswer::Status(method(context, key, CText::new(value), length, ext))
-            }
-            Call::Fetch(method, count, metrics) => {
-                let mut values = ptr::null_mut();
-                let status = Error::check(method(count, metrics, Out::new(&raw mut values), ext));
-                SessionAnswer::Values(status, if status.is_ok() { Values::new(values) } else { None })
-            }
-            Call::Desc(method, metric) => {
-                let mut desc = pmDesc::zeroed();
-                let status = Error::check(method(metric.0, Out::new(&raw mut desc), ext));
-                SessionAnswer::Desc(status, desc)
-            }
-            Call::Instance(method, indom, inst, name) => {
-                let mut list = ptr::null_mut();
-                let status = Error::check(method(indom.0, inst, CText::new(name), Out::new(&raw mut list), ext));
-                let list = status.map_or_else(
-                    |_| Kept::none(),
-                    |_| Kept::new(OwnedInstances::new(Instances::new(list))),
-                );
-                SessionAnswer::Instances(status, list)
-            }
-            Call::Text(method, ident, kind) => {
-                let mut text = ptr::null_mut();
-                let status = Error::check(method(ident as i32, kind, Out::new(&raw mut text), ext));
-                SessionAnswer::Text(status, if status.is_ok() { CText::new(text) } else { None })
-            }
-            Call::Pmid(method, name) => {
-                let mut metric = 0;
-                let status = Error::check(method(CText::new(name), Out::new(&raw mut metric), ext));
-                SessionAnswer::Pmid(status, MetricId(metric))
-            }
-            Call::Name(method, metric) => {
-                let mut names = ptr::null_mut();
-                let status = Error::check(method(metric.0, Out::new(&raw mut names), ext));
-                SessionAnswer::Names(status, Kept::new(OwnedNames::new(names, ptr::null_mut())))
-            }
-            Call::Children(method, name, all) => {
-                let (mut names, mut states) = (ptr::null_mut(), ptr::null_mut());
-                let (list, kinds) = (Out::new(&raw mut names), Out::new(&raw mut states));
-                let status = Error::check(method(CText::new(name), c_int::from(all), list, kinds, ext));
-                SessionAnswer::Names(status, Kept::new(OwnedNames::new(names, states)))
-            }
-            Call::Label(method, ident, kind) => {
-                let mut first = ptr::null_mut();
-                let status = Error::check(method(ident as i32, kind, LabelSets::new(&raw mut first), ext));
-                let sets = match status {
-                    Ok(count) => Kept::new(OwnedLabels::new(first, count, kind)),
-                    Err(_) => Kept::none(),
-                };
-                SessionAnswer::Labels(status, sets)
-            }
+    match call {
+        Call::Values => match main.fetching() {
+            Some(fetch) => SessionAnswer::Status(run(fetch, |fetch, ()| exports::make(fetch.asked(), spare, ext))),
+            None => SessionAnswer::Nothing,
+        },
+        // SAFETY: the loop keeps the buffer until the answer.
+        Call::Read(fd, place, count) => bytes(unsafe { libc::read(fd, place.cast(), count) }),
+        Call::Write(fd, first, count) => write(fd, first, count),
+        Call::WaitToRead(fd) => {
+            waits::to_read(fd);
+            SessionAnswer::Nothing
+        }
+        Call::WaitToWrite(fd) => wait_to_write(fd),
+        // SAFETY: the agent's own callback.
+        Call::Check(callback) => SessionAnswer::Status(unsafe { callback() }),
+        Call::Done(callback) => {
+            // SAFETY: the agent's own callback.
+            unsafe { callback() };
+            SessionAnswer::Nothing
+        }
+        Call::EndContext(callback, context) => {
+            // SAFETY: the agent's own callback.
+            unsafe { callback(context) };
+            SessionAnswer::Nothing
+        }
+        Call::CleanUp(callback, values) => {
+            // SAFETY: the agent's own callback, and the values that its method has given.
+            unsafe { callback(values.as_ptr()) };
+            SessionAnswer::Nothing
+        }
+        // SAFETY: the loop keeps the profile as long as the agent may use it.
+        Call::Profile(method, profile) => SessionAnswer::Status(unsafe { method(profile, ext) }),
+        // SAFETY: the loop keeps the result until the answer.
+        Call::Store(method, values) => SessionAnswer::Status(unsafe { method(values, ext) }),
+        Call::Attribute(method, context, key, value, length) => {
+            // SAFETY: the loop keeps the text until the answer.
+            SessionAnswer::Status(unsafe { method(context, key, CText::new(value), length, ext) })
+        }
+        Call::Fetch(method, count, metrics) => {
+            let mut values = ptr::null_mut();
+            // SAFETY: the loop keeps the metrics until the answer.
+            let status = Error::check(unsafe { method(count, metrics, Out::to(&mut values), ext) });
+            // SAFETY: a method that has succeeded has stored NULL or a result.
+            let values = status.map_or(None, |_| unsafe { Values::new(values) });
+            SessionAnswer::Values(status, values)
+        }
+        Call::Desc(method, metric) => {
+            let mut desc = pmDesc::zeroed();
+            // SAFETY: the agent's own method.
+            let status = Error::check(unsafe { method(metric.0, Out::to(&mut desc), ext) });
+            SessionAnswer::Desc(status, desc)
+        }
+        Call::Instance(method, indom, inst, name) => {
+            let mut list = ptr::null_mut();
+            // SAFETY: the loop keeps the name until the answer.
+            let status = unsafe { method(indom.0, inst, CText::new(name), Out::to(&mut list), ext) };
+            let status = Error::check(status);
+            // SAFETY: a method that has succeeded has stored NULL or a list, which it hands over.
+            let owned = || Kept::new(unsafe { OwnedInstances::new(Instances::new(list)) });
+            SessionAnswer::Instances(status, status.map_or_else(|_| Kept::none(), |_| owned()))
+        }
+        Call::Text(method, ident, kind) => {
+            let mut text = ptr::null_mut();
+            // SAFETY: the agent's own method.
+            let status = Error::check(unsafe { method(ident as i32, kind, Out::to(&mut text), ext) });
+            // SAFETY: a method that has succeeded has stored NULL or a text.
+            SessionAnswer::Text(status, status.map_or(None, |_| unsafe { CText::new(text) }))
+        }
+        Call::Pmid(method, name) => {
+            let mut metric = 0;
+            // SAFETY: the loop keeps the name until the answer.
+            let status = Error::check(unsafe { method(CText::new(name), Out::to(&mut metric), ext) });
+            SessionAnswer::Pmid(status, MetricId(metric))
+        }
+        Call::Name(method, metric) => {
+            let mut names = ptr::null_mut();
+            // SAFETY: the agent's own method.
+            let status = Error::check(unsafe { method(metric.0, Out::to(&mut names), ext) });
+            // SAFETY: what the method has stored it has handed over.
+            SessionAnswer::Names(status, Kept::new(unsafe { OwnedNames::new(names, ptr::null_mut()) }))
+        }
+        Call::Children(method, name, all) => {
+            let (mut names, mut states) = (ptr::null_mut(), ptr::null_mut());
+            let (list, kinds) = (Out::to(&mut names), Out::to(&mut states));
+            // SAFETY: the loop keeps the name until the answer.
+            let status = unsafe { method(CText::new(name), c_int::from(all), list, kinds, ext) };
+            // SAFETY: what the method has stored it has handed over.
+            let owned = unsafe { OwnedNames::new(names, states) };
+            SessionAnswer::Names(Error::check(status), Kept::new(owned))
+        }
+        Call::Label(method, ident, kind) => {
+            let mut first = ptr::null_mut();
+            // SAFETY: the place is in this frame, and holds NULL.
+            let status = unsafe { method(ident as i32, kind, LabelSets::new(&raw mut first), ext) };
+            let status = Error::check(status);
+            // SAFETY: a method that has succeeded has stored that many sets, which it hands over.
+            let owned = |count| Kept::new(unsafe { OwnedLabels::new(first, count, kind) });
+            SessionAnswer::Labels(status, status.map_or_else(|_| Kept::none(), owned))
         }
     }
 }

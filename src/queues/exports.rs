@@ -226,18 +226,19 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
 ) -> c_int {
     drive_reading(
         || Fetch::new(handle, context, avp).map_err(Err),
-        // SAFETY: the caller's decoder gets the cookie that came along, a filter the one that it
-        // was set with, and both an event that the machine keeps alive until it is answered.
-        |fetch, ()| unsafe {
+        |fetch, ()| {
             let Some(event) = fetch.event() else {
                 return Error::INVAL.code();
             };
             let (payload, size) = (event.payload, event.size);
             if let Some((apply, filter)) = fetch.asked_filter() {
-                return apply(filter.0, payload.data(), size);
+                // SAFETY: the filter gets the cookie that it was set with, and an event that the
+                // machine keeps alive until it is answered.
+                return unsafe { apply(filter.0, payload.data(), size) };
             }
             match decoder {
-                Some(decoder) => decoder(fetch.array(), payload.data(), size, payload.when(), data),
+                // SAFETY: the caller's decoder gets the cookie that came along, and the event.
+                Some(decoder) => unsafe { decoder(fetch.array(), payload.data(), size, payload.when(), data) },
                 None => Error::INVAL.code(),
             }
         },

@@ -157,7 +157,7 @@ impl<T> Clone for Out<'_, T> {
 
 impl<T> Copy for Out<'_, T> {}
 
-impl<T> Out<'_, T> {
+impl<'call, T> Out<'call, T> {
     /// Nothing is wanted.
     pub(crate) const NONE: Self = Out(std::ptr::null_mut(), PhantomData);
 
@@ -167,6 +167,12 @@ impl<T> Out<'_, T> {
     /// `place` is NULL or valid for writes during `'call`.
     #[inline(always)]
     pub(crate) unsafe fn new(place: *mut T) -> Self {
+        Out(place, PhantomData)
+    }
+
+    /// A place in a frame of ours, which is used through the view alone meanwhile.
+    #[inline(always)]
+    pub(crate) fn to(place: &'call mut T) -> Self {
         Out(place, PhantomData)
     }
 

@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! ```compile_fail
+//! ```compile_fail,E0596
 //! # use pcp_pmda::view::array::Array;
 //! fn borrowed(array: Array<'_, u32>) -> &mut u32 {
 //!     array.entries()[0].get_mut()

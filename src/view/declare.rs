@@ -23,7 +23,7 @@
 //! }
 //! ```
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use pcp_pmda::view::ext::Ext;
 //! fn sent(ext: Ext<'_>) -> std::ffi::c_int {
 //!     std::thread::scope(|scope| scope.spawn(|| ext.domain()).join().unwrap_or(0))
@@ -31,7 +31,33 @@
 //! ```
 //!
 //! Numbers and functions may be stored by anybody. What stores a pointer, or a number by which a
-//! pointer is followed, is `unsafe`: another view of the same structure follows it.
+//! pointer is followed, is `unsafe`: another view of the same structure follows it. A pointer that
+//! has the type of what it leads to may be stored as well.
+//!
+//! ```
+//! # use pcp_pmda::view::array::Lasting;
+//! # use pcp_pmda::view::ext::Ext;
+//! # use pcp_pmda::view::types::pmdaMetric;
+//! fn numbers_and_tables(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
+//!     ext.set_ordinal(-1);
+//!     ext.set_fetch_callback(None);
+//!     ext.set_metrics(table);
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
+//! # use pcp_pmda::view::ext::Ext;
+//! fn wild_pointer(ext: Ext<'_>) {
+//!     ext.set_profile(std::ptr::without_provenance_mut(16));
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
+//! # use pcp_pmda::view::ext::Ext;
+//! fn larger_than_its_table(ext: Ext<'_>) {
+//!     ext.set_metric_count(1000);
+//! }
+//! ```
 
 /// Declares a typed view of a C structure: what it points to, and which fields are read and
 /// written.

@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::view::memory::Block;
-use crate::view::types::{pmValueBlock, timeval};
+use crate::view::types::timeval;
 use crate::view::value::{Atom, ValueBlock};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
@@ -87,7 +87,7 @@ impl DraftReply {
     /// # Errors
     /// As [`Atom::stored`]; the set is as before then.
     #[inline]
-    pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
+    pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
         let draft = self.draft();
         match encoding {
             Encoding::InSitu => draft.word(inst, atom.word()),
@@ -101,7 +101,7 @@ impl DraftReply {
                 let data = atom.data()?;
                 draft.block(inst, fetch::header(kind, data.len())?, data)
             }
-            Encoding::Borrowed => draft.deferred(inst, atom.checked_block()?.as_ptr().addr()),
+            Encoding::Borrowed => draft.deferred(inst, atom.checked_block()?.as_ptr().expose_provenance()),
             Encoding::Unknown => Err(Error::TYPE),
         }?;
         self.tally.stored();
@@ -128,7 +128,7 @@ impl DraftReply {
         self.draft().finish(|block| {
             // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that
             // their agent keeps until the fetch is done, as `Atom::new` demands.
-            unsafe { ValueBlock::new(block as *mut pmValueBlock) }.map(ValueBlock::bytes)
+            unsafe { ValueBlock::new(ptr::with_exposed_provenance_mut(block)) }.map(ValueBlock::bytes)
         })
     }
 

@@ -58,7 +58,7 @@ type Labels<'call> = Array<'call, pmLabel>;
 /// }
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0502
 /// # use pcp_pmda::view::label_set::LabelSet;
 /// fn freed(mut set: LabelSet<'_>) {
 ///     let labels = set.list();

@@ -236,10 +236,27 @@ impl<'call> InstanceTable<'call> {
 /// A metric table that the library has made for an agent, and not freed yet. There is one of each,
 /// and it is not dropped: the agent uses the table by its address.
 ///
-/// ```compile_fail
+/// ```
 /// # use pcp_pmda::view::table::MadeTable;
 /// fn freed(table: MadeTable) {
+///     // SAFETY: nobody uses it.
+///     unsafe { table.free() };
+/// }
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use pcp_pmda::view::table::MadeTable;
+/// fn freed_in_a_safe_room(table: MadeTable) {
 ///     table.free();
+/// }
+/// ```
+///
+/// ```compile_fail,E0382
+/// # use pcp_pmda::view::table::MadeTable;
+/// fn freed_and_used(table: MadeTable) -> MadeTable {
+///     // SAFETY: nobody uses it.
+///     unsafe { table.free() };
+///     table
 /// }
 /// ```
 #[derive(Debug)]
@@ -285,5 +302,34 @@ impl MadeTables {
     pub(crate) fn take(&mut self, table: MetricTable<'_>) -> Option<MadeTable> {
         let place = self.0.iter().position(|made| ptr::eq(made.0.as_ptr(), table.first()))?;
         Some(self.0.swap_remove(place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MadeTables, MetricTable};
+    use crate::view::array::Lasting;
+    use crate::view::block::{CVec, Zeroed};
+    use crate::view::types::pmdaMetric;
+    use pmda_core::ident::MetricId;
+
+    /// N-6: a table has as many entries as were written, also where more were announced than it had
+    /// room for.
+    #[test]
+    fn made_tables_have_what_they_say() {
+        let mut tables = MadeTables::new();
+        let mut metric = pmdaMetric::zeroed();
+        metric.m_desc.pmid = 7;
+        let mut table = CVec::with_room(1).expect("memory");
+        table.push(metric).expect("memory");
+        table.pad(1000).expect("memory");
+        let made: Lasting<pmdaMetric> = tables.hand_over(table).expect("memory");
+        let seen: MetricTable<'_> = made.seen();
+        assert_eq!((seen.len(), seen.pmid(0)), (1000, MetricId(7)));
+        assert!((1..1000).all(|place| seen.pmid(place) == MetricId(0)));
+        let made = tables.take(seen).expect("it was made here");
+        assert!(tables.take(seen).is_none(), "it was taken out");
+        // SAFETY: nobody uses it any more.
+        unsafe { made.free() };
     }
 }

@@ -27,8 +27,8 @@ pub(crate) fn format(encoding: Encoding) -> i32 {
     }
 }
 
-/// A value as a fetch callback has given it, for the type of the metric that it was asked for.
-#[derive(Clone, Copy)]
+/// A value as a fetch callback has given it, for the type of the metric that it was asked for. It
+/// may own memory, so it cannot be copied: [`Atom::free`] takes it.
 pub(crate) struct Atom(pmAtomValue);
 
 impl Atom {
@@ -44,14 +44,14 @@ impl Atom {
 
     /// A value of 32 bits.
     #[inline(always)]
-    pub(crate) fn word(self) -> u32 {
+    pub(crate) fn word(&self) -> u32 {
         let [a, b, c, d, ..] = self.wide().to_ne_bytes();
         u32::from_ne_bytes([a, b, c, d])
     }
 
     /// A value of 64 bits.
     #[inline(always)]
-    pub(crate) fn wide(self) -> u64 {
+    pub(crate) fn wide(&self) -> u64 {
         // SAFETY: every byte of the atom was written, so that any member that is a number may be
         // read, and this is the largest.
         unsafe { self.0.ull }

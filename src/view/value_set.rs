@@ -104,7 +104,7 @@ impl ValueSet {
     /// As [`Atom::stored`]; the set is as before then. And `-ENOMEM` when there is no room: then it
     /// is gone.
     #[inline(always)]
-    pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: Atom) -> Result<()> {
+    pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
         let stored = self.tally.count();
         if stored >= self.capacity {
             self.grow()?;
