@@ -19,7 +19,7 @@ STRIP ?= strip
 ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences deny dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -117,9 +117,14 @@ asan: setup
 licences:
 	packaging/licences.sh
 
-# The sources as archives, with all crates (vendor), in target/dist.
+# Known vulnerabilities, licences and sources of all crates (deny.toml). Needs cargo-deny, and a network for the vulnerabilities.
+deny:
+	cargo deny --locked check
+
+# The sources as archives, with all crates (vendor), and the bill of materials (SPDX), in target/dist.
 dist:
 	packaging/dist.sh
+	packaging/sbom.sh
 
 # Debian packages that lie beside Debian's own, in target/deb.
 deb:

@@ -190,6 +190,35 @@ C
     answers "purged, not restarted" "$ours \(deleted\)"
     restart
     answers "restarted" "$c"
+
+    # What `make install` has installed, and the package: each has its own line for the dynamic linker, and leaves the other's alone.
+    local made=/usr/local/lib/pcp-pmda-rust/libpcp_pmda.so.3 package
+    for package in "$system"/repository/first/libpcp-pmda-rust*.deb; do dpkg-deb -x "$package" /tmp/unpacked; done
+    mkdir /tmp/built
+    cp /tmp/unpacked/usr/lib/pcp-pmda-rust/{libpcp_pmda.a,pkgconfig/libpcp_pmda.pc} /tmp/built/
+    cp /tmp/unpacked/usr/lib/pcp-pmda-rust/libpcp_pmda.so.3 /tmp/built/libpcp_pmda.so
+    by_make() { make -s "$1" BUILT=/tmp/built DESTDIR="$system" STRIP=: ARCHIVE_STRIP=: >/tmp/log 2>&1 || { cat /tmp/log; fail "make $1"; }; }
+    # As in an unattended installation: a question about a file of /etc would fail.
+    unattended() { inside apt-get -y -q "$@" >/tmp/log 2>&1 </dev/null || { cat /tmp/log; fail "apt-get $*"; }; }
+
+    by_make install-built
+    inside /usr/local/bin/pcp-pmda-rust enable >/dev/null
+    restart
+    answers "installed by make and enabled" "$made"
+    unattended install libpcp-pmda-rust
+    by_make uninstall
+    inside ldconfig
+    restart
+    answers "the package installed, then uninstalled by make" "$ours"
+    by_make install-built
+    inside /usr/local/bin/pcp-pmda-rust enable >/dev/null
+    unattended purge libpcp-pmda-rust
+    restart
+    answers "installed by make again, then the package purged" "$made"
+    by_make uninstall
+    inside ldconfig
+    restart
+    answers "uninstalled" "$c"
     inside /etc/init.d/pmcd stop >/dev/null
     echo "deb-test $suite: passed"
 }

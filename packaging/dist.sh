@@ -65,6 +65,11 @@ if [ ! -d vendor ]; then
     for crate in "$out"/vendor/*; do
         grep -qxF "${crate##*/}" <<<"$needed" || stub "$crate"
     done
+    # Windows libraries in the tests of crates: nobody can build them from these sources.
+    find "$out/vendor" -name '*.dll' -printf '%P\n' | while read -r file; do
+        rm "$out/vendor/$file"
+        sed -i "s#\"${file#*/}\":\"[0-9a-f]*\",\\?##; s#,}#}#" "$out/vendor/${file%%/*}/.cargo-checksum.json"
+    done
     cd "$out"
 fi
 find vendor -type f | pack "$out/$name-vendor.tar.gz" ""

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # docs-test.sh [DOCUMENT…]: runs the commands of the guides as they are written, one block after the other, in a fresh Debian 12 system with
-# PCP. A block is what stands between ```sh and ```; it has to succeed. Words behind ```sh say where it cannot run every time:
+# PCP. The blocks of a document follow each other as in one shell: each finds the directory, the variables and the remembered paths of
+# commands that the one before has left. A block is what stands between ```sh and ```; it has to succeed. Words behind ```sh say where it cannot run every time:
 #
 #   slow      takes many minutes: only with SLOW=yes
 #   nightly   needs Rust's nightly toolchain, and is not run here (CI has lanes for it)
@@ -50,6 +51,7 @@ steps() {
             mkdir -p "$system$place"
             awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$document" >"$system$place/hello.c"
         fi
+        rm -f "$system/src/state"
         for block in "/tmp/blocks/$document"/*; do
             [ -e "$block" ] || continue
             words=$(sed -n '1s/^# //p' "$block")
@@ -61,9 +63,14 @@ steps() {
             esac
             where=alone
             if grep -qE '^ *(apt-get|make|cargo|packaging/)' "$block"; then where=inside; fi
-            cp "$block" "$system/src/block"
+            # bash in a network of its own cannot go on in another one, so what it remembers is handed on.
+            {
+                echo "cd $place; [ ! -e /src/state ] || . /src/state; set -e"
+                cat "$block"
+                echo '{ export -p; hash -l 2>/dev/null || true; printf "cd %q\n" "$PWD"; } >/src/state'
+            } >"$system/src/block"
             if ! $where env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
-                sh -c "cd $place && exec bash -e /src/block" >/tmp/log 2>&1 </dev/null; then
+                bash /src/block >/tmp/log 2>&1 </dev/null; then
                 { cat "$block"; tail -n 40 /tmp/log; echo "docs-test: $document: block ${block##*/} failed"; } >&2
                 exit 1
             fi

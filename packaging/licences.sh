@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes THIRD-PARTY.txt (what is linked into the library, with the licences' texts) and debian/copyright (all sources of the Debian
-# source package, the vendored crates among them) anew: after each change of Cargo.lock. tests/licences.rs compares both with it.
+# Writes THIRD-PARTY.txt (what is linked into the library, with the licences' texts), debian/copyright (all sources of the Debian
+# source package, the vendored crates among them) and the list of linked crates in the RPM's specification anew: after each change of
+# Cargo.lock. tests/licences.rs compares all three with it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -93,7 +94,7 @@ adler2
 libgcc, libgcc_eh (the unwinder)
     SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
     Copyright: Free Software Foundation, Inc.
-    The exception allows to convey a program that was linked with them under terms of one's own choice.
+    By the exception a program that was linked with them may be conveyed under terms of one's own choice.
 
 4. Texts of the licences
 ------------------------
@@ -117,14 +118,10 @@ Comment: Written by packaging/licences.sh. The crates in vendor/ come from https
 Files: *
 Copyright: 2026 the authors of pcp_pmda
 License: LGPL-2.1+
-
-Files: LICENSE
-Copyright: 1991, 1999 Free Software Foundation, Inc.
-License: LGPL-2.1+
 TEXT
     for path in "$work"/vendor/*; do
         crate=${path##*/}
-        expression=$(licence "$crate" | sed -E 's/[()]//g; s/ OR / or /g; s/ AND / and /g; s/ WITH LLVM-exception/ with LLVM-exception/g; s/MIT/Expat/g; s/LGPL-2.1-or-later/LGPL-2.1+/g')
+        expression=$(licence "$crate" | sed -E 's/[()]//g; s/ OR / or /g; s/ AND / and /g; s/ WITH LLVM-exception/ with LLVM exception/g; s/MIT/Expat/g; s/LGPL-2.1-or-later/LGPL-2.1+/g')
         printf '\nFiles: vendor/%s/*\n' "$crate"
         holders "$crate" | sed '1s/^/Copyright: /; 2,$s/^/ /'
         printf 'License: %s\n' "$expression"
@@ -145,7 +142,7 @@ TEXT
         printf '\nLicense: %s\n' "$name"
         case $name in
             Apache-2.0*) echo " On Debian systems, the full text of version 2.0 of the Apache licence is in"; echo " /usr/share/common-licenses/Apache-2.0."
-                [ "$name" = Apache-2.0 ] || echo " The LLVM exception allows to embed parts of it in what a compiler makes, without conditions." ;;
+                [ "$name" = Apache-2.0 ] || echo " With the LLVM exception, parts of it may be embedded in what a compiler makes, without conditions." ;;
             MPL-2.0) echo " On Debian systems, the full text of version 2.0 of the Mozilla Public License is in"; echo " /usr/share/common-licenses/MPL-2.0." ;;
             *)
                 text=$(for path in "$work"/vendor/*; do
@@ -165,3 +162,8 @@ TEXT
         esac
     done
 } >debian/copyright
+
+for crate in $(linked); do
+    printf 'Provides:       bundled(crate(%s)) = %s\n' "$(field "$crate" name)" "$(field "$crate" version)"
+done >"$work/bundled"
+sed -i -e '/^Provides: *bundled(crate(/d' -e "/^# What is linked in,/r $work/bundled" packaging/rpm/libpcp-pmda-rust.spec

@@ -43,6 +43,28 @@ fn third_party_names_what_is_linked() {
     assert_eq!(named, linked(), "run packaging/licences.sh");
 }
 
+#[test]
+fn the_rpm_names_what_is_linked() {
+    let spec = text("packaging/rpm/libpcp-pmda-rust.spec");
+    let entry = Regex::new(r"(?m)^Provides: +bundled\(crate\((\S+)\)\) = (\S+)$").expect("valid");
+    let named: BTreeMap<_, _> = entry
+        .captures_iter(&spec)
+        .map(|entry| (entry[1].to_owned(), entry[2].to_owned()))
+        .collect();
+    let linked = linked()
+        .into_iter()
+        .map(|(name, (version, _))| (name, version))
+        .collect();
+    assert_eq!(named, linked, "run packaging/licences.sh");
+    // What is there beside crates.
+    for exception in [
+        "Apache-2.0 WITH LLVM-exception",
+        "GPL-3.0-or-later WITH GCC-exception-3.1",
+    ] {
+        assert!(spec.contains(exception), "{exception}");
+    }
+}
+
 /// Whoever is named as a holder is named by the crate itself, in a file about its licence or as an
 /// author.
 #[test]
