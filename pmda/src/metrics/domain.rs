@@ -6,7 +6,7 @@ use pmda_core::ident::InDom;
 use pmda_core::labels::Set;
 
 use crate::profile::Selection;
-use crate::{Indom, Labels, Result};
+use crate::{Indom, Labels, Result, guard};
 
 /// Finds the rows of an instance domain in the agent's state.
 pub(super) type Rows<S, T> = fn(&mut S) -> &mut Indom<T>;
@@ -34,8 +34,7 @@ pub(crate) trait Table<S> {
     fn name(&self, state: &mut S, inst: i32) -> Option<Vec<u8>>;
     /// The number of the instance with a name.
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32>;
-    /// The labels of the selected instances; `failed` is called for each instance whose labels
-    /// cannot be made.
+    /// The labels of the selected instances, or why they cannot be made.
     fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<Set>)>;
 }
 
@@ -69,14 +68,15 @@ impl<S, T> Table<S> for Typed<S, T> {
         let indom = &*(self.rows)(state);
         let mut sets = Vec::new();
         indom.visit(selection, |inst, row| {
-            let labels = match &self.labels {
-                Some(labels) => {
-                    let name = indom.name_bytes(inst).unwrap_or_default();
-                    labels(&String::from_utf8_lossy(name), row)
-                }
-                None => Labels::new(),
+            let Some(labels) = &self.labels else {
+                sets.push((inst, Labels::new().set(level)));
+                return;
             };
-            sets.push((inst, labels.set(level)));
+            let name = String::from_utf8_lossy(indom.name_bytes(inst).unwrap_or_default());
+            let set = guard::call(format_args!("labels of instance {inst} (\"{name}\")"), || {
+                labels(&name, row).set(level)
+            });
+            sets.push((inst, set));
         });
         sets
     }

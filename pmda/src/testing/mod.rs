@@ -404,6 +404,7 @@ impl<A: Agent> Harness<A> {
     }
 
     /// The labels of the instances of a metric that the profile selects: names, and labels as JSON.
+    /// An instance whose labels cannot be made is left out.
     ///
     /// # Errors
     /// As for [`Harness::instances`].

@@ -293,14 +293,14 @@ pub(super) fn instances(pdu: &[u8]) -> Result<Vec<(i32, String)>> {
 /// A label: name, value as JSON, flags.
 pub(super) type OwnLabel = (Vec<u8>, Vec<u8>, u8);
 
-/// The sets of a LABEL, each with its instance.
+/// The sets of a LABEL, each with its instance; those that could not be made are left out.
 pub(super) fn labels(pdu: &[u8]) -> Result<Vec<(i32, Vec<OwnLabel>)>> {
     let part = |place: usize, length: usize| pdu.get(place..place + length).ok_or(Error::IPC);
     let mut place = 28;
     let mut sets = Vec::new();
     for _ in 0..count(pdu, 24).ok_or(Error::IPC)? {
         let inst = number(pdu, place).ok_or(Error::IPC)?;
-        let labels = Error::check(number(pdu, place + 4).ok_or(Error::IPC)?)?;
+        let labels = number(pdu, place + 4).ok_or(Error::IPC)?;
         let json = count(pdu, place + 8).ok_or(Error::IPC)?;
         place += 16;
         let mut set = Vec::new();
@@ -316,7 +316,9 @@ pub(super) fn labels(pdu: &[u8]) -> Result<Vec<(i32, Vec<OwnLabel>)>> {
             set.push((name, value, rest as u8));
             place += 8;
         }
-        sets.push((inst, set));
+        if labels >= 0 {
+            sets.push((inst, set));
+        }
     }
     Ok(sets)
 }

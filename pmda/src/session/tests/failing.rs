@@ -124,8 +124,8 @@ fn half_a_set() {
         .expect("whole");
     assert_eq!(fetched[0].as_ref().err(), Some(&Error::GENERIC));
     assert_eq!(fetched[1].as_ref().map(|some| some.value_of("two")), Ok(Some(100)));
-    let labels = pmcd.instance_labels("faulty.text");
-    assert_eq!(labels.err(), Some(Error::GENERIC));
+    let labels = pmcd.instance_labels("faulty.text").expect("those of the others");
+    assert_eq!(labels, [("one".to_owned(), r#"{"row":1}"#.to_owned())]);
 }
 
 /// An error is told where there is no value beside it; what pmcd would misunderstand is told in
