@@ -97,6 +97,23 @@ fn unsafe_lines_are_few() {
     assert!(all < 630, "{all} lines in unsafe blocks: {rooms:?}");
 }
 
+/// The crate for agents in Rust has unsafe blocks in front of the hosts of shared objects alone.
+#[test]
+fn agents_in_rust_are_safe() {
+    let block = Regex::new(r"(?-u:\b)unsafe(?: extern [^{]*)?\s*\{").expect("valid");
+    let mut blocks = 0;
+    for (path, code) in texts("pmda") {
+        let code: String = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
+        let found = block.find_iter(&code).count();
+        assert!(found == 0 || path.starts_with("src/dso/"), "{path}");
+        blocks += found;
+    }
+    assert!(blocks <= 25, "{blocks} unsafe blocks");
+}
+
 /// What C's structures are, and the operating system, know none of the families of functions.
 #[test]
 fn view_and_sys_know_no_family() {
@@ -156,7 +173,7 @@ fn files_do_not_know_each_other_in_a_circle() {
 #[test]
 fn files_can_be_read() {
     let mut large = Vec::new();
-    for folder in ["src", "core", "tests", "benches", "build", "fuzz"] {
+    for folder in ["src", "core", "pmda", "tests", "benches", "build", "fuzz"] {
         for (path, text) in texts(folder) {
             let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > 100;
             let wide = (1..).zip(text.lines()).filter(|(_, line)| is_wide(line));

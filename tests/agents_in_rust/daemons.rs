@@ -137,6 +137,30 @@ fn the_log() -> Result<(), String> {
     Ok(())
 }
 
+/// No error of memory, and nothing lost, in a daemon that pmcd's requests go through.
+#[test]
+fn under_valgrind() {
+    let (environment, names) = environment("daemon_under_valgrind", &["simple"]);
+    let valgrind = "/usr/bin/valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite";
+    let log = environment.directory.join("valgrind.log");
+    let script = format!(
+        "open pipe {valgrind} --log-file={} {} -l simple.log\ndesc simple.color\nfetch simple.color simple.now\n\
+         instance 253.0\ntext simple.color\nlabel instances 253.1\nchildren simple\nstore simple.numfetch \"1\"\n\
+         close\nquit\n",
+        log.display(),
+        daemon("simple").display()
+    );
+    let answer = environment.dbpmda(&names, &script);
+    assert!(answer.contains("value 101"), "{answer}");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut seen = String::new();
+    while !seen.contains("ERROR SUMMARY") && Instant::now() < deadline {
+        seen = fs::read_to_string(&log).unwrap_or_default();
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(seen.contains("ERROR SUMMARY: 0 errors"), "{seen}");
+}
+
 /// An agent that starts late: the client is told to try again, and pmcd does not end the agent.
 /// The same if pmcd.conf says so in advance.
 #[test]

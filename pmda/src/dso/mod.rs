@@ -51,6 +51,62 @@ const PM_ERR_GENERIC: c_int = -12345;
 ///
 /// `simple_init` is the name that stands in pmcd.conf: `simple 253 dso simple_init PATH`. The crate
 /// of the agent has `crate-type = ["cdylib"]`, beside `"rlib"` if it is a daemon as well.
+///
+/// It takes a name and a type, and nothing of the agent's gets into an unsafe place:
+///
+/// ```
+/// #![forbid(unsafe_code)]
+/// # use pmda::prelude::*;
+/// # pub struct Simple;
+/// # impl Agent for Simple {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Simple>) {}
+/// # }
+/// pmda::export_dso!(simple_init, Simple);
+/// # fn main() {}
+/// ```
+///
+/// An expression is no type:
+///
+/// ```compile_fail
+/// # use pmda::prelude::*;
+/// # pub struct Simple;
+/// # impl Agent for Simple {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Simple>) {}
+/// # }
+/// pmda::export_dso!(simple_init, { *std::ptr::null::<u8>(); Simple });
+/// # fn main() {}
+/// ```
+///
+/// Code in a type's constant is checked as safe code:
+///
+/// ```compile_fail,E0133
+/// # use pmda::prelude::*;
+/// # pub struct Simple<const N: usize>;
+/// # impl<const N: usize> Agent for Simple<N> {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Self> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Self>) {}
+/// # }
+/// const unsafe fn dangerous() -> usize { 3 }
+/// pmda::export_dso!(simple_init, Simple<{ dangerous() }>);
+/// # fn main() {}
+/// ```
+///
+/// What is no agent is refused, and nobody but a host can make the structure that the function
+/// takes:
+///
+/// ```compile_fail,E0277
+/// pub struct Other;
+/// pmda::export_dso!(other_init, Other);
+/// # fn main() {}
+/// ```
 #[macro_export]
 macro_rules! export_dso {
     ($init:ident, $agent:ty) => {
