@@ -29,6 +29,8 @@ impl Agent for Simple {
     fn metrics(m: &mut Metrics<Simple>) {
         m.label("role", "testing");
         let colors = m.indom(0, "Colors", |s| &mut s.colors);
+        m.indom_label(colors, "indom_name", "color")
+            .indom_label(colors, "model", "RGB");
         m.value("numfetch", |s| s.fetches)
             .help("Number of fetches\nStore another number to start from there.")
             .store(|s, value: u32, _| Ok(s.fetches = value));
@@ -51,6 +53,9 @@ impl Agent for Simple {
             .help("Time in system code");
         m.cluster(2).refresh(|s, _| s.read_clock());
         let now = m.indom(1, "Parts of the time of day", |s| &mut s.now);
+        m.indom_label(now, "indom_name", "time")
+            .indom_label(now, "unitsystem", "SI");
+        m.instance_labels(now, |part, _| Labels::default().add("units", part));
         m.each("now", now, |part| *part)
             .item(4)
             .help("Time of day, for the parts in simple.conf");

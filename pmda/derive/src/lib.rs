@@ -26,8 +26,9 @@ pub fn metrics(item: TokenStream) -> TokenStream {
 
 /// Makes metrics of an instance domain from the fields of the struct that holds one instance.
 ///
-/// It writes `fn define<S>(m: &mut pmda::Metrics<S>, prefix: &str, indom: pmda::IndomRef<S, Self>)`,
-/// which declares one metric for each field that has `#[metric(…)]`; `prefix` stands before the
+/// It writes
+/// `fn define<S>(m: &mut pmda::Metrics<S>, prefix: &str, indom: pmda::IndomRef<S, Self>)`, which
+/// declares one metric for each field that has `#[metric(…)]`; `prefix` stands before the
 /// names, as in `"interface."`.
 ///
 /// The doc comment is the help text: its first line is the one-line text, all of it the long one.

@@ -1,8 +1,8 @@
 //! Answers pmcd while the agent is starting.
 //!
 //! pmcd ends an agent that does not answer within some seconds, and an agent may take longer to
-//! start. So a thread reads the requests when the start has taken a second. The first one that waits
-//! for an answer gets `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets
+//! start. So a thread reads the requests when the start has taken a second. The first one that
+//! waits for an answer gets `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets
 //! `PM_ERR_PMDAREADY`. What needs no answer is kept for the session.
 
 use std::io;

@@ -1,11 +1,11 @@
-//! The shared object: the interface structure of PCP's DSO agents, in front of the same session that
-//! a daemon has.
+//! The shared object: the interface structure of PCP's DSO agents, in front of the same session
+//! that a daemon has.
 //!
 //! A host (pmcd, dbpmda, a client with a local context) opens the object and calls its one function
 //! with a `pmdaInterface`, which gets the methods of this module. A call becomes a request, as pmcd
 //! would send it to a daemon, and the reply becomes structures of the C heap. The declarations are
-//! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked, and the
-//! same file serves PCP 6 and 7: interface 7 with version 2 of the PMAPI is what all of them take
+//! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked, and
+//! the same file serves PCP 6 and 7: interface 7 with version 2 of the PMAPI is what all of them take
 //! (INIT-10).
 //!
 //! This module and those below are the only ones with `unsafe`. Each method trusts its arguments to
@@ -128,8 +128,8 @@ struct Dso<A: Agent> {
     text: CString,
 }
 
-/// An agent of some type, found by the address of its extension, or by its type where the host gives
-/// no extension.
+/// An agent of some type, found by the address of its extension, or by its type where the host
+/// gives no extension.
 struct Entry {
     ext: usize,
     agent: TypeId,
@@ -200,8 +200,8 @@ fn host() -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Sends a request to the agent of this extension and gives its reply to `read`. Returns what `read`
-/// returns, or the status of an error.
+/// Sends a request to the agent of this extension and gives its reply to `read`. Returns what
+/// `read` returns, or the status of an error.
 fn ask<A: Agent>(
     ext: Option<&Ext>,
     write: impl FnOnce(&mut RequestBuilder),
