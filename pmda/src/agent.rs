@@ -6,9 +6,9 @@ use crate::{ClientId, Env, Metrics, Opt, Request, Result};
 
 /// An agent: its name and domain, its metrics, and the state that they are read from.
 ///
-/// An agent need not be `Send` or `Sync`: it serves one request at a time, on the thread that it was
-/// started on. A panic in one of its functions costs what that function was asked for and a line in
-/// the log.
+/// An agent need not be `Send` or `Sync`: it serves one request at a time, on the thread that it
+/// was started on. A panic in one of its functions costs what that function was asked for and a
+/// line in the log.
 pub trait Agent: Sized + 'static {
     /// The agent's name, which is also the root of the names of its metrics.
     const NAME: &'static str;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, Result, guard};
 
-/// Something that is read again and again by a thread of its own. An agent keeps it in its state and
-/// shows what was read last.
+/// Something that is read again and again by a thread of its own. An agent keeps it in its state
+/// and shows what was read last.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -43,8 +43,8 @@ impl<T> Shared<T> {
 }
 
 impl<T: Send + Sync + 'static> Background<T> {
-    /// Reads at once, and then again each time that `interval` has passed. What was read last can be
-    /// seen until it is older than `expires`; an error, or a panic, is logged.
+    /// Reads at once, and then again each time that `interval` has passed. What was read last can
+    /// be seen until it is older than `expires`; an error, or a panic, is logged.
     pub fn every(
         interval: Duration,
         expires: Duration,

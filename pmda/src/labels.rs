@@ -86,8 +86,8 @@ impl Labels {
         Labels(Vec::new())
     }
 
-    /// Adds a label. A name is a letter and then letters, digits and underscores; of two labels with
-    /// one name the later one counts.
+    /// Adds a label. A name is a letter and then letters, digits and underscores; of two labels
+    /// with one name the later one counts.
     #[must_use]
     pub fn add(mut self, name: &str, value: impl Into<LabelValue>) -> Labels {
         self.push(name, value.into(), 0);

@@ -1,9 +1,9 @@
 //! Agents (PMDAs) for [Performance Co-Pilot](https://pcp.io) in safe Rust.
 //!
-//! An agent is a type that implements [`Agent`]: it declares its metrics once, with [`Metrics`] or by
-//! `#[derive(Metrics)]`, and reads what they show when it is asked to. [`run()`] makes a daemon of it,
-//! [`export_dso!`] a shared object, and [`testing::Harness`] asks it in tests as pmcd does. To build,
-//! run or test an agent needs no PCP, no headers and no C compiler, and no `unsafe`.
+//! An agent is a type that implements [`Agent`]: it declares its metrics once, with [`Metrics`] or
+//! by `#[derive(Metrics)]`, and reads what they show when it is asked to. [`run()`] makes a daemon
+//! of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks it in tests as pmcd does.
+//! To build, run or test an agent needs no PCP, no headers and no C compiler, and no `unsafe`.
 //!
 //! ```no_run
 //! #![forbid(unsafe_code)]
@@ -40,24 +40,25 @@
 //!
 //! # What a request does
 //!
-//! For a request for values [`Agent::begin`] is called once, then [`Agent::dynamic`], which declares
-//! metrics that come and removes those that go, then the functions of [`Metrics::refresh`] of the
-//! clusters that it needs, and last the functions of the metrics. What fails, or panics, costs what it
-//! was asked for: a cluster, a metric, a store, a set of labels. A panic is one line in the log.
+//! For a request for values [`Agent::begin`] is called once, then [`Agent::dynamic`], which
+//! declares metrics that come and removes those that go, then the functions of [`Metrics::refresh`]
+//! of the clusters that it needs, and last the functions of the metrics. What fails, or panics,
+//! costs what it was asked for: a cluster, a metric, a store, a set of labels. A panic is one line
+//! in the log.
 //!
 //! # What may take long
 //!
 //! pmcd ends an agent that does not answer within some seconds. What may take longer, or hang, is
-//! read by a [`Background`] thread, or the agent has a [`DEADLINE`](Agent::DEADLINE), after which its
-//! clients are told to try again.
+//! read by a [`Background`] thread, or the agent has a [`DEADLINE`](Agent::DEADLINE), after which
+//! its clients are told to try again.
 //!
 //! # Decisions
 //!
-//! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. It cannot hold the
-//!   declarations, so labels of domains and instances are given by [`Metrics::indom_label`] and
+//! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. It cannot hold
+//!   the declarations, so labels of domains and instances are given by [`Metrics::indom_label`] and
 //!   [`Metrics::instance_labels`].
-//! - Parameters of events are metrics with types ([`Metrics::parameter`]), and [`Record::add`] takes
-//!   no value of another type.
+//! - Parameters of events are metrics with types ([`Metrics::parameter`]), and [`Record::add`]
+//!   takes no value of another type.
 //! - A function that changes something when it is stored is allowed to the superuser only, unless
 //!   [`Def::writable_by`] says otherwise.
 

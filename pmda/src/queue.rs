@@ -13,9 +13,9 @@ const HANDLE: i32 = 0;
 
 /// A queue of events of type `P`, shown by a metric that is declared with [`Metrics::events`].
 ///
-/// Each client sees each event once that comes after its first fetch, those that its filter lets pass
-/// if it has one. Events wait until all clients have seen them, or more come than the queue is to
-/// hold: then the oldest go, and who has missed them is told how many.
+/// Each client sees each event once that comes after its first fetch, those that its filter lets
+/// pass if it has one. Events wait until all clients have seen them, or more come than the queue is
+/// to hold: then the oldest go, and who has missed them is told how many.
 pub struct Queue<P> {
     queues: Queues<Waiting<P>, usize>,
     /// Filters of clients, by the number that the queue knows them by.
@@ -160,8 +160,8 @@ impl<P> Queue<P> {
     }
 }
 
-/// A client that goes from event to event. If the agent panics, the event that it was shown counts as
-/// not seen.
+/// A client that goes from event to event. If the agent panics, the event that it was shown counts
+/// as not seen.
 struct Reading<'q, P> {
     queues: &'q mut Queues<Waiting<P>, usize>,
     session: FetchSession,
@@ -201,8 +201,8 @@ impl<P> fmt::Debug for Queue<P> {
 }
 
 impl<S: 'static> Metrics<S> {
-    /// Declares a metric that shows the events of a queue: `queue` finds it in the agent, `show` adds
-    /// the parameters of an event to its record.
+    /// Declares a metric that shows the events of a queue: `queue` finds it in the agent, `show`
+    /// adds the parameters of an event to its record.
     pub fn events<P: 'static>(
         &mut self,
         name: &str,

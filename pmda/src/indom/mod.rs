@@ -16,8 +16,8 @@ pub use update::Update;
 use crate::Result;
 use crate::profile::Selection;
 
-/// So many instances that are not there any more are remembered beside as many as there are, so that
-/// they get their numbers back, in a domain without a file.
+/// So many instances that are not there any more are remembered beside as many as there are, so
+/// that they get their numbers back, in a domain without a file.
 const REMEMBERED: usize = 1024;
 
 /// Where the row of an instance is. A type of its own, as debug output of the cache shows it.
@@ -32,11 +32,11 @@ impl fmt::Pointer for Slot {
 
 /// An instance domain: rows of type `T`, each with a name.
 ///
-/// An instance has a number, which it keeps for as long as the domain remembers it, also when it goes
-/// and comes back. [`Indom::new`] is for instances that come and go, [`Indom::persistent`] also keeps
-/// their numbers in a file, and [`Indom::fixed`] has all instances from the start. Names count up to
-/// their first blank, as everywhere in PCP, unless [`Indom::whole_names`] says otherwise: `sda1` and
-/// `sda1 (root)` are the same instance.
+/// An instance has a number, which it keeps for as long as the domain remembers it, also when it
+/// goes and comes back. [`Indom::new`] is for instances that come and go, [`Indom::persistent`]
+/// also keeps their numbers in a file, and [`Indom::fixed`] has all instances from the start. Names
+/// count up to their first blank, as everywhere in PCP, unless [`Indom::whole_names`] says
+/// otherwise: `sda1` and `sda1 (root)` are the same instance.
 pub struct Indom<T> {
     cache: Cache<Slot>,
     /// The rows; those of instances that are not there are `None`.
@@ -183,9 +183,9 @@ impl<T> Indom<T> {
         self.order.is_empty()
     }
 
-    /// Forgets the instances that are not there: one that comes back gets a new number. A domain that
-    /// is not persistent does so itself when they become many; a persistent one keeps them, as its
-    /// numbers are to survive, until this is called.
+    /// Forgets the instances that are not there: one that comes back gets a new number. A domain
+    /// that is not persistent does so itself when they become many; a persistent one keeps them, as
+    /// its numbers are to survive, until this is called.
     pub fn forget_inactive(&mut self) {
         if self.cache.cull_inactive() > 0 {
             self.save();
@@ -227,8 +227,8 @@ impl<T> Indom<T> {
         }
     }
 
-    /// Tells which domain this is and where files are. A persistent domain gets its numbers from its
-    /// file, also for instances that the agent has set while it started.
+    /// Tells which domain this is and where files are. A persistent domain gets its numbers from
+    /// its file, also for instances that the agent has set while it started.
     pub(crate) fn bind(&mut self, indom: InDom, variable: Option<&std::path::Path>) {
         use std::os::unix::ffi::OsStrExt;
         if !matches!(self.file, Some(File::Wanted)) {

@@ -13,7 +13,8 @@ pub struct Update<'i, T> {
     come: Vec<(i32, u32)>,
     /// How many that were there already have been set.
     seen: usize,
-    /// Where in the order of instances the next one is expected: most updates name them in one order.
+    /// Where in the order of instances the next one is expected: most updates name them in one
+    /// order.
     next: usize,
 }
 
@@ -41,8 +42,8 @@ impl<'i, T> Update<'i, T> {
         Ok(inst)
     }
 
-    /// The instance with this name is there. Gives its row, as it was if it was there before, else as
-    /// `make` makes it.
+    /// The instance with this name is there. Gives its row, as it was if it was there before, else
+    /// as `make` makes it.
     ///
     /// # Errors
     /// As [`Update::set`].

@@ -416,8 +416,8 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
         self
     }
 
-    /// Says which clients may store it; unless this is said, the superuser may. It is asked before the
-    /// value is decoded.
+    /// Says which clients may store it; unless this is said, the superuser may. It is asked before
+    /// the value is decoded.
     pub fn writable_by(self, may: fn(&Client) -> bool) -> Self {
         self.set(|metric| metric.writable_by = may)
     }

@@ -82,9 +82,9 @@ impl<S> Default for Cluster<S> {
 /// What an agent declares: its metrics and what belongs to them.
 ///
 /// Metrics are numbered in the order of their declaration within their cluster, from 0. Archives
-/// remember these numbers: a metric that goes, or comes in between, must not change those of others,
-/// so pin them with [`Def::item`] then. [`Harness::numbers`](crate::testing::Harness::numbers) shows
-/// them, for a test.
+/// remember these numbers: a metric that goes, or comes in between, must not change those of
+/// others, so pin them with [`Def::item`] then.
+/// [`Harness::numbers`](crate::testing::Harness::numbers) shows them, for a test.
 pub struct Metrics<S> {
     /// That of the agent.
     pub(crate) domain: u32,
@@ -176,24 +176,24 @@ impl<S> Metrics<S> {
         self
     }
 
-    /// Reads what the metrics of the cluster show: called before a request that needs one of them, or
-    /// the instances that they have. If it fails, they have its error instead of values, and other
-    /// clusters are not concerned.
+    /// Reads what the metrics of the cluster show: called before a request that needs one of them,
+    /// or the instances that they have. If it fails, they have its error instead of values, and
+    /// other clusters are not concerned.
     pub fn refresh(&mut self, refresh: impl Fn(&mut S, &Request<'_>) -> Result<()> + 'static) -> &mut Self {
         self.current().refreshers.push(Box::new(refresh));
         self
     }
 
-    /// What was read for the cluster is good for so long: who asks earlier gets the same. What failed
-    /// is read again.
+    /// What was read for the cluster is good for so long: who asks earlier gets the same. What
+    /// failed is read again.
     pub fn valid_for(&mut self, time: Duration) -> &mut Self {
         self.current().valid_for = Some(time);
         self
     }
 
-    /// Metrics that follow in this cluster, and come and go, keep their numbers over restarts of the
-    /// agent: they are in a file, as those of a persistent instance domain with the serial `cache`,
-    /// which no domain of the agent may have.
+    /// Metrics that follow in this cluster, and come and go, keep their numbers over restarts of
+    /// the agent: they are in a file, as those of a persistent instance domain with the serial
+    /// `cache`, which no domain of the agent may have.
     pub fn numbered_by(&mut self, cache: u32) -> &mut Self {
         self.cache = Some(cache);
         self

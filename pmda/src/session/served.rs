@@ -208,7 +208,8 @@ impl<A: Agent> Served<A> {
         InDom::new(self.domain, serial)
     }
 
-    /// Whether there is such a metric. One that is not there may be one that the agent declares now.
+    /// Whether there is such a metric. One that is not there may be one that the agent declares
+    /// now.
     pub(super) fn has(&mut self, id: MetricId) -> bool {
         if id.domain() != self.domain {
             return false;

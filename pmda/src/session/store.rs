@@ -56,7 +56,8 @@ impl<A: Agent> Served<A> {
 /// The value of a metric of some type.
 ///
 /// # Errors
-/// `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a block that is too short for its own.
+/// `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a block that is too short for its
+/// own.
 pub(crate) fn stored(kind: Type, value: Value<'_>) -> Result<Stored<'_>> {
     let (header, data) = match value {
         Value::Word(word) => {

@@ -266,7 +266,8 @@ fn instances() {
     assert_eq!(pmcd.instances("simple.numfetch").err(), Some(Error::INDOM));
 }
 
-/// A persistent domain keeps its numbers over a restart, in a file that agents in C read (CACHE-74).
+/// A persistent domain keeps its numbers over a restart, in a file that agents in C read
+/// (CACHE-74).
 #[test]
 fn persistence() {
     let mut pmcd = simple();

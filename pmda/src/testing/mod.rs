@@ -47,8 +47,8 @@ use request::pdu;
 
 /// pmcd, as far as an agent can tell, with clients that fetch and store.
 ///
-/// Requests are made by one client until [`Harness::as_client`] changes to another; the first one, 0,
-/// is the superuser. Names of metrics are whole, as clients know them.
+/// Requests are made by one client until [`Harness::as_client`] changes to another; the first one,
+/// 0, is the superuser. Names of metrics are whole, as clients know them.
 #[derive(Debug)]
 pub struct Harness<A: Agent> {
     // Ends before its folder goes.
@@ -59,8 +59,8 @@ pub struct Harness<A: Agent> {
 }
 
 impl<A: Agent> Harness<A> {
-    /// Starts the agent, with a folder of its own that goes when the harness does. Its deadline does
-    /// not count; see [`Harness::with_deadline`].
+    /// Starts the agent, with a folder of its own that goes when the harness does. Its deadline
+    /// does not count; see [`Harness::with_deadline`].
     ///
     /// # Errors
     /// What the agent says; `-EINVAL` for what is wrong with its declarations, which is logged.
@@ -305,7 +305,8 @@ impl<A: Agent> Harness<A> {
     /// The instances of a metric: numbers and names.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` when there is no metric with this name; `PM_ERR_INDOM` when it has no instances.
+    /// `PM_ERR_NAME` when there is no metric with this name; `PM_ERR_INDOM` when it has no
+    /// instances.
     pub fn instances(&mut self, name: &str) -> Result<Vec<(i32, String)>> {
         let desc = self.desc(name)?;
         self.instances_of(desc.indom)
