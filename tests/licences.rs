@@ -65,6 +65,47 @@ fn the_rpm_names_what_is_linked() {
     }
 }
 
+/// packaging/sbom.sh: every linked crate with its licence, its checksum and one that needs it.
+#[test]
+fn the_bill_of_materials_names_what_is_linked() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(root().join("packaging/sbom.sh"));
+    command
+        .env("SOURCE_DATE_EPOCH", "0")
+        .env("CARGO_TARGET_DIR", place.path())
+        .env("CARGO_NET_OFFLINE", "true");
+    let output = command.output().expect("bash is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = String::from_utf8(output.stdout).expect("a path");
+    let bill = fs::read_to_string(path.trim()).expect("written");
+    let part = Regex::new(
+        r"PackageName: (\S+)\nSPDXID: (\S+)\nPackageVersion: (\S+)\n(?:.*\n)*?PackageLicenseDeclared: (.*)\n",
+    );
+    let (mut named, lock) = (BTreeMap::new(), text("Cargo.lock"));
+    for found in part.expect("valid").captures_iter(&bill) {
+        if !found[0].contains("PackageChecksum") {
+            assert!(
+                ["pcp-pmda", "pmda-core"].contains(&&found[1]),
+                "{} has no checksum",
+                &found[1]
+            );
+            continue;
+        }
+        let checksum = Regex::new(r"PackageChecksum: SHA256: (\S+)").expect("valid");
+        let checksum = &checksum.captures(&found[0]).expect("seen")[1];
+        let entry = format!("name = \"{}\"\nversion = \"{}\"\n", &found[1], &found[3]);
+        let at = lock.find(&entry).expect("locked");
+        assert!(lock[at..at + 300].contains(checksum), "{}: {checksum}", &found[1]);
+        assert!(
+            bill.contains(&format!(" DEPENDS_ON {}\n", &found[2])),
+            "who needs {}",
+            &found[1]
+        );
+        named.insert(found[1].to_owned(), (found[3].to_owned(), found[4].to_owned()));
+    }
+    assert_eq!(named, linked());
+}
+
 /// Whoever is named as a holder is named by the crate itself, in a file about its licence or as an
 /// author.
 #[test]
