@@ -81,6 +81,7 @@ fn the_bill_of_materials_names_what_is_linked() {
     let part = Regex::new(
         r"PackageName: (\S+)\nSPDXID: (\S+)\nPackageVersion: (\S+)\n(?:.*\n)*?PackageLicenseDeclared: (.*)\n",
     );
+    let sum = Regex::new(r"PackageChecksum: SHA256: (\S+)").expect("valid");
     let (mut named, lock) = (BTreeMap::new(), text("Cargo.lock"));
     for found in part.expect("valid").captures_iter(&bill) {
         if !found[0].contains("PackageChecksum") {
@@ -91,8 +92,7 @@ fn the_bill_of_materials_names_what_is_linked() {
             );
             continue;
         }
-        let checksum = Regex::new(r"PackageChecksum: SHA256: (\S+)").expect("valid");
-        let checksum = &checksum.captures(&found[0]).expect("seen")[1];
+        let checksum = &sum.captures(&found[0]).expect("seen")[1];
         let entry = format!("name = \"{}\"\nversion = \"{}\"\n", &found[1], &found[3]);
         let at = lock.find(&entry).expect("locked");
         assert!(lock[at..at + 300].contains(checksum), "{}: {checksum}", &found[1]);
