@@ -99,6 +99,44 @@ pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
 pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, Metrics};
 pub use pmda_core::error::{Error, Result};
+/// Metrics from the fields of a struct. What cannot be one does not compile:
+///
+/// ```compile_fail
+/// use pmda::prelude::*;
+/// #[derive(pmda::Metrics)]
+/// struct Unknown {
+///     #[metric(count)]
+///     field: u64,
+/// }
+/// ```
+///
+/// ```compile_fail
+/// use pmda::prelude::*;
+/// #[derive(pmda::Metrics)]
+/// struct Item {
+///     #[metric(item = 1024)]
+///     field: u64,
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use pmda::prelude::*;
+/// #[derive(pmda::Metrics)]
+/// struct NoValue {
+///     #[metric(instant)]
+///     field: std::net::IpAddr,
+/// }
+/// ```
+///
+/// ```compile_fail,E0133
+/// use pmda::prelude::*;
+/// const unsafe fn dangerous() -> Unit { BYTE }
+/// #[derive(pmda::Metrics)]
+/// struct Dangerous {
+///     #[metric(instant, unit = dangerous())]
+///     field: u64,
+/// }
+/// ```
 pub use pmda_derive::{Metrics, Row};
 pub use queue::Queue;
 pub use request::{Request, Why};
