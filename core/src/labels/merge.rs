@@ -1,6 +1,6 @@
 //! Lays new labels over old ones (LABEL-37).
 
-use super::{Label, MAX_LABELS, MAX_MERGED, Set, Span};
+use super::{Label, MAX_LABELS, MAX_MERGED, Set, Span, sort};
 use crate::error::{Error, Result};
 
 /// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by
@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 /// (LABEL-31); `-EINVAL` when a name does not fit its field; `-ENOMEM`.
 pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<Set> {
     let mut labels = Vec::new();
-    for (rank, label) in new.chain(old).enumerate() {
+    for label in new.chain(old) {
         labels.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        labels.push((rank, label));
+        labels.push(label);
     }
-    // By rank new ones stay in front of old ones of the same name. A stable sort would need memory.
-    labels.sort_unstable_by(|left, right| (left.1.name, left.0).cmp(&(right.1.name, right.0)));
-    labels.dedup_by(|later, earlier| later.1.name == earlier.1.name);
+    // New ones stay in front of old ones of the same name.
+    sort(&mut labels, |left, right| left.name < right.name);
+    labels.dedup_by(|later, earlier| later.name == earlier.name);
     if labels.len() > MAX_LABELS {
         return Err(Error::E2BIG);
     }
@@ -26,16 +26,16 @@ pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item =
 }
 
 /// Writes the JSON text and notes where everything stands.
-fn write(labels: &[(usize, Label<'_>)]) -> Result<Set> {
+fn write(labels: &[Label<'_>]) -> Result<Set> {
     let size = 2 + labels
         .iter()
-        .map(|(_, label)| label.name.len() + label.value.len() + 4)
+        .map(|label| label.name.len() + label.value.len() + 4)
         .sum::<usize>();
     let (mut json, mut places) = (Vec::new(), Vec::new());
     json.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
     places.try_reserve_exact(labels.len()).map_err(|_| Error::NOMEM)?;
     json.push(b'{');
-    for (_, label) in labels {
+    for label in labels {
         if json.len() > 1 {
             json.push(b',');
         }

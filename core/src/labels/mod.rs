@@ -72,6 +72,20 @@ impl Span {
     }
 }
 
+/// Sorts labels by insertion, and leaves equal ones in their order: there are few, most often in
+/// their order already.
+fn sort<T: Copy>(labels: &mut [T], is_less: impl Fn(&T, &T) -> bool) {
+    for end in 1..labels.len() {
+        let label = labels[end];
+        let mut place = end;
+        while place > 0 && is_less(&label, &labels[place - 1]) {
+            labels[place] = labels[place - 1];
+            place -= 1;
+        }
+        labels[place] = label;
+    }
+}
+
 fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
     let start = usize::from(start);
     json.get(start..start + usize::from(length))

@@ -1,6 +1,6 @@
 //! Reads texts that can mean only one thing.
 
-use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Set, Span};
+use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, Set, Span, sort};
 use crate::error::{Error, Result};
 
 /// Whether JSON takes a byte between two words for white space.
@@ -77,8 +77,7 @@ impl Reader<'_> {
     /// Sorts by name; equal names are not plain.
     fn sort(&mut self) -> Option<()> {
         let json = &self.json;
-        self.labels
-            .sort_unstable_by(|left, right| left.name(json).cmp(&right.name(json)));
+        sort(&mut self.labels, |left, right| left.name(json) < right.name(json));
         let mut pairs = self.labels.windows(2);
         let different = pairs.all(|pair| pair[0].name(json) != pair[1].name(json));
         different.then_some(())

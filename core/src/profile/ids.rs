@@ -1,12 +1,12 @@
 //! A set of instance identifiers that is asked often.
 
-use crate::index::{self, Seed};
+use std::collections::BinaryHeap;
 
 /// Lists up to this length are compared one by one.
 const SHORT: usize = 4;
 
-/// A bitmap is used while it takes no more than this many bits, or this many for each identifier in
-/// it.
+/// A bitmap is used for longer ones while it takes no more than this many bits, or this many for
+/// each identifier in it.
 const FEW_BITS: u64 = 1 << 18;
 const BITS_PER_ID: u64 = 256;
 
@@ -18,15 +18,16 @@ pub struct Ids<'l> {
     /// is told so at once.
     first: i32,
     span: u32,
-    index: Index<'l>,
+    form: Form<'l>,
 }
 
 #[derive(Debug)]
-enum Index<'l> {
-    Short,
+enum Form<'l> {
+    /// A bit for each identifier from the first one on.
     Bits(Vec<u64>),
-    /// Places in the sorted list.
-    Hash(index::Index),
+    /// The sorted list is searched.
+    Sorted,
+    /// There was no memory for a sorted list.
     List(&'l [i32]),
 }
 
@@ -34,13 +35,13 @@ impl<'l> Ids<'l> {
     /// The set of the identifiers in `list`; `None` without memory.
     #[must_use]
     pub fn new(list: &[i32]) -> Option<Ids<'static>> {
-        let mut sorted = copy(list)?;
-        sorted.sort_unstable();
+        // Sorted as a heap: `sort_unstable` is 27 KB of code, and would be here for this list alone.
+        let mut sorted = BinaryHeap::from(copy(list)?).into_sorted_vec();
         sorted.dedup();
         let first = sorted.first().copied().unwrap_or(0);
         let span = sorted.last().map_or(0, |last| last.abs_diff(first));
         Some(Ids {
-            index: Index::over(&sorted, first, span)?,
+            form: Form::of(&sorted, first, span)?,
             sorted,
             first,
             span,
@@ -51,7 +52,7 @@ impl<'l> Ids<'l> {
     #[must_use]
     pub fn unsorted(list: &'l [i32]) -> Ids<'l> {
         Ids {
-            index: Index::List(list),
+            form: Form::List(list),
             sorted: Vec::new(),
             first: i32::MIN,
             span: u32::MAX,
@@ -67,39 +68,38 @@ impl<'l> Ids<'l> {
         if offset > self.span {
             return false;
         }
-        match &self.index {
-            Index::Short => self.sorted.contains(&id),
-            Index::Bits(words) => words
+        match &self.form {
+            Form::Bits(words) => words
                 .get((offset / 64) as usize)
                 .is_some_and(|word| word >> (offset % 64) & 1 != 0),
-            Index::Hash(places) => places
-                .find(hash(id), |place| self.sorted[place as usize] == id)
-                .is_some(),
-            Index::List(list) => list.contains(&id),
+            Form::Sorted => self.sorted.binary_search(&id).is_ok(),
+            Form::List(list) => list.contains(&id),
         }
     }
 
     /// The place of the first entry whose identifier is in it, or is not. Tables are long and few
-    /// of their instances are selected, so each form of the index has a loop of its own, with one
+    /// of their instances are selected, so the forms have loops of their own, with one
     /// branch for many entries.
     pub fn position<T>(&self, wanted: bool, entries: &[T], id: impl Fn(&T) -> i32) -> Option<usize> {
         let offset = |id: i32| id.wrapping_sub(self.first) as u32;
-        match &self.index {
-            Index::Short if self.sorted.len() == 1 => first(entries, |entry| (id(entry) == self.first) == wanted),
-            Index::Short => first(entries, |entry| self.sorted.contains(&id(entry)) == wanted),
-            Index::Bits(words) => first(entries, |entry| {
+        match &self.form {
+            Form::Sorted if self.sorted.len() == 1 => first(entries, |entry| (id(entry) == self.first) == wanted),
+            Form::Sorted if self.sorted.len() <= SHORT => {
+                first(entries, |entry| self.sorted.contains(&id(entry)) == wanted)
+            }
+            Form::Bits(words) => first(entries, |entry| {
                 let offset = offset(id(entry));
                 let word = words.get((offset / 64) as usize).copied().unwrap_or(0);
                 (word >> (offset % 64) & 1 != 0) == wanted
             }),
-            Index::Hash(_) | Index::List(_) => entries.iter().position(|entry| self.contains(id(entry)) == wanted),
+            Form::Sorted | Form::List(_) => entries.iter().position(|entry| self.contains(id(entry)) == wanted),
         }
     }
 
     /// Its members, ascending; `None` when they are not sorted.
     #[must_use]
     pub fn sorted(&self) -> Option<&[i32]> {
-        (!matches!(self.index, Index::List(_))).then_some(&self.sorted)
+        (!matches!(self.form, Form::List(_))).then_some(&self.sorted)
     }
 }
 
@@ -127,29 +127,13 @@ pub(super) fn copy(list: &[i32]) -> Option<Vec<i32>> {
     Some(copy)
 }
 
-impl Index<'static> {
-    fn over(sorted: &[i32], first: i32, span: u32) -> Option<Index<'static>> {
-        if sorted.len() <= SHORT {
-            return Some(Index::Short);
+impl Form<'static> {
+    /// The form for these identifiers; `None` without memory.
+    fn of(sorted: &[i32], first: i32, span: u32) -> Option<Form<'static>> {
+        let bits = (sorted.len() as u64 * BITS_PER_ID).max(FEW_BITS);
+        if sorted.len() <= SHORT || u64::from(span) >= bits {
+            return Some(Form::Sorted);
         }
-        if u64::from(span) < (sorted.len() as u64 * BITS_PER_ID).max(FEW_BITS) {
-            return Index::bits(sorted, first, span);
-        }
-        Index::hashed(sorted)
-    }
-
-    fn hashed(sorted: &[i32]) -> Option<Index<'static>> {
-        let mut places = index::Index::new();
-        places
-            .reserve(sorted.len(), u32::try_from(sorted.len()).ok()?, |_| 0)
-            .ok()?;
-        for (place, id) in (0..).zip(sorted) {
-            places.insert(hash(*id), place);
-        }
-        Some(Index::Hash(places))
-    }
-
-    fn bits(sorted: &[i32], first: i32, span: u32) -> Option<Index<'static>> {
         let mut words = Vec::new();
         let len = (span / 64 + 1) as usize;
         words.try_reserve_exact(len).ok()?;
@@ -158,13 +142,8 @@ impl Index<'static> {
             let offset = id.wrapping_sub(first) as u32;
             words[(offset / 64) as usize] |= 1 << (offset % 64);
         }
-        Some(Index::Bits(words))
+        Some(Form::Bits(words))
     }
-}
-
-/// Clients choose the instances.
-fn hash(id: i32) -> u32 {
-    Seed::process().number(u64::from(id as u32))
 }
 
 #[cfg(test)]
@@ -175,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// INST-52: each form of the index at the ends of the range.
+    /// INST-52: each form at the ends of the range.
     #[test]
     fn forms() {
         for list in [
@@ -203,7 +182,7 @@ mod tests {
     fn as_few_words_as_can_be() {
         for (last, words) in [(62, 1), (64, 2), (126, 2), (640, 11)] {
             let list: Vec<_> = (0..=last).step_by(2).collect();
-            let Index::Bits(bits) = Ids::new(&list).expect("memory").index else {
+            let Form::Bits(bits) = Ids::new(&list).expect("memory").form else {
                 panic!("{last}: not as bits");
             };
             assert_eq!(bits.len(), words, "{last}");
