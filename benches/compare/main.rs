@@ -7,7 +7,7 @@
 //! instructions of one run each, where they are all in one process.
 //!
 //! Arguments: words that select scenarios by a part of their name, and numbers that select sizes
-//! (then nothing is written); `--time` or `--instructions` for one of the two alone; `--agents`
+//! (then nothing is written); `--page` for the rows of the page alone; `--time` or `--instructions` for one of the two alone; `--agents`
 //! measures whole agents below a pmcd; `--print` leaves the files alone.
 
 mod agents;
@@ -91,11 +91,14 @@ fn main() {
         }
         return;
     }
-    let rows = bench.compare(&chosen);
+    let rows = bench.compare(&chosen, has("--page"));
     let csv = report::csv(&rows);
     println!("{csv}");
-    if complete && bench.time && bench.instructions {
-        report::replace(&page, "rows", &report::page(&rows, &bench.libraries));
+    if !complete || !bench.time || !bench.instructions {
+        return;
+    }
+    report::replace(&page, "rows", &report::page(&rows, &bench.libraries));
+    if !has("--page") {
         report::replace(&page, "slower", &report::slower(&rows));
         let write = |file: &str, text: String| fs::write(root().join(file), text).expect("the document is writable");
         write("docs/performance.csv", csv);
@@ -117,8 +120,9 @@ struct Bench {
 }
 
 impl Bench {
-    /// Measures the scenarios whose names have one of the words, at the sizes among them.
-    fn compare(&self, chosen: &[&str]) -> Vec<Row> {
+    /// Measures the scenarios whose names have one of the words, at the sizes among them; or what
+    /// people read first.
+    fn compare(&self, chosen: &[&str], page: bool) -> Vec<Row> {
         let (sizes, names): (Vec<&str>, Vec<&str>) = chosen.iter().partition(|word| word.parse::<u64>().is_ok());
         let mut rows = Vec::new();
         for scenario in SCENARIOS {
@@ -128,7 +132,8 @@ impl Bench {
             let both = scenario.sizes.iter().map(|&size| (size, true));
             let alone = scenario.alone.iter().map(|&size| (size, false));
             for (size, on_both) in both.chain(alone) {
-                if sizes.is_empty() || sizes.contains(&size.to_string().as_str()) {
+                let is_chosen = sizes.is_empty() || sizes.contains(&size.to_string().as_str());
+                if is_chosen && (!page || report::PAGE.contains(&(scenario.name, size))) {
                     let row = self.row(scenario, size, on_both);
                     eprint!("{}", report::line(&row));
                     rows.push(row);

@@ -10,7 +10,7 @@ use pcp_pmda_test::root;
 
 /// What people read first: what agents do most, at sizes that they have, and two sizes that are
 /// large.
-const PAGE: [(&str, u64); 15] = [
+pub const PAGE: [(&str, u64); 15] = [
     ("lookup by id, hit", 30),
     ("lookup by full name", 30),
     ("lookup by key", 1_000),
