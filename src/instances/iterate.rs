@@ -4,7 +4,6 @@
 //! agents read and write. For a classic table that is all; for a cached domain the position is in
 //! the private record (INST-43).
 
-use std::cell::Cell;
 use std::ffi::c_int;
 
 use crate::cache::cached_indom;
@@ -17,7 +16,6 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::view::ext::Ext;
 use crate::view::profile::{Profile, ProfileElement};
 use crate::view::table::Indom;
-use crate::view::types::pmdaInstid;
 use pmda_core::ident::InDom;
 use pmda_core::log::Level;
 
@@ -201,9 +199,9 @@ fn next_in_table(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>, selected: Sel
     let place = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
-        Selection::Listed(element) => selection::listed(state, ext, idp.indom(), &element, |profile, sightings| {
-            let inst = |entry: &Cell<pmdaInstid>| entry.get().i_inst;
-            sightings.next(profile, instances.extent(), instances.entries(), from, inst)
+        Selection::Listed(element) => selection::listed(state, ext, idp.indom(), &element, |profile| {
+            let found = profile.position(ahead, |entry| entry.get().i_inst);
+            Some(from + found?)
         }),
     }?;
     ext.set_ordinal(c_int::try_from(place).unwrap_or(c_int::MAX).saturating_add(1));
@@ -238,7 +236,7 @@ fn next_listed(
     element: &ProfileElement<'_>,
     steps: &mut Steps,
 ) -> (Option<i32>, c_int) {
-    selection::listed(state, ext, indom, element, |profile, _| match profile.candidates() {
+    selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
         Some(candidates)
             if steps.ordinal == Ordinal::Any
                 && steps.worth(candidates.len(), indom)
@@ -287,7 +285,7 @@ fn estimate_selected(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>) -> usize 
     match selection::current(state, ext, indom) {
         Selection::All => all(),
         Selection::Nothing => 0,
-        Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile, _| {
+        Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile| {
             match profile.candidates().map(<[i32]>::len) {
                 Some(few) if few <= FEW => few,
                 Some(many) => many.min(all()),

@@ -5,7 +5,7 @@ use crate::view::ext::Ext;
 use crate::view::profile::{Profile, ProfileElement};
 use pmda_core::ident::InDom;
 use pmda_core::metrics::Places;
-use pmda_core::profile::{Compiled, Sightings};
+use pmda_core::profile::Compiled;
 
 /// Which instances of a domain are selected at this moment.
 #[derive(Clone, Copy)]
@@ -82,7 +82,7 @@ pub(crate) fn listed<R>(
     ext: Ext<'_>,
     indom: InDom,
     listed: &ProfileElement<'_>,
-    use_it: impl FnOnce(&Compiled<'_>, &mut Sightings) -> R,
+    use_it: impl FnOnce(&Compiled<'_>) -> R,
 ) -> R {
     let place = listed.place(ext.profile());
     // It is taken out while it is used: what uses it may take the lock.
@@ -90,16 +90,12 @@ pub(crate) fn listed<R>(
     let known = known.and_then(|mut known| known.compiled.get_mut(indom.0)?.take());
     let mut element = match known {
         Some(known) if known.from == place => Some(known),
-        _ => Compiled::new(listed.element()).map(|profile| CompiledElement {
-            from: place,
-            profile,
-            sightings: Sightings::default(),
-        }),
+        _ => Compiled::new(listed.element()).map(|profile| CompiledElement { from: place, profile }),
     };
     let result = match &mut element {
-        Some(known) => use_it(&known.profile, &mut known.sightings),
+        Some(known) => use_it(&known.profile),
         // Without memory the list is looked through each time.
-        None => use_it(&Compiled::unprepared(listed.element()), &mut Sightings::default()),
+        None => use_it(&Compiled::unprepared(listed.element())),
     };
     if let Ok(mut selections) = state.selections.lock() {
         if let Ok(place) = selections.compiled.get_or_insert_with(indom.0, || None) {

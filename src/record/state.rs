@@ -13,7 +13,7 @@ use pmda_core::cache::{Position, Start};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
 use pmda_core::metrics::{Hashed, Places};
-use pmda_core::profile::{Compiled, Sightings};
+use pmda_core::profile::Compiled;
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and
 /// is checked against them when it is used, except for the hash, which the agent asked for.
@@ -83,8 +83,6 @@ pub(crate) struct CompiledElement {
     /// What it was made from.
     pub(crate) from: ListPlace,
     pub(crate) profile: Compiled<'static>,
-    /// Where its instances were found in the table of the domain.
-    pub(crate) sightings: Sightings,
 }
 
 /// At so many steps of a walk the domain may have grown, and at one more for each entry that was

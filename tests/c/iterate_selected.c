@@ -1,6 +1,7 @@
 /*
  * INST-41, INST-51, INST-54: a few selected instances of a long classic table, which the agent rewrites in place between the
- * iterations and between their steps: entries change places, go, come and get other ids; the table shrinks, grows and moves.
+ * iterations and between their steps: entries change places, go, come and get other ids, also ones that are there already; the
+ * table shrinks, grows and moves.
  */
 #include "instances.h"
 
@@ -101,6 +102,17 @@ iteration(int lively)
     printf(" end@%d\n", ext.e_ordinal);
 }
 
+/* An iteration over a table that has a listed id twice. */
+static void
+twice(void)
+{
+    pmdaInstid *place = &domain.it_set[any((unsigned int)domain.it_numinst)], entry = *place;
+
+    place->i_inst = listed[any((unsigned int)element.instances_len)];
+    iteration(0);
+    *place = entry;
+}
+
 int
 main(void)
 {
@@ -119,6 +131,8 @@ main(void)
 	}
 	printf("%d:", round);
 	iteration(round % 3 == 0);
+	if (round % 5 == 0)
+	    twice();
 	for (i = (int)any(4); i > 0; i--)
 	    change();
     }

@@ -2,10 +2,8 @@
 //! (INST-51).
 
 mod ids;
-mod sightings;
 
 pub use ids::Ids;
-pub use sightings::Sightings;
 
 /// What a profile says about one instance domain: the first of its elements for that domain, or its
 /// global default.
