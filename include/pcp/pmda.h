@@ -42,7 +42,9 @@ typedef struct __pmHashCtl pmdaHashTable;
 #if PM_VERSION_CURRENT < PM_VERSION(7,0,0)
 # define pmdaResult pmResult
 # define pmdaFreeResult pmFreeResult
+# define pmdaFreeResultValues __pmFreeResultValues
 # define pmdaSortInstances pmSortInstances
+extern void __pmFreeResultValues(pmResult *);
 #else
 # define pmdaResult pmResult_v2
 # define pmdaFreeResult pmFreeResult_v2
@@ -672,7 +674,7 @@ PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda)
  * Returns:
  * 0 with *result set to a structure that the caller frees (each name, both lists, and the
  * structure are blocks of their own); PM_ERR_INDOM for an unknown domain, PM_ERR_INST
- * for an unknown instance, -ENOMEM. On failure *result is untouched.
+ * for an unknown instance, -EINVAL when result is NULL, -ENOMEM. On failure *result is untouched.
  *
  * Pointers:
  * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid,

@@ -121,7 +121,7 @@ int
 main(void)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    char longer[200], buffer[10];
+    char buffer[10];
     pthread_t thread;
     struct linger linger;
     socklen_t size = sizeof(linger);
@@ -131,8 +131,6 @@ main(void)
     memset(address.sun_path, 'p', sizeof(address.sun_path) - 1);
     if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 5) < 0)
 	return 1;
-    memset(longer, 'p', sizeof(longer));
-    longer[sizeof(longer) - 1] = '\0';
     pmSetProgname("client");
     printf("nobody %d %d %d\n", pmdaRootConnect("nowhere"), pmdaRootConnect(""), pmdaRootConnect(NULL));
     pmSetDebug("libpmda");
@@ -146,9 +144,8 @@ main(void)
 	printf("refused %d\n", fd);
 	pthread_join(thread, NULL);
     }
-    /* the path is cut at the size of an address */
     pmSetDebug("libpmda");
-    fd = join(longer, 0, &thread);
+    fd = join(address.sun_path, 0, &thread);
     pmClearDebug("libpmda");
     printf("connected %d", fd > 2);
     getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size);
