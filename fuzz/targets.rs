@@ -18,7 +18,7 @@ use pmda_core::events::{Array, Form, Stamp, Value};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Journal;
 use pmda_core::wire::block::{self, Direction};
-use pmda_core::wire::receive::{Reach, Receiver};
+use pmda_core::wire::receive::{ReadMode, Receiver};
 use pmda_core::wire::{decode, store};
 use pmda_core::{help, labels, root};
 
@@ -47,7 +47,7 @@ pub const TARGETS: &[Target] = &[
 
 /// The bytes are what pmcd sends: PDUs are cut out of them as in the main loop, and decoded.
 pub fn stream(data: &[u8]) {
-    for reach in [Reach::Exact, Reach::Ahead] {
+    for reach in [ReadMode::Exact, ReadMode::Ahead] {
         let mut source = data;
         let mut receiver = Receiver::new();
         let mut taken = 0;

@@ -44,7 +44,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
-use pmda_core::wire::receive::{Failure, Pdu, Reach};
+use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
 
 /// The library's own methods, where nobody has put others in front of them. What they would hand
 /// over in blocks from malloc, only to be encoded and freed, is encoded at once: for a reply with
@@ -162,12 +162,12 @@ impl<'call> MainLoop<'call> {
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
         // An agent with such callbacks, or one that has asked for the descriptor, may wait until
         // there is more to read: what was read ahead would never come.
-        let reach = if self.once || callbacks || agent.session.is_watched() {
-            Reach::Exact
+        let mode = if self.once || callbacks || agent.session.is_watched() {
+            ReadMode::Exact
         } else {
-            Reach::Ahead
+            ReadMode::Ahead
         };
-        self.receiving.begin(agent.session, Channel(agent.ext.infd()), reach);
+        self.receiving.begin(agent.session, Channel(agent.ext.infd()), mode);
         self.go_on_receiving()
     }
 

@@ -6,13 +6,15 @@ use crate::drive::machine::Kept;
 use crate::record::session::Session;
 use crate::sys::channel::Channel;
 use crate::sys::traced;
-use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver};
+use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 
 /// A PDU that is being received. The reads are the driver's: a thread that is cancelled while it
 /// waits leaves there.
 pub(super) struct Receiving {
     channel: Channel,
-    reach: Reach,
+    /// Whether the channel is a socket or a pipe without a name; `None` until that matters.
+    nameless: Option<bool>,
+    mode: ReadMode,
     receiver: Kept<Receiver>,
 }
 
@@ -32,14 +34,24 @@ impl Receiving {
     pub(super) const fn nothing() -> Receiving {
         Receiving {
             channel: Channel(-1),
-            reach: Reach::Exact,
+            nameless: None,
+            mode: ReadMode::Exact,
             receiver: Kept::none(),
         }
     }
 
-    /// The next PDU from a channel.
-    pub(super) fn begin(&mut self, session: &Session, channel: Channel, reach: Reach) {
-        (self.channel, self.reach) = (channel, reach);
+    /// The next PDU from a channel. Read ahead are only sockets and pipes without a name: what is in
+    /// a FIFO or a file when the agent closes and opens it again is not for this library to know.
+    /// The kernel is asked once for each number, as it takes as long as another read.
+    pub(super) fn begin(&mut self, session: &Session, channel: Channel, mode: ReadMode) {
+        if self.channel.0 != channel.0 {
+            (self.channel, self.nameless) = (channel, None);
+        }
+        let mut nameless = || *self.nameless.get_or_insert_with(|| channel.is_nameless());
+        self.mode = match mode {
+            ReadMode::Ahead if nameless() => ReadMode::Ahead,
+            _ => ReadMode::Exact,
+        };
         if !traced::traces_reads() {
             self.receiver.set(session.take_ahead(channel));
         }
@@ -55,7 +67,7 @@ impl Receiving {
         let Some(receiver) = self.receiver.get() else {
             return Ok(Wanted::Readable);
         };
-        if let Some(room) = receiver.room(self.reach)? {
+        if let Some(room) = receiver.room(self.mode)? {
             return Ok(Wanted::Bytes(room.as_mut_ptr(), room.len()));
         }
         let pdu = receiver.take(&mut self.channel)?;
@@ -82,6 +94,6 @@ impl Receiving {
 
     /// Receives a PDU whose first bytes are there.
     pub(super) fn readable(&mut self, session: &Session) -> Result<Pdu, Failure> {
-        session.receive(self.channel, self.reach)
+        session.receive(self.channel, self.mode)
     }
 }

@@ -24,7 +24,7 @@ use crate::view::flags::ExtFlags;
 use crate::view::transport::Transport;
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Level};
-use pmda_core::wire::receive::Reach;
+use pmda_core::wire::receive::ReadMode;
 use pmda_core::wire::{Kind, decode};
 
 /// The type of the credential that tells the protocol version.
@@ -216,7 +216,7 @@ impl<'call> Connect<'call> {
     /// Takes pmcd's credentials.
     fn handshake(&self) -> Result<u8, (&'static str, Error)> {
         let (input, output) = (Channel(self.ext.infd()), Channel(self.ext.outfd()));
-        let pdu = match self.session.receive(input, Reach::Exact) {
+        let pdu = match self.session.receive(input, ReadMode::Exact) {
             Ok(pdu) if pdu.header.kind == Kind::CREDS => pdu,
             Ok(pdu) => {
                 self.say_exchange_failure(pdu.header.kind);

@@ -7,7 +7,7 @@ use crate::sys::lock::Mutex;
 use crate::sys::traced::{self, TracedChannel};
 use crate::view::received::OwnedProfile;
 use pmda_core::wire::encode::{Reply, ResultBuilder};
-use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver};
+use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 
 /// The connection of one agent. The locks are held only while nothing of C runs.
 #[derive(Default)]
@@ -62,12 +62,12 @@ impl Session {
     }
 
     /// The next PDU from `channel`.
-    pub(crate) fn receive(&self, mut channel: Channel, reach: Reach) -> Result<Pdu, Failure> {
+    pub(crate) fn receive(&self, mut channel: Channel, mode: ReadMode) -> Result<Pdu, Failure> {
         let mut receiver = self.take_ahead(channel);
         let outcome = if traced::traces_reads() {
-            receiver.next(&mut TracedChannel::new(channel), Reach::Exact)
+            receiver.next(&mut TracedChannel::new(channel), ReadMode::Exact)
         } else {
-            receiver.next(&mut channel, reach)
+            receiver.next(&mut channel, mode)
         };
         match &outcome {
             Ok(pdu) => self.received(channel, receiver, pdu)?,

@@ -123,6 +123,18 @@ impl Channel {
         })
     }
 
+    /// Whether it is a socket or a pipe without a name: what waits in one is gone when it is closed,
+    /// and another one is another [`Stream`]. A FIFO or a file may be opened again.
+    pub(crate) fn is_nameless(self) -> bool {
+        // From linux/magic.h.
+        const PIPEFS_MAGIC: i128 = 0x5049_5045;
+        const SOCKFS_MAGIC: i128 = 0x534F_434B;
+        let mut system = MaybeUninit::<libc::statfs64>::uninit();
+        // SAFETY: there is room for the structure, which is filled in when the call succeeds.
+        let system = unsafe { (libc::fstatfs64(self.0, system.as_mut_ptr()) == 0).then(|| system.assume_init()) };
+        system.is_some_and(|system| matches!(system.f_type.into(), PIPEFS_MAGIC | SOCKFS_MAGIC))
+    }
+
     /// What to do after a failed write: go on at once, wait, or give up.
     fn recover(self, error: &io::Error, socket: Option<bool>) -> Result<Written> {
         match error.raw_os_error() {

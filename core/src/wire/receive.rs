@@ -32,7 +32,7 @@ impl Source for &[u8] {}
 
 /// How far beyond the present PDU a read may reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reach {
+pub enum ReadMode {
     /// Not a byte: others look at the descriptor as well.
     Exact,
     /// As far as there are bytes: the caller owns the stream until it ends.
@@ -79,15 +79,15 @@ impl Receiver {
     ///
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
-    pub fn next(&mut self, source: &mut impl Source, reach: Reach) -> Result<Pdu, Failure> {
-        if let Err(broken) = self.fill(source, HEADER, reach) {
+    pub fn next(&mut self, source: &mut impl Source, mode: ReadMode) -> Result<Pdu, Failure> {
+        if let Err(broken) = self.fill(source, HEADER, mode) {
             return Err(match broken {
                 Some(Error::NOMEM) => Failure::NoMemory,
                 broken => self.no_header(source, broken),
             });
         }
         let header = self.header()?;
-        self.fill(source, header.len, reach).map_err(|broken| match broken {
+        self.fill(source, header.len, mode).map_err(|broken| match broken {
             Some(Error::NOMEM) => Failure::NoMemory,
             broken => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER), broken)),
         })?;
@@ -136,16 +136,16 @@ impl Receiver {
 
     /// Reads until `wanted` bytes are held. `Err` holds the reason why there are fewer, `None` at
     /// the end of the stream.
-    fn fill(&mut self, source: &mut impl Source, wanted: usize, reach: Reach) -> Result<(), Option<Error>> {
+    fn fill(&mut self, source: &mut impl Source, wanted: usize, mode: ReadMode) -> Result<(), Option<Error>> {
         if self.held.len() < wanted {
             source.announce(wanted - self.held.len());
         }
         while self.held.len() < wanted {
             let missing = wanted - self.held.len();
             let start = self.make_room(missing).map_err(Some)?;
-            let room = match reach {
-                Reach::Exact => self.buffer.len().min(start.saturating_add(missing)),
-                Reach::Ahead => self.buffer.len(),
+            let room = match mode {
+                ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
+                ReadMode::Ahead => self.buffer.len(),
             };
             match source.read(&mut self.buffer[start..room]) {
                 Ok(0) => return Err(None),

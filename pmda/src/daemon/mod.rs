@@ -9,7 +9,7 @@ use std::thread;
 use log::LevelFilter;
 use nix::sys::signal::{SigSet, Signal};
 use pmda_core::wire::encode::Reply;
-use pmda_core::wire::receive::{Failure, Pdu, Reach, Receiver, Source};
+use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver, Source};
 use pmda_core::wire::{HEADER, Kind};
 
 use crate::options::Settings;
@@ -101,7 +101,7 @@ fn requests<A: Agent>(
 
 /// The next request; `None` when pmcd has closed the connection.
 fn next(input: &mut Input, receiver: &mut Receiver) -> Result<Option<Pdu>, String> {
-    match receiver.next(input, Reach::Ahead) {
+    match receiver.next(input, ReadMode::Ahead) {
         Ok(pdu) => Ok(Some(pdu)),
         Err(Failure::End) => Ok(None),
         Err(failure) => Err(format!("cannot read from pmcd: {failure:?}")),

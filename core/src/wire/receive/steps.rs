@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use super::{Failure, Pdu, Reach, Receiver, Source, check_kind};
+use super::{Failure, Pdu, ReadMode, Receiver, Source, check_kind};
 use crate::error::Error;
 use crate::wire::HEADER;
 
@@ -12,7 +12,7 @@ impl Receiver {
     ///
     /// # Errors
     /// As [`Receiver::next`].
-    pub fn room(&mut self, reach: Reach) -> Result<Option<&mut [u8]>, Failure> {
+    pub fn room(&mut self, mode: ReadMode) -> Result<Option<&mut [u8]>, Failure> {
         let wanted = if self.held.len() < HEADER {
             HEADER
         } else {
@@ -22,9 +22,9 @@ impl Receiver {
             return Ok(None);
         };
         let start = self.make_room(missing).map_err(|_| Failure::NoMemory)?;
-        let end = match reach {
-            Reach::Exact => self.buffer.len().min(start.saturating_add(missing)),
-            Reach::Ahead => self.buffer.len(),
+        let end = match mode {
+            ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
+            ReadMode::Ahead => self.buffer.len(),
         };
         Ok(self.buffer.get_mut(start..end))
     }

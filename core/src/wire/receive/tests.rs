@@ -57,36 +57,36 @@ fn whole(kind: i32, body: &[u8]) -> Vec<u8> {
 #[test]
 fn pieces() {
     let stream = [whole(0x7003, b"abcde"), whole(0x7011, b""), whole(0x7fff, b"x")].concat();
-    for reach in [Reach::Exact, Reach::Ahead] {
+    for mode in [ReadMode::Exact, ReadMode::Ahead] {
         for step in [1, 2, 5, 13, 1000] {
             let mut source = Slow::new(&stream, step);
             let mut receiver = Receiver::default();
             for (kind, body) in [(Kind::FETCH, &b"abcde"[..]), (Kind::ATTR, b""), (Kind(0x7fff), b"x")] {
-                let pdu = receiver.next(&mut source, reach).expect("a PDU");
+                let pdu = receiver.next(&mut source, mode).expect("a PDU");
                 assert_eq!(
                     (pdu.header.kind, pdu.header.from, &pdu.bytes()[HEADER..]),
                     (kind, 5, body)
                 );
                 receiver.recycle(pdu);
             }
-            assert_eq!(receiver.next(&mut source, reach).unwrap_err(), Failure::End);
+            assert_eq!(receiver.next(&mut source, mode).unwrap_err(), Failure::End);
         }
     }
 }
 
 /// WIRE-10: without reading ahead no byte beyond the PDU is touched; with it, one read is enough.
 #[test]
-fn reach() {
+fn read_modes() {
     let stream = [whole(0x7003, b"abcd"), whole(0x7004, b"efgh")].concat();
     let mut source = Slow::new(&stream, 1000);
     let mut receiver = Receiver::default();
-    receiver.next(&mut source, Reach::Exact).expect("a PDU");
+    receiver.next(&mut source, ReadMode::Exact).expect("a PDU");
     assert_eq!((source.bytes.len(), receiver.is_ahead()), (16, false));
     let mut source = Slow::new(&stream, 1000);
-    let first = receiver.next(&mut source, Reach::Ahead).expect("a PDU");
+    let first = receiver.next(&mut source, ReadMode::Ahead).expect("a PDU");
     assert_eq!((source.reads, receiver.is_ahead()), (1, true));
     receiver.recycle(first);
-    let second = receiver.next(&mut source, Reach::Exact).expect("a PDU");
+    let second = receiver.next(&mut source, ReadMode::Exact).expect("a PDU");
     assert_eq!((source.reads, second.bytes()), (1, &stream[16..]));
 }
 
@@ -96,7 +96,7 @@ fn reach() {
 fn failures() {
     let check = |bytes: &[u8], code: Error, lines: &[&str]| {
         let failure = Receiver::default()
-            .next(&mut Slow::new(bytes, 7), Reach::Exact)
+            .next(&mut Slow::new(bytes, 7), ReadMode::Exact)
             .expect_err("no PDU");
         assert_eq!(failure.code(), code);
         let mut said = Vec::new();
@@ -141,7 +141,9 @@ impl Read for Broken {
 /// WIRE-12: a read error in front of a PDU is as good as its end, but logged.
 #[test]
 fn read_error() {
-    let failure = Receiver::default().next(&mut Broken, Reach::Ahead).expect_err("no PDU");
+    let failure = Receiver::default()
+        .next(&mut Broken, ReadMode::Ahead)
+        .expect_err("no PDU");
     assert_eq!(failure.code(), Error::EOF);
     let mut lines = Vec::new();
     failure.lines(3, Error::code, |line| lines.push(line.to_string()));
@@ -155,13 +157,13 @@ fn large() {
     let mut receiver = Receiver::default();
     let announced = pdu(0x7000_0000, 0x7003, &[0; 100]);
     receiver
-        .next(&mut Slow::new(&announced, 1000), Reach::Exact)
+        .next(&mut Slow::new(&announced, 1000), ReadMode::Exact)
         .expect_err("cut short");
     assert!(receiver.buffer.len() <= 2 * ORDINARY);
     let mut receiver = Receiver::default();
     let large = whole(0x7003, &vec![7; 400_000]);
     let pdu = receiver
-        .next(&mut Slow::new(&large, 5000), Reach::Exact)
+        .next(&mut Slow::new(&large, 5000), ReadMode::Exact)
         .expect("a PDU");
     assert_eq!(pdu.bytes(), large);
     receiver.recycle(pdu);
@@ -172,11 +174,11 @@ proptest! {
     /// WIRE-12: no stream makes the receiver panic or run on.
     #[test]
     fn any_stream(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1_usize..50, ahead: bool) {
-        let reach = if ahead { Reach::Ahead } else { Reach::Exact };
+        let mode = if ahead { ReadMode::Ahead } else { ReadMode::Exact };
         let mut source = Slow::new(&bytes, step);
         let mut receiver = Receiver::default();
         for _ in 0..=bytes.len() / HEADER {
-            match receiver.next(&mut source, reach) {
+            match receiver.next(&mut source, mode) {
                 Ok(pdu) => receiver.recycle(pdu),
                 Err(_) => return Ok(()),
             }
