@@ -7,6 +7,7 @@ use crate::dynamic::DynamicAnswer;
 use crate::dynamic::Rebuild;
 use crate::dynamic::Walk;
 use crate::dynamic::next_update;
+use crate::tree::SharedIndexes;
 use crate::view::arg::CText;
 use crate::view::ext::Ext;
 use pmda_core::ident::MetricId;
@@ -66,7 +67,7 @@ impl<'call> Lookup<'call> {
         let has = |callbacks: &&Callbacks| {
             let tree = callbacks.tree.tree();
             tree.is_some_and(|tree| match &self.key {
-                LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes()).is_some()),
+                LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes(), &SharedIndexes).is_some()),
                 LookupKey::Metric(pmid) => tree.knows(*pmid),
             })
         };

@@ -1,1 +1,27 @@
+//! Trees of names: the indexes of their wide nodes, which all trees share.
+
 pub(crate) mod exports;
+
+use crate::library;
+use crate::sys::libpcp::pmns::Kept;
+use crate::view::tree::Tree;
+use pmda_core::namespace::{Access, Indexes, Recall};
+
+/// The way to the indexes of wide nodes; without memory for them there are none.
+pub(crate) struct SharedIndexes;
+
+impl Access<Kept> for SharedIndexes {
+    fn with<R>(&self, work: impl FnOnce(&mut Indexes<Kept>) -> R) -> R {
+        match library::lock() {
+            Ok(mut library) => work(&mut library.name_indexes),
+            Err(_) => work(&mut Indexes::new()),
+        }
+    }
+}
+
+/// Drops the indexes of a tree that is about to be freed.
+fn forget_indexes(tree: &Tree<'_>) {
+    if let (Some(root), Some(mut library)) = (tree.root(), library::peek()) {
+        library.name_indexes.forget(root.keep());
+    }
+}

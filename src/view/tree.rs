@@ -4,7 +4,6 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
-use crate::library;
 use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, Kept, NodeRef};
@@ -15,23 +14,11 @@ use crate::view::new_names;
 use crate::view::types::pmdaNameSpace;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
-use pmda_core::namespace::{self, Access, Indexes, Node, Place, Recall};
+use pmda_core::namespace::{self, Access, Node, Place};
 
 /// What libpcp says about a name that is there already, with the same identifier; -1 before it was
 /// asked. Generations differ in that.
 static AGAIN: AtomicI32 = AtomicI32::new(-1);
-
-/// The way to the indexes of wide nodes; without memory for them there are none.
-pub(crate) struct Shared;
-
-impl Access<Kept> for Shared {
-    fn with<R>(&self, work: impl FnOnce(&mut Indexes<Kept>) -> R) -> R {
-        match library::lock() {
-            Ok(mut library) => work(&mut library.name_indexes),
-            Err(_) => work(&mut Indexes::new()),
-        }
-    }
-}
 
 view! {
     /// A tree of names, libpcp's own structure (TREE-1).
@@ -60,17 +47,17 @@ impl Tree<'_> {
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11). What is to be said of it, of a name that is there already, and of
+    /// Adds a name (TREE-11), which it looks for by the indexes of wide nodes. What is to be said of it, of a name that is there already, and of
     /// another identifier is libpcp's to say.
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
-    pub(crate) fn insert(self, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
+    pub(crate) fn insert(self, pmid: MetricId, name: CText<'_>, indexes: &impl Access<Kept>) -> Result<c_int> {
         let root = self.root().ok_or(Error::INVAL)?;
         if debug(Debug::Pmns) {
             return self.insert_by_libpcp(pmid, name);
         }
-        match namespace::place(root, name.bytes(), &Shared) {
+        match namespace::place(root, name.bytes(), indexes) {
             Place::Below(parent, rest) => {
                 new_names::add(parent, rest, pmid)?;
                 Ok(0)
@@ -99,11 +86,6 @@ impl Tree<'_> {
     /// # Safety
     /// Nobody has another view of the tree, or of its nodes.
     pub(crate) unsafe fn release(self) {
-        if let Some(root) = self.root() {
-            if let Some(mut library) = library::peek() {
-                library.name_indexes.forget(root.keep());
-            }
-        }
         // SAFETY: a tree by the contract of `new`, which nobody uses any more: the caller promises
         // that.
         unsafe { __pmFreePMNS(self.as_ptr()) };
@@ -139,9 +121,9 @@ impl Tree<'_> {
         outcome
     }
 
-    /// The node that is called `name`.
-    pub(crate) fn find(&self, name: &[u8]) -> Option<NodeRef<'_>> {
-        namespace::find(self.root()?, name, &Shared)
+    /// The node that is called `name`, looked for by the indexes of wide nodes.
+    pub(crate) fn find(&self, name: &[u8], indexes: &impl Access<Kept>) -> Option<NodeRef<'_>> {
+        namespace::find(self.root()?, name, indexes)
     }
 
     /// The first node of the chain that names of `pmid` are in.
