@@ -17,6 +17,7 @@ use pmda_core::error::Error;
 use pmda_core::events::{Array, Form, Stamp, Value};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Journal;
+use pmda_core::path::FilePath;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::receive::{ReadMode, Receiver};
 use pmda_core::wire::{decode, store};
@@ -47,11 +48,11 @@ pub const TARGETS: &[Target] = &[
 
 /// The bytes are what pmcd sends: PDUs are cut out of them as in the main loop, and decoded.
 pub fn stream(data: &[u8]) {
-    for reach in [ReadMode::Exact, ReadMode::Ahead] {
+    for mode in [ReadMode::Exact, ReadMode::Ahead] {
         let mut source = data;
         let mut receiver = Receiver::new();
         let mut taken = 0;
-        while let Ok(pdu) = receiver.next(&mut source, reach) {
+        while let Ok(pdu) = receiver.next(&mut source, mode) {
             assert_eq!(
                 pdu.bytes(),
                 &data[taken..taken + pdu.header.len],
@@ -129,9 +130,10 @@ pub fn cache_file(data: &[u8]) {
     only(file.as_ref());
 }
 
-fn save(cache: &mut Cache<*const u8>, place: &Directory, report: &mut Report) {
+fn save(cache: &mut Cache<*const u8>, place: &FilePath, report: &mut Report) {
     let me = Writer { process: 1, thread: 1 };
-    let turn = cache.begin_save(Write::Always, place, 1, me);
+    let file = cache.path(place).expect("memory");
+    let turn = cache.begin_save(Write::Always, file, 1, me);
     let Ok(SaveState::Write(snapshot)) = turn else {
         panic!("a save is always due: {turn:?}");
     };

@@ -17,7 +17,7 @@ use crate::sys::waits;
 use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
-use pmda_core::cache::{Action, Op};
+use pmda_core::cache::{Action, Op, Write};
 use pmda_core::constants::PMDA_CACHE_WALK_NEXT;
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
@@ -257,7 +257,13 @@ pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int 
 #[inline(never)]
 fn operate(indom: InDom, op: Option<Op>) -> c_int {
     match op.and_then(Save::when) {
-        Some(when) => drive(|| Save::new(indom, when), waits::sleep),
+        Some(when) => save(indom, when),
         None => guard(|| cache::operate(indom, op)),
     }
+}
+
+/// Writes the file. Apart from what the other operations need of the stack.
+#[inline(never)]
+fn save(indom: InDom, when: Write) -> c_int {
+    drive(|| Save::new(indom, when), waits::sleep)
 }

@@ -1,7 +1,7 @@
 //! The operations on a whole instance cache.
 
 use std::ffi::c_int;
-use std::sync::OnceLock;
+use std::io;
 use std::time::Duration;
 
 use crate::cache::count;
@@ -11,11 +11,13 @@ use crate::cache::with;
 use crate::drive::machine::{Machine, Step};
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
+use crate::sys::lock::Mutex;
 use crate::sys::process::{is_there, now, this_thread};
-use pmda_core::cache::{Cache, CacheFile, Directory, Op, SaveState, Write, Writer};
+use pmda_core::cache::{Cache, CacheFile, Directory, Op, SaveState, Snapshot, Write, Writer};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 use pmda_core::log::Bytes;
+use pmda_core::path::FilePath;
 
 /// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.
 ///
@@ -45,11 +47,16 @@ pub(crate) fn operate(indom: InDom, op: Option<Op>) -> Result<c_int> {
         return Err(Error::INDOM);
     }
     match op {
-        Some(Op::Check) => return Ok(c_int::from(peek(indom, |_| ()).is_some())),
-        Some(Op::Load) => return load(indom),
-        Some(Op::WalkNext) => return walk_next(indom),
-        _ => {}
+        Some(Op::Check) => Ok(c_int::from(peek(indom, |_| ()).is_some())),
+        Some(Op::Load) => load(indom),
+        Some(Op::WalkNext) => walk_next(indom),
+        _ => work(indom, op),
     }
+}
+
+/// Does an operation in memory. Apart from [`load`], which needs stack of its own.
+#[inline(never)]
+fn work(indom: InDom, op: Option<Op>) -> Result<c_int> {
     // An unknown operation makes the cache, too.
     with(indom, |cache, report| match op {
         Some(Op::Cull) => Ok(count(cache.cull_all())),
@@ -79,8 +86,16 @@ pub(crate) fn operate(indom: InDom, op: Option<Op>) -> Result<c_int> {
 /// LOAD. The file is read while nothing is locked, and each piece is applied before the next one is
 /// read.
 fn load(indom: InDom) -> Result<c_int> {
-    let directory = directory()?;
-    let path = with(indom, |cache, _| cache.path(directory))?;
+    find_directory()?;
+    load_found(indom)
+}
+
+/// LOAD when it is known where the file is.
+#[inline(never)]
+fn load_found(indom: InDom) -> Result<c_int> {
+    // The domain gets a cache, whatever becomes of the file (CACHE-5).
+    let path = path(indom)?;
+    with(indom, |_, _| Ok(()))?;
     let mut file = cancel::disabled(|| CacheFile::open(path))?;
     loop {
         cancel::disabled(|| file.read());
@@ -95,7 +110,6 @@ fn load(indom: InDom) -> Result<c_int> {
 pub(crate) struct Save {
     indom: InDom,
     when: Write,
-    directory: &'static Directory,
     now: i64,
     me: Writer,
 }
@@ -122,10 +136,10 @@ impl Save {
             return Err(Ok(0));
         }
         // All of these ask C, so before the caches are locked again.
+        find_directory().map_err(Err)?;
         Ok(Save {
             indom,
             when,
-            directory: directory().map_err(Err)?,
             now: now(),
             me: this_thread(),
         })
@@ -133,13 +147,8 @@ impl Save {
 
     /// Writes the file, unless another thread does; `None` to wait for that.
     fn save(&self) -> Result<Option<c_int>> {
-        let begin = || {
-            with(self.indom, |cache, _| {
-                cache.begin_save(self.when, self.directory, self.now, self.me)
-            })
-        };
         let snapshot = loop {
-            match begin()? {
+            match self.begin()? {
                 SaveState::Done => return Ok(Some(0)),
                 SaveState::Write(snapshot) => break snapshot,
                 SaveState::Wait(other) if is_there(other) => return Ok(None),
@@ -150,8 +159,21 @@ impl Save {
             }
         };
         let result = cancel::disabled(|| snapshot.write());
+        self.end(&snapshot, result).map(Some)
+    }
+
+    #[inline(never)]
+    fn begin(&self) -> Result<SaveState> {
+        let path = path(self.indom)?;
+        with(self.indom, |cache, _| {
+            cache.begin_save(self.when, path, self.now, self.me)
+        })
+    }
+
+    #[inline(never)]
+    fn end(&self, snapshot: &Snapshot, result: io::Result<()>) -> Result<c_int> {
         with(self.indom, |cache, report| {
-            Ok(Some(count(cache.saved(&snapshot, result, self.me, report)?)))
+            Ok(count(cache.saved(snapshot, result, self.me, report)?))
         })
     }
 }
@@ -175,14 +197,23 @@ impl Machine for Save {
     }
 }
 
-/// The directory of the cache files, found at its first use (CACHE-72). libpcp is asked while
-/// nothing is held, and what it could not say for want of memory is asked again.
-fn directory() -> Result<&'static Directory> {
-    static DIRECTORY: OnceLock<Directory> = OnceLock::new();
-    if let Some(directory) = DIRECTORY.get() {
-        return Ok(directory);
+/// Where the files of all caches are.
+static DIRECTORY: Mutex<Directory> = Mutex::new(Directory::unknown());
+
+/// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while nothing
+/// is held, and what it could not say for want of memory is asked again. It takes much of the stack,
+/// so nothing else is there meanwhile.
+#[inline(never)]
+fn find_directory() -> Result<()> {
+    if DIRECTORY.lock().is_known() {
+        return Ok(());
     }
     let variable = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
-    let directory = Directory::below(&variable)?;
-    Ok(DIRECTORY.get_or_init(|| directory))
+    let path = Directory::below(&variable)?;
+    DIRECTORY.lock().set(&path)
+}
+
+/// The file of a domain's cache, below the directory that was found.
+fn path(indom: InDom) -> Result<FilePath> {
+    DIRECTORY.lock().file(indom)
 }

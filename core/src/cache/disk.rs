@@ -66,6 +66,7 @@ fn is(file: &Stat, kind: FileType) -> bool {
 }
 
 /// Where a symbolic link leads to in the end, and what is there; `None` when that is nothing.
+#[inline(never)]
 fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Stat)>> {
     let mut room = room()?;
     let mut target: Option<FilePath> = None;
@@ -101,7 +102,8 @@ fn io_error(error: Error) -> io::Error {
     io::Error::from_raw_os_error(-error.code())
 }
 
-/// [`write()`] for a file that is no symbolic link.
+/// [`write()`] for a file that is no symbolic link. Its parts are called one by one, not inlined:
+/// agents' threads may have little stack.
 fn replace(same: Same, target: &FilePath, old: Option<&Stat>, content: &[u8]) -> io::Result<()> {
     let mut known = None;
     if let Some(old) = old {
@@ -163,6 +165,7 @@ fn temporary(target: &FilePath, rest: Arguments<'_>) -> io::Result<FilePath> {
 
 /// A new file in the same directory. Until it has its owner, the successor of an old file is for us
 /// alone.
+#[inline(never)]
 fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     // O_EXCL never follows a link that somebody has put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
@@ -222,6 +225,7 @@ fn age(file: &Stat) -> Option<Duration> {
 }
 
 /// Gives the new file what the old one has apart from its content; `false` when that cannot be.
+#[inline(never)]
 fn take_after(new: &File, known: &File, same: Same) -> bool {
     let (Ok(old), Ok(found)) = (known.metadata(), new.metadata()) else {
         return false;
@@ -236,6 +240,7 @@ fn take_after(new: &File, known: &File, same: Same) -> bool {
 }
 
 /// Writes over the file itself.
+#[inline(never)]
 fn in_place(target: &FilePath, content: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     target.open(flags, 0o666)?.write_all(content)

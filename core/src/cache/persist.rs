@@ -8,12 +8,13 @@ use std::io;
 use rustix::fs::{Mode, mkdir};
 
 use super::disk;
-use super::file::{self, Header};
+use super::file::{Header, is_savable};
 use super::report::Part;
 use super::stream::{LONGEST_LINE, Sink};
 use super::text::Text;
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
+use crate::ident::InDom;
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
 
@@ -33,36 +34,68 @@ const LONGEST: usize = 4096;
 const NAMETOOLONG: i32 = 36;
 
 /// Where the files of the caches are (CACHE-72). It owns no memory: the library keeps it in a
-/// variable, and what that pointed to would be lost when an agent is unloaded.
-#[derive(Clone, Debug)]
+/// variable, and what that pointed to would be lost when an agent is unloaded. It is filled in
+/// place, as agents' threads may have little stack.
+#[derive(Debug)]
 pub struct Directory {
     bytes: [u8; LONGEST],
     length: usize,
 }
 
 impl Directory {
-    /// The directory of all cache files below PCP's variable directory; its last component is made
-    /// if it is missing (CACHE-73).
-    ///
-    /// # Errors
-    /// `-ENOMEM`; `-ENAMETOOLONG` for a path that no file could be opened by.
-    pub fn below(variable: &[u8]) -> Result<Directory> {
-        let path = FilePath::new(&[Part::Raw(variable), Part::Raw(b"/config/pmda")])?;
-        let length = path.bytes().len();
-        let mut directory = Directory {
+    /// One that is not known yet.
+    #[must_use]
+    pub const fn unknown() -> Directory {
+        Directory {
             bytes: [0; LONGEST],
-            length,
-        };
-        let room = directory.bytes.get_mut(..length);
-        room.ok_or(Error::os(NAMETOOLONG))?.copy_from_slice(path.bytes());
-        // A failure shows when a file is opened.
-        let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
-        Ok(directory)
+            length: 0,
+        }
     }
 
-    fn path(&self) -> &[u8] {
-        &self.bytes[..self.length]
+    /// The path of the directory of all cache files below PCP's variable directory; its last
+    /// component is made if it is missing (CACHE-73).
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub fn below(variable: &[u8]) -> Result<FilePath> {
+        let path = FilePath::new(&[Part::Raw(variable), Part::Raw(b"/config/pmda")])?;
+        // A failure shows when a file is opened.
+        let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
+        Ok(path)
     }
+
+    /// Takes note of the path, unless there is one already.
+    ///
+    /// # Errors
+    /// `-ENAMETOOLONG` for a path that no file could be opened by.
+    pub fn set(&mut self, path: &FilePath) -> Result<()> {
+        if !self.is_known() {
+            let path = path.bytes();
+            let room = self.bytes.get_mut(..path.len()).ok_or(Error::os(NAMETOOLONG))?;
+            room.copy_from_slice(path);
+            self.length = path.len();
+        }
+        Ok(())
+    }
+
+    /// Whether the path was set.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.length > 0
+    }
+
+    /// The file of a domain's cache.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub fn file(&self, indom: InDom) -> Result<FilePath> {
+        file(self.bytes.get(..self.length).unwrap_or_default(), indom)
+    }
+}
+
+/// The file of a domain's cache in a directory.
+fn file(directory: &[u8], indom: InDom) -> Result<FilePath> {
+    FilePath::new(&[Part::Raw(directory), Part::Raw(b"/"), Part::Show(&indom)])
 }
 
 /// Who writes the file of a cache: process and thread, so that a forked child does not wait for a
@@ -134,12 +167,12 @@ pub enum SaveState {
 }
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// The file of this cache.
+    /// The file of this cache in a directory with this path.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub fn path(&self, directory: &Directory) -> Result<FilePath> {
-        FilePath::new(&[Part::Raw(directory.path()), Part::Raw(b"/"), Part::Show(&self.indom)])
+    pub fn path(&self, directory: &FilePath) -> Result<FilePath> {
+        file(directory.bytes(), self.indom)
     }
 
     /// Whether the file is to be written (CACHE-70).
@@ -152,13 +185,13 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Collects what the file is to say if it is due (CACHE-70). `now` is in seconds. From here on
+    /// Collects what the file at `path` is to say if it is due (CACHE-70). `now` is in seconds. From here on
     /// the cache counts as saved, so that all that changes before [`Cache::saved`] is known to be
     /// newer.
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
-    pub fn begin_save(&mut self, when: Write, directory: &Directory, now: i64, me: Writer) -> Result<SaveState> {
+    pub fn begin_save(&mut self, when: Write, path: FilePath, now: i64, me: Writer) -> Result<SaveState> {
         if !self.is_due(when) {
             return Ok(SaveState::Done);
         }
@@ -168,7 +201,7 @@ impl<T: Copy + Pointer> Cache<T> {
             return Ok(SaveState::Wait(other));
         }
         let mut snapshot = Snapshot {
-            path: self.path(directory)?,
+            path,
             text: Vec::new(),
             written: 0,
             skipped: 0,
@@ -258,7 +291,7 @@ impl<T: Copy + Pointer> Cache<T> {
             }
             let key = self.keys.get(place.slot);
             let is_short = 64 + 2 * key.len() + entry.name().len() <= LONGEST_LINE;
-            if !is_short || !file::is_savable(&entry.name) {
+            if !is_short || !is_savable(&entry.name) {
                 snapshot.skipped += 1;
                 continue;
             }

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use super::{Action, Cache, CacheFile, Directory, Report, SaveState, Snapshot, State, Write, Writer};
 use crate::ident::InDom;
 use crate::index::Seed;
+use crate::path::FilePath;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -114,14 +115,14 @@ pub(super) fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
 }
 
 /// Begins a save that is due.
-fn begin(cache: &mut Cache<*const u8>, directory: &Directory, now: i64) -> Snapshot {
-    match cache.begin_save(Write::Sync, directory, now, ME) {
+fn begin(cache: &mut Cache<*const u8>, directory: &FilePath, now: i64) -> Snapshot {
+    match cache.begin_save(Write::Sync, cache.path(directory).expect("memory"), now, ME) {
         Ok(SaveState::Write(snapshot)) => snapshot,
         other => panic!("a save is due: {other:?}"),
     }
 }
 
-fn directory() -> (tempfile::TempDir, Directory) {
+fn directory() -> (tempfile::TempDir, FilePath) {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
     let files = Directory::below(directory.path().as_os_str().as_bytes()).expect("memory");
@@ -198,7 +199,10 @@ fn writers_take_turns() {
     let mut report = Report::default();
     let other = Writer { process: 7, thread: 8 };
     let child = Writer { process: 9, thread: 7 };
-    let asks = |cache: &mut Cache<_>, who| cache.begin_save(Write::Always, &files, 1, who).expect("memory");
+    let asks = |cache: &mut Cache<_>, who| {
+        let file = cache.path(&files).expect("memory");
+        cache.begin_save(Write::Always, file, 1, who).expect("memory")
+    };
     add(&mut cache, "a");
     let first = begin(&mut cache, &files, 1);
     assert!(matches!(asks(&mut cache, other), SaveState::Wait(ME)));

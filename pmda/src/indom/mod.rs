@@ -10,6 +10,7 @@ use pmda_core::cache::{Action, Cache, CacheFile, Directory, Report, SaveState, S
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::log::Message;
+use pmda_core::path::FilePath;
 
 pub use update::Update;
 
@@ -64,7 +65,7 @@ struct Row<T> {
 enum File {
     /// It is not known yet where: the agent is starting.
     Wanted,
-    At(Box<Directory>),
+    At(FilePath),
 }
 
 impl<T> Indom<T> {
@@ -238,7 +239,7 @@ impl<T> Indom<T> {
         match Directory::below(variable.as_os_str().as_bytes()) {
             Ok(directory) => {
                 self.renumber(indom, Some(&directory));
-                self.file = Some(File::At(Box::new(directory)));
+                self.file = Some(File::At(directory));
                 self.save();
             }
             Err(error) => log::warn!("instance domain {indom}: {}: {error}", variable.display()),
@@ -246,7 +247,7 @@ impl<T> Indom<T> {
     }
 
     /// Numbers all instances anew, after those in the file of the domain.
-    fn renumber(&mut self, indom: InDom, directory: Option<&Directory>) {
+    fn renumber(&mut self, indom: InDom, directory: Option<&FilePath>) {
         let mut report = Report::default();
         let mut cache = Cache::new(indom, Seed::process());
         if self.whole_names && cache.use_strings().is_err() {
@@ -301,7 +302,8 @@ impl<T> Indom<T> {
         let now = std::time::SystemTime::now();
         let now = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
         let mut report = Report::default();
-        let saved = match self.cache.begin_save(Write::Save, directory, now as i64, me) {
+        let path = self.cache.path(directory);
+        let saved = match path.and_then(|path| self.cache.begin_save(Write::Save, path, now as i64, me)) {
             Ok(SaveState::Write(snapshot)) => self
                 .cache
                 .saved(&snapshot, snapshot.write(), me, &mut report)
@@ -337,7 +339,7 @@ impl Indom<()> {
 }
 
 /// Reads the file of a domain, if there is one.
-fn load(cache: &mut Cache<Slot>, directory: &Directory, report: &mut Report) {
+fn load(cache: &mut Cache<Slot>, directory: &FilePath, report: &mut Report) {
     let loaded = cache.path(directory).and_then(|path| match CacheFile::open(path) {
         Ok(mut file) => loop {
             file.read();

@@ -1,0 +1,80 @@
+/*
+ * How much of a thread's stack a save and a load of a cache take, the first and the later ones: the stack is painted before each call.
+ * One line for each: "load first 4321".
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+
+#define PAINT 0xa5
+#define STACK (256 * 1024)
+#define DOMAIN 250
+
+static unsigned char *stack;
+static int operation, result;
+
+/* What is below this frame is painted, then the call is made. */
+static void *
+call(void *deepest)
+{
+    volatile unsigned char *here = (unsigned char *)__builtin_frame_address(0) - 256;
+    volatile unsigned char *at;
+
+    for (at = stack; at < here; at++)
+	*at = PAINT;
+    result = pmdaCacheOp(pmInDom_build(DOMAIN, 1), operation);
+    for (at = stack; at < here && *at == PAINT; at++)
+	;
+    *(size_t *)deepest = here - at;
+    return NULL;
+}
+
+static void
+measure(const char *name, int op, const char *when)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t used = 0;
+
+    operation = op;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, STACK);
+    if (pthread_create(&thread, &attributes, call, &used) != 0)
+	exit(9);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    if (result < 0)
+	printf("%s fails: %s\n", name, pmErrStr(result));
+    printf("%s %s %zu\n", name, when, used);
+}
+
+static void
+fill(int first)
+{
+    char name[32];
+    int i;
+
+    for (i = first; i < first + 100; i++) {
+	snprintf(name, sizeof name, "instance-%d", i);
+	pmdaCacheStore(pmInDom_build(DOMAIN, 1), PMDA_CACHE_ADD, name, NULL);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    int op = argc > 1 && strcmp(argv[1], "load") == 0 ? PMDA_CACHE_LOAD : PMDA_CACHE_SAVE;
+    const char *name = op == PMDA_CACHE_LOAD ? "load" : "save";
+
+    stack = aligned_alloc(4096, STACK);
+    if (op == PMDA_CACHE_SAVE)
+	fill(0);
+    measure(name, op, "first");
+    fill(100);
+    measure(name, op, "again");
+    return 0;
+}

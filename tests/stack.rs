@@ -1,0 +1,51 @@
+//! A save or a load of a cache takes no more of a thread's stack than with the C library: agents'
+//! threads may have little. `tests/hostile/stack.c` measures it, with the library as it is
+//! delivered, optimised.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use pcp_pmda_test::program::Program;
+use pcp_pmda_test::{Library, profile_dir, root, run, target_dir};
+
+/// CACHE-70, CACHE-90
+#[test]
+fn saves_and_loads() {
+    let status = Command::new(root().join("packaging/build.sh"))
+        .env("CARGO_TARGET_DIR", target_dir())
+        .status()
+        .expect("bash is there");
+    assert!(status.success(), "packaging/build.sh failed");
+    let file = profile_dir().join("test-hostile/stack");
+    Program::new("hostile/stack").expect("a source file").compile(&file);
+    for operation in ["save", "load"] {
+        let (c, ours) = (
+            measured(&file, operation, Library::C),
+            measured(&file, operation, Library::Optimised),
+        );
+        println!("C library: {c:?}, ours: {ours:?}");
+        assert_eq!(c.len(), 2);
+        for (call, bytes) in &c {
+            assert!(ours[call] <= *bytes, "{call}: {} bytes, C library {bytes}", ours[call]);
+        }
+    }
+}
+
+/// Bytes of stack by call.
+fn measured(file: &Path, operation: &str, library: Library) -> BTreeMap<String, usize> {
+    let directory = profile_dir()
+        .join("test-run/hostile/stack")
+        .join(format!("{library:?}"));
+    let outcome = run::run(file, &[operation], library, &directory, Duration::from_secs(60));
+    assert_eq!(outcome.end, "exit 0", "{}", String::from_utf8_lossy(&outcome.stderr));
+    let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let line = |line: &str| {
+        let (call, bytes) = line.rsplit_once(' ')?;
+        Some((call.to_owned(), bytes.parse().ok()?))
+    };
+    text.lines()
+        .map(|text| line(text).unwrap_or_else(|| panic!("{text}")))
+        .collect()
+}
