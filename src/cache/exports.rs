@@ -257,7 +257,10 @@ pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int 
 #[inline(never)]
 fn operate(indom: InDom, op: Option<Op>) -> c_int {
     match op.and_then(Save::when) {
-        Some(when) => save(indom, when),
+        Some(when) => match guard(|| Save::prepare(indom, when)) {
+            1 => save(indom, when),
+            done => done,
+        },
         None => guard(|| cache::operate(indom, op)),
     }
 }
@@ -265,5 +268,5 @@ fn operate(indom: InDom, op: Option<Op>) -> c_int {
 /// Writes the file. Apart from what the other operations need of the stack.
 #[inline(never)]
 fn save(indom: InDom, when: Write) -> c_int {
-    drive(|| Save::new(indom, when), waits::sleep)
+    drive(|| Ok(Save::new(indom, when)), waits::sleep)
 }

@@ -125,24 +125,28 @@ impl Save {
         }
     }
 
-    /// A save that is due.
+    /// Whether a save is due: 1 when it is, and the directory of the files is known then. Before the
+    /// save itself, as finding the directory takes much of the stack.
     ///
     /// # Errors
-    /// 0 when nothing is to be written; `PM_ERR_INDOM` for `PM_INDOM_NULL`, `PM_ERR_GENERIC` and
-    /// `-errno` without a directory.
-    pub(crate) fn new(indom: InDom, when: Write) -> std::result::Result<Save, Result<c_int>> {
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `PM_ERR_GENERIC` and `-errno` without a directory.
+    pub(crate) fn prepare(indom: InDom, when: Write) -> Result<c_int> {
         // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
-        if !with(indom, |cache, _| Ok(cache.is_due(when))).map_err(Err)? {
-            return Err(Ok(0));
+        if !is_due(indom, when)? {
+            return Ok(0);
         }
-        // All of these ask C, so before the caches are locked again.
-        find_directory().map_err(Err)?;
-        Ok(Save {
+        find_directory().map(|()| 1)
+    }
+
+    /// A save that is due.
+    pub(crate) fn new(indom: InDom, when: Write) -> Save {
+        // Both ask C, so before the caches are locked again.
+        Save {
             indom,
             when,
             now: now(),
             me: this_thread(),
-        })
+        }
     }
 
     /// Writes the file, unless another thread does; `None` to wait for that.
@@ -195,6 +199,11 @@ impl Machine for Save {
     fn answer(&mut self, (): ()) -> Step<Duration, Result<c_int>> {
         self.start()
     }
+}
+
+#[inline(never)]
+fn is_due(indom: InDom, when: Write) -> Result<bool> {
+    with(indom, |cache, _| Ok(cache.is_due(when)))
 }
 
 /// Where the files of all caches are.

@@ -45,29 +45,46 @@ pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
 }
 
 fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
-    let old = match lstat(path.c_str()) {
-        Ok(old) if is(&old, FileType::Symlink) => {
-            // What a symbolic link leads to is replaced, not the link; one that leads nowhere is
-            // left to open().
-            return match follow(path)? {
-                Some((target, old)) => replace(same, &target, Some(&old), content),
-                None => in_place(path, content),
-            };
-        }
-        Ok(old) => Some(old),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
-    };
-    replace(same, path, old.as_ref(), content)
+    match look(path)? {
+        // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to
+        // open().
+        Found::Link => match follow(path)? {
+            Some((target, old)) => replace(same, &target, old, content),
+            None => in_place(path, content),
+        },
+        old => replace(same, path, old, content),
+    }
 }
 
-fn is(file: &Stat, kind: FileType) -> bool {
-    FileType::from_raw_mode(file.st_mode) == kind
+/// What a path names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Link,
+    /// A regular file with one name.
+    File,
+    /// What cannot be replaced.
+    Other,
+}
+
+/// What is there. What the system says of it takes stack, so this is not inlined.
+#[inline(never)]
+fn look(path: &FilePath) -> io::Result<Found> {
+    let found = match lstat(path.c_str()) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match FileType::from_raw_mode(found.st_mode) {
+        FileType::Symlink => Found::Link,
+        FileType::RegularFile if found.st_nlink <= 1 => Found::File,
+        _ => Found::Other,
+    })
 }
 
 /// Where a symbolic link leads to in the end, and what is there; `None` when that is nothing.
 #[inline(never)]
-fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Stat)>> {
+fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Found)>> {
     let mut room = room()?;
     let mut target: Option<FilePath> = None;
     for _ in 0..LINKS {
@@ -81,10 +98,10 @@ fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Stat)>> {
             link.split().0
         };
         let next = FilePath::new(&[Part::Raw(directory), Part::Raw(leads_to)]).map_err(io_error)?;
-        match lstat(next.c_str()) {
-            Ok(found) if is(&found, FileType::Symlink) => target = Some(next),
+        match look(&next) {
+            Ok(Found::Link) => target = Some(next),
+            Ok(Found::Nothing) | Err(_) => return Ok(None),
             Ok(found) => return Ok(Some((next, found))),
-            Err(_) => return Ok(None),
         }
     }
     Ok(None)
@@ -104,15 +121,13 @@ fn io_error(error: Error) -> io::Error {
 
 /// [`write()`] for a file that is no symbolic link. Its parts are called one by one, not inlined:
 /// agents' threads may have little stack.
-fn replace(same: Same, target: &FilePath, old: Option<&Stat>, content: &[u8]) -> io::Result<()> {
-    let mut known = None;
-    if let Some(old) = old {
-        if !is(old, FileType::RegularFile) || old.st_nlink > 1 {
-            return in_place(target, content);
-        }
-        known = Some(target.open(OFlags::WRONLY, 0)?);
-    }
-    let (temporary, mut file) = match create_beside(target, old.is_some()) {
+fn replace(same: Same, target: &FilePath, old: Found, content: &[u8]) -> io::Result<()> {
+    let known = match old {
+        Found::Nothing => None,
+        Found::File => Some(target.open(OFlags::WRONLY, 0)?),
+        Found::Link | Found::Other => return in_place(target, content),
+    };
+    let (temporary, mut file) = match create_beside(target, known.is_some()) {
         Ok(made) => made,
         // Only where the directory is closed to us: on a full disk this would lose the old file.
         Err(error) if is_refusal(&error) => return in_place(target, content),
