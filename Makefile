@@ -182,31 +182,31 @@ install: install-built
 install-built:
 	@[ -e "$(BUILT)/libpcp_pmda.so" ] || { echo "make install: nothing is built: run make first (not as root)" >&2; exit 1; }
 	@[ -n "$(DESTDIR)" ] || sh packaging/pcp-pmda-rust.in fits "$(BUILT)/libpcp_pmda.so"
-	install -D -m 755 "$(BUILT)/libpcp_pmda.so" $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
-	$(STRIP) --strip-unneeded $(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3
-	ln -sf libpcp_pmda.so.3 $(DESTDIR)$(LIBDIR)/libpcp_pmda.so
-	install -D -m 644 "$(BUILT)/libpcp_pmda.a" $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
-	$(ARCHIVE_STRIP) --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd $(DESTDIR)$(LIBDIR)/libpcp_pmda.a
-	install -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/pcp include/pcp/pmda.h include/pcp/pmdaroot.h
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(BINDIR)
+	install -D -m 755 "$(BUILT)/libpcp_pmda.so" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
+	$(STRIP) --strip-unneeded "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
+	ln -sf libpcp_pmda.so.3 "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so"
+	install -D -m 644 "$(BUILT)/libpcp_pmda.a" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.a"
+	$(ARCHIVE_STRIP) --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd "$(DESTDIR)$(LIBDIR)/libpcp_pmda.a"
+	install -D -m 644 -t "$(DESTDIR)$(INCLUDEDIR)/pcp" include/pcp/pmda.h include/pcp/pmdaroot.h
+	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(BINDIR)"
 	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \
-	    "$(BUILT)/libpcp_pmda.pc" > $(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc
+	    "$(BUILT)/libpcp_pmda.pc" > "$(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc"
 	sed 's:@LIBDIR@:$(LIBDIR):; s:@SYSCONFDIR@:$(SYSCONFDIR):; s:@CONF@:$(CONF):; s:@VERSION@:$(VERSION):' \
-	    packaging/pcp-pmda-rust.in > $(DESTDIR)$(BINDIR)/pcp-pmda-rust
-	chmod 755 $(DESTDIR)$(BINDIR)/pcp-pmda-rust
-	packaging/man-links.sh $(DESTDIR)$(MANDIR) $(MANEXT)
+	    packaging/pcp-pmda-rust.in > "$(DESTDIR)$(BINDIR)/pcp-pmda-rust"
+	chmod 755 "$(DESTDIR)$(BINDIR)/pcp-pmda-rust"
+	packaging/man-links.sh "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
 	for file in LICENSE THIRD-PARTY.txt *.md tests/README.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md $$(find c-examples pmda/examples -name target -prune -o -type f -print); do \
-	    install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit; done
+	    install -D -m 644 "$$file" "$(DESTDIR)$(DOCDIR)/$$file" || exit; done
 
 # The file that `pcp-pmda-rust enable` has written goes as well; run ldconfig afterwards.
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc)
-	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/pcp/,pmda.h pmdaroot.h)
-	rm -f $(DESTDIR)$(BINDIR)/pcp-pmda-rust $(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)
-	packaging/man-links.sh --remove $(DESTDIR)$(MANDIR) $(MANEXT)
-	rm -rf $(DESTDIR)$(DOCDIR)
-	for directory in $(LIBDIR)/pkgconfig $(LIBDIR) $(INCLUDEDIR)/pcp $(INCLUDEDIR); do \
-	    rmdir --ignore-fail-on-non-empty $(DESTDIR)$$directory 2>/dev/null || true; done
+	for file in libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$file"; done
+	for file in pmda.h pmdaroot.h; do rm -f "$(DESTDIR)$(INCLUDEDIR)/pcp/$$file"; done
+	rm -f "$(DESTDIR)$(BINDIR)/pcp-pmda-rust" "$(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)"
+	packaging/man-links.sh --remove "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
+	rm -rf "$(DESTDIR)$(DOCDIR)"
+	for directory in "$(LIBDIR)/pkgconfig" "$(LIBDIR)" "$(INCLUDEDIR)/pcp" "$(INCLUDEDIR)"; do \
+	    rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$directory" 2>/dev/null || true; done
 
 clean:
 	cargo clean

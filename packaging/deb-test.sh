@@ -9,6 +9,7 @@
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
+not_below /tmp
 
 suite=${1:?usage: deb-test.sh SUITE}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

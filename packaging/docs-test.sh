@@ -12,6 +12,8 @@
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
+not_below /tmp
+not_below /run
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 trap 'echo "docs-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR

@@ -6,6 +6,7 @@
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
+not_below /tmp
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 fail() { echo "rpm-test: $*" >&2; exit 1; }
 trap 'echo "rpm-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR

@@ -2,8 +2,19 @@
 # Sourced: a Debian system of its own below target/systems, made with debootstrap. Needs root.
 #
 #   make_system SUITE [NAME]   makes it, or takes the one that is there; sets $system to its directory
+#   not_below DIRECTORY   stops where this clone lies below it
 #   inside COMMAND…       runs a command in it, with /proc and /dev
 #   close_system          takes down what `inside` has mounted; run it on exit
+
+# not_below DIRECTORY: stops where a clone lies below it. There the steps of a test find a file system of their own instead.
+not_below() {
+    case $(pwd -P)/ in
+        "$1"/*)
+            echo "$0: this clone is below $1, where this test mounts a file system of its own: move it elsewhere, such as below /var/tmp" >&2
+            exit 1
+            ;;
+    esac
+}
 
 make_system() {
     local suite=$1 name=${2:-$1} target=${CARGO_TARGET_DIR:-$PWD/target}

@@ -147,6 +147,33 @@ fn the_installed_pkg_config_file_names_its_directories_and_the_version_of_pcp() 
 }
 
 #[test]
+fn directories_may_have_blanks() {
+    let stage = profile_dir().join("test-install/stage with blanks");
+    let _ = fs::remove_dir_all(&stage);
+    let variables = [
+        format!("DESTDIR={}", stage.display()),
+        "PREFIX=/opt/of ours".to_owned(),
+        "SYSCONFDIR=/opt/of ours/etc".to_owned(),
+    ];
+    make("install-built", &variables);
+    let prefix = stage.join("opt/of ours");
+    let libraries = prefix.join("lib/pcp-pmda-rust");
+    assert!(libraries.join("libpcp_pmda.so.3").exists());
+    assert!(prefix.join("share/man/man3/pmdaTreeCreate.3").exists());
+    let mut flags = plain("pkg-config");
+    flags.args(["--cflags", "--libs", "libpcp_pmda"]);
+    flags.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"));
+    let flags = String::from_utf8(expect_success(flags, "pkg-config").stdout).expect("text");
+    assert!(flags.contains(r"-L/opt/of\ ours/lib/pcp-pmda-rust "), "{flags}");
+    assert!(flags.contains(r"-I/opt/of\ ours/include/pcp-pmda-rust/pcp "), "{flags}");
+    let mut version = plain("sh");
+    version.arg(prefix.join("bin/pcp-pmda-rust")).arg("--version");
+    expect_success(version, "pcp-pmda-rust --version");
+    make("uninstall", &variables);
+    assert_eq!(files_below(&stage), [""; 0]);
+}
+
+#[test]
 fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
     let stage = profile_dir().join("test-install/stage");
     let _ = fs::remove_dir_all(&stage);
