@@ -73,9 +73,10 @@ codes! {
 }
 
 impl Error {
-    /// Never 0, so that a result without a value is as small as the code that C gets. Whoever
-    /// reports a failure as 0 gets the code that says nothing more.
+    /// Never 0, so that a result without a value is as small as the code that C gets. A
+    /// failure that is reported as 0 becomes `PM_ERR_GENERIC`.
     const fn of(code: i32) -> Error {
+        /// `PM_ERR_GENERIC`.
         const UNKNOWN: NonZeroI32 = NonZeroI32::new(-12345).unwrap();
         match NonZeroI32::new(code) {
             Some(code) => Error(code),

@@ -10,6 +10,7 @@ use crate::view::arg::{CText, Out};
 use crate::view::ext::Ext;
 use crate::view::types::{pmID, pmInDom};
 use crate::{fetch, help, record};
+use pmda_core::constants::PM_TEXT_PMID;
 use pmda_core::error::{Error, Result};
 use pmda_core::help::Entry;
 use pmda_core::ident::{InDom, MetricId};
@@ -65,10 +66,6 @@ pub extern "C" fn __pmdaHelpTab() -> *mut c_void {
     guard(help::table)
 }
 
-/// `PM_TEXT_PMID`: the identifier is a metric's. Without it, it is that of an instance domain
-/// (FETCH-91).
-const OF_METRIC: c_int = 4;
-
 /// Gives the help text of a metric or an instance domain.
 ///
 /// # Returns
@@ -89,7 +86,8 @@ pub unsafe extern "C-unwind" fn pmdaText(
         fetch::enter_context(ext, record::interface(ext));
         let handle = ext.help();
         let ident = ident as u32;
-        let entry = if kind & OF_METRIC != 0 {
+        // Without this bit the identifier is that of an instance domain (FETCH-91).
+        let entry = if kind & PM_TEXT_PMID != 0 {
             Entry::Metric(MetricId(ident))
         } else {
             Entry::InDom(InDom(ident))

@@ -9,13 +9,11 @@ use crate::library;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log;
 use crate::view::help_table::{HelpTable, text_pointer};
+use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::{Error, Result};
 use pmda_core::handles::{self, Handles};
 use pmda_core::help::{Database, Entry, Kind};
 use pmda_core::log::Journal;
-
-/// `PM_TEXT_ONELINE`, the only bit of a text type that is looked at (HELP-27).
-const ONE_LINE: c_int = 1;
 
 /// The databases, and beside them the table that C may look at.
 pub(crate) struct Databases {
@@ -104,8 +102,9 @@ fn text_anywhere(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
+/// No other bit of a text type is looked at (HELP-27).
 fn text_kind(kind: c_int) -> Kind {
-    if kind & ONE_LINE == 0 {
+    if kind & PM_TEXT_ONELINE == 0 {
         Kind::Long
     } else {
         Kind::OneLine

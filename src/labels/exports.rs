@@ -14,10 +14,8 @@ use crate::labels::label_request::Request;
 use crate::view::buffer::CBytes;
 use crate::view::ext::Ext;
 use crate::view::label_set::{LabelSet, LabelSets};
+use pmda_core::constants::PM_LABEL_OPTIONAL;
 use pmda_core::error::Error;
-
-/// `PM_LABEL_OPTIONAL`: the flag of notes.
-const OPTIONAL: u8 = 0x80;
 
 /// `pmdaAddLabels` after formatting, or `pmdaAddNotes`, whose labels are optional: adds the labels
 /// of `text` (LABEL-31). The shim has marked the thread as inside.
@@ -38,7 +36,7 @@ pub unsafe extern "C" fn pcp_pmda_add(
     let (caller, flags) = if notes == 0 {
         ("pmdaAddLabels", 0)
     } else {
-        ("pmdaAddNotes", OPTIONAL)
+        ("pmdaAddNotes", PM_LABEL_OPTIONAL as u8)
     };
     inner(|| add(caller, sets.ok_or(Error::INVAL)?, text.bytes(), flags))
 }

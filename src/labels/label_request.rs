@@ -15,14 +15,16 @@ use crate::view::label_array::LabelArray;
 use crate::view::label_set::{LabelSet, LabelSets};
 use crate::view::methods::Function;
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
+use pmda_core::constants::{
+    PM_IN_NULL, PM_LABEL_CLUSTER, PM_LABEL_COMPOUND, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM,
+    PM_LABEL_INSTANCES, PM_LABEL_ITEM, PM_LABEL_OPTIONAL,
+};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
 
-/// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`: not part of what is asked for.
-const MODIFIERS: c_int = 0xc0;
-/// `PM_IN_NULL`, the instance of the domain `PM_INDOM_NULL`.
-const NO_INSTANCE: c_int = -1;
+/// Not part of what is asked for.
+const MODIFIERS: c_int = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
 /// Whose labels are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,12 +41,12 @@ impl Kind {
     /// A type without its modifiers is exactly one bit (LABEL-10).
     fn new(kind: c_int) -> Result<Kind> {
         match kind & !MODIFIERS {
-            1 => Ok(Kind::Context),
-            2 => Ok(Kind::Domain),
-            4 => Ok(Kind::InDom),
-            8 => Ok(Kind::Cluster),
-            16 => Ok(Kind::Item),
-            32 => Ok(Kind::Instances),
+            PM_LABEL_CONTEXT => Ok(Kind::Context),
+            PM_LABEL_DOMAIN => Ok(Kind::Domain),
+            PM_LABEL_INDOM => Ok(Kind::InDom),
+            PM_LABEL_CLUSTER => Ok(Kind::Cluster),
+            PM_LABEL_ITEM => Ok(Kind::Item),
+            PM_LABEL_INSTANCES => Ok(Kind::Instances),
             _ => Err(Error::TYPE),
         }
     }
@@ -150,7 +152,7 @@ impl<'call> Request<'call> {
 
     fn next_instance(&mut self) -> Option<c_int> {
         if self.indom.is_null() {
-            return (!std::mem::replace(&mut self.is_over, true)).then_some(NO_INSTANCE);
+            return (!std::mem::replace(&mut self.is_over, true)).then_some(PM_IN_NULL);
         }
         iterate::next(self.state, self.ext, &mut self.steps)
     }

@@ -227,7 +227,7 @@ impl<'call> MainLoop<'call> {
     /// answer, as pmcd would take it for that of its next request (MAIN-52).
     fn refuse(&mut self, code: c_int) -> Next<'call> {
         let kind = self.pdu.peek().map(|pdu| pdu.header.kind);
-        if matches!(kind, Some(Kind::PROFILE | Kind::ATTR | Kind::ERROR)) {
+        if matches!(kind, Some(Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR)) {
             return self.recycle();
         }
         self.send_status(Purpose::Refusal(code), code, After::Refused)

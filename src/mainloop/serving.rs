@@ -31,7 +31,7 @@ impl<'call> MainLoop<'call> {
             return Next::End(Err(Error::GENERIC));
         };
         show_request(self.agent, &pdu);
-        if pdu.header.kind == Kind::FETCH && self.has_own_fetch() {
+        if pdu.header.kind == Kind::PDU_FETCH && self.has_own_fetch() {
             return self.fetch(pdu);
         }
         let next = self.ask(&pdu);
@@ -44,25 +44,25 @@ impl<'call> MainLoop<'call> {
         let (agent, bytes, from) = (self.agent, pdu.bytes(), pdu.header.from);
         let arguments = &mut self.arguments;
         let (request, asked) = match pdu.header.kind {
-            Kind::PROFILE => return self.tell(|arguments| requests::profile(agent, bytes, arguments)),
-            Kind::ATTR => return self.tell(|arguments| requests::attribute(agent, bytes, from, arguments)),
-            Kind::ERROR => return self.tell(|_| requests::notice(agent, bytes, from)),
-            Kind::CONTROL_REQ => return self.served(),
-            Kind::RESULT => {
+            Kind::PDU_PROFILE => return self.tell(|arguments| requests::profile(agent, bytes, arguments)),
+            Kind::PDU_ATTR => return self.tell(|arguments| requests::attribute(agent, bytes, from, arguments)),
+            Kind::PDU_ERROR => return self.tell(|_| requests::notice(agent, bytes, from)),
+            Kind::PDU_CONTROL_REQ => return self.served(),
+            Kind::PDU_RESULT => {
                 return match requests::store(agent, bytes, arguments) {
                     Ok((request, call)) => self.call(State::Asking(request), call),
                     Err(error) => self.send_status(Purpose::Status, error.code(), After::CleanUp(None)),
                 };
             }
-            Kind::LABEL_REQ => return self.labels(bytes),
-            Kind::INSTANCE_REQ => return self.instance(bytes),
-            Kind::FETCH => (Request::Fetch, requests::fetch(agent, bytes, arguments)),
-            Kind::DESC_REQ => (Request::Desc, requests::desc(agent, bytes)),
-            Kind::TEXT_REQ => (Request::Text(0), requests::text(agent, bytes)),
-            Kind::PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, arguments)),
-            Kind::PMNS_IDS => (Request::Name, requests::name(agent, bytes)),
-            Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => {
-                let all = pdu.header.kind == Kind::PMNS_TRAVERSE;
+            Kind::PDU_LABEL_REQ => return self.labels(bytes),
+            Kind::PDU_INSTANCE_REQ => return self.instance(bytes),
+            Kind::PDU_FETCH => (Request::Fetch, requests::fetch(agent, bytes, arguments)),
+            Kind::PDU_DESC_REQ => (Request::Desc, requests::desc(agent, bytes)),
+            Kind::PDU_TEXT_REQ => (Request::Text(0), requests::text(agent, bytes)),
+            Kind::PDU_PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, arguments)),
+            Kind::PDU_PMNS_IDS => (Request::Name, requests::name(agent, bytes)),
+            Kind::PDU_PMNS_CHILD | Kind::PDU_PMNS_TRAVERSE => {
+                let all = pdu.header.kind == Kind::PDU_PMNS_TRAVERSE;
                 let request = Request::Children {
                     all,
                     with_states: false,

@@ -217,7 +217,7 @@ impl<'call> Connect<'call> {
     fn handshake(&self) -> Result<u8, (&'static str, Error)> {
         let (input, output) = (Channel(self.ext.infd()), Channel(self.ext.outfd()));
         let pdu = match self.session.receive(input, ReadMode::Exact) {
-            Ok(pdu) if pdu.header.kind == Kind::CREDS => pdu,
+            Ok(pdu) if pdu.header.kind == Kind::PDU_CREDS => pdu,
             Ok(pdu) => {
                 self.say_exchange_failure(pdu.header.kind);
                 return Ok(0);

@@ -17,19 +17,19 @@ use pmda_core::wire::{HEADER, Kind, codec, decode, number, word};
 /// A PDU is about to be sent.
 pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
     match kind {
-        Kind::ERROR if log::debug(Debug::Context) => {
+        Kind::PDU_ERROR if log::debug(Debug::Context) => {
             let (code, version) = (number(pdu, HEADER).unwrap_or(0), ipc::version(fd));
             log::trace!("__pmSendError: sending error PDU (code={code}, toversion={version})\n");
         }
-        Kind::CREDS if log::debug(Debug::Context) => {
+        Kind::PDU_CREDS if log::debug(Debug::Context) => {
             log::trace!("__pmSendCreds: #0 = {:x}\n", word(pdu, 16).unwrap_or(0));
         }
-        Kind::RESULT if log::debug(Debug::Pdu) => libpcp::result::show_sent(pdu),
-        Kind::INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", codec::Instances(pdu)),
-        Kind::PMNS_NAMES if log::debug(Debug::Pmns) => {
+        Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::result::show_sent(pdu),
+        Kind::PDU_INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", codec::Instances(pdu)),
+        Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) => {
             log::trace!("__pmSendNameList\n{}{}", codec::Names(pdu), codec::States(pdu));
         }
-        Kind::PMNS_IDS if log::debug(Debug::Pmns) => log::trace!("__pmSendIDList\n{}", codec::Ids(pdu)),
+        Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) => log::trace!("__pmSendIDList\n{}", codec::Ids(pdu)),
         _ => {}
     }
 }
@@ -40,26 +40,26 @@ pub(crate) fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
         // What it says of an error under -Dcontext depends on the descriptor that libpcp has read
         // from last.
         log::without(Debug::Context, || libpcp::refusal::say(kind, pdu));
-        if kind != Kind::ERROR {
+        if kind != Kind::PDU_ERROR {
             return;
         }
     }
     match kind {
-        Kind::ERROR if log::debug(Debug::Context) => {
+        Kind::PDU_ERROR if log::debug(Debug::Context) => {
             let (code, version) = (decode::error(pdu).unwrap_or_else(Error::code), ipc::version(fd));
             log::trace!("__pmDecodeError: got error PDU (code={code}, fromversion={version})\n");
         }
-        Kind::RESULT if log::debug(Debug::Pdu) => libpcp::result::show_received(pdu),
-        Kind::ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
+        Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::result::show_received(pdu),
+        Kind::PDU_ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
             log::trace!("{}", codec::Attribute(pdu));
         }
-        Kind::PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.count > 0) => {
+        Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.count > 0) => {
             log::trace!("__pmDecodeNameList\n{}", codec::Names(pdu));
         }
-        Kind::PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
+        Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
             log::trace!("__pmDecodeIDList\n{}", codec::Ids(pdu));
         }
-        Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE if log::debug(Debug::Pmns) => {
+        Kind::PDU_PMNS_CHILD | Kind::PDU_PMNS_TRAVERSE if log::debug(Debug::Pmns) => {
             if let Ok(request) = decode::names_below(pdu) {
                 log::trace!("DecodeNameReq: name=\"{}\"\n", Bytes(request.name));
             }
@@ -74,27 +74,27 @@ fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
     SINCE_6_0_5
         && (log::debug(Debug::Pdu) || log::debug(Debug::Pmns))
         && match kind {
-            Kind::ERROR => decode::error(pdu).is_err(),
-            Kind::PROFILE => decode::profile(pdu).is_err(),
-            Kind::FETCH => decode::fetch_ids(pdu).is_err(),
-            Kind::DESC_REQ => decode::desc_request(pdu).is_err(),
-            Kind::INSTANCE_REQ => decode::instance_request(pdu).is_err(),
-            Kind::TEXT_REQ => decode::text_request(pdu).is_err(),
-            Kind::LABEL_REQ => decode::label_request(pdu).is_err(),
-            Kind::CREDS => decode::credentials(pdu).map_or(true, |list| list.len() == 0),
+            Kind::PDU_ERROR => decode::error(pdu).is_err(),
+            Kind::PDU_PROFILE => decode::profile(pdu).is_err(),
+            Kind::PDU_FETCH => decode::fetch_ids(pdu).is_err(),
+            Kind::PDU_DESC_REQ => decode::desc_request(pdu).is_err(),
+            Kind::PDU_INSTANCE_REQ => decode::instance_request(pdu).is_err(),
+            Kind::PDU_TEXT_REQ => decode::text_request(pdu).is_err(),
+            Kind::PDU_LABEL_REQ => decode::label_request(pdu).is_err(),
+            Kind::PDU_CREDS => decode::credentials(pdu).map_or(true, |list| list.len() == 0),
             // Also one without names, of which it only says that there are none.
-            Kind::PMNS_NAMES => decode::name_list(pdu).map_or(true, |list| list.count == 0),
-            Kind::PMNS_IDS => decode::listed_id(pdu).is_none(),
-            Kind::PMNS_CHILD | Kind::PMNS_TRAVERSE => decode::names_below(pdu).is_err(),
-            Kind::ATTR => decode::attribute(pdu).is_err(),
+            Kind::PDU_PMNS_NAMES => decode::name_list(pdu).map_or(true, |list| list.count == 0),
+            Kind::PDU_PMNS_IDS => decode::listed_id(pdu).is_none(),
+            Kind::PDU_PMNS_CHILD | Kind::PDU_PMNS_TRAVERSE => decode::names_below(pdu).is_err(),
+            Kind::PDU_ATTR => decode::attribute(pdu).is_err(),
             _ => false,
         }
 }
 
 /// The peer's credentials are decoded now.
 pub(crate) fn credentials(pdu: &[u8]) {
-    if is_refused(Kind::CREDS, pdu) {
-        return libpcp::refusal::say(Kind::CREDS, pdu);
+    if is_refused(Kind::PDU_CREDS, pdu) {
+        return libpcp::refusal::say(Kind::PDU_CREDS, pdu);
     }
     if log::debug(Debug::Context) && decode::credentials(pdu).is_ok() {
         log::trace!("{}", codec::Credentials(pdu));

@@ -15,8 +15,9 @@ use crate::sys::socket;
 use crate::sys::waits;
 use pmda_core::error::{Error, Result};
 
-/// What a failed send gives: plain -1, and errno says why (ROOT-10, R-9).
-const FAILED: Error = Error::os(1);
+/// What a failed send returns: -1, which is `-EPERM` by accident; errno has the cause (ROOT-10,
+///
+const FAILED: Error = Error::EPERM;
 
 /// No descriptor.
 pub(crate) const NONE: [RawFd; 2] = [-1; 2];

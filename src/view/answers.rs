@@ -12,6 +12,9 @@ use crate::view::array::Array;
 use crate::view::declare::view;
 use crate::view::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmValueSet, pmdaResult, timeval};
 use crate::view::value::ValueBlock;
+use pmda_core::constants::{
+    PM_LABEL_CLUSTER, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM, PM_LABEL_INSTANCES, PM_LABEL_ITEM,
+};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::Span;
@@ -237,12 +240,9 @@ pub(crate) fn text(reply: &mut Reply, ident: u32, text: Option<CText<'_>>) -> Re
     reply.text(ident, text.as_ref().ok_or(Error::TEXT)?.bytes())
 }
 
-/// `PM_LABEL_INSTANCES`: the only type with more than one set (MAIN-22).
-const INSTANCE_LABELS: c_int = 32;
-
-/// `PM_LABEL_CONTEXT`, and the bits that say whose labels are asked for.
-const CONTEXT_LABELS: c_int = 1;
-const LABEL_KINDS: c_int = 0x3f;
+/// The bits that say whose labels are asked for.
+const LABEL_KINDS: c_int =
+    PM_LABEL_CONTEXT | PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM | PM_LABEL_INSTANCES;
 
 /// Label sets that a method has made. All of them are freed, not only those that are sent.
 pub(crate) struct OwnedLabels {
@@ -262,12 +262,13 @@ impl OwnedLabels {
     pub(crate) unsafe fn new(first: *mut pmLabelSet, count: c_int, kind: c_int) -> OwnedLabels {
         // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed
         // all the same.
-        let owned = if kind & LABEL_KINDS == CONTEXT_LABELS && !first.is_null() {
+        let owned = if kind & LABEL_KINDS == PM_LABEL_CONTEXT && !first.is_null() {
             count.max(1)
         } else {
             count
         };
-        let sent = if kind & INSTANCE_LABELS == 0 {
+        // Only the labels of instances have more than one set (MAIN-22).
+        let sent = if kind & PM_LABEL_INSTANCES == 0 {
             count.min(1)
         } else {
             count

@@ -278,7 +278,8 @@ impl Out<'_, c_int> {
 }
 
 /// Where C has a value to be read during a call, or NULL. As a parameter it is what C declares as
-/// `T *`, though nobody writes there, and whoever calls promises what [`In::new`] demands.
+/// `T *`, though nobody writes there; the caller promises that it is NULL, or valid for reads during
+/// `'call`.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct In<'call, T>(*const T, PhantomData<&'call T>);
@@ -292,19 +293,11 @@ impl<T> Clone for In<'_, T> {
 impl<T> Copy for In<'_, T> {}
 
 impl<T: Copy> In<'_, T> {
-    /// The place behind a pointer. Nothing is read yet.
-    ///
-    /// # Safety
-    /// `place` is NULL or valid for reads during `'call`.
-    #[inline(always)]
-    pub(crate) unsafe fn new(place: *const T) -> Self {
-        In(place, PhantomData)
-    }
-
     /// The value; `None` for NULL.
     #[inline(always)]
     pub(crate) fn get(self) -> Option<T> {
-        // SAFETY: not NULL, hence valid for a read by the contract of `new`.
+        // SAFETY: not NULL, hence valid for a read: one comes as an argument alone, and that is what
+        // the exported function demands of it.
         (!self.0.is_null()).then(|| unsafe { self.0.read() })
     }
 }
@@ -331,12 +324,6 @@ unsafe impl Send for Private {}
 unsafe impl Sync for Private {}
 
 impl Private {
-    /// What is behind a pointer; nothing for NULL.
-    #[inline(always)]
-    pub(crate) fn new(pointer: *mut c_void) -> Option<Private> {
-        NonNull::new(pointer).map(Private)
-    }
-
     /// The pointer as C has given it.
     #[inline(always)]
     pub(crate) fn as_ptr(self) -> *mut c_void {

@@ -92,12 +92,14 @@ macro_rules! view {
             #[doc = $contract]
             /// That holds for `'call`.
             #[inline(always)]
+            #[allow(dead_code, reason = "some come from C alone, as arguments")]
             pub(crate) unsafe fn new(pointer: *mut $structure) -> Option<$name<'call>> {
                 std::ptr::NonNull::new(pointer).map(|pointer| $name(pointer, std::marker::PhantomData))
             }
 
             /// The structure as C sees it.
             #[inline(always)]
+            #[allow(dead_code, reason = "not each is handed on to C")]
             pub(crate) fn as_ptr(self) -> *mut $structure {
                 self.0.as_ptr()
             }
@@ -105,6 +107,7 @@ macro_rules! view {
             $($(
                 $(#[$get_doc])*
                 #[inline(always)]
+                #[allow(dead_code, reason = "some are only written")]
                 pub fn $get(self) -> $get_type {
                     // SAFETY: the structure is valid by the contract of `new`. The field is copied,
                     // and no reference to it is made, so that it does not matter who else has a

@@ -13,11 +13,9 @@ use crate::view::block::{CVec, Zeroed};
 use crate::view::declare::view;
 use crate::view::memory::{self, Block};
 use crate::view::types::{pmLabel, pmLabelSet};
+use pmda_core::constants::PM_IN_NULL;
 use pmda_core::error::Result;
 use pmda_core::labels::{self, Label, Set, Span};
-
-/// `PM_IN_NULL`: a set that belongs to no instance.
-const NO_INSTANCE: u32 = u32::MAX;
 
 view! {
     /// The fields of a label set in C's memory.
@@ -135,7 +133,7 @@ impl<'call> LabelSet<'call> {
         unsafe {
             let old = self.as_ptr().replace(empty(self.0.inst()));
             if old.compound() == 1 && !old.hash.is_null() {
-                let mut rest = empty(NO_INSTANCE);
+                let mut rest = empty(PM_IN_NULL.cast_unsigned());
                 rest.hash = old.hash;
                 rest.set_compound(1);
                 drop(Block::holding(rest).map(|rest| Sets::own(rest.into_raw(), 1)));
@@ -224,7 +222,7 @@ impl<'call> LabelSets<'call> {
     /// `-ENOMEM`; nothing is stored.
     pub(crate) fn store_new(&mut self, set: &Set) -> Result<c_int> {
         let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
-        let count = blocks.fill(shell.put(empty(NO_INSTANCE)));
+        let count = blocks.fill(shell.put(empty(PM_IN_NULL.cast_unsigned())));
         self.write(shell.into_raw());
         Ok(count)
     }

@@ -6,7 +6,6 @@
 //! structures at any time.
 
 #![allow(unsafe_code)]
-#![allow(dead_code, reason = "the views are whole; the families move onto them one by one")]
 
 pub(crate) mod answers;
 pub(crate) mod arg;

@@ -12,10 +12,6 @@ use crate::error::{Error, Result};
 use crate::log::{Journal, Part};
 use crate::path::FilePath;
 
-/// No such device, `-ENODEV`: what mapping a directory gives, hence the code for a directory in the
-/// place of NAME.pag.
-const NO_DEVICE: Error = Error::os(19);
-
 impl Database {
     /// Opens NAME.dir and NAME.pag; the suffixes are appended to `name` as it is. The files are
     /// closed again.
@@ -62,8 +58,9 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
 fn read_pages(name: &[u8]) -> Result<Pages> {
     let mut file = open(name, b".pag")?;
     let about = file.metadata()?;
+    // What mapping a directory gives.
     if about.is_dir() {
-        return Err(NO_DEVICE);
+        return Err(Error::ENODEV);
     }
     let size = match i32::try_from(about.len()) {
         Ok(size @ 1..) if about.is_file() => size.unsigned_abs(),

@@ -1,10 +1,8 @@
 //! Instances of a domain: what a client asks for, and how names are compared in a classic table.
 
+use crate::constants::PM_IN_NULL;
 use crate::error::{Error, Result};
 use crate::index::Seed;
-
-/// "No instance", `PM_IN_NULL`.
-pub const IN_NULL: i32 = -1;
 
 /// What `pmdaInstance` was asked for (INST-60).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,9 +22,9 @@ impl<'a> Request<'a> {
     /// `PM_ERR_INST` for both an id and a name, and for an empty name.
     pub fn new(inst: i32, name: Option<&'a [u8]>) -> Result<Request<'a>> {
         match (inst, name) {
-            (IN_NULL, None) => Ok(Request::All),
+            (PM_IN_NULL, None) => Ok(Request::All),
             (inst, None) => Ok(Request::NameOf(inst)),
-            (IN_NULL, Some(name)) if !name.is_empty() => Ok(Request::IdOf(name)),
+            (PM_IN_NULL, Some(name)) if !name.is_empty() => Ok(Request::IdOf(name)),
             _ => Err(Error::INST),
         }
     }

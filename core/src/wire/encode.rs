@@ -105,11 +105,11 @@ impl Reply {
 
     /// ERROR (WIRE-43: the code is sent as it is).
     pub fn error(&mut self, code: i32) {
-        self.begin(Kind::ERROR, 0);
+        self.begin(Kind::PDU_ERROR, 0);
         self.number(code);
         if self.finish().is_err() {
             let mut words = [0; ERROR_SIZE];
-            let numbers = [ERROR_SIZE as i32, Kind::ERROR.0, 0, code];
+            let numbers = [ERROR_SIZE as i32, Kind::PDU_ERROR.0, 0, code];
             for (place, number) in words.chunks_exact_mut(4).zip(numbers) {
                 place.copy_from_slice(&number.to_be_bytes());
             }
@@ -122,7 +122,7 @@ impl Reply {
     /// # Errors
     /// `-ENOMEM`.
     pub fn credentials(&mut self, process: i32, flags: u16) -> Result<()> {
-        self.begin(Kind::CREDS, process);
+        self.begin(Kind::PDU_CREDS, process);
         self.number(1);
         self.word(0x0102_0000 | u32::from(flags));
         self.finish()
@@ -133,7 +133,7 @@ impl Reply {
     /// # Errors
     /// `-ENOMEM`.
     pub fn desc(&mut self, words: [u32; 5]) -> Result<()> {
-        self.begin(Kind::DESC, 0);
+        self.begin(Kind::PDU_DESC, 0);
         words.into_iter().for_each(|word| self.word(word));
         self.finish()
     }
@@ -158,7 +158,7 @@ impl Reply {
 
     /// Starts an INSTANCE whose entries follow one by one, with [`Reply::instance`].
     pub fn begin_instances(&mut self, indom: InDom) {
-        self.begin(Kind::INSTANCE, 0);
+        self.begin(Kind::PDU_INSTANCE, 0);
         self.word(indom.0);
         self.word(0);
     }
@@ -194,7 +194,7 @@ impl Reply {
     /// # Errors
     /// `PM_ERR_TOOBIG`.
     pub fn text(&mut self, ident: u32, text: &[u8]) -> Result<()> {
-        self.begin(Kind::TEXT, 0);
+        self.begin(Kind::PDU_TEXT, 0);
         self.put(&ident.to_ne_bytes());
         self.length(text.len())?;
         self.padded(text);
@@ -206,7 +206,7 @@ impl Reply {
     /// # Errors
     /// `-ENOMEM`.
     pub fn ids(&mut self, status: i32, metric: MetricId) -> Result<()> {
-        self.begin(Kind::PMNS_IDS, 0);
+        self.begin(Kind::PDU_PMNS_IDS, 0);
         self.number(status);
         self.number(1);
         self.word(metric.0);
@@ -222,7 +222,7 @@ impl Reply {
         names: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
         states: Option<&[i32]>,
     ) -> Result<()> {
-        self.begin(Kind::PMNS_NAMES, 0);
+        self.begin(Kind::PDU_PMNS_NAMES, 0);
         let total = names
             .clone()
             .try_fold(0_usize, |sum, name| sum.checked_add(name.len())?.checked_add(1));
@@ -249,7 +249,7 @@ impl Reply {
         kind: i32,
         sets: impl ExactSizeIterator<Item = LabelSet<'a, L>> + Clone,
     ) -> Result<()> {
-        self.begin(Kind::LABEL, 0);
+        self.begin(Kind::PDU_LABEL, 0);
         self.word(super::decode::label_ident(ident, kind));
         self.number(kind);
         self.number(0);
@@ -282,7 +282,7 @@ impl Reply {
     /// `PM_ERR_TOOBIG`.
     pub fn result(&mut self, flags: u32, metrics: usize, entries: usize) -> Result<Values<'_>> {
         let metrics = i32::try_from(metrics).map_err(|_| Error::TOOBIG)?;
-        let head = [0, Kind::RESULT.0 as u32, 0, flags, 0, metrics as u32];
+        let head = [0, Kind::PDU_RESULT.0 as u32, 0, flags, 0, metrics as u32];
         let next = size_of_val(&head);
         let end = next
             .checked_add(entries)

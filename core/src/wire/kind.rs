@@ -1,4 +1,4 @@
-//! The types of PDUs and their names (section 4 of the specification of the wire).
+//! The types of PDUs, under PCP's names (section 4 of the specification of the wire).
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ macro_rules! kinds {
         impl Kind {
             $($(#[$doc])* pub const $name: Kind = Kind($code);)*
 
-            /// The name, for types that have one.
+            /// The name without `PDU_`, for types that have one.
             #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
+            pub fn name(self) -> Option<&'static str> {
                 match self {
-                    $(Kind::$name => Some(stringify!($name)),)*
+                    $(Kind::$name => stringify!($name).strip_prefix("PDU_"),)*
                     _ => None,
                 }
             }
@@ -25,59 +25,59 @@ macro_rules! kinds {
 
 kinds! {
     /// A status, either way.
-    ERROR = 0x7000;
+    PDU_ERROR = 0x7000;
     /// Values: a store to an agent, the reply to a fetch from it.
-    RESULT = 0x7001;
+    PDU_RESULT = 0x7001;
     /// Selects instances for the fetches to come.
-    PROFILE = 0x7002;
+    PDU_PROFILE = 0x7002;
     /// Asks for values.
-    FETCH = 0x7003;
+    PDU_FETCH = 0x7003;
     /// Asks for a description.
-    DESC_REQ = 0x7004;
+    PDU_DESC_REQ = 0x7004;
     /// A description.
-    DESC = 0x7005;
+    PDU_DESC = 0x7005;
     /// Asks for instances.
-    INSTANCE_REQ = 0x7006;
+    PDU_INSTANCE_REQ = 0x7006;
     /// Instances.
-    INSTANCE = 0x7007;
+    PDU_INSTANCE = 0x7007;
     /// Asks for help.
-    TEXT_REQ = 0x7008;
+    PDU_TEXT_REQ = 0x7008;
     /// A help text.
-    TEXT = 0x7009;
+    PDU_TEXT = 0x7009;
     /// Never sent by pmcd, and ignored.
-    CONTROL_REQ = 0x700a;
+    PDU_CONTROL_REQ = 0x700a;
     /// The handshake.
-    CREDS = 0x700c;
+    PDU_CREDS = 0x700c;
     /// Metric identifiers.
-    PMNS_IDS = 0x700d;
+    PDU_PMNS_IDS = 0x700d;
     /// Metric names.
-    PMNS_NAMES = 0x700e;
+    PDU_PMNS_NAMES = 0x700e;
     /// Asks for the names directly below a name.
-    PMNS_CHILD = 0x700f;
+    PDU_PMNS_CHILD = 0x700f;
     /// Asks for all the names of metrics below a name.
-    PMNS_TRAVERSE = 0x7010;
+    PDU_PMNS_TRAVERSE = 0x7010;
     /// An attribute of a client.
-    ATTR = 0x7011;
+    PDU_ATTR = 0x7011;
     /// Asks for labels.
-    LABEL_REQ = 0x7012;
+    PDU_LABEL_REQ = 0x7012;
     /// Labels.
-    LABEL = 0x7013;
+    PDU_LABEL = 0x7013;
     /// Between clients and pmcd only, as are the rest.
-    HIGHRES_FETCH = 0x7014;
+    PDU_HIGHRES_FETCH = 0x7014;
     /// Never sent to an agent.
-    HIGHRES_RESULT = 0x7015;
+    PDU_HIGHRES_RESULT = 0x7015;
     /// Never sent to an agent.
-    DESC_IDS = 0x7016;
+    PDU_DESC_IDS = 0x7016;
     /// Never sent to an agent.
-    DESCS = 0x7017;
+    PDU_DESCS = 0x7017;
     /// Between pmlc and pmlogger only, as are the rest.
-    LOG_CONTROL = 0x8000;
+    PDU_LOG_CONTROL = 0x8000;
     /// Never sent to an agent.
-    LOG_STATUS_V2 = 0x8001;
+    PDU_LOG_STATUS_V2 = 0x8001;
     /// Never sent to an agent.
-    LOG_REQUEST = 0x8002;
+    PDU_LOG_REQUEST = 0x8002;
     /// Never sent to an agent.
-    LOG_STATUS = 0x8003;
+    PDU_LOG_STATUS = 0x8003;
 }
 
 /// The name, or `TYPE-n?` with the number in decimal.
@@ -97,7 +97,7 @@ mod tests {
     /// MAIN-30: unknown types show their number.
     #[test]
     fn names() {
-        assert_eq!(Kind::FETCH.to_string(), "FETCH");
+        assert_eq!(Kind::PDU_FETCH.to_string(), "FETCH");
         assert_eq!(Kind(0x8000).to_string(), "LOG_CONTROL");
         assert_eq!(Kind(0x8003).to_string(), "LOG_STATUS");
         assert_eq!(Kind(0x8004).to_string(), "TYPE-32772?");

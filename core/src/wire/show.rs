@@ -10,19 +10,19 @@ use crate::log::{Bytes, Line};
 
 /// The requests that are shown; others are not received, or are reported as errors (MAIN-30).
 const SHOWN: [Kind; 13] = [
-    Kind::PROFILE,
-    Kind::ATTR,
-    Kind::RESULT,
-    Kind::CONTROL_REQ,
-    Kind::FETCH,
-    Kind::DESC_REQ,
-    Kind::INSTANCE_REQ,
-    Kind::TEXT_REQ,
-    Kind::PMNS_NAMES,
-    Kind::PMNS_IDS,
-    Kind::PMNS_CHILD,
-    Kind::PMNS_TRAVERSE,
-    Kind::LABEL_REQ,
+    Kind::PDU_PROFILE,
+    Kind::PDU_ATTR,
+    Kind::PDU_RESULT,
+    Kind::PDU_CONTROL_REQ,
+    Kind::PDU_FETCH,
+    Kind::PDU_DESC_REQ,
+    Kind::PDU_INSTANCE_REQ,
+    Kind::PDU_TEXT_REQ,
+    Kind::PDU_PMNS_NAMES,
+    Kind::PDU_PMNS_IDS,
+    Kind::PDU_PMNS_CHILD,
+    Kind::PDU_PMNS_TRAVERSE,
+    Kind::PDU_LABEL_REQ,
 ];
 
 /// The names of the attributes, by their keys from 1.
@@ -56,7 +56,7 @@ pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool)
     if !with_details {
         return Some(Line::new(format_args!("Received PDU_{kind}")));
     }
-    if kind == Kind::CONTROL_REQ {
+    if kind == Kind::PDU_CONTROL_REQ {
         return Some(Line::new(format_args!("Error: received PDU_CONTROL_REQ, not expected")));
     }
     let mut line = Line::new(format_args!("Received PDU_{kind} "));
@@ -81,7 +81,7 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
     // What does not fit into a line is left out.
     let mut add = |text: fmt::Arguments<'_>| _ = line.write_fmt(text);
     match kind {
-        Kind::PROFILE => {
+        Kind::PDU_PROFILE => {
             let profile = decode::profile(pdu)?;
             let len = profile.len();
             match profile.state {
@@ -90,17 +90,17 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
                 other => add(format_args!("state {other} ???, len {len}")),
             }
         }
-        Kind::FETCH => {
+        Kind::PDU_FETCH => {
             let mut metrics = decode::fetch(pdu)?;
             list(add, metrics.len(), metrics.next(), metrics.last());
         }
-        Kind::RESULT => {
+        Kind::PDU_RESULT => {
             let values = store::store(pdu)?;
             let mut metrics = values.sets().map(|set| set.metric);
             list(add, values.metrics, metrics.next(), metrics.last());
         }
-        Kind::DESC_REQ => add(format_args!("pmid {}", decode::desc_request(pdu)?)),
-        Kind::INSTANCE_REQ => {
+        Kind::PDU_DESC_REQ => add(format_args!("pmid {}", decode::desc_request(pdu)?)),
+        Kind::PDU_INSTANCE_REQ => {
             let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
             add(format_args!("indom {indom}, inst {inst}, iname "));
             match name {
@@ -108,7 +108,7 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
                 None => add(format_args!("NULL")),
             }
         }
-        Kind::TEXT_REQ => {
+        Kind::PDU_TEXT_REQ => {
             let decode::About { ident, kind } = decode::text_request(pdu)?;
             match kind {
                 _ if kind & 4 != 0 => add(format_args!("type {kind:#x}, pmid {}", MetricId(ident))),
@@ -116,23 +116,23 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
                 _ => add(format_args!("type {kind:#x}, ident {ident:#x}")),
             }
         }
-        Kind::LABEL_REQ => {
+        Kind::PDU_LABEL_REQ => {
             let decode::About { ident, kind } = decode::label_request(pdu)?;
             add(format_args!("ident {}, type {kind}", ident as i32));
         }
-        Kind::PMNS_NAMES => {
+        Kind::PDU_PMNS_NAMES => {
             let names = decode::name_list(pdu)?;
             let (first, last) = names.ends.unzip();
             let last = last.filter(|_| names.count > 1);
             list(add, names.count, first.map(Bytes), last.map(Bytes));
         }
-        Kind::PMNS_IDS => add(format_args!("pmid {}", decode::listed_id(pdu).ok_or(Error::IPC)?)),
-        Kind::PMNS_CHILD => {
+        Kind::PDU_PMNS_IDS => add(format_args!("pmid {}", decode::listed_id(pdu).ok_or(Error::IPC)?)),
+        Kind::PDU_PMNS_CHILD => {
             let subtype = number(pdu, HEADER).unwrap_or(0);
             let name = Bytes(decode::names_below(pdu)?.name);
             add(format_args!("name {name}, subtype {subtype}"));
         }
-        Kind::PMNS_TRAVERSE => add(format_args!("name {}", Bytes(decode::names_below(pdu)?.name))),
+        Kind::PDU_PMNS_TRAVERSE => add(format_args!("name {}", Bytes(decode::names_below(pdu)?.name))),
         // All others are not shown.
         _ => attribute(add, decode::attribute(pdu)?, context),
     }
@@ -263,8 +263,8 @@ mod tests {
     /// MAIN-30: what is not shown, and what nobody should send.
     #[test]
     fn others() {
-        assert_eq!(request(Kind::ERROR, &[], 0, true), None);
+        assert_eq!(request(Kind::PDU_ERROR, &[], 0, true), None);
         let text = b"Error: received PDU_CONTROL_REQ, not expected";
-        assert_eq!(request(Kind::CONTROL_REQ, &[], 0, true).as_deref(), Some(&text[..]));
+        assert_eq!(request(Kind::PDU_CONTROL_REQ, &[], 0, true).as_deref(), Some(&text[..]));
     }
 }

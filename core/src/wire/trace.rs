@@ -106,9 +106,9 @@ mod tests {
     fn ring() {
         let mut ring = Ring::new();
         for len in 0..9 {
-            ring.note(Way::In, Kind::FETCH, 3, len);
+            ring.note(Way::In, Kind::PDU_FETCH, 3, len);
         }
-        ring.note(Way::Out, Kind::ERROR, 4, 16);
+        ring.note(Way::Out, Kind::PDU_ERROR, 4, 16);
         let lines = String::from_utf8(ring.lines().bytes().to_vec()).expect("text");
         assert_eq!(lines.lines().count(), REMEMBERED + 1);
         assert_eq!(lines.lines().nth(1), Some("[0] recv fd=3 type=FETCH len=2"));

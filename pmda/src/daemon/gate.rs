@@ -131,5 +131,8 @@ fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
 
 /// Whether pmcd waits for an answer to such a PDU.
 fn needs_answer(kind: Kind) -> bool {
-    !matches!(kind, Kind::PROFILE | Kind::ATTR | Kind::ERROR | Kind::CREDS)
+    !matches!(
+        kind,
+        Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR | Kind::PDU_CREDS
+    )
 }

@@ -128,7 +128,7 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
         return Err("pmcd has ended the connection before its credentials".to_owned());
     };
     let kind = pdu.header.kind;
-    if kind != Kind::CREDS {
+    if kind != Kind::PDU_CREDS {
         return Err(format!(
             "version exchange failure, got PDU type {kind} expecting PDU_CREDS"
         ));

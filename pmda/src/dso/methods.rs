@@ -28,7 +28,7 @@ pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: Optio
         unsafe { items(domain.instances, domain.count) }
     };
     let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PROFILE).word(0).number(profile.state);
+        request.kind(Kind::PDU_PROFILE).word(0).number(profile.state);
         request.count(domains.len()).word(0);
         for domain in domains {
             request.word(domain.indom).number(domain.state);
@@ -52,13 +52,13 @@ pub(super) extern "C" fn fetch<A: Agent>(
     // SAFETY: the list has so many metrics.
     let pmids = unsafe { items(pmids, numpmid) };
     let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::FETCH).word(0).word(0).word(0).count(pmids.len());
+        request.kind(Kind::PDU_FETCH).word(0).word(0).word(0).count(pmids.len());
         for pmid in pmids {
             request.word(*pmid);
         }
     };
     ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::RESULT)?;
+        reply.expect(Kind::PDU_RESULT)?;
         out.write(result::build(reply.pdu, reply.result)?);
         Ok(0)
     })
@@ -68,10 +68,10 @@ pub(super) extern "C" fn fetch<A: Agent>(
 pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ext: Option<&Ext>) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::DESC_REQ).word(pmid);
+        request.kind(Kind::PDU_DESC_REQ).word(pmid);
     };
     ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::DESC)?;
+        reply.expect(Kind::PDU_DESC)?;
         let mut words = [0; 5];
         for (index, place) in words.iter_mut().enumerate() {
             *place = word(reply.pdu, 12 + 4 * index).ok_or(Error::IPC)?;
@@ -94,7 +94,7 @@ pub(super) extern "C" fn instance<A: Agent>(
     let name = unsafe { text_at(name) };
     let write = |request: &mut RequestBuilder| {
         request
-            .kind(Kind::INSTANCE_REQ)
+            .kind(Kind::PDU_INSTANCE_REQ)
             .word(indom)
             .word(0)
             .word(0)
@@ -103,7 +103,7 @@ pub(super) extern "C" fn instance<A: Agent>(
     };
     let is_whole = inst == PM_IN_NULL && name.is_none();
     ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::INSTANCE)?;
+        reply.expect(Kind::PDU_INSTANCE)?;
         let entries = entries(reply.pdu.get(20..), count(reply.pdu, 16), 8)?;
         let instances: Vec<c_int> = entries.iter().map(|(head, _)| number(head, 0).unwrap_or(0)).collect();
         let found = InResult {
@@ -141,10 +141,10 @@ pub(super) extern "C" fn text<A: Agent>(
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::TEXT_REQ).number(ident).number(kind);
+        request.kind(Kind::PDU_TEXT_REQ).number(ident).number(kind);
     };
     ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::TEXT)?;
+        reply.expect(Kind::PDU_TEXT)?;
         let length = count(reply.pdu, 16).ok_or(Error::IPC)?;
         let text = reply
             .pdu
@@ -167,7 +167,7 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Optio
     let sets: &[*const ValueSet] = unsafe { items(sets.cast(), result.count) };
     let mut blocks = Vec::new();
     let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::RESULT).word(0).word(0).count(sets.len());
+        request.kind(Kind::PDU_RESULT).word(0).word(0).count(sets.len());
         for set in sets {
             // SAFETY: each pointer is one to a value set.
             let Some(set) = (unsafe { set.as_ref() }) else { continue };
@@ -227,14 +227,14 @@ pub(super) extern "C" fn pmid<A: Agent>(name: *const c_char, out: Out<'_, c_uint
     let name = unsafe { text_at(name) }.unwrap_or_default().to_bytes();
     let write = |request: &mut RequestBuilder| {
         request
-            .kind(Kind::PMNS_NAMES)
+            .kind(Kind::PDU_PMNS_NAMES)
             .count(name.len() + 1)
             .word(0)
             .word(1)
             .text(name);
     };
     ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::PMNS_IDS)?;
+        reply.expect(Kind::PDU_PMNS_IDS)?;
         out.write(word(reply.pdu, 20).ok_or(Error::IPC)?);
         Error::check(number(reply.pdu, 12).ok_or(Error::IPC)?)
     })
@@ -244,7 +244,7 @@ pub(super) extern "C" fn pmid<A: Agent>(name: *const c_char, out: Out<'_, c_uint
 pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_char>, ext: Option<&Ext>) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PMNS_IDS).word(0).word(1).word(pmid);
+        request.kind(Kind::PDU_PMNS_IDS).word(0).word(1).word(pmid);
     };
     ask::<A>(ext, write, |reply| {
         let (names, _) = names_in(&reply)?;
@@ -268,8 +268,8 @@ pub(super) extern "C" fn children<A: Agent>(
     let name = unsafe { text_at(name) }.unwrap_or_default().to_bytes();
     let write = |request: &mut RequestBuilder| {
         match traverse {
-            0 => request.kind(Kind::PMNS_CHILD).word(1),
-            _ => request.kind(Kind::PMNS_TRAVERSE).word(0),
+            0 => request.kind(Kind::PDU_PMNS_CHILD).word(1),
+            _ => request.kind(Kind::PDU_PMNS_TRAVERSE).word(0),
         };
         request.text(name);
     };
@@ -294,7 +294,7 @@ pub(super) extern "C" fn attribute<A: Agent>(
     // SAFETY: the value has so many bytes, or is NULL.
     let value: &[u8] = unsafe { items(value.cast(), length) };
     let write = |request: &mut RequestBuilder| {
-        request.of_client(context).kind(Kind::ATTR).number(key).bytes(value);
+        request.of_client(context).kind(Kind::PDU_ATTR).number(key).bytes(value);
     };
     ask::<A>(ext, write, |_| Ok(0))
 }
@@ -308,10 +308,10 @@ pub(super) extern "C" fn label<A: Agent>(
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::LABEL_REQ).number(ident).number(kind);
+        request.kind(Kind::PDU_LABEL_REQ).number(ident).number(kind);
     };
     ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::LABEL)?;
+        reply.expect(Kind::PDU_LABEL)?;
         let sets = label_sets(reply.pdu)?;
         out.write(if sets.is_empty() {
             ptr::null_mut()
@@ -372,7 +372,7 @@ fn label_of(record: &[u8]) -> Label {
 
 /// The names of a PMNS_NAMES, and the state of each: 0 where none came with them.
 fn names_in<'p>(reply: &Reply<'p>) -> Result<(Vec<&'p [u8]>, Vec<c_int>)> {
-    reply.expect(Kind::PMNS_NAMES)?;
+    reply.expect(Kind::PDU_PMNS_NAMES)?;
     let has_states = number(reply.pdu, 16) != Some(0);
     let head = if has_states { 8 } else { 4 };
     let entries = entries(reply.pdu.get(24..), count(reply.pdu, 20), head)?;

@@ -271,7 +271,7 @@ struct Reply<'d> {
 impl Reply<'_> {
     /// Gives a reply that is no error to `read`.
     fn or_error(self, read: impl FnOnce(Self) -> Result<c_int>) -> Result<c_int> {
-        if !self.pdu.is_empty() && self.kind() == Kind::ERROR {
+        if !self.pdu.is_empty() && self.kind() == Kind::PDU_ERROR {
             let status = number(self.pdu, HEADER).ok_or(Error::IPC)?;
             return Error::check(status);
         }

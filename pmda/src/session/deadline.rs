@@ -86,8 +86,11 @@ impl Apart {
     pub(super) fn request(&mut self, pdu: &[u8]) -> &[u8] {
         self.reply.clear();
         let kind = Kind(number(pdu, 4).unwrap_or(0));
-        if matches!(kind, Kind::PROFILE | Kind::ATTR | Kind::ERROR | Kind::CONTROL_REQ) {
-            if kind == Kind::PROFILE {
+        if matches!(
+            kind,
+            Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR | Kind::PDU_CONTROL_REQ
+        ) {
+            if kind == Kind::PDU_PROFILE {
                 // Only the last one counts.
                 self.kept.retain(|message| !is_profile(message));
             }
@@ -161,7 +164,7 @@ impl Apart {
 }
 
 fn is_profile(message: &Message) -> bool {
-    matches!(message, Message::Note(pdu) if number(pdu, 4) == Some(Kind::PROFILE.0))
+    matches!(message, Message::Note(pdu) if number(pdu, 4) == Some(Kind::PDU_PROFILE.0))
 }
 
 /// The agent gets some time to end; one that hangs is left behind.

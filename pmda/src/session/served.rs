@@ -82,16 +82,16 @@ impl<A: Agent> Served<A> {
         let kind = Kind(number(pdu, 4).unwrap_or(0));
         let from = ClientId(number(pdu, 8).unwrap_or(0));
         let outcome = match kind {
-            Kind::FETCH => self.fetch(pdu, from),
-            Kind::RESULT => self.store(pdu, from),
-            Kind::DESC_REQ => self.desc(pdu, from),
-            Kind::INSTANCE_REQ => self.instances(pdu, from),
-            Kind::TEXT_REQ => self.text(pdu, from),
-            Kind::LABEL_REQ => self.labels(pdu, from),
-            Kind::PMNS_NAMES => self.id_of_name(pdu, from),
-            Kind::PMNS_IDS => self.name_of_id(pdu, from),
-            Kind::PMNS_CHILD => self.names_below(pdu, from, false),
-            Kind::PMNS_TRAVERSE => self.names_below(pdu, from, true),
+            Kind::PDU_FETCH => self.fetch(pdu, from),
+            Kind::PDU_RESULT => self.store(pdu, from),
+            Kind::PDU_DESC_REQ => self.desc(pdu, from),
+            Kind::PDU_INSTANCE_REQ => self.instances(pdu, from),
+            Kind::PDU_TEXT_REQ => self.text(pdu, from),
+            Kind::PDU_LABEL_REQ => self.labels(pdu, from),
+            Kind::PDU_PMNS_NAMES => self.id_of_name(pdu, from),
+            Kind::PDU_PMNS_IDS => self.name_of_id(pdu, from),
+            Kind::PDU_PMNS_CHILD => self.names_below(pdu, from, false),
+            Kind::PDU_PMNS_TRAVERSE => self.names_below(pdu, from, true),
             other => {
                 self.take_note(other, pdu, from);
                 return &[];
@@ -106,23 +106,23 @@ impl<A: Agent> Served<A> {
     /// What gets no reply.
     fn take_note(&mut self, kind: Kind, pdu: &[u8], from: ClientId) {
         match kind {
-            Kind::PROFILE => {
+            Kind::PDU_PROFILE => {
                 if let Ok(profile) = decode::profile(pdu) {
                     self.profile = Profile::new(profile, self.domain);
                 }
             }
-            Kind::ATTR => {
+            Kind::PDU_ATTR => {
                 if let Ok(attribute) = decode::attribute(pdu) {
                     let client = self.clients.entry(from.0).or_insert_with(|| Client::new(from));
                     client.set(attribute.key, attribute.value);
                 }
             }
-            Kind::ERROR => match decode::error(pdu) {
+            Kind::PDU_ERROR => match decode::error(pdu) {
                 Ok(code) if code == Error::NOTCONN.code() => self.client_ended(from),
                 Ok(code) => log::error!("{}: unexpected error pdu from pmcd: {code}", A::NAME),
                 Err(_) => {}
             },
-            Kind::CONTROL_REQ => {}
+            Kind::PDU_CONTROL_REQ => {}
             other => log::error!("{}: Unrecognised pdu type: {other}?", A::NAME),
         }
     }

@@ -165,7 +165,7 @@ impl<A: Agent> Harness<A> {
         let reply = self.tell(kind, body);
         match number(&reply, 4).map(Kind) {
             Some(kind) if kind == expected => Ok(reply),
-            Some(Kind::ERROR) => Err(Error::check(number(&reply, 12).unwrap_or(0))
+            Some(Kind::PDU_ERROR) => Err(Error::check(number(&reply, 12).unwrap_or(0))
                 .err()
                 .unwrap_or(Error::IPC)),
             _ => Err(Error::IPC),
@@ -185,7 +185,7 @@ impl<A: Agent> Harness<A> {
 
     fn attribute(&mut self, key: i32, value: &str) -> &mut Self {
         let body = [&key.to_be_bytes()[..], value.as_bytes(), b"\0"].concat();
-        self.tell(Kind::ATTR, &body);
+        self.tell(Kind::PDU_ATTR, &body);
         self
     }
 
@@ -216,7 +216,7 @@ impl<A: Agent> Harness<A> {
 
     /// The client's context ends.
     pub fn end_client(&mut self) {
-        self.tell(Kind::ERROR, &Error::NOTCONN.code().to_be_bytes());
+        self.tell(Kind::PDU_ERROR, &Error::NOTCONN.code().to_be_bytes());
     }
 
     /// The number of a metric.
@@ -224,7 +224,7 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// `PM_ERR_NAME` when there is none with this name.
     fn id(&mut self, name: &str) -> Result<MetricId> {
-        let reply = self.ask_bytes(Kind::PMNS_NAMES, &request::one_name(name), Kind::PMNS_IDS)?;
+        let reply = self.ask_bytes(Kind::PDU_PMNS_NAMES, &request::one_name(name), Kind::PDU_PMNS_IDS)?;
         word(&reply, 20).map(MetricId).ok_or(Error::IPC)
     }
 
@@ -233,7 +233,11 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// What the agent says.
     pub fn names(&mut self) -> Result<Vec<String>> {
-        let reply = self.ask_bytes(Kind::PMNS_TRAVERSE, &request::name_below(A::NAME), Kind::PMNS_NAMES)?;
+        let reply = self.ask_bytes(
+            Kind::PDU_PMNS_TRAVERSE,
+            &request::name_below(A::NAME),
+            Kind::PDU_PMNS_NAMES,
+        )?;
         reply::names(&reply)
     }
 
@@ -242,7 +246,7 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// `PM_ERR_NAME` when there is no such name.
     pub fn children(&mut self, name: &str) -> Result<Vec<String>> {
-        let reply = self.ask_bytes(Kind::PMNS_CHILD, &request::name_below(name), Kind::PMNS_NAMES)?;
+        let reply = self.ask_bytes(Kind::PDU_PMNS_CHILD, &request::name_below(name), Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)
     }
 
@@ -252,7 +256,7 @@ impl<A: Agent> Harness<A> {
     /// `PM_ERR_NAME` when there is none with this name.
     pub fn desc(&mut self, name: &str) -> Result<Desc> {
         let id = self.id(name)?;
-        let reply = self.ask(Kind::DESC_REQ, &[id.0], Kind::DESC)?;
+        let reply = self.ask(Kind::PDU_DESC_REQ, &[id.0], Kind::PDU_DESC)?;
         Desc::new(&reply)
     }
 
@@ -275,7 +279,7 @@ impl<A: Agent> Harness<A> {
             .collect::<Result<Vec<Desc>>>()?;
         let mut body = vec![self.client.0 as u32, 0, 0, names.len() as u32];
         body.extend(descs.iter().map(|desc| desc.id.0));
-        let reply = self.ask(Kind::FETCH, &body, Kind::RESULT)?;
+        let reply = self.ask(Kind::PDU_FETCH, &body, Kind::PDU_RESULT)?;
         let mut fetched = reply::fetched(&reply, &descs)?;
         for metric in fetched.iter_mut().flatten() {
             metric.name_instances(self.instance_names(metric.indom())?);
@@ -298,7 +302,7 @@ impl<A: Agent> Harness<A> {
     }
 
     fn name_of(&mut self, id: MetricId) -> Result<String> {
-        let reply = self.ask(Kind::PMNS_IDS, &[0, 1, id.0], Kind::PMNS_NAMES)?;
+        let reply = self.ask(Kind::PDU_PMNS_IDS, &[0, 1, id.0], Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)?.pop().ok_or(Error::IPC)
     }
 
@@ -313,7 +317,11 @@ impl<A: Agent> Harness<A> {
     }
 
     fn instances_of(&mut self, indom: InDom) -> Result<Vec<(i32, String)>> {
-        let reply = self.ask(Kind::INSTANCE_REQ, &[indom.0, 0, 0, u32::MAX, 0], Kind::INSTANCE)?;
+        let reply = self.ask(
+            Kind::PDU_INSTANCE_REQ,
+            &[indom.0, 0, 0, u32::MAX, 0],
+            Kind::PDU_INSTANCE,
+        )?;
         reply::instances(&reply)
     }
 
@@ -324,7 +332,7 @@ impl<A: Agent> Harness<A> {
     pub fn instance(&mut self, name: &str, instance: &str) -> Result<i32> {
         let indom = self.desc(name)?.indom;
         let body = request::instance(indom, instance);
-        let reply = self.ask_bytes(Kind::INSTANCE_REQ, &body, Kind::INSTANCE)?;
+        let reply = self.ask_bytes(Kind::PDU_INSTANCE_REQ, &body, Kind::PDU_INSTANCE)?;
         number(&reply, 20).ok_or(Error::IPC)
     }
 
@@ -349,9 +357,9 @@ impl<A: Agent> Harness<A> {
 
     fn store_value(&mut self, desc: &Desc, inst: i32, value: &StoreValue) -> Result<()> {
         let body = request::store(desc, inst, value);
-        let reply = self.tell(Kind::RESULT, &body);
+        let reply = self.tell(Kind::PDU_RESULT, &body);
         match (number(&reply, 4).map(Kind), number(&reply, 12)) {
-            (Some(Kind::ERROR), Some(code)) => Error::check(code).map(|_| ()),
+            (Some(Kind::PDU_ERROR), Some(code)) => Error::check(code).map(|_| ()),
             _ => Err(Error::IPC),
         }
     }
@@ -377,8 +385,8 @@ impl<A: Agent> Harness<A> {
     }
 
     fn texts(&mut self, ident: u32, of: u32) -> Result<(String, String)> {
-        let line = self.ask(Kind::TEXT_REQ, &[ident, of | 1], Kind::TEXT)?;
-        let text = self.ask(Kind::TEXT_REQ, &[ident, of | 2], Kind::TEXT)?;
+        let line = self.ask(Kind::PDU_TEXT_REQ, &[ident, of | 1], Kind::PDU_TEXT)?;
+        let text = self.ask(Kind::PDU_TEXT_REQ, &[ident, of | 2], Kind::PDU_TEXT)?;
         Ok((reply::text(&line)?, reply::text(&text)?))
     }
 
@@ -397,7 +405,7 @@ impl<A: Agent> Harness<A> {
                 8 => MetricId::new(desc.id.domain(), desc.id.cluster(), 0).0,
                 _ => desc.id.0,
             };
-            let reply = self.ask(Kind::LABEL_REQ, &[ident, level], Kind::LABEL)?;
+            let reply = self.ask(Kind::PDU_LABEL_REQ, &[ident, level], Kind::PDU_LABEL)?;
             let sets = reply::labels(&reply)?;
             all.extend(sets.into_iter().flat_map(|(_, labels)| labels));
         }
@@ -412,7 +420,7 @@ impl<A: Agent> Harness<A> {
     pub fn instance_labels(&mut self, name: &str) -> Result<Vec<(String, String)>> {
         const INSTANCES: u32 = 32;
         let indom = self.desc(name)?.indom;
-        let reply = self.ask(Kind::LABEL_REQ, &[indom.0, INSTANCES], Kind::LABEL)?;
+        let reply = self.ask(Kind::PDU_LABEL_REQ, &[indom.0, INSTANCES], Kind::PDU_LABEL)?;
         let names = self.instance_names(indom)?;
         let sets = reply::labels(&reply)?.into_iter().map(|(inst, labels)| {
             let name = names
@@ -451,12 +459,12 @@ impl<A: Agent> Harness<A> {
         ];
         body.extend(instances.iter().map(|inst| *inst as u32));
         let body: Vec<u8> = body.iter().flat_map(|word| word.to_be_bytes()).collect();
-        self.tell(Kind::PROFILE, &body);
+        self.tell(Kind::PDU_PROFILE, &body);
     }
 
     /// The fetches that follow are about all instances again.
     pub fn profile_all(&mut self) {
-        self.tell(Kind::PROFILE, &[0; 16]);
+        self.tell(Kind::PDU_PROFILE, &[0; 16]);
     }
 
     /// The metrics that there always are, with their numbers, one a line: archives remember these,

@@ -28,20 +28,20 @@ fn decode(kind: Kind, pdu: &[u8]) {
     // checks what is in it; the rest are places for what it finds.
     let status = unsafe {
         match kind {
-            Kind::ERROR => pcp::__pmDecodeError(pdu, one),
-            Kind::PROFILE => pcp::__pmDecodeProfile(pdu, one, &raw mut profile),
-            Kind::FETCH => pcp::__pmDecodeFetch(pdu, one, &raw mut unused, two, &raw mut metrics),
-            Kind::DESC_REQ => pcp::__pmDecodeDescReq(pdu, word),
-            Kind::INSTANCE_REQ => pcp::__pmDecodeInstanceReq(pdu, word, one, &raw mut text),
-            Kind::TEXT_REQ => pcp::__pmDecodeTextReq(pdu, one, two),
-            Kind::LABEL_REQ => pcp::__pmDecodeLabelReq(pdu, one, two),
-            Kind::CREDS => pcp::__pmDecodeCreds(pdu, one, two, &raw mut credentials),
-            Kind::PMNS_NAMES => pcp::__pmDecodeNameList(pdu, one, &raw mut names, &raw mut states),
+            Kind::PDU_ERROR => pcp::__pmDecodeError(pdu, one),
+            Kind::PDU_PROFILE => pcp::__pmDecodeProfile(pdu, one, &raw mut profile),
+            Kind::PDU_FETCH => pcp::__pmDecodeFetch(pdu, one, &raw mut unused, two, &raw mut metrics),
+            Kind::PDU_DESC_REQ => pcp::__pmDecodeDescReq(pdu, word),
+            Kind::PDU_INSTANCE_REQ => pcp::__pmDecodeInstanceReq(pdu, word, one, &raw mut text),
+            Kind::PDU_TEXT_REQ => pcp::__pmDecodeTextReq(pdu, one, two),
+            Kind::PDU_LABEL_REQ => pcp::__pmDecodeLabelReq(pdu, one, two),
+            Kind::PDU_CREDS => pcp::__pmDecodeCreds(pdu, one, two, &raw mut credentials),
+            Kind::PDU_PMNS_NAMES => pcp::__pmDecodeNameList(pdu, one, &raw mut names, &raw mut states),
             // The C library asks for one, too.
-            Kind::PMNS_IDS => pcp::__pmDecodeIDList(pdu, 1, word, one),
-            Kind::PMNS_CHILD => pcp::__pmDecodeChildReq(pdu, &raw mut text, one),
-            Kind::PMNS_TRAVERSE => pcp::__pmDecodeTraversePMNSReq(pdu, &raw mut text),
-            Kind::ATTR => pcp::__pmDecodeAttr(pdu, one, &raw mut text, two),
+            Kind::PDU_PMNS_IDS => pcp::__pmDecodeIDList(pdu, 1, word, one),
+            Kind::PDU_PMNS_CHILD => pcp::__pmDecodeChildReq(pdu, &raw mut text, one),
+            Kind::PDU_PMNS_TRAVERSE => pcp::__pmDecodeTraversePMNSReq(pdu, &raw mut text),
+            Kind::PDU_ATTR => pcp::__pmDecodeAttr(pdu, one, &raw mut text, two),
             _ => return,
         }
     };
@@ -50,14 +50,14 @@ fn decode(kind: Kind, pdu: &[u8]) {
     }
     // The value lies in the buffer, without a pin of its own, and the metrics do, with one.
     match kind {
-        Kind::ATTR => return,
-        Kind::FETCH => return buffer.unpin(),
+        Kind::PDU_ATTR => return,
+        Kind::PDU_FETCH => return buffer.unpin(),
         _ => {}
     }
     // SAFETY: the decoder has succeeded: what it gives is ours, a profile of libpcp's or blocks
     // from malloc; what it does not give is still NULL.
     unsafe {
-        if kind == Kind::PROFILE {
+        if kind == Kind::PDU_PROFILE {
             pcp::__pmFreeProfile(profile);
         }
         libc::free(text.cast());

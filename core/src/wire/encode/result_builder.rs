@@ -67,7 +67,7 @@ impl ResultBuilder {
         self.blocks.clear();
         self.deferred.clear();
         self.trim();
-        self.reply.begin(Kind::RESULT, 0);
+        self.reply.begin(Kind::PDU_RESULT, 0);
         self.reply.word(flags);
         self.reply.word(0);
         self.reply.length(metrics)

@@ -61,7 +61,11 @@ fn pieces() {
         for step in [1, 2, 5, 13, 1000] {
             let mut source = Slow::new(&stream, step);
             let mut receiver = Receiver::default();
-            for (kind, body) in [(Kind::FETCH, &b"abcde"[..]), (Kind::ATTR, b""), (Kind(0x7fff), b"x")] {
+            for (kind, body) in [
+                (Kind::PDU_FETCH, &b"abcde"[..]),
+                (Kind::PDU_ATTR, b""),
+                (Kind(0x7fff), b"x"),
+            ] {
                 let pdu = receiver.next(&mut source, mode).expect("a PDU");
                 assert_eq!(
                     (pdu.header.kind, pdu.header.from, &pdu.bytes()[HEADER..]),
