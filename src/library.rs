@@ -13,7 +13,7 @@ use crate::cache::domains::Domains;
 use crate::dynamic::Callbacks;
 use crate::help::Databases;
 use crate::queues::Filter;
-use crate::record::{AgentRecord, ForeignParts};
+use crate::record::{AgentRecord, ExternalExts};
 use crate::sys::libpcp::pmns::Kept;
 use crate::sys::lock::{Guard, Mutex};
 use crate::sys::static_ptr::StaticPtr;
@@ -32,7 +32,7 @@ pub(crate) struct Library {
     /// The agents.
     pub(crate) records: Records<AgentRecord>,
     /// What is kept for agents without a record.
-    pub(crate) foreign: ForeignParts,
+    pub(crate) external_exts: ExternalExts,
     /// The instance caches.
     pub(crate) domains: Domains,
     /// The registrations that serve every agent without its own (DYN-3).
@@ -90,7 +90,7 @@ fn make() -> Result<Guard<'static, Library>> {
     let library = LIBRARY.get_or_make(|| {
         Mutex::new(Library {
             records: Records::new(),
-            foreign: ForeignParts::new(),
+            external_exts: ExternalExts::new(),
             domains: Domains::new(),
             dynamic: List::new(),
             made_tables: MadeTables::new(),

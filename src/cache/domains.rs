@@ -7,9 +7,9 @@ use crate::sys::lock::{Guard, Mutex};
 use crate::view::arg::Private;
 use pmda_core::cache::Cache;
 use pmda_core::error::{Error, Result};
-use pmda_core::forever::forever;
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
+use pmda_core::leak::try_leak;
 
 /// How many chains there are: an agent mostly numbers its domains from 0 or 1 on, and finds each at
 /// the start of a chain.
@@ -71,7 +71,7 @@ impl Domains {
             return Err(Error::INDOM);
         }
         let chain = &mut self.chains[indom.0 as usize % CHAINS];
-        let domain: &'static Domain = forever(Domain {
+        let domain: &'static Domain = try_leak(Domain {
             indom,
             changes: AtomicU32::new(0),
             next: *chain,

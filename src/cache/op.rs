@@ -196,7 +196,7 @@ impl Machine for Save {
         }
     }
 
-    fn answer(&mut self, (): ()) -> Step<Duration, Result<c_int>> {
+    fn resume(&mut self, (): ()) -> Step<Duration, Result<c_int>> {
         self.start()
     }
 }

@@ -5,7 +5,7 @@ use std::vec;
 
 use crate::cache::count;
 use crate::cache::with;
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 use crate::sys::process::now;
 use crate::view::arg::Private;
 use crate::view::methods::Free;
@@ -27,7 +27,7 @@ pub(crate) fn purge(indom: InDom, recent: i64) -> Result<(c_int, Vec<Private>)> 
 pub(crate) struct Purge {
     callback: Option<Free>,
     number: c_int,
-    attached: Kept<vec::IntoIter<Private>>,
+    attached: NoDropCell<vec::IntoIter<Private>>,
 }
 
 impl Purge {
@@ -40,7 +40,7 @@ impl Purge {
         Ok(Purge {
             callback,
             number,
-            attached: Kept::new(attached.into_iter()),
+            attached: NoDropCell::new(attached.into_iter()),
         })
     }
 
@@ -63,7 +63,7 @@ impl Machine for Purge {
         self.step()
     }
 
-    fn answer(&mut self, (): ()) -> Step<(Free, Private), Result<c_int>> {
+    fn resume(&mut self, (): ()) -> Step<(Free, Private), Result<c_int>> {
         self.step()
     }
 }

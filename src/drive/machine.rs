@@ -1,9 +1,9 @@
 //! Work that is interrupted by calls into C.
 //!
-//! Whatever hands control to somebody else's functions, or waits, is a [`Machine`]: it says what is
-//! to be called, and is told what came of it. The calls are made by the driver in `ffi`, whose
-//! frame is then the only one of ours, with nothing locked, borrowed, guarded or to be dropped. So
-//! a callback may call the library again, and may be left in any way that C knows.
+//! What calls functions of an agent, or waits, is a [`Machine`]: each step returns the call to make,
+//! and the machine is resumed with the answer. The driver makes the calls. During a call, only the
+//! driver's frame is on the stack; it holds no lock, borrow or destructor. So a callback may call
+//! the library again, and may leave with longjmp, `pthread_exit` or a cancellation.
 
 use std::mem::ManuallyDrop;
 
@@ -18,7 +18,7 @@ pub(crate) enum Step<C, D> {
 /// Work that is interrupted by calls into C.
 ///
 /// Neither a machine nor its calls and answers have anything to drop: the driver checks that at
-/// compile time. What they own is [`Kept`].
+/// compile time. What they own is in a [`NoDropCell`].
 pub(crate) trait Machine {
     /// A call into C that the machine asks for.
     type Call;
@@ -31,30 +31,30 @@ pub(crate) trait Machine {
     fn start(&mut self) -> Step<Self::Call, Self::Done>;
 
     /// The next step, after the call that the last one has asked for.
-    fn answer(&mut self, answer: Self::Answer) -> Step<Self::Call, Self::Done>;
+    fn resume(&mut self, answer: Self::Answer) -> Step<Self::Call, Self::Done>;
 }
 
-/// Something that a machine owns across a call into C. It is lost when the call does not come back:
-/// nothing of ours runs then that could free it.
-pub(crate) struct Kept<T>(ManuallyDrop<Option<T>>);
+/// Something that a machine owns across a call into C. It leaks when the call does not return: no
+/// code of the library runs then that could free it.
+pub(crate) struct NoDropCell<T>(ManuallyDrop<Option<T>>);
 
-impl<T> Kept<T> {
-    /// Keeps a value.
-    pub(crate) const fn new(value: T) -> Kept<T> {
-        Kept(ManuallyDrop::new(Some(value)))
+impl<T> NoDropCell<T> {
+    /// With a value.
+    pub(crate) const fn new(value: T) -> NoDropCell<T> {
+        NoDropCell(ManuallyDrop::new(Some(value)))
     }
 
-    /// Keeps nothing yet.
-    pub(crate) const fn none() -> Kept<T> {
-        Kept(ManuallyDrop::new(None))
+    /// Empty.
+    pub(crate) const fn none() -> NoDropCell<T> {
+        NoDropCell(ManuallyDrop::new(None))
     }
 
-    /// Keeps another value, and drops the one before.
+    /// Puts a value in, and drops the one before.
     pub(crate) fn set(&mut self, value: T) {
         *self.0 = Some(value);
     }
 
-    /// The value, if it was not taken, to be looked at.
+    /// A shared reference to the value, if it was not taken.
     pub(crate) fn peek(&self) -> Option<&T> {
         self.0.as_ref()
     }

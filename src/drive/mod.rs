@@ -72,7 +72,7 @@ fn go_on<M: Machine>(
 ) -> Outcome<M::Call, M::Done> {
     loop {
         let answer = call(machine, wanted);
-        match step(|| machine.answer(answer), outcome_of) {
+        match step(|| machine.resume(answer), outcome_of) {
             Outcome::Call(next) => wanted = next,
             end => return end,
         }

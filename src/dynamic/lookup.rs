@@ -84,14 +84,14 @@ impl<'call> Machine for Lookup<'call> {
         self.step()
     }
 
-    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call<'call>, Found> {
+    fn resume(&mut self, answer: DynamicAnswer) -> Step<Call<'call>, Found> {
         let Some(rebuild) = &mut self.rebuild else {
             if let DynamicAnswer::Updated(status) = answer {
                 self.changed |= status != 0;
             }
             return self.step();
         };
-        match rebuild.answer(answer) {
+        match rebuild.resume(answer) {
             Step::Call(call) => Step::Call(call),
             Step::Done(()) => self.search(),
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 use crate::dynamic::Call;
 use crate::dynamic::Callbacks;
 use crate::dynamic::DynamicAnswer;
@@ -26,8 +26,8 @@ pub(crate) struct Rebuild<'call> {
     fixed: Lasting<pmdaMetric>,
     registrations: Walk,
     /// What each registration wants to add, in their order.
-    counts: Kept<Vec<Counts>>,
-    table: Kept<CVec<pmdaMetric>>,
+    counts: NoDropCell<Vec<Counts>>,
+    table: NoDropCell<CVec<pmdaMetric>>,
     /// The number of entries that were announced. Agents have been seen to fill in more, and less
     /// (N-6).
     announced: usize,
@@ -71,8 +71,8 @@ impl<'call> Rebuild<'call> {
             ext,
             fixed: first.calls.metrics,
             registrations,
-            counts: Kept::new(Vec::new()),
-            table: Kept::none(),
+            counts: NoDropCell::new(Vec::new()),
+            table: NoDropCell::none(),
             announced: 0,
             position: Position::Count(registrations),
         })
@@ -190,7 +190,7 @@ impl<'call> Machine for Rebuild<'call> {
         self.step()
     }
 
-    fn answer(&mut self, answer: DynamicAnswer) -> Step<Call<'call>, ()> {
+    fn resume(&mut self, answer: DynamicAnswer) -> Step<Call<'call>, ()> {
         if let DynamicAnswer::Counted(counts) = answer {
             if self.note(counts).is_err() {
                 return self.finish(Err(Error::NOMEM));

@@ -20,7 +20,7 @@ pub(crate) enum FetchAnswer {
 /// What a call is about. It is read from the machine when the call is made: a step itself gives no
 /// more than that there is one.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'call> {
+pub(crate) struct PendingCallback<'call> {
     /// The fetch callback is asked for a value; without it, the desc method for a description,
     /// which goes into the spare metric.
     pub(crate) callback: pmdaFetchCallBack,

@@ -5,12 +5,12 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::drive::drive_reading;
-use crate::fetch::Asked;
 use crate::fetch::Fetch;
 use crate::fetch::FetchAnswer;
+use crate::fetch::PendingCallback;
 use crate::fetch::ToCaller;
+use crate::instances::iterate::InstanceCursor;
 use crate::instances::iterate::Ordinal;
-use crate::instances::iterate::Steps;
 use crate::record;
 use crate::view::arg::Out;
 use crate::view::array::Array;
@@ -24,7 +24,7 @@ use pmda_core::error::Error;
 
 /// Makes the calls of a fetch.
 #[inline(always)]
-pub(crate) fn make(asked: Asked<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
+pub(crate) fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
     // SAFETY: callback and method were read from the agent's own structures, whose views demand
     // that they do what their types say, and get what they expect (FETCH-22). The atom is ours, and
     // zero before each call (F-9).
@@ -58,7 +58,7 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     resp: Out<'_, *mut pmdaResult>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    let mut steps = Steps::new(Ordinal::Any);
+    let mut steps = InstanceCursor::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
     // SAFETY: the list is as long as the caller says for the time of the call.
     let list = unsafe { Array::new(pmidlist, numpmid) };

@@ -13,12 +13,12 @@ mod parts;
 use std::ffi::c_int;
 
 use crate::drive::machine::{Machine, Step};
-pub(crate) use crate::fetch::calls::{Asked, FetchAnswer};
+pub(crate) use crate::fetch::calls::{FetchAnswer, PendingCallback};
 pub(crate) use crate::fetch::output::{Output, ToCaller};
 use crate::fetch::parts::{Current, Next};
 use crate::instances::iterate;
+use crate::instances::iterate::InstanceCursor;
 use crate::instances::iterate::Ordinal;
-use crate::instances::iterate::Steps;
 use crate::record;
 use crate::record::state::FetchState;
 use crate::sys::libpcp::log::{self, Debug};
@@ -42,8 +42,8 @@ pub(crate) struct Fetch<'call, L, O> {
     interface: Interface,
     list: L,
     output: O,
-    steps: &'call mut Steps,
-    asked: Asked<'call>,
+    steps: &'call mut InstanceCursor,
+    asked: PendingCallback<'call>,
     /// Stands in for a metric that is not in the agent's table (FETCH-21).
     spare: Metric<'call>,
     /// The place in the list.
@@ -68,7 +68,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
         agent: (&'static FetchState, Interface),
         list: L,
         output: O,
-        steps: &'call mut Steps,
+        steps: &'call mut InstanceCursor,
         spare: Metric<'call>,
     ) -> Self {
         Fetch {
@@ -78,7 +78,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
             list,
             output,
             steps,
-            asked: Asked {
+            asked: PendingCallback {
                 callback: None,
                 metric: spare,
                 inst: -1,
@@ -109,13 +109,13 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     }
 
     /// What the fetch has worked with, when it is over.
-    pub(crate) fn into_parts(self) -> (L, O, &'call mut Steps) {
+    pub(crate) fn into_parts(self) -> (L, O, &'call mut InstanceCursor) {
         (self.list, self.output, self.steps)
     }
 
     /// What the call that was asked for is about.
     #[inline(always)]
-    pub(crate) fn asked(&self) -> Asked<'call> {
+    pub(crate) fn asked(&self) -> PendingCallback<'call> {
         self.asked
     }
 
@@ -368,7 +368,7 @@ impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
     }
 
     #[inline(always)]
-    fn answer(&mut self, answer: FetchAnswer) -> Step<(), Result<()>> {
+    fn resume(&mut self, answer: FetchAnswer) -> Step<(), Result<()>> {
         let next = match answer {
             FetchAnswer::Value(returned, atom) => self.store(returned, atom),
             FetchAnswer::Described => self.described(),

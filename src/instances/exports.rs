@@ -83,7 +83,7 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) 
 pub unsafe extern "C" fn __pmdaNextInst(inst: Out<'_, c_int>, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| {
         let next = pmda.and_then(|ext| {
-            let mut steps = iterate::Steps::new(iterate::Ordinal::Examined);
+            let mut steps = iterate::InstanceCursor::new(iterate::Ordinal::Examined);
             iterate::next(record::fetch_state(ext).ok()?, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };

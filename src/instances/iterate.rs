@@ -35,7 +35,7 @@ const FEW: usize = 32;
 
 /// How a caller goes over a domain. It has nothing to drop, as callbacks may leave by `longjmp`
 /// between the steps.
-pub(crate) struct Steps {
+pub(crate) struct InstanceCursor {
     ordinal: Ordinal,
     ahead: InstancesAhead,
     /// How many instances a cached domain had when it was first of interest; it only helps to
@@ -43,10 +43,10 @@ pub(crate) struct Steps {
     domain: Option<usize>,
 }
 
-impl Steps {
+impl InstanceCursor {
     /// For a new iteration, or for single steps.
-    pub(crate) const fn new(ordinal: Ordinal) -> Steps {
-        Steps {
+    pub(crate) const fn new(ordinal: Ordinal) -> InstanceCursor {
+        InstanceCursor {
             ordinal,
             ahead: InstancesAhead::new(),
             domain: None,
@@ -137,7 +137,7 @@ fn trace_start(ext: Ext<'_>, indom: InDom) {
 
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
-pub(crate) fn next(state: &FetchState, ext: Ext<'_>, steps: &mut Steps) -> Option<i32> {
+pub(crate) fn next(state: &FetchState, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     // The steps of a domain of which everything is selected, by far the most frequent case, are
     // taken without a call. All that the agent may have changed since the last step is looked at
     // all the same.
@@ -163,7 +163,7 @@ pub(crate) fn next(state: &FetchState, ext: Ext<'_>, steps: &mut Steps) -> Optio
 
 /// One step, in any case.
 #[inline(never)]
-fn step(state: &FetchState, ext: Ext<'_>, steps: &mut Steps) -> Option<i32> {
+fn step(state: &FetchState, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     if ext.singular() == 0 {
         ext.set_singular(-1);
         return Some(0);
@@ -214,7 +214,7 @@ fn next_cached(
     ext: Ext<'_>,
     indom: InDom,
     selected: Selection<'_>,
-    steps: &mut Steps,
+    steps: &mut InstanceCursor,
 ) -> Option<i32> {
     let (found, examined) = match selected {
         Selection::All => (steps.ahead.next(&state.walk, indom), 1),
@@ -234,7 +234,7 @@ fn next_listed(
     ext: Ext<'_>,
     indom: InDom,
     element: &ProfileElement<'_>,
-    steps: &mut Steps,
+    steps: &mut InstanceCursor,
 ) -> (Option<i32>, c_int) {
     selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
         Some(candidates)

@@ -4,7 +4,7 @@ use crate::record::state::{CompiledElement, FetchState};
 use crate::view::ext::Ext;
 use crate::view::profile::{Profile, ProfileElement};
 use pmda_core::ident::InDom;
-use pmda_core::metrics::Places;
+use pmda_core::metrics::HintIndex;
 use pmda_core::profile::Compiled;
 
 /// Which instances of a domain are selected at this moment.
@@ -52,7 +52,7 @@ fn of_profile<'call>(state: &FetchState, profile: Profile<'call>, indom: InDom) 
 /// its lists, may be at the addresses of the old one.
 pub(crate) fn forget(state: &FetchState) {
     if let Some(mut selections) = state.selections.peek() {
-        selections.elements = Places::default();
+        selections.elements = HintIndex::default();
         selections.compiled.clear();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 use crate::fetch;
 use crate::instances::iterate;
 use crate::record;
@@ -85,8 +85,8 @@ pub(crate) struct Request<'call> {
     state: &'static FetchState,
     indom: InDom,
     sets: LabelSets<'call>,
-    array: Kept<LabelArray>,
-    steps: iterate::Steps,
+    array: NoDropCell<LabelArray>,
+    steps: iterate::InstanceCursor,
     /// The domain `PM_INDOM_NULL` has one instance, and this tells that it was asked for.
     is_over: bool,
     /// The instance whose set the callback fills: the last one of the array.
@@ -143,8 +143,8 @@ impl<'call> Request<'call> {
             state,
             indom,
             sets,
-            array: Kept::new(array),
-            steps: iterate::Steps::new(iterate::Ordinal::Any),
+            array: NoDropCell::new(array),
+            steps: iterate::InstanceCursor::new(iterate::Ordinal::Any),
             is_over: false,
             asked: None,
         })
@@ -221,7 +221,7 @@ impl<'call> Machine for Request<'call> {
         self.step()
     }
 
-    fn answer(&mut self, answer: LabelAnswer<'call>) -> Step<Call, Result<c_int>> {
+    fn resume(&mut self, answer: LabelAnswer<'call>) -> Step<Call, Result<c_int>> {
         if let Some(inst) = self.asked.take() {
             self.filled(inst, answer);
         }

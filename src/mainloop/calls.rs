@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::drive::machine::Kept;
+use crate::drive::machine::NoDropCell;
 use crate::view::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
 use crate::view::arg::CText;
 use crate::view::methods;
@@ -69,13 +69,13 @@ pub(crate) enum SessionAnswer<'call> {
     /// A description.
     Desc(Result<c_int>, pmDesc),
     /// A list of instances.
-    Instances(Result<c_int>, Kept<OwnedInstances>),
+    Instances(Result<c_int>, NoDropCell<OwnedInstances>),
     /// A text, which stays the agent's, until the reply is sent.
     Text(Result<c_int>, Option<CText<'call>>),
     /// An identifier.
     Pmid(Result<c_int>, MetricId),
     /// Names.
-    Names(Result<c_int>, Kept<OwnedNames>),
+    Names(Result<c_int>, NoDropCell<OwnedNames>),
     /// Label sets.
-    Labels(Result<c_int>, Kept<OwnedLabels>),
+    Labels(Result<c_int>, NoDropCell<OwnedLabels>),
 }

@@ -6,12 +6,12 @@ use std::ffi::c_int;
 use std::{io, ptr};
 
 use crate::drive::guard::{guard, inner};
-use crate::drive::machine::Kept;
+use crate::drive::machine::NoDropCell;
 use crate::drive::{drive, drive_reading, run};
 use crate::fetch::exports;
 use crate::fetch::exports::pmdaFetch;
 use crate::instances::exports::pmdaInstance;
-use crate::instances::iterate::{Ordinal, Steps};
+use crate::instances::iterate::{InstanceCursor, Ordinal};
 use crate::mainloop::{Call, MainLoop, OwnMethods, SendingStatus, SessionAnswer, is_supported};
 use crate::record;
 use crate::sys::waits;
@@ -60,7 +60,7 @@ pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch<'_>>) ->
 /// Serves one PDU, or all.
 #[inline(always)]
 fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
-    let mut steps = Steps::new(Ordinal::Any);
+    let mut steps = InstanceCursor::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
     let spare = Metric::in_frame(&mut spare);
     drive_reading(
@@ -158,8 +158,8 @@ fn make<'call>(main: &mut MainLoop<'call>, call: Call<'call>, spare: Metric<'cal
             let status = unsafe { method(indom.0, inst, CText::new(name), Out::to(&mut list), ext) };
             let status = Error::check(status);
             // SAFETY: a method that has succeeded has stored NULL or a list, which it hands over.
-            let owned = || Kept::new(unsafe { OwnedInstances::new(Instances::new(list)) });
-            SessionAnswer::Instances(status, status.map_or_else(|_| Kept::none(), |_| owned()))
+            let owned = || NoDropCell::new(unsafe { OwnedInstances::new(Instances::new(list)) });
+            SessionAnswer::Instances(status, status.map_or_else(|_| NoDropCell::none(), |_| owned()))
         }
         Call::Text(method, ident, kind) => {
             let mut text = ptr::null_mut();
@@ -179,7 +179,10 @@ fn make<'call>(main: &mut MainLoop<'call>, call: Call<'call>, spare: Metric<'cal
             // SAFETY: the agent's own method.
             let status = Error::check(unsafe { method(metric.0, Out::to(&mut names), ext) });
             // SAFETY: what the method has stored it has handed over.
-            SessionAnswer::Names(status, Kept::new(unsafe { OwnedNames::new(names, ptr::null_mut()) }))
+            SessionAnswer::Names(
+                status,
+                NoDropCell::new(unsafe { OwnedNames::new(names, ptr::null_mut()) }),
+            )
         }
         Call::Children(method, name, all) => {
             let (mut names, mut states) = (ptr::null_mut(), ptr::null_mut());
@@ -188,7 +191,7 @@ fn make<'call>(main: &mut MainLoop<'call>, call: Call<'call>, spare: Metric<'cal
             let status = unsafe { method(CText::new(name), c_int::from(all), list, kinds, ext) };
             // SAFETY: what the method has stored it has handed over.
             let owned = unsafe { OwnedNames::new(names, states) };
-            SessionAnswer::Names(Error::check(status), Kept::new(owned))
+            SessionAnswer::Names(Error::check(status), NoDropCell::new(owned))
         }
         Call::Label(method, ident, kind) => {
             let mut first = ptr::null_mut();
@@ -196,8 +199,8 @@ fn make<'call>(main: &mut MainLoop<'call>, call: Call<'call>, spare: Metric<'cal
             let status = unsafe { method(ident as i32, kind, LabelSets::new(&raw mut first), ext) };
             let status = Error::check(status);
             // SAFETY: a method that has succeeded has stored that many sets, which it hands over.
-            let owned = |count| Kept::new(unsafe { OwnedLabels::new(first, count, kind) });
-            SessionAnswer::Labels(status, status.map_or_else(|_| Kept::none(), owned))
+            let owned = |count| NoDropCell::new(unsafe { OwnedLabels::new(first, count, kind) });
+            SessionAnswer::Labels(status, status.map_or_else(|_| NoDropCell::none(), owned))
         }
     }
 }

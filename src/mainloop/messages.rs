@@ -10,14 +10,14 @@ use pmda_core::wire::receive::{Failure, Pdu};
 use pmda_core::wire::{Kind, show};
 
 /// Shows what has come; 0 stands for the end of the stream.
-pub(super) fn say_kind(kind: Kind) {
+pub(super) fn log_kind(kind: Kind) {
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
         log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
     }
 }
 
 /// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
-pub(crate) fn say_failure(channel: Channel, failure: Failure) {
+pub(crate) fn log_failure(channel: Channel, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
     }

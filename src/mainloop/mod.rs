@@ -18,14 +18,14 @@ mod status;
 use std::ffi::c_int;
 use std::io;
 
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 use crate::fetch::Fetch;
-use crate::instances::iterate::Steps;
+use crate::instances::iterate::InstanceCursor;
 pub(crate) use crate::mainloop::agent::is_supported;
 use crate::mainloop::agent::{Agent, enter};
 pub(crate) use crate::mainloop::calls::{Call, SessionAnswer};
-pub(crate) use crate::mainloop::messages::say_failure;
-use crate::mainloop::messages::say_kind;
+pub(crate) use crate::mainloop::messages::log_failure;
+use crate::mainloop::messages::log_kind;
 use crate::mainloop::receiving::{Receiving, Wanted};
 use crate::mainloop::replying::{Purpose, Replying};
 pub(crate) use crate::mainloop::requests::Listed;
@@ -102,11 +102,11 @@ pub(crate) struct MainLoop<'call> {
     once: bool,
     state: State<'call>,
     receiving: Receiving,
-    pdu: Kept<Pdu>,
-    arguments: Kept<MethodArguments>,
+    pdu: NoDropCell<Pdu>,
+    arguments: NoDropCell<MethodArguments>,
     replying: Replying,
     fetch: Option<Fetch<'call, Listed, DraftReply>>,
-    steps: Option<&'call mut Steps>,
+    steps: Option<&'call mut InstanceCursor>,
     spare: Metric<'call>,
 }
 
@@ -119,7 +119,7 @@ impl<'call> MainLoop<'call> {
         dispatch: Option<Dispatch<'call>>,
         own: OwnMethods,
         once: bool,
-        steps: &'call mut Steps,
+        steps: &'call mut InstanceCursor,
         spare: Metric<'call>,
     ) -> std::result::Result<MainLoop<'call>, Result<c_int>> {
         Ok(MainLoop {
@@ -128,8 +128,8 @@ impl<'call> MainLoop<'call> {
             once,
             state: State::Receiving,
             receiving: Receiving::nothing(),
-            pdu: Kept::none(),
-            arguments: Kept::none(),
+            pdu: NoDropCell::none(),
+            arguments: NoDropCell::none(),
             replying: Replying::nothing(),
             fetch: None,
             steps: Some(steps),
@@ -198,8 +198,8 @@ impl<'call> MainLoop<'call> {
     fn lost(&mut self, failure: Failure) -> Next<'call> {
         let code = failure.code();
         self.receiving.give_up(self.agent.session, failure);
-        say_failure(self.receiving.channel(), failure);
-        say_kind(match code {
+        log_failure(self.receiving.channel(), failure);
+        log_kind(match code {
             Error::EOF => Kind(0),
             error => Kind(error.code()),
         });
@@ -212,7 +212,7 @@ impl<'call> MainLoop<'call> {
     fn arrived(&mut self, pdu: Pdu) -> Next<'call> {
         let (kind, from) = (pdu.header.kind, pdu.header.from);
         self.pdu.set(pdu);
-        say_kind(kind);
+        log_kind(kind);
         record::refresh(self.agent.dispatch);
         if self.agent.interface().has_contexts() {
             self.agent.ext.set_context(from);
@@ -336,7 +336,7 @@ impl<'call> Machine for MainLoop<'call> {
         self.step(Next::Pdu)
     }
 
-    fn answer(&mut self, answer: SessionAnswer<'call>) -> Step<Call<'call>, Result<c_int>> {
+    fn resume(&mut self, answer: SessionAnswer<'call>) -> Step<Call<'call>, Result<c_int>> {
         let next = match (self.state, answer) {
             // A panic ends in an error reply, as that of a method does.
             (State::Fetching, SessionAnswer::Status(status)) => self.fetched(Error::check(status).map(drop)),

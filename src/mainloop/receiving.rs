@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::drive::machine::Kept;
+use crate::drive::machine::NoDropCell;
 use crate::record::session::Session;
 use crate::sys::channel::Channel;
 use crate::sys::traced;
@@ -15,7 +15,7 @@ pub(super) struct Receiving {
     /// Whether the channel is a socket or a pipe without a name; `None` until that matters.
     nameless: Option<bool>,
     mode: ReadMode,
-    receiver: Kept<Receiver>,
+    receiver: NoDropCell<Receiver>,
 }
 
 /// What a receiver wants.
@@ -36,7 +36,7 @@ impl Receiving {
             channel: Channel(-1),
             nameless: None,
             mode: ReadMode::Exact,
-            receiver: Kept::none(),
+            receiver: NoDropCell::none(),
         }
     }
 

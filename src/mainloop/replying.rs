@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::drive::machine::Kept;
+use crate::drive::machine::NoDropCell;
 use crate::mainloop::Agent;
 use crate::mainloop::calls::Call;
 use crate::sys::channel::{Channel, Written};
@@ -35,7 +35,7 @@ pub(super) enum Purpose {
 pub(super) struct Replying {
     channel: Channel,
     purpose: Purpose,
-    reply: Kept<Reply>,
+    reply: NoDropCell<Reply>,
     /// In place of `reply` for a fetch that has written its own.
     draft: Option<DraftReply>,
     written: usize,
@@ -49,7 +49,7 @@ impl Replying {
         Replying {
             channel: Channel(-1),
             purpose: Purpose::Status,
-            reply: Kept::none(),
+            reply: NoDropCell::none(),
             draft: None,
             written: 0,
             socket: None,

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{iter, ptr};
 
-use crate::drive::machine::Kept;
+use crate::drive::machine::NoDropCell;
 use crate::instances;
 use crate::instances::Taker;
 use crate::mainloop::Agent;
@@ -74,7 +74,7 @@ impl Request {
 
 /// Says, once in a process and kind of request, that the interface version of the agent has no such
 /// method: under -Dlibpmda, since PCP 6.0.5 (MAIN-30).
-fn tell_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
+fn warn_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
     if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
         let interface = agent.interface().0;
         log::warning!("PMDA version {interface} < {since}, no PMDA {method}() callback possible");
@@ -83,7 +83,11 @@ fn tell_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
 
 type Ask<'call> = Result<(Request, Call<'call>)>;
 
-pub(super) fn profile<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
+pub(super) fn profile<'call>(
+    agent: Agent<'call>,
+    pdu: &[u8],
+    arguments: &mut NoDropCell<MethodArguments>,
+) -> Ask<'call> {
     let profile = OwnedProfile::new(decode::profile(pdu)?)?;
     let method = agent.dispatch.profile().ok_or(Error::NYI)?;
     let call = Call::Profile(method, profile.as_ptr());
@@ -95,11 +99,11 @@ pub(super) fn attribute<'call>(
     agent: Agent<'call>,
     pdu: &[u8],
     context: c_int,
-    arguments: &mut Kept<MethodArguments>,
+    arguments: &mut NoDropCell<MethodArguments>,
 ) -> Ask<'call> {
     if !agent.interface().has_attributes() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        tell_missing(agent, 6, "attribute", &TOLD);
+        warn_missing(agent, 6, "attribute", &TOLD);
         return Err(Error::NYI);
     }
     let attribute = decode::attribute(pdu)?;
@@ -149,7 +153,7 @@ pub(super) fn notice<'call>(agent: Agent<'call>, pdu: &[u8], context: c_int) -> 
     Err(Error::NYI)
 }
 
-pub(super) fn store<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
+pub(super) fn store<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut NoDropCell<MethodArguments>) -> Ask<'call> {
     let values = OwnedResult::new(store::store(pdu)?)?;
     let method = agent.dispatch.store().ok_or(Error::NYI)?;
     let call = Call::Store(method, values.as_ptr());
@@ -157,7 +161,7 @@ pub(super) fn store<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept
     Ok((Request::Store, call))
 }
 
-pub(super) fn fetch<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
+pub(super) fn fetch<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut NoDropCell<MethodArguments>) -> Ask<'call> {
     let metrics = decode::fetch(pdu)?;
     let count = metrics.len() as c_int;
     let metrics = received::metrics(metrics)?;
@@ -176,7 +180,7 @@ pub(super) fn desc<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
 pub(super) fn instance<'call>(
     agent: Agent<'call>,
     request: &InstanceRequest,
-    arguments: &mut Kept<MethodArguments>,
+    arguments: &mut NoDropCell<MethodArguments>,
 ) -> Ask<'call> {
     let name = request.name.map(memory::string).transpose()?;
     let text = name.as_ref().map_or(ptr::null_mut(), Block::as_ptr);
@@ -195,7 +199,7 @@ pub(super) fn text<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
     Ok((Request::Text(request.ident), call))
 }
 
-pub(super) fn pmid<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut Kept<MethodArguments>) -> Ask<'call> {
+pub(super) fn pmid<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut NoDropCell<MethodArguments>) -> Ask<'call> {
     let name = memory::string(decode::names_request(pdu)?)?;
     if !agent.interface().has_names() {
         return Err(Error::NAME);
@@ -210,7 +214,7 @@ pub(super) fn name<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
     let metric = decode::ids_request(pdu)?;
     if !agent.interface().has_names() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        tell_missing(agent, 4, "name", &TOLD);
+        warn_missing(agent, 4, "name", &TOLD);
         return Err(Error::PMID);
     }
     let method = agent.dispatch.name().ok_or(Error::NYI)?;
@@ -221,13 +225,13 @@ pub(super) fn children<'call>(
     agent: Agent<'call>,
     pdu: &[u8],
     all: bool,
-    arguments: &mut Kept<MethodArguments>,
+    arguments: &mut NoDropCell<MethodArguments>,
 ) -> Ask<'call> {
     let request = decode::names_below(pdu)?;
     let name = memory::string(request.name)?;
     if !agent.interface().has_names() {
         static TOLD: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
-        tell_missing(agent, 4, "children", &TOLD[usize::from(all)]);
+        warn_missing(agent, 4, "children", &TOLD[usize::from(all)]);
         return Err(Error::NAME);
     }
     let method = agent.dispatch.children().ok_or(Error::NYI)?;
@@ -241,7 +245,7 @@ pub(super) fn children<'call>(
 pub(super) fn label<'call>(agent: Agent<'call>, request: About) -> Result<Option<(Request, Call<'call>)>> {
     if !agent.interface().has_labels() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        tell_missing(agent, 7, "label", &TOLD);
+        warn_missing(agent, 7, "label", &TOLD);
         return Ok(None);
     }
     let method = agent.dispatch.label().ok_or(Error::NYI)?;
@@ -323,7 +327,7 @@ impl Taker for Sent<'_> {
 
 /// The metrics of a FETCH, in its own bytes.
 pub(crate) struct Listed {
-    pdu: Kept<Pdu>,
+    pdu: NoDropCell<Pdu>,
     start: usize,
     count: usize,
 }
@@ -338,7 +342,7 @@ impl Listed {
             Ok(ids) => (pdu.bytes().len() - ids.len(), ids.len() / 4),
             Err(error) => return Err((pdu, error)),
         };
-        let pdu = Kept::new(pdu);
+        let pdu = NoDropCell::new(pdu);
         Ok(Listed { pdu, start, count })
     }
 

@@ -2,7 +2,7 @@
 //! would be called.
 
 use crate::drive::guard::inner;
-use crate::drive::machine::Kept;
+use crate::drive::machine::NoDropCell;
 use crate::fetch::Fetch;
 use crate::instances::selection;
 use crate::mainloop::After;
@@ -83,7 +83,10 @@ impl<'call> MainLoop<'call> {
     }
 
     /// Tells the agent something that has no answer.
-    fn tell(&mut self, make: impl FnOnce(&mut Kept<MethodArguments>) -> Result<(Request, Call<'call>)>) -> Next<'call> {
+    fn tell(
+        &mut self,
+        make: impl FnOnce(&mut NoDropCell<MethodArguments>) -> Result<(Request, Call<'call>)>,
+    ) -> Next<'call> {
         match make(&mut self.arguments) {
             Ok((request, call)) => self.call(State::Asking(request), call),
             Err(_) => self.served(),

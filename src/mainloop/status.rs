@@ -54,7 +54,7 @@ impl<'call> Machine for SendingStatus<'call> {
         self.write()
     }
 
-    fn answer(&mut self, answer: SessionAnswer<'call>) -> Step<Call<'call>, ()> {
+    fn resume(&mut self, answer: SessionAnswer<'call>) -> Step<Call<'call>, ()> {
         let SessionAnswer::Bytes(count, error) = answer else {
             return self.write();
         };

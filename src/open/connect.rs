@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::drive::machine::{Kept, Machine, Step};
-use crate::mainloop::say_failure;
+use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::mainloop::log_failure;
 use crate::open::text;
 use crate::record;
 use crate::record::session::Session;
@@ -51,7 +51,7 @@ pub(crate) struct Connect<'call> {
     ext: Ext<'call>,
     session: &'static Session,
     transport: Transport,
-    listener: Kept<Listener>,
+    listener: NoDropCell<Listener>,
 }
 
 type Next = Step<Call, ()>;
@@ -72,7 +72,7 @@ impl<'call> Connect<'call> {
             ext,
             session: session.ok()?,
             transport: Transport::Unknown,
-            listener: Kept::none(),
+            listener: NoDropCell::none(),
         })
     }
 
@@ -219,18 +219,18 @@ impl<'call> Connect<'call> {
         let pdu = match self.session.receive(input, ReadMode::Exact) {
             Ok(pdu) if pdu.header.kind == Kind::PDU_CREDS => pdu,
             Ok(pdu) => {
-                self.say_exchange_failure(pdu.header.kind);
+                self.log_exchange_failure(pdu.header.kind);
                 return Ok(0);
             }
             // Nothing can be read: for the C library that is the end of the stream, and the agent
             // runs on.
             Err(failure) if failure.code() == Error::EOF => {
-                say_failure(input, failure);
-                self.say_exchange_failure(Kind(0));
+                log_failure(input, failure);
+                self.log_exchange_failure(Kind(0));
                 return Ok(0);
             }
             Err(failure) => {
-                say_failure(input, failure);
+                log_failure(input, failure);
                 return Err(("getting", failure.code()));
             }
         };
@@ -261,7 +261,7 @@ impl<'call> Connect<'call> {
     }
 
     /// The peer did something else than shake hands: the agent runs on (CONN-6, WIRE-77).
-    fn say_exchange_failure(&self, got: Kind) {
+    fn log_exchange_failure(&self, got: Kind) {
         log::notify!(
             Level::Crit,
             "__pmdaSetupPDU: PMDA {}: version exchange failure, got PDU type {got} expecting PDU_CREDS)",
@@ -280,7 +280,7 @@ impl<'call> Machine for Connect<'call> {
         cancel::disabled(|| self.open())
     }
 
-    fn answer(&mut self, (call, outcome): Self::Answer) -> Next {
+    fn resume(&mut self, (call, outcome): Self::Answer) -> Next {
         cancel::disabled(|| match call {
             Call::Accept(_) => self.accepted(outcome),
             Call::Wait(_) | Call::Exit => self.shake_hands(),

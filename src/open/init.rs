@@ -162,14 +162,14 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
             ));
         };
         if trace {
-            say_match(ext, (pmid, place), (indom, found));
+            log_match(ext, (pmid, place), (indom, found));
         }
     }
     Ok(())
 }
 
 #[cold]
-fn say_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
+fn log_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
     if SINCE_6_0_5 {
         log::debug_line!("pmid {pmid}({place}) matched to indom {indom}({found})");
     } else {

@@ -180,7 +180,7 @@ impl<'call> Machine for Search<'call> {
         self.next()
     }
 
-    fn answer(&mut self, answer: c_int) -> Step<Override<'call>, Letter> {
+    fn resume(&mut self, answer: c_int) -> Step<Override<'call>, Letter> {
         if answer != 0 || !self.is_handled(self.shown) {
             return Step::Done(Plain(self.shown));
         }

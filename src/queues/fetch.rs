@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::drive::machine::{Machine, Step};
 use crate::events;
 use crate::queues::Filter;
-use crate::queues::say_vacant;
+use crate::queues::log_vacant;
 use crate::queues::with;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::arg::{Cookie, Out};
@@ -54,8 +54,8 @@ impl<'call> Fetch<'call> {
         let session = with(|queues| queues.begin(handle, context))?;
         let session = session.inspect_err(|_| {
             // Queue and client are looked up one after the other.
-            say_vacant(handle);
-            say_vacant(handle);
+            log_vacant(handle);
+            log_vacant(handle);
         })?;
         if log::debug(Debug::Libpmda) {
             let mut journal = Journal::new();
@@ -96,7 +96,7 @@ impl<'call> Fetch<'call> {
     #[inline(always)]
     fn step(&mut self) -> Step<(), Result<c_int>> {
         if log::debug(Debug::Libpmda) {
-            self.advance_loudly();
+            self.advance_logged();
         } else {
             self.advance();
         }
@@ -120,13 +120,13 @@ impl<'call> Fetch<'call> {
     /// becomes of this one if no filter decides that.
     #[cold]
     #[inline(never)]
-    fn advance_loudly(&mut self) {
+    fn advance_logged(&mut self) {
         let mut journal = Journal::new();
         let (session, event, filter) = (&self.session, &mut self.event, &mut self.filter);
         let _ = with(|queues| queues.advance_traced(session, event, filter, &mut journal));
         log::flush(&mut journal);
         if let (Some(event), None) = (self.event, &self.filter) {
-            say_event("Adding", event);
+            log_event("Adding", event);
         }
     }
 
@@ -156,7 +156,7 @@ impl<'call> Fetch<'call> {
         }
         let is_alive = with(|queues| queues.alive(&self.session)) == Ok(true);
         if let (true, true, Some(event)) = (debug, is_alive, self.event) {
-            say_event(if verdict == 0 { "Adding" } else { "Culling" }, event);
+            log_event(if verdict == 0 { "Adding" } else { "Culling" }, event);
         }
         if verdict != 0 {
             return self.step();
@@ -208,7 +208,7 @@ impl<'call> Machine for Fetch<'call> {
     }
 
     #[inline(always)]
-    fn answer(&mut self, status: c_int) -> Step<(), Result<c_int>> {
+    fn resume(&mut self, status: c_int) -> Step<(), Result<c_int>> {
         if self.asked.is_some() {
             return self.judged(status);
         }
@@ -228,7 +228,7 @@ impl<'call> Machine for Fetch<'call> {
 /// Says what becomes of the event in hand.
 #[cold]
 #[inline(never)]
-fn say_event(action: &str, event: Event) {
+fn log_event(action: &str, event: Event) {
     let Event { size, payload, .. } = event;
     let excerpt = payload.excerpt(size);
     log::debug_line!("{action} event (sz={size}): \"{excerpt}\"");

@@ -111,7 +111,7 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 #[inline]
 pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let done = if log::debug(Debug::Libpmda) {
-        append_loudly(handle, event)
+        append_logged(handle, event)
     } else {
         with(|queues| queues.append(handle, event.size(), |old| Block::copy(old, event))).and_then(|done| done)
     };
@@ -120,7 +120,7 @@ pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
 
 /// Appends an event, and says what becomes of it and of others.
 #[cold]
-fn append_loudly(handle: c_int, event: NewEvent<'_>) -> Result<()> {
+fn append_logged(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let mut journal = Journal::new();
     let done = with(|queues| {
         queues.trace_append(handle, event.size(), SINCE_6_0_5, &mut journal);
@@ -136,7 +136,7 @@ fn append_loudly(handle: c_int, event: NewEvent<'_>) -> Result<()> {
 
 /// Says under -Dlibpmda that there is no queue any more behind a handle.
 #[cold]
-fn say_vacant(handle: c_int) {
+fn log_vacant(handle: c_int) {
     if log::debug(Debug::Libpmda) && with(|queues| queues.is_vacant(handle)) == Ok(true) {
         // The C library prints the name that it has cleared.
         log::debug_line!("Client queue (null) lookup but not inuse");
@@ -146,7 +146,7 @@ fn say_vacant(handle: c_int) {
 /// Passes an outcome on; a failure may be that of a queue that has gone.
 fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
     if outcome.is_err() {
-        say_vacant(handle);
+        log_vacant(handle);
     }
     outcome
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::vec;
 
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 use crate::events;
 use crate::queues::Filter;
 use crate::queues::ReleaseCall;
@@ -20,13 +20,13 @@ pub(crate) struct Release {
     replaced: Option<Filter>,
     /// What is to be said about each queue of a client that has ended, and whether its filter comes
     /// first.
-    reports: Kept<vec::IntoIter<ClientEndReport>>,
+    reports: NoDropCell<vec::IntoIter<ClientEndReport>>,
     /// What is to be said when the filter in hand was released.
-    lines: Kept<Journal>,
+    lines: NoDropCell<Journal>,
     /// The filters of a client that has ended.
-    client: Kept<Filters<Filter>>,
+    client: NoDropCell<Filters<Filter>>,
     /// The filters of a queue that has gone.
-    queue: Kept<vec::IntoIter<Filter>>,
+    queue: NoDropCell<vec::IntoIter<Filter>>,
     /// Whether other queues may have lost their last client.
     reaps: bool,
 }
@@ -35,10 +35,10 @@ impl Release {
     fn new() -> Release {
         Release {
             replaced: None,
-            reports: Kept::none(),
-            lines: Kept::none(),
-            client: Kept::none(),
-            queue: Kept::none(),
+            reports: NoDropCell::none(),
+            lines: NoDropCell::none(),
+            client: NoDropCell::none(),
+            queue: NoDropCell::none(),
             reaps: false,
         }
     }
@@ -158,7 +158,7 @@ impl Machine for Release {
         self.step()
     }
 
-    fn answer(&mut self, (): ()) -> Step<ReleaseCall, Result<()>> {
+    fn resume(&mut self, (): ()) -> Step<ReleaseCall, Result<()>> {
         self.step()
     }
 }

@@ -3,7 +3,7 @@
 //! What the fields hold is behind the lock of the library, or atomic, so that a shared reference is
 //! enough. The record is never freed, as nothing tells us when an agent ends (INIT-14).
 
-mod foreign;
+mod external_ext;
 pub(crate) mod session;
 pub(crate) mod state;
 
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::dynamic::Registrations;
 use crate::library;
-pub(crate) use crate::record::foreign::ForeignParts;
+pub(crate) use crate::record::external_ext::ExternalExts;
 use crate::record::session::Session;
 use crate::record::state::FetchState;
 use crate::sys::libpcp::log;
@@ -106,7 +106,7 @@ pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
 /// `-ENOMEM` for such a one.
 #[inline]
 pub(crate) fn fetch_state(ext: Ext<'_>) -> Result<&'static FetchState> {
-    of(ext).map_or_else(|| foreign::fetch_state(ext), |record| Ok(&record.fetch))
+    of(ext).map_or_else(|| external_ext::fetch_state(ext), |record| Ok(&record.fetch))
 }
 
 /// What a fetch asks about an agent: [`fetch_state`] and [`interface`].
@@ -127,7 +127,7 @@ pub(crate) fn for_fetch(ext: Ext<'_>) -> Result<(&'static FetchState, Interface)
 /// `-ENOMEM` for such a one.
 pub(crate) fn session(ext: Ext<'_>) -> Result<&'static Session> {
     let Some(record) = of(ext) else {
-        return foreign::session(ext);
+        return external_ext::session(ext);
     };
     match record.session.get() {
         Some(session) => Ok(session),

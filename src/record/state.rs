@@ -12,7 +12,7 @@ use crate::view::types::pmdaMetric;
 use pmda_core::cache::{Position, Start};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
-use pmda_core::metrics::{Hashed, Places};
+use pmda_core::metrics::{Hashed, HintIndex};
 use pmda_core::profile::Compiled;
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and
@@ -24,9 +24,9 @@ pub(crate) struct FetchState {
     /// What `pmdaRehash` has built.
     pub(crate) hash: Mutex<HashedTable>,
     /// Where metrics were found in a table that is searched.
-    pub(crate) metrics: Mutex<Places>,
+    pub(crate) metrics: Mutex<HintIndex>,
     /// Where instance domains were found in `e_indoms`.
-    pub(crate) indoms: Mutex<Places>,
+    pub(crate) indoms: Mutex<HintIndex>,
     /// Where instances were found in the tables of domains.
     pub(crate) instances: LazyMutex<Map<TablePlaces>>,
     /// The compiled profile.
@@ -38,8 +38,8 @@ pub(crate) struct FetchState {
 /// Where the instances of one table were found, by id and by the hash of a name.
 #[derive(Default)]
 pub(crate) struct TablePlaces {
-    pub(crate) by_id: Places,
-    pub(crate) by_name: Places,
+    pub(crate) by_id: HintIndex,
+    pub(crate) by_name: HintIndex,
 }
 
 /// What `pmdaRehash` has built, and the table that it was built over.
@@ -73,7 +73,7 @@ impl HashedTable {
 /// passes through this library (`selection`).
 #[derive(Default)]
 pub(crate) struct Selections {
-    pub(crate) elements: Places,
+    pub(crate) elements: HintIndex,
     /// None while it is used.
     pub(crate) compiled: Map<Option<CompiledElement>>,
 }

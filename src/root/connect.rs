@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::fmt::Display;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 use crate::root::interrupted;
 use crate::root::room;
 use crate::sys::libpcp::cancel;
@@ -21,10 +21,10 @@ use pmda_core::root::{self, Info};
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). The outcome is a
 /// descriptor, or -1 when nobody answers.
 pub(crate) struct Connecting {
-    path: Kept<Vec<u8>>,
-    socket: Kept<OwnedFd>,
+    path: NoDropCell<Vec<u8>>,
+    socket: NoDropCell<OwnedFd>,
     /// Not before the connection stands: the place for the introduction.
-    message: Kept<Vec<u8>>,
+    message: NoDropCell<Vec<u8>>,
 }
 
 impl Connecting {
@@ -41,9 +41,9 @@ impl Connecting {
             }
         };
         Ok(Connecting {
-            path: Kept::new(path.ok_or(Error::NOMEM)?),
-            socket: Kept::none(),
-            message: Kept::none(),
+            path: NoDropCell::new(path.ok_or(Error::NOMEM)?),
+            socket: NoDropCell::none(),
+            message: NoDropCell::none(),
         })
     }
 
@@ -134,7 +134,7 @@ impl Machine for Connecting {
         self.step(call)
     }
 
-    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
+    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         let next = match self.message.get() {
             None => self.connected(answer.0),
             Some(_) if interrupted(&answer) => self.receive(),

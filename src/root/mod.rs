@@ -7,7 +7,7 @@ mod request;
 use std::ffi::c_int;
 use std::os::fd::RawFd;
 
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 pub(crate) use crate::root::connect::Connecting;
 pub(crate) use crate::root::request::{Purpose, RootRequest, store_name};
 use crate::sys::libpcp::log;
@@ -49,7 +49,7 @@ fn room(size: usize) -> Result<Vec<u8>> {
 /// Sends one message.
 pub(crate) struct Sending {
     fd: RawFd,
-    message: Kept<Vec<u8>>,
+    message: NoDropCell<Vec<u8>>,
     descriptors: [RawFd; 2],
 }
 
@@ -64,7 +64,7 @@ impl Sending {
     pub(crate) fn with_descriptors(fd: RawFd, message: Vec<u8>, descriptors: [RawFd; 2]) -> Sending {
         Sending {
             fd,
-            message: Kept::new(message),
+            message: NoDropCell::new(message),
             descriptors,
         }
     }
@@ -83,7 +83,7 @@ impl Machine for Sending {
         }
     }
 
-    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
+    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         drop(self.message.take());
         Step::Done(answer.0.map(number))
     }
@@ -204,7 +204,7 @@ impl Machine for Receiving<'_> {
         }
     }
 
-    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
+    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         if interrupted(&answer) {
             return self.start();
         }
@@ -217,7 +217,7 @@ pub(crate) struct Introduction<'call> {
     fd: RawFd,
     version: Out<'call, c_int>,
     features: Out<'call, c_int>,
-    message: Kept<Vec<u8>>,
+    message: NoDropCell<Vec<u8>>,
 }
 
 impl<'call> Introduction<'call> {
@@ -234,7 +234,7 @@ impl<'call> Introduction<'call> {
             fd,
             version,
             features,
-            message: Kept::new(room(root::INFO_SIZE)?),
+            message: NoDropCell::new(room(root::INFO_SIZE)?),
         })
     }
 
@@ -259,7 +259,7 @@ impl Machine for Introduction<'_> {
         }
     }
 
-    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
+    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         if interrupted(&answer) {
             return self.start();
         }

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::os::fd::RawFd;
 
-use crate::drive::machine::{Kept, Machine, Step};
+use crate::drive::machine::{Machine, NoDropCell, Step};
 use crate::root::Expected;
 use crate::root::Sending;
 use crate::root::container;
@@ -93,7 +93,7 @@ pub(crate) struct RootRequest<'call> {
     request: Sending,
     purpose: Purpose<'call>,
     /// Not before the request was sent: the place for the answer.
-    reply: Kept<Vec<u8>>,
+    reply: NoDropCell<Vec<u8>>,
 }
 
 impl<'call> RootRequest<'call> {
@@ -102,7 +102,7 @@ impl<'call> RootRequest<'call> {
         RootRequest {
             request: Sending::new(fd, request),
             purpose,
-            reply: Kept::none(),
+            reply: NoDropCell::none(),
         }
     }
 
@@ -169,9 +169,9 @@ impl Machine for RootRequest<'_> {
         self.request.start()
     }
 
-    fn answer(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
+    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
         let next = match self.reply.get() {
-            None => match self.request.answer(answer) {
+            None => match self.request.resume(answer) {
                 Step::Call(call) => Ok(call),
                 Step::Done(sent) => self.sent(sent),
             },

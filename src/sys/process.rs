@@ -4,12 +4,12 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 
 use crate::sys::libpcp::cancel;
-use crate::sys::numbers;
+use crate::sys::safe_externs;
 use pmda_core::cache::Writer;
 
 /// The calling thread.
 pub(crate) fn this_thread() -> Writer {
-    let (process, thread) = (numbers::getpid(), numbers::gettid());
+    let (process, thread) = (safe_externs::getpid(), safe_externs::gettid());
     Writer { process, thread }
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn this_thread() -> Writer {
 /// not come back.
 pub(crate) fn is_there(writer: Writer) -> bool {
     // Signal 0 is sent to nobody.
-    numbers::tgkill(writer.process, writer.thread, 0) == 0
+    safe_externs::tgkill(writer.process, writer.thread, 0) == 0
 }
 
 /// Seconds since 1970.
@@ -28,7 +28,7 @@ pub(crate) fn now() -> i64 {
         .elapsed()
         .map_or(0, |since| since.as_secs() as i64);
     #[cfg(target_pointer_width = "64")]
-    numbers::time(None)
+    safe_externs::time(None)
 }
 
 /// A stream of stdio. C alone makes them, as parameters: whoever hands one over promises that it is
@@ -69,5 +69,5 @@ pub(crate) fn standard_streams() -> (c_int, c_int) {
 /// Ends the process. The handlers of exit are the agent's own: they run outside of any guard, and
 /// may call the library.
 pub(crate) fn exit(status: c_int) -> ! {
-    numbers::exit(status)
+    safe_externs::exit(status)
 }

@@ -10,7 +10,7 @@ use std::{io, mem, ptr};
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
 use crate::sys::libpcp::ipc;
-use crate::sys::numbers;
+use crate::sys::safe_externs;
 use crate::sys::socket;
 use crate::sys::waits;
 use pmda_core::error::{Error, Result};
@@ -189,14 +189,14 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
 /// one.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
-        cancel::disabled(|| numbers::close(descriptor));
+        cancel::disabled(|| safe_externs::close(descriptor));
     }
 }
 
 /// Ends the conversation; the descriptor stays open (ROOT-34).
 pub(crate) fn shut_down(fd: c_int) {
     if fd >= 0 {
-        numbers::shutdown(fd, libc::SHUT_RDWR);
+        safe_externs::shutdown(fd, libc::SHUT_RDWR);
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::sys::libpcp::config;
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug, ErrorText};
-use crate::sys::numbers;
+use crate::sys::safe_externs;
 use crate::sys::waits;
 use pmda_core::log::{Bytes, Level, Line};
 
@@ -38,7 +38,7 @@ fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
 
 /// A socket that the programs that an agent starts do not get.
 pub(super) fn new(family: c_int) -> io::Result<OwnedFd> {
-    let fd = numbers::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+    let fd = safe_externs::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -117,7 +117,7 @@ fn bind<T>(step: &'static str, socket: &OwnedFd, address: &T, length: usize) -> 
 }
 
 fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int, Failure> {
-    checked(step, numbers::listen(socket.as_raw_fd(), backlog))
+    checked(step, safe_externs::listen(socket.as_raw_fd(), backlog))
 }
 
 /// The port of a service as the C library takes it: not in the order of the host (CONN-3, MAIN-50).
@@ -260,7 +260,7 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
     }
     // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
     // If this fails, the mode is what the umask leaves, as in the C library.
-    let is_closed = numbers::fchmod(socket.as_raw_fd(), 0o600) == 0;
+    let is_closed = safe_externs::fchmod(socket.as_raw_fd(), 0o600) == 0;
     let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + path.count_bytes();
     bind("bind", &socket, &address, length)?;
     set_owner(path, is_closed);
@@ -328,7 +328,7 @@ fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
     // Another's socket has another owner, and one of this user's elsewhere in the system cannot be
     // moved here by those who may only write here.
     let is_ours = FileType::from_raw_mode(found.st_mode) == FileType::Socket
-        && found.st_uid == numbers::geteuid()
+        && found.st_uid == safe_externs::geteuid()
         && found.st_nlink == 1
         && !(is_closed && found.st_mode & 0o177 != 0);
     if is_ours { Ok(name) } else { Err(Errno::NOTSOCK) }

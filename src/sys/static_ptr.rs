@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pmda_core::error::Result;
-use pmda_core::forever::forever;
+use pmda_core::leak::try_leak;
 
 /// Leads to nothing, or to a value that stays for good.
 #[repr(transparent)]
@@ -37,7 +37,7 @@ impl<T> StaticPtr<T> {
         if let Some(value) = self.get() {
             return Ok(value);
         }
-        let value: &'static T = forever(new())?;
+        let value: &'static T = try_leak(new())?;
         self.set(value);
         Ok(value)
     }

@@ -133,7 +133,7 @@ impl<'call> LabelSet<'call> {
         unsafe {
             let old = self.as_ptr().replace(empty(self.0.inst()));
             if old.compound() == 1 && !old.hash.is_null() {
-                let mut rest = empty(PM_IN_NULL.cast_unsigned());
+                let mut rest = empty(PM_IN_NULL as u32);
                 rest.hash = old.hash;
                 rest.set_compound(1);
                 drop(Block::holding(rest).map(|rest| Sets::own(rest.into_raw(), 1)));
@@ -222,7 +222,7 @@ impl<'call> LabelSets<'call> {
     /// `-ENOMEM`; nothing is stored.
     pub(crate) fn store_new(&mut self, set: &Set) -> Result<c_int> {
         let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
-        let count = blocks.fill(shell.put(empty(PM_IN_NULL.cast_unsigned())));
+        let count = blocks.fill(shell.put(empty(PM_IN_NULL as u32)));
         self.write(shell.into_raw());
         Ok(count)
     }

@@ -57,8 +57,8 @@ impl<T: Copy> Cache<T> {
             self.changes += self.active as u64;
             (self.active, self.inactive) = (0, 0);
         }
-        self.instances_dirty |= culled > 0 || !self.beyond.is_empty();
-        self.beyond.clear();
+        self.instances_dirty |= culled > 0 || !self.over_limit.is_empty();
+        self.over_limit.clear();
         culled
     }
 

@@ -9,7 +9,7 @@ use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 use super::entry::State;
 use super::file::{self, Header, Record};
 use super::lookup::Match;
-use super::persist::Beyond;
+use super::persist::OverLimitRecord;
 use super::report::Part;
 use super::stream::{LONGEST_LINE, Lines, PIECE};
 use super::text::{NewText, Text};
@@ -30,7 +30,7 @@ pub struct CacheFile {
     /// Records that were read.
     count: usize,
     /// Records above the limit.
-    beyond: Vec<Beyond>,
+    over_limit: Vec<OverLimitRecord>,
     /// The key of a record.
     key: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl CacheFile {
             lines: Lines::default(),
             has_header: false,
             count: 0,
-            beyond: Vec::new(),
+            over_limit: Vec::new(),
             key: Vec::new(),
         })
     }
@@ -113,7 +113,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 }
             };
         }
-        self.beyond = std::mem::take(&mut file.beyond);
+        self.over_limit = std::mem::take(&mut file.over_limit);
         end?;
         self.trace_after(format_args!("PMDA_CACHE_LOAD"), report);
         Ok(Some(file.count))
@@ -147,7 +147,7 @@ impl<T: Copy + Pointer> Cache<T> {
             if record.id <= self.maximum {
                 self.take(&record, &file.key, path, report)?;
             } else {
-                self.put_aside(&record, &file.key, &mut file.beyond, path, report)?;
+                self.put_aside(&record, &file.key, &mut file.over_limit, path, report)?;
             }
         }
         Ok(())
@@ -170,11 +170,11 @@ impl<T: Copy + Pointer> Cache<T> {
         &self,
         record: &Record<'_>,
         key: &[u8],
-        beyond: &mut Vec<Beyond>,
+        over_limit: &mut Vec<OverLimitRecord>,
         path: &[u8],
         report: &mut Report,
     ) -> Result<()> {
-        if beyond.is_empty() {
+        if over_limit.is_empty() {
             let parts = [
                 Part::Raw(b"pmdaCacheOp: "),
                 Part::Raw(path),
@@ -189,9 +189,9 @@ impl<T: Copy + Pointer> Cache<T> {
             report.notify(Level::Warning, &parts);
         }
         let (key, name) = (Text::new(NewText::new(key)?), Text::new(NewText::new(record.name)?));
-        room(beyond, 1)?;
+        room(over_limit, 1)?;
         let (id, stamp) = (record.id, record.stamp);
-        beyond.push(Beyond { id, stamp, key, name });
+        over_limit.push(OverLimitRecord { id, stamp, key, name });
         Ok(())
     }
 

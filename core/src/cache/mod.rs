@@ -117,7 +117,7 @@ pub struct Cache<T> {
     writer: Writer,
     indom: InDom,
     /// What a file holds above the limit.
-    beyond: Vec<persist::Beyond>,
+    over_limit: Vec<persist::OverLimitRecord>,
     /// How often a key's id was free at the first, second, ... attempt; few caches have keys.
     attempts: Option<Box<[u32; store::ATTEMPTS]>>,
 }
@@ -158,7 +158,7 @@ impl<T: Copy> Cache<T> {
             stamps_dirty: false,
             maximum: MAXIMUM,
             limited: false,
-            beyond: Vec::new(),
+            over_limit: Vec::new(),
             writer: Writer::NOBODY,
             above: 0,
             lowest: 0,

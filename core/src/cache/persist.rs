@@ -115,7 +115,7 @@ impl Writer {
 
 /// A record of the file that is not loaded, as its id is above the limit. It stays in the file.
 #[derive(Debug)]
-pub(super) struct Beyond {
+pub(super) struct OverLimitRecord {
     pub(super) id: u32,
     pub(super) stamp: i64,
     pub(super) key: Text,
@@ -299,7 +299,7 @@ impl<T: Copy + Pointer> Cache<T> {
             sink.record(entry.id, stamp, key, entry.name())?;
             snapshot.written += 1;
         }
-        for other in self.beyond.iter().filter(|other| !self.is_replaced(other)) {
+        for other in self.over_limit.iter().filter(|other| !self.is_replaced(other)) {
             sink.record(other.id, other.stamp, other.key.bytes(), other.name.bytes())?;
         }
         snapshot.text = sink.into_text();
@@ -308,7 +308,7 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Whether an instance of the cache has the name or the id of one above the limit, which then
     /// is not kept.
-    fn is_replaced(&self, other: &Beyond) -> bool {
+    fn is_replaced(&self, other: &OverLimitRecord) -> bool {
         let name = other.name.bytes();
         self.find_id(other.id).is_some() || self.find_short(name, self.short(name)).is_some()
     }
@@ -316,11 +316,11 @@ impl<T: Copy + Pointer> Cache<T> {
     /// Forgets the records above the limit that instances of the cache have replaced, not without a
     /// word.
     fn drop_replaced(&mut self, path: &[u8], report: &mut Report) {
-        let before = self.beyond.len();
-        let mut beyond = std::mem::take(&mut self.beyond);
-        beyond.retain(|other| !self.is_replaced(other));
-        self.beyond = beyond;
-        let dropped = before - self.beyond.len();
+        let before = self.over_limit.len();
+        let mut over_limit = std::mem::take(&mut self.over_limit);
+        over_limit.retain(|other| !self.is_replaced(other));
+        self.over_limit = over_limit;
+        let dropped = before - self.over_limit.len();
         if dropped > 0 {
             let parts = [
                 Part::Raw(b"pmdaCacheOp: "),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Error, Result};
-use crate::forever::forever;
+use crate::leak::try_leak;
 
 /// A registration: names with a common prefix, and what the caller attaches to them.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl<C> List<C> {
     /// `-ENOMEM`; nothing was registered.
     pub fn add(&mut self, prefix: Option<&[u8]>, calls: C) -> Result<()> {
         self.entries.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        self.entries.push(forever(Registration {
+        self.entries.push(try_leak(Registration {
             prefix: prefix.map(copy).transpose()?,
             mask: AtomicU32::new(0),
             calls,

@@ -44,16 +44,16 @@ pub(super) struct Children<K> {
 }
 
 /// Why there is no index.
-pub(super) enum Trouble {
-    /// Names that are no good for it.
-    Refused,
-    /// The list is not the one that it was, or there is no memory.
-    Lost,
+pub(super) enum NoIndex {
+    /// Two children have the same name, or a name has a dot in it.
+    Unindexable,
+    /// The list is not the one that was indexed, or there is no memory.
+    Stale,
 }
 
-impl From<Error> for Trouble {
-    fn from(_: Error) -> Trouble {
-        Trouble::Lost
+impl From<Error> for NoIndex {
+    fn from(_: Error) -> NoIndex {
+        NoIndex::Stale
     }
 }
 
@@ -96,10 +96,10 @@ impl<K: Copy + Eq> Children<K> {
 
     /// Adds the children that are new: those before the one that was first. Without that one
     /// nothing that is remembered is believed, nor looked at.
-    pub(super) fn catch_up<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N) -> std::result::Result<(), Trouble> {
+    pub(super) fn catch_up<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N) -> std::result::Result<(), NoIndex> {
         let Some(first) = parent.first() else {
             return if self.first.is_some() {
-                Err(Trouble::Lost)
+                Err(NoIndex::Stale)
             } else {
                 Ok(())
             };
@@ -111,7 +111,7 @@ impl<K: Copy + Eq> Children<K> {
         }
         let mut children = std::iter::successors(Some(first), |child| child.next());
         if known.is_some() && !children.find(is_known).is_some_and(|child| self.is_first(child)) {
-            return Err(Trouble::Lost);
+            return Err(NoIndex::Stale);
         }
         let mut next = Some(first);
         while let Some(child) = next {
@@ -122,14 +122,14 @@ impl<K: Copy + Eq> Children<K> {
         Ok(())
     }
 
-    fn add<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N, child: N) -> std::result::Result<(), Trouble> {
+    fn add<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N, child: N) -> std::result::Result<(), NoIndex> {
         let name = child.name();
         let hash = Seed::process().bytes(name);
         if name.contains(&b'.') || self.find_hashed(parent, name, hash).is_some() {
-            return Err(Trouble::Refused);
+            return Err(NoIndex::Unindexable);
         }
         self.reserve()?;
-        let slot = u32::try_from(self.kept.len()).map_err(|_| Trouble::Lost)?;
+        let slot = u32::try_from(self.kept.len()).map_err(|_| NoIndex::Stale)?;
         self.kept.push(child.keep());
         self.hashes.push(hash);
         self.index.insert(hash, slot);

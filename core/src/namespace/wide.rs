@@ -8,7 +8,7 @@
 //! it remembers. As nothing but the end of a tree removes a node, and new children come first
 //! (TREE-13), the children that are new are those before the one that was first last time.
 
-use super::kept::{Children, Mark, Recall, Trouble};
+use super::kept::{Children, Mark, NoIndex, Recall};
 use crate::error::{Error, Result};
 
 /// From so many children on a walk over them is worth a thought.
@@ -131,12 +131,12 @@ impl<K: Copy + Eq> Indexes<K> {
                 }
                 Some(found)
             }
-            Err(Trouble::Refused) => {
+            Err(NoIndex::Unindexable) => {
                 owner.is_refused = true;
                 slot.children = Children::NONE;
                 None
             }
-            Err(Trouble::Lost) => {
+            Err(NoIndex::Stale) => {
                 slot.clear();
                 None
             }
@@ -171,7 +171,7 @@ impl<K: Copy + Eq> Indexes<K> {
     fn build<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N, root: Option<N>) -> Result<()> {
         let mut children = Children::NONE;
         let outcome = children.catch_up(parent);
-        let is_refused = matches!(outcome, Err(Trouble::Refused));
+        let is_refused = matches!(outcome, Err(NoIndex::Unindexable));
         if is_refused {
             children = Children::NONE;
         } else if outcome.is_err() {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use crate::sys::libpcp::bindings as pcp;
-use crate::sys::libpcp::numbers::__pmFindPDUBuf;
+use crate::sys::libpcp::safe_externs::__pmFindPDUBuf;
 
 /// Bytes behind a PDU, all zero: libpcp's decoder of results looks at the head of a value set
 /// before it checks whether it is there.

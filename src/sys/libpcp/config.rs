@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::numbers::{__pmIgnoreSignalPIPE, __pmSetInternalState};
+use crate::sys::libpcp::safe_externs::{__pmIgnoreSignalPIPE, __pmSetInternalState};
 use pmda_core::log;
 
 /// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none,

@@ -5,7 +5,9 @@
 use std::ffi::c_int;
 
 use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::numbers::{__pmResetIPC, __pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC, __pmVersionIPC};
+use crate::sys::libpcp::safe_externs::{
+    __pmResetIPC, __pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC, __pmVersionIPC,
+};
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {

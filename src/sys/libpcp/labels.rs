@@ -6,7 +6,7 @@ use std::{ptr, slice};
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::bindings::pmLabelSet;
 use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::numbers::__pmLabelTypeString;
+use crate::sys::libpcp::safe_externs::__pmLabelTypeString;
 use pmda_core::error::{Error, Result};
 use pmda_core::labels::{Label, Span};
 

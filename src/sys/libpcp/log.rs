@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::numbers::pmGetProgname;
+use crate::sys::libpcp::safe_externs::pmGetProgname;
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Journal, Level, Line, Message};

@@ -14,9 +14,9 @@ pub(crate) mod getopt;
 pub(crate) mod ipc;
 pub(crate) mod labels;
 pub(crate) mod log;
-#[allow(clashing_extern_declarations, reason = "bindgen calls all functions unsafe")]
-mod numbers;
 pub(crate) mod pmns;
 pub(crate) mod refusal;
 pub(crate) mod result;
+#[allow(clashing_extern_declarations, reason = "bindgen calls all functions unsafe")]
+mod safe_externs;
 pub(crate) mod version;

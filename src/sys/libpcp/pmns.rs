@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 use crate::sys::libpcp::bindings::{__pmAddPMNSNode, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log::{Debug, debug};
-use crate::sys::libpcp::numbers::__pmNewPMNS;
+use crate::sys::libpcp::safe_externs::__pmNewPMNS;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::{Link, Mark, Node, Recall, SLOTS};

@@ -1,5 +1,5 @@
-//! What is kept for an agent whose `pmdaExt` was made by hand, and has no record of ours: it is
-//! found by the address, and stays.
+//! The state of an agent whose `pmdaExt` was not made by this library (by hand, or by another one):
+//! it is found by the address, and never freed.
 
 use crate::library;
 use crate::record::session::Session;
@@ -7,14 +7,14 @@ use crate::record::state::FetchState;
 use crate::sys::static_ptr::StaticPtr;
 use crate::view::ext::Ext;
 use pmda_core::error::Result;
-use pmda_core::forever::forever;
 use pmda_core::index::Map;
+use pmda_core::leak::try_leak;
 
-/// The parts of such agents, by address.
-pub(crate) type ForeignParts = Map<&'static ForeignPart>;
+/// The state of such agents, by address.
+pub(crate) type ExternalExts = Map<&'static ExternalExt>;
 
-/// What is kept for such an agent; each part is made when it is asked for first.
-pub(crate) struct ForeignPart {
+/// The state of such an agent; each part is made when it is first needed.
+pub(crate) struct ExternalExt {
     fetch_state: StaticPtr<FetchState>,
     session: StaticPtr<Session>,
 }
@@ -39,16 +39,16 @@ pub(super) fn session(ext: Ext<'_>) -> Result<&'static Session> {
 
 fn made<T>(
     ext: Ext<'_>,
-    place: impl FnOnce(&'static ForeignPart) -> &'static StaticPtr<T>,
+    place: impl FnOnce(&'static ExternalExt) -> &'static StaticPtr<T>,
     new: impl FnOnce() -> T,
 ) -> Result<&'static T> {
     let address = ext.as_ptr().addr() as u64;
-    let known = &mut library::lock()?.foreign;
+    let known = &mut library::lock()?.external_exts;
     let part = match known.get(address) {
         Some(part) => part,
         None => {
             known.reserve(1)?;
-            let part: &'static ForeignPart = forever(ForeignPart {
+            let part: &'static ExternalExt = try_leak(ExternalExt {
                 fetch_state: StaticPtr::new(),
                 session: StaticPtr::new(),
             })?;

@@ -1,12 +1,13 @@
-//! What the library keeps until the process ends.
+//! Values that stay until the process ends.
 
 use crate::error::{Error, Result};
 
-/// Keeps a value for good. It stays where it is.
+/// Puts a value on the heap and never frees it, as `Box::leak` does, but without memory it returns an
+/// error instead of ending the process.
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub fn forever<T: 'static>(value: T) -> Result<&'static T> {
+pub fn try_leak<T: 'static>(value: T) -> Result<&'static T> {
     let mut place = Vec::new();
     place.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
     place.push(value);

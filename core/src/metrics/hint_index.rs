@@ -40,16 +40,16 @@ impl Table {
 /// was found before goes on being found.
 ///
 /// A key is a number; it may be a hash, as the entry at the place is compared anyway (see
-/// [`Places::find`]).
+/// [`HintIndex::find`]).
 #[derive(Default, Debug)]
-pub struct Places {
+pub struct HintIndex {
     table: Table,
     effort: usize,
     /// By the hash of a key. The keys themselves are in the table alone.
     places: Index,
 }
 
-impl Places {
+impl HintIndex {
     /// The first place of `table` that `is_it` accepts. `keys_at` calls its second argument with
     /// each key under which the entry at a place is to be found; `key` must be one of them wherever
     /// `is_it` is true.
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn find(places: &mut Places, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
+    fn find(places: &mut HintIndex, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
         let seen = Table {
             address,
             len: table.len(),
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn checked_before_believed() {
         let mut table: Vec<u32> = (0..1000).collect();
-        let (mut places, looks) = (Places::default(), Cell::new(0));
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
         for key in 0..1000 {
             assert_eq!(find(&mut places, &table, 1, key, &looks), Some(key as usize));
         }
@@ -177,7 +177,7 @@ mod tests {
     /// FETCH-20: of duplicates the first is found, also in a table that has moved or grown.
     #[test]
     fn the_first_of_duplicates() {
-        let (mut places, looks) = (Places::default(), Cell::new(0));
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
         let mut table = vec![1; 40];
         for _ in 0..400 {
             table[39] = 2;
@@ -194,7 +194,7 @@ mod tests {
     /// A table of nothing but duplicates costs no more than another.
     #[test]
     fn only_duplicates() {
-        let (mut places, looks) = (Places::default(), Cell::new(0));
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
         let mut table = vec![1; 300_000];
         table[299_999] = 2;
         for _ in 0..1000 {
@@ -207,7 +207,7 @@ mod tests {
     /// Short tables are not indexed at all, so there even a duplicate written in front is seen.
     #[test]
     fn short_tables() {
-        let (mut places, looks) = (Places::default(), Cell::new(0));
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
         let mut table = vec![4, 3, 2, 1];
         assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(3));
         table[0] = 1;
