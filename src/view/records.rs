@@ -17,7 +17,7 @@ use pmda_core::error::Result;
 
 /// How many lists the records are spread over. Processes have up to a hundred agents, unless they
 /// open and close the same ones again and again.
-const LISTS: usize = 8;
+const LISTS: usize = 4;
 
 /// A record, with what leads to it and from it.
 #[repr(C)]
