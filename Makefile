@@ -19,7 +19,7 @@ STRIP ?= strip
 ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-agents headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences deny dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-agents bench-in-rust headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences deny dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -44,6 +44,10 @@ bench: setup all
 # Whole agents below a pmcd, on both libraries. Minutes.
 bench-agents: setup all
 	packaging/cargo.sh bench --bench compare -- --agents
+
+# An agent in Rust beside the same one in C on both libraries: docs/RUST-AGENTS.md.
+bench-in-rust: setup all
+	packaging/cargo.sh bench --bench compare -- --in-rust $(ROWS)
 
 # Writes include/pcp anew from src and capi; a test fails when it is stale.
 headers:
@@ -85,6 +89,7 @@ compatibility: setup
 # tests/hostile.rs in full length: hostile calls, PDUs, faults, threads. Minutes, not seconds.
 hostile: setup
 	HOSTILE=full cargo test --test hostile -- --nocapture --test-threads=1
+	PMDA_CASES=10000 INDOM_CASES=1000 cargo test --release --package pmda --lib -- random many_instances
 
 # The C programs and every DSO agent under valgrind, on both libraries: ours loses no block more than the C library.
 memcheck: setup

@@ -11,6 +11,7 @@ use std::time::Instant;
 use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::Environment;
 use stage::{Answer, Stage};
+pub use stage::{processor, resident};
 
 /// How many pairs of runs an agent gets.
 const PAIRS: usize = 5;

@@ -8,9 +8,10 @@
 //!
 //! Arguments: words that select scenarios by a part of their name, and numbers that select sizes
 //! (then nothing is written); `--page` for the rows of the page alone; `--time` or `--instructions` for one of the two alone; `--agents`
-//! measures whole agents below a pmcd; `--print` leaves the files alone.
+//! measures whole agents below a pmcd, `--in-rust` an agent in Rust beside one in C; `--print` leaves the files alone.
 
 mod agents;
+mod in_rust;
 mod picture;
 mod report;
 mod scenarios;
@@ -88,6 +89,15 @@ fn main() {
         println!("{text}");
         if complete {
             report::replace(&page, "agents", &text);
+        }
+        return;
+    }
+    if has("--in-rust") {
+        let facts = report::facts(&bench.libraries);
+        let text = format!("{facts}\n\n{}", in_rust::table(build, &bench.libraries, &chosen));
+        println!("{text}");
+        if complete {
+            report::replace(&root().join("docs/RUST-AGENTS.md"), "figures", &text);
         }
         return;
     }

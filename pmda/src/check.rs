@@ -51,7 +51,10 @@ fn texts(help: &str) -> Option<&'static str> {
 
 /// What does not fit together.
 fn semantics(metric: &Declared<'_>) -> Option<&'static str> {
-    let is_number = !matches!(metric.kind, Type::String | Type::Aggregate | Type::Event);
+    let is_number = !matches!(
+        metric.kind,
+        Type::String | Type::Aggregate | Type::Event | Type::HighresEvent
+    );
     if is_number {
         return None;
     }

@@ -68,23 +68,40 @@ event_values! {
     [u8], Aggregate, value => Raw::Bytes(value);
 }
 
-/// Event records: the value of a metric that tells what has happened.
-pub struct Events {
+/// Event records: the value of a metric that tells what has happened. Their times have microseconds
+/// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds.
+pub struct Events<const HIGHRES: bool = false> {
     records: Result<Array>,
     /// How many there are.
     count: usize,
 }
 
+/// Event records of high resolution (`PM_TYPE_HIGHRES_EVENT`).
+pub type HighresEvents = Events<true>;
+
 /// The newest record, to which parameters are added.
-#[derive(Debug)]
 pub struct Record<'e> {
-    events: &'e mut Events,
+    records: &'e mut Result<Array>,
 }
 
 impl Events {
     /// No records.
     #[must_use]
     pub fn new() -> Events {
+        Events::none()
+    }
+}
+
+impl HighresEvents {
+    /// No records, of high resolution.
+    #[must_use]
+    pub fn highres() -> HighresEvents {
+        Events::none()
+    }
+}
+
+impl<const HIGHRES: bool> Events<HIGHRES> {
+    pub(crate) fn none() -> Self {
         Events {
             records: Array::new(),
             count: 0,
@@ -93,15 +110,19 @@ impl Events {
 
     /// Adds a record of something that has happened at a time.
     pub fn record(&mut self, time: SystemTime) -> Record<'_> {
-        self.change(|records| records.add_record(stamp(time), 0));
+        change(&mut self.records, |records| records.add_record(stamp(time, HIGHRES), 0));
         self.count += 1;
-        Record { events: self }
+        Record {
+            records: &mut self.records,
+        }
     }
 
     /// Adds a record that says that so many were missed.
     pub fn missed(&mut self, time: SystemTime, count: u64) {
         let count = i32::try_from(count).unwrap_or(i32::MAX);
-        self.change(|records| records.add_missed(stamp(time), count));
+        change(&mut self.records, |records| {
+            records.add_missed(stamp(time, HIGHRES), count)
+        });
         self.count += 1;
     }
 
@@ -116,13 +137,13 @@ impl Events {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
+}
 
-    /// The first failure stays: half an array is none.
-    fn change(&mut self, change: impl FnOnce(&mut Array) -> Result<()>) {
-        if let Ok(records) = &mut self.records {
-            if let Err(error) = change(records) {
-                self.records = Err(error);
-            }
+/// The first failure stays: half an array is none.
+fn change(array: &mut Result<Array>, change: impl FnOnce(&mut Array) -> Result<()>) {
+    if let Ok(records) = array {
+        if let Err(error) = change(records) {
+            *array = Err(error);
         }
     }
 }
@@ -131,39 +152,50 @@ impl Record<'_> {
     /// Adds a parameter.
     pub fn add<V: EventValue + ?Sized>(&mut self, parameter: Param<V>, value: &V) -> &mut Self {
         let metric = parameter.metric.0;
-        self.events.change(|records| value.add(metric, records));
+        change(self.records, |records| value.add(metric, records));
         self
     }
 }
 
-/// The format has microseconds, and 32 bits for seconds.
-fn stamp(time: SystemTime) -> Stamp {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Stamp::Low(since.as_secs() as i64, i64::from(since.subsec_micros()))
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("event record")
+    }
 }
 
-impl Value for Events {
-    const TYPE: Type = Type::Event;
+/// A time as records have it: `PM_TYPE_EVENT` has microseconds, and 32 bits for seconds.
+fn stamp(time: SystemTime, highres: bool) -> Stamp {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs() as i64;
+    if highres {
+        Stamp::High(seconds, i64::from(since.subsec_nanos()))
+    } else {
+        Stamp::Low(seconds, i64::from(since.subsec_micros()))
+    }
+}
+
+impl<const HIGHRES: bool> Value for Events<HIGHRES> {
+    const TYPE: Type = if HIGHRES { Type::HighresEvent } else { Type::Event };
 
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         let mut records = self.records?;
         if self.count == 0 {
             return Ok(());
         }
-        let words = records.publish(Form::Low);
+        let words = records.publish(if HIGHRES { Form::High } else { Form::Low });
         let mut data: Vec<u8> = words.iter().skip(1).flat_map(|word| word.to_ne_bytes()).collect();
-        block::exchange(Type::Event as u32, &mut data, Direction::Encode).map_err(|_| Error::GENERIC)?;
-        out.block(Type::Event, &data)
+        block::exchange(Self::TYPE as u32, &mut data, Direction::Encode).map_err(|_| Error::GENERIC)?;
+        out.block(Self::TYPE, &data)
     }
 }
 
-impl Default for Events {
-    fn default() -> Events {
-        Events::new()
+impl<const HIGHRES: bool> Default for Events<HIGHRES> {
+    fn default() -> Self {
+        Events::none()
     }
 }
 
-impl fmt::Debug for Events {
+impl<const HIGHRES: bool> fmt::Debug for Events<HIGHRES> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} event records", self.count)
     }

@@ -94,7 +94,7 @@ pub use agent::Agent;
 pub use background::Background;
 pub use client::{Client, ClientId};
 pub use env::{Env, Opt};
-pub use events::{Events, Param, Record};
+pub use events::{Events, HighresEvents, Param, Record};
 pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
 pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, Metrics};

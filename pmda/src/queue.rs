@@ -133,14 +133,18 @@ impl<P> Queue<P> {
     }
 
     /// What a client has not seen yet.
-    fn read(&mut self, client: &Client, show: impl Fn(&P, &mut Record<'_>)) -> Result<Events> {
+    fn read<const HIGHRES: bool>(
+        &mut self,
+        client: &Client,
+        show: impl Fn(&P, &mut Record<'_>),
+    ) -> Result<Events<HIGHRES>> {
         if !(self.readable_by)(client) {
             return Err(Error::PERMISSION);
         }
         let id = client.id().0;
         self.queues.register(id)?;
         self.queues.set_access(id, HANDLE, true)?;
-        let mut events = Events::new();
+        let mut events = Events::none();
         let mut reading = Reading {
             session: self.queues.begin(HANDLE, id)?,
             queues: &mut self.queues,
@@ -209,10 +213,30 @@ impl<S: 'static> Metrics<S> {
         queue: fn(&mut S) -> &mut Queue<P>,
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
+        self.shown::<P, false>(name, queue, show)
+    }
+
+    /// As [`Metrics::events`], with records of high resolution (`PM_TYPE_HIGHRES_EVENT`).
+    pub fn highres_events<P: 'static>(
+        &mut self,
+        name: &str,
+        queue: fn(&mut S) -> &mut Queue<P>,
+        show: impl Fn(&P, &mut Record<'_>) + 'static,
+    ) -> Def<'_, S, S> {
+        self.shown::<P, true>(name, queue, show)
+    }
+
+    fn shown<P: 'static, const HIGHRES: bool>(
+        &mut self,
+        name: &str,
+        queue: fn(&mut S) -> &mut Queue<P>,
+        show: impl Fn(&P, &mut Record<'_>) + 'static,
+    ) -> Def<'_, S, S> {
         let fetch = move |state: &mut S, out: &mut Encoder<'_>, _: &Profile, client: &Client| {
-            queue(state).read(client, &show)?.write(out.at(-1))
+            queue(state).read::<HIGHRES>(client, &show)?.write(out.at(-1))
         };
         let ended = move |state: &mut S, client| queue(state).end(client);
-        self.define_events(name, Box::new(fetch), Box::new(ended))
+        let kind = <Events<HIGHRES> as Value>::TYPE;
+        self.define_events(name, kind, Box::new(fetch), Box::new(ended))
     }
 }

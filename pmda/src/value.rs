@@ -28,13 +28,15 @@ pub enum Type {
     Aggregate = 7,
     /// `PM_TYPE_EVENT`: records with a time and parameters.
     Event = 9,
+    /// `PM_TYPE_HIGHRES_EVENT`: the same, their times with nanoseconds.
+    HighresEvent = 10,
 }
 
 impl Type {
     /// The type with a number.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Type> {
-        const ALL: [Type; 9] = [
+        const ALL: [Type; 10] = [
             Type::I32,
             Type::U32,
             Type::I64,
@@ -44,6 +46,7 @@ impl Type {
             Type::String,
             Type::Aggregate,
             Type::Event,
+            Type::HighresEvent,
         ];
         ALL.into_iter().find(|kind| *kind as u32 == number)
     }

@@ -6,3 +6,4 @@ mod beside;
 mod daemons;
 mod files;
 mod objects;
+mod persistent;

@@ -197,7 +197,7 @@ fn prepare(scenario: &Scenario, environment: &Environment) -> (String, PathBuf) 
 }
 
 /// Microseconds that a process has had a processor.
-fn processor(pid: u32) -> f64 {
+pub fn processor(pid: u32) -> f64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten()
@@ -210,7 +210,7 @@ fn processor(pid: u32) -> f64 {
 }
 
 /// Resident memory of a process, in KiB; nothing if it has ended.
-fn resident(pid: u32) -> u64 {
+pub fn resident(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok())

@@ -130,3 +130,54 @@ fn files() {
         .collect();
     assert_eq!(lines, [("3", "a x"), ("7", "b"), ("8", "c")]);
 }
+
+/// CACHE-21, CACHE-62: who is set again was seen now, for the file as well; who is not, was not.
+#[test]
+fn time_stamps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join("config/pmda")).expect("a folder");
+    let file = folder.path().join("config/pmda/250.3");
+    std::fs::write(&file, "2 0 2147483647\n0 1700000000 a\n1 1700000000 b\n").expect("a file");
+    let mut indom = Indom::persistent();
+    indom.bind(InDom::new(250, 3), Some(folder.path()));
+    // New ones, so that the file is written with a time for all.
+    set(&mut indom, &["b", "c"]);
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let old: Vec<bool> = text.lines().skip(1).map(|line| line.contains(" 1700000000 ")).collect();
+    assert_eq!(old, [true, false, false]);
+    // What was written and not set since is purged: only who is not there. In the order in which
+    // they are expected, and in another one.
+    set(&mut indom, &["b", "c"]);
+    assert_eq!(indom.cache.purge(i64::MAX).map(|(count, _)| count), Ok(1));
+    set(&mut indom, &["b", "c", "d"]);
+    set(&mut indom, &["d", "c", "b"]);
+    assert_eq!(indom.cache.purge(i64::MAX).map(|(count, _)| count), Ok(0));
+    assert_eq!(names(&indom), [(1, "b"), (2, "c"), (3, "d")]);
+}
+
+/// 100,000 instances, of which 1 % are replaced each time: `INDOM_CASES=1000` is the long form.
+#[test]
+fn many_instances() {
+    const SIZE: u32 = 100_000;
+    let cases = std::env::var("INDOM_CASES").ok().and_then(|cases| cases.parse().ok());
+    let rounds: u32 = cases.unwrap_or(5);
+    let mut indom = Indom::<u32>::new();
+    let mut name = String::new();
+    for round in 0..rounds {
+        let mut update = indom.update();
+        for number in round * (SIZE / 100)..round * (SIZE / 100) + SIZE {
+            name.clear();
+            // A string takes all that is written.
+            let _ = std::fmt::Write::write_fmt(&mut name, format_args!("n{number}"));
+            // A number is never another one's.
+            assert_eq!(update.set(&name, number), Ok(number as i32));
+        }
+        drop(update);
+        let mut values = indom.iter().map(|(inst, row)| (inst as u32, *row));
+        assert!(values.all(|(inst, row)| inst == row));
+        // Rows are used again, and names are forgotten.
+        assert_eq!(indom.len(), SIZE as usize);
+        assert!(indom.rows.len() <= (SIZE + SIZE / 100) as usize);
+        assert!(indom.cache.inactive() <= SIZE as usize + super::REMEMBERED);
+    }
+}

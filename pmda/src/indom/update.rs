@@ -76,6 +76,7 @@ impl<'i, T> Update<'i, T> {
         if let Some((inst, slot)) = self.expected(name.as_bytes()) {
             self.next += 1;
             self.seen += usize::from(!self.is_set(slot));
+            self.renew(name, slot)?;
             return Ok((inst, slot));
         }
         if name.is_empty() || name.contains('\0') {
@@ -88,6 +89,7 @@ impl<'i, T> Update<'i, T> {
                 let place = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
                 self.next = place.map_or(self.next, |place| place + 1);
                 self.seen += usize::from(place.is_ok() && !self.is_set(slot));
+                self.renew(name, slot)?;
                 return Ok((inst, slot));
             }
         }
@@ -100,6 +102,17 @@ impl<'i, T> Update<'i, T> {
         let (inst, slot) = *self.indom.order.get(self.next)?;
         let hit = self.indom.cache.lookup(inst).ok()?;
         (hit.name() == name).then_some((inst, slot))
+    }
+
+    /// The file of a persistent domain tells when an instance was seen last: that is now (CACHE-21).
+    #[inline]
+    fn renew(&mut self, name: &str, slot: u32) -> Result<()> {
+        if self.indom.file.is_some() {
+            let name = Some(name.as_bytes());
+            let cache = &mut self.indom.cache;
+            cache.store(Action::Add, name, Some(Slot(slot)), &mut Report::default())?;
+        }
+        Ok(())
     }
 
     /// Makes an instance, or brings one back.

@@ -193,9 +193,14 @@ impl<S: 'static> Metrics<S> {
     }
 
     /// Declares a metric whose values are the events of a queue that the client has not seen yet.
-    pub(crate) fn define_events(&mut self, name: &str, fetch: Fetch<S>, ended: End<S>) -> Def<'_, S, S> {
-        let kind = (Type::Event, Unit::NONE);
-        let def = self.define(name, kind, None, Some(fetch), Target::Agent(|state| state));
+    pub(crate) fn define_events(&mut self, name: &str, kind: Type, fetch: Fetch<S>, ended: End<S>) -> Def<'_, S, S> {
+        let def = self.define(
+            name,
+            (kind, Unit::NONE),
+            None,
+            Some(fetch),
+            Target::Agent(|state| state),
+        );
         def.set(|metric| metric.ended = Some(ended))
     }
 

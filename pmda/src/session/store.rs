@@ -89,6 +89,6 @@ pub(crate) fn stored(kind: Type, value: Value<'_>) -> Result<Stored<'_>> {
         Type::F64 => Stored::Float(f64::from_bits(long()?)),
         Type::String => Stored::String(data.split(|byte| *byte == 0).next().unwrap_or_default()),
         Type::Aggregate => Stored::Aggregate(data),
-        Type::I32 | Type::U32 | Type::Event => return Err(Error::CONV),
+        Type::I32 | Type::U32 | Type::Event | Type::HighresEvent => return Err(Error::CONV),
     })
 }

@@ -284,5 +284,6 @@ fn persistence() {
     );
 }
 
+mod events;
 mod failing;
 mod random;

@@ -51,8 +51,9 @@ enum Atom {
 
 impl Atom {
     fn new(kind: Type, value: Value<'_>) -> Result<Atom> {
-        if let (Type::Event, Value::Block(_, data)) = (kind, value) {
-            return events(data).map(Atom::Events).ok_or(Error::IPC);
+        if let (Type::Event | Type::HighresEvent, Value::Block(_, data)) = (kind, value) {
+            let records = events(data, kind == Type::HighresEvent);
+            return records.map(Atom::Events).ok_or(Error::IPC);
         }
         Ok(match stored(kind, value)? {
             Stored::Integer(value) => Atom::Integer(value),
@@ -209,14 +210,21 @@ pub(super) fn fetched(pdu: &[u8], descs: &[Desc]) -> Result<Vec<Result<Fetched>>
 }
 
 /// The records of an event array.
-fn events(data: &[u8]) -> Option<Vec<EventRecord>> {
+fn events(data: &[u8], highres: bool) -> Option<Vec<EventRecord>> {
     const MISSED: u32 = 0x8000_0000;
     let mut place = 4;
     let mut records = Vec::new();
     for _ in 0..count(data, 0)? {
-        let time = Duration::new(word(data, place)?.into(), word(data, place + 4)? * 1000);
-        let (flags, mut parameters) = (word(data, place + 8)?, count(data, place + 12)?);
-        place += 16;
+        let time = if highres {
+            // Two numbers of 64 bits, of which the second is less than a thousand million.
+            let seconds = u64::from(word(data, place)?) << 32 | u64::from(word(data, place + 4)?);
+            Duration::new(seconds, word(data, place + 12)?)
+        } else {
+            Duration::new(word(data, place)?.into(), word(data, place + 4)? * 1000)
+        };
+        place += if highres { 16 } else { 8 };
+        let (flags, mut parameters) = (word(data, place)?, count(data, place + 4)?);
+        place += 8;
         let missed = (flags & MISSED != 0).then_some(parameters as u32);
         if missed.is_some() {
             parameters = 0;

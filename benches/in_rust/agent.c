@@ -1,0 +1,150 @@
+/*
+ * The agent of src/lib.rs in C, as a daemon and as a DSO: one value, fixed rows with three values each, and jobs of which 1 % are
+ * replaced with each fetch. The variable ROWS says how many rows and jobs there are.
+ */
+#include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+#include "../../tests/c/generation.h"
+
+struct row {
+    unsigned int	number;
+    unsigned long long	bytes;
+    char		text[32];
+};
+
+enum { ROWS, JOBS };
+
+static struct row	*rows;
+static unsigned int	*jobs;
+static unsigned int	size, oldest;
+
+static pmdaIndom domains[] = {
+    [ROWS] = { ROWS, 0, NULL },
+    [JOBS] = { JOBS, 0, NULL },
+};
+
+#define METRIC(cluster, item, type, domain) \
+    { NULL, { PMDA_PMID(cluster, item), type, domain, PM_SEM_INSTANT, PMDA_PMUNITS(0, 0, 0, 0, 0, 0) } }
+
+static pmdaMetric metrics[] = {
+    METRIC(0, 0, PM_TYPE_U32, PM_INDOM_NULL),
+    METRIC(0, 1, PM_TYPE_U32, ROWS),
+    METRIC(0, 2, PM_TYPE_U64, ROWS),
+    METRIC(0, 3, PM_TYPE_STRING, ROWS),
+    METRIC(1, 0, PM_TYPE_U32, JOBS),
+};
+
+static int
+value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
+{
+    void *job;
+
+    if (pmID_cluster(metric->m_desc.pmid) == 1) {
+	int status = pmdaCacheLookup(domains[JOBS].it_indom, inst, NULL, &job);
+
+	if (status < 0)
+	    return status;
+	if (status != PMDA_CACHE_ACTIVE)
+	    return PMDA_FETCH_NOVALUES;
+	atom->ul = *(unsigned int *)job;
+	return PMDA_FETCH_STATIC;
+    }
+    switch (pmID_item(metric->m_desc.pmid)) {
+    case 0:
+	atom->ul = size;
+	return PMDA_FETCH_STATIC;
+    case 1:
+	atom->ul = rows[inst].number;
+	return PMDA_FETCH_STATIC;
+    case 2:
+	atom->ull = rows[inst].bytes;
+	return PMDA_FETCH_STATIC;
+    case 3:
+	atom->cp = rows[inst].text;
+	return PMDA_FETCH_STATIC;
+    default:
+	return PM_ERR_PMID;
+    }
+}
+
+static void
+work(void)
+{
+    pmInDom	domain = domains[JOBS].it_indom;
+    unsigned int number;
+    char	name[32];
+
+    oldest += size / 100;
+    pmdaCacheOp(domain, PMDA_CACHE_INACTIVE);
+    for (number = oldest; number < oldest + size; number++) {
+	unsigned int *job = &jobs[number % size];
+
+	*job = number;
+	snprintf(name, sizeof(name), "job-%u", number);
+	pmdaCacheStore(domain, PMDA_CACHE_ADD, name, job);
+    }
+}
+
+static int
+fetch(int count, pmID *ids, pmdaResult **result, pmdaExt *ext)
+{
+    int i;
+
+    for (i = 0; i < count; i++) {
+	if (pmID_cluster(ids[i]) == 1) {
+	    work();
+	    break;
+	}
+    }
+    return pmdaFetch(count, ids, result, ext);
+}
+
+static void
+begin(pmdaInterface *dispatch)
+{
+    const char	*text = getenv("ROWS");
+    unsigned int i;
+
+    size = text ? strtoul(text, NULL, 10) : 0;
+    rows = calloc(size + 1, sizeof(rows[0]));
+    jobs = calloc(size + 1, sizeof(jobs[0]));
+    domains[ROWS].it_set = calloc(size + 1, sizeof(pmdaInstid));
+    domains[ROWS].it_numinst = size;
+    for (i = 0; i < size; i++) {
+	char name[32];
+
+	rows[i] = (struct row){ .number = i, .bytes = (unsigned long long)i << 32 };
+	snprintf(rows[i].text, sizeof(rows[i].text), "text of row %u", i);
+	snprintf(name, sizeof(name), "row-%u", i);
+	domains[ROWS].it_set[i] = (pmdaInstid){ i, strdup(name) };
+    }
+    dispatch->version.any.fetch = fetch;
+    pmdaSetFetchCallBack(dispatch, value);
+    pmdaInit(dispatch, domains, 2, metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
+
+void rows_init(pmdaInterface *dispatch);
+
+void
+rows_init(pmdaInterface *dispatch)
+{
+    pmdaDSO(dispatch, PMDA_INTERFACE_7, "rows", NULL);
+    if (dispatch->status == 0)
+	begin(dispatch);
+}
+
+int
+main(int argc, char **argv)
+{
+    pmdaInterface	dispatch = { 0 };
+    pmdaOptions		options = { .short_options = "d:l:" };
+
+    pmSetProgname(argv[0]);
+    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "rows", 250, "rows.log", NULL);
+    pmdaGetOptions(argc, argv, &options, &dispatch);
+    begin(&dispatch);
+    pmdaOpenLog(&dispatch);
+    pmdaConnect(&dispatch);
+    pmdaMain(&dispatch);
+    return 0;
+}

@@ -1,0 +1,77 @@
+//! The agent of `agent.c` in Rust: one value, fixed rows with three values each, and jobs of which
+//! 1 % are replaced with each fetch. The variable `ROWS` says how many rows and jobs there are.
+
+#![forbid(unsafe_code)]
+
+use std::env;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use pmda::prelude::*;
+
+struct Rows {
+    rows: Indom<Row>,
+    jobs: Indom<u32>,
+    /// How many jobs there are at a time.
+    size: u32,
+    /// The number of the oldest.
+    oldest: u32,
+}
+
+struct Row {
+    number: u32,
+    bytes: u64,
+    text: String,
+}
+
+impl Agent for Rows {
+    const NAME: &'static str = "rows";
+    const DOMAIN: u32 = 250;
+    fn start(_: &Env) -> Result<Rows> {
+        let size = env::var("ROWS").ok().and_then(|size| size.parse().ok()).unwrap_or(0);
+        let row = |number| {
+            let text = format!("text of row {number}");
+            let bytes = u64::from(number) << 32;
+            (format!("row-{number}"), Row { number, bytes, text })
+        };
+        Ok(Rows {
+            rows: Indom::fixed((0..size).map(row)),
+            jobs: Indom::new(),
+            size,
+            oldest: 0,
+        })
+    }
+    fn metrics(m: &mut Metrics<Rows>) {
+        let rows = m.indom(0, "Rows", |s| &mut s.rows);
+        m.value("size", |s| s.size).item(0);
+        m.each("number", rows, |row| row.number).item(1);
+        m.each("bytes", rows, |row| row.bytes).item(2);
+        m.each_text("text", rows, |row| &row.text).item(3);
+        m.cluster(1).refresh(|s, _| s.work());
+        let jobs = m.indom(1, "Jobs", |s| &mut s.jobs);
+        m.each("job", jobs, |job| *job).item(0);
+    }
+}
+
+impl Rows {
+    fn work(&mut self) -> Result<()> {
+        self.oldest += self.size / 100;
+        let mut name = String::new();
+        let mut jobs = self.jobs.update();
+        for number in self.oldest..self.oldest + self.size {
+            name.clear();
+            // A string takes all that is written.
+            let _ = write!(name, "job-{number}");
+            jobs.set(&name, number)?;
+        }
+        Ok(())
+    }
+}
+
+pmda::export_dso!(rows_init, Rows);
+
+/// The agent as a daemon.
+#[must_use]
+pub fn main() -> ExitCode {
+    pmda::run::<Rows>()
+}

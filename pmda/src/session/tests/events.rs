@@ -1,0 +1,117 @@
+//! Event records of either resolution, of a value and of a queue.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::prelude::*;
+use crate::testing::{EventRecord, Harness};
+use crate::{Type, Value};
+
+struct Doors {
+    opened: Queue<u32>,
+    closed: Queue<u32>,
+}
+
+/// When everything happens: later than 32 bits of seconds can tell, and not on a microsecond.
+fn time() -> SystemTime {
+    UNIX_EPOCH + Duration::new(0x1_0000_0007, 123_456_789)
+}
+
+impl Agent for Doors {
+    const NAME: &'static str = "doors";
+    const DOMAIN: u32 = 410;
+    fn start(_: &Env) -> Result<Doors> {
+        Ok(Doors {
+            opened: Queue::new(2),
+            closed: Queue::new(2),
+        })
+    }
+    fn metrics(m: &mut Metrics<Doors>) {
+        let door = m.parameter::<u32>("door", |_| ());
+        let name = m.parameter::<str>("name", |_| ());
+        m.value("now", move |_| {
+            let mut events = HighresEvents::highres();
+            events.record(time()).add(door, &7).add(name, "back");
+            events.missed(time(), 3);
+            events
+        });
+        m.value("none", |_| HighresEvents::highres());
+        m.highres_events(
+            "opened",
+            |s| &mut s.opened,
+            move |number, record| {
+                record.add(door, number);
+            },
+        );
+        m.events(
+            "closed",
+            |s| &mut s.closed,
+            move |number, record| {
+                record.add(door, number);
+            },
+        );
+    }
+}
+
+fn times(records: &[EventRecord]) -> Vec<u128> {
+    let since = |record: &EventRecord| record.time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    records.iter().map(since).collect()
+}
+
+#[test]
+fn types() -> Result<()> {
+    assert_eq!(HighresEvents::TYPE as u8, 10);
+    let mut pmcd = Harness::<Doors>::new()?;
+    for (name, kind) in [
+        ("doors.now", Type::HighresEvent),
+        ("doors.opened", Type::HighresEvent),
+        ("doors.closed", Type::Event),
+    ] {
+        assert_eq!(pmcd.desc(name)?.kind, Some(kind), "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_value_of_high_resolution() -> Result<()> {
+    let mut pmcd = Harness::<Doors>::new()?;
+    let fetched = pmcd.fetch("doors.now")?;
+    let [record, missed] = fetched.events() else {
+        panic!("{fetched:?}")
+    };
+    assert_eq!((record.time, missed.time), (time(), time()));
+    assert_eq!((record.missed, missed.missed), (None, Some(3)));
+    assert_eq!(record.parameter::<u32>("doors.door"), Some(7));
+    assert_eq!(record.parameter::<String>("doors.name").as_deref(), Some("back"));
+    assert!(pmcd.fetch("doors.none")?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn queues_of_either_resolution() -> Result<()> {
+    let mut pmcd = Harness::<Doors>::new()?;
+    for name in ["doors.opened", "doors.closed"] {
+        pmcd.fetch(name)?;
+    }
+    for number in 0..3 {
+        pmcd.agent().opened.push_weighing(1, time(), number);
+        pmcd.agent().closed.push_weighing(1, time(), number);
+    }
+    let opened = pmcd.fetch("doors.opened")?;
+    let closed = pmcd.fetch("doors.closed")?;
+    assert_eq!(
+        times(opened.events())[..2],
+        [0x1_0000_0007_u128 * 1_000_000_000 + 123_456_789; 2]
+    );
+    // 32 bits of seconds, and microseconds.
+    assert_eq!(times(closed.events())[..2], [7_123_456_000; 2]);
+    for fetched in [&opened, &closed] {
+        let doors: Vec<_> = fetched
+            .events()
+            .iter()
+            .map(|record| record.parameter::<u32>("doors.door"))
+            .collect();
+        assert_eq!(doors, [Some(1), Some(2), None]);
+        assert_eq!(fetched.events().last().and_then(|record| record.missed), Some(1));
+    }
+    Ok(())
+}
