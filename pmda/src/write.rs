@@ -49,7 +49,7 @@ fn domain<A: Agent>() -> String {
 fn root<A: Agent>() -> String {
     let name = A::NAME;
     format!(
-        "/* The names of {name} alone, to be checked. */\n#include <stdpmid>\n\nroot {{ {name} }}\n\n#include \"pmns\"\n"
+        "/* The names of {name} alone, to be checked. */\n#include \"domain.h\"\n\nroot {{ {name} }}\n\n#include \"pmns\"\n"
     )
 }
 
@@ -157,6 +157,8 @@ mod tests {
         assert_eq!(write::<Tree>(&place), ExitCode::SUCCESS);
         let read = |name: &str| fs::read_to_string(place.join(name)).expect("written");
         assert_eq!(read("domain.h"), "#define TREE 77\n");
+        // PCP's own file of domains, stdpmid, does not have it yet.
+        assert!(read("root").contains("#include \"domain.h\"\n\nroot { tree }\n"));
         assert_eq!(
             read("pmns"),
             "tree {\n    b\n    a\tTREE:0:1\n}\n\ntree.b {\n    y\tTREE:0:0\n    x\n}\n\ntree.b.x {\n    z\tTREE:0:7\n}\n"

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use pcp_pmda_test::pcp::{self, Environment};
-use pcp_pmda_test::{profile_dir, root, run::Outcome};
+use pcp_pmda_test::{Library, profile_dir, root, run::Outcome};
 
 /// The members of the workspace that are agents, `pmda-` not in front.
 const AGENTS: [&str; 4] = ["load", "mounts", "simple", "ticking"];
@@ -40,8 +40,13 @@ pub fn object(name: &str) -> PathBuf {
 /// A private PCP in which the agents have a folder of their own, with a name space of these agents
 /// as `--write` has made it.
 pub fn environment(test: &str, agents: &[&str]) -> (Environment, PathBuf) {
-    let name = format!("agents_in_rust/{test}");
-    let mut environment = Environment::with(&name, pcp_pmda_test::Library::C.directory());
+    environment_on(Library::C, test, agents)
+}
+
+/// The same with one of the two libraries under pmcd, dbpmda and agents in C.
+pub fn environment_on(library: Library, test: &str, agents: &[&str]) -> (Environment, PathBuf) {
+    let name = format!("agents_in_rust/{test}/{library:?}");
+    let mut environment = Environment::with(&name, library.directory());
     let folder = environment.directory.join("pmdas");
     environment
         .variables

@@ -1,15 +1,18 @@
-//! Agents in Rust beside PCP's own in C: the same requests of the same tools, the same answers.
+//! Agents in Rust beside PCP's own in C: the same requests of the same tools, the same answers, with
+//! each of the two libraries under pmcd, dbpmda and the agent in C.
 //!
 //! Each difference is in `DIFFERENCES` or at the test, and in docs/RUST-AGENTS.md with its reason.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use pcp_pmda_test::compiler;
 use pcp_pmda_test::pcp::{self, Environment, Pmcd};
+use pcp_pmda_test::run::bounded;
+use pcp_pmda_test::{Library, compiler};
 use regex::Regex;
 
-use crate::agents::{daemon, environment, object, text};
+use crate::agents::{daemon, environment_on, object, text};
 
 /// Where the agent `simple` of the documentation differs from the one in C, which counts a color up
 /// when its value is taken (in Rust: all of them, once a request), and which keeps something of a
@@ -86,19 +89,14 @@ fn same_help(environment: &Environment) {
 
 /// What PCP's Install does with the help texts: the domain by its number, then `newhelp`.
 pub fn compile_help(environment: &Environment, folder: &Path) -> String {
-    let text = |name: &str| fs::read_to_string(folder.join(name)).expect("written");
-    let domain = text("domain.h");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("written");
+    let domain = read("domain.h");
     let words: Vec<&str> = domain.split_whitespace().collect();
-    let names = text("root")
-        .replace("#include <stdpmid>", &domain)
-        .replace("#include \"pmns\"", &text("pmns"));
-    let help = text("help").replace(&format!("@ {}.", words[1]), &format!("@ {}.", words[2]));
-    for (name, text) in [("names", names), ("texts", help)] {
-        fs::write(folder.join(name), text).expect("target is writable");
-    }
-    let [names, texts, help] = ["names", "texts", "help"].map(|name| folder.join(name).display().to_string());
-    let newhelp = pcp::installed("usr/lib/pcp/bin/newhelp");
-    pcp::text(&environment.run(newhelp, &["-n", &names, "-o", &help, &texts]))
+    let help = read("help").replace(&format!("@ {}.", words[1]), &format!("@ {}.", words[2]));
+    fs::write(folder.join("texts"), help).expect("target is writable");
+    let mut newhelp = environment.command(pcp::installed("usr/lib/pcp/bin/newhelp"));
+    newhelp.args(["-n", "root", "-o", "help", "texts"]).current_dir(folder);
+    text(&bounded(newhelp, Duration::from_secs(60)))
 }
 
 /// What differs from moment to moment.
@@ -188,7 +186,13 @@ fn differences(c: &str, rust: &str) -> Vec<String> {
 
 #[test]
 fn simple_as_a_daemon() -> Result<(), String> {
-    let (environment, names) = environment("simple_as_a_daemon", &["simple"]);
+    [Library::C, Library::Ours]
+        .into_iter()
+        .try_for_each(simple_as_a_daemon_on)
+}
+
+fn simple_as_a_daemon_on(library: Library) -> Result<(), String> {
+    let (environment, names) = environment_on(library, "simple_as_a_daemon", &["simple"]);
     let c = c_simple(&environment);
     same_help(&environment);
     let answers = |program: &Path| -> Result<String, String> {
@@ -207,7 +211,13 @@ fn simple_as_a_daemon() -> Result<(), String> {
 
 #[test]
 fn simple_as_a_shared_object() -> Result<(), String> {
-    let (environment, names) = environment("simple_as_a_shared_object", &["simple"]);
+    [Library::C, Library::Ours]
+        .into_iter()
+        .try_for_each(simple_as_a_shared_object_on)
+}
+
+fn simple_as_a_shared_object_on(library: Library) -> Result<(), String> {
+    let (environment, names) = environment_on(library, "simple_as_a_shared_object", &["simple"]);
     let c = c_simple(&environment).with_file_name("pmda_simple.so");
     same_help(&environment);
     let answers = |file: &Path| -> Result<String, String> {
@@ -225,7 +235,11 @@ fn simple_as_a_shared_object() -> Result<(), String> {
 /// The same metrics, numbers, instances, texts and values as PCP's own agent.
 #[test]
 fn mounts() -> Result<(), String> {
-    let (environment, names) = environment("mounts", &["mounts"]);
+    [Library::C, Library::Ours].into_iter().try_for_each(mounts_on)
+}
+
+fn mounts_on(library: Library) -> Result<(), String> {
+    let (environment, names) = environment_on(library, "mounts", &["mounts"]);
     let folder = environment.directory.join("pmdas/mounts");
     for file in ["help.dir", "help.pag"] {
         fs::copy(pcp::agent("mounts").join(file), folder.join(file)).map_err(|error| error.to_string())?;

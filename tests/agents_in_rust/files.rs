@@ -1,8 +1,10 @@
 //! What `--write` makes, and what `--check` says.
 
 use std::fs;
+use std::time::Duration;
 
 use pcp_pmda_test::pcp;
+use pcp_pmda_test::run::bounded;
 
 use crate::agents::{daemon, environment, text};
 
@@ -34,6 +36,12 @@ fn written_files() {
         install.contains("iam=simple\n") && install.contains("pmdaInstall\n"),
         "{install}"
     );
+    // The scripts run in tests/agents_in_rust/guide.rs; any shell has to be able to read them.
+    for script in ["Install", "Remove"] {
+        let mut shell = environment.command("sh");
+        shell.arg("-n").arg(folder.join(script));
+        assert_eq!(text(&bounded(shell, Duration::from_secs(60))), "[exit 0]\n", "{script}");
+    }
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod agents;
 mod beside;
 mod daemons;
 mod files;
+mod guide;
 mod objects;
 mod persistent;
