@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -180,12 +182,97 @@ fn a_late_start() -> Result<(), String> {
     Ok(())
 }
 
-/// The agent becomes the user that `-U` names, or ends if there is none.
+/// An agent ends if there is no user of the name that `-U` has.
 #[test]
-fn users() {
-    let (environment, _) = environment("users", &["load"]);
+fn unknown_users() {
+    let (environment, _) = environment("unknown_users", &["load"]);
     let refused = text(&environment.run(daemon("load"), &["-l", "-", "-U", "nobody-of-that-name"]));
     assert!(refused.contains("[exit 1]"), "{refused}");
+}
+
+/// The agent becomes the user that `-U` names, with the groups of that user and no other, in all of
+/// its threads, before it serves anything.
+#[test]
+fn another_user() {
+    if !is_root() {
+        eprintln!("skipped: only root can become another user");
+        return;
+    }
+    let (environment, _) = environment("another_user", &["load"]);
+    let socket = environment.socket("load");
+    let mut command = environment.command(daemon("load"));
+    // The accounts of the system, not those of the private PCP.
+    command.env_remove("LD_PRELOAD");
+    command.args(["-l", "load.log", "-U", "nobody", "-u"]).arg(&socket);
+    let mut agent = command.spawn().expect("built");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut pmcd = loop {
+        match UnixStream::connect(&socket) {
+            Ok(stream) => break stream,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let mut credentials = [0; 20];
+    pmcd.read_exact(&mut credentials).expect("credentials");
+    credentials[19] = 0;
+    pmcd.write_all(&credentials).expect("the agent reads");
+    let desc = [[0, 0, 0, 16], [0, 0, 0x70, 4], [0, 0, 0, 0], [100, 0, 0, 1]].concat();
+    pmcd.write_all(&desc).expect("the agent reads");
+    pmcd.read_exact(&mut [0; 32]).expect("a description");
+    let id = |option: &str| {
+        let output = Command::new("id").args([option, "nobody"]).output().expect("installed");
+        String::from_utf8(output.stdout).expect("numbers").trim().to_owned()
+    };
+    let (user, group, groups) = (id("-u"), id("-g"), id("-G"));
+    let threads = fs::read_dir(format!("/proc/{}/task", agent.id())).expect("it runs");
+    for thread in threads.flatten() {
+        let status = fs::read_to_string(thread.path().join("status")).expect("it runs");
+        let line = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.expect("a line").split_whitespace().collect::<Vec<_>>()
+        };
+        assert_eq!(line("Uid:"), [user.as_str(); 4]);
+        assert_eq!(line("Gid:"), [group.as_str(); 4]);
+        assert_eq!(line("Groups:").join(" "), groups);
+    }
+    drop(pmcd);
+    assert!(agent.wait().expect("our own child").success());
+}
+
+/// Whether this process may become another user.
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux");
+    status.contains("\nUid:\t0\t0\t")
+}
+
+/// `-D` asks for finer messages; without it they are not in the log.
+#[test]
+fn debug_options() {
+    let (environment, _) = environment("debug_options", &["ticking"]);
+    for (option, seen) in [
+        ("", [false, false]),
+        ("appl0", [true, false]),
+        ("pdu,desperate", [true, true]),
+    ] {
+        let script = format!(
+            "open pipe {} -l ticking.log {}\nfetch ticking.big\nclose\nquit\n",
+            daemon("ticking").display(),
+            if option.is_empty() {
+                String::new()
+            } else {
+                format!("-D {option}")
+            },
+        );
+        let answer = environment.dbpmda(&environment.directory.join("names"), &script);
+        assert!(answer.contains("value \"text\""), "{answer}");
+        let log = fs::read_to_string(environment.directory.join("ticking.log")).expect("a log");
+        assert_eq!(
+            ["detail", "more detail"].map(|word| log.contains(&format!("Debug: {word}\n"))),
+            seen,
+            "{option}: {log}"
+        );
+    }
 }
 
 /// The options of all agents, in the words and the form of an agent in C.

@@ -31,6 +31,8 @@ impl Agent for Ticking {
             thread::sleep(Duration::from_secs_f64(seconds));
         }
         println!("printed by start");
+        log::debug!("detail");
+        log::trace!("more detail");
         log::info!("started as {}", if env.is_dso() { "DSO" } else { "daemon" });
         let mut ticks = 0;
         let tick = move || {
