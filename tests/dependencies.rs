@@ -2,7 +2,7 @@
 //! its reason; what builds and tests it has licences that fit, and all of it comes from one
 //! registry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -49,6 +49,34 @@ fn every_dependency_is_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("docs/DEPENDENCIES.md")).expect("docs/DEPENDENCIES.md");
     assert_eq!(listed(&text), used(root, "normal"));
+}
+
+/// An agent in Rust is built from at most 15 crates, itself not counted.
+#[test]
+fn agents_in_rust_are_small() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package",
+            "pmda-load",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+        ])
+        .args(["--no-dedupe", "--locked", "--offline", "--format", "{p}"])
+        .current_dir(root)
+        .output()
+        .expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let crates: BTreeSet<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(
+        crates.contains("pmda-load") && crates.contains("pmda-core"),
+        "{crates:?}"
+    );
+    assert!(crates.len() <= 16, "{crates:?}");
 }
 
 /// One licence of each crate is permissive, or, for what is never part of the library, leaves files

@@ -4,6 +4,8 @@
 //! by `#[derive(Metrics)]`, and reads what they show when it is asked to. [`run()`] makes a daemon
 //! of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks it in tests as pmcd does.
 //! To build, run or test an agent needs no PCP, no headers and no C compiler, and no `unsafe`.
+//! The guide, `docs/RUST-AGENTS.md` of the repository, leads from an empty folder to `pminfo`, and
+//! has a table for those who come from C, Perl or Python.
 //!
 //! ```no_run
 //! #![forbid(unsafe_code)]

@@ -29,8 +29,7 @@ struct Disk {
     /// The model
     #[metric(discrete)]
     model: &'static str,
-    #[allow(dead_code)]
-    not_a_metric: std::collections::HashMap<u32, Vec<u8>>,
+    _not_a_metric: std::collections::HashMap<u32, Vec<u8>>,
 }
 
 impl Agent for Machine {
@@ -40,7 +39,7 @@ impl Agent for Machine {
         let disk = |rate, model| Disk {
             rate,
             model,
-            not_a_metric: std::collections::HashMap::new(),
+            _not_a_metric: std::collections::HashMap::new(),
         };
         Ok(Machine {
             r#type: 5,

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pcp_pmda_test::pcp::kill;
+use pcp_pmda_test::{compiler, pcp::kill};
 
 use crate::agents::{daemon, environment, text};
 
@@ -179,6 +179,54 @@ fn a_late_start() -> Result<(), String> {
         assert!(then.contains("ticking.big"), "{then}");
         assert!(!pmcd.log().contains("CleanupAgent"), "{}", pmcd.log());
     }
+    Ok(())
+}
+
+/// An agent in C that says that it is ready although nobody has heard that it is not.
+const READY: &str = r#"
+#include <pcp/pmapi.h>
+#include <pcp/pmda.h>
+
+static pmdaMetric metrics[] = {{ NULL, { PMDA_PMID(0, 0), PM_TYPE_32, PM_INDOM_NULL, PM_SEM_INSTANT, PMDA_PMUNITS(0, 0, 0, 0, 0, 0) } }};
+
+static int value(pmdaMetric *metric, unsigned int instance, pmAtomValue *atom)
+{
+    atom->l = 42;
+    return PMDA_FETCH_STATIC;
+}
+
+int main(void)
+{
+    pmdaInterface dispatch;
+    pmdaDaemon(&dispatch, PMDA_INTERFACE_7, "ready", 402, "ready.log", NULL);
+    pmdaOpenLog(&dispatch);
+    pmdaSetFetchCallBack(&dispatch, value);
+    pmdaInit(&dispatch, NULL, 0, metrics, 1);
+    pmdaConnect(&dispatch);
+    pmdaSendError(&dispatch, PM_ERR_PMDAREADY);
+    pmdaMain(&dispatch);
+    return 0;
+}
+"#;
+
+/// WIRE-32: why the daemon says that it is ready only after it has said that it is not.
+#[test]
+fn ready_when_ready() -> Result<(), String> {
+    let (environment, names) = environment("ready_when_ready", &[]);
+    fs::write(&names, "root { ready }\nready { value 402:0:0 }\n").expect("target is writable");
+    let source = environment.directory.join("ready.c");
+    fs::write(&source, READY).expect("target is writable");
+    let program = environment.directory.join("ready");
+    let mut cc = compiler();
+    cc.arg("-o").arg(&program).arg(&source).args(["-lpcp_pmda", "-lpcp"]);
+    assert!(cc.status().expect("cc is installed").success());
+    let pmcd = environment.pmcd(&format!("ready 402 pipe binary {}\n", program.display()), &names)?;
+    thread::sleep(Duration::from_millis(500));
+    // Not read yet.
+    assert!(!pmcd.log().contains("CleanupAgent"), "{}", pmcd.log());
+    let answer = text(&pmcd.tool("pminfo", &["-f", "ready.value"]));
+    assert!(answer.contains("IPC protocol failure"), "{answer}");
+    assert!(pmcd.log().contains("CleanupAgent"), "{}", pmcd.log());
     Ok(())
 }
 
