@@ -250,12 +250,13 @@ pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int 
     if op == PMDA_CACHE_WALK_NEXT {
         return guard(|| cache::walk_next(InDom(indom)));
     }
-    operate(InDom(indom), Op::try_from(op).ok())
+    operate(InDom(indom), op)
 }
 
 /// Does one of the operations that are not asked for once an instance. A save waits its turn.
 #[inline(never)]
-fn operate(indom: InDom, op: Option<Op>) -> c_int {
+fn operate(indom: InDom, op: c_int) -> c_int {
+    let op = Op::try_from(op).ok();
     match op.and_then(Save::when) {
         Some(when) => match guard(|| Save::prepare(indom, when)) {
             1 => save(indom, when),

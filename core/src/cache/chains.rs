@@ -118,10 +118,8 @@ impl<T: Copy> Cache<T> {
         if self.stale > 0 {
             self.sweep();
         }
-        self.step_over_culled();
         self.changes += 1;
-        let slab = &self.slab;
-        self.order.retain(|place| slab.get(place.slot).state != State::Empty);
+        self.order.retain(&self.slab, |entry| entry.state != State::Empty);
         for slot in 0..self.slab.len() {
             let entry = self.slab.get(slot);
             if entry.state == State::Empty {

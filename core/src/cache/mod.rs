@@ -46,7 +46,6 @@ use index::Ids;
 use keys::Keys;
 use order::Order;
 use text::NewText;
-use walk::Cursor;
 
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
@@ -75,7 +74,6 @@ pub struct Cache<T> {
     /// Slots of the live entries, by short name, and of culled ones (see `names`).
     names: Index,
     order: Order,
-    cursor: Cursor,
     active: usize,
     inactive: usize,
     empty: usize,
@@ -151,7 +149,6 @@ impl<T: Copy> Cache<T> {
             ids: Ids::new(),
             names: Index::new(),
             order: Order::new(),
-            cursor: Cursor::End,
             mode: Mode::Monotonic,
             strings: false,
             instances_dirty: false,

@@ -1,6 +1,6 @@
 //! The listed entries in ascending order of ids.
 
-use super::entry::Slab;
+use super::entry::{Entry, Slab};
 use super::room;
 use super::walk::Position;
 use crate::error::Result;
@@ -12,6 +12,9 @@ pub(super) struct ListedSlot {
     pub(super) slot: u32,
 }
 
+/// The place of a walk that has ended.
+const END: usize = usize::MAX;
+
 /// A sorted array, with insertions that are out of order kept apart until somebody looks: ids
 /// mostly ascend, and those that come from hashes arrive many at a time, so a tree would cost more
 /// than it saves (DEF-14).
@@ -22,6 +25,9 @@ pub(super) struct Order {
     pending: Vec<ListedSlot>,
     /// Where the last search ended; the next one is mostly for the place behind it.
     hint: usize,
+    /// The sorted place that the cache's own walk visits next (CACHE-35). It stays with its entry
+    /// when others come or go in front of it, so that a step has nothing to look for.
+    cursor: usize,
 }
 
 impl Order {
@@ -30,6 +36,7 @@ impl Order {
             sorted: Vec::new(),
             pending: Vec::new(),
             hint: 0,
+            cursor: END,
         }
     }
 
@@ -61,10 +68,41 @@ impl Order {
         }
     }
 
-    /// Forgets the entries for which `keep` is false.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(ListedSlot) -> bool) {
-        self.sorted.retain(|place| keep(*place));
-        self.pending.retain(|place| keep(*place));
+    /// Forgets the entries for which `keep` is false. The cache's own walk goes on at the first one
+    /// from its place on that is kept.
+    pub(super) fn retain<T>(&mut self, slab: &Slab<T>, keep: impl Fn(&Entry<T>) -> bool) {
+        let keep = |place: &ListedSlot| keep(slab.get(place.slot));
+        if self.cursor != END {
+            self.places(slab);
+            let in_front = self.sorted.iter().take(self.cursor);
+            let kept = in_front.filter(|place| keep(place)).count();
+            self.sorted.retain(keep);
+            self.go_on(kept);
+            return;
+        }
+        self.sorted.retain(keep);
+        self.pending.retain(keep);
+    }
+
+    /// Begins the cache's own walk.
+    pub(super) fn rewind<T>(&mut self, slab: &Slab<T>) {
+        self.places(slab);
+        self.go_on(0);
+    }
+
+    /// The next entry of the cache's own walk, whatever its state; `None` at the end. What is
+    /// pending is not visited.
+    #[inline(always)]
+    pub(super) fn step(&mut self) -> Option<ListedSlot> {
+        let place = *self.sorted.get(self.cursor)?;
+        self.go_on(self.cursor + 1);
+        Some(place)
+    }
+
+    /// The cache's own walk goes on at a place, or ends if there is none yet.
+    #[inline(always)]
+    fn go_on(&mut self, at: usize) {
+        self.cursor = if at < self.sorted.len() { at } else { END };
     }
 
     /// Number of listed entries.
@@ -100,6 +138,7 @@ impl Order {
         self.pending.sort_unstable_by_key(rank);
         let mut left = self.sorted.len();
         let mut at = left + self.pending.len();
+        let cursor = self.cursor;
         // Room: `reserve` keeps it for the pending ones.
         self.sorted.resize(at, ListedSlot { id: 0, slot: 0 });
         while let Some(last) = self.pending.last() {
@@ -108,6 +147,9 @@ impl Order {
                 Some(before) if rank(&before) > rank(last) => {
                     self.sorted[at] = before;
                     left -= 1;
+                    if left == cursor {
+                        self.cursor = at;
+                    }
                 }
                 _ => {
                     self.sorted[at] = *last;
@@ -152,7 +194,6 @@ pub(super) fn position<T>(place: ListedSlot, slab: &Slab<T>) -> Position {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::Entry;
     use super::*;
 
     /// DEF-14: what comes out of order is put in order. A few places are kept for the next ones,

@@ -6,30 +6,13 @@
 //! (CACHE-35, FETCH-34). What was noted and is reclaimed meanwhile is followed by the next listed
 //! entry behind it, never by one that was given.
 //!
-//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own ([`Cursor`]); a fetch, for instance, keeps a
+//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`Order::step`); a fetch, for instance, keeps a
 //! [`Position`].
 
 use super::Cache;
 use super::entry::State;
 use super::lookup::signed;
-use super::order::{ListedSlot, position};
-
-/// What the walk of `PMDA_CACHE_WALK_NEXT` visits next (CACHE-35).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cursor {
-    /// This listed entry; and where it was in the order when it was noted.
-    At(ListedSlot, u32),
-    /// Nothing.
-    End,
-}
-
-/// A walk that goes on at a place of the order; there are no more places than ids.
-#[inline(always)]
-fn cursor(places: &[ListedSlot], at: usize) -> Cursor {
-    places
-        .get(at)
-        .map_or(Cursor::End, |place| Cursor::At(*place, at as u32))
-}
+use super::order::position;
 
 /// Where a walk goes on: at the entry that it noted, or at what is behind it when that was
 /// reclaimed. Positions are ordered as the list is: by id, of entries with one id the newest first
@@ -87,66 +70,27 @@ pub struct Start {
 impl<T: Copy> Cache<T> {
     /// Begins the cache's own walk (CACHE-35).
     pub fn rewind(&mut self) {
-        self.cursor = cursor(self.order.places(&self.slab), 0);
+        self.order.rewind(&self.slab);
     }
 
-    /// The next active instance of the cache's own walk, if nothing has changed in the order of the
-    /// instances; else nothing was done, and [`Cache::walk`] tells. Nothing here can panic, and
-    /// nothing is called.
+    /// The next active instance of the cache's own walk. `None` at its end, and if the list is to be
+    /// put in order first: [`Cache::walk`] tells. Nothing here can panic, and nothing is called.
     #[inline(always)]
     pub fn walk_near(&mut self) -> Option<i32> {
-        let Cursor::At(noted, at) = self.cursor else {
-            return None;
-        };
-        let places = self.order.ready()?;
-        let (mut place, mut at) = (noted, at as usize);
-        if places.get(at) != Some(&noted) {
-            return None;
-        }
         // Mostly all are active, so that no entry needs to be looked at.
-        let is_all = places.len() == self.active;
-        while !is_all && self.slab.try_get(place.slot)?.state != State::Active {
-            at += 1;
-            place = *places.get(at)?;
+        let is_all = self.order.ready()?.len() == self.active;
+        loop {
+            let place = self.order.step()?;
+            if is_all || self.slab.try_get(place.slot)?.state == State::Active {
+                return Some(signed(place.id));
+            }
         }
-        self.cursor = cursor(places, at + 1);
-        Some(signed(place.id))
     }
 
     /// The next active instance of the cache's own walk; `None` at its end (CACHE-35).
     pub fn walk(&mut self) -> Option<i32> {
-        let mut at = self.cursor_place()?;
-        let places = self.order.places(&self.slab);
-        while let Some(place) = places.get(at) {
-            at += 1;
-            if self.slab.get(place.slot).state == State::Active {
-                self.cursor = cursor(places, at);
-                return Some(signed(place.id));
-            }
-        }
-        self.cursor = Cursor::End;
-        None
-    }
-
-    /// Where in the order the noted entry of the cache's own walk is; `None` at the end.
-    fn cursor_place(&mut self) -> Option<usize> {
-        let Cursor::At(noted, at) = self.cursor else {
-            return None;
-        };
-        let at = at as usize;
-        if self.order.places(&self.slab).get(at) == Some(&noted) {
-            return Some(at);
-        }
-        Some(self.order.search(&self.slab, position(noted, &self.slab)))
-    }
-
-    /// Has the cache's own walk go on behind culled entries, which are about to be reclaimed.
-    pub(super) fn step_over_culled(&mut self) {
-        let Some(at) = self.cursor_place() else { return };
-        let places = self.order.places(&self.slab);
-        let culled = |place: &&ListedSlot| self.slab.get(place.slot).state == State::Empty;
-        let over = places[at..].iter().take_while(culled).count();
-        self.cursor = cursor(places, at + over);
+        self.order.places(&self.slab);
+        self.walk_near()
     }
 
     /// What a walk begins with that starts now.
