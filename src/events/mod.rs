@@ -7,9 +7,9 @@ use std::ptr;
 
 use crate::library;
 use crate::sys::libpcp::bindings as pcp;
-use crate::view::arg::{In, Out};
+use crate::view::arg::In;
 use crate::view::parameter::Parameter;
-use crate::view::types::{pmAtomValue, pmID, timespec, timeval, wide};
+use crate::view::types::{pmID, timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{self, Array, Form, Stamp, Value};
 
@@ -34,17 +34,6 @@ pub(crate) fn reset(handle: c_int) -> Result<()> {
 /// Frees an array.
 pub(crate) fn release(handle: c_int) -> Result<()> {
     library::lock()?.arrays.release(handle)
-}
-
-/// Has an atom lead to the array as it is at this moment, with stamps of microseconds.
-///
-/// # Errors
-/// `-EINVAL` for a handle that stands for nothing.
-pub(crate) fn lend(handle: c_int, atom: Out<'_, pmAtomValue>) -> Result<()> {
-    with(handle, |array| {
-        atom.lend(Some(array.publish(Form::Low)));
-        Ok(())
-    })
 }
 
 /// The address of an array, NULL for an unknown handle (EVENT-13).

@@ -4,20 +4,19 @@ use std::ffi::c_int;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::drive::machine::{Machine, Step};
-use crate::events;
 use crate::queues::Filter;
 use crate::queues::log_vacant;
-use crate::queues::with;
+use crate::queues::{with, with_arrays};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::arg::{Cookie, Out};
-use crate::view::event_block::View;
+use crate::view::event_block::{Block, View};
 use crate::view::methods::Function;
 use crate::view::types::{pmAtomValue, pmdaEventApplyFilterCallBack};
 use pmda_core::error::{Error, Result};
-use pmda_core::events::Stamp;
+use pmda_core::events::{Array, Arrays, Form, Stamp};
 use pmda_core::fetch;
 use pmda_core::log::Journal;
-use pmda_core::queue::{End, FetchSession};
+use pmda_core::queue::{End, FetchSession, Queues};
 
 type Event = pmda_core::queue::Event<View>;
 
@@ -25,6 +24,9 @@ type Event = pmda_core::queue::Event<View>;
 pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
+///
+/// The first step takes place under the lock under which the fetch begins, and the end under that of
+/// the last step: most fetches find one event.
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
@@ -51,26 +53,47 @@ impl<'call> Fetch<'call> {
         if out.is_null() {
             return Err(Error::INVAL);
         }
-        let session = with(|queues| queues.begin(handle, context))?;
-        let session = session.inspect_err(|_| {
+        let debug = log::debug(Debug::Libpmda);
+        let begun: Result<_> = with_arrays(|queues, arrays| {
+            let session = queues.begin(handle, context)?;
+            let (mut event, mut filter) = (None, None);
+            let status = arrays.get(session.array).map(Array::reset);
+            if !debug && status.is_ok() {
+                queues.advance(&session, &mut event, &mut filter);
+            }
+            Ok((session, event, filter, status))
+        })?;
+        let begun = begun.inspect_err(|_| {
             // Queue and client are looked up one after the other.
             log_vacant(handle);
             log_vacant(handle);
         })?;
-        if log::debug(Debug::Libpmda) {
-            let mut journal = Journal::new();
-            with(|queues| queues.trace_fetch(&session, &mut journal))?;
-            log::flush(&mut journal);
-        }
-        Ok(Fetch {
+        let (session, event, filter, status) = begun;
+        let mut fetch = Fetch {
             session,
             out,
-            event: None,
-            filter: None,
+            event,
+            filter,
             asked: None,
             found: false,
-            status: Ok(()),
-        })
+            status,
+        };
+        if debug {
+            fetch.begin_logged()?;
+        }
+        Ok(fetch)
+    }
+
+    /// Logs that a fetch begins, and takes its first step.
+    #[cold]
+    fn begin_logged(&mut self) -> Result<()> {
+        let mut journal = Journal::new();
+        with(|queues| queues.trace_fetch(&self.session, &mut journal))?;
+        log::flush(&mut journal);
+        if self.status.is_ok() {
+            self.advance_logged();
+        }
+        Ok(())
     }
 
     /// The filter that is called: it drops the event by anything but 0. If there is none, the
@@ -97,9 +120,22 @@ impl<'call> Fetch<'call> {
     fn step(&mut self) -> Step<(), Result<c_int>> {
         if log::debug(Debug::Libpmda) {
             self.advance_logged();
-        } else {
-            self.advance();
+            return self.call();
         }
+        let end = with_arrays(|queues, arrays| {
+            queues.advance(&self.session, &mut self.event, &mut self.filter);
+            self.event.is_none().then(|| self.outcome(queues, arrays))
+        });
+        match end {
+            Ok(None) => self.call(),
+            Ok(Some(outcome)) => Step::Done(outcome),
+            Err(error) => Step::Done(Err(error)),
+        }
+    }
+
+    /// The first call for the event in hand, or the end.
+    #[inline(always)]
+    fn call(&mut self) -> Step<(), Result<c_int>> {
         if self.filter.is_some() {
             return self.ask();
         }
@@ -107,13 +143,6 @@ impl<'call> Fetch<'call> {
             return self.finish();
         }
         Step::Call(())
-    }
-
-    /// Goes on to the next event. There are queues, as the fetch has begun.
-    #[inline(always)]
-    fn advance(&mut self) {
-        let (session, event, filter) = (&self.session, &mut self.event, &mut self.filter);
-        let _ = with(|queues| queues.advance(session, event, filter));
     }
 
     /// Goes on to the next event, and says what there is to say about those on the way, and what
@@ -167,29 +196,36 @@ impl<'call> Fetch<'call> {
         Step::Call(())
     }
 
+    /// Ends the fetch.
+    #[inline(never)]
+    fn finish(&mut self) -> Step<(), Result<c_int>> {
+        let outcome = with_arrays(|queues, arrays| self.outcome(queues, arrays));
+        Step::Done(outcome.and_then(|outcome| outcome))
+    }
+
     /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything
     /// worth a record.
     #[inline(never)]
-    fn finish(&mut self) -> Step<(), Result<c_int>> {
-        Step::Done(self.outcome())
-    }
-
-    fn outcome(&mut self) -> Result<c_int> {
+    fn outcome(&mut self, queues: &mut Queues<Block, Filter>, arrays: &mut Arrays) -> Result<c_int> {
         let shown = self.event.take().map(|event| event.sequence);
-        let failed = self.status.is_err();
-        let end = with(|queues| queues.finish(&self.session, shown, failed)).unwrap_or(End::Gone);
+        let end = queues.finish(&self.session, shown, self.status.is_err());
+        let mut array = arrays.get(self.session.array);
         if let End::Missed(count @ 1..) = end {
             let count = c_int::try_from(count).unwrap_or(c_int::MAX);
-            self.status = events::with(self.session.array, |array| array.add_missed(now(), count));
+            self.status = match &mut array {
+                Ok(array) => array.add_missed(now(), count),
+                Err(error) => Err(*error),
+            };
             self.found |= self.status.is_ok();
         }
-        let shown = self.found && end != End::Gone;
-        let shown = shown && events::lend(self.session.array, self.out).is_ok();
-        if !shown {
-            self.out.lend(None);
-        }
-        self.status?;
-        Ok(if shown { fetch::STATIC } else { fetch::NO_VALUES })
+        let shown = array.ok().filter(|_| self.found && end != End::Gone);
+        let outcome = if shown.is_some() {
+            fetch::STATIC
+        } else {
+            fetch::NO_VALUES
+        };
+        self.out.lend(shown.map(|array| array.publish(Form::Low)));
+        self.status.map(|()| outcome)
     }
 }
 
@@ -200,11 +236,7 @@ impl<'call> Machine for Fetch<'call> {
 
     #[inline(always)]
     fn start(&mut self) -> Step<(), Result<c_int>> {
-        self.status = events::reset(self.session.array);
-        if self.status.is_err() {
-            return self.finish();
-        }
-        self.step()
+        self.call()
     }
 
     #[inline(always)]

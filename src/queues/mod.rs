@@ -16,6 +16,7 @@ use crate::view::event_block::{Block, NewEvent};
 use crate::view::methods::Function;
 use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
 use pmda_core::error::{Error, Result};
+use pmda_core::events::Arrays;
 use pmda_core::fetch as agent_fetch;
 use pmda_core::log::{Bytes, Journal, Level};
 use pmda_core::queue::{Counters, Queues};
@@ -59,14 +60,22 @@ fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>) -> R) -> Result<R> {
     Ok(work(made(&mut library::lock()?.queues)?))
 }
 
+/// [`with`] for work on event arrays as well.
+///
+/// # Errors
+/// As [`with`].
+#[inline]
+fn with_arrays<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> R) -> Result<R> {
+    let library = &mut *library::lock()?;
+    Ok(work(made(&mut library.queues)?, &mut library.arrays))
+}
+
 /// Makes a queue for a number of clients that will fetch later (QUEUE-1, E-8).
 ///
 /// # Errors
 /// As [`Queues::create`].
 pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
-    let library = &mut *library::lock()?;
-    let arrays = &mut library.arrays;
-    made(&mut library.queues)?.create(name, limit, clients, || arrays.create())
+    with_arrays(|queues, arrays| queues.create(name, limit, clients, || arrays.create()))?
 }
 
 /// The handle of a queue (QUEUE-3).

@@ -61,6 +61,8 @@ impl<F> Iterator for Filters<F> {
 #[derive(Debug)]
 pub(super) struct Clients<F> {
     by_context: Map<usize>,
+    /// Where the client was that was looked up last: they mostly come in turn.
+    last: usize,
     slots: Handles<Client<F>>,
 }
 
@@ -73,6 +75,7 @@ impl<F> Clients<F> {
     pub(super) const fn new() -> Clients<F> {
         Clients {
             by_context: Map::new(),
+            last: 0,
             slots: Handles::new(),
         }
     }
@@ -104,6 +107,16 @@ impl<F> Clients<F> {
     /// The slot of a registered client.
     pub(super) fn slot(&self, context: i32) -> Option<usize> {
         self.by_context.get(context as u32).copied()
+    }
+
+    /// [`Clients::slot`] for a fetch.
+    #[inline]
+    pub(super) fn next_slot(&mut self, context: i32) -> Option<usize> {
+        let context = context as u32;
+        let near = self.by_context.get_at(context, self.last);
+        let (place, slot) = near.or_else(|| self.by_context.get_anywhere(context))?;
+        self.last = place;
+        Some(*slot)
     }
 
     /// The client of a context, and its slot.

@@ -78,18 +78,24 @@ impl Readers {
     ///
     /// # Errors
     /// `-ENOMEM`.
+    #[inline]
     pub(super) fn enter(&mut self, client: usize, next: &mut u64) -> Result<&mut Reader> {
+        if self.at(client).is_none() {
+            self.make(client, next)?;
+        }
+        Ok(&mut self.0[client])
+    }
+
+    #[cold]
+    fn make(&mut self, client: usize, next: &mut u64) -> Result<()> {
         if self.0.len() <= client {
             let more = client + 1 - self.0.len();
             self.0.try_reserve(more).map_err(|_| Error::NOMEM)?;
             self.0.resize_with(client + 1, || Reader::NOBODY);
         }
-        let reader = &mut self.0[client];
-        if reader.generation == 0 {
-            *next += 1;
-            reader.generation = *next;
-        }
-        Ok(reader)
+        *next += 1;
+        self.0[client].generation = *next;
+        Ok(())
     }
 
     /// The reader in a slot, if it is the one that was generation as `generation`.

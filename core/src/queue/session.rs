@@ -42,9 +42,10 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
+    #[inline]
     pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession> {
         let slot = self.slot(handle)?;
-        let client = self.clients.slot(context).ok_or(Error::INVAL)?;
+        let client = self.clients.next_slot(context).ok_or(Error::INVAL)?;
         let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
         let reader = queue.readers.enter(client, &mut self.generation)?;
         if reader.cursor == IDLE {
