@@ -19,7 +19,7 @@ STRIP ?= strip
 ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-agents bench-in-rust headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences deny dist deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-agents bench-in-rust headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -130,6 +130,10 @@ deny:
 dist:
 	packaging/dist.sh
 	packaging/sbom.sh
+
+# The crates for agents in Rust as packages, and a build of what is in them.
+crates:
+	packaging/crates.sh
 
 # Debian packages that lie beside Debian's own, in target/deb.
 deb:
