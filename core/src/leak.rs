@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// Puts a value on the heap and never frees it, as `Box::leak` does, but without memory it returns an
-/// error instead of ending the process.
+/// Puts a value on the heap and never frees it, as `Box::leak` does, but without memory it returns
+/// an error instead of ending the process.
 ///
 /// # Errors
 /// `-ENOMEM`.
