@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// A table of values. A slot is given out lowest first, and again once its value has gone; the table
-/// never shrinks (HELP-10, HELP-12, EVENT-12, QUEUE-1, QUEUE-20).
+/// A table of values. A slot is given out lowest first, and again once its value has gone; the
+/// table never shrinks (HELP-10, HELP-12, EVENT-12, QUEUE-1, QUEUE-20).
 #[derive(Debug)]
 pub struct Handles<T> {
     slots: Vec<Option<T>>,

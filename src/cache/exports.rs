@@ -193,7 +193,7 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
     drive(
         || Purge::new(InDom(indom), wide(recent), callback).map_err(Err),
         // SAFETY: the caller gives a function for what the agent has attached; the instance has
-        // gone, so that nobody else gets the pointer from the cache.
+        // gone, so the cache does not return the pointer again.
         |(callback, private)| unsafe { callback(private.as_ptr()) },
     )
 }

@@ -125,8 +125,8 @@ impl Save {
         }
     }
 
-    /// Whether a save is due: 1 when it is, and the directory of the files is known then. Before the
-    /// save itself, as finding the directory takes much of the stack.
+    /// Whether a save is due: 1 when it is, and the directory of the files is known then. Before
+    /// the save itself, as finding the directory takes much of the stack.
     ///
     /// # Errors
     /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `PM_ERR_GENERIC` and `-errno` without a directory.
@@ -209,9 +209,9 @@ fn is_due(indom: InDom, when: Write) -> Result<bool> {
 /// Where the files of all caches are.
 static DIRECTORY: Mutex<Directory> = Mutex::new(Directory::unknown());
 
-/// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while nothing
-/// is held, and what it could not say for want of memory is asked again. It takes much of the stack,
-/// so nothing else is there meanwhile.
+/// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while
+/// nothing is held, and what it could not say for want of memory is asked again. It takes much of
+/// the stack, so nothing else is there meanwhile.
 #[inline(never)]
 fn find_directory() -> Result<()> {
     if DIRECTORY.lock().is_known() {

@@ -1,9 +1,9 @@
 //! Work that is interrupted by calls into C.
 //!
-//! What calls functions of an agent, or waits, is a [`Machine`]: each step returns the call to make,
-//! and the machine is resumed with the answer. The driver makes the calls. During a call, only the
-//! driver's frame is on the stack; it holds no lock, borrow or destructor. So a callback may call
-//! the library again, and may leave with longjmp, `pthread_exit` or a cancellation.
+//! What calls functions of an agent, or waits, is a [`Machine`]: each step returns the call to
+//! make, and the machine is resumed with the answer. The driver makes the calls. During a call,
+//! only the driver's frame is on the stack; it holds no lock, borrow or destructor. So a callback
+//! may call the library again, and may leave with longjmp, `pthread_exit` or a cancellation.
 
 use std::mem::ManuallyDrop;
 

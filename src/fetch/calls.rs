@@ -12,13 +12,13 @@ use pmda_core::ident::MetricId;
 pub(crate) enum FetchAnswer {
     /// What the callback has returned and stored.
     Value(c_int, Atom),
-    /// The desc method has run; what it returns is of no interest: a PMID in the description is
+    /// The desc method has run. Its status is ignored: only a PMID in the description counts
     /// (F-13).
     Described,
 }
 
-/// What a call is about. It is read from the machine when the call is made: a step itself gives no
-/// more than that there is one.
+/// The arguments of the next call into the agent. The driver reads them from the machine when it
+/// makes the call; the step itself says only that there is one.
 #[derive(Clone, Copy)]
 pub(crate) struct PendingCallback<'call> {
     /// The fetch callback is asked for a value; without it, the desc method for a description,

@@ -1,5 +1,5 @@
-//! Where the values of a fetch go: into value sets for whoever has called `pmdaFetch`, or straight
-//! into a reply.
+//! Where the values of a fetch go: into the result of `pmdaFetch`, or directly into the PDU
+//! that answers pmcd.
 
 use std::ffi::c_int;
 

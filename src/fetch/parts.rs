@@ -1,11 +1,11 @@
-//! What a fetch keeps in hand.
+//! The state of a fetch, and of the metric that it is at.
 
 use std::ffi::c_int;
 
 use pmda_core::fetch::Encoding;
 use pmda_core::ident::MetricId;
 
-/// How a fetch goes on.
+/// The next step of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// With the value of an instance.
@@ -20,7 +20,7 @@ pub(super) enum Next {
     End,
 }
 
-/// What is known of the metric that is being fetched.
+/// Per-metric state of a fetch.
 #[derive(Clone, Copy)]
 pub(super) struct Current {
     pub(super) pmid: MetricId,

@@ -22,7 +22,8 @@ use pmda_core::ident::InDom;
 /// # Returns
 /// 0 with `*result` set to a structure that the caller frees (each name, both lists, and the
 /// structure are blocks of their own, INST-5); `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST`
-/// for an unknown instance, `-EINVAL` when `result` is NULL, `-ENOMEM`. On failure `*result` is untouched.
+/// for an unknown instance, `-EINVAL` when `result` is NULL, `-ENOMEM`.
+/// On failure `*result` is untouched.
 ///
 /// # Safety
 /// `name` is NULL or a C string. `result` is NULL or valid for one write. `pmda` is NULL or valid,

@@ -30,16 +30,16 @@ pub(crate) enum Ordinal {
     Any,
 }
 
-/// So many instances are looked up one by one without asking how many the domain has.
-const FEW: usize = 32;
+/// Number of selected instances up to which each is looked up, whatever the size of the domain.
+const FEW_INSTANCES: usize = 32;
 
-/// How a caller goes over a domain. It has nothing to drop, as callbacks may leave by `longjmp`
-/// between the steps.
+/// A caller's iteration over an instance domain. It has no destructor, as callbacks may leave with
+/// `longjmp` between the steps.
 pub(crate) struct InstanceCursor {
     ordinal: Ordinal,
     ahead: InstancesAhead,
-    /// How many instances a cached domain had when it was first of interest; it only helps to
-    /// choose a way.
+    /// Number of instances of a cached domain when it was first needed. It only decides between a
+    /// lookup of each instance and a loop over the domain.
     domain: Option<usize>,
 }
 
@@ -65,7 +65,7 @@ impl InstanceCursor {
     /// cached domain.
     fn worth(&mut self, listed: usize, indom: InDom) -> bool {
         let size = || usize::try_from(cached_indom::active_count(indom).unwrap_or(0)).unwrap_or(0);
-        listed <= FEW || listed < *self.domain.get_or_insert_with(size)
+        listed <= FEW_INSTANCES || listed < *self.domain.get_or_insert_with(size)
     }
 }
 
@@ -287,7 +287,7 @@ fn estimate_selected(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>) -> usize 
         Selection::Nothing => 0,
         Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile| {
             match profile.candidates().map(<[i32]>::len) {
-                Some(few) if few <= FEW => few,
+                Some(few) if few <= FEW_INSTANCES => few,
                 Some(many) => many.min(all()),
                 None => all(),
             }

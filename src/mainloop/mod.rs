@@ -46,10 +46,9 @@ use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
 
-/// The library's own methods, where nobody has put others in front of them. What they would hand
-/// over in blocks from malloc, only to be encoded and freed, is encoded at once: for a reply with
-/// 10,000 values of 64 bits that is 20,000 calls of malloc and free less. Nobody can tell by what
-/// is on the wire.
+/// The library's own methods, if the agent has not replaced them. Their results would be blocks
+/// from malloc that are encoded and freed; they are encoded directly instead, which saves 20,000
+/// calls of malloc and free in a reply with 10,000 values of 64 bits. The PDU is the same.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnMethods {
     pub(crate) fetch: Option<methods::Fetch>,

@@ -40,9 +40,9 @@ impl Receiving {
         }
     }
 
-    /// The next PDU from a channel. Read ahead are only sockets and pipes without a name: what is in
-    /// a FIFO or a file when the agent closes and opens it again is not for this library to know.
-    /// The kernel is asked once for each number, as it takes as long as another read.
+    /// The next PDU from a channel. Read ahead are only sockets and pipes without a name: what is
+    /// in a FIFO or a file when the agent closes and opens it again is not for this library to
+    /// know. The kernel is asked once for each number, as it takes as long as another read.
     pub(super) fn begin(&mut self, session: &Session, channel: Channel, mode: ReadMode) {
         if self.channel.0 != channel.0 {
             (self.channel, self.nameless) = (channel, None);

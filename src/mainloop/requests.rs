@@ -241,7 +241,7 @@ pub(super) fn children<'call>(
     Ok((Request::Children { all, with_states }, call))
 }
 
-/// A request for labels; for an interface version without labels there is nobody to be asked.
+/// A request for labels; `None` if the interface version has no labels.
 pub(super) fn label<'call>(agent: Agent<'call>, request: About) -> Result<Option<(Request, Call<'call>)>> {
     if !agent.interface().has_labels() {
         static TOLD: AtomicBool = AtomicBool::new(false);

@@ -25,7 +25,7 @@ use pmda_core::wire::receive::Pdu;
 use pmda_core::wire::{Kind, decode};
 
 impl<'call> MainLoop<'call> {
-    /// Has a PDU served.
+    /// Serves a request PDU.
     pub(super) fn serve(&mut self) -> Next<'call> {
         let Some(pdu) = self.pdu.take() else {
             return Next::End(Err(Error::GENERIC));
@@ -127,8 +127,9 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// Whether the result of a fetch would be seen by nobody but the encoder and libpcp's own free
-    /// function. The agent may replace its methods and callbacks at any time.
+    /// Whether the fetch method and the function that frees its result are the library's own, so
+    /// that no code of the agent would see the result. The agent may replace its methods and
+    /// callbacks at any time.
     fn has_own_fetch(&self) -> bool {
         let own = self.own.fetch.map(|method| method as usize);
         let free: methods::CleanUp = free_result_values;

@@ -10,7 +10,7 @@ use crate::mainloop::replying::{Purpose, Replying};
 use crate::record;
 use crate::view::dispatch::Dispatch;
 
-/// The status on its way. Nobody is told whether it arrives.
+/// Sends a status PDU. A failure is not reported.
 pub(crate) struct SendingStatus<'call> {
     agent: Agent<'call>,
     code: c_int,

@@ -25,8 +25,8 @@ pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
-/// The first step takes place under the lock under which the fetch begins, and the end under that of
-/// the last step: most fetches find one event.
+/// The first step takes place under the lock under which the fetch begins, and the end under that
+/// of the last step: most fetches find one event.
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.

@@ -90,8 +90,8 @@ pub(crate) struct CompiledElement {
 /// instances.
 const GROWING_STEPS: usize = 1 << 16;
 
-/// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a list,
-/// the cache may change in any way between two steps.
+/// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a
+/// list, the cache may change in any way between two steps.
 pub(crate) struct Walk {
     /// What `e_idp` points to while a cached domain is walked.
     node: IndomNode,

@@ -123,8 +123,8 @@ impl Channel {
         })
     }
 
-    /// Whether it is a socket or a pipe without a name: what waits in one is gone when it is closed,
-    /// and another one is another [`Stream`]. A FIFO or a file may be opened again.
+    /// Whether it is a socket or a pipe without a name: what waits in one is gone when it is
+    /// closed, and another one is another [`Stream`]. A FIFO or a file may be opened again.
     pub(crate) fn is_nameless(self) -> bool {
         // From linux/magic.h.
         const PIPEFS_MAGIC: i128 = 0x5049_5045;

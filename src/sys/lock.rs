@@ -227,8 +227,8 @@ pub(super) fn abandon() {
 #[derive(Default)]
 pub(crate) struct Mutex<T>(UnsafeCell<T>);
 
-// SAFETY: the value is reached through a `Guard` alone, of which there is one in the process, in the
-// thread that holds the lock.
+// SAFETY: the value is reached through a `Guard` alone, of which there is one in the process, in
+// the thread that holds the lock.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
@@ -246,9 +246,9 @@ impl<T> Mutex<T> {
         LOCK.take();
         // SAFETY: nobody else has the lock. With several threads the exchange of the state sees to
         // that. With one, the state tells whether it has the lock already; it cannot start another
-        // thread meanwhile, as nothing is locked during a call into C, and this library starts none;
-        // and a signal handler on top of it does not get here (`reentrancy`). The lock is freed when
-        // the guard goes, so this is the only reference to the value.
+        // thread meanwhile, as nothing is locked during a call into C, and this library starts
+        // none; and a signal handler on top of it does not get here (`reentrancy`). The lock is
+        // freed when the guard goes, so this is the only reference to the value.
         let value = unsafe { &mut *self.0.get() };
         Guard {
             value,
@@ -262,9 +262,9 @@ impl<T> Mutex<T> {
     #[inline(always)]
     pub(crate) fn within<'a, U>(&'a self, guard: &'a mut Guard<'_, U>) -> &'a mut T {
         let _ = guard;
-        // SAFETY: this thread has the lock as long as there is a guard. The guard is borrowed as long
-        // as the reference is used, so neither the guard's own value nor that of a third mutex can be
-        // reached meanwhile, and this one not twice.
+        // SAFETY: this thread has the lock as long as there is a guard. The guard is borrowed as
+        // long as the reference is used, so neither the guard's own value nor that of a third mutex
+        // can be reached meanwhile, and this one not twice.
         unsafe { &mut *self.0.get() }
     }
 }

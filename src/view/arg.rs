@@ -278,8 +278,8 @@ impl Out<'_, c_int> {
 }
 
 /// Where C has a value to be read during a call, or NULL. As a parameter it is what C declares as
-/// `T *`, though nobody writes there; the caller promises that it is NULL, or valid for reads during
-/// `'call`.
+/// `T *`, though nobody writes there; the caller promises that it is NULL, or valid for reads
+/// during `'call`.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct In<'call, T>(*const T, PhantomData<&'call T>);
@@ -296,8 +296,8 @@ impl<T: Copy> In<'_, T> {
     /// The value; `None` for NULL.
     #[inline(always)]
     pub(crate) fn get(self) -> Option<T> {
-        // SAFETY: not NULL, hence valid for a read: one comes as an argument alone, and that is what
-        // the exported function demands of it.
+        // SAFETY: not NULL, hence valid for a read: one comes as an argument alone, and that is
+        // what the exported function demands of it.
         (!self.0.is_null()).then(|| unsafe { self.0.read() })
     }
 }

@@ -47,8 +47,8 @@ impl Tree<'_> {
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11), which it looks for by the indexes of wide nodes. What is to be said of it, of a name that is there already, and of
-    /// another identifier is libpcp's to say.
+    /// Adds a name (TREE-11), which it looks for by the indexes of wide nodes. What is to be said
+    /// of it, of a name that is there already, and of another identifier is libpcp's to say.
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.

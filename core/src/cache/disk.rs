@@ -46,8 +46,8 @@ pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
 
 fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
     match look(path)? {
-        // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left to
-        // open().
+        // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left
+        // to open().
         Found::Link => match follow(path)? {
             Some((target, old)) => replace(same, &target, old, content),
             None => in_place(path, content),

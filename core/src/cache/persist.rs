@@ -185,9 +185,9 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Collects what the file at `path` is to say if it is due (CACHE-70). `now` is in seconds. From here on
-    /// the cache counts as saved, so that all that changes before [`Cache::saved`] is known to be
-    /// newer.
+    /// Collects what the file at `path` is to say if it is due (CACHE-70). `now` is in seconds.
+    /// From here on the cache counts as saved, so that all that changes before [`Cache::saved`] is
+    /// known to be newer.
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.

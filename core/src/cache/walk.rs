@@ -1,13 +1,13 @@
 //! Walking over the active instances, in ascending order of ids.
 //!
 //! A walk has read one entry ahead: with each instance that it gives, it notes the entry that is
-//! listed behind it at that moment, whatever its state, and goes on there. So a callback that stores
-//! instances on the way has them in the same walk, unless what they come behind was the last entry
-//! (CACHE-35, FETCH-34). What was noted and is reclaimed meanwhile is followed by the next listed
-//! entry behind it, never by one that was given.
+//! listed behind it at that moment, whatever its state, and goes on there. So a callback that
+//! stores instances on the way has them in the same walk, unless what they come behind was the last
+//! entry (CACHE-35, FETCH-34). What was noted and is reclaimed meanwhile is followed by the next
+//! listed entry behind it, never by one that was given.
 //!
-//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`Order::step`); a fetch, for instance, keeps a
-//! [`Position`].
+//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`Order::step`); a fetch, for instance,
+//! keeps a [`Position`].
 
 use super::Cache;
 use super::entry::State;
@@ -73,8 +73,8 @@ impl<T: Copy> Cache<T> {
         self.order.rewind(&self.slab);
     }
 
-    /// The next active instance of the cache's own walk. `None` at its end, and if the list is to be
-    /// put in order first: [`Cache::walk`] tells. Nothing here can panic, and nothing is called.
+    /// The next active instance of the cache's own walk. `None` at its end, and if the list is to
+    /// be put in order first: [`Cache::walk`] tells. Nothing here can panic, and nothing is called.
     #[inline(always)]
     pub fn walk_near(&mut self) -> Option<i32> {
         // Mostly all are active, so that no entry needs to be looked at.

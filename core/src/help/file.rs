@@ -136,7 +136,8 @@ mod tests {
         assert!(open(directory.path()).is_ok());
     }
 
-    /// HELP-34: a hole costs nothing, a text in one is empty, and those around it are what they are.
+    /// HELP-34: a hole costs nothing, a text in one is empty, and those around it are what they
+    /// are.
     #[test]
     fn holes() {
         const HOLE: u64 = 1 << 30;

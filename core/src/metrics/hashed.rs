@@ -18,8 +18,8 @@ pub struct Hashed {
 }
 
 impl Hashed {
-    /// An index over the identifiers of the table at `address`, in table order. Of duplicates that one
-    /// counts which is in front in libpcp's hash (F-15).
+    /// An index over the identifiers of the table at `address`, in table order. Of duplicates that
+    /// one counts which is in front in libpcp's hash (F-15).
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
@@ -95,8 +95,9 @@ impl Growth {
         Growth { entered, chains: 0 }
     }
 
-    /// Counts an entry; whether the hash grows just before it is put in. It does when there are more
-    /// than four entries a chain, and gets twice as many chains, rounded up towards multiples of 30.
+    /// Counts an entry; whether the hash grows just before it is put in. It does when there are
+    /// more than four entries a chain, and gets twice as many chains, rounded up towards multiples
+    /// of 30.
     #[inline]
     fn add(&mut self) -> bool {
         self.entered += 1;

@@ -3,8 +3,8 @@
 //!
 //! An agent may rewrite its tables at any time without a word. So there are two kinds of index
 //! here: [`Hashed`], which `pmdaRehash` builds and which is believed as it is, since the agent
-//! asked for it and has to ask again after a change (INIT-46); and [`HintIndex`], which nobody asked
-//! for, and which is only a hint where to look first.
+//! asked for it and has to ask again after a change (INIT-46); and [`HintIndex`], which nobody
+//! asked for, and which is only a hint where to look first.
 
 mod hashed;
 mod hint_index;

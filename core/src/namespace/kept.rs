@@ -83,8 +83,8 @@ impl<K: Copy + Eq> Children<K> {
         self.index.find(hash, same).and_then(child)
     }
 
-    /// Whether a child is the one that was first, and not another at its address: the first one may be
-    /// unlinked and freed by hand.
+    /// Whether a child is the one that was first, and not another at its address: the first one may
+    /// be unlinked and freed by hand.
     fn is_first<'t, N: Recall<'t, Kept = K>>(&self, child: N) -> bool {
         self.first == Some((child.keep(), Seed::process().bytes(child.name())))
     }

@@ -42,7 +42,8 @@ pub struct Indexes<K> {
     slots: Vec<Slot<K>>,
     /// What walks over wide nodes without an index have cost, in children passed.
     credit: usize,
-    /// The credit that the last node wanted whose children were counted in vain: until then none are.
+    /// The credit that the last node wanted whose children were counted in vain: until then none
+    /// are.
     due: usize,
     /// How many children are to be passed for each that is put into an index.
     price: usize,

@@ -113,8 +113,8 @@ fn more_wide_nodes_than_indexes() {
     assert_eq!(indexes.borrow().held(), [large as usize; ALWAYS]);
 }
 
-/// TREE-36: with more wide nodes in use than indexes, in random order, few are built in vain; and when
-/// others come into use, these get theirs.
+/// TREE-36: with more wide nodes in use than indexes, in random order, few are built in vain; and
+/// when others come into use, these get theirs.
 #[test]
 fn few_in_vain() {
     for groups in [100, 1000_usize] {

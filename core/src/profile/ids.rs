@@ -35,7 +35,8 @@ impl<'l> Ids<'l> {
     /// The set of the identifiers in `list`; `None` without memory.
     #[must_use]
     pub fn new(list: &[i32]) -> Option<Ids<'static>> {
-        // Sorted as a heap: `sort_unstable` is 27 KB of code, and would be here for this list alone.
+        // Sorted as a heap: `sort_unstable` is 27 KB of code, and would be here for this list
+        // alone.
         let mut sorted = BinaryHeap::from(copy(list)?).into_sorted_vec();
         sorted.dedup();
         let first = sorted.first().copied().unwrap_or(0);

@@ -9,7 +9,7 @@ use super::retained::Retained;
 use crate::error::{Error, Result};
 
 /// Fewer gaps than this are not worth closing.
-const FEW: usize = 32;
+const FEW_GAPS: usize = 32;
 /// So many payloads of events that have gone are kept for new ones, ...
 const SPARES: usize = 1024;
 /// ... when they were not larger than this: copying larger ones takes longer than asking for
@@ -378,7 +378,7 @@ impl<P: Payload> Backlog<P> {
         let leading = rest.take_while(|event| event.payload.is_none()).count();
         self.first += leading;
         self.gaps -= leading;
-        if self.gaps > FEW && self.gaps > (self.events.len() - self.first) / 2 {
+        if self.gaps > FEW_GAPS && self.gaps > (self.events.len() - self.first) / 2 {
             self.events.retain(|event| event.payload.is_some());
             self.first = 0;
             self.gaps = 0;

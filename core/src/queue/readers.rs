@@ -73,8 +73,8 @@ impl Readers {
         Readers(Vec::new())
     }
 
-    /// What is known about the client in a slot; one that is new here is generation as `next`, which
-    /// counts.
+    /// What is known about the client in a slot; one that is new here is generation as `next`,
+    /// which counts.
     ///
     /// # Errors
     /// `-ENOMEM`.

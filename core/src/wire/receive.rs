@@ -112,8 +112,8 @@ impl Receiver {
         }
     }
 
-    /// Leaves out what a failure is about, as far as the C library reads before it gives up: a caller
-    /// that goes on finds the stream behind that (WIRE-12).
+    /// Leaves out what a failure is about, as far as the C library reads before it gives up: a
+    /// caller that goes on finds the stream behind that (WIRE-12).
     pub fn abandon(&mut self, failure: Failure) {
         let read = match failure {
             Failure::Length(_) | Failure::TooBig(_) => HEADER,
@@ -228,8 +228,8 @@ impl Receiver {
         }
     }
 
-    /// Gives the buffer away with the PDU in it. What was read ahead moves to a new one, so that
-    /// whoever is called while the PDU is being served finds the stream in order.
+    /// Returns the buffer with the PDU in it. What was read ahead moves to a new buffer: a method
+    /// may read the next PDU itself, while this one is served.
     fn hand_out(&mut self, header: Header) -> Result<Pdu, Failure> {
         let range = self.held.start..self.held.start + header.len;
         let ahead = self.buffer.get(range.end..self.held.end).unwrap_or_default();

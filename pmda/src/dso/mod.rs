@@ -5,8 +5,8 @@
 //! with a `pmdaInterface`, which gets the methods of this module. A call becomes a request, as pmcd
 //! would send it to a daemon, and the reply becomes structures of the C heap. The declarations are
 //! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked, and
-//! the same file serves PCP 6 and 7: interface 7 with version 2 of the PMAPI is what all of them take
-//! (INIT-10).
+//! the same file serves PCP 6 and 7: interface 7 with version 2 of the PMAPI is what all of them
+//! take (INIT-10).
 //!
 //! This module and those below are the only ones with `unsafe`. Each method trusts its arguments to
 //! be what the header says: its address goes to the host alone, and nothing in Rust can call it.

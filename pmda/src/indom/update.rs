@@ -104,7 +104,8 @@ impl<'i, T> Update<'i, T> {
         (hit.name() == name).then_some((inst, slot))
     }
 
-    /// The file of a persistent domain tells when an instance was seen last: that is now (CACHE-21).
+    /// The file of a persistent domain tells when an instance was seen last: that is now
+    /// (CACHE-21).
     #[inline]
     fn renew(&mut self, name: &str, slot: u32) -> Result<()> {
         if self.indom.file.is_some() {
