@@ -1,9 +1,9 @@
 //! The agent of `benches/in_rust`, in C on both libraries and in Rust: processor time of the agent
 //! for a request, and its resident memory.
 //!
-//! A daemon hangs on two pipes, as pmcd starts it, and gets the same bytes again and again. A shared
-//! object is opened by a host that fetches. The runs of a row take turns; what counts is the median
-//! of the ratios of those that follow each other.
+//! A daemon hangs on two pipes, as pmcd starts it, and gets the same bytes again and again. A
+//! shared object is opened by a host that fetches. The runs of a row take turns; what counts is the
+//! median of the ratios of those that follow each other.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
