@@ -51,6 +51,11 @@ const NOT_COMPARED: &[(&str, Option<&str>, &str)] = &[
         Some("indom"),
         "shows thousands of culled instances, which ours frees before the C library does",
     ),
+    (
+        "fetch_block",
+        None,
+        "shows each allocation of a fetch, and lines are put together in others",
+    ),
     ("label_merge", Some("desperate"), "sets -Dlabels itself"),
     ("label_request", Some("desperate"), "sets -Dlabels itself"),
     ("log_buffered", Some("desperate"), "sets -Dlabels itself"),
