@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# build.sh [CARGO-OPTION…]: cargo build --release, and writes into target/built in which directory the libraries are. Only cargo knows
-# that for sure (CARGO_TARGET_DIR, CARGO_BUILD_TARGET, and what its configuration says), and `make install` runs where root has no cargo.
+# build.sh [CARGO-OPTION…]: the release build of the shared and the static library, and of them alone: with the Rust library beside them,
+# which the tests use, cargo leaves out the optimisation of the crates as one. Writes into target/built in which directory they are: only
+# cargo knows that for sure (CARGO_TARGET_DIR, CARGO_BUILD_TARGET, and what its configuration says), and `make install` runs where root has
+# no cargo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +14,7 @@ if ! command -v "${CARGO:-cargo}" >/dev/null || [ -z "$rust" ] || [ "$(printf '%
         "on Debian 13 apt-get install cargo rustc" >&2
     exit 1
 fi
-messages=$(packaging/cargo.sh build --release --message-format=json-render-diagnostics "$@")
+messages=$(packaging/cargo.sh rustc --release --package pcp-pmda --lib --crate-type cdylib,staticlib --message-format=json-render-diagnostics "$@")
 library=$(grep -o '"[^"]*/libpcp_pmda\.so"' <<<"$messages" | tail -n 1 | tr -d '"')
 mkdir -p target
 dirname "$library" >target/built
