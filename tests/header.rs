@@ -26,10 +26,10 @@ fn the_same_functions_are_declared() {
     let (installed, ours) = (names(Headers::Installed), names(Headers::Ours));
     assert!(installed.len() > 120, "gcc lists {} functions", installed.len());
     let missing: Vec<_> = installed.difference(&ours).collect();
-    // What `pmdaFreeResultValues` stands for with PCP 6.
+    // What `pmdaFreeResultValues` stands for.
     let extra: Vec<_> = ours
         .difference(&installed)
-        .filter(|name| *name != "__pmFreeResultValues")
+        .filter(|name| !name.starts_with("__pmFreeResultValues"))
         .collect();
     assert!(
         missing.is_empty() && extra.is_empty(),

@@ -7,8 +7,9 @@
 //! instructions of one run each, where they are all in one process.
 //!
 //! Arguments: words that select scenarios by a part of their name, and numbers that select sizes
-//! (then nothing is written); `--page` for the rows of the page alone; `--time` or `--instructions` for one of the two alone; `--agents`
-//! measures whole agents below a pmcd, `--in-rust` an agent in Rust beside one in C; `--print` leaves the files alone.
+//! (then nothing is written); `--page` for the rows of the page alone; `--time` or `--instructions`
+//! for one of the two alone; `--agents` measures whole agents below a pmcd, `--in-rust` an agent in
+//! Rust beside one in C; `--print` leaves the files alone.
 
 mod agents;
 mod in_rust;

@@ -115,8 +115,8 @@ pub fn handle(slot: usize) -> Result<i32> {
 mod tests {
     use super::*;
 
-    /// HELP-10, HELP-11, HELP-12, H-1, H-2, EVENT-12, QUEUE-1: the lowest free slot, also after some were
-    /// freed; one that was asked for and not used is given again.
+    /// HELP-10, HELP-11, HELP-12, H-1, H-2, EVENT-12, QUEUE-1: the lowest free slot, also after
+    /// some were freed; one that was asked for and not used is given again.
     #[test]
     fn lowest_free_slot() {
         let mut handles = Handles::new();

@@ -51,6 +51,7 @@ extern void __pmFreeResultValues(pmResult *);
 # define pmdaFreeResultValues __pmFreeResultValues_v2
 # define pmdaOffsetResult __pmOffsetResult_v2
 # define pmdaSortInstances pmSortInstances_v2
+extern void __pmFreeResultValues_v2(pmResult_v2 *);
 #endif
 
 /* One instance of a classic instance domain. */
@@ -674,7 +675,8 @@ PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda)
  * Returns:
  * 0 with *result set to a structure that the caller frees (each name, both lists, and the
  * structure are blocks of their own); PM_ERR_INDOM for an unknown domain, PM_ERR_INST
- * for an unknown instance, -EINVAL when result is NULL, -ENOMEM. On failure *result is untouched.
+ * for an unknown instance, -EINVAL when result is NULL, -ENOMEM.
+ * On failure *result is untouched.
  *
  * Pointers:
  * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid,

@@ -1,8 +1,9 @@
 //! Agents (PMDAs) for [Performance Co-Pilot](https://pcp.io) in safe Rust.
 //!
-//! An agent is a type that implements [`Agent`]: it declares its metrics once, with [`Metrics`] or
-//! by `#[derive(Metrics)]`, and reads what they show when it is asked to. [`run()`] makes a daemon
-//! of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks it in tests as pmcd does.
+//! An agent is a type that implements [`Agent`]: it declares its metrics once, with
+//! [`struct@Metrics`] or by `#[derive(Metrics)]`, and reads what they show when it is asked to.
+//! [`run()`] makes a daemon of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks
+//! it in tests as pmcd does.
 //! To build, run or test an agent needs no PCP, no headers and no C compiler, and no `unsafe`.
 //! The guide, `docs/RUST-AGENTS.md` of the repository, leads from an empty folder to `pminfo`, and
 //! has a table for those who come from C, Perl or Python.

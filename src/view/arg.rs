@@ -24,7 +24,7 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
     }
 }
 
-/// [`slice`], to be written.
+/// [`slice()`], to be written.
 ///
 /// # Safety
 /// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses during

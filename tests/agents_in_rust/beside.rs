@@ -1,5 +1,5 @@
-//! Agents in Rust beside PCP's own in C: the same requests of the same tools, the same answers, with
-//! each of the two libraries under pmcd, dbpmda and the agent in C.
+//! Agents in Rust beside PCP's own in C: the same requests of the same tools, the same answers,
+//! with each of the two libraries under pmcd, dbpmda and the agent in C.
 //!
 //! Each difference is in `DIFFERENCES` or at the test, and in docs/RUST-AGENTS.md with its reason.
 
@@ -60,7 +60,8 @@ fn texts(before: &str) -> Vec<String> {
     lines.flat_map(|line| [line.clone(), line]).collect()
 }
 
-/// PCP's agent `simple`, compiled from the source that Debian ships; beside it is its shared object.
+/// PCP's agent `simple`, compiled from the source that Debian ships; beside it is its shared
+/// object.
 pub fn c_simple(environment: &Environment) -> PathBuf {
     let folder = environment.directory.join("c");
     fs::create_dir_all(&folder).expect("target is writable");

@@ -1,5 +1,5 @@
-//! Agents that are written in Rust, under a private PCP: the examples of the crate `pmda` as daemons
-//! and as shared objects, and beside PCP's own agents in C.
+//! Agents that are written in Rust, under a private PCP: the examples of the crate `pmda` as
+//! daemons and as shared objects, and beside PCP's own agents in C.
 
 mod agents;
 mod beside;

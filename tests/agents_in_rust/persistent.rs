@@ -1,5 +1,5 @@
-//! Numbers of instances that are kept in files: a program in C on the installed C library has written
-//! the file that an agent in Rust reads, and the reverse.
+//! Numbers of instances that are kept in files: a program in C on the installed C library has
+//! written the file that an agent in Rust reads, and the reverse.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 /*
  * A hashed table with the same metric more than once, of any size: which one is found depends on how often libpcp's hash has grown
  * since. Two MMV files with one cluster make such a table. F-15, FETCH-20, INIT-46
+ *
+ * differs with PCP 7: its hash grows at other numbers of entries; ours follows PCP 6
  */
 #include "fetch.h"
 

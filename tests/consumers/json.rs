@@ -1,6 +1,6 @@
-//! PCP's Python agent `json` under dbpmda, with its data file changed between fetches. It brings its
-//! instances up to date inside of the fetch callback, at the first one that it is asked for, so what
-//! is new has a value in that fetch if the walk over the domain sees it.
+//! PCP's Python agent `json` under dbpmda, with its data file changed between fetches. It brings
+//! its instances up to date inside of the fetch callback, at the first one that it is asked for, so
+//! what is new has a value in that fetch if the walk over the domain sees it.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -27,8 +27,8 @@ pub enum Course {
 /// program out.
 ///
 /// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the
-/// programs that replace malloc as the tools do; exits, forks, handlers, interrupts and jumps, whose
-/// signals and children meet the tools' own.
+/// programs that replace malloc as the tools do; exits, forks, handlers, interrupts and jumps,
+/// whose signals and children meet the tools' own.
 const HOSTILE: [(&str, [Option<&str>; 4]); 13] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
     ("dso", [Some("1000"), Some("5000"), None, None]),
@@ -83,6 +83,14 @@ impl Program {
     #[must_use]
     pub fn suits_the_c_library(&self) -> bool {
         !self.text.contains("c-library: not run,") && !self.name.starts_with("hostile/")
+    }
+
+    /// Whether a comment says that the libraries differ here: with PCP 7 (`seven`), or on this
+    /// architecture.
+    #[must_use]
+    pub fn differs_here(&self, seven: bool) -> bool {
+        let here = format!("differs on {}:", std::env::consts::ARCH);
+        self.text.contains(&here) || seven && self.text.contains("differs with PCP 7:")
     }
 
     /// Whether a comment says that the C library does not have the defect here: as of PCP 7
