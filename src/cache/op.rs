@@ -218,7 +218,13 @@ fn find_directory() -> Result<()> {
         return Ok(());
     }
     let variable = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
-    let path = Directory::below(&variable)?;
+    remember_directory(&variable)
+}
+
+/// Out of line: its frame is not there while libpcp reads pcp.conf.
+#[inline(never)]
+fn remember_directory(variable: &[u8]) -> Result<()> {
+    let path = Directory::below(variable)?;
     DIRECTORY.lock().set(&path)
 }
 

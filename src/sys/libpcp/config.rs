@@ -17,6 +17,12 @@ pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
             .as_ref()
             .map(|value| CStr::from_ptr(value))
     })?;
+    copied(value)
+}
+
+/// Out of line: its frame is not there while libpcp reads pcp.conf, which takes much of the stack.
+#[inline(never)]
+fn copied(value: &CStr) -> Option<Vec<u8>> {
     log::line(&[log::Part::Raw(value.to_bytes())])
 }
 
