@@ -39,15 +39,15 @@ check: setup
 # This library against the C library, in time and in instructions: docs/performance.csv, what docs/PERFORMANCE.md shows of it, and
 # the picture. With ROWS="WORD … SIZE …" only those are measured, and nothing is written: make bench ROWS="'lookup by id' 10".
 bench: setup all
-	packaging/cargo.sh bench --bench compare -- $(ROWS)
+	cargo run --quiet --package pmda-compare -- $(ROWS)
 
 # Whole agents below a pmcd, on both libraries. Minutes.
 bench-agents: setup all
-	packaging/cargo.sh bench --bench compare -- --agents
+	cargo run --quiet --package pmda-compare -- --agents
 
 # An agent in Rust beside the same one in C on both libraries: docs/RUST-AGENTS.md.
 bench-in-rust: setup all
-	packaging/cargo.sh bench --bench compare -- --in-rust $(ROWS)
+	cargo run --quiet --package pmda-compare -- --in-rust $(ROWS)
 
 # Writes include/pcp anew from src and capi; a test fails when it is stale.
 headers:

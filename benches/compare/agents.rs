@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::LIBRARIES;
 use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::Environment;
 use stage::{Answer, Stage};
@@ -172,7 +173,7 @@ pub fn tables(programs: &Programs, words: &[&str]) -> String {
 /// A line of the table of times.
 fn time(scenario: &Scenario, programs: &Programs) -> String {
     let pairs: Vec<_> = (0..PAIRS)
-        .map(|_| [Library::C, Library::Ours].map(|library| run(scenario, library, programs)))
+        .map(|_| LIBRARIES.map(|library| run(scenario, library, programs)))
         .collect();
     let median = |of: &dyn Fn(&[Cost; 2]) -> f64| {
         let mut numbers: Vec<_> = pairs.iter().map(of).collect();
@@ -220,7 +221,7 @@ fn run(scenario: &Scenario, library: Library, programs: &Programs) -> Cost {
 fn hour(scenario: &Scenario, programs: &Programs) -> String {
     let mut line = format!("| {} |", scenario.name);
     let (mut whole, mut limit) = (HOUR, HOUR_LIMIT);
-    for library in [Library::C, Library::Ours] {
+    for library in LIBRARIES {
         let environment = Environment::new("bench-agents", library);
         let mut stage = Stage::set(scenario, &environment, &programs.client);
         let start = Instant::now();

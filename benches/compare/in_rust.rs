@@ -10,7 +10,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use pcp_pmda_test::{profile_dir, root};
+use pcp_pmda_test::{profile_dir, root, target_dir};
 
 use crate::agents::{processor, resident};
 
@@ -168,7 +168,8 @@ fn in_rust() -> (PathBuf, PathBuf) {
         .status()
         .expect("cargo is there");
     assert!(status.success(), "the agent in Rust does not compile");
-    (profile_dir().join("pmdarows"), profile_dir().join("libpmda_rows.so"))
+    let directory = target_dir().join("release");
+    (directory.join("pmdarows"), directory.join("libpmda_rows.so"))
 }
 
 /// What one agent costs.

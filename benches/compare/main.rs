@@ -1,4 +1,4 @@
-//! Ours against the installed C library: `cargo bench` (or `make bench`) writes all rows to
+//! Ours, as `make` has built it, against the installed C library: `make bench` writes all rows to
 //! `docs/performance.csv`, those that matter most to `docs/PERFORMANCE.md`, and the picture there.
 //!
 //! Each scenario of `benches/c` is run alternately on both libraries, pinned to one core; what
@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 use pcp_pmda_test::{Library, profile_dir, root};
 use scenarios::{Kind, SCENARIOS, Scenario};
 
+/// The two libraries: ours is the file that `make` has built and `make install` installs.
+const LIBRARIES: [Library; 2] = [Library::C, Library::Optimised];
 /// How many pairs of runs a row gets, and how few when they take longer than the limit.
 const PAIRS: usize = 10;
 const FEW_PAIRS: usize = 3;
@@ -74,7 +76,7 @@ fn main() {
             "dso/agent.c",
             &["-shared", "-fPIC", "-lpcp_pmda", "-lpcp"],
         ),
-        libraries: [Library::C, Library::Ours].map(install),
+        libraries: LIBRARIES.map(install),
         time: !has("--instructions"),
         instructions: !has("--time"),
     };
@@ -172,11 +174,11 @@ impl Bench {
             if on_both {
                 row.c.push(self.run(Library::C, scenario, size, false));
             }
-            row.ours.push(self.run(Library::Ours, scenario, size, false));
+            row.ours.push(self.run(Library::Optimised, scenario, size, false));
         }
         compare(&row.c, &row.ours, scenario, size);
         if self.instructions && on_both && size <= COUNTED && scenario.kind == Kind::Calls {
-            let [c, ours] = [Library::C, Library::Ours].map(|library| self.run(library, scenario, size, true));
+            let [c, ours] = LIBRARIES.map(|library| self.run(library, scenario, size, true));
             row.instructions = Some([c.cost, ours.cost]);
             compare(&[c], &[ours], scenario, size);
         }
@@ -201,7 +203,7 @@ impl Bench {
         let output = command
             .arg(&self.program)
             .args([scenario.name, &size.to_string()])
-            .env("LD_LIBRARY_PATH", &self.libraries[library as usize])
+            .env("LD_LIBRARY_PATH", &self.libraries[usize::from(library != Library::C)])
             .env("PCP_VAR_DIR", &directory)
             .env("BENCH_HOST", &self.host)
             .env("BENCH_DSO", &self.dso)
@@ -255,16 +257,18 @@ fn instructions(file: &Path) -> f64 {
 /// A copy also because a file that a linker has written in pieces is slower to map than one written
 /// at once, by as much as 7 % of a small process.
 fn install(library: Library) -> PathBuf {
+    let file = library.file();
     let directory = profile_dir().join("bench-lib").join(format!("{library:?}"));
     fs::create_dir_all(&directory).expect("target is writable");
     let stripped = Command::new("strip")
         .args(["--strip-unneeded", "-o"])
         .arg(directory.join("stripped"))
-        .arg(library.file())
+        .arg(&file)
         .status()
         .expect("binutils are installed");
-    assert!(stripped.success(), "{} is no library", library.file().display());
-    fs::copy(directory.join("stripped"), directory.join("libpcp_pmda.so.3")).expect("target is writable");
+    assert!(stripped.success(), "{} is no library", file.display());
+    let size = fs::copy(directory.join("stripped"), directory.join("libpcp_pmda.so.3")).expect("target is writable");
+    eprintln!("{}: {size} bytes when it is stripped", file.display());
     directory
 }
 

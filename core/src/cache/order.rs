@@ -214,4 +214,63 @@ mod tests {
             assert_eq!(order.pending.capacity() > 0, kept, "{count}");
         }
     }
+
+    /// CACHE-35: the cache's own walk keeps its place when what was pending is put in order: in
+    /// front of it, so that the place moves, where the place is, and behind it. What comes in where
+    /// the place is, is in front of it: the walk visits the entry that it has noted.
+    #[test]
+    fn a_walk_keeps_its_place_in_a_merge() {
+        let mut slab = Slab::<u8>::new();
+        slab.reserve().expect("memory");
+        let slot = slab.insert(Entry::active(0));
+        let listed = |order: &mut Order, ids: &[u32]| {
+            for id in ids.iter().copied() {
+                order.reserve(id).expect("memory");
+                order.push(ListedSlot { id, slot });
+            }
+        };
+        let rest =
+            |order: &mut Order| -> Vec<u32> { std::iter::from_fn(|| order.step()).map(|place| place.id).collect() };
+        for (visited, pending, left) in [
+            (1, &[5, 15, 25, 35, 6][..], &[20, 25, 30, 35, 40][..]),
+            (2, &[5, 1, 3], &[30, 40]),
+            (0, &[5], &[10, 20, 30, 40]),
+            (3, &[39, 35], &[40]),
+            (3, &[1, 2, 3, 4, 5, 6, 7, 8, 9], &[40]),
+            (4, &[5, 39], &[]),
+        ] {
+            let mut order = Order::new();
+            listed(&mut order, &[10, 20, 30, 40]);
+            order.rewind(&slab);
+            assert!((0..visited).all(|_| order.step().is_some()));
+            listed(&mut order, pending);
+            assert!(order.ready().is_none());
+            assert!(order.places(&slab).is_sorted_by_key(|place| place.id));
+            assert_eq!(rest(&mut order), left, "{visited} visited, then {pending:?}");
+        }
+    }
+
+    /// CACHE-35: entries that go while others are pending: the walk goes on at the first one from
+    /// its place on that is kept.
+    #[test]
+    fn a_walk_keeps_its_place_when_others_go() {
+        let mut slab = Slab::<u8>::new();
+        let mut order = Order::new();
+        for (id, kept) in [(10, true), (20, false), (30, true), (40, true), (15, false), (35, true)] {
+            slab.reserve().expect("memory");
+            let mut entry = Entry::active(id);
+            entry.serial = u32::from(kept);
+            let slot = slab.insert(entry);
+            order.reserve(id).expect("memory");
+            order.push(ListedSlot { id, slot });
+            if id == 40 {
+                order.rewind(&slab);
+                assert_eq!(order.step().map(|place| place.id), Some(10));
+            }
+        }
+        assert!(order.ready().is_none());
+        order.retain(&slab, |entry| entry.serial == 1);
+        let rest: Vec<_> = std::iter::from_fn(|| order.step()).map(|place| place.id).collect();
+        assert_eq!(rest, [30, 35, 40]);
+    }
 }
