@@ -81,7 +81,7 @@ mutants:
 requirements:
 	cargo test --quiet --test spec
 
-# Writes the tables in docs/COMPATIBILITY.md anew: every agent run on both libraries, and the functions.
+# Writes the lists in docs/COMPATIBILITY.md anew: every agent run on both libraries, and the functions.
 compatibility: setup
 	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
 	cargo run --quiet -p pcp-pmda-test -- functions

@@ -2,7 +2,7 @@
 //! once on ours, in the same private PCP, and what they show is compared.
 //!
 //! `make setup` puts PCP below `target/pcp`; nothing of the system is touched. With
-//! `UPDATE_COMPATIBILITY=1` the table of agents in `docs/COMPATIBILITY.md` is written anew (`make
+//! `UPDATE_COMPATIBILITY=1` the lists of agents in `docs/COMPATIBILITY.md` are written anew (`make
 //! compatibility`).
 
 mod agents;
@@ -28,7 +28,7 @@ fn main() {
     trials.extend(json::trials());
     trials.extend(sockets::trials());
     trials.extend(sources::trials());
-    // The table shows the agents of PCP 6.0; later packages hold others.
+    // The lists have the agents of PCP 6.0; later packages hold others.
     if cfg!(not(since_6_0_5)) {
         trials.push(Trial::test("table_is_complete", || {
             table::complete().map_err(Into::into)

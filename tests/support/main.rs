@@ -10,7 +10,7 @@ const USAGE: &str = "usage: pcp-pmda-test COMMAND
 
   asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
   demo                   PCP's agent simple under dbpmda and under a private pmcd in three ways
-  functions              writes the table of functions in docs/COMPATIBILITY.md anew
+  functions              writes the list of functions in docs/COMPATIBILITY.md anew
   headers                writes include/pcp anew
   memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
   races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
