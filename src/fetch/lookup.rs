@@ -89,12 +89,14 @@ pub(crate) fn metric<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricI
 /// looks at the whole table before that to say how.
 #[inline(never)]
 fn indirect<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Option<Metric<'call>> {
-    if ext.has(ExtFlags::HASHED) {
-        let hash = state.hash.lock();
-        if !hash.index.is_empty() {
-            return hash.find(wanted);
-        }
+    if !ext.has(ExtFlags::HASHED) {
+        return View::of(ext).search(state, wanted);
     }
+    let hash = state.hash.lock();
+    if !hash.index.is_empty() {
+        return hash.find(wanted);
+    }
+    drop(hash);
     find(state, ext, wanted).0
 }
 

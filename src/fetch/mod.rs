@@ -20,7 +20,7 @@ use crate::instances::iterate;
 use crate::instances::iterate::InstanceCursor;
 use crate::instances::iterate::Ordinal;
 use crate::record;
-use crate::record::state::FetchState;
+use crate::record::Fetched;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::ext::Ext;
@@ -38,8 +38,7 @@ use pmda_core::setup::Interface;
 /// A fetch of the metrics of a list.
 pub(crate) struct Fetch<'call, L, O> {
     ext: Ext<'call>,
-    state: &'static FetchState,
-    interface: Interface,
+    agent: Fetched,
     list: L,
     output: O,
     steps: &'call mut InstanceCursor,
@@ -65,7 +64,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[inline(always)]
     pub(crate) fn new(
         ext: Ext<'call>,
-        agent: (&'static FetchState, Interface),
+        agent: Fetched,
         list: L,
         output: O,
         steps: &'call mut InstanceCursor,
@@ -73,8 +72,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     ) -> Self {
         Fetch {
             ext,
-            state: agent.0,
-            interface: agent.1,
+            agent,
             list,
             output,
             steps,
@@ -102,10 +100,11 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
             messages::trace_call(&self.list);
         }
-        let (ext, interface) = (self.ext, self.interface);
-        record::check_botch(ext);
+        let (ext, interface) = (self.ext, self.agent.interface);
+        record::check_botch(ext, self.agent);
         enter_context(ext, interface);
-        self.output.begin(self.state, self.list.len(), || stamp(ext, interface))
+        self.output
+            .begin(self.agent.state, self.list.len(), || stamp(ext, interface))
     }
 
     /// What the fetch has worked with, when it is over.
@@ -124,7 +123,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     fn next_metric(&mut self) -> Next {
         while self.place < self.list.len() {
             let wanted = self.list.pmid(self.place);
-            let next = match lookup::metric(self.state, self.ext, wanted) {
+            let next = match lookup::metric(self.agent.state, self.ext, wanted) {
                 Some(metric) => self.open(wanted, metric),
                 None => self.absent(wanted),
             };
@@ -182,7 +181,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[cold]
     #[inline(never)]
     fn undefined(&mut self, wanted: MetricId) -> Next {
-        if !self.interface.has_names() {
+        if !self.agent.interface.has_names() {
             messages::undefined(wanted);
         }
         if let Err(error) = self.output.open(wanted, 0, Encoding::Unknown) {
@@ -210,8 +209,8 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
                 return Next::Metric;
             }
         }
-        iterate::start(self.state, indom, self.ext);
-        let room = iterate::estimate(self.state, self.ext);
+        iterate::start(self.agent.state, indom, self.ext);
+        let room = iterate::estimate(self.agent.state, self.ext);
         if let Err(error) = self.output.open(wanted, room, self.current.encoding) {
             return self.fail(error);
         }
@@ -223,9 +222,9 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[cold]
     #[inline(never)]
     fn shown_pass(&mut self, indom: InDom) -> bool {
-        iterate::start(self.state, indom, self.ext);
+        iterate::start(self.agent.state, indom, self.ext);
         self.steps.reset(Ordinal::Examined);
-        let mut next = || iterate::next(self.state, self.ext, self.steps);
+        let mut next = || iterate::next(self.agent.state, self.ext, self.steps);
         let any = next().is_some();
         while any && next().is_some() {}
         any
@@ -234,7 +233,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     /// Goes on with the next instance.
     #[inline(always)]
     fn next_instance(&mut self) -> Next {
-        let Some(inst) = iterate::next(self.state, self.ext, self.steps) else {
+        let Some(inst) = iterate::next(self.agent.state, self.ext, self.steps) else {
             self.close();
             return Next::Metric;
         };
@@ -291,7 +290,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     fn answered(&mut self, returned: c_int, atom: Atom) -> Result<()> {
         let Current { kind, encoding, .. } = self.current;
         let inst = self.asked.inst;
-        match FetchStatus::of(self.interface, returned) {
+        match FetchStatus::of(self.agent.interface, returned) {
             Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
             Ok(status) => {
                 let stored = self.output.add(kind, encoding, inst, &atom);

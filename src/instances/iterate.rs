@@ -199,7 +199,7 @@ fn next_in_table(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>, selected: Sel
     let place = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
-        Selection::Listed(element) => selection::listed(state, ext, idp.indom(), &element, |profile| {
+        Selection::Listed(element) => selection::listed_here(state, ext, idp.indom(), &element, |profile| {
             let found = profile.position(ahead, |entry| entry.get().i_inst);
             Some(from + found?)
         }),

@@ -113,11 +113,18 @@ fn from_table(
 }
 
 /// The first place of an instance in a table.
+#[inline(always)]
 fn place_of(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
-    let search = || instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     if instances.extent().is_short() {
-        return search();
+        return instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     }
+    place_in_long_table(ext, idp, instances, inst)
+}
+
+/// [`place_of`] in a table that is indexed.
+#[inline(never)]
+fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
+    let search = || instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     let is_it = |place| instances.inst(place) == inst;
     let key = |inst: c_int| u64::from(inst as u32);
     let Ok(mut tables) = record::fetch_state(ext).and_then(|state| state.instances.lock()) else {

@@ -2,7 +2,7 @@
 
 use crate::record::state::{CompiledElement, FetchState};
 use crate::view::ext::Ext;
-use crate::view::profile::{Profile, ProfileElement};
+use crate::view::profile::{Elements, Profile, ProfileElement};
 use pmda_core::ident::InDom;
 use pmda_core::metrics::HintIndex;
 use pmda_core::profile::Compiled;
@@ -28,16 +28,10 @@ pub(crate) fn current<'call>(state: &FetchState, ext: Ext<'call>, indom: InDom) 
 /// What a profile says about `indom`.
 fn of_profile<'call>(state: &FetchState, profile: Profile<'call>, indom: InDom) -> Selection<'call> {
     let elements = profile.elements();
-    let table = elements.extent();
-    let is_it = |place: usize| elements.indom(place) == indom;
-    let searched = || (0..table.len).find(|place| is_it(*place));
-    let place = if table.is_short() {
-        searched()
-    } else if let Ok(mut selections) = state.selections.lock() {
-        let add_key = |place: usize, add: &mut dyn FnMut(u64)| add(elements.indom(place).0.into());
-        selections.elements.find(table, indom.0.into(), is_it, add_key)
+    let place = if elements.extent().is_short() {
+        (0..elements.len()).find(|place| elements.indom(*place) == indom)
     } else {
-        searched()
+        place_in_long_profile(state, elements, indom)
     };
     match place.map(|place| elements.copy(place)) {
         None if profile.includes() => Selection::All,
@@ -46,6 +40,19 @@ fn of_profile<'call>(state: &FetchState, profile: Profile<'call>, indom: InDom) 
         Some(element) if element.includes() => Selection::All,
         Some(_) => Selection::Nothing,
     }
+}
+
+/// The place of a domain in a profile that is indexed.
+#[inline(never)]
+fn place_in_long_profile(state: &FetchState, elements: Elements<'_>, indom: InDom) -> Option<usize> {
+    let table = elements.extent();
+    let is_it = |place: usize| elements.indom(place) == indom;
+    let Ok(mut selections) = state.selections.lock() else {
+        return (0..table.len).find(|place| is_it(*place));
+    };
+    selections.elements.find(table, indom.0.into(), is_it, |place, add| {
+        add(elements.indom(place).0.into());
+    })
 }
 
 /// Forgets what was learned from the profile of an agent that is given another one: the new one, or
@@ -75,8 +82,32 @@ pub(crate) fn refresh(state: &FetchState, ext: Ext<'_>, indom: InDom) {
     }
 }
 
+/// [`listed`] for what takes no lock: then the compiled form may stay where it is.
+pub(crate) fn listed_here<R>(
+    state: &FetchState,
+    ext: Ext<'_>,
+    indom: InDom,
+    element: &ProfileElement<'_>,
+    use_it: impl FnOnce(&Compiled<'_>) -> R,
+) -> R {
+    let place = element.place(ext.profile());
+    let selections = state.selections.peek();
+    let known = selections.as_ref().and_then(|all| {
+        // Mostly there are lists for one domain.
+        let near = all.compiled.get_at(indom.0, 0);
+        let (_, known) = near.or_else(|| all.compiled.get_anywhere(indom.0))?;
+        known.as_ref()
+    });
+    if let Some(known) = known.filter(|known| known.from == place) {
+        return use_it(&known.profile);
+    }
+    drop(selections);
+    listed(state, ext, indom, element, use_it)
+}
+
 /// Calls `use_it` with the compiled form of an element, which was read just now; it is made anew
 /// when the list has moved.
+#[inline(never)]
 pub(crate) fn listed<R>(
     state: &FetchState,
     ext: Ext<'_>,

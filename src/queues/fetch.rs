@@ -25,12 +25,14 @@ pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
-/// The first step takes place under the lock under which the fetch begins, and the end under that
-/// of the last step: most fetches find one event.
+/// The fetch begins under the lock of its first step, and ends under that of the last: most fetches
+/// find one event.
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
 pub(crate) struct Fetch<'call> {
+    handle: c_int,
+    context: c_int,
     session: FetchSession,
     out: Out<'call, pmAtomValue>,
     /// The event in hand.
@@ -45,55 +47,68 @@ pub(crate) struct Fetch<'call> {
 }
 
 impl<'call> Fetch<'call> {
-    /// Begins a fetch of a client from a queue.
+    /// A fetch of a client from a queue, which is still to begin.
     ///
     /// # Errors
-    /// `-EINVAL` for an unknown client or queue, and without a place for the array.
+    /// `-EINVAL` without a place for the array.
+    #[inline(always)]
     pub(crate) fn new(handle: c_int, context: c_int, out: Out<'call, pmAtomValue>) -> Result<Fetch<'call>> {
         if out.is_null() {
             return Err(Error::INVAL);
         }
-        let debug = log::debug(Debug::Libpmda);
-        let begun: Result<_> = with_arrays(|queues, arrays| {
-            let session = queues.begin(handle, context)?;
-            let (mut event, mut filter) = (None, None);
-            let status = arrays.get(session.array).map(Array::reset);
-            if !debug && status.is_ok() {
-                queues.advance(&session, &mut event, &mut filter);
-            }
-            Ok((session, event, filter, status))
-        })?;
-        let begun = begun.inspect_err(|_| {
-            // Queue and client are looked up one after the other.
-            log_vacant(handle);
-            log_vacant(handle);
-        })?;
-        let (session, event, filter, status) = begun;
-        let mut fetch = Fetch {
-            session,
+        Ok(Fetch {
+            handle,
+            context,
+            session: FetchSession::NONE,
             out,
-            event,
-            filter,
+            event: None,
+            filter: None,
             asked: None,
             found: false,
-            status,
-        };
-        if debug {
-            fetch.begin_logged()?;
-        }
-        Ok(fetch)
+            status: Ok(()),
+        })
     }
 
-    /// Logs that a fetch begins, and takes its first step.
+    /// Begins the fetch.
+    ///
+    /// # Errors
+    /// `-EINVAL` for an unknown client or queue.
+    #[inline(always)]
+    fn begin(&mut self, queues: &mut Queues<Block, Filter>, arrays: &mut Arrays) -> Result<()> {
+        self.session = queues.begin(self.handle, self.context)?;
+        self.status = arrays.get(self.session.array).map(Array::reset);
+        Ok(())
+    }
+
+    /// Goes on to the next event; at the end that is the outcome.
+    #[inline(always)]
+    fn advance(&mut self, queues: &mut Queues<Block, Filter>, arrays: &mut Arrays) -> Option<Result<c_int>> {
+        if self.status.is_ok() {
+            queues.advance(&self.session, &mut self.event, &mut self.filter);
+        }
+        self.event.is_none().then(|| self.outcome(queues, arrays))
+    }
+
+    /// Begins the fetch, says so, and takes its first step.
     #[cold]
-    fn begin_logged(&mut self) -> Result<()> {
+    #[inline(never)]
+    fn start_logged(&mut self) -> Step<(), Result<c_int>> {
+        let begun = with_arrays(|queues, arrays| self.begin(queues, arrays)).and_then(|begun| begun);
+        if let Err(error) = begun {
+            // Queue and client are looked up one after the other.
+            log_vacant(self.handle);
+            log_vacant(self.handle);
+            return Step::Done(Err(error));
+        }
         let mut journal = Journal::new();
-        with(|queues| queues.trace_fetch(&self.session, &mut journal))?;
+        if let Err(error) = with(|queues| queues.trace_fetch(&self.session, &mut journal)) {
+            return Step::Done(Err(error));
+        }
         log::flush(&mut journal);
         if self.status.is_ok() {
             self.advance_logged();
         }
-        Ok(())
+        self.call()
     }
 
     /// The filter that is called: it drops the event by anything but 0. If there is none, the
@@ -122,11 +137,7 @@ impl<'call> Fetch<'call> {
             self.advance_logged();
             return self.call();
         }
-        let end = with_arrays(|queues, arrays| {
-            queues.advance(&self.session, &mut self.event, &mut self.filter);
-            self.event.is_none().then(|| self.outcome(queues, arrays))
-        });
-        match end {
+        match with_arrays(|queues, arrays| self.advance(queues, arrays)) {
             Ok(None) => self.call(),
             Ok(Some(outcome)) => Step::Done(outcome),
             Err(error) => Step::Done(Err(error)),
@@ -236,7 +247,18 @@ impl<'call> Machine for Fetch<'call> {
 
     #[inline(always)]
     fn start(&mut self) -> Step<(), Result<c_int>> {
-        self.call()
+        if log::debug(Debug::Libpmda) {
+            return self.start_logged();
+        }
+        let first = with_arrays(|queues, arrays| {
+            self.begin(queues, arrays)?;
+            Ok(self.advance(queues, arrays))
+        });
+        match first.and_then(|first| first) {
+            Ok(None) => self.call(),
+            Ok(Some(outcome)) => Step::Done(outcome),
+            Err(error) => Step::Done(Err(error)),
+        }
     }
 
     #[inline(always)]

@@ -109,16 +109,32 @@ pub(crate) fn fetch_state(ext: Ext<'_>) -> Result<&'static FetchState> {
     of(ext).map_or_else(|| external_ext::fetch_state(ext), |record| Ok(&record.fetch))
 }
 
-/// What a fetch asks about an agent: [`fetch_state`] and [`interface`].
+/// An agent as a fetch sees it from its beginning to its end.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetched {
+    /// As [`fetch_state`] says.
+    pub(crate) state: &'static FetchState,
+    /// As [`interface`] says.
+    pub(crate) interface: Interface,
+    record: Option<&'static Record<AgentRecord>>,
+}
+
+/// What a fetch asks about an agent.
 ///
 /// # Errors
 /// As [`fetch_state`].
 #[inline]
-pub(crate) fn for_fetch(ext: Ext<'_>) -> Result<(&'static FetchState, Interface)> {
-    match of(ext) {
-        Some(record) => Ok((&record.fetch, record.interface())),
-        None => Ok((fetch_state(ext)?, Interface(0))),
-    }
+pub(crate) fn for_fetch(ext: Ext<'_>) -> Result<Fetched> {
+    let record = find(ext);
+    let (state, interface) = match record {
+        Some(Record { content, .. }) => (&content.fetch, content.interface()),
+        None => (external_ext::fetch_state(ext)?, Interface(0)),
+    };
+    Ok(Fetched {
+        state,
+        interface,
+        record,
+    })
 }
 
 /// The main loop's part of an agent, also of one whose `pmdaExt` was made by hand.
@@ -181,8 +197,8 @@ pub(crate) fn desc_method(ext: Ext<'_>) -> Option<DescMethod> {
 
 /// Says so when the dispatch table of a daemon belongs to another `pmdaExt` (FETCH-11).
 #[inline]
-pub(crate) fn check_botch(ext: Ext<'_>) {
-    let Some(record) = find(ext) else { return };
+pub(crate) fn check_botch(ext: Ext<'_>, agent: Fetched) {
+    let Some(record) = agent.record else { return };
     let Some(table) = record.table() else { return };
     if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {
         report_botch(ext, record, table);

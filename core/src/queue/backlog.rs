@@ -4,8 +4,8 @@ mod step;
 
 use std::ops::Range;
 
-use super::Payload;
 use super::retained::Retained;
+use super::{Payload, shown};
 use crate::error::{Error, Result};
 
 /// Fewer gaps than this are not worth closing.
@@ -34,12 +34,18 @@ pub(super) struct Event<P> {
 }
 
 impl<P: Payload> Event<P> {
-    /// Shows the event to a fetch, which takes it back with [`Backlog::release`].
+    /// Shows the event to a fetch, which takes it back with [`Backlog::release`]; `None` when only
+    /// its place is left.
     #[inline]
-    pub(super) fn hold(&mut self) -> Option<P::View> {
-        let view = self.payload.as_ref()?.view();
+    pub(super) fn show(&mut self) -> Option<shown::Event<P::View>> {
+        let payload = self.payload.as_ref()?.view();
         self.holders += 1;
-        Some(view)
+        let (sequence, size) = (self.sequence, self.size);
+        Some(shown::Event {
+            sequence,
+            size,
+            payload,
+        })
     }
 
     /// How many fetches show the event at this moment.

@@ -114,6 +114,8 @@ impl<F> Clients<F> {
     pub(super) fn next_slot(&mut self, context: i32) -> Option<usize> {
         let context = context as u32;
         let near = self.by_context.get_at(context, self.last);
+        // Behind the last one the first one has its turn again.
+        let near = near.or_else(|| self.by_context.get_at(context, 0));
         let (place, slot) = near.or_else(|| self.by_context.get_anywhere(context))?;
         self.last = place;
         Some(*slot)

@@ -109,9 +109,14 @@ impl Readers {
         self.0.get(client).filter(|reader| reader.generation != 0)
     }
 
+    /// The reader in a slot, to be changed.
+    pub(super) fn at_mut(&mut self, client: usize) -> Option<&mut Reader> {
+        self.0.get_mut(client).filter(|reader| reader.generation != 0)
+    }
+
     /// Forgets a client, and gives what was known about it.
     pub(super) fn leave(&mut self, client: usize) -> Option<Reader> {
-        let reader = self.0.get_mut(client).filter(|reader| reader.generation != 0)?;
+        let reader = self.at_mut(client)?;
         Some(std::mem::replace(reader, Reader::NOBODY))
     }
 }

@@ -4,7 +4,7 @@ use super::observer::QueueObserver;
 use super::readers::{Access, IDLE, Reader};
 use super::retained::Retained;
 use super::shown::Event;
-use super::{Backlog, Payload, Queues};
+use super::{Backlog, Payload, Queue, Queues};
 use crate::error::{Error, Result};
 
 /// A fetch under way. It names queue and reader by slot and generation, so it outlives both (E-14).
@@ -36,32 +36,38 @@ pub enum End {
     Gone,
 }
 
+impl FetchSession {
+    /// One that has not begun.
+    pub const NONE: FetchSession = FetchSession {
+        queue: usize::MAX,
+        queue_generation: 0,
+        client: usize::MAX,
+        reader_generation: 0,
+        array: -1,
+    };
+}
+
 impl<P: Payload, F: Copy> Queues<P, F> {
     /// Begins a fetch. The first one of a client makes it active, in a place that was kept for a
     /// client or in addition to the others (QUEUE-23, E-8); it begins with the oldest event.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession> {
         let slot = self.slot(handle)?;
         let client = self.clients.next_slot(context).ok_or(Error::INVAL)?;
         let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
         let reader = queue.readers.enter(client, &mut self.generation)?;
+        let generation = reader.generation;
         if reader.cursor == IDLE {
-            reader.absent = queue.backlog.absent()?;
-            // A place has been waiting since the queue was made, so all that was evicted since then
-            // was missed.
-            reader.cursor = if queue.places > 0 { 0 } else { queue.backlog.oldest() };
-            queue.places = queue.places.saturating_sub(1);
-            queue.active = queue.active.saturating_add(1);
-            queue.backlog.claim();
+            queue.activate(client)?;
         }
         Ok(FetchSession {
             queue: slot,
             queue_generation: queue.generation,
             client,
-            reader_generation: reader.generation,
+            reader_generation: generation,
             array: queue.array,
         })
     }
@@ -101,10 +107,10 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
     pub fn advance(&mut self, session: &FetchSession, hand: &mut Option<Event<P::View>>, filter: &mut Option<F>) {
-        if let (Some(queue), Some(shown)) = (self.slots.get_mut(session.queue), hand.as_mut()) {
+        if let Some(queue) = self.slots.get_mut(session.queue) {
             // No two readers of any queue have the same generation.
             if let Some(reader) = queue.readers.get(session.client, session.reader_generation) {
-                if step_on(&mut queue.backlog, reader, shown, &mut self.retained) {
+                if reader.access == Access::Allowed && near(&mut queue.backlog, reader, hand, &mut self.retained) {
                     return;
                 }
             }
@@ -160,15 +166,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             let (sequence, size) = (event.sequence, event.size);
             reader.place = place_now;
             if reader.access != Access::Denied {
-                let payload = event.hold()?;
+                let shown = event.show()?;
                 if reader.access == Access::Filtered {
                     *filter = self.clients.filter(session.client, session.queue).copied();
                 }
-                return Some(Event {
-                    sequence,
-                    size,
-                    payload,
-                });
+                return Some(shown);
             }
             let address = place::<P, W>(backlog, sequence);
             if let (true, Some(payload)) = (W::OBSERVES, backlog.payload(sequence)) {
@@ -207,22 +209,53 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 }
 
-/// The usual step, where access is granted, no filter is asked and nothing was evicted: the client
-/// is done with the event `shown`, and gets the one behind it. Otherwise nothing has changed.
+impl<P: Payload, F> Queue<P, F> {
+    /// The client in a slot, which is known here, has its first fetch.
+    #[cold]
+    #[inline(never)]
+    fn activate(&mut self, client: usize) -> Result<()> {
+        let absent = self.backlog.absent()?;
+        // A place has been waiting since the queue was made, so all that was evicted since then was
+        // missed.
+        let cursor = if self.places > 0 { 0 } else { self.backlog.oldest() };
+        let reader = self.readers.at_mut(client).ok_or(Error::INVAL)?;
+        (reader.absent, reader.cursor) = (absent, cursor);
+        self.places = self.places.saturating_sub(1);
+        self.active = self.active.saturating_add(1);
+        self.backlog.claim();
+        Ok(())
+    }
+}
+
+/// The usual steps, where access is granted, no filter is asked and nothing was evicted: the client
+/// gets the first event that it has not seen, or is done with the one in hand and gets the one
+/// behind it, if there is one. Otherwise nothing has changed.
 #[inline(always)]
-fn step_on<P: Payload>(
+fn near<P: Payload>(
     backlog: &mut Backlog<P>,
     reader: &mut Reader,
-    shown: &mut Event<P::View>,
+    hand: &mut Option<Event<P::View>>,
     retained: &mut Retained<P>,
 ) -> bool {
-    let seen = shown.sequence;
-    if reader.cursor != seen || reader.access != Access::Allowed || !backlog.step_on(shown, reader.place, retained) {
-        return false;
+    match hand.as_ref().map(|event| event.sequence) {
+        None if reader.cursor < backlog.evicted() => false,
+        None => {
+            if let Some((place, event)) = backlog.seek(reader.cursor, reader.place) {
+                reader.place = place;
+                *hand = event.show();
+            }
+            true
+        }
+        Some(seen) if reader.cursor != seen => false,
+        Some(seen) => {
+            let Some(goes_on) = backlog.step_on(hand, seen, reader.place, retained) else {
+                return false;
+            };
+            reader.cursor = seen + 1;
+            reader.place += usize::from(goes_on);
+            true
+        }
     }
-    reader.cursor = seen + 1;
-    reader.place += 1;
-    true
 }
 
 /// Where a stored event is, if somebody wants to know.

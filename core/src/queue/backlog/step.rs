@@ -1,4 +1,4 @@
-//! The usual step of a fetch.
+//! The usual steps of a fetch.
 
 use super::Backlog;
 use crate::queue::Payload;
@@ -6,36 +6,41 @@ use crate::queue::retained::Retained;
 use crate::queue::shown::Event;
 
 impl<P: Payload> Backlog<P> {
-    /// A client that was owed the event `shown`, at the index `place`, has now seen it. When the
-    /// event behind it is stored, that one is shown in its place. Otherwise nothing has changed.
+    /// A client that was owed the event in hand, `seen` at the index `place`, has now seen it. The
+    /// event behind it takes its place, or none behind the last one; whether there is one. `None`:
+    /// the next one has gone, or the event in hand is not there; nothing has changed.
     #[inline(always)]
     pub(in crate::queue) fn step_on(
         &mut self,
-        shown: &mut Event<P::View>,
+        hand: &mut Option<Event<P::View>>,
+        seen: u64,
         place: usize,
         retained: &mut Retained<P>,
-    ) -> bool {
-        let Some([event, next, ..]) = self.events.get_mut(place..) else {
-            return false;
-        };
-        let Some(payload) = &next.payload else { return false };
-        if event.sequence != shown.sequence || event.payload.is_none() {
-            return false;
+    ) -> Option<bool> {
+        let (event, behind) = self.events.get_mut(place..)?.split_first_mut()?;
+        if event.sequence != seen || event.payload.is_none() {
+            return None;
         }
         let is_last = event.owed < 2 && event.spare == 0;
         if is_last && (place != self.first || self.gaps > 0) {
             // Others are moved then.
-            return false;
+            return None;
         }
-        shown.payload = payload.view();
-        shown.size = next.size;
-        shown.sequence = next.sequence;
-        next.holders += 1;
+        let goes_on = match behind.first_mut() {
+            Some(next) => {
+                *hand = Some(next.show()?);
+                true
+            }
+            None => {
+                *hand = None;
+                false
+            }
+        };
         event.holders -= 1;
         event.owed -= 1;
         if is_last {
             self.drop_first(retained);
         }
-        true
+        Some(goes_on)
     }
 }

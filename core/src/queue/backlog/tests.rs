@@ -92,7 +92,10 @@ fn shown_events_are_not_reused() {
     };
     let reused = |old: Option<u32>| Ok(old.unwrap_or(0) + 1);
     backlog.push(event, &mut retained, reused).expect("memory");
-    assert_eq!(backlog.seek(0, 3).and_then(|(_, event)| event.hold()), Some(1));
+    assert_eq!(
+        backlog.seek(0, 3).and_then(|(_, event)| Some(event.show()?.payload)),
+        Some(1)
+    );
     backlog.push(event, &mut retained, reused).expect("memory");
     backlog.release(0, 0, true, &mut retained);
     assert_eq!(stored(&mut backlog), [1]);
