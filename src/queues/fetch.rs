@@ -83,9 +83,7 @@ impl<'call> Fetch<'call> {
     /// Goes on to the next event; at the end that is the outcome.
     #[inline(always)]
     fn advance(&mut self, queues: &mut Queues<Block, Filter>, arrays: &mut Arrays) -> Option<Result<c_int>> {
-        if self.status.is_ok() {
-            queues.advance(&self.session, &mut self.event, &mut self.filter);
-        }
+        queues.advance(&self.session, &mut self.event, &mut self.filter);
         self.event.is_none().then(|| self.outcome(queues, arrays))
     }
 
@@ -252,6 +250,9 @@ impl<'call> Machine for Fetch<'call> {
         }
         let first = with_arrays(|queues, arrays| {
             self.begin(queues, arrays)?;
+            if self.status.is_err() {
+                return Ok(Some(self.outcome(queues, arrays)));
+            }
             Ok(self.advance(queues, arrays))
         });
         match first.and_then(|first| first) {

@@ -237,7 +237,7 @@ fn near<P: Payload>(
     hand: &mut Option<Event<P::View>>,
     retained: &mut Retained<P>,
 ) -> bool {
-    match hand.as_ref().map(|event| event.sequence) {
+    match hand {
         None if reader.cursor < backlog.evicted() => false,
         None => {
             if let Some((place, event)) = backlog.seek(reader.cursor, reader.place) {
@@ -246,13 +246,19 @@ fn near<P: Payload>(
             }
             true
         }
-        Some(seen) if reader.cursor != seen => false,
-        Some(seen) => {
-            let Some(goes_on) = backlog.step_on(hand, seen, reader.place, retained) else {
+        Some(shown) => {
+            let seen = shown.sequence;
+            if reader.cursor != seen {
                 return false;
-            };
+            }
+            if backlog.step_on(shown, reader.place, retained) {
+                reader.place += 1;
+            } else if backlog.step_off(seen, reader.place, retained) {
+                *hand = None;
+            } else {
+                return false;
+            }
             reader.cursor = seen + 1;
-            reader.place += usize::from(goes_on);
             true
         }
     }

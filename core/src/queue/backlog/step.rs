@@ -6,41 +6,59 @@ use crate::queue::retained::Retained;
 use crate::queue::shown::Event;
 
 impl<P: Payload> Backlog<P> {
-    /// A client that was owed the event in hand, `seen` at the index `place`, has now seen it. The
-    /// event behind it takes its place, or none behind the last one; whether there is one. `None`:
-    /// the next one has gone, or the event in hand is not there; nothing has changed.
+    /// A client that was owed the event `shown`, at the index `place`, has now seen it. When the
+    /// event behind it is stored, that one is shown in its place. Otherwise nothing has changed.
     #[inline(always)]
     pub(in crate::queue) fn step_on(
         &mut self,
-        hand: &mut Option<Event<P::View>>,
-        seen: u64,
+        shown: &mut Event<P::View>,
         place: usize,
         retained: &mut Retained<P>,
-    ) -> Option<bool> {
-        let (event, behind) = self.events.get_mut(place..)?.split_first_mut()?;
-        if event.sequence != seen || event.payload.is_none() {
-            return None;
+    ) -> bool {
+        let Some(is_last) = self.is_last(shown.sequence, place) else {
+            return false;
+        };
+        let Some([event, next, ..]) = self.events.get_mut(place..) else {
+            return false;
+        };
+        let Some(payload) = &next.payload else { return false };
+        shown.payload = payload.view();
+        shown.size = next.size;
+        shown.sequence = next.sequence;
+        next.holders += 1;
+        event.holders -= 1;
+        event.owed -= 1;
+        if is_last {
+            self.drop_first(retained);
         }
-        let is_last = event.owed < 2 && event.spare == 0;
-        if is_last && (place != self.first || self.gaps > 0) {
-            // Others are moved then.
-            return None;
+        true
+    }
+
+    /// A client that was owed the event `seen`, at the index `place`, has now seen it, and there is
+    /// none behind it. Otherwise nothing has changed.
+    #[inline(always)]
+    pub(in crate::queue) fn step_off(&mut self, seen: u64, place: usize, retained: &mut Retained<P>) -> bool {
+        if place + 1 != self.events.len() {
+            return false;
         }
-        let goes_on = match behind.first_mut() {
-            Some(next) => {
-                *hand = Some(next.show()?);
-                true
-            }
-            None => {
-                *hand = None;
-                false
-            }
+        let (Some(is_last), Some(event)) = (self.is_last(seen, place), self.events.get_mut(place)) else {
+            return false;
         };
         event.holders -= 1;
         event.owed -= 1;
         if is_last {
             self.drop_first(retained);
         }
-        Some(goes_on)
+        true
+    }
+
+    /// Whether a client that has seen an event at the index `place` is the last that it was owed
+    /// to. `None` where others are moved then, and when it does not stand there.
+    #[inline(always)]
+    fn is_last(&self, seen: u64, place: usize) -> Option<bool> {
+        let event = self.events.get(place)?;
+        let is_last = event.owed < 2 && event.spare == 0;
+        let moves = is_last && (place != self.first || self.gaps > 0);
+        (event.sequence == seen && event.payload.is_some() && !moves).then_some(is_last)
     }
 }
