@@ -17,7 +17,8 @@
 //! handler of this fork has taken already), and whoever wants the lock takes it from a fork that
 //! does not give it back (which may wait in another handler for a lock that he holds). In either
 //! case the patience is halved, so that a process in which that happens with each fork soon waits
-//! no longer than a moment.
+//! a moment only. It stays longer than a busy machine keeps a thread from running: whoever frees
+//! the lock as soon as it runs is waited for, as it may be in the middle of a change.
 //!
 //! In the child the lock is free. A fork that went on without it has met a thread that was stuck
 //! while it held the lock. The library waits for nothing there but for memory. Wherever it asks for
@@ -45,7 +46,7 @@ const CLAIMED: usize = 2;
 /// How long a fork and the other threads wait for each other at first, in microseconds, and in the
 /// end.
 const PATIENCE: u32 = 200_000;
-const LEAST_PATIENCE: u32 = 500;
+const LEAST_PATIENCE: u32 = 20_000;
 
 /// A lock that threads wait for in the kernel.
 #[repr(align(64))]
