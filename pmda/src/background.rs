@@ -61,6 +61,7 @@ impl<T: Send + Sync + 'static> Background<T> {
         let spawned = thread::Builder::new()
             .name("pmda-background".to_owned())
             .spawn(move || {
+                guard::install();
                 // What goes wrong each time is logged once.
                 let mut failed = false;
                 loop {

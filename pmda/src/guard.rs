@@ -20,8 +20,9 @@ thread_local! {
     pub(crate) static CAUGHT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// Panics that the guard catches are not printed: they are logged.
-fn install() {
+/// Panics that the guard catches are not printed: they are logged. To be called once before
+/// [`call`], at the start of an agent.
+pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
@@ -40,11 +41,13 @@ fn install() {
 
 /// Calls the agent. A panic is logged with `what` it was asked for, and gives `PM_ERR_GENERIC`.
 pub(crate) fn call<R>(what: impl Display, agent: impl FnOnce() -> Result<R>) -> Result<R> {
-    install();
-    let outer = CALLED.replace(true);
-    // What the agent left half done stays so, as after an error.
-    let outcome = catch_unwind(AssertUnwindSafe(agent));
-    CALLED.set(outer);
+    let outcome = CALLED.with(|called| {
+        let outer = called.replace(true);
+        // What the agent left half done stays so, as after an error.
+        let outcome = catch_unwind(AssertUnwindSafe(agent));
+        called.set(outer);
+        outcome
+    });
     outcome.unwrap_or_else(|payload| {
         // Dropping a payload may panic as well.
         std::mem::forget(payload);

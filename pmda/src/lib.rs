@@ -73,6 +73,7 @@ mod check;
 mod client;
 mod daemon;
 #[doc(hidden)]
+mod draft;
 pub mod dso;
 mod env;
 mod events;

@@ -1,6 +1,7 @@
 //! The request that is being served, as the agent sees it.
 
-use std::time::Instant;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use pmda_core::ident::MetricId;
 
@@ -22,22 +23,54 @@ pub enum Why {
 /// A request that wants current values.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    pub(crate) why: Why,
-    pub(crate) client: &'r Client,
-    pub(crate) wanted: Wanted<'r>,
-    pub(crate) now: Instant,
+    why: Why,
+    client: &'r Client,
+    wanted: Wanted<'r>,
+    clock: &'r Clock,
+}
+
+/// The time of a request, which is read when it is wanted first.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    /// How far a harness has moved it.
+    ahead: Duration,
+    now: Cell<Option<Instant>>,
+}
+
+impl Clock {
+    pub(crate) fn new(ahead: Duration) -> Clock {
+        Clock {
+            ahead,
+            now: Cell::new(None),
+        }
+    }
+
+    fn now(&self) -> Instant {
+        let now = self.now.get().unwrap_or_else(|| Instant::now() + self.ahead);
+        self.now.set(Some(now));
+        now
+    }
 }
 
 /// What values a request needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted<'r> {
-    /// Of these metrics, four bytes each, as they stand in the PDU.
-    Metrics(&'r [u8]),
+    /// Of these metrics.
+    Metrics(&'r [MetricId]),
     /// Of these clusters.
     Clusters(&'r [u32]),
 }
 
-impl Request<'_> {
+impl<'r> Request<'r> {
+    pub(crate) fn new(why: Why, client: &'r Client, wanted: Wanted<'r>, clock: &'r Clock) -> Request<'r> {
+        Request {
+            why,
+            client,
+            wanted,
+            clock,
+        }
+    }
+
     /// What it is for.
     #[must_use]
     pub fn why(&self) -> Why {
@@ -53,14 +86,14 @@ impl Request<'_> {
     /// The time, which a [harness](crate::testing::Harness) can move.
     #[must_use]
     pub fn now(&self) -> Instant {
-        self.now
+        self.clock.now()
     }
 
     /// Whether it needs anything of a cluster.
     #[must_use]
     pub fn wants(&self, cluster: u32) -> bool {
         match self.wanted {
-            Wanted::Metrics(_) => self.metrics().any(|metric| metric.cluster() == cluster),
+            Wanted::Metrics(ids) => ids.iter().any(|id| id.cluster() == cluster),
             Wanted::Clusters(clusters) => clusters.contains(&cluster),
         }
     }
@@ -69,20 +102,9 @@ impl Request<'_> {
     #[must_use]
     pub fn wants_item(&self, cluster: u32, item: u32) -> bool {
         match self.wanted {
-            Wanted::Metrics(_) => self
-                .metrics()
-                .any(|metric| metric.cluster() == cluster && metric.item() == item),
+            Wanted::Metrics(ids) => ids.iter().any(|id| (id.cluster(), id.item()) == (cluster, item)),
             Wanted::Clusters(clusters) => clusters.contains(&cluster),
         }
-    }
-
-    fn metrics(&self) -> impl Iterator<Item = MetricId> + '_ {
-        let ids = match self.wanted {
-            Wanted::Metrics(ids) => ids,
-            Wanted::Clusters(_) => &[],
-        };
-        let ids = ids.chunks_exact(4).filter_map(|id| id.first_chunk::<4>());
-        ids.map(|id| MetricId(u32::from_be_bytes(*id)))
     }
 }
 
@@ -94,13 +116,9 @@ mod tests {
     #[test]
     fn wanted() {
         let client = Client::new(ClientId(0));
-        let request = |wanted| Request {
-            why: Why::Fetch,
-            client: &client,
-            wanted,
-            now: Instant::now(),
-        };
-        let ids = [0x3f40_0401_u32, 0x3f40_0c07].map(u32::to_be_bytes).concat();
+        let clock = Clock::new(Duration::ZERO);
+        let request = |wanted| Request::new(Why::Fetch, &client, wanted, &clock);
+        let ids = [0x3f40_0401, 0x3f40_0c07].map(MetricId);
         let fetch = request(Wanted::Metrics(&ids));
         assert_eq!(
             [0, 1, 2, 3].map(|cluster| fetch.wants(cluster)),

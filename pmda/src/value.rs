@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use pmda_core::wire::encode::ResultBuilder;
-
+use crate::draft::Draft;
 use crate::{Error, NSEC, Result, Unit};
 
 /// The type of a metric (`PM_TYPE_*`).
@@ -92,16 +91,16 @@ pub trait Value {
 /// Where values go: straight into the reply.
 #[derive(Debug)]
 pub struct Encoder<'e> {
-    builder: &'e mut ResultBuilder,
+    draft: Draft<'e>,
     inst: i32,
     unit: Unit,
     values: i32,
 }
 
 impl<'e> Encoder<'e> {
-    pub(crate) fn new(builder: &'e mut ResultBuilder, unit: Unit) -> Encoder<'e> {
+    pub(crate) fn new(draft: Draft<'e>, unit: Unit) -> Encoder<'e> {
         Encoder {
-            builder,
+            draft,
             inst: -1,
             unit,
             values: 0,
@@ -122,20 +121,20 @@ impl<'e> Encoder<'e> {
 
     #[inline]
     fn word(&mut self, word: u32) -> Result<()> {
-        self.builder.word(self.inst, word)?;
+        self.draft.word(self.inst, word)?;
         self.values += 1;
         Ok(())
     }
 
     #[inline]
     fn long(&mut self, kind: Type, value: u64) -> Result<()> {
-        self.builder.wide(self.inst, (kind as u32) << 24 | 12, value)?;
+        self.draft.wide(self.inst, (kind as u32) << 24 | 12, value)?;
         self.values += 1;
         Ok(())
     }
 
     pub(crate) fn block(&mut self, kind: Type, data: &[u8]) -> Result<()> {
-        self.builder.block(self.inst, kind.header(data.len())?, data)?;
+        self.draft.block(self.inst, kind.header(data.len())?, data)?;
         self.values += 1;
         Ok(())
     }
@@ -198,7 +197,7 @@ impl Value for &str {
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         // The NUL that ends it in C is part of the value.
         let header = Type::String.header(self.len() + 1)?;
-        out.builder.text(out.inst, header, self.as_bytes())?;
+        out.draft.text(out.inst, header, self.as_bytes())?;
         out.values += 1;
         Ok(())
     }

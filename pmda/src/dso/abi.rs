@@ -169,6 +169,7 @@ pub(super) type Desc = [u32; 5];
 
 /// `pmInResult`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(super) struct InResult {
     pub(super) indom: c_uint,
     pub(super) count: c_int,
@@ -196,6 +197,7 @@ pub(super) struct ValueSet {
 
 /// `pmValue`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(super) struct Value {
     pub(super) inst: c_int,
     pub(super) value: ValueUnion,
@@ -203,6 +205,7 @@ pub(super) struct Value {
 
 /// A number in place, or a value block.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(super) union ValueUnion {
     pub(super) lval: c_int,
     pub(super) pval: *const u32,
@@ -243,5 +246,6 @@ const _: () = {
     assert!(size_of::<Profile>() == 16 && size_of::<DomainProfile>() == 24);
     assert!(size_of::<InResult>() == 24 && offset_of!(ResultHead, sets) == 24);
     assert!(offset_of!(ValueSet, values) == 16 && size_of::<Value>() == 16);
+    assert!(size_of::<ValueSet>() == offset_of!(ValueSet, values));
     assert!(size_of::<LabelSet>() == 40 && size_of::<Label>() == 8);
 };

@@ -5,12 +5,36 @@ use std::ffi::{c_char, c_void};
 use std::ptr::NonNull;
 use std::slice;
 
+use super::abi::{Value, ValueSet};
+
 /// A block of so many bytes, written by `fill`.
 pub(super) fn block(len: usize, fill: impl FnOnce(&mut [u8])) -> *mut c_void {
     let block = allocate(1, len);
     // SAFETY: calloc has given at least `len` bytes, all of them 0 and nobody else's.
     fill(unsafe { slice::from_raw_parts_mut(block.as_ptr().cast(), len) });
     block.as_ptr()
+}
+
+/// A value set with these values; there is room for one at least, as in the structure of C.
+pub(super) fn set(head: ValueSet, values: &[Value]) -> *mut c_void {
+    let size = size_of::<ValueSet>() + values.len().max(1) * size_of::<Value>();
+    // SAFETY: malloc may be called with any number. The block has room for the head and the values,
+    // which follow it without a gap, is aligned for every type of C, and is nobody else's. calloc
+    // would take longer: the GNU C library keeps the sets that hosts have freed for malloc.
+    unsafe {
+        let start = NonNull::new(libc::malloc(size)).unwrap_or_else(|| out_of_memory(size));
+        let start = start.cast::<ValueSet>();
+        start.write(head);
+        let first = start.add(1).cast::<Value>();
+        first.copy_from_nonoverlapping(NonNull::from(values).cast(), values.len());
+        start.as_ptr().cast()
+    }
+}
+
+/// Gives the block of a value back that no host will see.
+pub(super) fn release_block(value: Value) {
+    // SAFETY: the caller says that the value has a block; `block` has made it.
+    unsafe { libc::free(value.value.pval.cast_mut().cast()) }
 }
 
 /// An array with these items.
@@ -49,15 +73,9 @@ pub(super) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *
 fn allocate(count: usize, size: usize) -> NonNull<c_void> {
     // SAFETY: calloc may be called with any numbers.
     let block = unsafe { libc::calloc(count.max(1), size.max(1)) };
-    NonNull::new(block).unwrap_or_else(|| {
-        handle_alloc_error(Layout::array::<u8>(count.saturating_mul(size)).unwrap_or(Layout::new::<u8>()))
-    })
+    NonNull::new(block).unwrap_or_else(|| out_of_memory(count.saturating_mul(size)))
 }
 
-/// A block with one item.
-pub(super) fn one<T>(item: T) -> *mut T {
-    let start = allocate(1, size_of::<T>()).cast::<T>();
-    // SAFETY: the block has room for it, is aligned for every type of C, and is nobody else's.
-    unsafe { start.write(item) };
-    start.as_ptr()
+fn out_of_memory(size: usize) -> ! {
+    handle_alloc_error(Layout::array::<u8>(size).unwrap_or(Layout::new::<u8>()))
 }

@@ -5,12 +5,13 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::{ptr, slice};
 
+use pmda_core::ident::MetricId;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::{Kind, count, number, word};
 
 use super::abi::{DomainProfile, Ext, InResult, Label, LabelSet, Out, Profile, ResultHead, ValueSet};
 use super::request::RequestBuilder;
-use super::{Reply, ask, heap, result, tell_ended};
+use super::{Reply, ask, heap, tell_ended, with};
 use crate::{Agent, ClientId, Error, Result};
 
 /// `PM_IN_NULL`.
@@ -57,9 +58,17 @@ pub(super) extern "C" fn fetch<A: Agent>(
             request.word(*pmid);
         }
     };
-    ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::PDU_RESULT)?;
-        out.write(result::build(reply.pdu, reply.result)?);
+    with::<A>(ext, |dso, client| {
+        let metrics = pmids.iter().map(|pmid| MetricId(*pmid));
+        // An agent on this thread puts its values where the host reads them.
+        match dso.session.fetch(metrics, client, &mut dso.result) {
+            Some(outcome) => outcome?,
+            None => dso.ask(client, write, |reply| {
+                reply.expect(Kind::PDU_RESULT)?;
+                reply.result.of_reply(reply.pdu)
+            })?,
+        }
+        out.write(dso.result.finish());
         Ok(0)
     })
 }
@@ -121,7 +130,7 @@ pub(super) extern "C" fn instance<A: Agent>(
                 ptr::null_mut()
             },
         };
-        out.write(heap::one(found));
+        out.write(heap::array(&[found]));
         Ok(0)
     })
 }

@@ -37,6 +37,7 @@ mod stay;
 pub use abi::Interface;
 use abi::{Ext, Methods};
 use request::RequestBuilder;
+pub(crate) use result::Sets;
 
 /// The version of the interface.
 const PMDA_INTERFACE_7: u8 = 7;
@@ -122,10 +123,29 @@ macro_rules! export_dso {
 struct Dso<A: Agent> {
     session: Session<A>,
     request: RequestBuilder,
-    /// The block of the last fetch, which stays ours: the host frees the sets in it.
-    result: Vec<*mut c_void>,
+    /// The last result, which stays ours: the host frees the sets in it.
+    result: Sets,
     /// The last text, which stays ours.
     text: CString,
+}
+
+impl<A: Agent> Dso<A> {
+    /// Sends a request of a client to the agent and gives its reply to `read`.
+    fn ask<R>(
+        &mut self,
+        client: ClientId,
+        write: impl FnOnce(&mut RequestBuilder),
+        read: impl FnOnce(Reply<'_>) -> Result<R>,
+    ) -> Result<R> {
+        self.request.begin(client.0);
+        write(&mut self.request);
+        let reply = Reply {
+            pdu: self.session.request(self.request.finish()),
+            result: &mut self.result,
+            text: &mut self.text,
+        };
+        reply.or_error(read)
+    }
 }
 
 /// An agent of some type, found by the address of its extension, or by its type where the host
@@ -171,7 +191,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     let dso = Dso {
         session,
         request: RequestBuilder::default(),
-        result: Vec::new(),
+        result: Sets::default(),
         text: CString::default(),
     };
     let entry = Entry {
@@ -207,6 +227,12 @@ fn ask<A: Agent>(
     write: impl FnOnce(&mut RequestBuilder),
     read: impl FnOnce(Reply<'_>) -> Result<c_int>,
 ) -> c_int {
+    with::<A>(ext, |dso, client| dso.ask(client, write, read))
+}
+
+/// Calls a function with the agent of this extension, and the client that the host has named.
+/// Returns what it returns, or the status of an error.
+fn with<A: Agent>(ext: Option<&Ext>, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
     let Some(ext) = ext else { return Error::INVAL.code() };
     let work = || {
         let Some(dso) = find::<A>(ptr::from_ref(ext).addr()) else {
@@ -215,16 +241,7 @@ fn ask<A: Agent>(
         let Ok(mut dso) = dso.try_borrow_mut() else {
             return PM_ERR_THREAD;
         };
-        let dso = &mut *dso;
-        dso.request.begin(ext.context());
-        write(&mut dso.request);
-        let pdu = dso.session.request(dso.request.finish());
-        let reply = Reply {
-            pdu,
-            result: &mut dso.result,
-            text: &mut dso.text,
-        };
-        reply.or_error(read).unwrap_or_else(Error::code)
+        call(&mut dso, ClientId(ext.context())).unwrap_or_else(Error::code)
     };
     // The session catches what the agent panics with; this is for our own mistakes.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(PM_ERR_GENERIC)
@@ -264,16 +281,17 @@ fn tell_ended<A: Agent>(client: ClientId) {
 /// A reply, and where what stays ours is kept.
 struct Reply<'d> {
     pdu: &'d [u8],
-    result: &'d mut Vec<*mut c_void>,
+    result: &'d mut Sets,
     text: &'d mut CString,
 }
 
 impl Reply<'_> {
     /// Gives a reply that is no error to `read`.
-    fn or_error(self, read: impl FnOnce(Self) -> Result<c_int>) -> Result<c_int> {
+    fn or_error<R>(self, read: impl FnOnce(Self) -> Result<R>) -> Result<R> {
         if !self.pdu.is_empty() && self.kind() == Kind::PDU_ERROR {
             let status = number(self.pdu, HEADER).ok_or(Error::IPC)?;
-            return Error::check(status);
+            // No error is no reply to any request but a store.
+            Error::check(status)?;
         }
         read(self)
     }

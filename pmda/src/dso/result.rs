@@ -4,10 +4,11 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr;
 
+use pmda_core::ident::MetricId;
 use pmda_core::wire::number;
-use pmda_core::wire::store::{self, Set, Value as Stored};
+use pmda_core::wire::store::{self, Value as Stored};
 
-use super::abi::{ResultHead, Value, ValueSet};
+use super::abi::{ResultHead, Value, ValueSet, ValueUnion};
 use super::heap;
 use crate::{Error, Result};
 
@@ -16,52 +17,131 @@ const HEAD: usize = offset_of!(ResultHead, sets) / size_of::<*const ()>();
 /// In which of them the number of sets is.
 const COUNT: usize = offset_of!(ResultHead, count) / size_of::<*const ()>();
 
-/// The words as the host reads them: numbers, and the sets, which become its own. They stay in
-/// `block` until the next fetch (FETCH-70, FETCH-71).
-pub(super) fn build(pdu: &[u8], block: &mut Vec<*mut c_void>) -> Result<*mut c_void> {
-    let values = store::store(pdu)?;
-    let word = |number: usize| ptr::without_provenance_mut(number);
-    block.clear();
-    block.resize(HEAD, ptr::null_mut());
-    // The seconds of the time are what has changed (WIRE-52).
-    block[0] = word(usize::try_from(number(pdu, 12).unwrap_or(0)).unwrap_or(0));
-    let mut count = [0; size_of::<usize>()];
-    let sets = i32::try_from(values.metrics).map_err(|_| Error::IPC)?;
-    count[..4].copy_from_slice(&sets.to_ne_bytes());
-    block[COUNT] = word(usize::from_ne_bytes(count));
-    block.extend(values.sets().map(value_set));
-    Ok(block.as_mut_ptr().cast())
+/// `PM_VAL_INSITU` and `PM_VAL_DPTR`.
+const IN_PLACE: i32 = 0;
+const BLOCKS: i32 = 1;
+
+/// A result as the host reads it: words, and behind them pointers to the sets, which become the
+/// host's. The words stay ours until the next fetch (FETCH-70, FETCH-71).
+#[derive(Default)]
+pub(crate) struct Sets {
+    words: Vec<*mut c_void>,
+    /// The set that is being made.
+    pmid: u32,
+    values: Vec<Value>,
+    format: i32,
 }
 
-/// A set, with a block of its own for each value that is not in place.
-fn value_set(set: Set<'_>) -> *mut c_void {
-    let values = usize::try_from(set.numval).unwrap_or(0);
-    // A set has room for one value at least: `pmValueSet` ends in an array of one.
-    let size = offset_of!(ValueSet, values) + values.max(1) * size_of::<Value>();
-    heap::block(size, |bytes| {
-        put(bytes, offset_of!(ValueSet, pmid), &set.metric.0.to_ne_bytes());
-        put(bytes, offset_of!(ValueSet, numval), &set.numval.to_ne_bytes());
-        put(bytes, offset_of!(ValueSet, valfmt), &set.format.to_ne_bytes());
-        let places = bytes[offset_of!(ValueSet, values)..].chunks_exact_mut(size_of::<Value>());
-        for (place, (inst, value)) in places.zip(set.values()) {
-            put(place, offset_of!(Value, inst), &inst.to_ne_bytes());
-            match value {
-                Stored::Word(word) => put(place, offset_of!(Value, value), &word.to_ne_bytes()),
-                block => put(place, offset_of!(Value, value), &value_block(block).to_ne_bytes()),
-            }
+impl Sets {
+    /// Starts a result of `metrics` sets. The seconds of its time are what has changed (WIRE-52).
+    pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
+        let word = |number: u32| ptr::without_provenance_mut(number as usize);
+        let mut count = [0; size_of::<usize>()];
+        let sets = i32::try_from(metrics).map_err(|_| Error::TOOBIG)?;
+        count[..4].copy_from_slice(&sets.to_ne_bytes());
+        self.words.clear();
+        self.words.resize(HEAD, ptr::null_mut());
+        self.words[0] = word(flags);
+        self.words[COUNT] = ptr::without_provenance_mut(usize::from_ne_bytes(count));
+        Ok(())
+    }
+
+    /// Starts the set of a metric.
+    pub(crate) fn open(&mut self, metric: MetricId) {
+        self.pmid = metric.0;
+        self.values.clear();
+        self.format = IN_PLACE;
+    }
+
+    /// Adds a value in place.
+    #[inline]
+    pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
+        let value = ValueUnion { lval: word as i32 };
+        self.values.push(Value { inst, value });
+        Ok(())
+    }
+
+    /// Adds a number of 64 bits, as its `header` tells.
+    pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
+        self.written(inst, 12, |block| {
+            block[..4].copy_from_slice(&header.to_ne_bytes());
+            block[4..].copy_from_slice(&value.to_ne_bytes());
+            Ok(())
+        })
+    }
+
+    /// Adds a block with data in the order of the wire, as its `header` tells.
+    pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
+        let value = Stored::Block(header, data);
+        self.written(inst, value.block_len(), |block| value.write(block))
+    }
+
+    /// Adds a text and the NUL that ends it, as its `header` tells.
+    pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
+        self.written(inst, 4 + text.len() + 1, |block| {
+            block[..4].copy_from_slice(&header.to_ne_bytes());
+            block[4..4 + text.len()].copy_from_slice(text);
+            Ok(())
+        })
+    }
+
+    /// Adds a value with a block of its own, which is the host's to free.
+    fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
+        let mut outcome = Ok(());
+        let block = heap::block(size, |block| outcome = write(block));
+        self.format = BLOCKS;
+        let value = ValueUnion { pval: block.cast() };
+        self.values.push(Value { inst, value });
+        outcome
+    }
+
+    /// Ends the set, of so many values.
+    pub(crate) fn close(&mut self, values: i32) {
+        let head = ValueSet {
+            pmid: self.pmid,
+            numval: values,
+            valfmt: self.format,
+            values: [],
+        };
+        self.words.push(heap::set(head, &self.values));
+        self.values.clear();
+    }
+
+    /// Ends the set without values, whatever was added: `code` says why, or is 0.
+    pub(crate) fn fail(&mut self, code: i32) {
+        if self.format == BLOCKS {
+            self.values.drain(..).for_each(heap::release_block);
         }
-    })
+        self.values.clear();
+        self.format = IN_PLACE;
+        self.close(code.min(0));
+    }
+
+    /// What the host gets.
+    pub(super) fn finish(&mut self) -> *mut c_void {
+        self.words.as_mut_ptr().cast()
+    }
+
+    /// Makes a result of a reply: what the thread of an agent with a deadline gives.
+    pub(super) fn of_reply(&mut self, pdu: &[u8]) -> Result<()> {
+        let reply = store::store(pdu)?;
+        self.begin(number(pdu, 12).unwrap_or(0) as u32, reply.metrics)?;
+        for set in reply.sets() {
+            self.open(set.metric);
+            for (inst, value) in set.values() {
+                match value {
+                    Stored::Word(word) => self.word(inst, word)?,
+                    Stored::Block(header, data) => self.block(inst, header, data)?,
+                }
+            }
+            self.close(set.numval);
+        }
+        Ok(())
+    }
 }
 
-/// The address of a value block in the order of the host. It is the host's alone to use.
-fn value_block(value: Stored<'_>) -> usize {
-    let block = heap::block(value.block_len(), |bytes| {
-        // The session has written it: it is as long as its type wants.
-        let _ = value.write(bytes);
-    });
-    block.expose_provenance()
-}
-
-fn put(bytes: &mut [u8], place: usize, value: &[u8]) {
-    bytes[place..place + value.len()].copy_from_slice(value);
+impl std::fmt::Debug for Sets {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} words", self.words.len())
+    }
 }

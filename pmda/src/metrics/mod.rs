@@ -1,11 +1,12 @@
 //! The declarations of an agent: metrics, clusters, instance domains, labels.
 
+mod by_number;
 mod declared;
 mod define;
 mod domain;
 mod numbers;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub(crate) use declared::help_parts;
@@ -18,6 +19,7 @@ pub(crate) use domain::Domain;
 use crate::profile::Profile;
 use crate::value::{Encoder, Semantics, Stored, Type};
 use crate::{Agent, Client, ClientId, Env, Labels, Request, Result, Unit};
+use by_number::ByNumber;
 use numbers::Numbers;
 
 /// The most clusters, and the most metrics of one.
@@ -91,7 +93,7 @@ pub struct Metrics<S> {
     /// Those that were removed are `None`.
     list: Vec<Option<Metric<S>>>,
     by_name: BTreeMap<String, usize>,
-    by_number: HashMap<(u32, u32), usize>,
+    by_number: ByNumber,
     pub(crate) clusters: BTreeMap<u32, Cluster<S>>,
     pub(crate) indoms: BTreeMap<u32, Domain<S>>,
     pub(crate) labels: Labels,
@@ -128,7 +130,7 @@ impl<S> Metrics<S> {
             domain,
             list: Vec::new(),
             by_name: BTreeMap::new(),
-            by_number: HashMap::new(),
+            by_number: ByNumber::default(),
             clusters: BTreeMap::new(),
             indoms: BTreeMap::new(),
             labels: Labels::new(),
@@ -205,7 +207,7 @@ impl<S> Metrics<S> {
             return false;
         };
         if let Some(metric) = self.list.get_mut(slot).and_then(Option::take) {
-            self.by_number.remove(&(metric.cluster, metric.item));
+            self.by_number.remove(metric.cluster, metric.item);
             if let Some(cache) = metric.cache {
                 self.numbers.release(cache, name);
             }
@@ -254,7 +256,7 @@ impl<S> Metrics<S> {
     /// The metric with a number.
     #[inline]
     pub(crate) fn numbered(&self, cluster: u32, item: u32) -> Option<&Metric<S>> {
-        self.list.get(*self.by_number.get(&(cluster, item))?)?.as_ref()
+        self.list.get(self.by_number.get(cluster, item)?)?.as_ref()
     }
 
     /// The metric with a name, that of the agent not in front.

@@ -11,6 +11,10 @@ mod tests;
 
 use std::time::Duration;
 
+use pmda_core::ident::MetricId;
+
+use crate::draft::Draft;
+use crate::dso::Sets;
 use crate::{Agent, ClientId, Env, Error, Result};
 use deadline::Apart;
 use served::Served;
@@ -54,6 +58,19 @@ impl<A: Agent> Session<A> {
         match &mut self.0 {
             Place::Here(served) => served.request(pdu),
             Place::Apart(apart) => apart.request(pdu),
+        }
+    }
+
+    /// Puts the values of metrics into a host's structures, if the agent is on this thread.
+    pub(crate) fn fetch(
+        &mut self,
+        metrics: impl Iterator<Item = MetricId>,
+        from: ClientId,
+        sets: &mut Sets,
+    ) -> Option<Result<()>> {
+        match &mut self.0 {
+            Place::Here(served) => Some(served.fetch_into(metrics, from, &mut Draft::Memory(sets))),
+            Place::Apart(_) => None,
         }
     }
 

@@ -5,13 +5,14 @@ use pmda_core::wire::decode;
 
 use super::served::Served;
 use crate::request::Wanted;
-use crate::{Agent, ClientId, Result, Why};
+use crate::{Agent, ClientId, Request, Result, Why};
 
 impl<A: Agent> Served<A> {
     /// Brings the names up to date.
     fn refresh_names(&mut self, from: ClientId) -> Result<()> {
         let client = self.client(from);
-        let request = self.request_of(Why::Names, &client, Wanted::Clusters(&[]));
+        let clock = self.clock();
+        let request = Request::new(Why::Names, &client, Wanted::Clusters(&[]), &clock);
         self.begin(&request)?;
         self.declare_dynamic();
         Ok(())

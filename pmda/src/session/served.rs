@@ -1,7 +1,7 @@
 //! An agent that serves requests on the thread that it was started on.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::encode::{ResultBuilder, is_whole};
@@ -10,7 +10,7 @@ use pmda_core::wire::{Kind, decode, number};
 use super::agents;
 use crate::metrics::Metrics;
 use crate::profile::Profile;
-use crate::request::Wanted;
+use crate::request::{Clock, Wanted};
 use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
 
 /// An agent, its declarations, and what pmcd has told it.
@@ -21,6 +21,9 @@ pub(super) struct Served<A: Agent> {
     pub(super) clients: HashMap<i32, Client>,
     pub(super) profile: Profile,
     pub(super) draft: ResultBuilder,
+    /// The metrics of the present fetch, and their clusters: their memory is used again.
+    pub(super) asked: Vec<MetricId>,
+    pub(super) clusters: Vec<u32>,
     domain: u32,
     /// How far a harness has moved the clock.
     ahead: Duration,
@@ -28,6 +31,7 @@ pub(super) struct Served<A: Agent> {
 
 impl<A: Agent> Served<A> {
     pub(super) fn start(env: &Env) -> Result<Served<A>> {
+        guard::install();
         let mut metrics = guard::call("metrics", || Ok(Metrics::of(Some(env))))?;
         for problem in metrics.problems() {
             log::error!("{problem}");
@@ -49,6 +53,8 @@ impl<A: Agent> Served<A> {
             clients: HashMap::new(),
             profile: Profile::all(),
             draft: ResultBuilder::new()?,
+            asked: Vec::new(),
+            clusters: Vec::new(),
             domain: env.domain(),
             ahead: Duration::ZERO,
         })
@@ -150,13 +156,9 @@ impl<A: Agent> Served<A> {
         known.cloned().unwrap_or_else(|| Client::new(id))
     }
 
-    pub(super) fn request_of<'r>(&self, why: Why, client: &'r Client, wanted: Wanted<'r>) -> Request<'r> {
-        Request {
-            why,
-            client,
-            wanted,
-            now: Instant::now() + self.ahead,
-        }
+    /// The clock of a request.
+    pub(super) fn clock(&self) -> Clock {
+        Clock::new(self.ahead)
     }
 
     /// Begins a request for current values.
@@ -172,7 +174,9 @@ impl<A: Agent> Served<A> {
             agent.dynamic(metrics);
             Ok(())
         });
-        metrics.finish();
+        if metrics.names_changed {
+            metrics.finish();
+        }
     }
 
     /// Reads what the metrics of a cluster show.
@@ -180,9 +184,8 @@ impl<A: Agent> Served<A> {
         let Some(cluster) = self.metrics.clusters.get_mut(&number) else {
             return Ok(());
         };
-        let age = cluster.read.map(|read| request.now.saturating_duration_since(read));
-        let is_valid = match (age, cluster.valid_for) {
-            (Some(age), Some(valid)) => age < valid,
+        let is_valid = match (cluster.read, cluster.valid_for) {
+            (Some(read), Some(valid)) => request.now().saturating_duration_since(read) < valid,
             _ => false,
         };
         if is_valid {
@@ -195,7 +198,7 @@ impl<A: Agent> Served<A> {
             })
             .map_err(agents)?;
         }
-        cluster.read = Some(request.now);
+        cluster.read = cluster.valid_for.map(|_| request.now());
         Ok(())
     }
 
@@ -231,7 +234,8 @@ impl<A: Agent> Served<A> {
     /// Brings the instances of a domain up to date.
     pub(super) fn refresh_instances(&mut self, why: Why, serial: u32, client: &Client) -> Result<()> {
         let clusters = self.metrics.clusters_of(serial);
-        let request = self.request_of(why, client, Wanted::Clusters(&clusters));
+        let clock = self.clock();
+        let request = Request::new(why, client, Wanted::Clusters(&clusters), &clock);
         self.begin(&request)?;
         // As long as one of them can be read, there is something to show.
         let outcomes: Vec<Result<()>> = clusters

@@ -1,0 +1,85 @@
+//! Where the values of a fetch go.
+
+use pmda_core::ident::MetricId;
+use pmda_core::wire::encode::ResultBuilder;
+
+use crate::Result;
+use crate::dso::Sets;
+
+/// A result that is being made: the bytes of a reply, or, in a host of shared objects, the host's
+/// structures.
+#[derive(Debug)]
+pub(crate) enum Draft<'d> {
+    Reply(&'d mut ResultBuilder),
+    Memory(&'d mut Sets),
+}
+
+/// The same call on either.
+macro_rules! either {
+    ($draft:expr, $one:ident => $call:expr) => {
+        match $draft {
+            Draft::Reply($one) => $call,
+            Draft::Memory($one) => $call,
+        }
+    };
+}
+
+impl Draft<'_> {
+    /// For a part of the work.
+    pub(crate) fn part(&mut self) -> Draft<'_> {
+        match self {
+            Draft::Reply(reply) => Draft::Reply(reply),
+            Draft::Memory(sets) => Draft::Memory(sets),
+        }
+    }
+
+    /// Starts a result of `metrics` value sets, with what has changed (`PMCD_*_CHANGE`).
+    pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
+        either!(self, draft => draft.begin(flags, metrics))
+    }
+
+    /// Starts the set of a metric.
+    pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
+        match self {
+            Draft::Reply(reply) => reply.open(metric, 1),
+            Draft::Memory(sets) => {
+                sets.open(metric);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a number of 32 bits.
+    #[inline]
+    pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
+        either!(self, draft => draft.word(inst, word))
+    }
+
+    /// Adds a number of 64 bits, with the `header` of its block.
+    #[inline]
+    pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
+        either!(self, draft => draft.wide(inst, header, value))
+    }
+
+    /// Adds a block with data in the order of the wire.
+    #[inline]
+    pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
+        either!(self, draft => draft.block(inst, header, data))
+    }
+
+    /// Adds a text and the NUL that ends it.
+    #[inline]
+    pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
+        either!(self, draft => draft.text(inst, header, text))
+    }
+
+    /// Ends the set, of so many values.
+    pub(crate) fn close(&mut self, values: i32) {
+        either!(self, draft => draft.close(values));
+    }
+
+    /// Ends the set without values, whatever was added: `code` says why, or is 0.
+    pub(crate) fn fail(&mut self, code: i32) {
+        either!(self, draft => draft.fail(code));
+    }
+}
