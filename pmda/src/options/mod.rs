@@ -17,8 +17,10 @@ pub(crate) use usage::usage;
 /// The largest domain: it has nine bits, and the last number is that of dynamic metrics.
 const DOMAIN_MAX: u32 = 510;
 
-/// The options of all agents, in the order of PCP's usage message.
-pub(crate) const STANDARD: [Opt; 4] = [
+/// The options of all agents, in the order of PCP's usage message; those in C name the first one
+/// since PCP 7.
+pub(crate) const STANDARD: [Opt; 5] = [
+    option('D', "debug", Some("DBG"), "set debug options, see pmdbg(1)"),
     option(
         'd',
         "domain",
@@ -81,9 +83,6 @@ pub(crate) const OTHERS: [Opt; 3] = [
         "check the names, numbers, units and texts of the metrics",
     ),
 ];
-
-/// Not in the usage message of PCP's agents, either.
-const DEBUG: Opt = option('D', "debug", Some("DBG"), "");
 
 const fn option(short: char, long: &'static str, argument: Option<&'static str>, help: &'static str) -> Opt {
     Opt {
@@ -174,12 +173,7 @@ impl fmt::Display for Mistake {
 
 /// Reads the arguments, without the name of the program.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static [Opt]) -> Result<Command, Mistake> {
-    let known: Vec<Opt> = [DEBUG]
-        .into_iter()
-        .chain(STANDARD)
-        .chain(CONNECTIONS)
-        .chain(OTHERS)
-        .collect();
+    let known: Vec<Opt> = STANDARD.into_iter().chain(CONNECTIONS).chain(OTHERS).collect();
     let known: Vec<Opt> = known.into_iter().chain(own.iter().copied()).collect();
     let mut parser = Parser::from_args(arguments);
     let mut settings = Settings::default();
