@@ -126,7 +126,7 @@ fn help<A: Agent>(metrics: &Metrics<A>) -> String {
 fn script<A: Agent>(action: &str) -> String {
     let name = A::NAME;
     format!(
-        "#! /bin/sh\n. $PCP_DIR/etc/pcp.env\n. $PCP_SHARE_DIR/lib/pmdaproc.sh\n\niam={name}\n\npmdaSetup\n{action}\nexit\n"
+        "#! /bin/sh\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\n# For pmdaproc.sh.\n# shellcheck disable=SC2034\niam={name}\n\npmdaSetup\n{action}\nexit\n"
     )
 }
 

@@ -105,6 +105,8 @@ pub struct Metrics<S> {
     problems: Vec<String>,
     /// Names have changed since the last fetch.
     pub(crate) names_changed: bool,
+    /// Labels have changed since the last fetch.
+    pub(crate) labels_changed: bool,
     /// The metrics that there always are have been declared.
     pub(crate) started: bool,
 }
@@ -120,6 +122,7 @@ impl<A: Agent> Metrics<A> {
         metrics.finish();
         metrics.started = true;
         metrics.names_changed = false;
+        metrics.labels_changed = false;
         metrics
     }
 }
@@ -139,6 +142,7 @@ impl<S> Metrics<S> {
             numbers: Numbers::default(),
             problems: Vec::new(),
             names_changed: false,
+            labels_changed: false,
             started: false,
         }
     }
@@ -220,6 +224,12 @@ impl<S> Metrics<S> {
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
+    }
+
+    /// Labels have changed, such as those of instances: clients that keep them ask again. For
+    /// [`Agent::dynamic`](crate::Agent::dynamic).
+    pub fn labels_changed(&mut self) {
+        self.labels_changed = true;
     }
 
     /// Takes note of something that is wrong with the declarations.

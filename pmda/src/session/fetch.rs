@@ -13,6 +13,8 @@ use crate::{Agent, ClientId, Request, Result, Why, guard};
 
 /// In a RESULT: names have changed (`PMCD_NAMES_CHANGE`, WIRE-52).
 const NAMES_CHANGE: u32 = 0x10;
+/// Labels have changed (`PMCD_LABEL_CHANGE`, FETCH-60).
+const LABEL_CHANGE: u32 = 0x08;
 
 impl<A: Agent> Served<A> {
     pub(super) fn fetch(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
@@ -45,11 +47,13 @@ impl<A: Agent> Served<A> {
         self.begin(&request)?;
         self.declare_dynamic();
         let failed = self.read(&request, asked);
-        let flags = if std::mem::take(&mut self.metrics.names_changed) {
-            NAMES_CHANGE
-        } else {
-            0
-        };
+        let mut flags = 0;
+        if std::mem::take(&mut self.metrics.names_changed) {
+            flags |= NAMES_CHANGE;
+        }
+        if std::mem::take(&mut self.metrics.labels_changed) {
+            flags |= LABEL_CHANGE;
+        }
         draft.begin(flags, asked.len())?;
         let domain = self.metric_id(0, 0).domain();
         for id in asked {

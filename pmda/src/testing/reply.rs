@@ -152,6 +152,12 @@ impl Fetched {
         self.flags & 0x10 != 0
     }
 
+    /// Whether the reply says that labels have changed.
+    #[must_use]
+    pub fn labels_changed(&self) -> bool {
+        self.flags & 0x08 != 0
+    }
+
     pub(super) fn indom(&self) -> InDom {
         self.desc.indom
     }

@@ -72,6 +72,9 @@ impl Agent for Faulty {
         if self.rows.len() > 2 && !m.has("late") {
             m.cluster(3).value("late", |_| 5);
         }
+        if self.rows.len() == 4 {
+            m.labels_changed();
+        }
     }
     fn client_ended(&mut self, _: ClientId) {
         self.maybe("ended");
@@ -153,7 +156,24 @@ fn dynamic() {
     drop(rows);
     let fetched = pmcd.fetch("faulty.late").expect("a value");
     assert_eq!((fetched.value(), fetched.names_changed()), (Some(5), true));
-    assert!(!pmcd.fetch("faulty.good").expect("a value").names_changed());
+    let fetched = pmcd.fetch("faulty.good").expect("a value");
+    assert_eq!((fetched.names_changed(), fetched.labels_changed()), (false, false));
+}
+
+/// FETCH-60: clients are told when labels have changed.
+#[test]
+fn changed_labels() {
+    let mut pmcd = Harness::<Faulty>::new().expect("it starts");
+    let mut told = |rows: &[&str]| {
+        let mut update = pmcd.agent().rows.update();
+        for name in rows {
+            update.set(name, 1).expect("a name");
+        }
+        drop(update);
+        pmcd.fetch("faulty.good").expect("a value").labels_changed()
+    };
+    let four = ["one", "two", "three", "four"];
+    assert_eq!([told(&four[..2]), told(&four), told(&four[..2])], [false, true, false]);
 }
 
 /// Metrics that get their numbers from a file keep them over a restart, in any order.
