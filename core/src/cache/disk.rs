@@ -1,5 +1,8 @@
-//! Replacing a file so that a crash or a full disk leaves the old one or the new one (DEF-1).
+//! Replacing a file so that a crash or a full disk leaves the old one or the new one (DEF-1), with
+//! the old one's owner, mode and extended attributes, among which are access control lists and
+//! labels.
 
+use std::ffi::CStr;
 use std::fmt::Arguments;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -7,10 +10,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, OFlags, RawDir, Stat, lstat, readlinkat_raw, rename, statat, unlink, unlinkat,
+    AtFlags, CWD, FileType, OFlags, RawDir, Stat, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, lstat,
+    readlinkat_raw, rename, statat, unlink, unlinkat,
 };
+use rustix::io::{Errno, Result};
 
-use super::attributes;
 use crate::error::Error;
 use crate::log::Part;
 use crate::path::FilePath;
@@ -41,7 +45,7 @@ type Same = fn(&File, &File) -> bool;
 /// # Errors
 /// What the system says; the old file is as it was, unless it had to be written in place.
 pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
-    write_if(attributes::same, path, content)
+    write_if(same_attributes, path, content)
 }
 
 fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
@@ -261,13 +265,55 @@ fn in_place(target: &FilePath, content: &[u8]) -> io::Result<()> {
     target.open(flags, 0o666)?.write_all(content)
 }
 
+/// Whether two files have the same attributes. What cannot be told counts as a difference.
+pub(super) fn same_attributes(one: &File, other: &File) -> bool {
+    let (Ok(names), Ok(others)) = (list(one), list(other)) else {
+        return false;
+    };
+    // Each name ends with a NUL.
+    let all = || names.split_inclusive(|byte| *byte == 0);
+    all().count() == others.split_inclusive(|byte| *byte == 0).count()
+        && all().all(|name| {
+            CStr::from_bytes_with_nul(name).is_ok_and(|name| {
+                let found = value(one, name);
+                found.is_ok() && found == value(other, name)
+            })
+        })
+}
+
+/// The names of a file's attributes; none where the file system has no such thing.
+fn list(file: &File) -> Result<Vec<u8>> {
+    match flistxattr_query(file) {
+        Ok(length) => filled(length, |room| flistxattr(file, room)),
+        Err(Errno::NOTSUP | Errno::NOSYS) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The value of an attribute.
+fn value(file: &File, name: &CStr) -> Result<Vec<u8>> {
+    filled(fgetxattr_query(file, name)?, |room| fgetxattr(file, name, room))
+}
+
+/// So much memory, and what `fill` has put into it.
+fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    if length > 0 {
+        answer.try_reserve_exact(length).map_err(|_| Errno::NOMEM)?;
+        answer.resize(length, 0);
+        let used = fill(&mut answer)?;
+        answer.truncate(used);
+    }
+    Ok(answer)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use rustix::fs::{XattrFlags, fsetxattr};
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::Path;
-
-    use super::*;
 
     fn write(path: &Path, content: &[u8]) -> io::Result<()> {
         write_if(|_, _| true, &path.into(), content)
@@ -360,5 +406,38 @@ mod tests {
         fs::write(&long, b"old").expect("ours");
         assert_eq!(errno(&long), Some(36));
         assert_eq!(fs::read(&long).expect("there"), b"old");
+    }
+
+    /// CACHE-75: files are the same when both have the same names with the same values.
+    #[test]
+    fn compared() {
+        let [one, other] = [(), ()].map(|()| tempfile::tempfile().expect("a file"));
+        let set = |file: &File, name: &str, value: &[u8]| fsetxattr(file, name, value, XattrFlags::empty());
+        assert!(same_attributes(&one, &other));
+        match set(&one, "user.pcp", b"some") {
+            // A file system without attributes.
+            Err(Errno::NOTSUP) => return,
+            result => result.expect("ours"),
+        }
+        assert!(!same_attributes(&one, &other) && !same_attributes(&other, &one));
+        for (value, is_same) in [("some", true), ("more", false), ("", false), ("some more", false)] {
+            set(&other, "user.pcp", value.as_bytes()).expect("ours");
+            assert_eq!(
+                (same_attributes(&one, &other), same_attributes(&other, &one)),
+                (is_same, is_same),
+                "{value:?}"
+            );
+        }
+        set(&other, "user.pcp", b"some").expect("ours");
+        for (file, is_same) in [(&one, false), (&other, true)] {
+            set(file, "user.empty", b"").expect("ours");
+            assert_eq!(
+                (same_attributes(&one, &other), same_attributes(&other, &one)),
+                (is_same, is_same)
+            );
+        }
+        set(&one, "user.one", b"").expect("ours");
+        set(&other, "user.two", b"").expect("ours");
+        assert!(!same_attributes(&one, &other));
     }
 }

@@ -3,8 +3,9 @@
 use std::fmt::Pointer;
 
 use super::entry::{Entry, State};
-use super::report::{Key, TextBuffer};
-use super::{Cache, jenkins, room};
+use super::keys::jenkins_hash;
+use super::op::{Key, TextBuffer};
+use super::{Cache, room};
 
 impl<T: Copy + Pointer> Cache<T> {
     /// The dump, with the hash chains if they are wanted; it ends where there is no memory for
@@ -61,7 +62,7 @@ impl<T: Copy + Pointer> Cache<T> {
         }
         if let Ok(slots) = self.chained() {
             self.dump_table(out, "inst", &slots, |entry| entry.id);
-            self.dump_table(out, "name", &slots, |entry| jenkins::hash(entry.short_name(), 0));
+            self.dump_table(out, "name", &slots, |entry| jenkins_hash(entry.short_name(), 0));
         }
     }
 

@@ -1,7 +1,8 @@
 //! The text of a cache file: pure functions between bytes and records.
 
-use super::text::Text;
-use super::{MAXIMUM, Mode, room, scan};
+use super::entry::Text;
+use super::names::find_byte;
+use super::{MAXIMUM, Mode, room};
 use crate::error::Result;
 
 /// The first line (CACHE-91).
@@ -123,7 +124,7 @@ fn after_key(rest: &[u8]) -> &[u8] {
 /// ([`write_record`]).
 fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"[")?;
-    let end = scan::find(text, b']')?;
+    let end = find_byte(text, b']')?;
     let (digits, rest) = (&text[..end], &text[end + 1..]);
     let is_empty = match rest {
         [b'\t', next, ..] if is_space(*next) => true,

@@ -7,12 +7,12 @@ use std::io;
 use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 
 use super::entry::State;
+use super::entry::{NewText, Text};
 use super::file::{self, Header, Record};
 use super::lookup::Match;
+use super::op::Part;
 use super::persist::OverLimitRecord;
-use super::report::Part;
 use super::stream::{LONGEST_LINE, Lines, PIECE};
-use super::text::{NewText, Text};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::log::Level;

@@ -5,47 +5,34 @@
 //! to an instance; it is handed back and printed, never looked into.
 
 mod all;
-mod attributes;
-mod chains;
 mod disk;
 mod dump;
 mod entry;
 mod file;
-mod hash;
-mod index;
-mod jenkins;
+mod ids;
 mod keys;
 mod load;
 mod lookup;
 mod names;
 mod op;
-mod order;
 mod persist;
-mod report;
-mod scan;
 mod store;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod text;
-mod walk;
 
 pub use entry::State;
 pub use load::CacheFile;
-pub use lookup::Hit;
-pub use op::{Action, Op, Unknown};
+pub use lookup::{Given, Hit, Position, Start};
+pub use op::{Action, Op, Report, Unknown};
 pub use persist::{Directory, SaveState, Snapshot, Write, Writer};
-pub use report::Report;
-pub use walk::{Given, Position, Start};
 
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::index::{Index, Seed};
-use entry::Slab;
-use index::Ids;
+use entry::{NewText, Slab};
+use ids::{Ids, Order};
 use keys::Keys;
-use order::Order;
-use text::NewText;
 
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;

@@ -8,10 +8,10 @@ use std::io;
 use rustix::fs::{Mode, mkdir};
 
 use super::disk;
+use super::entry::Text;
 use super::file::{Header, is_savable};
-use super::report::Part;
+use super::op::Part;
 use super::stream::{LONGEST_LINE, Sink};
-use super::text::Text;
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;

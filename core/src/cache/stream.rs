@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 
 use super::file::{self, Decimal};
-use super::{room, scan};
+use super::names::find_byte;
+use super::room;
 use crate::error::Result;
 
 /// Read size in bytes.
@@ -130,12 +131,12 @@ impl Lines {
         }
         let held = self.buffer.get(self.held.clone()).unwrap_or_default();
         let rest = held.get(self.searched..).unwrap_or_default();
-        let whole = scan::find(rest, b'\n').map(|at| self.searched + at + 1);
+        let whole = find_byte(rest, b'\n').map(|at| self.searched + at + 1);
         let whole = whole.or_else(|| (self.end.is_some() && !held.is_empty()).then_some(held.len()));
         let (length, is_endless) = match whole {
             Some(length) => (length, false),
             // What is behind the NUL may be a hole of any size.
-            None => match scan::find(rest, 0) {
+            None => match find_byte(rest, 0) {
                 Some(at) => (self.searched + at, false),
                 None if held.len() > longest => (held.len(), true),
                 None => {
@@ -159,7 +160,7 @@ impl Lines {
 
     /// Leaves out what is behind a NUL; whether the next line begins now.
     fn skip(&mut self) -> bool {
-        let end = scan::find(self.held(), b'\n');
+        let end = find_byte(self.held(), b'\n');
         let count = end.map_or(self.held.len(), |at| at + 1);
         self.held.start += count;
         self.skipped = match end {
@@ -181,7 +182,7 @@ impl Lines {
 
 /// A line up to its first NUL, and whether there is one.
 fn until_nul(line: &[u8]) -> (&[u8], bool) {
-    scan::find(line, 0).map_or((line, false), |end| (&line[..end], true))
+    find_byte(line, 0).map_or((line, false), |end| (&line[..end], true))
 }
 
 #[cfg(test)]
