@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::cache::domains::Domains;
+use crate::cache::Domains;
 use crate::dynamic::Callbacks;
 use crate::help::Databases;
 use crate::queues::Filter;

@@ -2,8 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::cache::domains::{self, Domain};
-use crate::cache::peek;
+use crate::cache::{Domain, find, peek};
 use crate::record::state::Walk;
 use crate::view::arg::Private;
 use pmda_core::cache::{Cache, Given, Position, Start, State};
@@ -13,12 +12,12 @@ use pmda_core::ident::InDom;
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
 #[inline(always)]
 pub(crate) fn exists(indom: InDom) -> bool {
-    domains::find(indom).is_some()
+    find(indom).is_some()
 }
 
 /// What a walk over the domain begins with that starts now; `None` without a cache.
 pub(crate) fn start(indom: InDom) -> Option<Start> {
-    domains::find(indom).map(|domain| domain.work(Cache::start))
+    find(indom).map(|domain| domain.work(Cache::start))
 }
 
 /// Number of active instances, `None` without a cache.
@@ -95,7 +94,7 @@ impl InstancesAhead {
         if walk.position() == Position::END {
             return None;
         }
-        let domain = domains::find(indom)?;
+        let domain = find(indom)?;
         self.domain = Some(domain);
         self.changes = domain.changes();
         let nothing = Given {
@@ -123,7 +122,7 @@ impl InstancesAhead {
 /// The next instance of a walk that goes over nothing but `listed`, ascending, as far as they are
 /// active.
 pub(crate) fn next_of(walk: &Walk, indom: InDom, listed: &[i32]) -> Option<i32> {
-    let given = domains::find(indom)?.work(|cache| {
+    let given = find(indom)?.work(|cache| {
         let from = walk.resume(cache.inserted());
         let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
         let mut rest = listed[start..].iter();
@@ -158,5 +157,5 @@ pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -
 
 /// Calls `use_them` with a cache, for its active instances.
 pub(crate) fn with_all<R>(indom: InDom, use_them: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    domains::find(indom).map_or(Err(Error::INDOM), |domain| domain.work(use_them))
+    find(indom).map_or(Err(Error::INDOM), |domain| domain.work(use_them))
 }

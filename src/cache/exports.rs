@@ -8,7 +8,7 @@ use crate::cache;
 use crate::cache::Outputs;
 use crate::cache::Purge;
 use crate::cache::Save;
-use crate::cache::look;
+use crate::cache::change;
 use crate::cache::with;
 use crate::drive::drive;
 use crate::drive::guard::guard;
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn pmdaCacheLookup(
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|| {
-        look(InDom(indom), |cache| {
+        change(InDom(indom), |cache| {
             let outputs = Outputs {
                 name,
                 inst: Out::NONE,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|| {
-        look(InDom(indom), |cache| {
+        change(InDom(indom), |cache| {
             let outputs = Outputs {
                 name: Out::NONE,
                 inst,

@@ -4,31 +4,155 @@
 //! called, after it was released (CACHE-7).
 
 pub(crate) mod cached_indom;
-pub(crate) mod domains;
 pub(crate) mod exports;
 mod op;
 mod purge;
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use crate::cache::op::{Save, operate, walk_next};
 pub(crate) use crate::cache::purge::{Purge, purge};
+use crate::library;
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::lock::{Guard, Mutex};
 use crate::view::arg::{Out, Private};
 use pmda_core::cache::{Cache, Hit, Report};
-use pmda_core::error::Result;
+use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
+use pmda_core::index::Seed;
+use pmda_core::leak::try_leak;
 
-/// Looks at the cache of a domain if there is one.
-#[inline]
-pub(crate) fn peek<R>(indom: InDom, look: impl FnOnce(&Cache<Private>) -> R) -> Option<R> {
-    domains::with(indom, |cache| look(cache))
+/// How many chains there are: an agent mostly numbers its domains from 0 or 1 on, and finds each at
+/// the start of a chain.
+const CHAINS: usize = 8;
+
+/// A domain with a cache: one block, as in the C library. It stays for good (CACHE-1).
+pub(crate) struct Domain {
+    indom: InDom,
+    /// Counts what makes an instance active, or ends that: the lower half of the cache's own
+    /// number.
+    changes: AtomicU32,
+    /// The one in the same chain that was made before.
+    next: Option<&'static Domain>,
+    /// The one that was made before.
+    older: Option<&'static Domain>,
+    cache: Mutex<Cache<Private>>,
 }
 
-/// Looks at the cache of a domain, made if need be. There is nothing to be said.
-#[inline]
-pub(crate) fn look<R>(indom: InDom, look: impl FnOnce(&Cache<Private>) -> Result<R>) -> Result<R> {
-    domains::change(indom, |cache| look(cache))
+/// All domains with a cache.
+pub(crate) struct Domains {
+    chains: [Option<&'static Domain>; CHAINS],
+    newest: Option<&'static Domain>,
+}
+
+impl Domains {
+    /// None yet.
+    pub(crate) const fn new() -> Domains {
+        Domains {
+            chains: [None; CHAINS],
+            newest: None,
+        }
+    }
+
+    /// The domain if it has a cache (CACHE-34).
+    #[inline(always)]
+    pub(crate) fn find(&self, indom: InDom) -> Option<&'static Domain> {
+        let first = self.chains[indom.0 as usize % CHAINS]?;
+        if first.indom == indom {
+            return Some(first);
+        }
+        first.search(indom)
+    }
+
+    /// The domain; its cache is made if there is none (CACHE-5).
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
+    #[inline(always)]
+    fn open(&mut self, indom: InDom) -> Result<&'static Domain> {
+        match self.find(indom) {
+            Some(domain) => Ok(domain),
+            None => self.make(indom),
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, indom: InDom) -> Result<&'static Domain> {
+        if indom.is_null() {
+            return Err(Error::INDOM);
+        }
+        let chain = &mut self.chains[indom.0 as usize % CHAINS];
+        let domain: &'static Domain = try_leak(Domain {
+            indom,
+            changes: AtomicU32::new(0),
+            next: *chain,
+            older: self.newest,
+            cache: Mutex::new(Cache::new(indom, Seed::process())),
+        })?;
+        *chain = Some(domain);
+        self.newest = Some(domain);
+        Ok(domain)
+    }
+}
+
+/// The domain if it has a cache.
+#[inline(always)]
+pub(crate) fn find(indom: InDom) -> Option<&'static Domain> {
+    library::peek()?.domains.find(indom)
+}
+
+/// Works on the cache of a domain if there is one.
+#[inline(always)]
+pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
+    let mut library = library::peek()?;
+    let domain = library.domains.find(indom)?;
+    Some(work(domain.cache.within(&mut library)))
+}
+
+/// Works on the cache of a domain, made if need be, where instances may become active or cease to
+/// be.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6), `-ENOMEM`; what the work gives.
+#[inline(always)]
+pub(crate) fn change<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
+    let mut library = library::lock()?;
+    let domain = library.domains.open(indom)?;
+    domain.change_within(&mut library, work)
+}
+
+impl Domain {
+    #[inline(never)]
+    fn search(&'static self, indom: InDom) -> Option<&'static Domain> {
+        std::iter::successors(self.next, |domain| domain.next).find(|domain| domain.indom == indom)
+    }
+
+    /// Whether this is the cache of a domain.
+    #[inline(always)]
+    pub(crate) fn is(&self, indom: InDom) -> bool {
+        self.indom == indom
+    }
+
+    /// Works on the cache.
+    #[inline(always)]
+    pub(crate) fn work<R>(&'static self, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
+        work(&mut self.cache.lock())
+    }
+
+    #[inline(always)]
+    fn change_within<U, R>(&self, guard: &mut Guard<'_, U>, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
+        let cache = self.cache.within(guard);
+        let result = work(cache);
+        self.changes.store(cache.changes() as u32, Ordering::Relaxed);
+        result
+    }
+
+    /// A number that changes whenever an instance becomes active or ceases to be.
+    #[inline(always)]
+    pub(crate) fn changes(&self) -> u32 {
+        self.changes.load(Ordering::Relaxed)
+    }
 }
 
 /// Works on the cache of a domain, made if need be, and then writes out what there is to say.
@@ -38,7 +162,7 @@ pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>, &mut 
         debug: log::debug(Debug::Indom),
         ..Report::default()
     };
-    let result = domains::change(indom, |cache| work(cache, &mut report));
+    let result = change(indom, |cache| work(cache, &mut report));
     log::flush(&mut report.journal);
     result
 }
@@ -73,10 +197,16 @@ fn count(number: usize) -> c_int {
 
 /// A cache as text, with its hash chains if they are asked for; nothing if there is none.
 pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
-    domains::with(indom, |cache| cache.dump(chains)).unwrap_or_default()
+    peek(indom, |cache| cache.dump(chains)).unwrap_or_default()
+}
+
+/// All domains, the newest first.
+pub(crate) fn newest_first() -> impl Iterator<Item = &'static Domain> {
+    let newest = library::peek().and_then(|library| library.domains.newest);
+    std::iter::successors(newest, |domain| domain.older)
 }
 
 /// All caches as text, one by one, the newest first.
 pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
-    domains::newest_first().map(move |domain| domain.work(|cache| cache.dump(chains)))
+    newest_first().map(move |domain| domain.work(|cache| cache.dump(chains)))
 }

@@ -5,10 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use crate::cache::count;
-use crate::cache::domains;
-use crate::cache::peek;
 use crate::cache::with;
-use crate::drive::machine::{Machine, Step};
+use crate::cache::{change, peek};
+use crate::drive::{Machine, Step};
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
 use crate::sys::lock::Mutex;
@@ -25,7 +24,7 @@ use pmda_core::path::FilePath;
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
 #[inline(always)]
 pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
-    match domains::with(indom, Cache::walk_near).flatten() {
+    match peek(indom, Cache::walk_near).flatten() {
         Some(inst) => Ok(inst),
         None => walk_far(indom),
     }
@@ -34,7 +33,7 @@ pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
 /// As [`walk_next`], for any step: what is not done here needs no registers to be saved.
 #[inline(never)]
 fn walk_far(indom: InDom) -> Result<c_int> {
-    domains::change(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
+    change(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
 
 /// Does an operation that writes no file; none for an unknown one.

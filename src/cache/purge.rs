@@ -5,7 +5,7 @@ use std::vec;
 
 use crate::cache::count;
 use crate::cache::with;
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::sys::process::now;
 use crate::view::arg::Private;
 use crate::view::methods::Free;

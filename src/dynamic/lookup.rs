@@ -1,6 +1,6 @@
 //! The lookups that bring all trees up to date first: by name, by identifier, and for help.
 
-use crate::drive::machine::{Machine, Step};
+use crate::drive::{Machine, Step};
 use crate::dynamic::Call;
 use crate::dynamic::Callbacks;
 use crate::dynamic::DynamicAnswer;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::dynamic::Call;
 use crate::dynamic::Callbacks;
 use crate::dynamic::DynamicAnswer;

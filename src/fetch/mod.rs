@@ -12,7 +12,7 @@ mod parts;
 
 use std::ffi::c_int;
 
-use crate::drive::machine::{Machine, Step};
+use crate::drive::{Machine, Step};
 pub(crate) use crate::fetch::calls::{FetchAnswer, PendingCallback};
 pub(crate) use crate::fetch::output::{Output, ToCaller};
 use crate::fetch::parts::{Current, Next};

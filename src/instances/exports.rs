@@ -5,8 +5,8 @@
 
 use std::ffi::c_int;
 
+use crate::drive::guard::Plain;
 use crate::drive::guard::guard;
-use crate::drive::ret::Plain;
 use crate::instances::{iterate, list};
 use crate::record;
 use crate::view::arg::{CText, MutableText, Out};

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::fetch;
 use crate::instances::iterate;
 use crate::record;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::drive::machine::NoDropCell;
+use crate::drive::NoDropCell;
 use crate::view::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
 use crate::view::arg::CText;
 use crate::view::methods;

@@ -5,8 +5,8 @@
 use std::ffi::c_int;
 use std::{io, ptr};
 
+use crate::drive::NoDropCell;
 use crate::drive::guard::{guard, inner};
-use crate::drive::machine::NoDropCell;
 use crate::drive::{drive, drive_reading, run};
 use crate::fetch::exports;
 use crate::fetch::exports::pmdaFetch;

@@ -18,7 +18,7 @@ mod status;
 use std::ffi::c_int;
 use std::io;
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::fetch::Fetch;
 use crate::instances::iterate::InstanceCursor;
 pub(crate) use crate::mainloop::agent::is_supported;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::drive::machine::NoDropCell;
+use crate::drive::NoDropCell;
 use crate::record::session::Session;
 use crate::sys::channel::Channel;
 use crate::sys::traced;

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::drive::machine::NoDropCell;
+use crate::drive::NoDropCell;
 use crate::mainloop::Agent;
 use crate::mainloop::calls::Call;
 use crate::sys::channel::{Channel, Written};

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{iter, ptr};
 
-use crate::drive::machine::NoDropCell;
+use crate::drive::NoDropCell;
 use crate::instances;
 use crate::instances::Taker;
 use crate::mainloop::Agent;

@@ -1,8 +1,8 @@
 //! How a PDU is served: by the method of the dispatch table, or without one where the library's own
 //! would be called.
 
+use crate::drive::NoDropCell;
 use crate::drive::guard::inner;
-use crate::drive::machine::NoDropCell;
 use crate::fetch::Fetch;
 use crate::instances::selection;
 use crate::mainloop::After;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::drive::machine::{Machine, Step};
+use crate::drive::{Machine, Step};
 use crate::mainloop::Agent;
 use crate::mainloop::calls::{Call, SessionAnswer};
 use crate::mainloop::io_result;

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::mainloop::log_failure;
 use crate::open::text;
 use crate::record;

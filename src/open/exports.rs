@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use crate::drive::drive;
 use crate::drive::guard::guard;
-use crate::drive::ret::{Inside, Outcome, Plain};
+use crate::drive::guard::{Inner, Inside, Plain};
 use crate::fetch::exports::pmdaFetch;
 use crate::fetch::lookup;
 use crate::help::exports::pmdaText;
@@ -400,7 +400,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
         return END;
     }
     // A copy, since the lock is not held while libpcp works; the last of several threads wins.
-    let Outcome::Value(mut state) = guard(|| Inside(CLASSIC.lock().0)) else {
+    let Inner::Value(mut state) = guard(|| Inside(CLASSIC.lock().0)) else {
         return END;
     };
     state.flags |= POSIX;

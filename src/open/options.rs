@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::drive::machine::{Machine, Step};
-use crate::drive::ret::Plain;
+use crate::drive::guard::Plain;
+use crate::drive::{Machine, Step};
 use crate::sys::libpcp::getopt;
 use crate::sys::libpcp::log;
 use crate::view::arg::CText;

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::drive::machine::{Machine, Step};
+use crate::drive::{Machine, Step};
 use crate::queues::Filter;
 use crate::queues::log_vacant;
 use crate::queues::{with, with_arrays};

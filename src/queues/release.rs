@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::vec;
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::events;
 use crate::queues::Filter;
 use crate::queues::ReleaseCall;

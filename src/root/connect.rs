@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::fmt::Display;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::root::interrupted;
 use crate::root::room;
 use crate::sys::libpcp::cancel;

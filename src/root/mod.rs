@@ -7,7 +7,7 @@ mod request;
 use std::ffi::c_int;
 use std::os::fd::RawFd;
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 pub(crate) use crate::root::connect::Connecting;
 pub(crate) use crate::root::request::{Purpose, RootRequest, store_name};
 use crate::sys::libpcp::log;

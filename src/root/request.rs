@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::os::fd::RawFd;
 
-use crate::drive::machine::{Machine, NoDropCell, Step};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::root::Expected;
 use crate::root::Sending;
 use crate::root::container;

@@ -26,7 +26,7 @@ readonly build_packages=(
 # library too.
 readonly binding_packages=(
     libdate-manip-perl libdbd-mysql-perl libdbi-perl libjson-perl libnet-ldap-perl libnet-snmp-perl libpcp-pmda-perl libwww-perl
-    python3-json-pointer python3-pcp python3-requests
+    python3-json-pointer python3-pcp python3-requests python3-six
 )
 
 say() { printf 'setup: %s\n' "$*"; }
