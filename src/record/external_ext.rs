@@ -4,7 +4,7 @@
 use crate::library;
 use crate::record::session::Session;
 use crate::record::state::FetchState;
-use crate::sys::static_ptr::StaticPtr;
+use crate::sys::lazy::StaticPtr;
 use crate::view::ext::Ext;
 use pmda_core::error::Result;
 use pmda_core::index::Map;
