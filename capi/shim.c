@@ -32,7 +32,7 @@ pcp_pmda_thread(void)
 /*
  * pthread_exit and pthread_cancel unwind the stack by force.  In a signal handler on top of a call they meet frames of the
  * library at any instruction, where Rust's personality routine knows no way on, and ends the process.  As in C, nothing is to
- * be run in these frames: they are passed over, and src/sys/threads.rs is told.  Panics find Rust's own routine.
+ * be run in these frames: they are passed over, and src/sys/reentrancy.rs is told.  Panics find Rust's own routine.
  */
 typedef _Unwind_Reason_Code personality_routine(int, _Unwind_Action, _Unwind_Exception_Class, struct _Unwind_Exception *,
     struct _Unwind_Context *);
@@ -65,7 +65,7 @@ name_personality(void)
 /* Room for a text and its end. Longer ones are cut; they are refused anyway (LABEL-30, LABEL-31). */
 #define ROOM	65535
 
-/* In src/sys/threads.rs: 0, or -EBUSY for a signal handler on top of another call. */
+/* In src/sys/reentrancy.rs: 0, or -EBUSY for a signal handler on top of another call. */
 extern int pcp_pmda_enter(void *);
 extern void pcp_pmda_leave(void);
 

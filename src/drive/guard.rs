@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::sys::libpcp::log;
-use crate::sys::threads::ReentrancyGuard;
+use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 

@@ -10,7 +10,7 @@ use crate::sys::libpcp::config;
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Mutex;
-use crate::sys::threads::outside;
+use crate::sys::reentrancy::outside;
 use crate::sys::waits;
 use pmda_core::error::{Error, Result};
 use pmda_core::wire::receive::Source;

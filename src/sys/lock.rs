@@ -248,7 +248,7 @@ impl<T> Mutex<T> {
         // SAFETY: nobody else has the lock. With several threads the exchange of the state sees to
         // that. With one, the state tells whether it has the lock already; it cannot start another
         // thread meanwhile, as nothing is locked during a call into C, and this library starts
-        // none; and a signal handler on top of it does not get here (`ReentrancyGuard`). The lock is
+        // none; and a signal handler on top of it does not get here (`reentrancy`). The lock is
         // freed when the guard goes, so this is the only reference to the value.
         let value = unsafe { &mut *self.0.get() };
         Guard {

@@ -9,6 +9,7 @@ pub(crate) mod lazy;
 pub(crate) mod libpcp;
 pub(crate) mod lock;
 pub(crate) mod process;
+pub(crate) mod reentrancy;
 pub(crate) mod root_socket;
 mod safe_externs;
 pub(crate) mod seed;

@@ -3,8 +3,8 @@
 //! A cache remembers the order in the C library's hash chains, which its debug dump shows. A new
 //! entry goes to the front of its chains. When the tables grow, each chain is turned round while it
 //! is distributed; then, and on REORG, culled entries drop out and active ones move before inactive
-//! ones. All chains undergo the same at the same time, so one number an entry says it all: the order
-//! in any chain is that of descending numbers (CACHE-81).
+//! ones. All chains undergo the same at the same time, so one number an entry says it all: the
+//! order in any chain is that of descending numbers (CACHE-81).
 
 use super::entry::{Entry, NewText, State, Text};
 use super::ids::ListedSlot;

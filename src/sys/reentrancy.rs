@@ -1,0 +1,199 @@
+//! Whether a thread is in a step of the library already.
+//!
+//! A signal handler may call the library while the same thread is in the middle of a call: inside
+//! of malloc, or with a half-changed table. Such a call is refused at once by
+//! [`crate::drive::guard::guard`], which asks here and touches nothing else. C code of the agent
+//! that the library calls (methods, callbacks, hooks), and waiting for a descriptor, are not part
+//! of a step: calls from there are as good as any other, and however the code is left, the thread
+//! is not marked.
+//!
+//! A handler on top of a call may be left for good, too. By `siglongjmp`: then the thread calls
+//! again, still marked, and the stack tells that the marked frame is not on it any more. By
+//! `pthread_exit`: then the frames of the call are unwound without running any code of theirs
+//! (`capi/shim.c`), and [`pcp_pmda_exiting`] is told. What the call had begun to change may be half
+//! done in either case, as with the C library.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
+
+use crate::sys::lock;
+use crate::sys::threads::{NEAR, single_threaded, thread};
+
+/// The mark of this thread: the address of something in the frame that guards the step, or NULL. No
+/// thread starts within a step, so it is the same one at its end.
+#[inline(always)]
+fn mark() -> &'static AtomicPtr<u8> {
+    /// That of the only thread.
+    static ALONE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+    if !NEAR && single_threaded() {
+        &ALONE
+    } else {
+        &thread().frame
+    }
+}
+
+/// This thread is in a step of the library.
+#[derive(Clone, Copy)]
+pub(crate) struct ReentrancyGuard(&'static AtomicPtr<u8>);
+
+impl ReentrancyGuard {
+    /// Enters a step, which ends before the frame of the caller does; `None` in a signal handler on
+    /// top of another step of this thread.
+    #[inline(always)]
+    pub(crate) fn enter() -> Option<ReentrancyGuard> {
+        let frame = MaybeUninit::<u8>::uninit();
+        ReentrancyGuard::enter_at(frame.as_ptr().cast_mut())
+    }
+
+    #[inline(always)]
+    fn enter_at(frame: *mut u8) -> Option<ReentrancyGuard> {
+        let mark = mark();
+        if !mark.load(Ordering::Relaxed).is_null() && !leave_what_was_left(mark) {
+            return None;
+        }
+        mark.store(frame, Ordering::Relaxed);
+        // For the signal handlers of this thread: first the mark, then the work.
+        compiler_fence(Ordering::SeqCst);
+        Some(ReentrancyGuard(mark))
+    }
+
+    /// Ends the step. No thread has started meanwhile, so it has the same mark.
+    #[inline(always)]
+    pub(crate) fn leave(self) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
+/// Waits for a descriptor in the middle of a step, where handlers may call the library. What the
+/// driver calls is outside without it.
+///
+/// Nothing is locked or borrowed meanwhile (`docs/ARCHITECTURE.md`). `call` is to do nothing else:
+/// what it leaves to drop would be dropped outside.
+#[inline(always)]
+pub(crate) fn outside<R>(call: impl FnOnce() -> R) -> R {
+    let mark = mark();
+    let frame = mark.load(Ordering::Relaxed);
+    ReentrancyGuard(mark).leave();
+    let result = call();
+    mark.store(frame, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    result
+}
+
+/// Takes the mark off if the marked frame was left by `siglongjmp`; whether it was.
+#[cold]
+#[inline(never)]
+fn leave_what_was_left(mark: &AtomicPtr<u8>) -> bool {
+    let was_left = is_left(mark.load(Ordering::Relaxed).addr());
+    if was_left {
+        lock::abandon();
+        mark.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+    was_left
+}
+
+/// A frame that is looked for on the stack of this thread.
+struct Search {
+    frame: usize,
+    /// Where the stack pointer was in the frame that was seen last.
+    below: usize,
+    is_left: bool,
+}
+
+/// Whether a frame is not below a signal handler that runs now. A call from further up the stack
+/// shows that. From further down, the frames in between are looked at: a handler on top of a call
+/// has the one that the kernel made between itself and that call. Where that cannot be told, as
+/// frames cannot be followed, the answer is no.
+fn is_left(frame: usize) -> bool {
+    let here = MaybeUninit::<u8>::uninit();
+    let below = here.as_ptr().addr();
+    if below > frame && !is_on_alternate_stack() {
+        return true;
+    }
+    let mut search = Search {
+        frame,
+        below,
+        is_left: false,
+    };
+    // SAFETY: the function gets what stands behind it, which outlives the call; the unwinder
+    // allocates nothing.
+    unsafe { _Unwind_Backtrace(look_at, (&raw mut search).cast()) };
+    search.is_left
+}
+
+/// Whether the stack is one that was given by `sigaltstack`, whose addresses say nothing.
+fn is_on_alternate_stack() -> bool {
+    let mut stack = MaybeUninit::<libc::stack_t>::uninit();
+    // SAFETY: nothing is set, and there is room for the answer, which is read when it was given.
+    unsafe {
+        libc::sigaltstack(ptr::null(), stack.as_mut_ptr()) == 0 && stack.assume_init().ss_flags & libc::SS_ONSTACK != 0
+    }
+}
+
+/// What the unwinder knows of a frame.
+#[repr(C)]
+struct Context {
+    _private: [u8; 0],
+}
+
+type Trace = extern "C" fn(*mut Context, *mut c_void) -> c_int;
+
+/// `_URC_NO_REASON`: to go on, and any other answer to stop.
+const GO_ON: c_int = 0;
+const STOP: c_int = 4;
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(trace: Trace, data: *mut c_void) -> c_int;
+    /// Where the stack pointer is in this frame.
+    fn _Unwind_GetCFA(context: *mut Context) -> usize;
+    /// Stores whether a signal has interrupted this frame.
+    fn _Unwind_GetIPInfo(context: *mut Context, interrupted: *mut c_int) -> usize;
+}
+
+/// Looks at one frame, from the innermost on.
+extern "C" fn look_at(context: *mut Context, search: *mut c_void) -> c_int {
+    let mut interrupted = 0;
+    // SAFETY: the unwinder gives its context, and what `is_left` has given to it, which nobody else
+    // uses meanwhile.
+    let (search, top) = unsafe {
+        _Unwind_GetIPInfo(context, &raw mut interrupted);
+        (&mut *search.cast::<Search>(), _Unwind_GetCFA(context))
+    };
+    if interrupted != 0 {
+        return STOP;
+    }
+    if search.below <= search.frame && search.frame < top {
+        search.is_left = true;
+        return STOP;
+    }
+    search.below = top;
+    GO_ON
+}
+
+/// [`ReentrancyGuard::enter`] for `capi/shim.c`, which says where its frame is: 0, or `-EBUSY`.
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub extern "C" fn pcp_pmda_enter(frame: *mut u8) -> c_int {
+    ReentrancyGuard::enter_at(frame).map_or(-libc::EBUSY, |_| 0)
+}
+
+/// [`ReentrancyGuard::leave`] for `capi/shim.c`.
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub extern "C" fn pcp_pmda_leave() {
+    ReentrancyGuard(mark()).leave();
+}
+
+/// For `capi/shim.c`: this thread ends, and is unwound through a frame of the library.
+#[doc(hidden)]
+#[unsafe(no_mangle)]
+pub extern "C" fn pcp_pmda_exiting() {
+    let mark = mark();
+    if !mark.load(Ordering::Relaxed).is_null() {
+        lock::abandon();
+        mark.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
