@@ -9,8 +9,10 @@ use super::names::find_byte;
 use super::room;
 use crate::error::Result;
 
-/// Read size in bytes.
+/// Read size in bytes, as soon as a file has shown to be large.
 pub(super) const PIECE: usize = 64 * 1024;
+/// That of the first read: most files are shorter.
+const FIRST_PIECE: usize = 4096;
 
 /// Collects the lines of a file.
 pub(super) struct Sink {
@@ -97,9 +99,10 @@ impl Lines {
             self.buffer.copy_within(self.held.clone(), 0);
             self.held = 0..self.held.len();
         }
-        // The room doubles for a line that does not fit.
-        if self.buffer.len() - self.held.end < PIECE {
-            let more = self.buffer.len().max(2 * PIECE);
+        // The room doubles until it holds two pieces, and for a line that does not fit.
+        let piece = self.buffer.len().clamp(FIRST_PIECE, PIECE);
+        if self.buffer.len() - self.held.end < piece {
+            let more = self.buffer.len().max(FIRST_PIECE);
             if room(&mut self.buffer, more).is_err() {
                 self.end = Some(Err(io::Error::from_raw_os_error(12)));
                 return;
