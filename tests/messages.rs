@@ -315,7 +315,7 @@ fn lane(program: &str, options: &[&str]) -> Option<String> {
 /// one that ours has refused, as 6.0.3's writes beyond its block for some.
 fn without_reasons(picture: &str) -> String {
     static REASONS: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(Received PDU_RESULT )(?:\s*__pmDecode\w+: PM_ERR_\w+: .*\n)+\s*(\?\?\?)")
+        Regex::new(r"(Received PDU_RESULT )(?:\s*(?:__pmDecode\w+: PM_ERR_\w+|botch): .*\n)+\s*(\?\?\?)")
             .expect("a valid pattern")
     });
     REASONS.replace_all(picture, "$1$2").into_owned()
