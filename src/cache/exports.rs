@@ -253,20 +253,32 @@ pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int 
     operate(InDom(indom), op)
 }
 
-/// Does one of the operations that are not asked for once an instance. A save waits its turn.
+/// Does one of the operations that are not asked for once an instance. Those that write the file
+/// need much of the stack, so they have a frame of their own.
 #[inline(never)]
 fn operate(indom: InDom, op: c_int) -> c_int {
     let op = Op::try_from(op).ok();
     match op.and_then(Save::when) {
-        Some(when) => match guard(|| Save::prepare(indom, when)) {
-            1 => save(indom, when),
-            done => done,
-        },
-        None => guard(|| cache::operate(indom, op)),
+        Some(when) => save_if_due(indom, when),
+        None => others(indom, op),
     }
 }
 
-/// Writes the file. Apart from what the other operations need of the stack.
+#[inline(never)]
+fn others(indom: InDom, op: Option<Op>) -> c_int {
+    guard(|| cache::operate(indom, op))
+}
+
+/// SAVE, SYNC and WRITE. A save waits its turn.
+#[inline(never)]
+fn save_if_due(indom: InDom, when: Write) -> c_int {
+    match guard(|| Save::prepare(indom, when)) {
+        1 => save(indom, when),
+        done => done,
+    }
+}
+
+/// Writes the file. Its frame is not there while the directory is found.
 #[inline(never)]
 fn save(indom: InDom, when: Write) -> c_int {
     drive(|| Ok(Save::new(indom, when)), waits::sleep)

@@ -1,6 +1,6 @@
 //! The operations on a whole instance cache.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::io;
 use std::time::Duration;
 
@@ -216,14 +216,13 @@ fn find_directory() -> Result<()> {
     if DIRECTORY.lock().is_known() {
         return Ok(());
     }
-    let variable = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
-    remember_directory(&variable)
+    config::with_optional(c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
 }
 
 /// Out of line: its frame is not there while libpcp reads pcp.conf.
 #[inline(never)]
-fn remember_directory(variable: &[u8]) -> Result<()> {
-    let path = Directory::below(variable)?;
+fn remember_directory(variable: &CStr) -> Result<()> {
+    let path = Directory::below(variable.to_bytes())?;
     DIRECTORY.lock().set(&path)
 }
 

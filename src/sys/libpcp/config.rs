@@ -7,23 +7,25 @@ use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::safe_externs::{__pmIgnoreSignalPIPE, __pmSetInternalState};
 use pmda_core::log;
 
-/// The value of a variable of pcp.conf, which the environment overrides; `None` when it has none,
-/// or there is no memory for it.
-pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
-    // SAFETY: the name is a C string. libpcp returns NULL or a C string that lives as long as the
-    // process; it is copied below, before anybody can change the environment.
+/// Looks at the value of a variable of pcp.conf, which the environment overrides; `None` when it has
+/// none.
+///
+/// A `look` out of line has no frame while libpcp reads pcp.conf, which takes much of the stack.
+pub(crate) fn with_optional<R>(name: &CStr, look: impl FnOnce(&CStr) -> R) -> Option<R> {
+    // SAFETY: the name is a C string. libpcp returns NULL or a C string of the environment or of its
+    // own, which stays until somebody changes the environment: `look` is done before.
     let value = cancel::disabled(|| unsafe {
         pcp::pmGetOptionalConfig(name.as_ptr())
             .as_ref()
             .map(|value| CStr::from_ptr(value))
     })?;
-    copied(value)
+    Some(look(value))
 }
 
-/// Out of line: its frame is not there while libpcp reads pcp.conf, which takes much of the stack.
-#[inline(never)]
-fn copied(value: &CStr) -> Option<Vec<u8>> {
-    log::line(&[log::Part::Raw(value.to_bytes())])
+/// A copy of the value of a variable of pcp.conf; `None` when it has none, or there is no memory
+/// for it.
+pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
+    with_optional(name, |value| log::line(&[log::Part::Raw(value.to_bytes())]))?
 }
 
 /// Tells libpcp that this process is below the PMAPI: an agent, not a client (INIT-11).
