@@ -107,8 +107,10 @@ fn fill(file: &mut File, room: &mut [u8]) -> Result<()> {
 mod tests {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::FileExt;
+    use std::os::unix::fs::{FileExt, symlink};
     use std::path::Path;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::super::tests::index;
     use super::super::{Entry, Kind};
@@ -180,6 +182,23 @@ mod tests {
         let file = File::options().write(true).open(&dir).unwrap();
         file.write_all_at(&index(100_000_000, &[]), 0).unwrap();
         file.set_len(12 * 100_000_001).unwrap();
+        assert_eq!(open(directory.path()).err(), Some(Error::INVAL));
+    }
+
+    /// HELP-34: what is no regular file is refused at once. A FIFO without a writer is not waited for.
+    #[test]
+    fn no_regular_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
+        let fifo = |path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        fifo(&dir);
+        assert_eq!(open(directory.path()).err(), Some(Error::INVAL));
+        fs::remove_file(&dir).unwrap();
+        fs::write(&dir, index(1, &[[1, 0, 0]])).unwrap();
+        fifo(&pag);
+        assert_eq!(open(directory.path()).err(), Some(Error::INVAL));
+        fs::remove_file(&pag).unwrap();
+        symlink("/dev/zero", &pag).unwrap();
         assert_eq!(open(directory.path()).err(), Some(Error::INVAL));
     }
 
