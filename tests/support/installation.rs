@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 use super::run::{Outcome, bounded};
@@ -71,7 +72,7 @@ pub fn expect_success(command: Command, what: &str) -> Outcome {
     outcome
 }
 
-/// An installation below a directory of its own.
+/// An installation below a directory of its own: 90 MB, gone at the end of a test that passes.
 pub struct Installation {
     /// What PREFIX named.
     pub prefix: PathBuf,
@@ -115,6 +116,14 @@ impl Installation {
         let outcome = expect_success(command, "pkg-config");
         let text = String::from_utf8(outcome.stdout).expect("text");
         text.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            let _ = fs::remove_dir_all(&self.prefix);
+        }
     }
 }
 

@@ -227,7 +227,7 @@ impl<S> Metrics<S> {
     }
 
     /// Labels have changed, such as those of instances: clients that keep them ask again. For
-    /// [`Agent::dynamic`](crate::Agent::dynamic).
+    /// [`Agent::dynamic`].
     pub fn labels_changed(&mut self) {
         self.labels_changed = true;
     }

@@ -7,13 +7,14 @@ use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::safe_externs::{__pmIgnoreSignalPIPE, __pmSetInternalState};
 use pmda_core::log;
 
-/// Looks at the value of a variable of pcp.conf, which the environment overrides; `None` when it has
-/// none.
+/// Looks at the value of a variable of pcp.conf, which the environment overrides; `None` when it
+/// has none.
 ///
-/// A `look` out of line has no frame while libpcp reads pcp.conf, which takes much of the stack.
+/// A `look` out of line has no frame while libpcp reads pcp.conf, which takes much of the
+/// stack.
 pub(crate) fn with_optional<R>(name: &CStr, look: impl FnOnce(&CStr) -> R) -> Option<R> {
-    // SAFETY: the name is a C string. libpcp returns NULL or a C string of the environment or of its
-    // own, which stays until somebody changes the environment: `look` is done before.
+    // SAFETY: the name is a C string. libpcp returns NULL or a C string of the environment or of
+    // its own, which stays until somebody changes the environment: `look` is done before.
     let value = cancel::disabled(|| unsafe {
         pcp::pmGetOptionalConfig(name.as_ptr())
             .as_ref()
