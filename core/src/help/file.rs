@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(open(directory.path()).err(), Some(Error::INVAL));
     }
 
-    /// HELP-34: what is no regular file is refused at once. A FIFO without a writer is not waited for.
+    /// HELP-34: what is no regular file is refused at once. A FIFO without a writer is not waited
+    /// for.
     #[test]
     fn no_regular_files() {
         let directory = tempfile::tempdir().unwrap();
