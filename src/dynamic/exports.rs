@@ -79,7 +79,7 @@ fn make(call: Call<'_>) -> DynamicAnswer {
 /// the registration for `pmdaDynamicSetClusterMask`; `clusters` is not looked at.
 ///
 /// # Safety
-/// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries, for ever; the
+/// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries that are never freed; the
 /// callbacks have these types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicPMNS(
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     nmetrics: c_int,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the caller promises `nmetrics` entries for ever.
+    // SAFETY: the caller promises `nmetrics` entries that are never freed.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
     guard(|| register("pmdaDynamicPMNS", None, prefix, callbacks));
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     ext: Option<Ext<'_>>,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the caller promises `nmetrics` entries for ever.
+    // SAFETY: the caller promises `nmetrics` entries that are never freed.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
     guard(|| match ext.and_then(record::of) {

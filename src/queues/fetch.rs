@@ -35,9 +35,9 @@ pub(crate) struct Fetch<'call> {
     context: c_int,
     session: FetchSession,
     out: Out<'call, pmAtomValue>,
-    /// The event in hand.
+    /// The current event.
     event: Option<Event>,
-    /// The filter that has to let the event in hand pass, if there is one.
+    /// The filter that has to let the current event pass, if there is one.
     filter: Option<Filter>,
     /// That filter's function, while it is being asked.
     asked: Option<(Apply, Cookie)>,
@@ -142,7 +142,7 @@ impl<'call> Fetch<'call> {
         }
     }
 
-    /// The first call for the event in hand, or the end.
+    /// The first call for the current event, or the end.
     #[inline(always)]
     fn call(&mut self) -> Step<(), Result<c_int>> {
         if self.filter.is_some() {
@@ -168,7 +168,7 @@ impl<'call> Fetch<'call> {
         }
     }
 
-    /// Asks the filter about the event in hand.
+    /// Asks the filter about the current event.
     #[inline(never)]
     fn ask(&mut self) -> Step<(), Result<c_int>> {
         match self.filter.take() {
@@ -184,7 +184,7 @@ impl<'call> Fetch<'call> {
         }
     }
 
-    /// The filter has judged the event in hand.
+    /// The filter has judged the current event.
     #[inline(never)]
     fn judged(&mut self, verdict: c_int) -> Step<(), Result<c_int>> {
         self.asked = None;
@@ -280,7 +280,7 @@ impl<'call> Machine for Fetch<'call> {
     }
 }
 
-/// Says what becomes of the event in hand.
+/// Logs what becomes of the current event.
 #[cold]
 #[inline(never)]
 fn log_event(action: &str, event: Event) {

@@ -21,7 +21,7 @@ pub(crate) struct Release {
     /// What is to be said about each queue of a client that has ended, and whether its filter comes
     /// first.
     reports: NoDropCell<vec::IntoIter<ClientEndReport>>,
-    /// What is to be said when the filter in hand was released.
+    /// What to log when the current filter was released.
     lines: NoDropCell<Journal>,
     /// The filters of a client that has ended.
     client: NoDropCell<Filters<Filter>>,

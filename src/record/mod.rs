@@ -51,7 +51,7 @@ impl AgentRecord {
 pub(crate) type Room = records::Room<AgentRecord>;
 
 /// Makes the record of the agent that has a dispatch table, and has its `e_ext` lead to it. It
-/// stays for ever.
+/// is never freed.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -164,8 +164,8 @@ pub(crate) fn interface(ext: Ext<'_>) -> Interface {
     of(ext).map_or(Interface(0), AgentRecord::interface)
 }
 
-/// Tells whoever has made the extension that its dispatch table is here now. A record of another
-/// copy of this library, or of the C library, has the address as its first word (INIT-51).
+/// Updates the way back from the extension to its dispatch table, which has moved. In a record of
+/// another copy of this library, or of the C library, it is the first word (INIT-51).
 pub(crate) fn moved(dispatch: Dispatch<'_>) {
     let Some(ext) = dispatch.ext() else { return };
     match find(ext) {

@@ -85,9 +85,9 @@ pub(crate) struct CompiledElement {
     pub(crate) profile: Compiled<'static>,
 }
 
-/// At so many steps of a walk the domain may have grown, and at one more for each entry that was
-/// listed at its start: then it ends. The C library goes on for as long as callbacks store new
-/// instances.
+/// How many steps of a walk may find that the domain has grown, beside one for each entry that was
+/// listed at its start: then the walk ends. The C library goes on for as long as callbacks store
+/// new instances.
 const GROWING_STEPS: usize = 1 << 16;
 
 /// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a

@@ -35,7 +35,7 @@ pub(crate) struct Stream {
 /// How far a write has come.
 #[derive(Clone, Copy)]
 pub(crate) enum Written {
-    /// So many bytes were written, and the rest is to follow.
+    /// This many bytes were written; the rest is to follow.
     Bytes(usize),
     /// The descriptor does not block, and takes nothing at this moment.
     Wait,

@@ -20,8 +20,8 @@ impl<T> StaticPtr<T> {
     /// What it leads to.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: it is NULL or was made of a reference for ever by `set`, which whoever has
-        // the type may share.
+        // SAFETY: it is NULL or a `&'static T` that `set` has stored. The marker makes this type
+        // `Sync` only where `T` is, so other threads may share it.
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 

@@ -12,13 +12,13 @@
 //! # Forks
 //!
 //! A fork copies one thread, and the state as it is. So it claims the lock before, and gives it
-//! back behind. Nobody waits long for the other: a fork goes on without the lock when whoever holds
-//! it does not free it in [`PATIENCE`] (he may wait for a lock of an allocator, which another
-//! handler of this fork has taken already), and whoever wants the lock takes it from a fork that
-//! does not give it back (which may wait in another handler for a lock that he holds). In either
+//! back behind. Nobody waits long for the other: a fork goes on without the lock when its
+//! holder does not free it in [`PATIENCE`] (the holder may wait for a lock of an allocator, which
+//! another handler of this fork has taken already), and a thread that wants the lock takes it from a
+//! fork that does not give it back (which may wait in another handler for a lock of that thread). In either
 //! case the patience is halved, so that a process in which that happens with each fork soon waits
-//! a moment only. It stays longer than a busy machine keeps a thread from running: whoever frees
-//! the lock as soon as it runs is waited for, as it may be in the middle of a change.
+//! a moment only. It stays longer than a busy machine keeps a thread from running: a holder
+//! that frees the lock as soon as it runs is waited for, as it may be in the middle of a change.
 //!
 //! In the child the lock is free. A fork that went on without it has met a thread that was stuck
 //! while it held the lock. The library waits for nothing there but for memory. Wherever it asks for
@@ -95,7 +95,7 @@ impl FutexLock {
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        // Others may sleep still when it is taken, so whoever gives it back is to wake one of them.
+        // Others may sleep still when it is taken, so the next to give it back is to wake one of them.
         let taken = me() | CONTENDED;
         loop {
             let state = self.state.load(Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl FutexLock {
         }
     }
 
-    /// In the child of a fork: whoever held the lock is not there, unless it is this thread, and a
+    /// In the child of a fork: the holder of the lock is not there, unless it is this thread, and a
     /// signal handler on top of it has forked.
     fn start_again(&self) {
         let state = match self.state.load(Ordering::Relaxed) {

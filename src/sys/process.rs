@@ -31,7 +31,7 @@ pub(crate) fn now() -> i64 {
     safe_externs::time(None)
 }
 
-/// A stream of stdio. C alone makes them, as parameters: whoever hands one over promises that it is
+/// A stream of stdio. C alone makes them, as parameters: the caller promises that it is
 /// open until the call returns.
 #[derive(Clone, Copy)]
 #[repr(transparent)]

@@ -290,7 +290,7 @@ pub(super) fn unix_address(path: &[u8]) -> Result<libc::sockaddr_un, Errno> {
 /// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing
 /// here is fatal (CONN-5). `is_closed`: the name was made with a mode for its owner alone.
 ///
-/// Whoever may write to the directory may put something else in its place at any time. So the name
+/// Another process that may write to the directory may replace it at any time. So the name
 /// is looked up once, and what it leads to is changed only if it can be our socket.
 fn set_owner(path: &CStr, is_closed: bool) {
     let owner = owner();

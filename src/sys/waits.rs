@@ -21,8 +21,8 @@ unsafe extern "C-unwind" {
     safe fn usleep(microseconds: c_uint) -> c_int;
 }
 
-/// Waits until a descriptor is ready; an interruption ends the wait early. One that is none would
-/// be waited for for ever: what is wrong with it shows when it is used.
+/// Waits until a descriptor is ready; an interruption ends the wait early. A negative one
+/// is not waited for, since the wait would not end: the next read or write reports it.
 pub(crate) fn ready(fd: RawFd, events: c_short) {
     if fd < 0 {
         return;

@@ -144,7 +144,7 @@ impl<'call> CText<'call> {
 }
 
 /// Where C wants a value to be stored during a call, or NULL where it does not want it. As a
-/// parameter it is a pointer of C, `T *`, and whoever calls promises what [`Out::new`] demands.
+/// parameter it is a pointer of C, `T *`, and the caller promises what [`Out::new`] demands.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);

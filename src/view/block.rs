@@ -115,7 +115,7 @@ impl<T: Copy> CVec<T> {
         self.block
     }
 
-    /// Hands the block over: whoever gets the pointer frees it with `free()`.
+    /// Hands the block over: the receiver frees it with `free()`.
     pub(crate) fn into_raw(self) -> *mut T {
         self.block.into_raw()
     }
@@ -129,7 +129,7 @@ pub(crate) unsafe trait Zeroed: Copy {
     /// The value whose bytes are all zero.
     #[inline(always)]
     fn zeroed() -> Self {
-        // SAFETY: whoever implements the trait for a type says that zeros are one of its values.
+        // SAFETY: an `unsafe impl` of the trait promises that zeros are a value of its type.
         unsafe { std::mem::zeroed() }
     }
 }

@@ -103,9 +103,8 @@ impl Ext<'_> {
     pub(crate) fn tell_other_library(self, dispatch: Dispatch<'_>) {
         let record = self.record().cast::<*mut pmdaInterface>();
         if !record.is_null() {
-            // SAFETY: an extension that was set up by a library has its record here; whoever calls
-            // this has found that it is none of ours, and an extension that nobody has set up has
-            // NULL.
+            // SAFETY: an extension that was set up by a library has its record here; the caller has
+            // found that it is none of ours, and an extension that nobody has set up has NULL.
             unsafe { record.write(dispatch.as_ptr()) };
         }
     }

@@ -27,7 +27,7 @@ impl LabelArray {
     pub(crate) fn push(&mut self) -> Result<LabelSet<'_>> {
         let set = self.0.as_mut().ok_or(Error::GENERIC)?.push_zeroed()?;
         // SAFETY: the new set points to nothing but what is put into it through this view and by
-        // the agent, from malloc; the array is borrowed by whoever has it.
+        // the agent, from malloc; it borrows the array.
         unsafe { LabelSet::new(set) }.ok_or(Error::NOMEM)
     }
 

@@ -44,7 +44,7 @@ view! {
 /// The labels of a set.
 type Labels<'call> = Array<'call, pmLabel>;
 
-/// A label set in C's memory. Whoever has it may change it, which frees what it points to. So it
+/// A label set in C's memory. Its owner may change it, which frees what it points to. So it
 /// cannot be copied, and its labels are not looked at any more when it is changed:
 ///
 /// ```
@@ -207,7 +207,7 @@ impl<'call> LabelSets<'call> {
     /// The first set, if there is one.
     pub(crate) fn first(&mut self) -> Option<LabelSet<'_>> {
         // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
-        // Whoever has the set has borrowed the place.
+        // The set borrows the place.
         unsafe { LabelSet::new(self.0.read()) }
     }
 

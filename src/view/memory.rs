@@ -76,7 +76,7 @@ impl<T> Block<T> {
         unsafe { &*self.into_raw() }
     }
 
-    /// Hands the block over: whoever gets the pointer frees it with `free()`.
+    /// Hands the block over: the receiver frees it with `free()`.
     pub(crate) fn into_raw(self) -> *mut T {
         ManuallyDrop::new(self).start.as_ptr()
     }

@@ -19,7 +19,7 @@ pub(crate) struct ExtTexts<'call> {
     pub(crate) helptext: Option<CText<'call>>,
 }
 
-/// Makes an extension that is zero but for its texts. It stays for ever. The texts lie behind it in
+/// Makes an extension that is zero but for its texts. It is never freed. The texts lie behind it in
 /// the same block: an agent that puts others in their place leaves nothing behind.
 ///
 /// # Errors

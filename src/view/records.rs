@@ -29,8 +29,8 @@ pub(crate) struct Record<T: 'static> {
     back: AtomicPtr<pmdaInterface>,
     /// The next record in its list.
     next: Option<&'static Record<T>>,
-    /// The extension that was made with this record: never looked at, but whoever lists what is
-    /// still in use finds it here when the agent has forgotten it.
+    /// The extension that was made with this record: never looked at, but a leak
+    /// checker finds it here when the agent has forgotten it.
     _ext: AtomicPtr<pmdaExt>,
     /// The state of the library, to be found here when the library has been unloaded.
     _library: AtomicPtr<c_void>,
@@ -100,7 +100,7 @@ impl<T: Sync> Records<T> {
         }
     }
 
-    /// Makes the record of an agent; it stays for ever. It leads to `library`, and the `e_ext` of
+    /// Makes the record of an agent; it is never freed. It leads to `library`, and the `e_ext` of
     /// `ext` to it.
     pub(crate) fn add(&mut self, room: Room<T>, known: &Known<'_>, content: T) {
         let first = &mut self.lists[list(room.0.as_ptr())];
@@ -115,7 +115,7 @@ impl<T: Sync> Records<T> {
         });
         *first = Some(record);
         let address = (&raw const *record).cast_mut();
-        // SAFETY: a record begins as whoever follows the pointer expects (INIT-51).
+        // SAFETY: a record begins with the address that others read through this pointer (INIT-51).
         unsafe { known.ext.set_record(address.cast()) };
     }
 

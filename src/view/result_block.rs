@@ -140,8 +140,8 @@ impl Default for Results {
     }
 }
 
-// SAFETY: the blocks are memory from malloc, which any thread may use. Whoever takes one out of its
-// slot is alone with it; the slots themselves are behind a lock.
+// SAFETY: the blocks are memory from malloc, which any thread may use. A block that was taken out of its
+// slot has one owner; the slots themselves are behind a lock.
 unsafe impl Send for Blocks {}
 
 /// A time stamp that begins with these bytes, and is zero behind them (FETCH-60).
@@ -199,7 +199,7 @@ impl ResultBlock {
         assert!(self.filled < self.sets, "{} value sets", self.filled);
         self.put(set);
         self.filled += 1;
-        // Whoever finds the block after a fetch was left sees how far it has come.
+        // A reader of the block of a fetch that was left sees how far it has come.
         self.put(ptr::null_mut());
     }
 

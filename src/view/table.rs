@@ -120,7 +120,7 @@ impl Indom<'_> {
 /// What `e_idp` points to while a cached domain is walked: it holds the domain's number and nothing
 /// else (INST-30).
 ///
-/// It is written by `stamp`, one plain number, and read by whoever walks over the same `pmdaExt`.
+/// It is written by `stamp`, one plain number, and read by walks over the same `pmdaExt`.
 #[repr(C)]
 pub(crate) struct IndomNode {
     indom: AtomicU32,

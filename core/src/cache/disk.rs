@@ -22,10 +22,10 @@ use crate::path::FilePath;
 /// A temporary file that was not written to for so long has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// The system follows so many links.
+/// How many symbolic links Linux follows on one path.
 const LINKS: usize = 40;
 
-/// No path is longer for the system.
+/// PATH_MAX, in bytes.
 const LONGEST: usize = 4096;
 
 /// Compares the attributes of two files.
@@ -295,7 +295,7 @@ fn value(file: &File, name: &CStr) -> Result<Vec<u8>> {
     filled(fgetxattr_query(file, name)?, |room| fgetxattr(file, name, room))
 }
 
-/// So much memory, and what `fill` has put into it.
+/// A list of at most `length` bytes, as `fill` has written it.
 fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     let mut answer = Vec::new();
     if length > 0 {

@@ -37,8 +37,8 @@ use keys::Keys;
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
 
-/// So many culled entries are kept for the C library's sake; when there are more, and more than
-/// live ones, they are reclaimed, so that a domain that churns for ever needs bounded memory.
+/// How many culled entries are kept, as the C library does. More are reclaimed when they outnumber
+/// the live ones, so that a domain whose instances come and go needs bounded memory.
 const CULLED_KEPT: usize = 1024;
 
 /// How ids are chosen (CACHE-40, CACHE-42).

@@ -16,7 +16,7 @@ use super::{Action, CULLED_KEPT, Cache, MAXIMUM, Mode, Report, room};
 use crate::error::{Error, Result};
 use crate::log::Level;
 
-/// So many ids are tried for a key (CACHE-52).
+/// How many ids are tried for a key (CACHE-52).
 pub(super) const ATTEMPTS: usize = 10;
 
 impl<T: Copy> Cache<T> {

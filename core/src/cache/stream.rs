@@ -70,9 +70,9 @@ pub(super) struct Lines {
     /// Initialised throughout; the bytes of interest are those in `held`.
     buffer: Vec<u8>,
     held: Range<usize>,
-    /// So many of the held bytes are known to be no end of a line.
+    /// How many of the held bytes have been searched for the end of a line.
     searched: usize,
-    /// The line before was cut by a NUL: so many bytes behind that were left out.
+    /// If a NUL has cut the line before: how many bytes behind it were left out.
     skipped: Option<usize>,
     /// How the reading has ended, if it has.
     end: Option<io::Result<()>>,

@@ -159,7 +159,7 @@ impl Index {
         all
     }
 
-    /// Whether so many more slots of the size that was asked for last have room.
+    /// Whether there is room for `more` slots.
     #[must_use]
     #[inline]
     pub fn has_room(&self, more: usize) -> bool {

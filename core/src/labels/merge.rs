@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(set.json, b"{\"a\":0,\"n.x\":1}");
     }
 
-    /// L-5, LABEL-31: 255 labels fit and 256 do not, whoever brings them.
+    /// L-5, LABEL-31: 255 labels fit and 256 do not, from whatever sources.
     #[test]
     fn number_of_labels() {
         let names: Vec<_> = (0..256).map(|number| format!("n{number}")).collect();

@@ -32,7 +32,7 @@ impl Table {
 
 /// Remembers at which places of a table keys were found.
 ///
-/// A remembered place is looked at before it is believed, and a key without a good one is searched
+/// A remembered place is checked before it is used, and a key without a good one is searched
 /// from the start of the table; so an entry that has gone, moved or changed is never reported, and
 /// one that is there is always found. What cannot be seen that way: of several entries with the
 /// same key the first counts, and when the agent writes a *second* entry with a key that is in the

@@ -2,7 +2,7 @@
 //! domains and instances likewise.
 //!
 //! An agent may rewrite its tables at any time without a word. So there are two kinds of index
-//! here: [`Hashed`], which `pmdaRehash` builds and which is believed as it is, since the agent
+//! here: [`Hashed`], which `pmdaRehash` builds and which is used unchecked, since the agent
 //! asked for it and has to ask again after a change (INIT-46); and [`HintIndex`], which nobody
 //! asked for, and which is only a hint where to look first.
 
@@ -29,7 +29,7 @@ impl Method {
     /// The method for a table of `metrics` entries, chosen afresh at each call.
     ///
     /// An agent may set the flag without calling `pmdaRehash`; a hash that is empty beside a table
-    /// that is not is therefore not believed (F-8).
+    /// that is not is therefore ignored (F-8).
     #[must_use]
     pub fn choose(hash_flag: bool, hash_is_empty: bool, direct: bool, metrics: usize) -> Method {
         if hash_flag && !(hash_is_empty && metrics > 0) {
@@ -62,8 +62,8 @@ pub fn direct(wanted: MetricId, table: Table, pmid_at: impl Fn(usize) -> MetricI
 mod tests {
     use super::*;
 
-    /// FETCH-20, F-8: the flag wins, then `e_direct`; an empty hash beside a full table is not
-    /// believed.
+    /// FETCH-20, F-8: the flag wins, then `e_direct`; an empty hash beside a full table is
+    /// ignored.
     #[test]
     fn method() {
         assert_eq!(Method::choose(true, false, true, 3), Method::Hashed);

@@ -95,7 +95,7 @@ impl<K: Copy + Eq> Children<K> {
     }
 
     /// Adds the children that are new: those before the one that was first. Without that one
-    /// nothing that is remembered is believed, nor looked at.
+    /// nothing that is remembered is used.
     pub(super) fn catch_up<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N) -> std::result::Result<(), NoIndex> {
         let Some(first) = parent.first() else {
             return if self.first.is_some() {

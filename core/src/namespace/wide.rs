@@ -11,21 +11,21 @@
 use super::kept::{Children, Mark, NoIndex, Recall};
 use crate::error::{Error, Result};
 
-/// From so many children on a walk over them is worth a thought.
+/// A node with at least this many children is wide: it may get an index.
 pub(super) const WIDE: usize = 48;
-/// Walks pay for an index: so many children must be passed for each that is put in, which takes
-/// about twice as long as to pass those.
+/// The price of an index: for each child that it is to hold, walks must have passed this many
+/// children. To put one in takes about twice as long as to pass those.
 pub(super) const PRICE: usize = 16;
-/// An index that was used so often was worth its price many times over: each use saves passing half
+/// An index that was used this often was worth its price many times over: each use saves passing half
 /// of the children. If there are more wide nodes in use than indexes, so that they are dropped
-/// before that, the price doubles with each, up to so many times the usual one; each that was worth
+/// before that, the price doubles with each, up to `DEAREST` times the usual one; each that was worth
 /// it halves the price again.
 const WORTH: usize = 64 * PRICE;
 const DEAREST: usize = 64;
 /// How many indexes there are at most. Those of a tree that libpcp itself has freed stay until
 /// others are built.
 pub const SLOTS: usize = 64;
-/// So many may be of any size;
+/// How many of them may be of any size;
 pub(super) const ALWAYS: usize = 16;
 /// more only if they remember no more children than this, together.
 pub(super) const CHILDREN: usize = 1 << 16;
@@ -144,7 +144,7 @@ impl<K: Copy + Eq> Indexes<K> {
         }
     }
 
-    /// A walk has passed so many children of `parent`, of the tree of `root`: that pays for an
+    /// A walk has passed `passed` children of `parent`, of the tree of `root`: that pays for an
     /// index, now or later.
     fn walked<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N, root: Option<N>, passed: usize) {
         let has_tried = match parent.mark() {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// Fewer gaps than this are not worth closing.
 const FEW_GAPS: usize = 32;
-/// So many payloads of events that have gone are kept for new ones, ...
+/// How many payloads of evicted events are kept to be used again, ...
 const SPARES: usize = 1024;
 /// ... when they were not larger than this: copying larger ones takes longer than asking for
 /// memory.

@@ -30,7 +30,7 @@ pub(super) struct Participants<'a, P> {
 /// How a fetch ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The queue is still there; so many events were evicted before the client saw them.
+    /// The queue is still there; how many events were evicted before the client saw them.
     Missed(u64),
     /// The queue has gone, and its event array with it.
     Gone,
@@ -228,7 +228,7 @@ impl<P: Payload, F> Queue<P, F> {
 }
 
 /// The usual steps, where access is granted, no filter is asked and nothing was evicted: the client
-/// gets the first event that it has not seen, or is done with the one in hand and gets the one
+/// gets the first event that it has not seen, or is done with the current one and gets the one
 /// behind it, if there is one. Otherwise nothing has changed.
 #[inline(always)]
 fn near<P: Payload>(
@@ -292,7 +292,7 @@ fn gone<P: Payload, W: QueueObserver<P>>(
 /// Counts what was evicted ahead of the client, up to the event `limit`, and moves its cursor
 /// behind that.
 ///
-/// The event in hand may itself be evicted while it is shown (E-14): the client has seen it, so it
+/// The current event may itself be evicted while it is shown (E-14): the client has seen it, so it
 /// is not missed.
 #[inline]
 fn catch_up<P: Payload>(backlog: &Backlog<P>, reader: &mut Reader, limit: u64) {

@@ -19,7 +19,7 @@ pub trait Printable: Payload {
     fn excerpt(&self, size: usize) -> Excerpt;
 }
 
-/// So much of an event is shown, and a NUL.
+/// How much of an event is shown, in bytes, with a NUL.
 const EXCERPT: usize = 64;
 
 /// The beginning of an event: all but its last byte, with blanks for white space and dots for what

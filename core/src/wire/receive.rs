@@ -21,7 +21,7 @@ const KEPT: usize = 256 * 1024;
 
 /// Where PDUs come from.
 pub trait Source: Read {
-    /// So many bytes are wanted now, in as many reads as that takes.
+    /// The next reads will ask for `bytes` bytes together.
     fn announce(&mut self, _bytes: usize) {}
 
     /// A PDU has arrived that will count as the end of the stream: its type is 0.

@@ -126,7 +126,7 @@ pub struct Kept(NonNull<__pmnsNode>);
 unsafe impl Send for Kept {}
 
 /// What the link of a wide node leads to: a node without a name or links, which never goes away and
-/// which nobody needs. Whoever comes to it by hand finds the end of the chain.
+/// which nobody needs. A walk by hand finds the end of the chain here.
 #[repr(C)]
 struct MarkNode {
     links: [AtomicUsize; 4],
