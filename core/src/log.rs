@@ -260,8 +260,8 @@ impl Display for Bytes<'_> {
 /// Messages in the order in which they arose.
 ///
 /// The core never calls C, and nothing may be locked while C is called (`docs/ARCHITECTURE.md`), so
-/// the caller passes a journal in, and writes it out when it has given the lock back. An empty journal costs
-/// nothing.
+/// the caller passes a journal in, and writes it out when it has given the lock back. An empty
+/// journal costs nothing.
 #[derive(Default, Debug)]
 pub struct Journal {
     messages: Vec<Message>,

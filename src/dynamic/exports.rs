@@ -79,8 +79,8 @@ fn make(call: Call<'_>) -> DynamicAnswer {
 /// the registration for `pmdaDynamicSetClusterMask`; `clusters` is not looked at.
 ///
 /// # Safety
-/// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries that are never freed; the
-/// callbacks have these types.
+/// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries that are never
+/// freed; the callbacks have these types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicPMNS(
     prefix: Option<CText<'_>>,

@@ -12,12 +12,12 @@
 //! # Forks
 //!
 //! A fork copies one thread, and the state as it is. So it claims the lock before, and gives it
-//! back behind. Nobody waits long for the other: a fork goes on without the lock when its
-//! holder does not free it in [`PATIENCE`] (the holder may wait for a lock of an allocator, which
-//! another handler of this fork has taken already), and a thread that wants the lock takes it from a
-//! fork that does not give it back (which may wait in another handler for a lock of that thread). In either
-//! case the patience is halved, so that a process in which that happens with each fork soon waits
-//! a moment only. It stays longer than a busy machine keeps a thread from running: a holder
+//! back behind. Nobody waits long for the other: a fork goes on without the lock when its holder
+//! does not free it in [`PATIENCE`] (the holder may wait for a lock of an allocator, which another
+//! handler of this fork has taken already), and a thread that wants the lock takes it from a fork
+//! that does not give it back (which may wait in another handler for a lock of that thread). In
+//! either case the patience is halved, so that a process in which that happens with each fork soon
+//! waits a moment only. It stays longer than a busy machine keeps a thread from running: a holder
 //! that frees the lock as soon as it runs is waited for, as it may be in the middle of a change.
 //!
 //! In the child the lock is free. A fork that went on without it has met a thread that was stuck

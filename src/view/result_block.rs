@@ -140,8 +140,8 @@ impl Default for Results {
     }
 }
 
-// SAFETY: the blocks are memory from malloc, which any thread may use. A block that was taken out of its
-// slot has one owner; the slots themselves are behind a lock.
+// SAFETY: the blocks are memory from malloc, which any thread may use. A block that was taken out
+// of its slot has one owner; the slots themselves are behind a lock.
 unsafe impl Send for Blocks {}
 
 /// A time stamp that begins with these bytes, and is zero behind them (FETCH-60).

@@ -148,8 +148,8 @@ impl Tree<'_> {
 /// Where an agent stores its tree of dynamic names. The place never moves, as the agent keeps its
 /// address.
 ///
-/// What C stores there by its address is NULL, or a tree that stays valid while it is there: that is
-/// the contract of `pmdaUpdatePMNS`, whose callers alone hand out the address.
+/// What C stores there by its address is NULL, or a tree that stays valid while it is there: that
+/// is the contract of `pmdaUpdatePMNS`, whose callers alone hand out the address.
 pub(crate) struct TreePlace(AtomicPtr<pmdaNameSpace>);
 
 impl TreePlace {

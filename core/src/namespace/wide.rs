@@ -16,10 +16,10 @@ pub(super) const WIDE: usize = 48;
 /// The price of an index: for each child that it is to hold, walks must have passed this many
 /// children. To put one in takes about twice as long as to pass those.
 pub(super) const PRICE: usize = 16;
-/// An index that was used this often was worth its price many times over: each use saves passing half
-/// of the children. If there are more wide nodes in use than indexes, so that they are dropped
-/// before that, the price doubles with each, up to `DEAREST` times the usual one; each that was worth
-/// it halves the price again.
+/// An index that was used this often was worth its price many times over: each use saves passing
+/// half of the children. If there are more wide nodes in use than indexes, so that they are dropped
+/// before that, the price doubles with each, up to `DEAREST` times the usual one; each that was
+/// worth it halves the price again.
 const WORTH: usize = 64 * PRICE;
 const DEAREST: usize = 64;
 /// How many indexes there are at most. Those of a tree that libpcp itself has freed stay until
