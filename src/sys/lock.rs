@@ -95,7 +95,8 @@ impl FutexLock {
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        // Others may sleep still when it is taken, so the next to give it back is to wake one of them.
+        // Others may sleep still when it is taken, so the next to give it back is to wake one of
+        // them.
         let taken = me() | CONTENDED;
         loop {
             let state = self.state.load(Ordering::Relaxed);
