@@ -874,8 +874,8 @@ typedef void (*pmdaCountMetrics)(int*, int*);
  * the registration for pmdaDynamicSetClusterMask; clusters is not looked at.
  *
  * Pointers:
- * prefix is NULL or a C string; metrics is NULL or has nmetrics entries, for ever; the
- * callbacks have these types.
+ * prefix is NULL or a C string; metrics is NULL or has nmetrics entries that are never
+ * freed; the callbacks have these types.
  */
 PMDA_CALL extern void pmdaDynamicPMNS(const char *prefix, int *clusters, int nclusters, pmdaUpdatePMNS update,
         pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts, pmdaMetric *metrics,
