@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::thread;
 use std::time::Duration;
 
 use pcp_pmda_test::program::{self, Course, Program};
 use pcp_pmda_test::run::Outcome;
 use pcp_pmda_test::{Library, profile_dir, root, run};
 
-/// A program of tests/hostile, compiled.
+/// A program of tests/hostile, compiled for the test that runs: others may run the same one.
 fn program(name: &str) -> PathBuf {
-    let file = profile_dir().join("test-hostile").join(name);
+    let file = scene("test-hostile").join(name);
     let program = Program::new(&format!("hostile/{name}")).expect("a source file");
     program.compile(&file);
     file
@@ -28,10 +29,16 @@ fn amount(name: &str) -> &'static str {
     program::amount(name, course).expect("a program with an amount")
 }
 
+/// A directory of the test that runs, which has its thread's name.
+fn scene(kind: &str) -> PathBuf {
+    let thread = thread::current();
+    profile_dir().join(kind).join(thread.name().expect("a test"))
+}
+
 /// Runs a program of tests/hostile on our library, in a directory of its own.
 fn hostile(name: &str, args: &[&str]) -> Outcome {
     let program = program(name);
-    let directory = profile_dir().join("test-run/hostile").join(name);
+    let directory = scene("test-run/hostile").join(name);
     run::run(&program, args, Library::Ours, &directory, Duration::from_secs(1800))
 }
 
