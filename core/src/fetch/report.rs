@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::encoding::type_name;
+use super::type_name;
 use crate::error::Error;
 use crate::ident::MetricId;
 use crate::log::{Journal, Level};

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::pages::Pages;
+use super::Pages;
 use super::{Database, RECORD, entry_count, size_of_index};
 use crate::error::{Error, Result};
 use crate::log::{Journal, Part};

@@ -1,17 +1,16 @@
 //! Cuts a stream of bytes into PDUs (WIRE-10 to WIRE-14).
 
-use std::io::{ErrorKind, Read};
-use std::ops::Range;
-
-use super::{HEADER, Header, Kind, number};
-use crate::error::Error;
-
-mod failure;
-mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use failure::{Failure, Short};
+use std::fmt::{self, Display};
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+
+use rustix::io::Errno;
+
+use super::{HEADER, Header, Kind, number};
+use crate::error::Error;
 
 /// Room for an ordinary request; reading ahead never asks for more than this.
 const ORDINARY: usize = 16 * 1024;
@@ -258,4 +257,171 @@ fn check_kind(kind: Kind) -> Result<(), Failure> {
 
 fn count_missing(len: Option<i32>, have: usize) -> usize {
     usize::try_from(len.unwrap_or(0)).unwrap_or(0).saturating_sub(have)
+}
+
+impl Receiver {
+    /// Room for what is to be read next, or `None` when a PDU is there as a whole: then
+    /// [`Receiver::take`] gives it.
+    ///
+    /// # Errors
+    /// As [`Receiver::next`].
+    pub fn room(&mut self, mode: ReadMode) -> Result<Option<&mut [u8]>, Failure> {
+        let wanted = if self.held.len() < HEADER {
+            HEADER
+        } else {
+            self.header()?.len
+        };
+        let Some(missing @ 1..) = wanted.checked_sub(self.held.len()) else {
+            return Ok(None);
+        };
+        let start = self.make_room(missing).map_err(|_| Failure::NoMemory)?;
+        let end = match mode {
+            ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
+            ReadMode::Ahead => self.buffer.len(),
+        };
+        Ok(self.buffer.get_mut(start..end))
+    }
+
+    /// Takes note of what was read from the source into the room, or why nothing was.
+    ///
+    /// # Errors
+    /// As [`Receiver::next`]; an interruption is none.
+    pub fn filled(&mut self, source: &mut impl Source, outcome: io::Result<usize>) -> Result<(), Failure> {
+        let broken = match outcome {
+            Ok(0) => None,
+            Ok(count) => {
+                self.held.end = self.held.end.saturating_add(count).min(self.buffer.len());
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            Err(error) => Some(Error::from(error)),
+        };
+        Err(match broken {
+            Some(Error::NOMEM) => Failure::NoMemory,
+            broken if self.held.len() < HEADER => self.no_header(source, broken),
+            broken => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER), broken)),
+        })
+    }
+
+    /// The PDU that is there as a whole.
+    ///
+    /// # Errors
+    /// As [`Receiver::next`].
+    pub fn take(&mut self, source: &mut impl Source) -> Result<Pdu, Failure> {
+        let header = self.header()?;
+        if header.kind.0 == 0 {
+            source.nameless(self.held().get(..header.len).unwrap_or_default());
+        }
+        check_kind(header.kind)?;
+        self.hand_out(header)
+    }
+}
+
+/// Why there is no PDU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The stream has ended between two PDUs.
+    End,
+    /// The stream cannot be read; nothing of the header was there.
+    Unreadable(Error),
+    /// The stream ended, or broke, inside the length, of which this number of bytes was there.
+    NoLength(usize),
+    /// A length that no PDU has.
+    Length(i32),
+    /// A length that is not served.
+    TooBig(i32),
+    /// There is no memory for it.
+    NoMemory,
+    /// A type that no PDU has.
+    Kind(i32),
+    /// The stream ended, or broke, inside the PDU.
+    Short(Short),
+}
+
+/// A PDU that ends too early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Short {
+    /// Bytes of the header.
+    pub have: usize,
+    /// Bytes that should have followed.
+    pub want: usize,
+    /// Bytes that did follow.
+    pub got: usize,
+    /// Why, unless the stream has just ended.
+    pub broken: Option<Error>,
+    /// Length, type and sender, as far as they arrived.
+    pub header: [Option<i32>; 3],
+}
+
+/// How each line begins that is about a descriptor.
+#[derive(Clone, Copy)]
+struct Start(i32);
+
+impl Display for Start {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "__pmGetPDU: fd={}", self.0)
+    }
+}
+
+impl Failure {
+    /// The code that the caller of the main loop sees (WIRE-12).
+    #[must_use]
+    pub const fn code(self) -> Error {
+        match self {
+            Failure::End | Failure::Unreadable(_) => Error::EOF,
+            Failure::TooBig(_) => Error::TOOBIG,
+            Failure::NoMemory => Error::NOMEM,
+            _ => Error::IPC,
+        }
+    }
+
+    /// Says what is to be logged (MAIN-32), line by line, given the descriptor's number and the
+    /// text of an error.
+    pub fn lines<T: Display>(self, fd: i32, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
+        let start = Start(fd);
+        match self {
+            Failure::End | Failure::NoMemory => {}
+            Failure::Unreadable(error) if is_ordinary(error) => {}
+            Failure::Unreadable(error) => say(format_args!("{start} hdr read: len=-1: {}", text(error))),
+            Failure::NoLength(got) => say(format_args!("{start} hdr read: bad len={got}")),
+            Failure::Length(len) | Failure::TooBig(len) => say(format_args!("{start} illegal PDU len={len} in hdr")),
+            Failure::Kind(kind) => say(format_args!("{start} illegal PDU type={kind} in hdr")),
+            Failure::Short(short) => short.lines(start, text, say),
+        }
+    }
+}
+
+/// Whether this is one of the ways in which a connection to pmcd just ends: that is not worth a
+/// line.
+fn is_ordinary(error: Error) -> bool {
+    const LOST: [Errno; 8] = [
+        Errno::PIPE,
+        Errno::CONNRESET,
+        Errno::CONNREFUSED,
+        Errno::TIMEDOUT,
+        Errno::NETDOWN,
+        Errno::NETUNREACH,
+        Errno::HOSTDOWN,
+        Errno::HOSTUNREACH,
+    ];
+    LOST.iter().any(|lost| lost.raw_os_error() == -error.code())
+}
+
+impl Short {
+    fn lines<T: Display>(self, start: Start, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
+        let Short { have, want, got, .. } = self;
+        match self.broken {
+            Some(error) => say(format_args!("{start} data read: len=-1: {}", text(error))),
+            None => say(format_args!("{start} data read: have {have}, want {want}, got {got}")),
+        }
+        match self.header {
+            [Some(len), Some(kind), Some(from)] => say(format_args!(
+                "__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x} from=0x{from:x}"
+            )),
+            [Some(len), Some(kind), None] => {
+                say(format_args!("__pmGetPDU: PDU hdr: len=0x{len:x} type=0x{kind:x}"));
+            }
+            _ => {}
+        }
+    }
 }
