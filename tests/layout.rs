@@ -4,7 +4,6 @@
 use std::fs;
 
 use pcp_pmda::view::types::*;
-use pcp_pmda::view::types_root::*;
 use pcp_pmda_test::{compiler, profile_dir, root, run};
 
 /// Defines a list of `(C expression, Rust value)`: the size of each structure, the size and place

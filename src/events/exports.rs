@@ -17,8 +17,8 @@ use crate::events::release;
 use crate::events::reset;
 use crate::events::with;
 use crate::view::arg::In;
+use crate::view::arg::Parameter;
 use crate::view::buffer::{CBuffer, CBytes};
-use crate::view::parameter::Parameter;
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use pmda_core::events::{Form, printable};
 

@@ -8,14 +8,13 @@ pub(crate) mod exports;
 pub(crate) mod lookup;
 mod messages;
 mod output;
-mod parts;
 
 use std::ffi::c_int;
 
 use crate::drive::{Machine, Step};
 pub(crate) use crate::fetch::calls::{FetchAnswer, PendingCallback};
+use crate::fetch::output::{Current, Next};
 pub(crate) use crate::fetch::output::{Output, ToCaller};
-use crate::fetch::parts::{Current, Next};
 use crate::instances::iterate;
 use crate::instances::iterate::InstanceCursor;
 use crate::instances::iterate::Ordinal;

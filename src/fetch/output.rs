@@ -5,8 +5,7 @@ use std::ffi::c_int;
 
 use crate::record::state::FetchState;
 use crate::view::arg::Out;
-use crate::view::draft::DraftReply;
-use crate::view::result_block::{ResultBlock, Results, User};
+use crate::view::result_block::{DraftReply, ResultBlock, Results, User};
 use crate::view::types::{pmdaResult, timeval};
 use crate::view::value::Atom;
 use crate::view::value_set::ValueSet;
@@ -173,4 +172,29 @@ impl Output for DraftReply {
     }
 
     fn abandon(&mut self) {}
+}
+
+/// The next step of a fetch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// With the value of an instance.
+    Value,
+    /// With the description of a metric that is not in the table.
+    Describe,
+    /// With the next metric.
+    Metric,
+    /// With the end of the list.
+    Finish,
+    /// Not at all.
+    End,
+}
+
+/// Per-metric state of a fetch.
+#[derive(Clone, Copy)]
+pub(super) struct Current {
+    pub(super) pmid: MetricId,
+    pub(super) kind: c_int,
+    pub(super) encoding: Encoding,
+    /// Whether it has one value and no instances.
+    pub(super) singular: bool,
 }

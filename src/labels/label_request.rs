@@ -11,7 +11,7 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::arg::CText;
 use crate::view::ext::Ext;
-use crate::view::label_array::LabelArray;
+use crate::view::label_set::LabelArray;
 use crate::view::label_set::{LabelSet, LabelSets};
 use crate::view::methods::Function;
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};

@@ -5,7 +5,6 @@
 //! send PDUs of their own, even call the main loop. So every public field is read at the moment
 //! when it is needed, and nothing is locked while a method runs (MAIN-53).
 
-mod agent;
 mod calls;
 pub(crate) mod exports;
 mod messages;
@@ -15,30 +14,31 @@ mod requests;
 mod serving;
 mod status;
 
+pub(crate) use crate::mainloop::calls::{Call, SessionAnswer};
+pub(crate) use crate::mainloop::messages::log_failure;
+pub(crate) use crate::mainloop::requests::Listed;
+pub(crate) use crate::mainloop::serving::is_supported;
+pub(crate) use crate::mainloop::status::SendingStatus;
+
 use std::ffi::c_int;
 use std::io;
 
 use crate::drive::{Machine, NoDropCell, Step};
 use crate::fetch::Fetch;
 use crate::instances::iterate::InstanceCursor;
-pub(crate) use crate::mainloop::agent::is_supported;
-use crate::mainloop::agent::{Agent, enter};
-pub(crate) use crate::mainloop::calls::{Call, SessionAnswer};
-pub(crate) use crate::mainloop::messages::log_failure;
 use crate::mainloop::messages::log_kind;
 use crate::mainloop::receiving::{Receiving, Wanted};
 use crate::mainloop::replying::{Purpose, Replying};
-pub(crate) use crate::mainloop::requests::Listed;
 use crate::mainloop::requests::{MethodArguments, Request};
-pub(crate) use crate::mainloop::status::SendingStatus;
+use crate::mainloop::serving::{Agent, enter};
 use crate::record;
 use crate::sys::channel::Channel;
 use crate::sys::libpcp::log;
 use crate::view::answers::Values;
 use crate::view::dispatch::Dispatch;
-use crate::view::draft::DraftReply;
 use crate::view::ext::Ext;
 use crate::view::methods;
+use crate::view::result_block::DraftReply;
 use crate::view::table::Metric;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;

@@ -3,9 +3,9 @@
 use std::io;
 
 use crate::drive::NoDropCell;
-use crate::record::session::Session;
+use crate::record::state::Session;
+use crate::sys::channel;
 use crate::sys::channel::Channel;
-use crate::sys::traced;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 
 /// A PDU that is being received. The reads are the driver's: a thread that is cancelled while it
@@ -52,7 +52,7 @@ impl Receiving {
             ReadMode::Ahead if nameless() => ReadMode::Ahead,
             _ => ReadMode::Exact,
         };
-        if !traced::traces_reads() {
+        if !channel::traces_reads() {
             self.receiver.set(session.take_ahead(channel));
         }
     }

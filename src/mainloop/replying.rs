@@ -8,7 +8,7 @@ use crate::mainloop::calls::Call;
 use crate::sys::channel::{Channel, Written};
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::draft::DraftReply;
+use crate::view::result_block::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::Reply;

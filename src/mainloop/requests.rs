@@ -15,7 +15,7 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::answers::{self, Values};
 use crate::view::arg::NoNul;
-use crate::view::memory::{self, Block};
+use crate::view::block::{self, Block};
 use crate::view::pmids;
 use crate::view::received::{self, OwnedProfile, OwnedResult};
 use crate::view::types::pmID;
@@ -108,7 +108,7 @@ pub(super) fn attribute<'call>(
     }
     let attribute = decode::attribute(pdu)?;
     let length = attribute.value.len();
-    let value = memory::string(attribute.value)?;
+    let value = block::string(attribute.value)?;
     let text = if length == 0 {
         ptr::null()
     } else {
@@ -182,7 +182,7 @@ pub(super) fn instance<'call>(
     request: &InstanceRequest,
     arguments: &mut NoDropCell<MethodArguments>,
 ) -> Ask<'call> {
-    let name = request.name.map(memory::string).transpose()?;
+    let name = request.name.map(block::string).transpose()?;
     let text = name.as_ref().map_or(ptr::null_mut(), Block::as_ptr);
     let method = agent.dispatch.instance().ok_or(Error::NYI)?;
     if let Some(name) = name {
@@ -200,7 +200,7 @@ pub(super) fn text<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
 }
 
 pub(super) fn pmid<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut NoDropCell<MethodArguments>) -> Ask<'call> {
-    let name = memory::string(decode::names_request(pdu)?)?;
+    let name = block::string(decode::names_request(pdu)?)?;
     if !agent.interface().has_names() {
         return Err(Error::NAME);
     }
@@ -228,7 +228,7 @@ pub(super) fn children<'call>(
     arguments: &mut NoDropCell<MethodArguments>,
 ) -> Ask<'call> {
     let request = decode::names_below(pdu)?;
-    let name = memory::string(request.name)?;
+    let name = block::string(request.name)?;
     if !agent.interface().has_names() {
         static TOLD: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
         warn_missing(agent, 4, "children", &TOLD[usize::from(all)]);

@@ -26,7 +26,7 @@ use crate::view::arg::{CText, MutableText, Out};
 use crate::view::array::Lasting;
 use crate::view::dispatch::Dispatch;
 use crate::view::ext::Ext;
-use crate::view::new_ext::ExtTexts;
+use crate::view::ext::ExtTexts;
 use crate::view::options::{Arguments, Options};
 use crate::view::types::{
     Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaInterface,

@@ -15,9 +15,7 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
 use crate::view::arg::{CText, Pointer};
 use crate::view::dispatch::Dispatch;
-use crate::view::ext::Ext;
-use crate::view::flags::ExtFlags;
-use crate::view::new_ext::{self, ExtTexts};
+use crate::view::ext::{self, Ext, ExtFlags, ExtTexts};
 use crate::view::transport::Transport;
 use crate::view::types::{Comm, pmdaInterface};
 use pmda_core::error::{Error, Result};
@@ -69,7 +67,7 @@ pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pm
 /// A new extension, with everything that is not zero at first (INIT-10).
 fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'static>> {
     let room = record::room()?;
-    let ext = new_ext::create(&request.texts)?;
+    let ext = ext::create(&request.texts)?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);

@@ -2,9 +2,9 @@
 //! it is found by the address, and never freed.
 
 use crate::library;
-use crate::record::session::Session;
 use crate::record::state::FetchState;
-use crate::sys::lazy::StaticPtr;
+use crate::record::state::Session;
+use crate::sys::lock::StaticPtr;
 use crate::view::ext::Ext;
 use pmda_core::error::Result;
 use pmda_core::index::Map;

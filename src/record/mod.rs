@@ -4,7 +4,6 @@
 //! enough. The record is never freed, as nothing tells us when an agent ends (INIT-14).
 
 mod external_ext;
-pub(crate) mod session;
 pub(crate) mod state;
 
 use std::ffi::c_void;
@@ -14,11 +13,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::dynamic::Registrations;
 use crate::library;
 pub(crate) use crate::record::external_ext::ExternalExts;
-use crate::record::session::Session;
 use crate::record::state::FetchState;
-use crate::sys::lazy::StaticPtr;
+use crate::record::state::Session;
 use crate::sys::libpcp::log;
 use crate::sys::lock::Mutex;
+use crate::sys::lock::StaticPtr;
 use crate::view::dispatch::{DescMethod, Dispatch};
 use crate::view::ext::Ext;
 use crate::view::records::{self, Known, Record};

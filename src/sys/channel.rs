@@ -1,17 +1,14 @@
 //! Descriptors as streams of PDUs: one system call for a PDU wherever the kernel allows it.
 
 use std::ffi::c_int;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::mem::MaybeUninit;
 
-use crate::sys::diagnostics;
-use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::config;
-use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::{cancel, config, ipc};
 use crate::sys::lock::Mutex;
 use crate::sys::reentrancy::outside;
-use crate::sys::waits;
+use crate::sys::{diagnostics, waits};
 use pmda_core::error::{Error, Result};
 use pmda_core::wire::receive::Source;
 use pmda_core::wire::trace::{self, Ring, Way};
@@ -170,4 +167,86 @@ impl Channel {
 pub(crate) fn show_recent() {
     let text = RECENT.lock().lines();
     log::trace(text.bytes());
+}
+
+/// Whether something is said of each single read.
+#[inline]
+pub(crate) fn traces_reads() -> bool {
+    log::debug(Debug::Context) || is_desperate()
+}
+
+fn is_desperate() -> bool {
+    log::debug(Debug::Pdu) && log::debug(Debug::Desperate)
+}
+
+/// A channel that says what each read gave; to be read to the byte, first a header, then what
+/// belongs to it.
+pub(crate) struct TracedChannel {
+    channel: Channel,
+    /// How much is wanted.
+    asked: usize,
+    /// How much of that is there.
+    have: usize,
+    socket: bool,
+}
+
+impl TracedChannel {
+    pub(crate) fn new(channel: Channel) -> TracedChannel {
+        TracedChannel {
+            channel,
+            asked: 0,
+            have: 0,
+            socket: false,
+        }
+    }
+}
+
+impl Source for TracedChannel {
+    fn announce(&mut self, bytes: usize) {
+        (self.asked, self.have) = (bytes, 0);
+        // libpcp asks itself each time, and says what it finds under -Dcontext.
+        self.socket = ipc::is_socket(self.channel.0);
+    }
+
+    fn nameless(&mut self, pdu: &[u8]) {
+        self.channel.note_received(pdu);
+    }
+}
+
+impl Read for TracedChannel {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let fd = self.channel.0;
+        let result = self.channel.read(out);
+        if !is_desperate() {
+            return result;
+        }
+        if self.socket {
+            let (asked, count) = (out.len(), result.as_ref().map_or(-1, |count| *count as isize));
+            log::trace!("secureconnect.c:__pmRecv({fd}, ..., {asked}, 0x0) -> {count}\n");
+        }
+        let call = if self.socket { "__pmRecv" } else { "read" };
+        match &result {
+            Ok(0) => {
+                // Nothing went wrong: the reason is what some earlier call has left.
+                let reason = log::errstr_of(-io::Error::last_os_error().raw_os_error().unwrap_or(0));
+                log::trace!("pduread({fd}, ...): eof/error 0 from {call}: {reason}\n");
+                log::trace!("pduread({fd}, ...): return {}\n", self.have);
+            }
+            Ok(count) => {
+                self.have += count;
+                let need = self.asked.saturating_sub(self.have);
+                let have = self.have;
+                log::trace!("pduread({fd}, ...): have {have}, last read {count}, still need {need}\n");
+                if need == 0 {
+                    log::trace!("pduread({fd}, ...): return {have}\n");
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                let reason = log::errstr_of(-error.raw_os_error().unwrap_or(0));
+                log::trace!("pduread({fd}, ...): eof/error -1 from {call}: {reason}\n");
+            }
+        }
+        result
+    }
 }

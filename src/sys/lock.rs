@@ -23,15 +23,21 @@
 //! In the child the lock is free. A fork that went on without it has met a thread that was stuck
 //! while it held the lock. The library waits for nothing there but for memory. Wherever it asks for
 //! memory it may be refused, so its state is whole there, and the child goes on with it.
+//!
+//! # What is made at first use
+//!
+//! [`StaticPtr`] and [`LazyMutex`] stay until the process ends, and are read without the lock.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::sys::threads::{Thread, single_threaded, thread};
+use pmda_core::error::Result;
+use pmda_core::leak::try_leak;
 
 /// Nobody holds the lock.
 const FREE: usize = 0;
@@ -325,6 +331,81 @@ static LOADED: extern "C" fn() = loaded;
 extern "C" fn loaded() {
     // SAFETY: three functions without arguments, which stay as long as this library.
     unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+}
+
+/// Leads to nothing, or to a value that stays for good.
+#[repr(transparent)]
+pub(crate) struct StaticPtr<T: 'static>(AtomicPtr<T>, PhantomData<&'static T>);
+
+impl<T> StaticPtr<T> {
+    /// Leads to nothing.
+    pub(crate) const fn new() -> StaticPtr<T> {
+        StaticPtr(AtomicPtr::new(ptr::null_mut()), PhantomData)
+    }
+
+    /// What it leads to.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&'static T> {
+        // SAFETY: it is NULL or a `&'static T` that `set` has stored. The marker makes this type
+        // `Sync` only where `T` is, so other threads may share it.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Leads to this from now on.
+    pub(crate) fn set(&self, value: &'static T) {
+        self.0.store(ptr::from_ref(value).cast_mut(), Ordering::Release);
+    }
+
+    /// What it leads to, made if it leads to nothing. One thread at a time asks.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn get_or_make(&self, new: impl FnOnce() -> T) -> Result<&'static T> {
+        if let Some(value) = self.get() {
+            return Ok(value);
+        }
+        let value: &'static T = try_leak(new())?;
+        self.set(value);
+        Ok(value)
+    }
+}
+
+/// A value behind the lock of the library, which is made at first use, and stays.
+pub(crate) struct LazyMutex<T: 'static>(StaticPtr<Mutex<T>>);
+
+impl<T> Default for LazyMutex<T> {
+    fn default() -> LazyMutex<T> {
+        LazyMutex(StaticPtr::new())
+    }
+}
+
+impl<T: Default> LazyMutex<T> {
+    /// The value, locked; made if there is none.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    #[inline]
+    pub(crate) fn lock(&self) -> Result<Guard<'static, T>> {
+        match self.0.get() {
+            Some(value) => Ok(value.lock()),
+            None => self.make(),
+        }
+    }
+
+    /// The value, locked, if it was made.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<Guard<'static, T>> {
+        self.0.get().map(Mutex::lock)
+    }
+
+    #[cold]
+    fn make(&self) -> Result<Guard<'static, T>> {
+        static MAKING: Mutex<()> = Mutex::new(());
+        let making = MAKING.lock();
+        let value = self.0.get_or_make(|| Mutex::new(T::default()))?;
+        drop(making);
+        Ok(value.lock())
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 pub(crate) mod channel;
 pub(crate) mod diagnostics;
-pub(crate) mod lazy;
 pub(crate) mod libpcp;
 pub(crate) mod lock;
 pub(crate) mod process;
@@ -15,5 +14,4 @@ mod safe_externs;
 pub(crate) mod seed;
 pub(crate) mod socket;
 pub(crate) mod threads;
-pub(crate) mod traced;
 pub(crate) mod waits;

@@ -1,12 +1,14 @@
-//! The one place where raw pointers become safe types.
+//! The one place where raw pointers become safe types: parameters, and values of events.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::view::memory::{self, Block};
-use crate::view::types::{pmAtomValue, pmDesc};
+use crate::view::block::{self, Block};
+use crate::view::buffer::CBytes;
+use crate::view::declare::view;
+use crate::view::types::{pmAtomValue, pmDesc, pmValueBlock};
 use pmda_core::error::{Error, Result};
 
 /// A C array given as pointer and count; empty when the pointer is NULL or the count is not
@@ -91,7 +93,7 @@ impl<'call> CText<'call> {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn copied(text: &[u8]) -> Result<CText<'static>> {
-        let copy = memory::string(text)?.into_raw();
+        let copy = block::string(text)?.into_raw();
         NonNull::new(copy)
             .map(|copy| CText(copy, PhantomData))
             .ok_or(Error::NOMEM)
@@ -334,5 +336,43 @@ impl Private {
 impl fmt::Pointer for Private {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Pointer::fmt(&self.0, out)
+    }
+}
+
+view! {
+    /// An atom whose type says which member C has filled in.
+    Parameter of pmAtomValue, contract
+    "`pointer` is NULL, or points to the member for its type: a string is NULL or terminated, a value block NULL or as \
+     long as it says."
+    fields {
+        /// The bits of a four-byte type.
+        word: ul as u32;
+        /// The bits of an eight-byte type.
+        long: ull as u64;
+        /// A value block, or NULL.
+        block: vbp as *mut pmValueBlock;
+    }
+    views {
+        /// The string of an atom that holds one.
+        text: cp as CText;
+    }
+}
+
+impl<'call> Parameter<'call> {
+    /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
+    ///
+    /// # Errors
+    /// `-EINVAL` without a block, and for one that is shorter than its word.
+    pub(crate) fn payload(self) -> Result<CBytes<'call>> {
+        let block = self.block();
+        if block.is_null() {
+            return Err(Error::INVAL);
+        }
+        // SAFETY: not NULL, so it has the leading word by the contract of `new`; the payload
+        // follows it and is as long as the word says.
+        unsafe {
+            let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::INVAL)?;
+            Ok(CBytes::with_len((&raw const (*block).vbuf).cast::<u8>(), length))
+        }
     }
 }

@@ -1,9 +1,12 @@
-//! What belongs to an agent beside its dispatch table: `pmdaExt`.
+//! What belongs to an agent beside its dispatch table: `pmdaExt`, its flags, and a new one with
+//! copies of the agent's texts.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
 
 use crate::view::arg::CText;
 use crate::view::array::Lasting;
+use crate::view::block::Block;
 use crate::view::declare::view;
 use crate::view::profile::Profile;
 use crate::view::table::{Indom, IndomTable, MetricTable};
@@ -11,6 +14,7 @@ use crate::view::types::{
     pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaExt, pmdaFetchCallBack, pmdaIndom,
     pmdaLabelCallBack, pmdaMetric, pmdaResultCallBack,
 };
+use pmda_core::error::{Error, Result};
 
 view! {
     /// An agent's extension record. Its fields are the live state of the agent, which the agent
@@ -125,5 +129,82 @@ impl Ext<'_> {
             self.set_first_indom(table.first());
             self.set_indom_count(table.count());
         }
+    }
+}
+
+/// The texts of an agent that its extension keeps.
+#[derive(Clone, Copy)]
+pub(crate) struct ExtTexts<'call> {
+    /// The agent's name.
+    pub(crate) name: Option<CText<'call>>,
+    /// The path of the log file.
+    pub(crate) logfile: Option<CText<'call>>,
+    /// The path of the help database.
+    pub(crate) helptext: Option<CText<'call>>,
+}
+
+/// Makes an extension that is zero but for its texts. It is never freed. The texts lie behind it in
+/// the same block: an agent that puts others in their place leaves nothing behind.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
+    let texts = [texts.logfile, texts.helptext, texts.name];
+    let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
+        size.checked_add(text.bytes().len())?.checked_add(1)
+    });
+    let block = Block::<u8>::zeroed(size.ok_or(Error::NOMEM)?)?;
+    let mut end = size_of::<pmdaExt>();
+    let [logfile, helptext, name] = texts.map(|text| {
+        let text = text?;
+        let text = text.bytes();
+        // SAFETY: the block has room for the extension and for each text with a NUL behind it, is
+        // zero so far, and new, so that it does not overlap with the text. It stays for good.
+        unsafe {
+            let copy = block.as_ptr().add(end);
+            ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
+            end += text.len() + 1;
+            CText::new(copy.cast_const().cast())
+        }
+    });
+    // SAFETY: the block has room for a `pmdaExt` at its start, is aligned as all that comes from
+    // malloc, and is handed over to C; zero is a valid value of each field.
+    let ext = unsafe { Ext::new(block.into_raw().cast()) }.ok_or(Error::NOMEM)?;
+    ext.set_logfile(logfile);
+    ext.set_helptext(helptext);
+    ext.set_name(name);
+    Ok(ext)
+}
+
+/// `PMDA_EXT_FLAG_*` and `PMDA_EXT_*` bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ExtFlags(pub(crate) c_uint);
+
+impl ExtFlags {
+    /// The agent wants the item of a PMID to be its place in the metric table.
+    pub(crate) const DIRECT: ExtFlags = ExtFlags(1 << 0);
+    /// The agent wants metrics to be found by a hash.
+    pub(crate) const HASHED: ExtFlags = ExtFlags(1 << 1);
+    /// `pmdaDaemon` or `pmdaDSO` was called.
+    pub(crate) const SETUP_DONE: ExtFlags = ExtFlags(1 << 2);
+    /// `pmdaConnect` was called.
+    pub(crate) const CONNECTED: ExtFlags = ExtFlags(1 << 3);
+}
+
+impl Ext<'_> {
+    /// Whether a flag is set at this moment.
+    #[inline(always)]
+    pub(crate) fn has(self, flag: ExtFlags) -> bool {
+        self.flags() & flag.0 != 0
+    }
+
+    /// Sets flags beside those that are set.
+    pub(crate) fn add_flags(self, flags: ExtFlags) {
+        self.set_flags(self.flags() | flags.0);
+    }
+
+    /// Clears flags.
+    pub(crate) fn clear_flags(self, flags: ExtFlags) {
+        self.set_flags(self.flags() & !flags.0);
     }
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::view::arg::Out;
 use crate::view::block::CVec;
-use crate::view::memory::{self, Block};
+use crate::view::block::{self, Block};
 use crate::view::types::pmInResult;
 use pmda_core::error::Result;
 use pmda_core::ident::InDom;
@@ -30,7 +30,7 @@ impl<'call> InstanceList<'call> {
     /// `-ENOMEM`.
     pub(crate) fn name(self, name: &[u8]) -> Result<()> {
         let (shell, mut names) = (Block::room(1)?, Block::room(1)?);
-        names.put(memory::string(name)?.into_raw());
+        names.put(block::string(name)?.into_raw());
         self.give(shell, 1, ptr::null_mut(), names.into_raw());
         Ok(())
     }
@@ -54,7 +54,7 @@ impl<'call> InstanceList<'call> {
         let mut ids = CVec::with_room(room)?;
         let mut names = Names(CVec::with_room(room)?);
         for (inst, name) in all {
-            names.0.push(memory::string(name)?.into_raw())?;
+            names.0.push(block::string(name)?.into_raw())?;
             ids.push(inst)?;
         }
         let count = ids.len();

@@ -1,5 +1,5 @@
 //! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects
-//! (LABEL-3).
+//! (LABEL-3); arrays of them, one for each instance, as `pmdaLabel` gives them out.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -9,12 +9,11 @@ use crate::sys::libpcp;
 use crate::sys::libpcp::labels::{SetRef, Sets};
 use crate::view::arg::CText;
 use crate::view::array::Array;
-use crate::view::block::{CVec, Zeroed};
+use crate::view::block::{self, Block, CVec, Zeroed};
 use crate::view::declare::view;
-use crate::view::memory::{self, Block};
 use crate::view::types::{pmLabel, pmLabelSet};
 use pmda_core::constants::PM_IN_NULL;
-use pmda_core::error::Result;
+use pmda_core::error::{Error, Result};
 use pmda_core::labels::{self, Label, Set, Span};
 
 view! {
@@ -268,7 +267,7 @@ struct Blocks {
 
 impl Blocks {
     fn of(set: &Set) -> Result<Blocks> {
-        let (json, length) = (memory::string(&set.json)?, set.json.len());
+        let (json, length) = (block::string(&set.json)?, set.json.len());
         let mut labels = None;
         if !set.labels.is_empty() {
             let array = labels.insert(CVec::with_capacity(set.labels.len())?);
@@ -299,4 +298,57 @@ fn label(place: Span) -> pmLabel {
         u32::from(place.value_len),
     );
     label
+}
+
+/// An array of label sets that grows; freed with all that is in it unless it is handed over.
+pub(crate) struct LabelArray(Option<CVec<pmLabelSet>>);
+
+impl LabelArray {
+    /// An empty array with room for some sets.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn new(room: usize) -> Result<LabelArray> {
+        CVec::with_capacity(room).map(|sets| LabelArray(Some(sets)))
+    }
+
+    /// Adds an empty set.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn push(&mut self) -> Result<LabelSet<'_>> {
+        let set = self.0.as_mut().ok_or(Error::GENERIC)?.push_zeroed()?;
+        // SAFETY: the new set points to nothing but what is put into it through this view and by
+        // the agent, from malloc; it borrows the array.
+        unsafe { LabelSet::new(set) }.ok_or(Error::NOMEM)
+    }
+
+    /// The set that was added last.
+    pub(crate) fn last(&mut self) -> Option<LabelSet<'_>> {
+        let sets = self.0.as_mut()?;
+        let last = sets.len().checked_sub(1)?;
+        // SAFETY: a set of the array; for the rest see `push`.
+        unsafe { LabelSet::new(sets.as_ptr().add(last)) }
+    }
+
+    /// The array as libpcp frees it, and the number of its sets.
+    pub(crate) fn into_sets(mut self) -> (Sets, c_int) {
+        self.give_up()
+    }
+
+    fn give_up(&mut self) -> (Sets, c_int) {
+        let Some(sets) = self.0.take() else {
+            return (Sets::NONE, 0);
+        };
+        let count = c_int::try_from(sets.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the array is ours with what its sets point to, in blocks from malloc, and is
+        // given up here.
+        (unsafe { Sets::own(sets.into_raw(), count) }, count)
+    }
+}
+
+impl Drop for LabelArray {
+    fn drop(&mut self) {
+        drop(self.give_up());
+    }
 }

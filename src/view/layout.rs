@@ -24,10 +24,10 @@ mod header {
 
 use std::mem::offset_of;
 
-use crate::view::types::{pmdaExt, pmdaIndom, pmdaInstid, pmdaInterface, pmdaMetric, pmdaOptions};
-use crate::view::types_root::{
+use crate::view::types::{
     __pmdaRootPDUContainer, __pmdaRootPDUHdr, __pmdaRootPDUInfo, __pmdaRootPDUStart, __pmdaRootPDUStop,
 };
+use crate::view::types::{pmdaExt, pmdaIndom, pmdaInstid, pmdaInterface, pmdaMetric, pmdaOptions};
 
 /// Size, alignment and the place of each field that is named, in ours and in the header.
 macro_rules! same {

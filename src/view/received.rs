@@ -3,8 +3,8 @@
 
 use std::ptr;
 
+use crate::view::block::Block;
 use crate::view::block::CVec;
-use crate::view::memory::Block;
 use crate::view::types::{pmID, pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;

@@ -8,9 +8,9 @@ use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, Kept, NodeRef};
 use crate::view::arg::{self, CText};
+use crate::view::block::Block;
 use crate::view::declare::view;
-use crate::view::memory::Block;
-use crate::view::new_names;
+use crate::view::names;
 use crate::view::types::pmdaNameSpace;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
@@ -59,7 +59,7 @@ impl Tree<'_> {
         }
         match namespace::place(root, name.bytes(), indexes) {
             Place::Below(parent, rest) => {
-                new_names::add(parent, rest, pmid)?;
+                names::add(parent, rest, pmid)?;
                 Ok(0)
             }
             // A leaf that is there already, with this identifier: libpcp says the same each time.

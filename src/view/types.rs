@@ -1,17 +1,20 @@
-//! The public structures of the library, laid out as C sees them.
+//! The public structures of the library, and the messages of pmdaroot, laid out as C sees them.
 //!
 //! Objects of these types belong to C: agents and pmcd rewrite their fields at any time, so nothing
 //! here is cached, and a field is read afresh at each use (`docs/ARCHITECTURE.md`).
 
 #![allow(non_camel_case_types, non_snake_case)]
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
-
 pub use crate::sys::libpcp::bindings::{
     pmAtomValue, pmDesc, pmEventArray, pmHighResEventArray, pmID, pmInDom, pmInDomProfile, pmInResult, pmLabel,
     pmLabelSet, pmLongOptions, pmProfile, pmResult, pmValue, pmValueBlock, pmValueSet, time_t, timespec, timeval,
 };
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::offset_of;
+
 use crate::view::methods;
+use pmda_core::root;
 
 /// A part of a time, which has 32 or 64 bits in C.
 pub(crate) fn wide(part: impl Into<i64>) -> i64 {
@@ -293,3 +296,95 @@ pub struct pmdaOptions {
     /// The argument of `-U`.
     pub username: *mut c_char,
 }
+
+/// What every message begins with.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct __pmdaRootPDUHdr {
+    /// `PDUROOT_*`.
+    pub r#type: c_int,
+    /// Length of the message in bytes, header included.
+    pub length: c_int,
+    /// 0 or a negative code.
+    pub status: c_int,
+    /// `ROOT_PDU_VERSION`.
+    pub version: c_int,
+}
+
+/// The server introduces itself.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct __pmdaRootPDUInfo {
+    /// The header.
+    pub hdr: __pmdaRootPDUHdr,
+    /// `PDUROOT_FLAG_*` bits.
+    pub features: c_int,
+    /// 0.
+    pub zeroed: c_int,
+}
+
+/// A question or an answer about a container.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct __pmdaRootPDUContainer {
+    /// The header.
+    pub hdr: __pmdaRootPDUHdr,
+    /// The process.
+    pub pid: c_int,
+    /// Bytes of the name.
+    pub namelen: c_int,
+    /// The name, without a NUL.
+    pub name: [c_char; root::TEXT_ROOM],
+}
+
+/// A request to start an agent, or the answer.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct __pmdaRootPDUStart {
+    /// The header.
+    pub hdr: __pmdaRootPDUHdr,
+    /// The process.
+    pub pid: c_int,
+    /// The descriptor to read from.
+    pub infd: c_int,
+    /// The descriptor to write to.
+    pub outfd: c_int,
+    /// Socket or pipe.
+    pub ipctype: c_int,
+    /// Bytes of the name.
+    pub namelen: c_int,
+    /// Bytes of the arguments.
+    pub argslen: c_int,
+    /// The name of the agent, without a NUL.
+    pub name: [c_char; root::AGENT_ROOM],
+    /// The command line, without a NUL.
+    pub args: [c_char; root::TEXT_ROOM],
+}
+
+/// A question or an answer about the end of an agent.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct __pmdaRootPDUStop {
+    /// The header.
+    pub hdr: __pmdaRootPDUHdr,
+    /// The process.
+    pub pid: c_int,
+    /// How it ended, as `waitpid` gives it.
+    pub code: c_int,
+    /// Terminate it, don't wait for it.
+    pub force: c_int,
+    /// 0.
+    pub zeroed: c_int,
+}
+
+// ROOT-2, ROOT-5: the sizes in memory, and that the codec agrees with the structures about what is
+// where.
+const _: () = {
+    assert!(size_of::<__pmdaRootPDUHdr>() == 16 && size_of::<__pmdaRootPDUInfo>() == root::INFO_SIZE);
+    assert!(size_of::<__pmdaRootPDUContainer>() == 4120 && size_of::<__pmdaRootPDUStart>() == 4200);
+    assert!(size_of::<__pmdaRootPDUStop>() == root::STOP_SIZE);
+    assert!(offset_of!(__pmdaRootPDUContainer, name) == root::CONTAINER_SIZE);
+    assert!(offset_of!(__pmdaRootPDUStart, args) == root::START_SIZE);
+    assert!(offset_of!(__pmdaRootPDUStart, infd) == root::START_DESCRIPTORS[0]);
+    assert!(offset_of!(__pmdaRootPDUStart, outfd) == root::START_DESCRIPTORS[1]);
+};

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use crate::view::memory::Block;
+use crate::view::block::Block;
 use crate::view::types::{pmValue, pmValueSet};
 use crate::view::value::{self, Atom};
 use pmda_core::error::{Error, Result};
