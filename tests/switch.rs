@@ -223,6 +223,28 @@ fn a_library_for_another_generation_of_pcp_is_refused() {
 }
 
 #[test]
+fn directories_that_ldconfig_would_split_are_refused() {
+    let host = Host::new("switch-names");
+    let libraries = host.installation.libraries();
+    let command = host.path("bin/pcp-pmda-rust");
+    let script = fs::read_to_string(&command).expect("installed");
+    for name in ["a blank", "a\ttab", "a:colon", "a,comma"] {
+        let moved = host.path(name);
+        fs::rename(&libraries, &moved).expect("installed");
+        let moved_script = script.replace(&libraries.display().to_string(), &moved.display().to_string());
+        fs::write(&command, moved_script).expect("installed");
+        let outcome = host.run(&["enable"]);
+        assert_eq!(outcome.end, "exit 1", "{name:?}");
+        let text = String::from_utf8_lossy(&outcome.stderr);
+        assert!(text.contains("ldconfig takes no directory with"), "{name:?}: {text}");
+        assert!(text.contains(name), "{name:?}: {text}");
+        fs::rename(&moved, &libraries).expect("ours");
+    }
+    let configured = host.path("etc/ld.so.conf.d").read_dir().expect("ours").count();
+    assert_eq!(configured, 0, "a line of ldconfig's was written");
+}
+
+#[test]
 fn what_cannot_be_done_is_said() {
     let host = Host::new("switch-errors");
     for args in [

@@ -153,8 +153,8 @@ pub fn tables(programs: &Programs, words: &[&str]) -> String {
          |---|---:|---:|---:|---:|---:|\n",
     );
     let mut memory = String::from(
-        "| agents | fetches | C library, KiB: after 100 | at the end | ours, KiB: after 100 | at the end |\n\
-         |---|---:|---:|---:|---:|---:|\n",
+        "| agents | fetches | C library, KiB: after 100 | at the end | shared pages once | ours, KiB: after 100 | at the end | shared pages once |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for scenario in SCENARIOS.iter().filter(wanted) {
         let crowd = stage::crowd(&programs.processes, scenario.processes);
@@ -234,7 +234,8 @@ fn hour(scenario: &Scenario, programs: &Programs) -> String {
             (whole, limit) = (fetches, 2 * HOUR_LIMIT);
         }
         assert_eq!(fetches, whole, "{}: twice as slow as the C library", scenario.name);
-        write!(line, " {early} | {} |", stage.memory()).expect("a string");
+        let (end, once) = (stage.memory(), stage.proportional_memory());
+        write!(line, " {early} | {end} | {once} |").expect("a string");
         stage.lives();
     }
     line + "\n"

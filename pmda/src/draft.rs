@@ -73,7 +73,7 @@ impl Draft<'_> {
         either!(self, draft => draft.text(inst, header, text))
     }
 
-    /// Ends the set, of so many values.
+    /// Ends the set; `values` is their number.
     pub(crate) fn close(&mut self, values: i32) {
         either!(self, draft => draft.close(values));
     }

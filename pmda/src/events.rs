@@ -117,7 +117,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         }
     }
 
-    /// Adds a record that says that so many were missed.
+    /// Adds a record that says how many were missed.
     pub fn missed(&mut self, time: SystemTime, count: u64) {
         let count = i32::try_from(count).unwrap_or(i32::MAX);
         change(&mut self.records, |records| {

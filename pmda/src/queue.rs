@@ -39,7 +39,7 @@ impl<P> Payload for Waiting<P> {
 }
 
 impl<P> Queue<P> {
-    /// A queue that holds so many events. If they differ much in size, see
+    /// A queue that holds `limit` events. If they differ much in size, see
     /// [`Queue::push_weighing`].
     #[must_use]
     pub fn new(limit: usize) -> Queue<P> {

@@ -79,11 +79,17 @@ impl<'e> Stage<'e> {
 
     /// Resident memory of pmcd and the daemons, in KiB.
     pub fn memory(&self) -> u64 {
-        self.daemons
-            .iter()
-            .chain([&self.pmcd.pid()])
-            .map(|pid| resident(*pid))
-            .sum()
+        self.sum(resident)
+    }
+
+    /// The same, where a page that several processes have counts once: each has its part of it.
+    pub fn proportional_memory(&self) -> u64 {
+        self.sum(proportional)
+    }
+
+    /// The sum over pmcd and the daemons.
+    fn sum(&self, of: fn(u32) -> u64) -> u64 {
+        self.daemons.iter().chain([&self.pmcd.pid()]).map(|pid| of(*pid)).sum()
     }
 
     /// An agent that has ended costs nothing.
@@ -211,8 +217,18 @@ pub fn processor(pid: u32) -> f64 {
 
 /// Resident memory of a process, in KiB; nothing if it has ended.
 pub fn resident(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+    kilobytes(pid, "status", "VmRSS:")
+}
+
+/// Its resident memory, of which each page is divided among the processes that have it.
+fn proportional(pid: u32) -> u64 {
+    kilobytes(pid, "smaps_rollup", "Pss:")
+}
+
+/// The number after a word in a file of a process; 0 if it has ended.
+fn kilobytes(pid: u32, file: &str, word: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let rest = text.lines().find_map(|line| line.strip_prefix(word));
+    rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
         .unwrap_or(0)
 }

@@ -7,7 +7,7 @@ use std::slice;
 
 use super::abi::{Value, ValueSet};
 
-/// A block of so many bytes, written by `fill`.
+/// A block of `len` bytes, written by `fill`.
 pub(super) fn block(len: usize, fill: impl FnOnce(&mut [u8])) -> *mut c_void {
     let block = allocate(1, len);
     // SAFETY: calloc has given at least `len` bytes, all of them 0 and nobody else's.
@@ -32,8 +32,12 @@ pub(super) fn set(head: ValueSet, values: &[Value]) -> *mut c_void {
 }
 
 /// Gives the block of a value back that no host will see.
-pub(super) fn release_block(value: Value) {
-    // SAFETY: the caller says that the value has a block; `block` has made it.
+///
+/// # Safety
+/// The value points to a block that [`block`] has made, which nobody uses afterwards.
+pub(super) unsafe fn release_block(value: Value) {
+    // SAFETY: every bit pattern is a pointer. The value points to a block, says the caller, which
+    // came from calloc and is not used again.
     unsafe { libc::free(value.value.pval.cast_mut().cast()) }
 }
 
@@ -58,7 +62,7 @@ pub(super) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *
     let start = allocate(1, count * size_of::<*mut c_char>() + bytes).cast::<*mut c_char>();
     // SAFETY: the block has room for `count` pointers; a pointer of zeros is NULL.
     let pointers = unsafe { slice::from_raw_parts_mut(start.as_ptr(), count) };
-    // SAFETY: so many bytes follow the pointers in the block, all of them 0.
+    // SAFETY: `bytes` bytes follow the pointers in the block, all of them 0.
     let mut rest = unsafe { slice::from_raw_parts_mut(start.add(count).cast::<u8>().as_ptr(), bytes) };
     for (pointer, text) in pointers.iter_mut().zip(texts) {
         let (place, behind) = rest.split_at_mut(text.len() + 1);

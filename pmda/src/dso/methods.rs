@@ -22,10 +22,10 @@ pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: Optio
     let Some(profile) = profile else {
         return Error::INVAL.code();
     };
-    // SAFETY: `pmProfile` has so many entries.
+    // SAFETY: a profile has `count` entries, which live as long as the profile.
     let domains = unsafe { items(profile.domains, profile.count) };
     let instances = |domain: &DomainProfile| {
-        // SAFETY: each of them has so many instances, which live as long as the profile.
+        // SAFETY: an entry has `count` instances, which live as long as the profile.
         unsafe { items(domain.instances, domain.count) }
     };
     let write = |request: &mut RequestBuilder| {
@@ -50,7 +50,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
     ext: Option<&Ext>,
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
-    // SAFETY: the list has so many metrics.
+    // SAFETY: the host's list has `numpmid` metrics, and is its own until this returns.
     let pmids = unsafe { items(pmids, numpmid) };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_FETCH).word(0).word(0).word(0).count(pmids.len());
@@ -172,7 +172,7 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Optio
         return Error::INVAL.code();
     };
     let sets = ptr::from_ref(result).wrapping_byte_add(offset_of!(ResultHead, sets));
-    // SAFETY: so many pointers to value sets follow.
+    // SAFETY: `count` pointers to value sets follow the head of a result.
     let sets: &[*const ValueSet] = unsafe { items(sets.cast(), result.count) };
     let mut blocks = Vec::new();
     let write = |request: &mut RequestBuilder| {
@@ -207,7 +207,7 @@ unsafe fn write_values(set: &ValueSet, request: &mut RequestBuilder, blocks: &mu
     }
     request.number(set.valfmt);
     let values = ptr::from_ref(set).wrapping_byte_add(offset_of!(ValueSet, values));
-    // SAFETY: so many values follow, says the caller.
+    // SAFETY: `numval` values follow the head of a set, says the caller.
     for value in unsafe { items::<super::abi::Value>(values.cast(), set.numval) } {
         request.number(value.inst);
         if set.valfmt == 0 {
@@ -300,7 +300,7 @@ pub(super) extern "C" fn attribute<A: Agent>(
     length: c_int,
     ext: Option<&Ext>,
 ) -> c_int {
-    // SAFETY: the value has so many bytes, or is NULL.
+    // SAFETY: the value is NULL or has `length` bytes, the host's until this returns.
     let value: &[u8] = unsafe { items(value.cast(), length) };
     let write = |request: &mut RequestBuilder| {
         request.of_client(context).kind(Kind::PDU_ATTR).number(key).bytes(value);

@@ -53,9 +53,12 @@ impl Sets {
         self.format = IN_PLACE;
     }
 
-    /// Adds a value in place.
+    /// Adds a value in place; no other value of the set has a block.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
+        if self.format != IN_PLACE {
+            return Err(Error::CONV);
+        }
         let value = ValueUnion { lval: word as i32 };
         self.values.push(Value { inst, value });
         Ok(())
@@ -85,8 +88,11 @@ impl Sets {
         })
     }
 
-    /// Adds a value with a block of its own, which is the host's to free.
+    /// Adds a value with a block of its own, which is the host's to free; no value of the set is in place.
     fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
+        if self.format == IN_PLACE && !self.values.is_empty() {
+            return Err(Error::CONV);
+        }
         let mut outcome = Ok(());
         let block = heap::block(size, |block| outcome = write(block));
         self.format = BLOCKS;
@@ -95,7 +101,7 @@ impl Sets {
         outcome
     }
 
-    /// Ends the set, of so many values.
+    /// Ends the set; `values` is their number.
     pub(crate) fn close(&mut self, values: i32) {
         let head = ValueSet {
             pmid: self.pmid,
@@ -110,7 +116,11 @@ impl Sets {
     /// Ends the set without values, whatever was added: `code` says why, or is 0.
     pub(crate) fn fail(&mut self, code: i32) {
         if self.format == BLOCKS {
-            self.values.drain(..).for_each(heap::release_block);
+            for value in self.values.drain(..) {
+                // SAFETY: a set has one format, and `written` gives each value of this one a block
+                // of its own. The set was not closed, so the host has not seen it.
+                unsafe { heap::release_block(value) };
+            }
         }
         self.values.clear();
         self.format = IN_PLACE;
@@ -143,5 +153,27 @@ impl Sets {
 impl std::fmt::Debug for Sets {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} words", self.words.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a host would read as a pointer is one, and what it would read as a number is none.
+    #[test]
+    fn one_format_a_set() {
+        let mut sets = Sets::default();
+        sets.begin(0, 1).expect("few");
+        sets.open(MetricId(1));
+        sets.wide(1, 12, 7).expect("the first");
+        assert_eq!(sets.word(2, 7), Err(Error::CONV));
+        sets.fail(0);
+        sets.open(MetricId(1));
+        sets.word(1, 7).expect("the first");
+        assert_eq!(sets.wide(2, 12, 7), Err(Error::CONV));
+        assert_eq!(sets.block(2, 8, &[0; 4]), Err(Error::CONV));
+        assert_eq!(sets.text(2, 8, b"two"), Err(Error::CONV));
+        sets.fail(0);
     }
 }
