@@ -6,13 +6,12 @@
 pub(crate) mod cached_indom;
 pub(crate) mod exports;
 mod op;
-mod purge;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub(crate) use crate::cache::op::{Purge, purge};
 pub(crate) use crate::cache::op::{Save, operate, walk_next};
-pub(crate) use crate::cache::purge::{Purge, purge};
 use crate::library;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::{Guard, Mutex};

@@ -1,17 +1,17 @@
-//! The operations on a whole instance cache.
+//! The operations on a whole instance cache. The last of them culls instances that were not stored
+//! for some time, and has what was attached to them freed.
 
 use std::ffi::{CStr, c_int};
-use std::io;
 use std::time::Duration;
+use std::{io, vec};
 
-use crate::cache::count;
-use crate::cache::with;
-use crate::cache::{change, peek};
-use crate::drive::{Machine, Step};
-use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::config;
+use crate::cache::{change, count, peek, with};
+use crate::drive::{Machine, NoDropCell, Step};
+use crate::sys::libpcp::{cancel, config};
 use crate::sys::lock::Mutex;
 use crate::sys::process::{is_there, now, this_thread};
+use crate::view::arg::Private;
+use crate::view::methods::Free;
 use pmda_core::cache::{Cache, CacheFile, Directory, Op, SaveState, Snapshot, Write, Writer};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -229,4 +229,60 @@ fn remember_directory(variable: &CStr) -> Result<()> {
 /// The file of a domain's cache, below the directory that was found.
 fn path(indom: InDom) -> Result<FilePath> {
     DIRECTORY.lock().file(indom)
+}
+
+/// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives
+/// their number, and what was attached to them, in ascending order of ids.
+///
+/// # Errors
+/// `PM_ERR_INDOM`, `-ENOMEM`.
+pub(crate) fn purge(indom: InDom, recent: i64) -> Result<(c_int, Vec<Private>)> {
+    let limit = now().saturating_sub(recent);
+    let (number, attached) = with(indom, |cache, _| cache.purge(limit))?;
+    Ok((count(number), attached))
+}
+
+/// Tells the agent about each culled instance, after all were culled.
+pub(crate) struct Purge {
+    callback: Option<Free>,
+    number: c_int,
+    attached: NoDropCell<vec::IntoIter<Private>>,
+}
+
+impl Purge {
+    /// Culls the instances of [`purge`].
+    ///
+    /// # Errors
+    /// As [`purge`].
+    pub(crate) fn new(indom: InDom, recent: i64, callback: Option<Free>) -> Result<Purge> {
+        let (number, attached) = purge(indom, recent)?;
+        Ok(Purge {
+            callback,
+            number,
+            attached: NoDropCell::new(attached.into_iter()),
+        })
+    }
+
+    fn step(&mut self) -> Step<(Free, Private), Result<c_int>> {
+        let next = self.attached.get().and_then(Iterator::next);
+        if let Some(call) = self.callback.zip(next) {
+            return Step::Call(call);
+        }
+        drop(self.attached.take());
+        Step::Done(Ok(self.number))
+    }
+}
+
+impl Machine for Purge {
+    type Call = (Free, Private);
+    type Answer = ();
+    type Done = Result<c_int>;
+
+    fn start(&mut self) -> Step<(Free, Private), Result<c_int>> {
+        self.step()
+    }
+
+    fn resume(&mut self, (): ()) -> Step<(Free, Private), Result<c_int>> {
+        self.step()
+    }
 }

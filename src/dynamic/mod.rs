@@ -2,19 +2,19 @@
 //! them.
 //!
 //! The trees belong to the agent: it stores and exchanges the pointer that its update callback is
-//! given (DYN-4).
+//! given (DYN-4). The lookups, by name, by identifier, and for help, bring all trees up to date first.
 
 pub(crate) mod exports;
-mod lookup;
 mod rebuild;
 
 use std::ffi::{c_char, c_int};
 
-pub(crate) use crate::dynamic::lookup::{Found, Lookup, LookupKey};
+use crate::drive::{Machine, Step};
 pub(crate) use crate::dynamic::rebuild::Rebuild;
 use crate::library;
 use crate::sys::lock::Mutex;
-use crate::view::arg::Out;
+use crate::tree::SharedIndexes;
+use crate::view::arg::{CText, Out};
 use crate::view::array::Lasting;
 use crate::view::ext::Ext;
 use crate::view::methods::Function;
@@ -129,4 +129,90 @@ fn update<'call>(callbacks: &Callbacks, ext: Ext<'call>) -> Option<Call<'call>> 
     callbacks
         .update
         .map(|update| Call::Update(update, ext, callbacks.tree.as_ptr()))
+}
+
+/// What is looked for.
+#[derive(Clone, Copy)]
+pub(crate) enum LookupKey<'call> {
+    /// The tree that has a name, or `None` for no name at all.
+    Name(Option<CText<'call>>),
+    /// The tree that has a name for a metric.
+    Metric(MetricId),
+}
+
+/// The callbacks whose tree has what was looked for.
+pub(crate) type Found = Option<&'static Callbacks>;
+
+/// A lookup: all trees are brought up to date, and the metric table if need be (DYN-10); then the
+/// trees are searched.
+pub(crate) struct Lookup<'call> {
+    ext: Ext<'call>,
+    key: LookupKey<'call>,
+    registrations: Walk,
+    updates: Walk,
+    changed: bool,
+    rebuild: Option<Rebuild<'call>>,
+}
+
+impl<'call> Lookup<'call> {
+    /// A lookup for an agent in what is registered.
+    pub(crate) fn new(ext: Ext<'call>, registrations: Walk, key: LookupKey<'call>) -> Lookup<'call> {
+        Lookup {
+            ext,
+            key,
+            registrations,
+            updates: registrations,
+            changed: false,
+            rebuild: None,
+        }
+    }
+
+    /// The next update, or the new metric table behind the last one.
+    fn step(&mut self) -> Step<Call<'call>, Found> {
+        if let Some(call) = next_update(&mut self.updates, self.ext) {
+            return Step::Call(call);
+        }
+        if std::mem::take(&mut self.changed) {
+            self.rebuild = Rebuild::new(self.ext, self.registrations);
+        }
+        match self.rebuild.as_mut().map(Machine::start) {
+            Some(Step::Call(call)) => Step::Call(call),
+            _ => self.search(),
+        }
+    }
+
+    /// The first registration whose tree has what was looked for.
+    fn search(&self) -> Step<Call<'call>, Found> {
+        let has = |callbacks: &&Callbacks| {
+            let tree = callbacks.tree.tree();
+            tree.is_some_and(|tree| match &self.key {
+                LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes(), &SharedIndexes).is_some()),
+                LookupKey::Metric(pmid) => tree.knows(*pmid),
+            })
+        };
+        Step::Done({ self.registrations }.map(|entry| &entry.calls).find(has))
+    }
+}
+
+impl<'call> Machine for Lookup<'call> {
+    type Call = Call<'call>;
+    type Answer = DynamicAnswer;
+    type Done = Found;
+
+    fn start(&mut self) -> Step<Call<'call>, Found> {
+        self.step()
+    }
+
+    fn resume(&mut self, answer: DynamicAnswer) -> Step<Call<'call>, Found> {
+        let Some(rebuild) = &mut self.rebuild else {
+            if let DynamicAnswer::Updated(status) = answer {
+                self.changed |= status != 0;
+            }
+            return self.step();
+        };
+        match rebuild.resume(answer) {
+            Step::Call(call) => Step::Call(call),
+            Step::Done(()) => self.search(),
+        }
+    }
 }

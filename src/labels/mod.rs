@@ -1,15 +1,28 @@
-//! Labels that an agent adds to a set: `pmdaAddLabels` and `pmdaAddNotes`.
+//! Labels that an agent adds to a set, `pmdaAddLabels` and `pmdaAddNotes`; and what is behind
+//! `pmdaLabel`: the default answers, and the walk over the instances of a domain.
 
 pub(crate) mod exports;
-pub(crate) mod label_request;
 
 use std::ffi::{CStr, c_int};
 
+use crate::drive::{Machine, NoDropCell, Step};
+use crate::instances::iterate;
+use crate::record::state::FetchState;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_7_2;
-use crate::view::label_set::LabelSets;
+use crate::sys::libpcp::version::{SINCE_6_0_5, SINCE_7_2};
+use crate::view::arg::CText;
+use crate::view::ext::Ext;
+use crate::view::label_set::{LabelArray, LabelSet, LabelSets};
+use crate::view::methods::Function;
+use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
+use crate::{fetch, record};
+use pmda_core::constants::{
+    PM_IN_NULL, PM_LABEL_CLUSTER, PM_LABEL_COMPOUND, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM,
+    PM_LABEL_INSTANCES, PM_LABEL_ITEM, PM_LABEL_OPTIONAL,
+};
 use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::{self, Text};
 use pmda_core::log::Part::Raw;
 use pmda_core::log::{Bytes, Level};
@@ -87,5 +100,270 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
                 }
             }
         }
+    }
+}
+
+/// Not part of what is asked for.
+const MODIFIERS: c_int = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
+
+/// Whose labels are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Context,
+    Domain,
+    InDom,
+    Cluster,
+    Item,
+    Instances,
+}
+
+impl Kind {
+    /// A type without its modifiers is exactly one bit (LABEL-10).
+    fn new(kind: c_int) -> Result<Kind> {
+        match kind & !MODIFIERS {
+            PM_LABEL_CONTEXT => Ok(Kind::Context),
+            PM_LABEL_DOMAIN => Ok(Kind::Domain),
+            PM_LABEL_INDOM => Ok(Kind::InDom),
+            PM_LABEL_CLUSTER => Ok(Kind::Cluster),
+            PM_LABEL_ITEM => Ok(Kind::Item),
+            PM_LABEL_INSTANCES => Ok(Kind::Instances),
+            _ => Err(Error::TYPE),
+        }
+    }
+
+    /// The flag that its labels get.
+    fn flag(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// Has the callback fill the set of an instance.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) callback: Function<pmdaLabelCallBack>,
+    pub(crate) indom: InDom,
+    pub(crate) inst: c_int,
+    /// An empty set, which is there until the answer.
+    pub(crate) set: *mut pmLabelSet,
+}
+
+/// What comes back from a [`Call`].
+pub(crate) struct LabelAnswer<'call> {
+    /// The number of labels, or an error.
+    pub(crate) status: c_int,
+    /// A set of its own that the callback has given in place of the one that it has got.
+    pub(crate) given: Option<LabelSet<'call>>,
+}
+
+/// A request that asks the agent, or the outcome of one for which nobody is to be asked.
+pub(crate) type Begun<'call> = std::result::Result<Request<'call>, Result<c_int>>;
+
+/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). When
+/// there are none after all, there is no array either (L-2).
+pub(crate) struct Request<'call> {
+    ext: Ext<'call>,
+    state: &'static FetchState,
+    indom: InDom,
+    sets: LabelSets<'call>,
+    array: NoDropCell<LabelArray>,
+    steps: iterate::InstanceCursor,
+    /// The domain `PM_INDOM_NULL` has one instance, and this tells that it was asked for.
+    is_over: bool,
+    /// The instance whose set the callback fills: the last one of the array.
+    asked: Option<c_int>,
+}
+
+impl<'call> Request<'call> {
+    /// Starts to give the labels of `ident`, which is of type `kind` (section 2 of the
+    /// specification).
+    ///
+    /// # Errors
+    /// The outcome, when nobody is to be asked: the number of sets, or 1 for those that the agent
+    /// has put into `sets` itself. `PM_ERR_TYPE` for what is no type, `-EINVAL` for a missing
+    /// argument or a domain without a name, `-ENOMEM`, and what libpcp's defaults give.
+    pub(crate) fn new(
+        ident: u32,
+        kind: c_int,
+        sets: Option<LabelSets<'call>>,
+        ext: Option<Ext<'call>>,
+    ) -> Begun<'call> {
+        let (Some(sets), Some(ext)) = (sets, ext) else {
+            return Err(Err(Error::INVAL));
+        };
+        let interface = record::interface(ext);
+        fetch::enter_context(ext, interface);
+        let kind = Kind::new(kind).map_err(Err)?;
+        if kind != Kind::Instances {
+            return Err(default_labels(ident, kind, sets, ext));
+        }
+        if !interface.has_labels() {
+            return Err(Ok(0));
+        }
+        Request::instances(InDom(ident), sets, ext)
+    }
+
+    fn instances(indom: InDom, mut sets: LabelSets<'call>, ext: Ext<'call>) -> Begun<'call> {
+        let count = iterate::told_count(indom, Some(ext));
+        if log::debug(Debug::Labels) {
+            log::trace!("pmdaLabel: InDom {indom} {count} instance labels request\n");
+        }
+        let room = match usize::try_from(count) {
+            Ok(room) if room > 0 => room,
+            _ => return Err(Error::check(count)),
+        };
+        // What was there was never ours.
+        sets.store_none();
+        let array = LabelArray::new(room).map_err(Err)?;
+        let state = record::fetch_state(ext).map_err(Err)?;
+        if !indom.is_null() {
+            iterate::start(state, indom, ext);
+        }
+        Ok(Request {
+            ext,
+            state,
+            indom,
+            sets,
+            array: NoDropCell::new(array),
+            steps: iterate::InstanceCursor::new(iterate::Ordinal::Any),
+            is_over: false,
+            asked: None,
+        })
+    }
+
+    fn next_instance(&mut self) -> Option<c_int> {
+        if self.indom.is_null() {
+            return (!std::mem::replace(&mut self.is_over, true)).then_some(PM_IN_NULL);
+        }
+        iterate::next(self.state, self.ext, &mut self.steps)
+    }
+
+    /// The next call; an agent without a callback gives empty sets.
+    fn next(&mut self) -> Result<Option<Call>> {
+        while let Some(inst) = self.next_instance() {
+            let mut set = self.array.get().ok_or(Error::GENERIC)?.push()?;
+            let Some(callback) = self.ext.label_callback() else {
+                settle(&mut set, inst, 0);
+                continue;
+            };
+            let set = set.as_ptr();
+            self.asked = Some(inst);
+            return Ok(Some(Call {
+                callback,
+                indom: self.indom,
+                inst,
+                set,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Takes the set of an instance as the callback has left it.
+    fn filled(&mut self, inst: c_int, answer: LabelAnswer<'_>) {
+        let indom = self.indom;
+        let Some(mut set) = self.array.get().and_then(LabelArray::last) else {
+            return;
+        };
+        let status = filled(&mut set, answer);
+        if status < 0 {
+            let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
+            let reason = log::errstr(Error::os(status));
+            log::notify!(level, "pmdaLabel: InDom {indom}[{inst}]: {reason}");
+        }
+        settle(&mut set, inst, status);
+    }
+
+    /// The next call, or the end: then the array is handed over.
+    fn step(&mut self) -> Step<Call, Result<c_int>> {
+        let outcome = match self.next() {
+            Ok(Some(call)) => return Step::Call(call),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        let array = self.array.take();
+        Step::Done(outcome.map(|()| {
+            let Some((sets, count)) = array.map(LabelArray::into_sets) else {
+                return 0;
+            };
+            if count > 0 {
+                self.sets.store(sets);
+            }
+            count
+        }))
+    }
+}
+
+impl<'call> Machine for Request<'call> {
+    type Call = Call;
+    type Answer = LabelAnswer<'call>;
+    type Done = Result<c_int>;
+
+    fn start(&mut self) -> Step<Call, Result<c_int>> {
+        self.step()
+    }
+
+    fn resume(&mut self, answer: LabelAnswer<'call>) -> Step<Call, Result<c_int>> {
+        if let Some(inst) = self.asked.take() {
+            self.filled(inst, answer);
+        }
+        self.step()
+    }
+}
+
+/// What a callback has put into a set. One that it gives instead stays its own, as nothing says
+/// that it comes from the heap or is used once; its labels are copied when it announces some (L-4).
+fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>) -> c_int {
+    let Some(given) = given else {
+        return status;
+    };
+    set.clear();
+    let copied = set.merged(given.list()).and_then(|merged| set.replace(&merged));
+    copied.map_or_else(Error::code, |copied| status.min(copied))
+}
+
+/// Makes the number of labels in a set what the callback returned, but never more than there are
+/// (L-3), and keeps no array of a callback that has failed, which nobody would free (L-4). What
+/// goes with a 0 may be the callback's own.
+fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
+    set.settle(status);
+    set.add_flags(Kind::Instances.flag());
+    set.set_inst(inst as u32);
+}
+
+/// Labels that are not those of instances.
+fn default_labels(ident: u32, kind: Kind, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
+    trace(kind, ident, ext);
+    if let Some(mut set) = sets.first() {
+        set.add_flags(kind.flag());
+        return Ok(1);
+    }
+    match kind {
+        Kind::Context => sets.store_context(),
+        Kind::Domain => sets.store_domain(ext.domain(), ext.name().ok_or(Error::INVAL)?),
+        _ => Ok(0),
+    }
+}
+
+/// Debug output about a request (LABEL-21).
+fn trace(kind: Kind, ident: u32, ext: Ext<'_>) {
+    if !log::debug(Debug::Labels) {
+        return;
+    }
+    let (metric, indom) = (MetricId(ident), InDom(ident));
+    match kind {
+        Kind::Context => log::trace!("pmdaLabel: context {} labels request\n", ext.context()),
+        Kind::Domain => {
+            let name = ext.name();
+            let (domain, name) = (ext.domain(), Bytes(name.as_ref().map_or(b"(null)", CText::bytes)));
+            log::trace!("pmdaLabel: domain {domain} ({name}) labels request\n");
+        }
+        Kind::InDom => log::trace!("pmdaLabel: InDom {indom} labels request\n"),
+        // The text of PM_ID_NULL has no dot (L-1).
+        Kind::Cluster if metric == MetricId::NULL => log::trace!("pmdaLabel: cluster {metric} labels request\n"),
+        Kind::Cluster => {
+            let (domain, cluster) = (metric.domain(), metric.cluster());
+            log::trace!("pmdaLabel: cluster {domain}.{cluster} labels request\n");
+        }
+        Kind::Item => log::trace!("pmdaLabel: item {metric} labels request\n"),
+        Kind::Instances => {}
     }
 }

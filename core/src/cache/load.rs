@@ -10,12 +10,12 @@ use super::entry::State;
 use super::entry::{NewText, Text};
 use super::file::{self, Header, Record};
 use super::lookup::Match;
-use super::op::Part;
 use super::persist::OverLimitRecord;
 use super::stream::{LONGEST_LINE, Lines, PIECE};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::log::Level;
+use crate::log::Part;
 use crate::path::FilePath;
 
 /// A cache file that is being loaded: [`CacheFile::read`] and [`Cache::load`] take turns, so that

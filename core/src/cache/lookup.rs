@@ -13,9 +13,10 @@
 use super::entry::{Entry, State};
 use super::ids::position;
 use super::names::{Short, equal};
-use super::op::{Key, Part};
+use super::op::Key;
 use super::{Cache, Report};
 use crate::error::{Error, Result};
+use crate::log::Part;
 
 /// An instance that was found.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,14 @@
 //! What is done to an instance, or to a whole cache, by the numbers of the macros; and what is
-//! reported of it.
+//! reported of it. Then the debug dump, line by line as the C library prints it: PCP's own tests
+//! compare it (CACHE-100).
 
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Pointer};
 
+use super::entry::{Entry, State};
+use super::keys::jenkins_hash;
+use super::{Cache, room};
 use crate::constants::*;
-use crate::log::{self, Bytes, Journal, Level};
-pub(super) use crate::log::{Part, TextBuffer};
+use crate::log::{self, Bytes, Journal, Level, Part, TextBuffer};
 
 /// What a store does with an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,6 +167,92 @@ impl Display for Key<'_> {
 /// A name as a message prints it.
 pub(super) fn named(name: Option<&[u8]>) -> Part<'_> {
     Part::Raw(name.unwrap_or(b"(null)"))
+}
+
+impl<T: Copy + Pointer> Cache<T> {
+    /// The dump, with the hash chains if they are wanted; it ends where there is no memory for
+    /// more.
+    pub fn dump(&mut self, chains: bool) -> Vec<u8> {
+        let mut out = TextBuffer::default();
+        let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);
+        let (mode, hsize) = (self.mode as u8, self.chains);
+        out.show(format_args!(
+            "pmdaCacheDump: indom {}: nentry={} ins_mode={mode} hstate={dirty} hsize={hsize}\n",
+            self.indom, self.inserted
+        ));
+        for place in self.order.places(&self.slab) {
+            let entry = self.slab.get(place.slot);
+            let state = match entry.state {
+                State::Active => "active",
+                State::Inactive => "inactive",
+                State::Empty | State::Free => {
+                    out.show(format_args!("({:10}) {:>8}\n", entry.id, "empty"));
+                    continue;
+                }
+            };
+            out.show(format_args!(" {:10}  {state:>8} ", entry.id));
+            match entry.private {
+                Some(private) => out.show(format_args!("{private:p} ")),
+                None => out.push(b"(nil) "),
+            }
+            out.push(entry.name());
+            if entry.name().len() > entry.short as usize {
+                out.show(format_args!(" [match len={}]", entry.short));
+            }
+            let key = self.keys.get(place.slot);
+            if !key.is_empty() {
+                out.show(format_args!(" {}", Key(key)));
+            }
+            out.push(b"\n");
+        }
+        if chains {
+            self.dump_chains(&mut out);
+        }
+        out.so_far()
+    }
+
+    fn dump_chains(&self, out: &mut TextBuffer) {
+        let attempts = self.attempts.as_deref().copied().unwrap_or_default();
+        if attempts.iter().any(|count| *count != 0) {
+            out.push(b"pmdaCacheStoreKey hash stats ...\n");
+        }
+        for (attempt, count) in attempts.iter().enumerate().filter(|(_, count)| **count != 0) {
+            match attempt {
+                0 => out.show(format_args!("hash once: {count} times\n")),
+                _ => out.show(format_args!("{} hash attempts: {count} times\n", attempt + 1)),
+            }
+        }
+        if let Ok(slots) = self.chained() {
+            self.dump_table(out, "inst", &slots, |entry| entry.id);
+            self.dump_table(out, "name", &slots, |entry| jenkins_hash(entry.short_name(), 0));
+        }
+    }
+
+    fn dump_table(&self, out: &mut TextBuffer, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
+        // Chain, place in the chain, slot.
+        let mut places = Vec::new();
+        if room(&mut places, slots.len()).is_err() {
+            return;
+        }
+        let chain = |slot: u32| hash(self.slab.get(slot)) & (self.chains - 1);
+        places.extend(slots.iter().enumerate().map(|(at, slot)| (chain(*slot), at, *slot)));
+        places.sort_unstable();
+        let mut places = places.into_iter().peekable();
+        out.show(format_args!("{title} hash\n"));
+        for number in 0..self.chains {
+            out.show(format_args!(" [{number:03}]"));
+            while let Some((_, _, slot)) = places.next_if(|place| place.0 == number) {
+                let entry = self.slab.get(slot);
+                let mark = match entry.state {
+                    State::Empty => "E",
+                    State::Inactive => "I",
+                    State::Active | State::Free => "",
+                };
+                out.show(format_args!(" -> {}{mark}", entry.id));
+            }
+            out.push(b"\n");
+        }
+    }
 }
 
 #[cfg(test)]

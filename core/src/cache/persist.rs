@@ -10,11 +10,11 @@ use rustix::fs::{Mode, mkdir};
 use super::disk;
 use super::entry::Text;
 use super::file::{Header, is_savable};
-use super::op::Part;
 use super::stream::{LONGEST_LINE, Sink};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
+use crate::log::Part;
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
 

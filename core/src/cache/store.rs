@@ -11,10 +11,10 @@ use super::ids::ListedSlot;
 use super::keys::jenkins_hash;
 use super::lookup::{Match, signed};
 use super::names::{Short, equal, short};
-use super::op::{Key, Part, named};
+use super::op::{Key, named};
 use super::{Action, CULLED_KEPT, Cache, MAXIMUM, Mode, Report, room};
 use crate::error::{Error, Result};
-use crate::log::Level;
+use crate::log::{Level, Part};
 
 /// How many ids are tried for a key (CACHE-52).
 pub(super) const ATTEMPTS: usize = 10;

@@ -6,13 +6,9 @@
 //! asked for it and has to ask again after a change (INIT-46); and [`HintIndex`], which nobody
 //! asked for, and which is only a hint where to look first.
 
-mod hashed;
-mod hint_index;
-
-pub use hashed::Hashed;
-pub use hint_index::{HintIndex, Table};
-
+use crate::error::{Error, Result};
 use crate::ident::MetricId;
+use crate::index::{Index, Seed};
 
 /// How a metric is looked up (FETCH-20).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +54,253 @@ pub fn direct(wanted: MetricId, table: Table, pmid_at: impl Fn(usize) -> MetricI
     (place < table.len && pmid_at(place).cluster() == wanted.cluster()).then_some(place)
 }
 
+/// Maps metric identifiers to places in the table that was given to `pmdaRehash`.
+///
+/// It answers for the table as it was then, wherever the agent's fields point now (INIT-46).
+#[derive(Default, Debug)]
+pub struct Hashed {
+    /// All of them, in the order of the table.
+    pmids: Vec<MetricId>,
+    places: Index,
+    address: usize,
+    /// How many entries were put into this and all the tables before it.
+    entered: u64,
+}
+
+impl Hashed {
+    /// An index over the identifiers of the table at `address`, in table order. Of duplicates that
+    /// one counts which is in front in libpcp's hash (F-15).
+    ///
+    /// # Errors
+    /// `-ENOMEM` when there is no memory for it.
+    pub fn build(address: usize, pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
+        let len = pmids.len();
+        let mut hashed = Hashed {
+            address,
+            entered: before.saturating_add(len as u64),
+            ..Hashed::default()
+        };
+        hashed.pmids.try_reserve_exact(len).map_err(|_| Error::NOMEM)?;
+        hashed.pmids.extend(pmids.take(len));
+        let end = u32::try_from(len).map_err(|_| Error::NOMEM)?;
+        // With more room than it needs: nothing is added, but each fetch searches.
+        hashed.places.reserve(len.saturating_add(len / 2), end, |_| 0)?;
+        // libpcp puts an entry in front of its chain, and turns all chains round whenever its hash
+        // grows. So the last of those counts that are turned an even number of times, if there are
+        // any besides the first, else the first.
+        let mut growth = Growth::after(before);
+        let mut turns = (0..end).filter(|_| growth.add()).count();
+        growth = Growth::after(before);
+        for place in 0..end {
+            turns -= usize::from(growth.add());
+            let pmid = hashed.pmids[place as usize];
+            match hashed.find(pmid) {
+                None => hashed.places.insert(hash(pmid), place),
+                Some(known) if turns % 2 == 0 => {
+                    hashed.places.replace(hash(pmid), known as u32, place);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(hashed)
+    }
+
+    /// The place of a metric.
+    #[must_use]
+    #[inline(always)]
+    pub fn find(&self, wanted: MetricId) -> Option<usize> {
+        let same = |place: u32| self.pmids[place as usize] == wanted;
+        self.places.find(hash(wanted), same).map(|place| place as usize)
+    }
+
+    /// How many entries were put into this and all the tables before it.
+    #[must_use]
+    pub fn entered(&self) -> u64 {
+        self.entered
+    }
+
+    /// The address of the table that the places are in.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Whether nothing was ever put in.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+/// How libpcp's hash grows.
+struct Growth {
+    /// How many entries were ever put in: it goes on counting when the hash is emptied.
+    entered: u64,
+    chains: u64,
+}
+
+impl Growth {
+    /// Of a hash that is empty.
+    fn after(entered: u64) -> Growth {
+        Growth { entered, chains: 0 }
+    }
+
+    /// Counts an entry; whether the hash grows just before it is put in. It does when there are
+    /// more than four entries a chain, and gets twice as many chains, rounded up towards multiples
+    /// of 30.
+    #[inline]
+    fn add(&mut self) -> bool {
+        self.entered += 1;
+        if self.chains == 0 {
+            self.chains = 1;
+            return false;
+        }
+        let grows = self.entered / 4 > self.chains;
+        if grows {
+            self.chains *= 2;
+            for divisor in [3, 5] {
+                self.chains += if self.chains % divisor == 0 { 0 } else { 2 };
+            }
+        }
+        grows
+    }
+}
+
+#[inline(always)]
+fn hash(pmid: MetricId) -> u32 {
+    Seed::process().number(u64::from(pmid.0))
+}
+
+/// Up to this length a table is searched from its start: that is as fast as a lookup.
+const SHORT: usize = 32;
+
+/// A table is indexed as a whole when the searches in it have looked at this many times its length.
+/// An index costs as much as some ten searches, but clients ask for one instance after the other.
+const WORTH_IT: usize = 1;
+
+/// Of entries with one key the first counts, so the others need no place in an index; some do have
+/// one, since keys are told apart by a part of their hash there.
+const EQUAL: usize = 4;
+
+/// Which table: a search in another one starts from nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Table {
+    /// Where it is.
+    pub address: usize,
+    /// Number of its entries.
+    pub len: usize,
+}
+
+impl Table {
+    /// Whether a search from its start is as fast as a lookup.
+    #[must_use]
+    pub fn is_short(self) -> bool {
+        self.len <= SHORT
+    }
+}
+
+/// Remembers at which places of a table keys were found.
+///
+/// A remembered place is checked before it is used, and a key without a good one is searched
+/// from the start of the table; so an entry that has gone, moved or changed is never reported, and
+/// one that is there is always found. What cannot be seen that way: of several entries with the
+/// same key the first counts, and when the agent writes a *second* entry with a key that is in the
+/// table already, in front of the first one and without moving or resizing the table, the one that
+/// was found before goes on being found.
+///
+/// A key is a number; it may be a hash, as the entry at the place is compared anyway (see
+/// [`HintIndex::find`]).
+#[derive(Default, Debug)]
+pub struct HintIndex {
+    table: Table,
+    effort: usize,
+    /// By the hash of a key. The keys themselves are in the table alone.
+    places: Index,
+}
+
+impl HintIndex {
+    /// The first place of `table` that `is_it` accepts. `keys_at` calls its second argument with
+    /// each key under which the entry at a place is to be found; `key` must be one of them wherever
+    /// `is_it` is true.
+    pub fn find(
+        &mut self,
+        table: Table,
+        key: u64,
+        is_it: impl Fn(usize) -> bool,
+        keys_at: impl Fn(usize, &mut dyn FnMut(u64)),
+    ) -> Option<usize> {
+        if table.is_short() {
+            return (0..table.len).find(|place| is_it(*place));
+        }
+        if table != self.table {
+            self.places.clear();
+            (self.table, self.effort) = (table, 0);
+        }
+        let hash = Seed::process().number(key);
+        let known = self.places.find(hash, |place| is_it(place as usize));
+        if let Some(place) = known {
+            return Some(place as usize);
+        }
+        let found = (0..table.len).find(|place| is_it(*place))?;
+        self.learn(hash, found, keys_at);
+        Some(found)
+    }
+
+    /// Notes where a key with this hash was found by a search; only searches that find something
+    /// count as effort, since no index can save the others.
+    fn learn(&mut self, hash: u32, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
+        self.effort = self.effort.saturating_add(found + 1);
+        if self.effort < self.table.len.saturating_mul(WORTH_IT) {
+            self.note(hash, found);
+            return;
+        }
+        self.effort = 0;
+        // With some room for what moves afterwards. An entry may have more keys than one.
+        let mut room = self.table.len + self.table.len / 4;
+        while self.make_room(room) && !self.fill(&keys_at) {
+            room = room.saturating_mul(2);
+        }
+    }
+
+    /// Indexes the whole table; whether there was room for it.
+    fn fill(&mut self, keys_at: &impl Fn(usize, &mut dyn FnMut(u64))) -> bool {
+        let (seed, mut fits) = (Seed::process(), true);
+        for place in 0..self.table.len {
+            keys_at(place, &mut |key| {
+                fits &= self.places.has_room(1);
+                let hash = seed.number(key);
+                if let (Ok(place), true) = (u32::try_from(place), fits) {
+                    let mut equal = 0;
+                    self.places.for_each(hash, |_| equal += 1);
+                    if equal < EQUAL {
+                        self.places.insert(hash, place);
+                    }
+                }
+            });
+        }
+        fits
+    }
+
+    /// Forgets all, and makes room for this many places, if there is memory.
+    fn make_room(&mut self, places: usize) -> bool {
+        self.places.clear();
+        let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
+        self.places.reserve(places, end, |_| 0).is_ok()
+    }
+
+    /// Notes one place. When there is no room all are forgotten: places cannot be hashed again, as
+    /// the entries may be others by now. Before the table is indexed as a whole there is room
+    /// for a few places, more in a longer table.
+    fn note(&mut self, hash: u32, found: usize) {
+        if !self.places.has_room(1) && !self.make_room((2 * self.table.len).isqrt() + 8) {
+            return;
+        }
+        if let Ok(place) = u32::try_from(found) {
+            self.places.insert(hash, place);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +329,128 @@ mod tests {
         assert_eq!(find(0x00c0_0401), Some(1));
         assert_eq!(find(0x3e80_0801), None);
         assert_eq!(find(0x3e80_0402), None);
+    }
+}
+
+#[cfg(test)]
+mod hashed_tests {
+    use super::*;
+
+    /// INIT-46: every entry is found at its place.
+    #[test]
+    fn finds() {
+        let pmids = [5, 7, 9].map(MetricId);
+        let hashed = Hashed::build(4096, pmids.into_iter(), 0).expect("memory");
+        assert_eq!(hashed.find(MetricId(5)), Some(0));
+        assert_eq!(hashed.find(MetricId(9)), Some(2));
+        assert_eq!(hashed.find(MetricId(6)), None);
+        assert_eq!(hashed.address(), 4096);
+        assert!(!hashed.is_empty() && Hashed::default().is_empty());
+    }
+
+    /// F-15: of duplicates that one is found which libpcp's hash finds, seen there.
+    #[test]
+    fn duplicates() {
+        let mut growth = Growth::after(0);
+        let points: Vec<u32> = (1..1000).filter(|_| growth.add()).collect();
+        assert_eq!(points, [8, 28, 60, 124, 244, 484, 964]);
+        let pairs = |count: u32| (0..count).map(|place| MetricId(1 + place / 2)).collect::<Vec<_>>();
+        let lasts = |count: u32, before: u64| {
+            let hashed = Hashed::build(1, pairs(count).into_iter(), before).expect("memory");
+            assert_eq!(hashed.entered(), before + u64::from(count));
+            let places = (0..count / 2).filter_map(|pair| hashed.find(MetricId(1 + pair)));
+            places.filter(|place| place % 2 == 1).count()
+        };
+        assert_eq!([2, 6, 10, 1000].map(|count| lasts(count, 0)), [1, 3, 2, 181]);
+        // The same table once more.
+        let twice = |count: u32| lasts(count, u64::from(count));
+        assert_eq!([4, 6, 8, 14, 28, 30].map(twice), [1, 3, 4, 1, 13, 2]);
+        // A table of nothing but duplicates costs no more than another.
+        let many = Hashed::build(1, std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
+        assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
+    }
+}
+
+#[cfg(test)]
+mod hint_index_tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn find(places: &mut HintIndex, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
+        let seen = Table {
+            address,
+            len: table.len(),
+        };
+        let is_it = |place: usize| {
+            looks.set(looks.get() + 1);
+            table[place] == key
+        };
+        places.find(seen, u64::from(key), is_it, |place, add| add(u64::from(table[place])))
+    }
+
+    /// FETCH-20: whatever the agent does to its table, what is found is there, and what is there is
+    /// found; once the index is warm it takes one look.
+    #[test]
+    fn checked_before_believed() {
+        let mut table: Vec<u32> = (0..1000).collect();
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        for key in 0..1000 {
+            assert_eq!(find(&mut places, &table, 1, key, &looks), Some(key as usize));
+        }
+        assert!(looks.get() < 10_000, "{}", looks.get());
+        looks.set(0);
+        assert_eq!(find(&mut places, &table, 1, 999, &looks), Some(999));
+        assert_eq!(looks.get(), 1);
+        table.swap(3, 999);
+        assert_eq!(find(&mut places, &table, 1, 999, &looks), Some(3));
+        assert_eq!(find(&mut places, &table, 1, 3, &looks), Some(999));
+        table[500] = 7777;
+        assert_eq!(find(&mut places, &table, 1, 500, &looks), None);
+        assert_eq!(find(&mut places, &table, 1, 7777, &looks), Some(500));
+        table.truncate(600);
+        assert_eq!(find(&mut places, &table, 1, 3, &looks), None);
+        assert_eq!(find(&mut places, &table, 1, 599, &looks), Some(599));
+    }
+
+    /// FETCH-20: of duplicates the first is found, also in a table that has moved or grown.
+    #[test]
+    fn the_first_of_duplicates() {
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        let mut table = vec![1; 40];
+        for _ in 0..400 {
+            table[39] = 2;
+            assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(0));
+            assert_eq!(find(&mut places, &table, 1, 2, &looks), Some(39));
+        }
+        table[5] = 2;
+        assert_eq!(find(&mut places, &table, 2, 2, &looks), Some(5), "moved");
+        table[4] = 2;
+        table.push(9);
+        assert_eq!(find(&mut places, &table, 2, 2, &looks), Some(4), "grown");
+    }
+
+    /// A table of nothing but duplicates costs no more than another.
+    #[test]
+    fn only_duplicates() {
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        let mut table = vec![1; 300_000];
+        table[299_999] = 2;
+        for _ in 0..1000 {
+            assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(0));
+            assert_eq!(find(&mut places, &table, 1, 2, &looks), Some(299_999));
+        }
+        assert!(looks.get() < 1_000_000, "{}", looks.get());
+    }
+
+    /// Short tables are not indexed at all, so there even a duplicate written in front is seen.
+    #[test]
+    fn short_tables() {
+        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        let mut table = vec![4, 3, 2, 1];
+        assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(3));
+        table[0] = 1;
+        assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(0));
+        assert_eq!(find(&mut places, &[], 1, 1, &looks), None);
     }
 }

@@ -8,7 +8,7 @@
 //! it remembers. As nothing but the end of a tree removes a node, and new children come first
 //! (TREE-13), the children that are new are those before the one that was first last time.
 
-use super::kept::{Children, Mark, NoIndex, Recall};
+use super::{Children, Mark, NoIndex, Recall};
 use crate::error::{Error, Result};
 
 /// A node with at least this many children is wide: it may get an index.

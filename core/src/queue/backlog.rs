@@ -4,8 +4,8 @@ mod step;
 
 use std::ops::Range;
 
-use super::retained::Retained;
-use super::{Payload, shown};
+use super::readers::Retained;
+use super::{Payload, session};
 use crate::error::{Error, Result};
 
 /// Fewer gaps than this are not worth closing.
@@ -37,11 +37,11 @@ impl<P: Payload> Event<P> {
     /// Shows the event to a fetch, which takes it back with [`Backlog::release`]; `None` when only
     /// its place is left.
     #[inline]
-    pub(super) fn show(&mut self) -> Option<shown::Event<P::View>> {
+    pub(super) fn show(&mut self) -> Option<session::Event<P::View>> {
         let payload = self.payload.as_ref()?.view();
         self.holders += 1;
         let (sequence, size) = (self.sequence, self.size);
-        Some(shown::Event {
+        Some(session::Event {
             sequence,
             size,
             payload,

@@ -19,26 +19,21 @@ mod backlog;
 mod clients;
 #[cfg(test)]
 mod model;
-mod observer;
 mod readers;
-mod retained;
 mod session;
-mod shown;
 mod trace;
 
 use std::io::Write;
 
 use backlog::{Backlog, New};
 use clients::Clients;
-use readers::{Access, Reader, Readers};
-use retained::Retained;
+use readers::{Access, Reader, Readers, Retained};
 
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
 
 pub use clients::Filters;
-pub use session::{End, FetchSession};
-pub use shown::Event;
+pub use session::{End, Event, FetchSession};
 pub use trace::{ClientEndReport, Excerpt, Printable};
 
 /// What a queue stores of an event.

@@ -1,9 +1,8 @@
-//! One fetch of one client from one queue, as a session that survives the callbacks in between.
+//! One fetch of one client from one queue, as a session that survives the callbacks in between, and
+//! the events that it shows to filters and decoders.
 
-use super::observer::QueueObserver;
-use super::readers::{Access, IDLE, Reader};
-use super::retained::Retained;
-use super::shown::Event;
+use super::readers::{Access, IDLE, Reader, Retained};
+use super::trace::QueueObserver;
 use super::{Backlog, Payload, Queue, Queues};
 use crate::error::{Error, Result};
 
@@ -313,4 +312,16 @@ fn miss(reader: &mut Reader, end: u64) {
     reader.missed += end - cursor - absent;
     reader.absent.retain(|gap| gap.end > end);
     reader.cursor = end;
+}
+
+/// An event that the client has not seen yet. Its payload stays alive until the fetch is done with
+/// it, whatever happens to the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<V> {
+    /// Its number in the order of arrival.
+    pub sequence: u64,
+    /// Bytes of payload.
+    pub size: usize,
+    /// The payload.
+    pub payload: V,
 }

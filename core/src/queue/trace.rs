@@ -1,11 +1,10 @@
 //! What `-Dlibpmda` says about queues and their clients, in the C library's words (E-7).
 //!
 //! All of it is put together beside the work itself, under the same lock, and only when somebody
-//! has asked for it.
+//! has asked for it. An observer is told what a fetch does while it goes from event to event.
 
 use std::fmt::{self, Display};
 
-use super::observer::QueueObserver;
 use super::session::Participants;
 use super::{Event, FetchSession, Payload, Queue, Queues};
 use crate::handles;
@@ -229,5 +228,36 @@ impl<P: Printable> QueueObserver<P> for Journal {
 
     fn address(payload: &P) -> usize {
         payload.address()
+    }
+}
+
+/// Is told what a client passes and what leaves the queue.
+pub(super) trait QueueObserver<P> {
+    /// Whether it wants to know at all.
+    const OBSERVES: bool;
+
+    /// The client may not see an event.
+    fn denied(&mut self, payload: &P, size: usize);
+
+    /// Everybody has seen the event that stood here.
+    fn removed(&mut self, queue: &[u8], address: usize);
+
+    /// Where a payload stands.
+    fn address(payload: &P) -> usize;
+}
+
+/// No observer: costs nothing.
+impl<P> QueueObserver<P> for () {
+    const OBSERVES: bool = false;
+
+    #[inline(always)]
+    fn denied(&mut self, _: &P, _: usize) {}
+
+    #[inline(always)]
+    fn removed(&mut self, _: &[u8], _: usize) {}
+
+    #[inline(always)]
+    fn address(_: &P) -> usize {
+        0
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Backlog;
 use crate::queue::Payload;
-use crate::queue::retained::Retained;
-use crate::queue::shown::Event;
+use crate::queue::readers::Retained;
+use crate::queue::session::Event;
 
 impl<P: Payload> Backlog<P> {
     /// A client that was owed the event `shown`, at the index `place`, has now seen it. When the
