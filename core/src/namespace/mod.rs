@@ -206,7 +206,7 @@ pub enum Mark {
     /// Nothing; it can have a mark.
     Free,
     /// The mark of the index at this place. Whether that is its index is for
-    /// [`Indexes`](Indexes) to say.
+    /// [`Indexes`] to say.
     Slot(usize),
     /// Its link is used otherwise: it has no index.
     Used,
@@ -218,7 +218,7 @@ pub trait Recall<'t>: Node<'t> {
     type Kept: Copy + Eq;
     /// Where the node is.
     fn keep(self) -> Self::Kept;
-    /// A child of this node. Only [`Indexes`](Indexes) asks, for what it has kept of a child
+    /// A child of this node. Only [`Indexes`] asks, for what it has kept of a child
     /// of this very node, which has said so by its mark ever since.
     fn recall(self, child: Self::Kept) -> Self;
     /// What is in the link.
