@@ -2,7 +2,8 @@
 //! them.
 //!
 //! The trees belong to the agent: it stores and exchanges the pointer that its update callback is
-//! given (DYN-4). The lookups, by name, by identifier, and for help, bring all trees up to date first.
+//! given (DYN-4). The lookups, by name, by identifier, and for help, bring all trees up to date
+//! first.
 
 pub(crate) mod exports;
 mod rebuild;

@@ -4,8 +4,8 @@
 //! the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
 //! to an instance; it is handed back and printed, never looked into.
 //!
-//! What is done to one instance is in the files beside this one, what is done to all of them at once
-//! at the end of it.
+//! What is done to one instance is in the files beside this one; what is done to all of them at
+//! once, at the end of it.
 
 mod disk;
 mod entry;

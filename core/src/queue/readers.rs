@@ -1,5 +1,5 @@
-//! What a queue knows of the clients that have to do with it, and the events that have left it while
-//! a callback of one of them still looks at them (E-14).
+//! What a queue knows of the clients that have to do with it, and the events that have left it
+//! while a callback of one of them still looks at them (E-14).
 
 use std::ops::Range;
 

@@ -31,16 +31,6 @@ pub(super) fn set(head: ValueSet, values: &[Value]) -> *mut c_void {
     }
 }
 
-/// Gives the block of a value back that no host will see.
-///
-/// # Safety
-/// The value points to a block that [`block`] has made, which nobody uses afterwards.
-pub(super) unsafe fn release_block(value: Value) {
-    // SAFETY: every bit pattern is a pointer. The value points to a block, says the caller, which
-    // came from calloc and is not used again.
-    unsafe { libc::free(value.value.pval.cast_mut().cast()) }
-}
-
 /// An array with these items.
 pub(super) fn array<T: Copy>(items: &[T]) -> *mut T {
     let start = allocate(items.len(), size_of::<T>()).cast::<T>();

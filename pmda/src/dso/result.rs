@@ -88,7 +88,8 @@ impl Sets {
         })
     }
 
-    /// Adds a value with a block of its own, which is the host's to free; no value of the set is in place.
+    /// Adds a value with a block of its own, which is the host's to free; no value of the set is in
+    /// place.
     fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
         if self.format == IN_PLACE && !self.values.is_empty() {
             return Err(Error::CONV);
@@ -118,8 +119,8 @@ impl Sets {
         if self.format == BLOCKS {
             for value in self.values.drain(..) {
                 // SAFETY: a set has one format, and `written` gives each value of this one a block
-                // of its own. The set was not closed, so the host has not seen it.
-                unsafe { heap::release_block(value) };
+                // of its own from calloc. The set was not closed, so the host has not seen it.
+                unsafe { libc::free(value.value.pval.cast_mut().cast()) };
             }
         }
         self.values.clear();
