@@ -1,5 +1,6 @@
 //! Turns measurements into a CSV and into Markdown.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,9 @@ pub const PAGE: [(&str, u64); 15] = [
     ("queue, one event for n clients", 2),
     ("daemon, n values, agent time", 10),
 ];
+
+/// How many scenarios are shown in which this library is slower.
+const WORST: usize = 15;
 
 /// The names of the columns of the CSV.
 const COLUMNS: &str = "scenario,n,C library ns,this library ns,ratio,least ratio,largest ratio,\
@@ -92,16 +96,19 @@ pub fn page(rows: &[Row], libraries: &[PathBuf; 2]) -> String {
     format!("{}\n\n{}", facts(libraries), table(chosen.into_iter().flatten()))
 }
 
-/// The ten rows that take longest in comparison to the C library.
+/// The scenarios that take longest in comparison to the C library, each at the size where it is
+/// worst.
 pub fn slower(rows: &[Row]) -> String {
     let time = |row: &Row| row.ratio().map_or(0.0, |[median, ..]| median);
     let mut slow: Vec<_> = rows.iter().filter(|row| time(row) > 1.0).collect();
     slow.sort_by(|one, other| time(other).total_cmp(&time(one)));
     let of_all = rows.iter().filter(|row| row.ratio().is_some()).count();
+    let above = slow.len();
+    let mut seen = HashSet::new();
+    slow.retain(|row| seen.insert(row.name));
     format!(
-        "{} of {of_all} rows are above 1.00; the first ten of them:\n\n{}",
-        slow.len(),
-        table(slow.into_iter().take(10))
+        "{above} of {of_all} rows are above 1.00. The worst {WORST} scenarios, each at its worst size:\n\n{}",
+        table(slow.into_iter().take(WORST))
     )
 }
 

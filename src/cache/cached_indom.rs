@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use crate::cache::{Domain, find, peek};
 use crate::record::state::Walk;
 use crate::view::arg::Private;
+use crate::view::profile::ListPlace;
 use pmda_core::cache::{Cache, Given, Position, Start, State};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -45,6 +46,8 @@ pub(crate) struct InstancesAhead {
     after: Position,
     /// The domain that was read, if any.
     domain: Option<&'static Domain>,
+    /// The list and the domain, when nothing but what is in the list was read.
+    listed: Option<(ListPlace, &'static Domain)>,
     changes: u32,
 }
 
@@ -58,6 +61,7 @@ impl InstancesAhead {
             room: 1,
             after: Position::END,
             domain: None,
+            listed: None,
             changes: 0,
         }
     }
@@ -65,19 +69,41 @@ impl InstancesAhead {
     /// Forgets what was read; more than one step follows.
     #[inline]
     pub(crate) fn reset(&mut self) {
-        (self.domain, self.room) = (None, AHEAD);
+        (self.domain, self.listed) = (None, None);
+        (self.next, self.len, self.room) = (0, 0, AHEAD);
     }
 
     /// The next active instance of a walk, which goes on behind it.
     #[inline(always)]
     pub(crate) fn next(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
-        let is_current = |domain: &Domain| domain.is(indom) && domain.changes() == self.changes;
-        if self.next < self.len && walk.position() == self.after && self.domain.is_some_and(is_current) {
-            let given = *self.read.as_ref()?.get(self.next)?;
-            self.next += 1;
-            return Some(self.give(walk, given));
+        match self.domain {
+            Some(domain) if self.is_current(walk, domain, indom) => self.give_next(walk),
+            _ => self.read(walk, indom),
         }
-        self.read(walk, indom)
+    }
+
+    /// The next active instance of a walk that goes over nothing but what a list has, if it was
+    /// read already.
+    pub(crate) fn next_listed(&mut self, walk: &Walk, indom: InDom, list: ListPlace) -> Option<i32> {
+        let (read, domain) = self.listed?;
+        if read != list || !self.is_current(walk, domain, indom) {
+            return None;
+        }
+        self.give_next(walk)
+    }
+
+    /// Whether there is something left that a walk would read now.
+    #[inline(always)]
+    fn is_current(&self, walk: &Walk, domain: &Domain, indom: InDom) -> bool {
+        self.next < self.len && walk.position() == self.after && domain.is(indom) && domain.changes() == self.changes
+    }
+
+    /// Gives the next of those that were read.
+    #[inline(always)]
+    fn give_next(&mut self, walk: &Walk) -> Option<i32> {
+        let given = *self.read.as_ref()?.get(self.next)?;
+        self.next += 1;
+        Some(self.give(walk, given))
     }
 
     /// Has the walk go on behind an instance.
@@ -91,11 +117,33 @@ impl InstancesAhead {
     /// Reads ahead from where the walk goes on, and gives the first instance.
     #[inline(never)]
     fn read(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
+        (self.domain, self.listed) = (find(indom), None);
+        self.fill(walk, self.domain?, |cache, from, room| cache.read_active(from, room))
+    }
+
+    /// The same for a walk that goes over nothing but `listed`, ascending, which is what the list
+    /// at a place has.
+    #[inline(never)]
+    pub(crate) fn read_listed(&mut self, walk: &Walk, indom: InDom, place: ListPlace, listed: &[i32]) -> Option<i32> {
+        let domain = find(indom)?;
+        (self.domain, self.listed) = (None, Some((place, domain)));
+        self.fill(walk, domain, |cache, from, room| cache.read_listed(from, listed, room))
+    }
+
+    /// Takes what `read` finds from where the walk goes on, and gives the first of it.
+    fn fill(
+        &mut self,
+        walk: &Walk,
+        domain: &'static Domain,
+        read: impl FnOnce(&mut Cache<Private>, Position, &mut [Given]) -> usize,
+    ) -> Option<i32> {
         if walk.position() == Position::END {
             return None;
         }
-        let domain = find(indom)?;
-        self.domain = Some(domain);
+        // What was read is of no use: a callback has changed the domain, and may do so again.
+        if self.next < self.len {
+            self.room = 1;
+        }
         self.changes = domain.changes();
         let nothing = Given {
             inst: 0,
@@ -104,7 +152,7 @@ impl InstancesAhead {
         let room = &mut self.read.get_or_insert([nothing; AHEAD])[..self.room];
         self.len = domain.work(|cache| {
             let from = walk.resume(cache.inserted());
-            cache.read_active(from, room)
+            read(cache, from, room)
         });
         let first = room[..self.len].first().copied();
         self.room = (self.room * 4).min(AHEAD);
@@ -117,19 +165,6 @@ impl InstancesAhead {
             }
         }
     }
-}
-
-/// The next instance of a walk that goes over nothing but `listed`, ascending, as far as they are
-/// active.
-pub(crate) fn next_of(walk: &Walk, indom: InDom, listed: &[i32]) -> Option<i32> {
-    let given = find(indom)?.work(|cache| {
-        let from = walk.resume(cache.inserted());
-        let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
-        let mut rest = listed[start..].iter();
-        rest.find_map(|inst| cache.active_at(*inst, from))
-    });
-    walk.go_on(given.map_or(Position::END, |given| given.next));
-    given.map(|given| given.inst)
 }
 
 /// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).

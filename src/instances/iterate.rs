@@ -18,6 +18,7 @@ use crate::view::profile::{Profile, ProfileElement};
 use crate::view::table::Indom;
 use pmda_core::ident::InDom;
 use pmda_core::log::Level;
+use pmda_core::profile::Compiled;
 
 /// What `e_ordinal` counts in a cached domain (INST-40).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -236,14 +237,18 @@ fn next_listed(
     element: &ProfileElement<'_>,
     steps: &mut InstanceCursor,
 ) -> (Option<i32>, c_int) {
+    // Debug output shows the ordinal.
+    let is_any = steps.ordinal == Ordinal::Any && !log::debug(Debug::Indom);
+    let place = element.place(ext.profile());
+    if is_any && selection::is_known(state, indom, place) {
+        if let Some(inst) = steps.ahead.next_listed(&state.walk, indom, place) {
+            return (Some(inst), 1);
+        }
+    }
     selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
-        Some(candidates)
-            if steps.ordinal == Ordinal::Any
-                && steps.worth(candidates.len(), indom)
-                // Debug output shows the ordinal.
-                && !log::debug(Debug::Indom) =>
-        {
-            (cached_indom::next_of(&state.walk, indom, candidates), 1)
+        Some(candidates) if is_any && steps.worth(candidates.len(), indom) => {
+            let found = steps.ahead.read_listed(&state.walk, indom, place, candidates);
+            (found, 1)
         }
         _ => {
             let mut examined: c_int = 0;
@@ -285,12 +290,13 @@ fn estimate_selected(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>) -> usize 
     match selection::current(state, ext, indom) {
         Selection::All => all(),
         Selection::Nothing => 0,
-        Selection::Listed(element) => selection::listed(state, ext, indom, &element, |profile| {
-            match profile.candidates().map(<[i32]>::len) {
+        Selection::Listed(element) => {
+            let listed = |profile: &Compiled<'_>| profile.candidates().map(<[i32]>::len);
+            match selection::listed_here(state, ext, indom, &element, listed) {
                 Some(few) if few <= FEW_INSTANCES => few,
                 Some(many) => many.min(all()),
                 None => all(),
             }
-        }),
+        }
     }
 }

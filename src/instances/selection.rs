@@ -1,8 +1,8 @@
 //! Which instances the profile of a client selects, as C holds it, and its compiled form.
 
-use crate::record::state::{CompiledElement, FetchState};
+use crate::record::state::{CompiledElement, FetchState, Selections};
 use crate::view::ext::Ext;
-use crate::view::profile::{Elements, Profile, ProfileElement};
+use crate::view::profile::{Elements, ListPlace, Profile, ProfileElement};
 use pmda_core::ident::InDom;
 use pmda_core::metrics::HintIndex;
 use pmda_core::profile::Compiled;
@@ -92,17 +92,26 @@ pub(crate) fn listed_here<R>(
 ) -> R {
     let place = element.place(ext.profile());
     let selections = state.selections.peek();
-    let known = selections.as_ref().and_then(|all| {
-        // Mostly there are lists for one domain.
-        let near = all.compiled.get_at(indom.0, 0);
-        let (_, known) = near.or_else(|| all.compiled.get_anywhere(indom.0))?;
-        known.as_ref()
-    });
-    if let Some(known) = known.filter(|known| known.from == place) {
+    if let Some(known) = selections.as_ref().and_then(|all| known(all, indom, place)) {
         return use_it(&known.profile);
     }
     drop(selections);
     listed(state, ext, indom, element, use_it)
+}
+
+/// Whether what was learned of the list at a place was not forgotten.
+pub(crate) fn is_known(state: &FetchState, indom: InDom, place: ListPlace) -> bool {
+    let selections = state.selections.peek();
+    selections.is_some_and(|all| known(&all, indom, place).is_some())
+}
+
+/// The compiled form of the list at a place.
+#[inline(always)]
+fn known(all: &Selections, indom: InDom, place: ListPlace) -> Option<&CompiledElement> {
+    // Mostly there are lists for one domain.
+    let near = all.compiled.get_at(indom.0, 0);
+    let (_, known) = near.or_else(|| all.compiled.get_anywhere(indom.0))?;
+    known.as_ref().filter(|known| known.from == place)
 }
 
 /// Calls `use_it` with the compiled form of an element, which was read just now; it is made anew

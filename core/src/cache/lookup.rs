@@ -327,8 +327,25 @@ impl<T: Copy> Cache<T> {
         len
     }
 
+    /// Fills `into` with the active instances of a list, which is ascending, from a position on;
+    /// returns how many there were.
+    pub fn read_listed(&mut self, mut from: Position, listed: &[i32], into: &mut [Given]) -> usize {
+        let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
+        let active = listed[start..].iter().filter_map(|inst| {
+            let given = self.active_at(*inst, from)?;
+            from = given.next;
+            Some(given)
+        });
+        let mut len = 0;
+        for (place, given) in into.iter_mut().zip(active) {
+            *place = given;
+            len += 1;
+        }
+        len
+    }
+
     /// The instance with an id, if it is active and not in front of a position.
-    pub fn active_at(&mut self, inst: i32, from: Position) -> Option<Given> {
+    fn active_at(&mut self, inst: i32, from: Position) -> Option<Given> {
         let slot = self.find_id(u32::try_from(inst).ok()?)?;
         let entry = self.slab.get(slot);
         let found = Position::new(entry.id, entry.serial);
