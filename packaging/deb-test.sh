@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # deb-test.sh SUITE: what happens to a host with PCP on which our packages are installed. In a fresh Debian system, with PCP's own start
 # script and all its default agents: installation, restart, an update of PCP (its own packages with a higher version), an update of ours,
-# the switch, removal. After each step pmcd has to answer, and each process to have loaded the library that is expected.
+# the switch, removal, and the playbook for fleets. After each step pmcd has to answer, and each process to have loaded the library that is expected.
 #
 # Takes the packages from target/deb, and makes them if there are none; those for another PCP than this machine's (SUITE is sid) are made in
 # a system of that suite. Everything after the downloads runs in name spaces of its own (processes, network, mounts): nothing is
@@ -15,7 +15,7 @@ suite=${1:?usage: deb-test.sh SUITE}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 ours=/usr/lib/pcp-pmda-rust/libpcp_pmda.so.3
 # What is there before our packages.
-host=(pcp libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev gcc pkg-config procps man-db)
+host=(pcp libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev gcc pkg-config procps man-db ansible-core python3-apt)
 fail() { echo "deb-test $suite: $*" >&2; exit 1; }
 trap 'echo "deb-test $suite: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 
@@ -220,6 +220,20 @@ C
     inside ldconfig
     restart
     answers "uninstalled" "$c"
+
+    # The playbook of docs/FLEETS.md, for this host alone.
+    sed -n '/^```yaml$/,/^```$/p' docs/FLEETS.md | sed '1d;$d' >"$system/root/fleet.yml"
+    printf '[pcp_pmda_rust]\nlocalhost ansible_connection=local\n' | tee "$system/root/in" >"$system/root/out"
+    printf '[pcp_pmda_rust_off]\nlocalhost\n' >>"$system/root/out"
+    play() {
+        inside env LC_ALL=C.UTF-8 ansible-playbook -i "/root/$1" /root/fleet.yml >/tmp/log 2>&1 || { cat /tmp/log; fail "ansible-playbook -i $1"; }
+    }
+    play in
+    answers "the playbook brings it" "$ours"
+    play in
+    grep -q ' changed=1 ' /tmp/log || fail "the playbook changes more than it restarts: $(cat /tmp/log)"
+    play out
+    answers "the playbook goes back" "$c"
     inside /etc/init.d/pmcd stop >/dev/null
     echo "deb-test $suite: passed"
 }
