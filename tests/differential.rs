@@ -1,7 +1,7 @@
 //! Runs each C program of `tests/c` on the installed C library and on ours and compares everything
 //! that can be seen: exit status, stdout, stderr and the files left behind.
 //!
-//! - `tests/c/NAME.c`: both runs must be equal.
+//! - `tests/c/NAME.c`: both runs must be equal, and get to their end.
 //! - `tests/c/fixed/NAME.c` with `NAME.expected`: a defect of the C library that ours does not
 //!   have. Ours must show exactly the expected picture; the C library must not (else the test tests
 //!   nothing). Where PCP 6.0.5 changed the words of a diagnostic there is a second picture,
@@ -52,6 +52,9 @@ fn short(program: &Program) -> &str {
 fn same(program: &Program) -> Result<(), Failed> {
     let picture = build(program);
     let (oracle, ours) = (picture(Library::C), picture(Library::Ours));
+    if oracle.starts_with("end: signal") {
+        return Err("the program crashes: what comes behind was never compared".into());
+    }
     compare::difference(("C library", &oracle), ("ours", &ours)).map_or(Ok(()), |text| Err(text.into()))
 }
 

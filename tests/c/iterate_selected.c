@@ -124,7 +124,7 @@ main(void)
     ext.e_nindoms = 1;
     ext.e_prof = &profile;
     for (round = 0; round < 4000; round++) {
-	if (any(16) == 0) {
+	if (round == 0 || any(16) == 0) {
 	    element.instances_len = any(8) ? 1 + (int)any(6) : LISTED;
 	    for (i = 0; i < element.instances_len; i++)
 		listed[i] = (int)any(IDS) * 3 - 500;
