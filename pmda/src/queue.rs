@@ -129,7 +129,9 @@ impl<P> Queue<P> {
     /// The context of a client has ended.
     pub(crate) fn end(&mut self, client: ClientId) {
         let filters: Vec<usize> = self.queues.end(client.0).collect();
-        filters.into_iter().for_each(|filter| self.release(filter));
+        for filter in filters {
+            self.release(filter);
+        }
     }
 
     /// What a client has not seen yet.

@@ -118,7 +118,7 @@ impl InstancesAhead {
     #[inline(never)]
     fn read(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
         (self.domain, self.listed) = (find(indom), None);
-        self.fill(walk, self.domain?, |cache, from, room| cache.read_active(from, room))
+        self.fill(walk, self.domain?, Cache::read_active)
     }
 
     /// The same for a walk that goes over nothing but `listed`, ascending, which is what the list

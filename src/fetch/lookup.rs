@@ -101,7 +101,7 @@ fn indirect<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Opt
 
 /// The first element of `e_indoms` for an instance domain.
 #[inline]
-pub(crate) fn find_indom<'call>(ext: Ext<'call>, indom: InDom) -> Option<Indom<'call>> {
+pub(crate) fn find_indom(ext: Ext<'_>, indom: InDom) -> Option<Indom<'_>> {
     let indoms = ext.indoms();
     match indoms.entries().first() {
         Some(first) if first.get().it_indom == indom.0 => indoms.entry(0),

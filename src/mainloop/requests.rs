@@ -242,7 +242,7 @@ pub(super) fn children<'call>(
 }
 
 /// A request for labels; `None` if the interface version has no labels.
-pub(super) fn label<'call>(agent: Agent<'call>, request: About) -> Result<Option<(Request, Call<'call>)>> {
+pub(super) fn label(agent: Agent<'_>, request: About) -> Result<Option<(Request, Call<'_>)>> {
     if !agent.interface().has_labels() {
         static TOLD: AtomicBool = AtomicBool::new(false);
         warn_missing(agent, 7, "label", &TOLD);

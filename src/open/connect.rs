@@ -53,7 +53,7 @@ pub(crate) struct Connect<'call> {
 
 type Next = Step<Call, ()>;
 
-impl<'call> Connect<'call> {
+impl Connect<'_> {
     /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
     pub(crate) fn new(dispatch: Dispatch<'_>) -> Option<Connect<'_>> {
         let Some(ext) = check(dispatch) else {
@@ -268,7 +268,7 @@ impl<'call> Connect<'call> {
     }
 }
 
-impl<'call> Machine for Connect<'call> {
+impl Machine for Connect<'_> {
     type Call = Call;
     type Answer = (Call, Result<RawFd, c_int>);
     type Done = ();

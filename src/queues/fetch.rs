@@ -238,7 +238,7 @@ impl<'call> Fetch<'call> {
     }
 }
 
-impl<'call> Machine for Fetch<'call> {
+impl Machine for Fetch<'_> {
     type Call = ();
     type Answer = c_int;
     type Done = Result<c_int>;

@@ -161,6 +161,9 @@ impl Environment {
     }
 
     /// Starts a pmcd with these lines in its configuration and this name space.
+    ///
+    /// # Errors
+    /// What pmcd or its log says when it does not serve.
     pub fn pmcd(&self, configuration: &str, namespace: &Path) -> Result<Pmcd<'_>, String> {
         self.pmcd_with(configuration, namespace, &[])
     }
@@ -171,6 +174,9 @@ impl Environment {
     }
 
     /// Starts a pmcd with more arguments.
+    ///
+    /// # Errors
+    /// As [`Environment::pmcd`].
     pub fn pmcd_with(&self, configuration: &str, namespace: &Path, args: &[&str]) -> Result<Pmcd<'_>, String> {
         self.configure(configuration);
         for _ in 0..5 {
@@ -348,7 +354,10 @@ impl Pmcd<'_> {
         bounded(command, Duration::from_secs(60))
     }
 
-    /// Asks until `accept` likes the answer; fails with the last answer after some seconds.
+    /// Asks until `accept` likes the answer.
+    ///
+    /// # Errors
+    /// The last answer, after some seconds.
     pub fn tool_until(&self, name: &str, args: &[&str], accept: impl Fn(&str) -> bool) -> Result<String, String> {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {

@@ -132,7 +132,9 @@ impl Reply {
     /// `-ENOMEM`.
     pub fn desc(&mut self, words: [u32; 5]) -> Result<()> {
         self.begin(Kind::PDU_DESC, 0);
-        words.into_iter().for_each(|word| self.word(word));
+        for word in words {
+            self.word(word);
+        }
         self.finish()
     }
 

@@ -9,14 +9,19 @@ const COLUMN: usize = 24;
 /// The usage message of a program with these options of its own.
 pub(crate) fn usage(program: &str, own: &[Opt]) -> String {
     let mut text = format!("Usage: {program} [options]\n\nOptions:\n");
-    let mut lines = |options: &[Opt]| options.iter().for_each(|option| line(&mut text, option));
-    lines(own);
-    lines(&STANDARD);
+    lines(&mut text, own);
+    lines(&mut text, &STANDARD);
     text.push_str("\nExactly one of the following options may appear:\n");
-    CONNECTIONS.iter().for_each(|option| line(&mut text, option));
+    lines(&mut text, &CONNECTIONS);
     text.push_str("\nOther options:\n");
-    OTHERS.iter().for_each(|option| line(&mut text, option));
+    lines(&mut text, &OTHERS);
     text
+}
+
+fn lines(text: &mut String, options: &[Opt]) {
+    for option in options {
+        line(text, option);
+    }
 }
 
 fn line(text: &mut String, option: &Opt) {
