@@ -15,8 +15,10 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 name=pcp-pmda-$version
 out=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
 in_git() { [ -e .git ]; }
-# A clone that git does not look into (it is missing, or another user's) must not be packed whole: .git and what lies beside the sources
-# may hold secrets.
+# Who runs this already runs what lies in the directory: git may look into it, too, when it is another user's (make deb below sudo). It
+# need not run what that user's configuration says.
+git() { command git -c safe.directory="$PWD" -c core.fsmonitor=false "$@"; }
+# A clone that git does not look into must not be packed whole: .git and what lies beside the sources may hold secrets.
 if in_git && ! reason=$(git rev-parse --show-toplevel 2>&1 >/dev/null); then
     echo "make dist: this is a clone, and git does not list its files: $reason" >&2
     exit 1

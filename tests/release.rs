@@ -1,5 +1,6 @@
 //! What a release says of itself is the same everywhere: RELEASING.md names the places.
 
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -125,6 +126,13 @@ fn archives_hold_no_secrets() {
     }
     let (done, errors, names) = pack();
     assert!(done && names == sources, "{errors}{names}");
+
+    // Another user's clone, as root has it below sudo. Nobody else can make one.
+    let nobody = |path: &Path| chown(path, Some(65_534), None);
+    if nobody(place.path()).and_then(|()| nobody(&at(".git"))).is_ok() {
+        let (done, errors, names) = pack();
+        assert!(done && names == sources, "{errors}{names}");
+    }
 }
 
 /// What `make` builds names no directory of the machine that it was built on: not the sources', nor
