@@ -11,19 +11,25 @@ prefixes=(
     "$("${RUSTC:-rustc}" --print sysroot)/lib/rustlib/src/rust" "/rustc/$("${RUSTC:-rustc}" -vV | sed -n 's/^commit-hash: //p')"
 )
 list=
+# Flags in a list of their own, and quoted ones: a directory may have a blank in its name.
+if [ -z "${CARGO_ENCODED_RUSTFLAGS+set}" ] && [ -n "${RUSTFLAGS+set}" ]; then
+    read -ra words <<<"$RUSTFLAGS"
+    export CARGO_ENCODED_RUSTFLAGS
+    CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f'; printf %s "${words[*]}")
+fi
+export CC_SHELL_ESCAPED_FLAGS=1
 for ((at = 0; at < ${#prefixes[@]}; at += 2)); do
     flag=--remap-path-prefix=${prefixes[at]}=${prefixes[at + 1]}
     list+="\"$flag\","
     if [ -n "${CARGO_ENCODED_RUSTFLAGS+set}" ]; then
         export CARGO_ENCODED_RUSTFLAGS+="${CARGO_ENCODED_RUSTFLAGS:+$'\x1f'}$flag"
-    elif [ -n "${RUSTFLAGS+set}" ]; then
-        export RUSTFLAGS+=" $flag"
     fi
-    export CFLAGS="${CFLAGS-} -ffile-prefix-map=${prefixes[at]}=${prefixes[at + 1]}"
+    CFLAGS="${CFLAGS-} $(printf %q "-ffile-prefix-map=${prefixes[at]}=${prefixes[at + 1]}")"
+    export CFLAGS
 done
 # The environment hides what cargo's configuration says, so it is only used where it is set already.
 options=()
-if [ -z "${CARGO_ENCODED_RUSTFLAGS+set}${RUSTFLAGS+set}" ]; then
+if [ -z "${CARGO_ENCODED_RUSTFLAGS+set}" ]; then
     options=(--config "build.rustflags=[$list]")
 fi
 exec "${CARGO:-cargo}" "${options[@]}" "$@"

@@ -92,6 +92,7 @@ pub fn private(command: &mut Command, library: &Path, directory: &Path) {
 
 /// Runs a command to its end, or kills its process group after `limit`.
 pub fn bounded(mut command: Command, limit: Duration) -> Outcome {
+    usual_umask();
     let mut child = command
         .process_group(0)
         .stdout(Stdio::piped())
@@ -127,6 +128,13 @@ pub fn kill(pid: u32, signal: i32) {
 /// Kills what is left of the process group of a child that was started as the first of one.
 pub fn kill_group(pid: u32) {
     send(-i32::try_from(pid).expect("a process id"), libc::SIGKILL);
+}
+
+/// What programs write has the modes that the expected pictures show, whoever runs the tests.
+#[allow(unsafe_code, reason = "std has no way to set the umask")]
+fn usual_umask() {
+    // SAFETY: umask takes a number, always succeeds, and has no memory effects.
+    unsafe { libc::umask(0o022) };
 }
 
 #[allow(unsafe_code, reason = "std has no way to send a signal")]

@@ -156,9 +156,10 @@ if [ "$(cat "$home/stamp" 2>/dev/null)" != "$stamp" ]; then
 fi
 mapfile -t libraries < <(depends)
 install "what pcp needs" "${libraries[@]}" "${binding_packages[@]}"
+# Who runs the tests may be another one than the last time.
+configure
+users
 if [ ! -e "$home/stamp" ]; then
-    configure
-    users
     generate
     echo "$stamp" >"$home/stamp"
     say "ready"
