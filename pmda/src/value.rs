@@ -84,7 +84,8 @@ pub trait Value {
     /// Adds the value to the reply, or nothing.
     ///
     /// # Errors
-    /// Why there is no value; `-ENOMEM`, `PM_ERR_TOOBIG`.
+    /// Why there is no value; `PM_ERR_TYPE` when what it passes on is not of `TYPE`, as all values
+    /// of a metric have one form; `-ENOMEM`, `PM_ERR_TOOBIG`.
     fn write(self, out: &mut Encoder<'_>) -> Result<()>;
 }
 
@@ -93,15 +94,18 @@ pub trait Value {
 pub struct Encoder<'e> {
     draft: Draft<'e>,
     inst: i32,
+    kind: Type,
     unit: Unit,
     values: i32,
 }
 
 impl<'e> Encoder<'e> {
-    pub(crate) fn new(draft: Draft<'e>, unit: Unit) -> Encoder<'e> {
+    /// For the values of a metric of this type and unit.
+    pub(crate) fn new(draft: Draft<'e>, kind: Type, unit: Unit) -> Encoder<'e> {
         Encoder {
             draft,
             inst: -1,
+            kind,
             unit,
             values: 0,
         }
@@ -119,24 +123,30 @@ impl<'e> Encoder<'e> {
         self.values
     }
 
+    /// Adds a value of this type: in a set of any other it would be read as something else.
     #[inline]
-    fn word(&mut self, word: u32) -> Result<()> {
-        self.draft.word(self.inst, word)?;
+    fn add(&mut self, kind: Type, write: impl FnOnce(&mut Draft<'e>, i32) -> Result<()>) -> Result<()> {
+        if kind != self.kind {
+            return Err(Error::TYPE);
+        }
+        write(&mut self.draft, self.inst)?;
         self.values += 1;
         Ok(())
+    }
+
+    #[inline]
+    fn word(&mut self, kind: Type, word: u32) -> Result<()> {
+        self.add(kind, |draft, inst| draft.word(inst, word))
     }
 
     #[inline]
     fn long(&mut self, kind: Type, value: u64) -> Result<()> {
-        self.draft.wide(self.inst, (kind as u32) << 24 | 12, value)?;
-        self.values += 1;
-        Ok(())
+        self.add(kind, |draft, inst| draft.wide(inst, (kind as u32) << 24 | 12, value))
     }
 
     pub(crate) fn block(&mut self, kind: Type, data: &[u8]) -> Result<()> {
-        self.draft.block(self.inst, kind.header(data.len())?, data)?;
-        self.values += 1;
-        Ok(())
+        let header = kind.header(data.len())?;
+        self.add(kind, |draft, inst| draft.block(inst, header, data))
     }
 }
 
@@ -148,7 +158,7 @@ macro_rules! words {
             #[inline]
             fn write(self, out: &mut Encoder<'_>) -> Result<()> {
                 let $value = self;
-                out.word($word)
+                out.word(Type::$kind, $word)
             }
         })*
     };
@@ -197,9 +207,7 @@ impl Value for &str {
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         // The NUL that ends it in C is part of the value.
         let header = Type::String.header(self.len() + 1)?;
-        out.draft.text(out.inst, header, self.as_bytes())?;
-        out.values += 1;
-        Ok(())
+        out.add(Type::String, |draft, inst| draft.text(inst, header, self.as_bytes()))
     }
 }
 

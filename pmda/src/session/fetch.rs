@@ -72,7 +72,7 @@ impl<A: Agent> Served<A> {
                 draft.fail(0);
                 continue;
             };
-            let mut out = Encoder::new(draft.part(), metric.unit);
+            let mut out = Encoder::new(draft.part(), metric.kind, metric.unit);
             let outcome = guard::call(format_args!("metric {}.{}", A::NAME, metric.name), || {
                 fetch(&mut self.agent, &mut out, &self.profile, &client)
             });

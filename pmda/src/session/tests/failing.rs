@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::prelude::*;
 use crate::testing::Harness;
+use crate::{Encoder, Type};
 
 /// An agent that panics where it is told to.
 #[derive(Default)]
@@ -129,6 +130,53 @@ fn half_a_set() {
     assert_eq!(fetched[1].as_ref().map(|some| some.value_of("two")), Ok(Some(100)));
     let labels = pmcd.instance_labels("faulty.text").expect("those of the others");
     assert_eq!(labels, [("one".to_owned(), r#"{"row":1}"#.to_owned())]);
+}
+
+/// A value that is not always of the type that it announces.
+struct Odd(u32);
+
+impl Value for Odd {
+    const TYPE: Type = Type::U64;
+
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        match self.0 {
+            2 => self.0.write(out),
+            row => u64::from(row).write(out),
+        }
+    }
+}
+
+/// An agent with one of them.
+struct Mixing(Indom<u32>);
+
+impl Agent for Mixing {
+    const NAME: &'static str = "mixing";
+    const DOMAIN: u32 = 248;
+    fn start(_: &Env) -> Result<Mixing> {
+        Ok(Mixing(Indom::fixed([("one", 1), ("two", 2), ("three", 3)])))
+    }
+    fn metrics(m: &mut Metrics<Mixing>) {
+        let rows = m.indom(0, "Rows", |s| &mut s.0);
+        m.each("odd", rows, |row| Odd(*row));
+        m.each("even", rows, |row| *row);
+        m.value("two", |_| Odd(2));
+    }
+}
+
+/// A value of another type than its metric's is refused, and costs nothing else.
+#[test]
+fn other_types() {
+    let mut pmcd = Harness::<Mixing>::new().expect("it starts");
+    let fetched = pmcd
+        .fetch_all(&["mixing.odd", "mixing.two", "mixing.even"])
+        .expect("whole");
+    let values = |of: usize| {
+        let fetched = fetched[of].as_ref().map_err(|error| *error)?;
+        Ok(["one", "two", "three"].map(|row| fetched.value_of(row)))
+    };
+    assert_eq!(values(0), Ok([Some(1), None, Some(3)]));
+    assert_eq!(values(1), Err(Error::TYPE));
+    assert_eq!(values(2), Ok([Some(1), Some(2), Some(3)]));
 }
 
 /// An error is told where there is no value beside it; what pmcd would misunderstand is told in
