@@ -13,7 +13,7 @@ prefixes=(
 list=
 # Flags in a list of their own, and quoted ones: a directory may have a blank in its name.
 if [ -z "${CARGO_ENCODED_RUSTFLAGS+set}" ] && [ -n "${RUSTFLAGS+set}" ]; then
-    read -ra words <<<"$RUSTFLAGS"
+    IFS=$' \t\n' read -rd '' -a words <<<"$RUSTFLAGS" || true
     export CARGO_ENCODED_RUSTFLAGS
     CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f'; printf %s "${words[*]}")
 fi

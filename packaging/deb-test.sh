@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # deb-test.sh SUITE: what happens to a host with PCP on which our packages are installed. In a fresh Debian system, with PCP's own start
 # script and all its default agents: installation, restart, an update of PCP (its own packages with a higher version), an update of ours,
-# the switch, removal, and the playbook for fleets. After each step pmcd has to answer, and each process to have loaded the library that is expected.
+# the switch, removal, and the playbook for fleets. After each step pmcd has to answer, and each process to have loaded the library that
+# is expected.
 #
 # Takes the packages from target/deb, and makes them if there are none; those for another PCP than this machine's (SUITE is sid) are made in
 # a system of that suite. Everything after the downloads runs in name spaces of its own (processes, network, mounts): nothing is

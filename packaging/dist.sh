@@ -17,7 +17,7 @@ out=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
 in_git() { [ -e .git ]; }
 # Who runs this already runs what lies in the directory: git may look into it, too, when it is another user's (make deb below sudo). It
 # need not run what that user's configuration says.
-git() { command git -c safe.directory="$PWD" -c core.fsmonitor=false "$@"; }
+git() { command git -c safe.directory="$PWD" -c core.fsmonitor=false -c log.showSignature=false "$@"; }
 # A clone that git does not look into must not be packed whole: .git and what lies beside the sources may hold secrets.
 if in_git && ! reason=$(git rev-parse --show-toplevel 2>&1 >/dev/null); then
     echo "make dist: this is a clone, and git does not list its files: $reason" >&2
