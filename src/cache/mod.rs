@@ -10,8 +10,7 @@ mod op;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(crate) use crate::cache::op::{Purge, purge};
-pub(crate) use crate::cache::op::{Save, operate, walk_next};
+pub(crate) use crate::cache::op::{Purge, Save, operate, purge, walk_next};
 use crate::library;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::{Guard, Mutex};

@@ -229,7 +229,7 @@ fn next_cached(
 }
 
 /// [`next_cached`] with a profile that lists instances. Where it lists those to include, and they
-/// are fewer than the domain has, they are looked up one by one.
+/// are fewer than the domain has, they are looked up, some of them ahead.
 fn next_listed(
     state: &FetchState,
     ext: Ext<'_>,

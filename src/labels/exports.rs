@@ -7,10 +7,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::drive::drive;
 use crate::drive::guard::{guard, inner};
-use crate::labels::Call;
-use crate::labels::LabelAnswer;
-use crate::labels::Request;
-use crate::labels::add;
+use crate::labels::{Call, LabelAnswer, Request, add};
 use crate::view::buffer::CBytes;
 use crate::view::ext::Ext;
 use crate::view::label_set::{LabelSet, LabelSets};

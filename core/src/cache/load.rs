@@ -14,8 +14,7 @@ use super::persist::OverLimitRecord;
 use super::stream::{LONGEST_LINE, Lines, PIECE};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
-use crate::log::Level;
-use crate::log::Part;
+use crate::log::{Level, Part};
 use crate::path::FilePath;
 
 /// A cache file that is being loaded: [`CacheFile::read`] and [`Cache::load`] take turns, so that

@@ -14,8 +14,7 @@ use super::stream::{LONGEST_LINE, Sink};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
-use crate::log::Part;
-use crate::log::{Bytes, Level};
+use crate::log::{Bytes, Level, Part};
 use crate::path::FilePath;
 
 /// When a cache is written (CACHE-70).
