@@ -29,9 +29,11 @@
 //! [`StaticPtr`] and [`LazyMutex`] stay until the process ends, and are read without the lock.
 
 use std::cell::UnsafeCell;
+use std::ffi::{c_long, c_void};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -106,19 +108,21 @@ impl FutexLock {
         let taken = me() | CONTENDED;
         loop {
             let state = self.state.load(Ordering::Relaxed);
-            if state == FREE || state == ALONE || state == me() | CLAIMED {
+            if state == FREE || state == ALONE || state & !CONTENDED == me() | CLAIMED {
                 if self.exchange(state, taken) {
                     return;
                 }
             } else if self.is_held_here() {
                 refuse();
-            } else if state & CLAIMED != 0 {
+            } else if state & CONTENDED == 0 {
+                self.exchange(state, state | CONTENDED);
+            } else if state & CLAIMED == 0 {
+                self.sleep(state, None);
+            } else {
                 self.sleep(state, Some(self.patience()));
                 if self.exchange(state, taken) {
                     return self.lose_patience();
                 }
-            } else if state & CONTENDED != 0 || self.exchange(state, state | CONTENDED) {
-                self.sleep(state | CONTENDED, None);
             }
         }
     }
@@ -138,7 +142,7 @@ impl FutexLock {
                 }
                 continue;
             }
-            let held = if state & CLAIMED == 0 { state | CONTENDED } else { state };
+            let held = state | CONTENDED;
             if state == held || self.exchange(state, held) {
                 let Some(rest) = patience.checked_sub(start.elapsed()) else {
                     return self.lose_patience();
@@ -150,8 +154,9 @@ impl FutexLock {
 
     /// Gives the lock back behind a fork, unless another thread has taken it.
     fn unclaim(&self) {
-        if self.exchange(me() | CLAIMED, FREE) {
-            self.wake(i32::MAX);
+        let claimed = me() | CLAIMED;
+        if !self.exchange(claimed, FREE) && self.exchange(claimed | CONTENDED, FREE) {
+            self.wake(i32::MAX as u32);
         }
     }
 
@@ -194,21 +199,31 @@ impl FutexLock {
             tv_sec: 0,
             tv_nsec: i32::try_from(limit.subsec_nanos()).unwrap_or(0).into(),
         });
-        let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
-        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the futex lives as long as the library, which this thread is in; the kernel
-        // compares it, and reads the time, which is NULL or lives in this frame.
-        unsafe { libc::syscall(libc::SYS_futex, self.futex(), operation, state as u32, limit) };
+        self.ask_kernel(libc::FUTEX_WAIT, state as u32, limit.as_ref());
     }
 
     #[cold]
     #[inline(never)]
-    fn wake(&self, threads: i32) {
-        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the futex lives as long as the library, and is only an address here.
-        unsafe { libc::syscall(libc::SYS_futex, self.futex(), operation, threads) };
+    fn wake(&self, threads: u32) {
+        self.ask_kernel(libc::FUTEX_WAKE, threads, None);
+    }
+
+    fn ask_kernel(&self, operation: i32, value: u32, limit: Option<&libc::timespec>) {
+        let syscall = SYSCALL.get().copied().unwrap_or(libc::syscall);
+        let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+        let limit = limit.map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: the futex lives as long as the library, which this thread is in; the kernel
+        // compares it or takes it for an address, and reads the time, which is NULL or outlives the
+        // call.
+        unsafe { syscall(libc::SYS_futex, self.futex(), operation, value, limit) };
     }
 }
+
+type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
+
+/// The C library's own `syscall`. What a wrapper like uid_wrapper puts in front of it takes a lock
+/// that the wrapper's handlers hold around a fork, while ours have to ask the kernel.
+static SYSCALL: OnceLock<Syscall> = OnceLock::new();
 
 /// What tells this thread from the others: its block is aligned, so the lowest bits are free.
 #[inline(always)]
@@ -331,6 +346,15 @@ static LOADED: extern "C" fn() = loaded;
 extern "C" fn loaded() {
     // SAFETY: three functions without arguments, which stay as long as this library.
     unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+    // SAFETY: the name is a string; what is found has the type that the C library's header gives
+    // it, and stays as long as the C library, which this one needs.
+    let syscall = unsafe {
+        let found = libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr());
+        std::mem::transmute::<*mut c_void, Option<Syscall>>(found)
+    };
+    if let Some(syscall) = syscall {
+        let _ = SYSCALL.set(syscall);
+    }
 }
 
 /// Leads to nothing, or to a value that stays for good.
