@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -37,6 +38,17 @@ pub fn installed(path: &str) -> PathBuf {
 /// The directory of an agent of the package.
 pub fn agent(name: &str) -> PathBuf {
     installed("var/lib/pcp/pmdas").join(name)
+}
+
+/// What makes an agent believe that it becomes the user pcp, which is whoever runs the tests: an
+/// ordinary user may not even set the groups that it has.
+fn preloaded() -> &'static str {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    if is_root {
+        "libnss_wrapper.so"
+    } else {
+        "libnss_wrapper.so:libuid_wrapper.so"
+    }
 }
 
 /// Private directories, and the variables that lead PCP's programs there.
@@ -124,9 +136,10 @@ impl Environment {
                 ),
             )
             .env("PCP_CONF", home().join("pcp.conf"))
-            .env("LD_PRELOAD", "libnss_wrapper.so")
+            .env("LD_PRELOAD", preloaded())
             .env("NSS_WRAPPER_PASSWD", home().join("passwd"))
             .env("NSS_WRAPPER_GROUP", home().join("group"))
+            .env("UID_WRAPPER", "1")
             .env("PCP_RUN_DIR", at("run"))
             .env("PCP_LOG_DIR", at("log"))
             .env("PCP_TMP_DIR", at("tmp"))
