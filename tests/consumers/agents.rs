@@ -309,14 +309,16 @@ impl Agent {
         let directory = environment.directory.join("log/pmcd");
         let own = fs::read_to_string(directory.join(format!("{}.log", self.name))).unwrap_or_default();
         let output = fs::read_to_string(directory.join("output")).unwrap_or_default();
+        // The directory is named after the agent.
+        let private = environment.directory.display().to_string();
+        let [own, output, log] = [&own, &output, log].map(|text| text.replace(&private, "DIR"));
         let speaks =
             |line: &&str| line.contains(&self.name) && (line.contains("] pmcd(") || line.starts_with("Cleanup "));
         let about: Vec<_> = log.lines().filter(speaks).collect();
         let found = last_line(&own)
             .or_else(|| last_line(&output))
             .or_else(|| last_line(&about.join("\n")));
-        let text = found.unwrap_or_else(|| "pmcd does not list it".to_owned());
-        text.replace(&environment.directory.display().to_string(), "DIR")
+        found.unwrap_or_else(|| "pmcd does not list it".to_owned())
     }
 
     /// What is known of an agent that cannot start here, in better words than its last log line.

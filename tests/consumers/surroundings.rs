@@ -28,6 +28,7 @@ pub fn lay_out(name: &str, environment: &mut Environment) {
         }
         "rsyslog" => rsyslog(environment),
         "samba" => samba(environment),
+        "zimbra" => zimbra(environment),
         _ => {}
     }
 }
@@ -243,4 +244,16 @@ fn rsyslog(environment: &Environment) {
 fn samba(environment: &Environment) {
     let text = "smbd_idle_count: 4\n**** System Calls ********\nsyscall_open_count: 7\nsyscall_open_time: 9\n";
     program(environment, "smbstatus", &format!("#!/bin/sh\ncat <<END\n{text}END\n"));
+}
+
+/// Its own probe is a program of root's, and the agent dies when it ends.
+fn zimbra(environment: &mut Environment) {
+    let probe = file(
+        environment,
+        "pmdas/zimbra/zimbraprobe",
+        "#!/bin/sh\necho 01/01/2020 00:00:00\necho mta Running\necho spell Stopped\n\
+         while kill -0 $PPID; do sleep 1; done\n",
+    );
+    fs::set_permissions(probe, fs::Permissions::from_mode(0o755)).expect("our own file");
+    variable(environment, "PCP_PMDAS_DIR", environment.directory.join("pmdas"));
 }
