@@ -33,9 +33,11 @@ impl Agent for Simple {
             .indom_label(colors, "model", "RGB");
         m.value("numfetch", |s| s.fetches)
             .help("Number of fetches\nStore another number to start from there.")
+            .writable_by(|_| true)
             .store(|s, value: u32, _| Ok(s.fetches = value));
         m.each("color", colors, |color| *color)
             .help("A saw-tooth for each color")
+            .writable_by(|_| true)
             .store(|color, value: i32, _| match value {
                 0..256 => Ok(*color = value),
                 _ => Err(Error::SIGN),

@@ -141,7 +141,7 @@ fn clients(pmcd: &Pmcd<'_>) -> String {
 /// dbpmda's requests, of which the answers name neither program nor file.
 fn dbpmda(environment: &Environment, names: &Path, open: &str) -> String {
     let script = format!(
-        "{open}\ngetdesc on\nattr 11 \"0\"\ndesc simple.color\ndesc 253.0.9\nfetch simple.color\nfetch simple.numfetch simple.color\n\
+        "{open}\ngetdesc on\ndesc simple.color\ndesc 253.0.9\nfetch simple.color\nfetch simple.numfetch simple.color\n\
          profile 253.0 none\nprofile 253.0 add 1\nfetch simple.color\nprofile 253.0 all\ninstance 253.0\n\
          instance 253.0 2\ninstance 253.0 9\ninstance 253.0 \"green\"\ninstance 253.0 \"grue\"\ninstance 253.7\n\
          text simple.color\ntext simple.now\ntext indom 253.0\ntext indom 253.5\nstore simple.numfetch \"42\"\n\
