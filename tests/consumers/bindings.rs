@@ -65,7 +65,9 @@ impl Script {
         for (name, value) in [("PERL_HASH_SEED", "0"), ("PERL_PERTURB_KEYS", "0")] {
             environment.variables.push((name, value.to_owned()));
         }
-        let file = root().join("tests/consumers").join(self.file);
+        // pmcd's configuration has no quotes: a path of the sources may have a blank.
+        let file = environment.directory.join(self.file);
+        fs::copy(root().join("tests/consumers").join(self.file), &file).expect("part of the sources");
         let line = format!("{name} {domain} pipe binary {} {}\n", self.interpreter, file.display());
         // Interpreters start slowly on a busy machine.
         let pmcd = environment.pmcd_with(&line, &names, &["-q", "60", "-t", "30"])?;
