@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pcp_pmda_test::{compiler, pcp::kill};
+use pcp_pmda_test::{compiler, is_root, pcp::kill};
 
 use crate::agents::{daemon, environment, text};
 
@@ -286,12 +286,6 @@ fn another_user() {
     }
     drop(pmcd);
     assert!(agent.wait().expect("our own child").success());
-}
-
-/// Whether this process may become another user.
-fn is_root() -> bool {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux");
-    status.contains("\nUid:\t0\t0\t")
 }
 
 /// `-D` asks for finer messages; without it they are not in the log.

@@ -5,7 +5,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write as _};
-use std::os::unix::fs::MetadataExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -14,7 +13,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Trial;
 
 use pcp_pmda_test::pcp::{self, Environment};
-use pcp_pmda_test::{Library, compare};
+use pcp_pmda_test::{Library, compare, is_root};
 
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,13 +43,12 @@ const NAMES: [&[&str]; 9] = [
 
 /// The one trial. The agent takes only directories that belong to root, and PCP 7.2 has it no more.
 pub fn trials() -> Vec<Trial> {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     let trial = Trial::test("json_changes_under_dbpmda", || {
         let (c, ours) = (play(Library::C)?, play(Library::Ours)?);
         compare::difference(("C library", &c), ("ours", &ours)).map_or(Ok(()), |text| Err(text.into()))
     });
     let is_gone = cfg!(pcp7) && !pcp::agent("json").exists();
-    vec![trial.with_ignored_flag(!is_root || is_gone)]
+    vec![trial.with_ignored_flag(!is_root() || is_gone)]
 }
 
 /// All that dbpmda shows, without addresses.

@@ -14,6 +14,7 @@ pub mod program;
 pub mod run;
 pub mod tour;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -23,6 +24,11 @@ use std::{env, fs};
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("tests/support lies in the repository")
+}
+
+/// Whether this process may become another user.
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 /// Which of the two libraries.

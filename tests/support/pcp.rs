@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 pub use super::run::kill;
 use super::run::{Outcome, bounded, kill_group};
-use super::{Library, profile_dir};
+use super::{Library, is_root, profile_dir};
 
 /// How long pmcd may take to start its agents; slow ones (Python) need some seconds on a busy
 /// machine.
@@ -43,8 +42,7 @@ pub fn agent(name: &str) -> PathBuf {
 /// What makes an agent believe that it becomes the user pcp, which is whoever runs the tests: an
 /// ordinary user may not even set the groups that it has.
 fn preloaded() -> &'static str {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    if is_root {
+    if is_root() {
         "libnss_wrapper.so"
     } else {
         "libnss_wrapper.so:libuid_wrapper.so"

@@ -144,6 +144,11 @@ for tool in apt-get dpkg-deb dpkg-query; do
     command -v "$tool" >/dev/null || fail "$tool is missing: this needs Debian or a relative of it" \
         "elsewhere install these yourself: ${build_packages[*]} ${binding_packages[*]} pcp"
 done
+case $home in
+    *[[:space:]]*)
+        fail "a blank is in $home, and PCP's configuration files cannot name such a directory" \
+            "build elsewhere: CARGO_TARGET_DIR=DIRECTORY make …" ;;
+esac
 command -v cargo >/dev/null || fail "cargo is missing: install the Rust toolchain, https://rustup.rs"
 mkdir -p "$home"
 
