@@ -183,7 +183,8 @@ fn shims(libpcp: &pkg_config::Library) {
         .compile("pcp_pmda_shim");
 }
 
-/// Gives the shared library its SONAME and the version nodes of `capi/exports.map`.
+/// Gives the shared library its SONAME, the version nodes of `capi/exports.map` and the order of
+/// `capi/order.ld`.
 ///
 /// rustc adds an anonymous version script of its own; GNU ld refuses a second one and lld ignores
 /// it. So a small wrapper around GNU ld exchanges the script, and `-B` makes the compiler driver
@@ -203,6 +204,7 @@ fn versioned_link(compiler: &Compiler, out: &Path) -> Result<(), String> {
     println!("cargo::rustc-cdylib-link-arg=-B{}", directory.display());
     println!("cargo::rustc-cdylib-link-arg=-fuse-ld=bfd");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libpcp_pmda.so.3");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{root}/capi/order.ld");
     Ok(())
 }
 
