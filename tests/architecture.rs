@@ -94,7 +94,7 @@ fn unsafe_lines_are_few() {
     assert!(spoken.is_empty(), "unsafe is spoken of in {spoken:?}");
     let rooms = unsafe_lines();
     let all: usize = rooms.values().sum();
-    assert!(all < 630, "{all} lines in unsafe blocks: {rooms:?}");
+    assert!(all < 500, "{all} lines in unsafe blocks: {rooms:?}");
 }
 
 /// The crate for agents in Rust has unsafe blocks in front of the hosts of shared objects alone.

@@ -25,20 +25,21 @@ use pmda_core::error::Error;
 /// Makes the calls of a fetch.
 #[inline(always)]
 pub(crate) fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
-    // SAFETY: callback and method were read from the agent's own structures, whose views demand
-    // that they do what their types say, and get what they expect (FETCH-22). The atom is ours, and
-    // zero before each call (F-9).
-    unsafe {
-        if let Some(callback) = asked.callback {
-            let mut atom = pmAtomValue::zeroed();
-            let returned = callback(asked.metric.as_ptr(), asked.inst as c_uint, &raw mut atom);
-            return FetchAnswer::Value(returned, Atom::new(atom));
-        }
-        if let Some((method, wanted)) = asked.method {
-            method(wanted.0, spare.desc_place(), agent);
-        }
-        FetchAnswer::Described
+    if let Some(callback) = asked.callback {
+        let inst = asked.inst as c_uint;
+        // Zero before each call (F-9).
+        let mut atom = pmAtomValue::zeroed();
+        // SAFETY: the callback was read from the agent's own structure, whose view demands that it
+        // does what its type says, and it gets what it expects (FETCH-22): the atom is ours.
+        let returned = unsafe { callback(asked.metric.as_ptr(), inst, &raw mut atom) };
+        // SAFETY: zero, or what the callback has stored.
+        return FetchAnswer::Value(returned, unsafe { Atom::new(atom) });
     }
+    if let Some((method, wanted)) = asked.method {
+        // SAFETY: the method was read from the agent's own structure, as the callback.
+        unsafe { method(wanted.0, spare.desc_place(), agent) };
+    }
+    FetchAnswer::Described
 }
 
 /// Fetches the values of metrics through the agent's fetch callback.

@@ -52,26 +52,27 @@ impl Call {
     /// The bytes to send are readable, the buffer is writable for its size, until this returns.
     #[inline(always)]
     pub(crate) unsafe fn make(self) -> SocketAnswer {
-        // SAFETY: the caller keeps bytes and buffer until this returns, and they are of the sizes
-        // that are passed along; the address is a parameter of this function.
-        unsafe {
-            match self {
-                Call::Connect(fd, address) => {
-                    let size = size_of_val(&address.0) as libc::socklen_t;
-                    let connected = waits::connect(fd, (&raw const address.0).cast(), size);
-                    (done(connected as isize), NONE)
-                }
-                Call::Send(fd, message, len, descriptors) => {
-                    let sent = if descriptors.iter().any(|descriptor| *descriptor < 0) {
-                        waits::send(fd, message.cast(), len, libc::MSG_NOSIGNAL)
-                    } else {
-                        send_with(fd, message, len, descriptors)
-                    };
-                    (usize::try_from(sent).map_err(|_| FAILED), NONE)
-                }
-                Call::Receive(fd, buffer, size) => (done(waits::recv(fd, buffer.cast(), size, 0)), NONE),
-                Call::ReceiveWith(fd, buffer, size) => receive_with(fd, buffer, size),
+        match self {
+            Call::Connect(fd, address) => {
+                let size = size_of_val(&address.0) as libc::socklen_t;
+                // SAFETY: the address is a parameter of this function, and of that size.
+                let connected = unsafe { waits::connect(fd, (&raw const address.0).cast(), size) };
+                (done(connected as isize), NONE)
             }
+            Call::Send(fd, message, len, descriptors) => {
+                let sent = if descriptors.iter().any(|descriptor| *descriptor < 0) {
+                    // SAFETY: the caller keeps that many bytes until this returns.
+                    unsafe { waits::send(fd, message.cast(), len, libc::MSG_NOSIGNAL) }
+                } else {
+                    // SAFETY: the caller keeps that many bytes until this returns.
+                    unsafe { send_with(fd, message, len, descriptors) }
+                };
+                (usize::try_from(sent).map_err(|_| FAILED), NONE)
+            }
+            // SAFETY: the caller keeps a buffer of that size until this returns.
+            Call::Receive(fd, buffer, size) => (done(unsafe { waits::recv(fd, buffer.cast(), size, 0) }), NONE),
+            // SAFETY: the caller keeps a buffer of that size until this returns.
+            Call::ReceiveWith(fd, buffer, size) => unsafe { receive_with(fd, buffer, size) },
         }
     }
 }
@@ -140,14 +141,13 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> SocketAnswer 
     header.msg_control = (&raw mut control).cast();
     header.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the header names the caller's buffer, writable for `size` bytes, and our control
-    // buffer. recvmsg has filled the header in before its descriptors are looked for, once.
-    unsafe {
-        let received = done(waits::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC));
-        if received.is_err() {
-            return (received, NONE);
-        }
-        (received, descriptors(&header))
+    // buffer.
+    let received = done(unsafe { waits::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC) });
+    if received.is_err() {
+        return (received, NONE);
     }
+    // SAFETY: recvmsg has filled the header in, and its descriptors are looked for once.
+    (received, unsafe { descriptors(&header) })
 }
 
 /// The two descriptors that came with a message; others, and two of more, are closed.
@@ -156,27 +156,31 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> SocketAnswer 
 /// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the
 /// descriptors yet.
 unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
+    // SAFETY: CMSG_LEN only counts.
+    let head = unsafe { libc::CMSG_LEN(0) } as usize;
     let (mut found, mut count) = (NONE, 0);
-    // SAFETY: the header is as recvmsg left it, so the macros walk within what the kernel has
-    // written: the data of a header of this kind holds as many descriptors as its length says.
-    // CMSG_LEN only counts.
-    unsafe {
-        let mut next = libc::CMSG_FIRSTHDR(header);
-        while !next.is_null() {
-            if (*next).cmsg_level == libc::SOL_SOCKET && (*next).cmsg_type == libc::SCM_RIGHTS {
-                let bytes = ((*next).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
-                let first = libc::CMSG_DATA(next).cast::<RawFd>();
-                for place in 0..bytes / size_of::<RawFd>() {
-                    let descriptor = first.add(place).read_unaligned();
-                    match found.get_mut(count) {
-                        Some(free) => *free = descriptor,
-                        None => close(descriptor),
-                    }
-                    count += 1;
+    // SAFETY: the header is as recvmsg left it, so this and the others walk within what the kernel
+    // has written, and a part that they give is there while the control buffer is.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
+    while !next.is_null() {
+        // SAFETY: the head of a part, which is numbers.
+        let part = unsafe { next.read() };
+        if part.cmsg_level == libc::SOL_SOCKET && part.cmsg_type == libc::SCM_RIGHTS {
+            let bytes = (part.cmsg_len as usize).saturating_sub(head);
+            // SAFETY: the data stands behind the head of its part.
+            let first = unsafe { libc::CMSG_DATA(next) }.cast::<RawFd>();
+            for place in 0..bytes / size_of::<RawFd>() {
+                // SAFETY: a part of this kind has as many descriptors as its length says.
+                let descriptor = unsafe { first.add(place).read_unaligned() };
+                match found.get_mut(count) {
+                    Some(free) => *free = descriptor,
+                    None => close(descriptor),
                 }
+                count += 1;
             }
-            next = libc::CMSG_NXTHDR(header, next);
         }
+        // SAFETY: as the first.
+        next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     if count == 2 && header.msg_flags & libc::MSG_CTRUNC == 0 {
         return found;

@@ -7,7 +7,8 @@ use std::ptr;
 use crate::sys::diagnostics;
 use crate::sys::libpcp::labels::{SetRef, Sets};
 use crate::sys::libpcp::log::{self, Debug};
-use crate::view::arg::{self, CText};
+use crate::sys::slice;
+use crate::view::arg::CText;
 use crate::view::array::Array;
 use crate::view::declare::view;
 use crate::view::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmValueSet, pmdaResult, timeval};
@@ -56,7 +57,7 @@ impl<'call> Values<'call> {
     fn sets(&self) -> &[Option<ValueSet<'call>>] {
         // SAFETY: `numpmid` pointers stand at the end of the structure, each NULL or to a valid
         // set, by the contract of `new`. C does not change them while it does not run.
-        unsafe { arg::slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
+        unsafe { slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
     }
 
     /// RESULT, the reply to a fetch (MAIN-20).
@@ -83,7 +84,7 @@ impl ValueSet<'_> {
     fn values(&self) -> &[pmValue] {
         // SAFETY: `numval` values stand behind the head, by the contract of `new`. C does not
         // change them while it does not run.
-        unsafe { arg::slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
+        unsafe { slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
     }
 
     fn encode(self, result: &mut encode::Values<'_>) -> Result<()> {
@@ -214,7 +215,7 @@ impl OwnedNames {
         }
         // SAFETY: NULL, or `count` names and states by the contract of `new`, which are ours.
         let (names, states): (&[Option<CText<'_>>], _) =
-            unsafe { (arg::slice(self.names.cast(), count), arg::slice(self.states, count)) };
+            unsafe { (slice(self.names.cast(), count), slice(self.states, count)) };
         let texts = names.iter();
         let texts = texts.map(|name| name.as_ref().map_or(&b""[..], CText::bytes));
         let states = (with_states && !self.states.is_null()).then_some(states);

@@ -11,35 +11,6 @@ use crate::view::declare::view;
 use crate::view::types::{pmAtomValue, pmDesc, pmValueBlock};
 use pmda_core::error::{Error, Result};
 
-/// A C array given as pointer and count; empty when the pointer is NULL or the count is not
-/// positive.
-///
-/// # Safety
-/// `first` is NULL or valid for reads of `count` elements that stay unchanged for `'a`.
-#[inline(always)]
-pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
-    match usize::try_from(count) {
-        // SAFETY: not NULL and a positive count: then the caller has promised `count` elements that
-        // stay for `'a`.
-        Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts(first, count) },
-        _ => &[],
-    }
-}
-
-/// [`slice()`], to be written.
-///
-/// # Safety
-/// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses during
-/// `'a`.
-pub(super) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T] {
-    match usize::try_from(count) {
-        // SAFETY: not NULL and a positive count: then the caller has promised `count` elements that
-        // are ours alone.
-        Ok(count) if count > 0 && !first.is_null() => unsafe { std::slice::from_raw_parts_mut(first, count) },
-        _ => &mut [],
-    }
-}
-
 /// An address that prints as C's `%p` does it.
 #[derive(Clone, Copy)]
 pub(crate) struct Pointer<T>(pub(crate) *const T);

@@ -24,7 +24,7 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ptr;
 
-use crate::view::arg::slice;
+use crate::sys::slice;
 use pmda_core::metrics::Table;
 
 /// An array of C as it was at one moment of a call. C may exchange, move and rewrite it whenever it

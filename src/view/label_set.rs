@@ -126,21 +126,22 @@ impl<'call> LabelSet<'call> {
 
     /// Frees what the set points to, and empties it; its instance stays.
     pub fn clear(&mut self) {
-        // SAFETY: a valid set whose blocks come from malloc, by the contract of `new`. Each is
-        // freed once, because the set forgets the pointers to it before control goes back to C. The
-        // hash is freed by libpcp, as that of a set that has nothing else.
-        unsafe {
-            let old = self.as_ptr().replace(empty(self.0.inst()));
-            if old.compound() == 1 && !old.hash.is_null() {
-                let mut rest = empty(PM_IN_NULL as u32);
-                rest.hash = old.hash;
-                rest.set_compound(1);
-                drop(Block::holding(rest).map(|rest| Sets::own(rest.into_raw(), 1)));
-            }
-            libc::free(old.json.cast::<c_void>());
-            if old.nlabels > 0 {
-                libc::free(old.labels.cast::<c_void>());
-            }
+        // SAFETY: a valid set by the contract of `new`, which is left without its blocks: nobody
+        // looks at it meanwhile.
+        let old = unsafe { self.as_ptr().replace(empty(self.0.inst())) };
+        if old.compound() == 1 && !old.hash.is_null() {
+            let mut rest = empty(PM_IN_NULL as u32);
+            rest.hash = old.hash;
+            rest.set_compound(1);
+            // SAFETY: a new block with a set that has nothing but the hash, which libpcp frees.
+            drop(Block::holding(rest).map(|rest| unsafe { Sets::own(rest.into_raw(), 1) }));
+        }
+        // SAFETY: NULL or a block from malloc, by the contract of `new`, which the set has
+        // forgotten.
+        unsafe { libc::free(old.json.cast::<c_void>()) };
+        if old.nlabels > 0 {
+            // SAFETY: as the text.
+            unsafe { libc::free(old.labels.cast::<c_void>()) };
         }
     }
 
@@ -155,14 +156,13 @@ impl<'call> LabelSet<'call> {
             _ => status,
         };
         // SAFETY: as many labels as are there, or as the callback says, whose type demands that it
-        // stores as many. The array of a set that has failed is its own block from malloc, or NULL,
-        // and the set forgets it.
-        unsafe {
-            self.0.set_count(count);
-            if status < 0 {
-                self.0.set_labels_ptr(ptr::null_mut());
-                libc::free(labels.cast());
-            }
+        // stores as many.
+        unsafe { self.0.set_count(count) };
+        if status < 0 {
+            // SAFETY: a set that has failed has no labels.
+            unsafe { self.0.set_labels_ptr(ptr::null_mut()) };
+            // SAFETY: the set's own block from malloc, or NULL, which it has forgotten.
+            unsafe { libc::free(labels.cast()) };
         }
     }
 

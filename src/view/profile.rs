@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
-use crate::view::arg;
+use crate::sys::slice;
 use crate::view::array::Array;
 use crate::view::declare::view;
 use crate::view::types::{pmInDomProfile, pmProfile};
@@ -94,7 +94,7 @@ impl ProfileElement<'_> {
             include: self.includes(),
             // SAFETY: the profile that this was copied from has valid lists, by the contract of
             // `Profile::new`; they change only while C runs, and elements are copied anew then.
-            exceptions: unsafe { arg::slice(self.0.instances, self.0.instances_len) },
+            exceptions: unsafe { slice(self.0.instances, self.0.instances_len) },
         }
     }
 

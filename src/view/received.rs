@@ -1,22 +1,26 @@
 //! What arrived, in the structures and the memory that methods expect (the table of ownership below
 //! MAIN-12).
 
+use std::ffi::c_int;
 use std::ptr;
 
 use crate::view::block::Block;
 use crate::view::block::CVec;
+use crate::view::block::Zeroed;
 use crate::view::types::{pmID, pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::decode::Profile;
 use pmda_core::wire::store::{Store, Value};
 
-/// A part of a block that is laid out piece by piece; every piece starts at a multiple of 8 bytes.
+/// Where the pieces of a block are to be; every piece starts at a multiple of 8 bytes.
 struct Plan {
     size: usize,
 }
 
 impl Plan {
+    const EMPTY: Plan = Plan { size: 0 };
+
     fn add(&mut self, size: usize) -> Result<usize> {
         let start = self.size;
         let end = start.checked_add(size).and_then(|end| end.checked_next_multiple_of(8));
@@ -24,8 +28,43 @@ impl Plan {
         Ok(start)
     }
 
-    fn block(&self) -> Result<Block<u64>> {
-        Block::zeroed(self.size / 8)
+    /// The block, all bytes zero.
+    fn make(&self) -> Result<Pieces> {
+        let block = Block::zeroed(self.size / 8)?;
+        Ok(Pieces { block, size: self.size })
+    }
+}
+
+/// A block in which structures of C stand, each where a plan has said.
+struct Pieces {
+    block: Block<u64>,
+    size: usize,
+}
+
+impl Pieces {
+    /// The address of what starts at an offset.
+    fn address<T>(&self, start: usize) -> *mut T {
+        self.block.as_ptr().cast::<u8>().wrapping_add(start).cast()
+    }
+
+    /// One of the items that start at an offset.
+    fn item<T: Zeroed>(&mut self, start: usize, place: usize) -> &mut T {
+        &mut self.items(start, place + 1)[place]
+    }
+
+    /// The `count` items that start at an offset.
+    ///
+    /// # Panics
+    /// When they are not all in the block, or the offset is none for their type.
+    fn items<T: Zeroed>(&mut self, start: usize, count: usize) -> &mut [T] {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
+        let size = count.checked_mul(size_of::<T>());
+        let end = size.and_then(|size| size.checked_add(start));
+        assert!(end.is_some_and(|end| end <= self.size) && start % align_of::<T>() == 0);
+        // SAFETY: the items are in the block, as was looked at just now, which is ours alone and
+        // borrowed as long as they are; it is zero where nothing was written, which is a value of
+        // their type, as all others are that they may be taken for.
+        unsafe { std::slice::from_raw_parts_mut(self.address(start), count) }
     }
 }
 
@@ -45,46 +84,40 @@ impl OwnedProfile {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn new(profile: Profile<'_>) -> Result<OwnedProfile> {
-        let mut plan = Plan { size: 0 };
-        plan.add(size_of::<pmProfile>())?;
-        let entries = plan.add(
-            profile
-                .len()
-                .checked_mul(size_of::<pmInDomProfile>())
-                .ok_or(Error::NOMEM)?,
-        )?;
+        let mut plan = Plan::EMPTY;
+        let head = plan.add(size_of::<pmProfile>())?;
+        let size = profile.len().checked_mul(size_of::<pmInDomProfile>());
+        let entries = plan.add(size.ok_or(Error::NOMEM)?)?;
         let total = profile.iter().map(|entry| entry.instances().len()).sum::<usize>();
-        let ids = plan.add(total.checked_mul(4).ok_or(Error::NOMEM)?)?;
-        let block = plan.block()?;
-        let start = block.as_ptr().cast::<u8>();
-        // SAFETY: the plan has room for the header, as many entries as the profile has, and all
-        // their identifiers; each part is aligned to 8 bytes. Counts fit an int: they came in as
-        // such.
-        unsafe {
-            let mut entry = start.add(entries).cast::<pmInDomProfile>();
-            let mut next = start.add(ids).cast::<i32>();
-            start.cast::<pmProfile>().write(pmProfile {
-                state: profile.state,
-                profile_len: profile.len() as i32,
-                profile: if profile.is_empty() { ptr::null_mut() } else { entry },
-            });
-            for selection in profile.iter() {
-                let instances = selection.instances();
-                let len = instances.len();
-                entry.write(pmInDomProfile {
-                    indom: selection.indom.0,
-                    state: selection.state,
-                    instances_len: len as i32,
-                    instances: if len == 0 { ptr::null_mut() } else { next },
-                });
-                entry = entry.add(1);
-                for inst in instances {
-                    next.write(inst);
-                    next = next.add(1);
-                }
+        let mut ids = plan.add(total.checked_mul(size_of::<c_int>()).ok_or(Error::NOMEM)?)?;
+        let mut pieces = plan.make()?;
+        let address = if profile.is_empty() {
+            ptr::null_mut()
+        } else {
+            pieces.address(entries)
+        };
+        // Counts fit an int: they came in as such.
+        *pieces.item(head, 0) = pmProfile {
+            state: profile.state,
+            profile_len: profile.len() as i32,
+            profile: address,
+        };
+        for (place, selection) in profile.iter().enumerate() {
+            let instances = selection.instances();
+            let len = instances.len();
+            let address = if len == 0 { ptr::null_mut() } else { pieces.address(ids) };
+            *pieces.item(entries, place) = pmInDomProfile {
+                indom: selection.indom.0,
+                state: selection.state,
+                instances_len: len as i32,
+                instances: address,
+            };
+            for (id, inst) in pieces.items::<c_int>(ids, len).iter_mut().zip(instances) {
+                *id = inst;
             }
+            ids += len * size_of::<c_int>();
         }
-        Ok(OwnedProfile { block })
+        Ok(OwnedProfile { block: pieces.block })
     }
 
     /// The structure for the method.
@@ -137,52 +170,48 @@ impl OwnedResult {
 }
 
 fn result(store: Store<'_>) -> Result<Block<u64>> {
-    let mut plan = Plan { size: 0 };
-    let pointers = store.metrics.max(1).checked_mul(size_of::<*mut pmValueSet>());
-    plan.add(
-        pointers
-            .and_then(|size| size.checked_add(RESULT_HEAD))
-            .ok_or(Error::NOMEM)?,
-    )?;
+    let mut plan = Plan::EMPTY;
+    let sets = store.metrics.max(1).checked_mul(size_of::<*mut pmValueSet>());
+    let size = sets
+        .and_then(|size| size.checked_add(RESULT_HEAD))
+        .ok_or(Error::NOMEM)?;
+    plan.add(size)?;
     for set in store.sets() {
         plan.add(set_size(set.numval)?)?;
         for (_, value) in set.values() {
             plan.add(value.block_len())?;
         }
     }
-    let block = plan.block()?;
-    let start = block.as_ptr().cast::<u8>();
-    let header = start.cast::<pmdaResult>();
-    let mut plan = Plan { size: 0 };
-    plan.add(store.metrics.max(1) * size_of::<*mut pmValueSet>() + RESULT_HEAD)?;
-    // SAFETY: the same plan gave the size of the block, so every part lies inside it and is aligned
-    // to 8 bytes. The number of metrics came in as an int.
-    unsafe {
-        (*header).timestamp.tv_sec = store.sec.into();
-        (*header).timestamp.tv_usec = store.usec.into();
-        (*header).numpmid = store.metrics as i32;
-        let mut slot = (&raw mut (*header).vset).cast::<*mut pmValueSet>();
-        for set in store.sets() {
-            let place = start.add(plan.add(set_size(set.numval)?)?).cast::<pmValueSet>();
-            slot.write(place);
-            slot = slot.add(1);
-            (*place).pmid = set.metric.0;
-            (*place).numval = set.numval;
-            (*place).valfmt = set.format;
-            let mut target = (&raw mut (*place).vlist).cast::<pmValue>();
-            for (inst, value) in set.values() {
-                (*target).inst = inst;
-                match value {
-                    Value::Word(word) => (*target).value.lval = word as i32,
-                    Value::Block(..) => {
-                        let place = start.add(plan.add(value.block_len())?);
-                        value.write(std::slice::from_raw_parts_mut(place, value.block_len()))?;
-                        (*target).value.pval = place.cast::<pmValueBlock>();
-                    }
+    let mut pieces = plan.make()?;
+    // The same plan again, to fill the block in.
+    let mut plan = Plan::EMPTY;
+    let start = plan.add(size)?;
+    let result: &mut pmdaResult = pieces.item(start, 0);
+    result.timestamp.tv_sec = store.sec.into();
+    result.timestamp.tv_usec = store.usec.into();
+    // It came in as an int.
+    result.numpmid = store.metrics as i32;
+    for (place, set) in store.sets().enumerate() {
+        let head = plan.add(set_size(set.numval)?)?;
+        *pieces.item(start + RESULT_HEAD, place) = pieces.address::<pmValueSet>(head);
+        let values = set.values().enumerate();
+        let set_head: &mut pmValueSet = pieces.item(head, 0);
+        set_head.pmid = set.metric.0;
+        set_head.numval = set.numval;
+        set_head.valfmt = set.format;
+        for (place, (inst, value)) in values {
+            let mut stored = pmValue::zeroed();
+            stored.inst = inst;
+            match value {
+                Value::Word(word) => stored.value.lval = word as i32,
+                Value::Block(..) => {
+                    let block = plan.add(value.block_len())?;
+                    value.write(pieces.items(block, value.block_len()))?;
+                    stored.value.pval = pieces.address::<pmValueBlock>(block);
                 }
-                target = target.add(1);
             }
+            *pieces.item(head + SET_HEAD, place) = stored;
         }
     }
-    Ok(block)
+    Ok(pieces.block)
 }

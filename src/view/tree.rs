@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, Kept, NodeRef};
-use crate::view::arg::{self, CText};
+use crate::sys::slice_mut;
+use crate::view::arg::CText;
 use crate::view::block::Block;
 use crate::view::declare::view;
 use crate::view::names;
@@ -106,15 +107,15 @@ impl Tree<'_> {
         };
         let old = self.table_ptr();
         const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
-        // SAFETY: the old table is NULL or a block from malloc that only the tree knew. The new one
-        // has `size` pointers, all NULL, or is NULL, and this thread alone uses the tree; an
-        // `Option<NodeRef>` is such a pointer, with None as NULL.
-        let chains: &mut [Option<NodeRef<'_>>] = unsafe {
-            self.set_table_ptr(table);
-            self.set_table_len(size);
-            libc::free(old.cast());
-            arg::slice_mut(table.cast(), size)
-        };
+        // SAFETY: the new table is NULL or a block from malloc, for the tree alone.
+        unsafe { self.set_table_ptr(table) };
+        // SAFETY: it has `size` pointers, all NULL.
+        unsafe { self.set_table_len(size) };
+        // SAFETY: NULL or a block from malloc that only the tree knew.
+        unsafe { libc::free(old.cast()) };
+        // SAFETY: the new table as above, and this thread alone uses the tree; an `Option<NodeRef>`
+        // is such a pointer, with None as NULL.
+        let chains: &mut [Option<NodeRef<'_>>] = unsafe { slice_mut(table.cast(), size) };
         if let Some(root) = self.root() {
             namespace::rebuild(root, chains);
         }

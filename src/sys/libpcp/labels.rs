@@ -1,12 +1,13 @@
 //! The label functions of libpcp.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::{ptr, slice};
+use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::bindings::pmLabelSet;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::safe_externs::__pmLabelTypeString;
+use crate::sys::slice;
 use pmda_core::error::{Error, Result};
 use pmda_core::labels::{Label, Span};
 
@@ -39,23 +40,12 @@ impl<'s> SetRef<'s> {
     /// The text, and the places of the labels in it; empty where the set has none.
     pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Span> + Clone + 's) {
         let set = self.0;
-        let (length, count) = (set.jsonlen() as usize, usize::try_from(set.nlabels).unwrap_or(0));
-        // SAFETY: the set is valid for `'s` by the contract of `new`: where text and array are not
-        // NULL, they have `jsonlen` bytes and `nlabels` elements.
-        let (json, labels) = unsafe {
-            (
-                if set.json.is_null() {
-                    &[]
-                } else {
-                    slice::from_raw_parts(set.json.cast::<u8>(), length)
-                },
-                if set.labels.is_null() {
-                    &[]
-                } else {
-                    slice::from_raw_parts(set.labels, count)
-                },
-            )
-        };
+        let length = c_int::try_from(set.jsonlen()).unwrap_or(0);
+        // SAFETY: by the contract of `new` the text has `jsonlen` bytes that stay for `'s`, unless
+        // it is NULL.
+        let json = unsafe { slice(set.json.cast::<u8>(), length) };
+        // SAFETY: in the same way, the array has `nlabels` elements.
+        let labels = unsafe { slice(set.labels, set.nlabels) };
         (json, labels.iter().map(place))
     }
 
@@ -99,13 +89,11 @@ impl<'s> SetRef<'s> {
         if !has_names || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
             return None;
         }
-        // SAFETY: the hash is the set's own, and valid by the contract of `new`; its nodes hold
-        // NULL or terminated names, which live as long as the set.
-        unsafe {
-            let node = pcp::__pmHashSearch(u32::from(place.name), self.0.hash).as_ref()?;
-            let name = node.data.cast::<c_char>();
-            (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes())
-        }
+        // SAFETY: the hash is the set's own, and valid by the contract of `new`, with its nodes.
+        let node = unsafe { pcp::__pmHashSearch(u32::from(place.name), self.0.hash).as_ref()? };
+        let name = NonNull::new(node.data.cast::<c_char>())?;
+        // SAFETY: not NULL, so a terminated name, which lives as long as the set.
+        Some(unsafe { CStr::from_ptr(name.as_ptr()) }.to_bytes())
     }
 }
 
@@ -143,17 +131,9 @@ impl Sets {
 
     /// The first `count` sets, or all where there are less.
     pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = SetRef<'_>> + Clone {
-        let count = usize::try_from(count.min(self.count)).unwrap_or(0);
         // SAFETY: there are that many sets, unless there are none at all. They are owned, hence
         // valid, and left alone while `self` is borrowed.
-        let sets = unsafe {
-            if self.is_none() {
-                &[]
-            } else {
-                slice::from_raw_parts(self.first, count)
-            }
-        };
-        sets.iter().map(SetRef)
+        unsafe { slice(self.first, count.min(self.count)) }.iter().map(SetRef)
     }
 
     /// The labels of the first set by their full names.
@@ -194,18 +174,23 @@ pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
     unsafe { CStr::from_ptr(__pmLabelTypeString(kind)) }.to_bytes()
 }
 
+/// A set that libpcp makes at the place that it is given, and its status.
+fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, Sets) {
+    let mut set = ptr::null_mut();
+    let status = cancel::disabled(|| make(&raw mut set));
+    // SAFETY: NULL, or a set from the heap, which libpcp's functions give away.
+    (Error::check(status), unsafe { Sets::own(set, 1) })
+}
+
 /// Makes a new set of a JSON text with libpcp's parser.
 ///
 /// # Errors
 /// What libpcp finds: `-EINVAL`, `-E2BIG`, `-ENOMEM`.
 pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
-    let mut set = ptr::null_mut();
+    let flags = c_int::from(flags);
     // SAFETY: the text is terminated, and a NULL set pointer asks for a new set, which is ours.
-    let (status, sets) = cancel::disabled(|| unsafe {
-        let status = pcp::__pmAddLabels(&raw mut set, text.as_ptr(), c_int::from(flags));
-        (status, Sets::own(set, 1))
-    });
-    Error::check(status)?;
+    let (status, sets) = new_set(|set| unsafe { pcp::__pmAddLabels(set, text.as_ptr(), flags) });
+    status?;
     if sets.first(1).all(SetRef::is_complete) {
         Ok(sets)
     } else {
@@ -216,22 +201,14 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
 /// The labels that are configured for the host (LABEL-26), and a status of 0 or 1, which says
 /// little (LABEL-27).
 pub(crate) fn context() -> (Result<c_int>, Sets) {
-    let mut set = ptr::null_mut();
     // SAFETY: a NULL set pointer asks for a new set, which is ours.
-    cancel::disabled(|| unsafe {
-        let status = pcp::__pmGetContextLabels(&raw mut set);
-        (Error::check(status), Sets::own(set, 1))
-    })
+    new_set(|set| unsafe { pcp::__pmGetContextLabels(set) })
 }
 
 /// The label of a domain, `{"agent":NAME}` (LABEL-25), and a status.
 pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, Sets) {
-    let mut set = ptr::null_mut();
     // SAFETY: the name is terminated, and a NULL set pointer asks for a new set, which is ours.
-    cancel::disabled(|| unsafe {
-        let status = pcp::__pmGetDomainLabels(domain, name.as_ptr(), &raw mut set);
-        (Error::check(status), Sets::own(set, 1))
-    })
+    new_set(|set| unsafe { pcp::__pmGetDomainLabels(domain, name.as_ptr(), set) })
 }
 
 /// A label as C sees it, in our terms. The widths are those of the bit fields.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
+use std::mem::{offset_of, zeroed};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,22 +31,22 @@ pub(crate) enum Debug {
 /// atomic number.
 #[inline(always)]
 fn place(option: Debug) -> &'static AtomicI32 {
-    let options = &raw mut pcp::pmDebugOptions;
-    // SAFETY: pmDebugOptions is a variable of libpcp that lives as long as the process. Its fields
-    // are plain ints, aligned for that, and no reference to them is ever made but this one.
-    unsafe {
-        AtomicI32::from_ptr(match option {
-            Debug::Pdu => &raw mut (*options).pdu,
-            Debug::Context => &raw mut (*options).context,
-            Debug::Indom => &raw mut (*options).indom,
-            Debug::Libpmda => &raw mut (*options).libpmda,
-            Debug::Auth => &raw mut (*options).auth,
-            Debug::Attr => &raw mut (*options).attr,
-            Debug::Desperate => &raw mut (*options).desperate,
-            Debug::Labels => &raw mut (*options).labels,
-            Debug::Pmns => &raw mut (*options).pmns,
-        })
-    }
+    use pcp::pmdebugoptions_t as Options;
+    let field = match option {
+        Debug::Pdu => offset_of!(Options, pdu),
+        Debug::Context => offset_of!(Options, context),
+        Debug::Indom => offset_of!(Options, indom),
+        Debug::Libpmda => offset_of!(Options, libpmda),
+        Debug::Auth => offset_of!(Options, auth),
+        Debug::Attr => offset_of!(Options, attr),
+        Debug::Desperate => offset_of!(Options, desperate),
+        Debug::Labels => offset_of!(Options, labels),
+        Debug::Pmns => offset_of!(Options, pmns),
+    };
+    let place = (&raw mut pcp::pmDebugOptions).wrapping_byte_add(field).cast();
+    // SAFETY: the place of a field of libpcp's variable, which lives as long as the process. Its
+    // fields are plain ints, aligned for that, and no reference to them is ever made but this one.
+    unsafe { AtomicI32::from_ptr(place) }
 }
 
 /// Whether the debug option is set.
@@ -262,12 +263,14 @@ pub(crate) fn errstr_of(code: c_int) -> ErrorText {
 pub(crate) fn open(program: &CStr, file: &CStr) {
     let mut status = 0;
     let stream = stream();
-    // SAFETY: two C strings, stdio's own stderr, and a status to write to.
-    cancel::disabled(|| unsafe {
-        if SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate) {
-            libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0);
+    let by_lines = SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate);
+    cancel::disabled(|| {
+        if by_lines {
+            // SAFETY: stdio's own stderr, which makes a buffer of its own.
+            unsafe { libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0) };
         }
-        pcp::pmOpenLog(program.as_ptr(), file.as_ptr(), stream, &raw mut status);
+        // SAFETY: two C strings, stdio's own stderr, and a status to write to.
+        unsafe { pcp::pmOpenLog(program.as_ptr(), file.as_ptr(), stream, &raw mut status) };
     });
 }
 
@@ -307,19 +310,14 @@ impl Stamp {
     fn of(time: Duration) -> Stamp {
         let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
         let mut text = [0 as c_char; 64];
-        // SAFETY: the structure has nothing but integers and a pointer, which localtime_r fills;
-        // strftime terminates what it writes into the buffer of the given length, and what it does
-        // not write is zero.
-        unsafe {
-            let mut parts: libc::tm = std::mem::zeroed();
-            libc::localtime_r(&raw const seconds, &raw mut parts);
-            libc::strftime(
-                text.as_mut_ptr(),
-                text.len(),
-                c"%a %b %d %H:%M:%S".as_ptr(),
-                &raw const parts,
-            );
-        }
+        let format = c"%a %b %d %H:%M:%S".as_ptr();
+        // SAFETY: integers and a pointer, for which zero is a value.
+        let mut parts: libc::tm = unsafe { zeroed() };
+        // SAFETY: a time to read, and the structure to fill.
+        unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
+        // SAFETY: a C string, a structure that was filled, or is zero, and a buffer of the given
+        // length; what is written into it is terminated, and what is not is zero.
+        unsafe { libc::strftime(text.as_mut_ptr(), text.len(), format, &raw const parts) };
         Stamp(text)
     }
 }
