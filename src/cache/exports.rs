@@ -11,7 +11,7 @@ use crate::cache::Save;
 use crate::cache::change;
 use crate::cache::with;
 use crate::drive::drive;
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::sys::process::Stream;
 use crate::sys::waits;
 use crate::view::arg::{CText, Out, Private};

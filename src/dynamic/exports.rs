@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
 use crate::drive::drive;
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::dynamic::Call;
 use crate::dynamic::Callbacks;
 use crate::dynamic::DynamicAnswer;

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::events::add_parameter;
 use crate::events::add_record;
 use crate::events::address;

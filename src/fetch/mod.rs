@@ -3,7 +3,6 @@
 //! A fetch callback may do anything: call this library again for the same agent, rewrite its
 //! tables, or leave in any way. So whatever is needed after it is read afresh.
 
-mod calls;
 pub(crate) mod exports;
 pub(crate) mod lookup;
 mod messages;
@@ -12,27 +11,49 @@ mod output;
 use std::ffi::c_int;
 
 use crate::drive::{Machine, Step};
-pub(crate) use crate::fetch::calls::{FetchAnswer, PendingCallback};
 use crate::fetch::output::{Current, Next};
 pub(crate) use crate::fetch::output::{Output, ToCaller};
-use crate::instances::iterate;
-use crate::instances::iterate::InstanceCursor;
-use crate::instances::iterate::Ordinal;
-use crate::record;
-use crate::record::Fetched;
+use crate::instances::iterate::{self, InstanceCursor, Ordinal};
+use crate::record::{self, Fetched};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
+use crate::view::array::List;
+use crate::view::dispatch::DescMethod;
 use crate::view::ext::Ext;
-use crate::view::pmids::List;
 use crate::view::result_block::time_from;
 use crate::view::table::Metric;
-use crate::view::types::timeval;
+use crate::view::types::{pmdaFetchCallBack, timeval};
 use crate::view::value::Atom;
 use pmda_core::context;
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::setup::Interface;
+
+/// What comes back from a call.
+pub(crate) enum FetchAnswer {
+    /// What the callback has returned and stored.
+    Value(c_int, Atom),
+    /// The desc method has run. Its status is ignored: only a PMID in the description counts
+    /// (F-13).
+    Described,
+}
+
+/// The arguments of the next call into the agent. The driver reads them from the machine when it
+/// makes the call; the step itself says only that there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct PendingCallback<'call> {
+    /// The fetch callback is asked for a value; without it, the desc method for a description,
+    /// which goes into the spare metric.
+    pub(crate) callback: pmdaFetchCallBack,
+    /// The metric that a value is asked for. Only its place goes to the agent again: the agent may
+    /// move or free its table while it gives a value (F-14).
+    pub(crate) metric: Metric<'call>,
+    /// The instance that a value is asked for, -1 for a metric that has none.
+    pub(crate) inst: c_int,
+    /// The method that a description is asked for, and the metric as the list has it.
+    pub(crate) method: Option<(DescMethod, MetricId)>,
+}
 
 /// A fetch of the metrics of a list.
 pub(crate) struct Fetch<'call, L, O> {

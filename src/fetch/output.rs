@@ -8,7 +8,7 @@ use crate::view::arg::Out;
 use crate::view::result_block::{DraftReply, ResultBlock, Results, User};
 use crate::view::types::{pmdaResult, timeval};
 use crate::view::value::Atom;
-use crate::view::value_set::ValueSet;
+use crate::view::value::ValueSet;
 use pmda_core::error::Result;
 use pmda_core::fetch::Encoding;
 use pmda_core::ident::MetricId;

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::view::arg::{CText, Out};
 use crate::view::ext::Ext;
 use crate::view::types::{pmID, pmInDom};

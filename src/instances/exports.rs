@@ -5,13 +5,13 @@
 
 use std::ffi::c_int;
 
-use crate::drive::guard::Plain;
-use crate::drive::guard::guard;
+use crate::drive::Plain;
+use crate::drive::guard;
 use crate::instances::{iterate, list};
 use crate::record;
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::ext::Ext;
-use crate::view::instance_list::InstanceList;
+use crate::view::names::InstanceList;
 use crate::view::types::{pmInDom, pmInResult};
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;

@@ -13,7 +13,7 @@ use crate::record::state::TablePlaces;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::arg::NoNul;
 use crate::view::ext::Ext;
-use crate::view::instance_list::InstanceList;
+use crate::view::names::InstanceList;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 
 use crate::drive::drive;
-use crate::drive::guard::{guard, inner};
+use crate::drive::{guard, inner};
 use crate::labels::{Call, LabelAnswer, Request, add};
 use crate::view::buffer::CBytes;
 use crate::view::ext::Ext;

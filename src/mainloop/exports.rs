@@ -6,8 +6,8 @@ use std::ffi::c_int;
 use std::{io, ptr};
 
 use crate::drive::NoDropCell;
-use crate::drive::guard::{guard, inner};
 use crate::drive::{drive, drive_reading, run};
+use crate::drive::{guard, inner};
 use crate::fetch::exports;
 use crate::fetch::exports::pmdaFetch;
 use crate::instances::exports::pmdaInstance;

@@ -5,46 +5,116 @@
 //! send PDUs of their own, even call the main loop. So every public field is read at the moment
 //! when it is needed, and nothing is locked while a method runs (MAIN-53).
 
-mod calls;
 pub(crate) mod exports;
 mod messages;
 mod receiving;
 mod replying;
 mod requests;
 mod serving;
-mod status;
 
-pub(crate) use crate::mainloop::calls::{Call, SessionAnswer};
-pub(crate) use crate::mainloop::messages::log_failure;
-pub(crate) use crate::mainloop::requests::Listed;
-pub(crate) use crate::mainloop::serving::is_supported;
-pub(crate) use crate::mainloop::status::SendingStatus;
-
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::io;
 
 use crate::drive::{Machine, NoDropCell, Step};
 use crate::fetch::Fetch;
 use crate::instances::iterate::InstanceCursor;
+pub(crate) use crate::mainloop::messages::log_failure;
 use crate::mainloop::messages::log_kind;
 use crate::mainloop::receiving::{Receiving, Wanted};
+pub(crate) use crate::mainloop::replying::SendingStatus;
 use crate::mainloop::replying::{Purpose, Replying};
+pub(crate) use crate::mainloop::requests::Listed;
 use crate::mainloop::requests::{MethodArguments, Request};
+pub(crate) use crate::mainloop::serving::is_supported;
 use crate::mainloop::serving::{Agent, enter};
 use crate::record;
 use crate::sys::channel::Channel;
 use crate::sys::libpcp::log;
-use crate::view::answers::Values;
+use crate::view::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
+use crate::view::arg::CText;
 use crate::view::dispatch::Dispatch;
 use crate::view::ext::Ext;
 use crate::view::methods;
 use crate::view::result_block::DraftReply;
 use crate::view::table::Metric;
+use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
 use pmda_core::error::{Error, Result};
+use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;
 use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
+
+/// What the loop calls: the agent's methods and callbacks, and whatever may wait. What it points to
+/// is kept by the loop until the answer.
+#[derive(Clone, Copy)]
+pub(crate) enum Call<'call> {
+    /// Reads from a descriptor, to a place, at most a number of bytes.
+    Read(c_int, *mut u8, usize),
+    /// Waits until a descriptor can be read.
+    WaitToRead(c_int),
+    /// Writes bytes to a descriptor.
+    Write(c_int, *const u8, usize),
+    /// Waits until a descriptor can be written.
+    WaitToWrite(c_int),
+    /// Tells the agent that a PDU has arrived.
+    Check(methods::Check),
+    /// Tells the agent that a PDU has been served.
+    Done(methods::Done),
+    /// Tells the agent that a context ends.
+    EndContext(methods::EndContext, c_int),
+    /// Cleans up a result.
+    CleanUp(methods::CleanUp, Values<'call>),
+    /// Runs the fetch that is in progress; the answer is its status.
+    Values,
+    /// Gives the agent a profile.
+    Profile(methods::Profile, *mut pmProfile),
+    /// Fetches metrics: their number, and their identifiers.
+    Fetch(methods::Fetch, c_int, *mut pmID),
+    /// Describes a metric.
+    Desc(methods::Desc, MetricId),
+    /// Lists instances; the name is NULL or a C string.
+    Instance(methods::Instance, InDom, c_int, *mut c_char),
+    /// Gives a text of a kind.
+    Text(methods::Text, u32, c_int),
+    /// Stores values.
+    Store(methods::Store, *mut pmdaResult),
+    /// Gives the identifier of a name.
+    Pmid(methods::Pmid, *const c_char),
+    /// Gives the names of a metric.
+    Name(methods::Name, MetricId),
+    /// Gives the names below a name: all of them, or those one level below.
+    Children(methods::Children, *const c_char, bool),
+    /// Gives an attribute of a context: its key, its value (NULL or with a NUL behind it), and the
+    /// length of that.
+    Attribute(methods::Attribute, c_int, c_int, *const c_char, c_int),
+    /// Gives labels of a kind.
+    Label(methods::Label, u32, c_int),
+}
+
+/// What comes back from a [`Call`]. What was handed over with it is owned from then on.
+pub(crate) enum SessionAnswer<'call> {
+    /// Nothing of interest.
+    Nothing,
+    /// What the function has returned.
+    Status(c_int),
+    /// The number of bytes, or -1 and why.
+    Bytes(isize, c_int),
+    /// A result.
+    Values(Result<c_int>, Option<Values<'call>>),
+    /// A description.
+    Desc(Result<c_int>, pmDesc),
+    /// A list of instances.
+    Instances(Result<c_int>, NoDropCell<OwnedInstances>),
+    /// A text, which stays the agent's, until the reply is sent.
+    Text(Result<c_int>, Option<CText<'call>>),
+    /// An identifier.
+    Pmid(Result<c_int>, MetricId),
+    /// Names.
+    Names(Result<c_int>, NoDropCell<OwnedNames>),
+    /// Label sets.
+    Labels(Result<c_int>, NoDropCell<OwnedLabels>),
+}
 
 /// The library's own methods, if the agent has not replaced them. Their results would be blocks
 /// from malloc that are encoded and freed; they are encoded directly instead, which saves 20,000

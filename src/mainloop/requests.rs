@@ -9,14 +9,14 @@ use crate::drive::NoDropCell;
 use crate::instances;
 use crate::instances::Taker;
 use crate::mainloop::Agent;
-use crate::mainloop::calls::{Call, SessionAnswer};
 use crate::mainloop::replying::Names;
+use crate::mainloop::{Call, SessionAnswer};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::answers::{self, Values};
 use crate::view::arg::NoNul;
+use crate::view::array;
 use crate::view::block::{self, Block};
-use crate::view::pmids;
 use crate::view::received::{self, OwnedProfile, OwnedResult};
 use crate::view::types::pmID;
 use pmda_core::error::{Error, Result};
@@ -352,7 +352,7 @@ impl Listed {
     }
 }
 
-impl pmids::List for Listed {
+impl array::List for Listed {
     #[inline(always)]
     fn len(&self) -> usize {
         self.count

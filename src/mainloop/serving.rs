@@ -4,14 +4,14 @@
 use std::ffi::c_int;
 
 use crate::drive::NoDropCell;
-use crate::drive::guard::inner;
+use crate::drive::inner;
 use crate::fetch::Fetch;
 use crate::instances::selection;
-use crate::mainloop::calls::{Call, SessionAnswer};
 use crate::mainloop::messages::show_request;
 use crate::mainloop::replying::Purpose;
 use crate::mainloop::requests::{self, Listed, MethodArguments, Request};
 use crate::mainloop::{After, MainLoop, Next, State};
+use crate::mainloop::{Call, SessionAnswer};
 use crate::record;
 use crate::record::state::Session;
 use crate::sys::channel::Channel;

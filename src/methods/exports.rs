@@ -5,11 +5,11 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::fetch::lookup;
 use crate::instances::selection;
-use crate::sys::libpcp::attribute::Text;
 use crate::sys::libpcp::log;
+use crate::sys::libpcp::log::AttributeText;
 use crate::sys::libpcp::log::Debug;
 use crate::view::arg::{CText, Out};
 use crate::view::ext::Ext;
@@ -108,7 +108,7 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
 ) -> c_int {
     guard(|| {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
-            match Text::new(attr, value.as_ref().map_or(c"", CText::c_str)) {
+            match AttributeText::new(attr, value.as_ref().map_or(c"", CText::c_str)) {
                 Some(text) => log::notify!(Level::Info, "Attribute: ctx={ctx} {}", Bytes(text.bytes())),
                 None => log::notify!(Level::Err, "Bad attr: ctx={ctx}, attr={attr}"),
             }

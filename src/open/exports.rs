@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::drive::drive;
-use crate::drive::guard::guard;
-use crate::drive::guard::{Inner, Inside, Plain};
+use crate::drive::guard;
+use crate::drive::{Inner, Inside, Plain};
 use crate::fetch::exports::pmdaFetch;
 use crate::fetch::lookup;
 use crate::help::exports::pmdaText;

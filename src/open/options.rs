@@ -3,16 +3,16 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::drive::guard::Plain;
+use crate::drive::Plain;
 use crate::drive::{Machine, Step};
 use crate::sys::libpcp::getopt;
 use crate::sys::libpcp::log;
 use crate::view::arg::CText;
 use crate::view::dispatch::Dispatch;
+use crate::view::dispatch::Transport;
 use crate::view::ext::Ext;
 use crate::view::methods::Function;
 use crate::view::options::{Arguments, Options, number};
-use crate::view::transport::Transport;
 use crate::view::types::pmdaOptionOverride;
 use pmda_core::log::{Bytes, Level};
 

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::drive::{drive, drive_reading};
 use crate::queues;
 use crate::queues::Fetch;

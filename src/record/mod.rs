@@ -3,7 +3,6 @@
 //! What the fields hold is behind the lock of the library, or atomic, so that a shared reference is
 //! enough. The record is never freed, as nothing tells us when an agent ends (INIT-14).
 
-mod external_ext;
 pub(crate) mod state;
 
 use std::ffi::c_void;
@@ -12,17 +11,16 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::dynamic::Registrations;
 use crate::library;
-pub(crate) use crate::record::external_ext::ExternalExts;
-use crate::record::state::FetchState;
-use crate::record::state::Session;
+use crate::record::state::{FetchState, Session};
 use crate::sys::libpcp::log;
-use crate::sys::lock::Mutex;
-use crate::sys::lock::StaticPtr;
+use crate::sys::lock::{Mutex, StaticPtr};
 use crate::view::dispatch::{DescMethod, Dispatch};
 use crate::view::ext::Ext;
 use crate::view::records::{self, Known, Record};
 use pmda_core::dynamic::List;
 use pmda_core::error::Result;
+use pmda_core::index::Map;
+use pmda_core::leak::try_leak;
 use pmda_core::setup::Interface;
 
 /// What the library keeps for one agent.
@@ -105,7 +103,7 @@ pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
 /// `-ENOMEM` for such a one.
 #[inline]
 pub(crate) fn fetch_state(ext: Ext<'_>) -> Result<&'static FetchState> {
-    of(ext).map_or_else(|| external_ext::fetch_state(ext), |record| Ok(&record.fetch))
+    of(ext).map_or_else(|| external_fetch_state(ext), |record| Ok(&record.fetch))
 }
 
 /// An agent as a fetch sees it from its beginning to its end.
@@ -127,7 +125,7 @@ pub(crate) fn for_fetch(ext: Ext<'_>) -> Result<Fetched> {
     let record = find(ext);
     let (state, interface) = match record {
         Some(Record { content, .. }) => (&content.fetch, content.interface()),
-        None => (external_ext::fetch_state(ext)?, Interface(0)),
+        None => (external_fetch_state(ext)?, Interface(0)),
     };
     Ok(Fetched {
         state,
@@ -142,7 +140,7 @@ pub(crate) fn for_fetch(ext: Ext<'_>) -> Result<Fetched> {
 /// `-ENOMEM` for such a one.
 pub(crate) fn session(ext: Ext<'_>) -> Result<&'static Session> {
     let Some(record) = of(ext) else {
-        return external_ext::session(ext);
+        return external_session(ext);
     };
     match record.session.get() {
         Some(session) => Ok(session),
@@ -213,4 +211,53 @@ fn report_botch(ext: Ext<'_>, record: &'static Record<AgentRecord>, table: Dispa
          pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
         ext.domain(),
     );
+}
+
+/// The state of agents whose `pmdaExt` was not made by this library (by hand, or by another one),
+/// by its address. It is never freed.
+pub(crate) type ExternalExts = Map<&'static ExternalExt>;
+
+/// The state of one of them; each part is made when it is first needed.
+pub(crate) struct ExternalExt {
+    fetch_state: StaticPtr<FetchState>,
+    session: StaticPtr<Session>,
+}
+
+/// The fetch family's part of such an agent.
+///
+/// # Errors
+/// `-ENOMEM`.
+#[cold]
+fn external_fetch_state(ext: Ext<'_>) -> Result<&'static FetchState> {
+    made(ext, |part| &part.fetch_state, FetchState::default)
+}
+
+/// The main loop's part of such an agent.
+///
+/// # Errors
+/// `-ENOMEM`.
+#[cold]
+fn external_session(ext: Ext<'_>) -> Result<&'static Session> {
+    made(ext, |part| &part.session, Session::new)
+}
+
+fn made<T>(
+    ext: Ext<'_>,
+    place: impl FnOnce(&'static ExternalExt) -> &'static StaticPtr<T>,
+    new: impl FnOnce() -> T,
+) -> Result<&'static T> {
+    let address = ext.as_ptr().addr() as u64;
+    let known = &mut library::lock()?.external_exts;
+    let part = match known.get(address) {
+        Some(part) => part,
+        None => {
+            known.reserve(1)?;
+            let part: &'static ExternalExt = try_leak(ExternalExt {
+                fetch_state: StaticPtr::new(),
+                session: StaticPtr::new(),
+            })?;
+            *known.get_or_insert_with(address, || part)?
+        }
+    };
+    place(part).get_or_make(new)
 }

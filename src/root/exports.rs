@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::drive::Machine;
 use crate::drive::drive;
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::root as client;
 use crate::root::{Connecting, Expected, Introduction, Purpose, Receiving, RootRequest, Sending};
 use crate::sys::root_socket;

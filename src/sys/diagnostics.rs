@@ -24,7 +24,7 @@ pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
         Kind::PDU_CREDS if log::debug(Debug::Context) => {
             log::trace!("__pmSendCreds: #0 = {:x}\n", word(pdu, 16).unwrap_or(0));
         }
-        Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::result::show_sent(pdu),
+        Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::decoders::show_sent(pdu),
         Kind::PDU_INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", codec::Instances(pdu)),
         Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) => {
             log::trace!("__pmSendNameList\n{}{}", codec::Names(pdu), codec::States(pdu));
@@ -39,7 +39,7 @@ pub(crate) fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
     if is_refused(kind, pdu) {
         // What it says of an error under -Dcontext depends on the descriptor that libpcp has read
         // from last.
-        log::without(Debug::Context, || libpcp::refusal::say(kind, pdu));
+        log::without(Debug::Context, || libpcp::decoders::show_refusal(kind, pdu));
         if kind != Kind::PDU_ERROR {
             return;
         }
@@ -49,7 +49,7 @@ pub(crate) fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
             let (code, version) = (decode::error(pdu).unwrap_or_else(Error::code), ipc::version(fd));
             log::trace!("__pmDecodeError: got error PDU (code={code}, fromversion={version})\n");
         }
-        Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::result::show_received(pdu),
+        Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::decoders::show_received(pdu),
         Kind::PDU_ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
             log::trace!("{}", codec::Attribute(pdu));
         }
@@ -94,7 +94,7 @@ fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
 /// The peer's credentials are decoded now.
 pub(crate) fn credentials(pdu: &[u8]) {
     if is_refused(Kind::PDU_CREDS, pdu) {
-        return libpcp::refusal::say(Kind::PDU_CREDS, pdu);
+        return libpcp::decoders::show_refusal(Kind::PDU_CREDS, pdu);
     }
     if log::debug(Debug::Context) && decode::credentials(pdu).is_ok() {
         log::trace!("{}", codec::Credentials(pdu));

@@ -13,7 +13,6 @@ pub(crate) mod process;
 pub(crate) mod reentrancy;
 pub(crate) mod root_socket;
 mod safe_externs;
-pub(crate) mod seed;
 pub(crate) mod socket;
 pub(crate) mod threads;
 pub(crate) mod waits;

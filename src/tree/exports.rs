@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::drive::guard::guard;
+use crate::drive::guard;
 use crate::sys::libpcp::bindings::__pmnsNode;
 use crate::sys::libpcp::pmns::{self, NodeRef};
 use crate::tree::{SharedIndexes, forget_indexes};

@@ -1,14 +1,17 @@
-//! Lists of names in the one block that C frees, and new nodes of a tree of names.
+//! Names that C gets and frees: lists of names in one block, new nodes of a tree of names, and
+//! instances as `pmdaInstance` gives them out.
 
 use std::ffi::{c_char, c_int};
-use std::mem::{MaybeUninit, take};
+use std::mem::{ManuallyDrop, MaybeUninit, take};
 use std::{ptr, slice};
 
 use crate::sys::libpcp::bindings::__pmnsNode;
 use crate::sys::libpcp::pmns::NodeRef;
+use crate::view::arg::Out;
 use crate::view::block::{Block, CVec, string};
+use crate::view::types::pmInResult;
 use pmda_core::error::{Error, Result};
-use pmda_core::ident::MetricId;
+use pmda_core::ident::{InDom, MetricId};
 use pmda_core::namespace::{self, Node, Paths, Sink, Size};
 
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
@@ -209,4 +212,81 @@ pub(crate) fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()
     // to `parent` and to its first child, which follows the new one.
     unsafe { parent.put_first(top.hand_over()) };
     Ok(())
+}
+
+/// Where C wants a list of instances: a structure, lists of ids and names, and each name in a block
+/// of its own (INST-5).
+pub(crate) struct InstanceList<'call> {
+    indom: InDom,
+    place: Out<'call, *mut pmInResult>,
+}
+
+impl<'call> InstanceList<'call> {
+    /// A list of instances of this domain, for this place.
+    pub(crate) const fn new(indom: InDom, place: Out<'call, *mut pmInResult>) -> Self {
+        InstanceList { indom, place }
+    }
+
+    /// Gives out one name.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn name(self, name: &[u8]) -> Result<()> {
+        let (shell, mut names) = (Block::room(1)?, Block::room(1)?);
+        names.put(string(name)?.into_raw());
+        self.give(shell, 1, ptr::null_mut(), names.into_raw());
+        Ok(())
+    }
+
+    /// Gives out one id.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn id(self, inst: c_int) -> Result<()> {
+        let (shell, ids) = (Block::room(1)?, Block::holding(inst)?);
+        self.give(shell, 1, ids.into_raw(), ptr::null_mut());
+        Ok(())
+    }
+
+    /// Gives out ids and names, at most `room` of them.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
+        let shell = Block::room(1)?;
+        let mut ids = CVec::with_room(room)?;
+        let mut names = Names(CVec::with_room(room)?);
+        for (inst, name) in all {
+            names.0.push(string(name)?.into_raw())?;
+            ids.push(inst)?;
+        }
+        let count = ids.len();
+        let names = ManuallyDrop::new(names);
+        self.give(shell, count, ids.into_raw(), names.0.as_ptr());
+        Ok(())
+    }
+
+    /// Fills in the structure, and hands it over.
+    fn give(self, mut shell: Block<pmInResult>, count: usize, ids: *mut c_int, names: *mut *mut c_char) {
+        shell.put(pmInResult {
+            indom: self.indom.0,
+            numinst: c_int::try_from(count).unwrap_or(c_int::MAX),
+            instlist: ids,
+            namelist: names,
+        });
+        self.place.hand_over(shell);
+    }
+}
+
+/// Names under construction, freed with their list unless that is handed over.
+struct Names(CVec<*mut c_char>);
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        for name in self.0.entries() {
+            // SAFETY: nothing was handed over, so each name is a block of ours, which is freed
+            // once.
+            unsafe { libc::free(name.cast()) };
+        }
+    }
 }

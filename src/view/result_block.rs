@@ -15,8 +15,8 @@ use crate::view::arg::Out;
 use crate::view::block::Block;
 use crate::view::declare::view;
 use crate::view::types::{pmValueSet, pmdaResult, time_t, timeval};
+use crate::view::value;
 use crate::view::value::{Atom, ValueBlock};
-use crate::view::value_set;
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
@@ -236,7 +236,7 @@ impl ResultBlock {
         unsafe {
             let sets = (&raw const (*head.as_ptr()).vset).cast::<*mut pmValueSet>();
             for index in 0..self.filled {
-                value_set::free(sets.add(index).read());
+                value::free_set(sets.add(index).read());
             }
         }
         self.filled = 0;

@@ -13,10 +13,6 @@
 //! Everything is a multiple of four bytes and nothing is aligned to eight (EVENT-1, EVENT-2), so an
 //! array is a vector of 32-bit words in native byte order.
 
-mod array;
-
-pub use array::{Array, Form, Stamp, Value};
-
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
 
@@ -90,6 +86,248 @@ impl Arrays {
     }
 }
 
+/// Words of an array's header: length with type, number of records.
+const HEADER: u32 = 2;
+/// Words that a new array has room for: 512 bytes (EVENT-24).
+const ROOM: usize = 128;
+/// No word has this index.
+const NOWHERE: u32 = u32::MAX;
+
+/// Which of the two kinds of array a reader is told to see. The number is the `PM_TYPE_*` code
+/// (EVENT-5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// `PM_TYPE_EVENT`: microseconds.
+    Low = 9,
+    /// `PM_TYPE_HIGHRES_EVENT`: nanoseconds.
+    High = 10,
+}
+
+/// When an event happened; it decides the form of the record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stamp {
+    /// Seconds and microseconds. The format has 32 bits for each, so later seconds than 2038 are
+    /// cut (EVENT-20).
+    Low(i64, i64),
+    /// Seconds and nanoseconds.
+    High(i64, i64),
+}
+
+/// The value of a parameter, without its padding (EVENT-4).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value<'a> {
+    /// Four bytes: `PM_TYPE_32`, `PM_TYPE_U32`, `PM_TYPE_FLOAT`.
+    Word(u32),
+    /// Eight bytes: `PM_TYPE_64`, `PM_TYPE_U64`, `PM_TYPE_DOUBLE`.
+    Long(u64),
+    /// As many bytes as there are: `PM_TYPE_STRING` (without a NUL) and `PM_TYPE_AGGREGATE`.
+    Bytes(&'a [u8]),
+}
+
+/// A packed array under construction.
+#[derive(Debug)]
+pub struct Array {
+    /// What was added, and zeros behind it: the room for more is there already, so one comparison
+    /// decides whether something fits. Never longer than the length field can tell.
+    words: Vec<u32>,
+    /// How many words were added.
+    used: u32,
+    /// Where the number of parameters of the newest record stands; [`NOWHERE`] when there is no
+    /// record that a parameter could belong to: at the start, and after a missed record (E-1, E-2).
+    /// Remembering the place rather than the form lets both kinds of calls meet either form of
+    /// record (E-3).
+    parameters: u32,
+}
+
+impl Array {
+    /// An array without records.
+    ///
+    /// # Errors
+    /// `-ENOMEM` when there is no memory.
+    pub fn new() -> Result<Array> {
+        let mut words = Vec::new();
+        enlarge(&mut words, ROOM)?;
+        Ok(Array {
+            words,
+            used: HEADER,
+            parameters: NOWHERE,
+        })
+    }
+
+    /// Empties the array. Its memory stays where it is, and so does the length that was last
+    /// published (EVENT-14).
+    #[inline]
+    pub fn reset(&mut self) {
+        self.used = HEADER;
+        self.parameters = NOWHERE;
+        if let Some(records) = self.words.get_mut(1) {
+            *records = 0;
+        }
+    }
+
+    /// Starts a record (EVENT-20).
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` when the flags claim a missed record, `PM_ERR_TOOBIG` when the array is full
+    /// (E-4), `-ENOMEM`. The array is then as it was.
+    #[inline]
+    pub fn add_record(&mut self, stamp: Stamp, flags: u32) -> Result<()> {
+        if flags & FLAG_MISSED != 0 {
+            return Err(Error::CONV);
+        }
+        self.push_record(stamp, flags, 0)?;
+        self.parameters = self.used - 1;
+        Ok(())
+    }
+
+    /// Adds a record that says that `count` events were missed (EVENT-21). It takes no parameters.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` when the array is full, `-ENOMEM`.
+    pub fn add_missed(&mut self, stamp: Stamp, count: i32) -> Result<()> {
+        self.push_record(stamp, FLAG_MISSED, count as u32)?;
+        self.parameters = NOWHERE;
+        Ok(())
+    }
+
+    #[inline]
+    fn push_record(&mut self, stamp: Stamp, flags: u32, parameters: u32) -> Result<()> {
+        match stamp {
+            Stamp::Low(seconds, fraction) => {
+                self.push([low_word(seconds), low_word(fraction), flags, parameters])?;
+            }
+            Stamp::High(seconds, fraction) => {
+                let [s0, s1] = two_words(seconds.to_ne_bytes());
+                let [f0, f1] = two_words(fraction.to_ne_bytes());
+                self.push([s0, s1, f0, f1, flags, parameters])?;
+            }
+        }
+        self.count(1);
+        Ok(())
+    }
+
+    /// Adds a parameter to the newest record. `kind` is its `PM_TYPE_*` code (EVENT-22).
+    ///
+    /// # Errors
+    /// `-EINVAL` when there is no record that it could belong to, `PM_ERR_TOOBIG` when a length
+    /// field would not hold the length, `-ENOMEM`. The array is then as it was.
+    #[inline(always)] // The kind of value is known to each caller.
+    pub fn add_parameter(&mut self, metric: u32, kind: u8, value: Value<'_>) -> Result<()> {
+        if self.parameters == NOWHERE {
+            return Err(Error::INVAL);
+        }
+        match value {
+            Value::Word(word) => self.push([metric, length_and_type(8, kind), word])?,
+            Value::Long(long) => {
+                let [first, second] = two_words(long.to_ne_bytes());
+                self.push([metric, length_and_type(12, kind), first, second])?;
+            }
+            Value::Bytes(bytes) => self.push_bytes(metric, kind, bytes)?,
+        }
+        self.count(self.parameters);
+        Ok(())
+    }
+
+    fn push_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> Result<()> {
+        // The length counts its own word, but neither the metric nor the padding (EVENT-3).
+        let length = bytes.len().saturating_add(4);
+        if length > LENGTH_LIMIT {
+            return Err(Error::TOOBIG);
+        }
+        let more = 1 + length.div_ceil(4);
+        let start = self.used as usize;
+        if self.words.len() - start < more {
+            self.grow(more)?;
+        }
+        let head = [metric, length_and_type(length, kind)];
+        let place = &mut self.words[start..start + more];
+        place[..2].copy_from_slice(&head);
+        let whole = bytes.chunks_exact(4);
+        let rest = whole.remainder();
+        for (word, chunk) in place[2..].iter_mut().zip(whole) {
+            *word = u32::from_ne_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
+        }
+        if !rest.is_empty() {
+            let mut padded = [0; 4];
+            padded[..rest.len()].copy_from_slice(rest);
+            place[more - 1] = u32::from_ne_bytes(padded);
+        }
+        // At most LENGTH_LIMIT / 4.
+        self.used += more as u32;
+        Ok(())
+    }
+
+    /// One more record (`place` 1) or parameter (where the newest record counts them).
+    #[inline]
+    fn count(&mut self, place: u32) {
+        if let Some(count) = self.words.get_mut(place as usize) {
+            *count = count.wrapping_add(1);
+        }
+    }
+
+    /// Adds a few words.
+    #[inline]
+    fn push<const N: usize>(&mut self, words: [u32; N]) -> Result<()> {
+        let range = self.used as usize..self.used as usize + N;
+        if range.end > self.words.len() {
+            self.grow(N)?;
+        }
+        if let Some(place) = self.words.get_mut(range) {
+            place.copy_from_slice(&words);
+        }
+        self.used += N as u32;
+        Ok(())
+    }
+
+    /// Makes room for `more` words, and doubles the memory: growing costs a constant time a word on
+    /// average.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` when the array's length field could not tell them, `-ENOMEM`.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) -> Result<()> {
+        let needed = self.used as usize + more;
+        if needed > LENGTH_LIMIT / 4 {
+            return Err(Error::TOOBIG);
+        }
+        let size = needed.max(self.words.len() * 2).min(LENGTH_LIMIT / 4);
+        enlarge(&mut self.words, size)
+    }
+
+    /// Writes length and type into the header and gives the array for reading. The memory stays in
+    /// place until something is added or the array is dropped (EVENT-25).
+    pub fn publish(&mut self, form: Form) -> &mut [u32] {
+        let words = &mut self.words[..self.used as usize];
+        words[0] = length_and_type(words.len() * 4, form as u8);
+        words
+    }
+}
+
+/// Makes a vector `size` words long.
+fn enlarge(words: &mut Vec<u32>, size: usize) -> Result<()> {
+    words.try_reserve_exact(size - words.len()).map_err(|_| Error::NOMEM)?;
+    words.resize(size, 0);
+    Ok(())
+}
+
+/// A bit-field of 24 bits of length and 8 bits of type: the type has the high bits in either byte
+/// order.
+fn length_and_type(length: usize, kind: u8) -> u32 {
+    // Lengths were compared with LENGTH_LIMIT before they come here.
+    u32::try_from(length).unwrap_or(u32::MAX) & 0xff_ffff | u32::from(kind) << 24
+}
+
+/// The low 32 bits: the low-resolution format has no room for more.
+fn low_word(value: i64) -> u32 {
+    value as u32
+}
+
+/// A 64-bit number as the two words that hold it in memory, in either byte order.
+fn two_words([a, b, c, d, e, f, g, h]: [u8; 8]) -> [u32; 2] {
+    [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +358,94 @@ mod tests {
         for handle in [-1, 3, i32::MIN, i32::MAX] {
             assert_eq!(arrays.get(handle).err(), Some(Error::NOCONTEXT));
         }
+    }
+
+    fn bytes(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// EVENT-1, EVENT-2, EVENT-3, EVENT-5: headers, no gaps, lengths.
+    #[test]
+    fn layout_of_a_low_resolution_record() {
+        let mut array = Array::new().expect("memory");
+        array.add_record(Stamp::Low(7, 8), 3).expect("room");
+        array.add_parameter(99, 6, Value::Bytes(b"12345")).expect("a record");
+        array.add_parameter(98, 1, Value::Word(5)).expect("a record");
+        let words = array.publish(Form::Low).to_vec();
+        assert_eq!(words[..8], [(9 << 24) | 52, 1, 7, 8, 3, 2, 99, (6 << 24) | 9]);
+        assert_eq!(&bytes(&words[8..10]), b"12345\0\0\0");
+        assert_eq!(words[10..], [98, (1 << 24) | 8, 5]);
+    }
+
+    /// EVENT-2: a high-resolution record behind a 4-byte parameter starts at offset 44, which 8
+    /// does not divide. E-6: all 64 bits of a missed record's stamp are kept.
+    #[test]
+    fn high_resolution_records_are_not_aligned() {
+        let mut array = Array::new().expect("memory");
+        array.add_record(Stamp::High(1 << 40, 2), 0).expect("room");
+        array.add_parameter(1, 0, Value::Word(1)).expect("a record");
+        array.add_missed(Stamp::High(0x11_2233_4455, -1), -5).expect("room");
+        let words = array.publish(Form::High).to_vec();
+        assert_eq!(words.len() * 4, 68);
+        assert_eq!(bytes(&words[11..13]), 0x11_2233_4455_u64.to_ne_bytes());
+        assert_eq!(words[13..], [u32::MAX, u32::MAX, FLAG_MISSED, -5_i32 as u32]);
+    }
+
+    /// EVENT-4: an empty string has no value bytes, four bytes need no padding.
+    #[test]
+    fn padding() {
+        for (text, words) in [(&b""[..], 2), (b"1", 3), (b"1234", 3), (b"12345", 4)] {
+            let mut array = Array::new().expect("memory");
+            array.add_record(Stamp::Low(0, 0), 0).expect("room");
+            let before = array.used;
+            array.add_parameter(0, 6, Value::Bytes(text)).expect("a record");
+            assert_eq!(array.used - before, words);
+        }
+    }
+
+    /// E-1, E-2, EVENT-14: parameters need a record, and a missed record is none.
+    #[test]
+    fn a_parameter_needs_a_record() {
+        let mut array = Array::new().expect("memory");
+        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::INVAL));
+        array.add_record(Stamp::Low(0, 0), 0).expect("room");
+        array.add_missed(Stamp::Low(0, 0), 4).expect("room");
+        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::INVAL));
+        array.add_record(Stamp::Low(0, 0), 0).expect("room");
+        array.reset();
+        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::INVAL));
+        assert_eq!(array.publish(Form::Low), [(9 << 24) | 8, 0]);
+    }
+
+    /// E-3: both kinds of calls count in the record that is there.
+    #[test]
+    fn forms_may_be_mixed() {
+        let mut array = Array::new().expect("memory");
+        array.add_record(Stamp::High(1, 2), 0).expect("room");
+        array.add_parameter(5, 2, Value::Long(u64::MAX)).expect("a record");
+        array.add_record(Stamp::Low(1, 2), 0).expect("room");
+        array.add_parameter(5, 2, Value::Long(0)).expect("a record");
+        let words = array.publish(Form::Low);
+        assert_eq!((words[7], words[15]), (1, 1));
+    }
+
+    /// E-4: a length that does not fit is refused, and the array is as it was.
+    #[test]
+    fn lengths_do_not_wrap() {
+        let mut array = Array::new().expect("memory");
+        array.add_record(Stamp::Low(0, 0), 0).expect("room");
+        let big = vec![1; LENGTH_LIMIT];
+        assert_eq!(array.add_parameter(0, 6, Value::Bytes(&big)), Err(Error::TOOBIG));
+        let fits = LENGTH_LIMIT / 4 * 4 - array.used as usize * 4 - 8;
+        assert_eq!(
+            array.add_parameter(0, 6, Value::Bytes(&big[..=fits])),
+            Err(Error::TOOBIG)
+        );
+        assert_eq!(array.publish(Form::Low)[..2], [(9 << 24) | 24, 1]);
+        array
+            .add_parameter(0, 6, Value::Bytes(&big[..fits]))
+            .expect("just fits");
+        assert_eq!(array.add_record(Stamp::Low(0, 0), 0), Err(Error::TOOBIG));
+        assert_eq!(array.publish(Form::Low)[1], 1);
     }
 }

@@ -14,10 +14,10 @@
 //! pure functions from and to bytes.
 
 mod decode;
-mod encode;
 
 pub use decode::{Container, Info, Start, Stop};
-pub use encode::{container, info, start_reply, start_request, stop};
+
+use crate::error::{Error, Result};
 
 /// The version that is sent; receivers accept it and all before it (ROOT-4).
 pub const VERSION: i32 = 2;
@@ -92,4 +92,159 @@ pub const START_DESCRIPTORS: [usize; 2] = [at::INFD, at::OUTFD];
 fn number(message: &[u8], offset: usize) -> Option<i32> {
     let bytes = message.get(offset..offset + 4)?;
     bytes.try_into().ok().map(i32::from_ne_bytes)
+}
+
+/// A message of `size` zero bytes with a header. Sizes are far below 2^31.
+fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
+    let mut message = Vec::new();
+    message.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
+    message.resize(size, 0);
+    put(&mut message, at::KIND, kind);
+    put(&mut message, at::LENGTH, i32::try_from(size).unwrap_or(i32::MAX));
+    put(&mut message, at::STATUS, status);
+    put(&mut message, at::VERSION, VERSION);
+    Ok(message)
+}
+
+fn put(message: &mut [u8], offset: usize, value: i32) {
+    message[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+}
+
+fn put_text(message: &mut [u8], offset: usize, text: &[u8]) {
+    message[offset..offset + text.len()].copy_from_slice(text);
+}
+
+/// The server's introduction (ROOT-20).
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
+    let mut message = message(INFO_SIZE, kind::INFO, status)?;
+    put(&mut message, at::FEATURES, features);
+    Ok(message)
+}
+
+/// A question or an answer about a container (ROOT-21). The field has `length` bytes: `name` and
+/// zeros.
+///
+/// # Errors
+/// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`.
+pub fn container(kind: i32, pid: i32, name: &[u8], length: i32, status: i32) -> Result<Vec<u8>> {
+    let room = usize::try_from(length).map_err(|_| Error::INVAL)?;
+    if room >= TEXT_ROOM {
+        return Err(Error::E2BIG);
+    }
+    let mut message = message(CONTAINER_SIZE + room, kind, status)?;
+    put(&mut message, at::PID, pid);
+    put(&mut message, at::CONTAINER_NAMELEN, length);
+    put_text(&mut message, CONTAINER_SIZE, &name[..name.len().min(room)]);
+    Ok(message)
+}
+
+/// A length that has to be positive and below the room of its field.
+fn positive(length: i32, room: usize) -> Result<usize> {
+    match usize::try_from(length) {
+        Ok(0) | Err(_) => Err(Error::INVAL),
+        Ok(length) if length >= room => Err(Error::E2BIG),
+        Ok(length) => Ok(length),
+    }
+}
+
+/// Asks for an agent to be started (ROOT-23). `name` and `arguments` come with the lengths that are
+/// announced.
+///
+/// # Errors
+/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field, `-ENOMEM`.
+pub fn start_request(ipc: i32, name: (&[u8], i32), arguments: (&[u8], i32)) -> Result<Vec<u8>> {
+    if name.1 <= 0 || arguments.1 <= 0 {
+        return Err(Error::INVAL);
+    }
+    let name_room = positive(name.1, AGENT_ROOM)?;
+    let room = positive(arguments.1, TEXT_ROOM)?;
+    let mut message = message(START_SIZE + room, kind::START_REQ, 0)?;
+    put(&mut message, at::IPCTYPE, ipc);
+    put(&mut message, at::NAMELEN, name.1);
+    put(&mut message, at::ARGSLEN, arguments.1);
+    put_text(&mut message, at::NAME, &name.0[..name.0.len().min(name_room)]);
+    put_text(&mut message, START_SIZE, &arguments.0[..arguments.0.len().min(room)]);
+    Ok(message)
+}
+
+/// An agent was started (ROOT-24); its descriptors travel beside the message.
+///
+/// # Errors
+/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field, `-ENOMEM`.
+pub fn start_reply(pid: i32, name: &[u8], length: i32, status: i32) -> Result<Vec<u8>> {
+    let room = positive(length, AGENT_ROOM)?;
+    let mut message = message(START_SIZE, kind::START, status)?;
+    put(&mut message, at::PID, pid);
+    put(&mut message, at::NAMELEN, length);
+    put_text(&mut message, at::NAME, &name[..name.len().min(room)]);
+    Ok(message)
+}
+
+/// A question or an answer about the end of an agent (ROOT-27).
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn stop(kind: i32, pid: i32, code: i32, force: i32, status: i32) -> Result<Vec<u8>> {
+    let mut message = message(STOP_SIZE, kind, status)?;
+    put(&mut message, at::PID, pid);
+    put(&mut message, at::CODE, code);
+    put(&mut message, at::FORCE, force);
+    Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(message: &[u8]) -> Vec<i32> {
+        let words = message.chunks_exact(4);
+        words
+            .map(|word| i32::from_ne_bytes(word.try_into().expect("four bytes")))
+            .collect()
+    }
+
+    /// ROOT-2, ROOT-4, ROOT-6, R-13: headers, lengths, zeros.
+    #[test]
+    fn layouts() {
+        assert_eq!(numbers(&info(7, -5).unwrap()), [0x9000, 24, -5, 2, 7, 0]);
+        assert_eq!(
+            numbers(&stop(kind::STOP_REQ, -1, 3, 1, 0).unwrap()),
+            [0x9009, 32, 0, 2, -1, 3, 1, 0]
+        );
+        let message = container(kind::HOSTNAME, 9, b"abcdefgh", 4, 0).expect("short");
+        assert_eq!(numbers(&message)[..6], [0x9002, 28, 0, 2, 9, 4]);
+        assert_eq!(&message[24..], b"abcd");
+        let message = start_request(1, (b"name", 4), (b"arg", 8)).expect("short");
+        assert_eq!(numbers(&message)[..10], [0x9007, 112, 0, 2, 0, 0, 0, 1, 4, 8]);
+        assert_eq!(
+            (&message[40..46], &message[104..]),
+            (&b"name\0\0"[..], &b"arg\0\0\0\0\0"[..])
+        );
+    }
+
+    /// ROOT-21, ROOT-23, ROOT-24: limits of the lengths.
+    #[test]
+    fn limits() {
+        let code = |result: Result<Vec<u8>>| result.map_or_else(Error::code, |message| message.len() as i32);
+        assert_eq!(
+            [-1, 0, 4095, 4096].map(|n| code(container(0, 0, b"", n, 0))),
+            [-22, 24, 4119, -7]
+        );
+        assert_eq!(
+            [-1, 0, 63, 64].map(|n| code(start_reply(0, b"", n, 0))),
+            [-22, -22, 104, -7]
+        );
+        assert_eq!(
+            [0, 63, 64].map(|n| code(start_request(0, (b"", n), (b"", 1)))),
+            [-22, 105, -7]
+        );
+        assert_eq!(
+            [0, 4095, 4096].map(|n| code(start_request(0, (b"", 1), (b"", n)))),
+            [-22, 4199, -7]
+        );
+        assert_eq!(code(start_request(0, (b"", 64), (b"", 0))), -22);
+    }
 }

@@ -6,10 +6,9 @@ use std::mem::{offset_of, zeroed};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::sys::libpcp::bindings as pcp;
-use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::safe_externs::pmGetProgname;
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::libpcp::{bindings as pcp, cancel};
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Journal, Level, Line, Message};
 
@@ -327,5 +326,24 @@ impl Display for Stamp {
         let bytes = self.0.map(|byte| byte as u8);
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         Bytes(text).fmt(out)
+    }
+}
+
+/// An attribute of a client as libpcp writes it.
+pub(crate) struct AttributeText([u8; 256]);
+
+impl AttributeText {
+    /// `name=value` of an attribute; `None` when libpcp does not know it.
+    pub(crate) fn new(attribute: c_int, value: &CStr) -> Option<AttributeText> {
+        let mut text = AttributeText([0; 256]);
+        let (start, size) = (text.0.as_mut_ptr().cast(), text.0.len());
+        // SAFETY: a C string, and a buffer of the length that is passed along.
+        let written = unsafe { pcp::__pmAttrStr_r(attribute, value.as_ptr(), start, size) };
+        (!written.is_null()).then_some(text)
+    }
+
+    /// The bytes before the NUL.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_bytes()
     }
 }

@@ -5,18 +5,15 @@
 
 #![allow(unsafe_code)]
 
-pub(crate) mod attribute;
 pub(crate) mod bindings;
-mod buffer;
 pub(crate) mod cancel;
 pub(crate) mod config;
+pub(crate) mod decoders;
 pub(crate) mod getopt;
 pub(crate) mod ipc;
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pmns;
-pub(crate) mod refusal;
-pub(crate) mod result;
 #[allow(clashing_extern_declarations, reason = "bindgen calls all functions unsafe")]
 mod safe_externs;
 pub(crate) mod version;

@@ -1,14 +1,177 @@
-//! The panic guard that every exported function goes through, and what its result becomes in C.
+//! Work that is interrupted by calls into C, and its driver: the only place where control is handed
+//! to C's own functions.
+//!
+//! What calls functions of an agent, or waits, is a [`Machine`]: each step returns the call to
+//! make, and the machine is resumed with the answer. The driver makes the calls. During a call,
+//! only the driver's frame is on the stack; it holds no lock, borrow or destructor. So a callback
+//! may call the library again, and may leave with longjmp, `pthread_exit` or a cancellation.
+//!
+//! Each step runs under the panic guard, as every exported function does; what such a function
+//! returns becomes what C gets.
 
 use std::any::Any;
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::sys::libpcp::log;
 use crate::sys::reentrancy::ReentrancyGuard;
-use pmda_core::error::{Error, Result};
+use pmda_core::error::{self, Error};
 use pmda_core::log::Level;
+
+/// What a machine wants next.
+pub(crate) enum Step<C, D> {
+    /// A call into C; the machine goes on when it gets the answer.
+    Call(C),
+    /// Nothing: this is the outcome.
+    Done(D),
+}
+
+/// Work that is interrupted by calls into C.
+///
+/// Neither a machine nor its calls and answers have anything to drop: the driver checks that at
+/// compile time. What they own is in a [`NoDropCell`].
+pub(crate) trait Machine {
+    /// A call into C that the machine asks for.
+    type Call;
+    /// What comes back from it.
+    type Answer;
+    /// The outcome.
+    type Done;
+
+    /// The first step.
+    fn start(&mut self) -> Step<Self::Call, Self::Done>;
+
+    /// The next step, after the call that the last one has asked for.
+    fn resume(&mut self, answer: Self::Answer) -> Step<Self::Call, Self::Done>;
+}
+
+/// Something that a machine owns across a call into C. It leaks when the call does not return: no
+/// code of the library runs then that could free it.
+pub(crate) struct NoDropCell<T>(ManuallyDrop<Option<T>>);
+
+impl<T> NoDropCell<T> {
+    /// With a value.
+    pub(crate) const fn new(value: T) -> NoDropCell<T> {
+        NoDropCell(ManuallyDrop::new(Some(value)))
+    }
+
+    /// Empty.
+    pub(crate) const fn none() -> NoDropCell<T> {
+        NoDropCell(ManuallyDrop::new(None))
+    }
+
+    /// Puts a value in, and drops the one before.
+    pub(crate) fn set(&mut self, value: T) {
+        *self.0 = Some(value);
+    }
+
+    /// A shared reference to the value, if it was not taken.
+    pub(crate) fn peek(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+
+    /// The value, if it was not taken.
+    pub(crate) fn get(&mut self) -> Option<&mut T> {
+        self.0.as_mut()
+    }
+
+    /// Takes the value out: from now on it is dropped like any other.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        self.0.take()
+    }
+}
+
+/// Runs a machine to its end: its steps under the panic guard, and between them, by `call`, the
+/// calls into C that it asks for, outside of any guard.
+///
+/// While C runs, no frame of this library on the stack has anything to drop, to unlock or to catch.
+/// So however C leaves the call, by returning, `longjmp`, an exception, `pthread_exit` or
+/// `pthread_cancel`, it passes through the library.
+#[inline(always)]
+pub(crate) fn drive<M: Machine, B>(begin: B, call: impl Fn(M::Call) -> M::Answer) -> <M::Done as CReturn>::C
+where
+    M::Done: CReturn,
+    B: FnOnce() -> Result<M, M::Done>,
+{
+    drive_reading(begin, |_, wanted| call(wanted))
+}
+
+/// [`drive`] for calls that are read from the machine in part: what a step gives stays in registers
+/// when it is small.
+#[inline(always)]
+pub(crate) fn drive_reading<M: Machine, B>(
+    begin: B,
+    call: impl Fn(&mut M, M::Call) -> M::Answer,
+) -> <M::Done as CReturn>::C
+where
+    M::Done: CReturn,
+    B: FnOnce() -> Result<M, M::Done>,
+{
+    const {
+        assert!(!std::mem::needs_drop::<M>() && !std::mem::needs_drop::<B>());
+        assert!(!std::mem::needs_drop::<M::Call>() && !std::mem::needs_drop::<M::Answer>());
+        assert!(!std::mem::needs_drop::<M::Done>());
+    }
+    let mut place = None;
+    let begin = || match begin() {
+        Ok(machine) => place.insert(machine).start(),
+        Err(done) => Step::Done(done),
+    };
+    let first = step(begin, outcome_of);
+    match (first, &mut place) {
+        (Outcome::Call(wanted), Some(machine)) => ended(go_on(machine, wanted, call)),
+        (end, _) => ended(end),
+    }
+}
+
+/// Runs a machine that is a part of another one, inside of a call that the other one has asked for.
+#[inline(always)]
+pub(crate) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) -> M::Answer) -> <M::Done as CReturn>::C
+where
+    M::Done: CReturn,
+{
+    match step(|| machine.start(), outcome_of) {
+        Outcome::Call(wanted) => ended(go_on(machine, wanted, call)),
+        end => ended(end),
+    }
+}
+
+/// Makes a call, and all that follow.
+#[inline(always)]
+fn go_on<M: Machine>(
+    machine: &mut M,
+    mut wanted: M::Call,
+    call: impl Fn(&mut M, M::Call) -> M::Answer,
+) -> Outcome<M::Call, M::Done> {
+    loop {
+        let answer = call(machine, wanted);
+        match step(|| machine.resume(answer), outcome_of) {
+            Outcome::Call(next) => wanted = next,
+            end => return end,
+        }
+    }
+}
+
+/// What became of a step that did not panic.
+#[inline(always)]
+fn outcome_of<C, D>(step: Step<C, D>) -> Outcome<C, D> {
+    match step {
+        Step::Call(wanted) => Outcome::Call(wanted),
+        Step::Done(done) => Outcome::Done(done),
+    }
+}
+
+/// What C gets in the end.
+#[inline(always)]
+fn ended<C, D: CReturn>(end: Outcome<C, D>) -> D::C {
+    match end {
+        Outcome::Done(done) => done.into_c(),
+        Outcome::Busy => D::busy(),
+        Outcome::Failed | Outcome::Call(_) => D::failed(),
+    }
+}
 
 /// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests
 /// of this guard.
@@ -54,7 +217,7 @@ pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S)
     let mut outcome = Outcome::Failed;
     // Unwind safety: as in `inner`.
     let end = catch_unwind(AssertUnwindSafe(|| {
-        outcome = outcome_of(run(body));
+        outcome = outcome_of(run_body(body));
     }));
     if let Err(panic) = end {
         caught::<()>(&*panic);
@@ -73,7 +236,7 @@ pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S)
 pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     // Unwind safety: what a panic may leave half done is behind locks that are released while
     // unwinding, and every core module keeps its invariants at each point where it can panic.
-    match catch_unwind(AssertUnwindSafe(|| run(body))) {
+    match catch_unwind(AssertUnwindSafe(|| run_body(body))) {
         Ok(value) => value.into_c(),
         Err(panic) => caught::<R>(&*panic),
     }
@@ -82,13 +245,13 @@ pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
 /// Runs the body.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
-fn run<R>(body: impl FnOnce() -> R) -> R {
+fn run_body<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
 /// Runs the body, or panics in its place when a test asks for it.
 #[cfg(debug_assertions)]
-fn run<R, F: FnOnce() -> R>(body: F) -> R {
+fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
     static WANTED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(|| std::env::var(PROVOKE).ok());
     if let Some(wanted) = &*WANTED {
         // The type of the body is "…::FUNCTION::{{closure}}"; that of a driven one has this inside,
@@ -140,7 +303,7 @@ pub(crate) trait CReturn {
 }
 
 /// A status or a count; an error is its negative code.
-impl CReturn for Result<c_int> {
+impl CReturn for error::Result<c_int> {
     type C = c_int;
 
     fn into_c(self) -> c_int {
@@ -157,7 +320,7 @@ impl CReturn for Result<c_int> {
 }
 
 /// Success is 0.
-impl CReturn for Result<()> {
+impl CReturn for error::Result<()> {
     type C = c_int;
 
     fn into_c(self) -> c_int {
@@ -292,9 +455,12 @@ mod tests {
     /// MAIN-54: a panic ends here, as the failure of the type.
     #[test]
     fn panics_become_failures() {
-        assert_eq!(guard(|| -> Result<c_int> { panic!("a text") }), Error::GENERIC.code());
         assert_eq!(
-            guard(|| -> Result<()> { panic!("a number: {}", 1) }),
+            guard(|| -> error::Result<c_int> { panic!("a text") }),
+            Error::GENERIC.code()
+        );
+        assert_eq!(
+            guard(|| -> error::Result<()> { panic!("a number: {}", 1) }),
             Error::GENERIC.code()
         );
         assert_eq!(guard(|| -> *mut c_int { std::panic::panic_any(7) }), ptr::null_mut());
@@ -304,8 +470,11 @@ mod tests {
     /// What is not a panic passes unchanged.
     #[test]
     fn results_pass() {
-        assert_eq!(guard(|| -> Result<c_int> { Ok(5) }), 5);
-        assert_eq!(guard(|| -> Result<c_int> { Err(Error::INVAL) }), Error::INVAL.code());
-        assert_eq!(guard(|| -> Result<()> { Ok(()) }), 0);
+        assert_eq!(guard(|| -> error::Result<c_int> { Ok(5) }), 5);
+        assert_eq!(
+            guard(|| -> error::Result<c_int> { Err(Error::INVAL) }),
+            Error::INVAL.code()
+        );
+        assert_eq!(guard(|| -> error::Result<()> { Ok(()) }), 0);
     }
 }
