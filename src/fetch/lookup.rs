@@ -41,10 +41,7 @@ impl<'call> View<'call> {
     /// The first entry that has the identifier.
     fn search(self, state: &FetchState, wanted: MetricId) -> Option<Metric<'call>> {
         if self.table.extent().is_short() {
-            let entries = self.table.entries();
-            return self
-                .table
-                .entry(entries.iter().position(|entry| entry.get().m_desc.pmid == wanted.0)?);
+            return self.table.find(wanted);
         }
         let pmid_at = |place| self.table.pmid(place);
         let is_it = |place| pmid_at(place) == wanted;
@@ -75,16 +72,23 @@ pub(crate) fn find<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId)
     (metric, method)
 }
 
-/// [`find`] for a fetch, which does not ask how: a direct table is looked at in place.
+/// [`find`] for a fetch, which does not ask how: a direct table and a short one are looked at in
+/// place.
 #[inline(always)]
 pub(crate) fn metric<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Option<Metric<'call>> {
-    if ext.direct() != 0 && !ext.has(ExtFlags::HASHED) {
-        return View::of(ext).direct(wanted);
+    if !ext.has(ExtFlags::HASHED) {
+        let view = View::of(ext);
+        if view.direct {
+            return view.direct(wanted);
+        }
+        if view.table.extent().is_short() {
+            return view.table.find(wanted);
+        }
     }
     indirect(state, ext, wanted)
 }
 
-/// [`metric`] in a table that is hashed or searched. The hash answers first, as in [`find`], which
+/// [`metric`] in a table that is hashed, or long and searched. The hash answers first, as in [`find`], which
 /// looks at the whole table before that to say how.
 #[inline(never)]
 fn indirect<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Option<Metric<'call>> {

@@ -86,6 +86,15 @@ impl<'call> MetricTable<'call> {
         MetricId(self.at(place).m_desc.pmid)
     }
 
+    /// The first entry that has the identifier, looked for from the start.
+    #[inline(always)]
+    pub(crate) fn find(self, wanted: MetricId) -> Option<Metric<'call>> {
+        let mut entries = self.entries().iter();
+        let found = entries.find(|entry| entry.get().m_desc.pmid == wanted.0)?;
+        // SAFETY: an entry of the table, which is valid by the contract of `new`.
+        unsafe { Metric::new(found.as_ptr()) }
+    }
+
     /// An entry, if the place is in the table.
     #[inline(always)]
     pub(crate) fn entry(self, place: usize) -> Option<Metric<'call>> {
