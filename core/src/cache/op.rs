@@ -229,20 +229,22 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     fn dump_table(&self, out: &mut TextBuffer, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
-        // Chain, place in the chain, slot.
-        let mut places = Vec::new();
-        if room(&mut places, slots.len()).is_err() {
+        // Where each chain begins, and behind each slot the next one of its chain.
+        let (mut first, mut next) = (Vec::new(), Vec::new());
+        if room(&mut first, self.chains as usize).is_err() || room(&mut next, slots.len()).is_err() {
             return;
         }
-        let chain = |slot: u32| hash(self.slab.get(slot)) & (self.chains - 1);
-        places.extend(slots.iter().enumerate().map(|(at, slot)| (chain(*slot), at, *slot)));
-        places.sort_unstable();
-        let mut places = places.into_iter().peekable();
+        first.resize(self.chains as usize, None);
+        next.resize(slots.len(), None);
+        for (at, slot) in slots.iter().enumerate().rev() {
+            let chain = hash(self.slab.get(*slot)) & (self.chains - 1);
+            next[at] = first[chain as usize].replace(at);
+        }
         out.show(format_args!("{title} hash\n"));
-        for number in 0..self.chains {
+        for (number, first) in first.iter().enumerate() {
             out.show(format_args!(" [{number:03}]"));
-            while let Some((_, _, slot)) = places.next_if(|place| place.0 == number) {
-                let entry = self.slab.get(slot);
+            for at in std::iter::successors(*first, |at| next[*at]) {
+                let entry = self.slab.get(slots[at]);
                 let mark = match entry.state {
                     State::Empty => "E",
                     State::Inactive => "I",

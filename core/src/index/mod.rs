@@ -143,7 +143,7 @@ impl Index {
         if self.has_room(more) && self.fits(end) {
             return Ok(());
         }
-        self.grow(more, end, hash_of)
+        self.grow(more, end, &hash_of)
     }
 
     /// As [`Index::reserve`], for one slot and those that are expected to follow it, if there is
@@ -176,7 +176,7 @@ impl Index {
     /// hold nothing any more.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
+    fn grow(&mut self, more: usize, end: u32, hash_of: &dyn Fn(u32) -> u32) -> Result<()> {
         let wanted = self.len().checked_add(more).ok_or(Error::NOMEM)?;
         let mut cells = if self.cells.len() / 8 > wanted {
             FEWEST
@@ -204,7 +204,7 @@ impl Index {
             self.clear();
         } else if self.cells.len() > 8 * FEWEST && self.cells.len() / 8 > self.len() {
             let end = self.slots().max().unwrap_or(0) + 1;
-            let _ = self.grow(1, end, hash_of);
+            let _ = self.grow(1, end, &hash_of);
         }
     }
 
@@ -217,7 +217,7 @@ impl Index {
             .map(move |cell| cell & mask)
     }
 
-    fn rebuild(&mut self, length: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
+    fn rebuild(&mut self, length: usize, end: u32, hash_of: &dyn Fn(u32) -> u32) -> Result<()> {
         let mut cells = Vec::new();
         cells.try_reserve_exact(length).map_err(|_| Error::NOMEM)?;
         cells.resize(length, EMPTY);
