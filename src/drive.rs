@@ -119,7 +119,7 @@ where
         Ok(machine) => place.insert(machine).start(),
         Err(done) => Step::Done(done),
     };
-    let first = step(begin, outcome_of);
+    let first = step(begin);
     match (first, &mut place) {
         (Outcome::Call(wanted), Some(machine)) => ended(go_on(machine, wanted, call)),
         (end, _) => ended(end),
@@ -132,7 +132,7 @@ pub(crate) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) ->
 where
     M::Done: CReturn,
 {
-    match step(|| machine.start(), outcome_of) {
+    match step(|| machine.start()) {
         Outcome::Call(wanted) => ended(go_on(machine, wanted, call)),
         end => ended(end),
     }
@@ -147,19 +147,10 @@ fn go_on<M: Machine>(
 ) -> Outcome<M::Call, M::Done> {
     loop {
         let answer = call(machine, wanted);
-        match step(|| machine.resume(answer), outcome_of) {
+        match step(|| machine.resume(answer)) {
             Outcome::Call(next) => wanted = next,
             end => return end,
         }
-    }
-}
-
-/// What became of a step that did not panic.
-#[inline(always)]
-fn outcome_of<C, D>(step: Step<C, D>) -> Outcome<C, D> {
-    match step {
-        Step::Call(wanted) => Outcome::Call(wanted),
-        Step::Done(done) => Outcome::Done(done),
     }
 }
 
@@ -196,7 +187,7 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
 }
 
 /// What became of a step of a machine.
-pub(crate) enum Outcome<C, D> {
+enum Outcome<C, D> {
     /// It wants a call into C.
     Call(C),
     /// It was the last.
@@ -210,14 +201,17 @@ pub(crate) enum Outcome<C, D> {
 /// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the
 /// hands of the catcher, so that it can stay in registers.
 #[inline(always)]
-pub(crate) fn step<S, C, D>(body: impl FnOnce() -> S, outcome_of: impl FnOnce(S) -> Outcome<C, D>) -> Outcome<C, D> {
+fn step<C, D>(body: impl FnOnce() -> Step<C, D>) -> Outcome<C, D> {
     let Some(entered) = ReentrancyGuard::enter() else {
         return Outcome::Busy;
     };
     let mut outcome = Outcome::Failed;
     // Unwind safety: as in `inner`.
     let end = catch_unwind(AssertUnwindSafe(|| {
-        outcome = outcome_of(run_body(body));
+        outcome = match run_body(body) {
+            Step::Call(wanted) => Outcome::Call(wanted),
+            Step::Done(done) => Outcome::Done(done),
+        };
     }));
     if let Err(panic) = end {
         caught::<()>(&*panic);
@@ -400,41 +394,12 @@ impl<T> CReturn for *mut T {
     }
 }
 
-/// A value for the driver of a machine rather than for C.
-pub(crate) struct Inside<T>(pub(crate) T);
-
-/// What became of a step.
-pub(crate) enum Inner<T> {
-    /// It gave a value.
-    Value(T),
-    /// It panicked.
-    Failed,
-    /// It was refused, as this thread is inside of the library already.
-    Busy,
-}
-
-impl<T> CReturn for Inside<T> {
-    type C = Inner<T>;
-
-    #[inline(always)]
-    fn into_c(self) -> Inner<T> {
-        Inner::Value(self.0)
-    }
-
-    fn failed() -> Inner<T> {
-        Inner::Failed
-    }
-
-    fn busy() -> Inner<T> {
-        Inner::Busy
-    }
-}
-
 /// Something for the exported function itself, which turns it into what C gets; `None` after a
-/// panic.
-impl<T> CReturn for Option<&T> {
+/// panic, and on top of another call.
+impl<T> CReturn for Option<T> {
     type C = Self;
 
+    #[inline(always)]
     fn into_c(self) -> Self {
         self
     }

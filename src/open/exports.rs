@@ -7,9 +7,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
+use crate::drive::Plain;
 use crate::drive::drive;
 use crate::drive::guard;
-use crate::drive::{Inner, Inside, Plain};
 use crate::fetch::exports::pmdaFetch;
 use crate::fetch::lookup;
 use crate::help::exports::pmdaText;
@@ -400,7 +400,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
         return END;
     }
     // A copy, since the lock is not held while libpcp works; the last of several threads wins.
-    let Inner::Value(mut state) = guard(|| Inside(CLASSIC.lock().0)) else {
+    let Some(mut state) = guard(|| Some(CLASSIC.lock().0)) else {
         return END;
     };
     state.flags |= POSIX;
