@@ -32,23 +32,6 @@ pub enum Message {
     Trace(Vec<u8>),
 }
 
-/// A piece of a message: names need not be UTF-8.
-#[derive(Clone, Copy)]
-pub enum Part<'t> {
-    /// Bytes as they are.
-    Raw(&'t [u8]),
-    /// A value as it prints.
-    Show(&'t dyn Display),
-}
-
-/// The pieces put together; `None` when there is no memory for that.
-#[must_use]
-pub fn line(parts: &[Part<'_>]) -> Option<Vec<u8>> {
-    let mut text = TextBuffer::default();
-    text.add(parts);
-    text.whole()
-}
-
 /// Text that grows while there is memory for it, and ends where that ran out.
 #[derive(Default, Debug)]
 pub struct TextBuffer {
@@ -69,22 +52,6 @@ impl TextBuffer {
     pub fn show(&mut self, text: fmt::Arguments<'_>) {
         // What did not fit is marked.
         let _ = self.write_fmt(text);
-    }
-
-    /// Adds the pieces of a message.
-    pub fn add(&mut self, parts: &[Part<'_>]) {
-        for part in parts {
-            match part {
-                Part::Raw(bytes) => self.push(bytes),
-                Part::Show(value) => self.show(format_args!("{value}")),
-            }
-        }
-    }
-
-    /// The text, unless a part of it is missing.
-    #[must_use]
-    pub fn whole(self) -> Option<Vec<u8>> {
-        (!self.cut).then_some(self.bytes)
     }
 
     /// As much of the text as there was memory for.

@@ -11,7 +11,20 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
-use crate::log::{self, Part};
+
+/// The parts, one behind the other.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    let len = parts.iter().map(|part| part.len()).sum();
+    all.try_reserve_exact(len).map_err(|_| Error::NOMEM)?;
+    for part in parts {
+        all.extend_from_slice(part);
+    }
+    Ok(all)
+}
 
 /// A path with the NUL that the system wants.
 #[derive(Debug)]
@@ -22,8 +35,8 @@ impl FilePath {
     ///
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
-    pub fn new(parts: &[Part<'_>]) -> Result<FilePath> {
-        let mut path = log::line(parts).ok_or(Error::NOMEM)?;
+    pub fn new(parts: &[&[u8]]) -> Result<FilePath> {
+        let mut path = joined(parts)?;
         path.try_reserve(1).map_err(|_| Error::NOMEM)?;
         path.push(0);
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::INVAL)?;
@@ -69,7 +82,7 @@ impl AsRef<Path> for FilePath {
 #[cfg(test)]
 impl From<&Path> for FilePath {
     fn from(path: &Path) -> FilePath {
-        FilePath::new(&[Part::Raw(path.as_os_str().as_bytes())]).expect("a path without a NUL")
+        FilePath::new(&[path.as_os_str().as_bytes()]).expect("a path without a NUL")
     }
 }
 
@@ -80,7 +93,7 @@ mod tests {
     /// CACHE-72: where the last component begins; a NUL is refused.
     #[test]
     fn parts() {
-        let path = |path: &[u8]| FilePath::new(&[Part::Raw(path), Part::Show(&7)]);
+        let path = |path: &[u8]| FilePath::new(&[path, b"7"]);
         for (text, directory, name) in [
             ("", "", "7"),
             ("/", "/", "7"),

@@ -24,8 +24,8 @@ use pmda_core::constants::{
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::{self, Text};
-use pmda_core::log::Part::Raw;
 use pmda_core::log::{Bytes, Level};
+use pmda_core::path::joined;
 
 /// Adds the labels of a JSON text, with `flags`, to the set that is there, or as a new one
 /// (LABEL-36, LABEL-37), and says what went wrong (LABEL-39). Gives the number of labels in the set
@@ -61,7 +61,7 @@ fn shown(text: &[u8], flags: u8) -> Result<()> {
         // It may be more than libpcp can bear (L-8).
         return Ok(());
     }
-    let line = pmda_core::log::line(&[Raw(text), Raw(b"\0")]).ok_or(Error::NOMEM)?;
+    let line = joined(&[text, b"\0"])?;
     let text = CStr::from_bytes_until_nul(&line).map_err(|_| Error::INVAL)?;
     libpcp::labels::parse(text, flags).map(drop)
 }

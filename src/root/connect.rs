@@ -15,7 +15,7 @@ use crate::sys::root_socket::{self as socket, Address, Call, SocketAnswer};
 use crate::view::arg::CText;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
-use pmda_core::log::Part::Raw;
+use pmda_core::path::joined;
 use pmda_core::root::{self, Info};
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). The outcome is a
@@ -34,14 +34,14 @@ impl Connecting {
     /// `PM_ERR_GENERIC` when PCP does not say where the usual place is; `-ENOMEM`.
     pub(crate) fn new(path: Option<CText<'_>>) -> Result<Connecting> {
         let path = match path {
-            Some(path) => pmda_core::log::line(&[Raw(path.bytes())]),
+            Some(path) => joined(&[path.bytes()]),
             None => {
                 let directory = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
-                pmda_core::log::line(&[Raw(&directory), Raw(b"/pmcd/root.socket")])
+                joined(&[&directory, b"/pmcd/root.socket"])
             }
         };
         Ok(Connecting {
-            path: NoDropCell::new(path.ok_or(Error::NOMEM)?),
+            path: NoDropCell::new(path?),
             socket: NoDropCell::none(),
             message: NoDropCell::none(),
         })

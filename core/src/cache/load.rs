@@ -14,7 +14,7 @@ use super::persist::OverLimitRecord;
 use super::stream::{LONGEST_LINE, Lines, PIECE};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
-use crate::log::{Level, Part};
+use crate::log::{Bytes, Level};
 use crate::path::FilePath;
 
 /// A cache file that is being loaded: [`CacheFile::read`] and [`Cache::load`] take turns, so that
@@ -73,13 +73,10 @@ impl CacheFile {
 
 /// Reports what is wrong with the file.
 fn complain(path: &FilePath, what: &[u8], line: &[u8], report: &mut Report) {
-    let parts = [
-        Part::Raw(b"pmdaCacheOp: "),
-        Part::Raw(path.bytes()),
-        Part::Raw(what),
-        Part::Raw(line),
-    ];
-    report.notify(Level::Err, &parts);
+    report.notify(
+        Level::Err,
+        format_args!("pmdaCacheOp: {}{}{}", Bytes(path.bytes()), Bytes(what), Bytes(line)),
+    );
 }
 
 impl<T: Copy + Pointer> Cache<T> {
@@ -174,18 +171,16 @@ impl<T: Copy + Pointer> Cache<T> {
         report: &mut Report,
     ) -> Result<()> {
         if over_limit.is_empty() {
-            let parts = [
-                Part::Raw(b"pmdaCacheOp: "),
-                Part::Raw(path),
-                Part::Raw(b": instance "),
-                Part::Show(&record.id),
-                Part::Raw(b" (\""),
-                Part::Raw(record.name),
-                Part::Raw(b"\") and all others above the limit of "),
-                Part::Show(&self.maximum),
-                Part::Raw(b" ignored"),
-            ];
-            report.notify(Level::Warning, &parts);
+            report.notify(
+                Level::Warning,
+                format_args!(
+                    "pmdaCacheOp: {}: instance {} (\"{}\") and all others above the limit of {} ignored",
+                    Bytes(path),
+                    record.id,
+                    Bytes(record.name),
+                    self.maximum
+                ),
+            );
         }
         let (key, name) = (Text::new(NewText::new(key)?), Text::new(NewText::new(record.name)?));
         room(over_limit, 1)?;
@@ -226,46 +221,33 @@ impl<T: Copy + Pointer> Cache<T> {
     /// Reports a record that is ignored.
     fn conflict(&self, record: &Record<'_>, slot: u32, same_id: bool, path: &[u8], report: &mut Report) {
         let entry = self.slab.get(slot);
-        let (indom, old, new) = (Part::Show(&self.indom), Part::Show(&entry.id), Part::Show(&record.id));
-        let (old_name, new_name) = (Part::Raw(entry.name()), Part::Raw(record.name));
         if same_id {
-            report.trace(&[
-                Part::Raw(b"pmdaCache: store: indom "),
-                indom,
-                Part::Raw(b": instance "),
-                old,
-                Part::Raw(b"  in cache, name \""),
-                old_name,
-                Part::Raw(b"\" does not match new entry \""),
-                new_name,
-                Part::Raw(b"\"\n"),
-            ]);
+            report.trace(format_args!(
+                "pmdaCache: store: indom {}: instance {}  in cache, name \"{}\" does not match new entry \"{}\"\n",
+                self.indom,
+                entry.id,
+                Bytes(entry.name()),
+                Bytes(record.name)
+            ));
         } else {
-            report.trace(&[
-                Part::Raw(b"pmdaCacheStoreKey: indom "),
-                indom,
-                Part::Raw(b": instance \""),
-                old_name,
-                Part::Raw(b"\" in cache, id "),
-                old,
-                Part::Raw(b" does not match new entry "),
-                new,
-                Part::Raw(b"\n"),
-            ]);
+            report.trace(format_args!(
+                "pmdaCacheStoreKey: indom {}: instance \"{}\" in cache, id {} does not match new entry {}\n",
+                self.indom,
+                Bytes(entry.name()),
+                entry.id,
+                record.id
+            ));
         }
-        let parts = [
-            Part::Raw(b"pmdaCacheOp: "),
-            Part::Raw(path),
-            Part::Raw(b": loading instance "),
-            new,
-            Part::Raw(b" (\""),
-            new_name,
-            Part::Raw(b"\") ignored, already in cache as "),
-            old,
-            Part::Raw(b" (\""),
-            old_name,
-            Part::Raw(b"\")"),
-        ];
-        report.notify(Level::Warning, &parts);
+        report.notify(
+            Level::Warning,
+            format_args!(
+                "pmdaCacheOp: {}: loading instance {} (\"{}\") ignored, already in cache as {} (\"{}\")",
+                Bytes(path),
+                record.id,
+                Bytes(record.name),
+                entry.id,
+                Bytes(entry.name())
+            ),
+        );
     }
 }

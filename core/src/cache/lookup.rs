@@ -16,7 +16,6 @@ use super::names::{Short, equal};
 use super::op::Key;
 use super::{Cache, Report};
 use crate::error::{Error, Result};
-use crate::log::Part;
 
 /// An instance that was found.
 #[derive(Clone, Copy, Debug)]
@@ -162,13 +161,11 @@ impl<T: Copy> Cache<T> {
         if let Some(slot) = effective.and_then(|key| self.find_key(key)) {
             return Ok(self.hit(slot));
         }
-        report.trace(&[
-            Part::Raw(b"pmdaCacheLookupKey: indom "),
-            Part::Show(&self.indom),
-            Part::Raw(b": "),
-            Part::Show(&Key(effective.unwrap_or_default())),
-            Part::Raw(b": no matching key in cache\n"),
-        ]);
+        report.trace(format_args!(
+            "pmdaCacheLookupKey: indom {}: {}: no matching key in cache\n",
+            self.indom,
+            Key(effective.unwrap_or_default())
+        ));
         Err(Error::INST)
     }
 

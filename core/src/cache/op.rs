@@ -8,7 +8,7 @@ use super::entry::{Entry, State};
 use super::keys::jenkins_hash;
 use super::{Cache, room};
 use crate::constants::*;
-use crate::log::{self, Bytes, Journal, Level, Part, TextBuffer};
+use crate::log::{Bytes, Journal, Level, TextBuffer};
 
 /// What a store does with an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,19 +131,14 @@ pub struct Report {
 
 impl Report {
     /// A line for the log.
-    pub(super) fn notify(&mut self, level: Level, parts: &[Part<'_>]) {
-        if let Some(text) = log::line(parts) {
-            self.journal.notify(level, Bytes(&text));
-        }
+    pub(super) fn notify(&mut self, level: Level, text: fmt::Arguments<'_>) {
+        self.journal.notify(level, text);
     }
 
     /// Debug output, if it is wanted.
-    pub(super) fn trace(&mut self, parts: &[Part<'_>]) {
-        if !self.debug {
-            return;
-        }
-        if let Some(text) = log::line(parts) {
-            self.journal.trace(Bytes(&text));
+    pub(super) fn trace(&mut self, text: fmt::Arguments<'_>) {
+        if self.debug {
+            self.journal.trace(text);
         }
     }
 }
@@ -165,8 +160,8 @@ impl Display for Key<'_> {
 }
 
 /// A name as a message prints it.
-pub(super) fn named(name: Option<&[u8]>) -> Part<'_> {
-    Part::Raw(name.unwrap_or(b"(null)"))
+pub(super) fn named(name: Option<&[u8]>) -> Bytes<'_> {
+    Bytes(name.unwrap_or(b"(null)"))
 }
 
 impl<T: Copy + Pointer> Cache<T> {

@@ -14,7 +14,7 @@ use super::stream::{LONGEST_LINE, Sink};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
-use crate::log::{Bytes, Level, Part};
+use crate::log::{Bytes, Level, Line};
 use crate::path::FilePath;
 
 /// When a cache is written (CACHE-70).
@@ -57,7 +57,7 @@ impl Directory {
     /// # Errors
     /// `-ENOMEM`.
     pub fn below(variable: &[u8]) -> Result<FilePath> {
-        let path = FilePath::new(&[Part::Raw(variable), Part::Raw(b"/config/pmda")])?;
+        let path = FilePath::new(&[variable, b"/config/pmda"])?;
         // A failure shows when a file is opened.
         let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
         Ok(path)
@@ -94,7 +94,7 @@ impl Directory {
 
 /// The file of a domain's cache in a directory.
 fn file(directory: &[u8], indom: InDom) -> Result<FilePath> {
-    FilePath::new(&[Part::Raw(directory), Part::Raw(b"/"), Part::Show(&indom)])
+    FilePath::new(&[directory, b"/", Line::new(format_args!("{indom}")).bytes()])
 }
 
 /// Who writes the file of a cache: process and thread, so that a forked child does not wait for a
@@ -255,14 +255,14 @@ impl<T: Copy + Pointer> Cache<T> {
         }
         let path = snapshot.path.bytes();
         if snapshot.skipped > 0 {
-            let parts = [
-                Part::Raw(b"pmdaCacheOp: "),
-                Part::Raw(path),
-                Part::Raw(b": "),
-                Part::Show(&snapshot.skipped),
-                Part::Raw(b" instances without a name of one line are not saved"),
-            ];
-            report.notify(Level::Warning, &parts);
+            report.notify(
+                Level::Warning,
+                format_args!(
+                    "pmdaCacheOp: {}: {} instances without a name of one line are not saved",
+                    Bytes(path),
+                    snapshot.skipped
+                ),
+            );
         }
         self.drop_replaced(path, report);
         let label = match snapshot.when {
@@ -321,20 +321,19 @@ impl<T: Copy + Pointer> Cache<T> {
         self.over_limit = over_limit;
         let dropped = before - self.over_limit.len();
         if dropped > 0 {
-            let parts = [
-                Part::Raw(b"pmdaCacheOp: "),
-                Part::Raw(path),
-                Part::Raw(b": "),
-                Part::Show(&dropped),
-                Part::Raw(b" instances above the limit are no longer saved, others have their names"),
-            ];
-            report.notify(Level::Warning, &parts);
+            report.notify(
+                Level::Warning,
+                format_args!(
+                    "pmdaCacheOp: {}: {dropped} instances above the limit are no longer saved, others have their names",
+                    Bytes(path)
+                ),
+            );
         }
     }
 
     /// The dump that follows a transfer when debugging is on.
     pub(super) fn trace_after(&mut self, what: std::fmt::Arguments<'_>, report: &mut Report) {
-        report.trace(&[Part::Raw(b"After "), Part::Show(&what), Part::Raw(b"\n")]);
+        report.trace(format_args!("After {what}\n"));
         if report.debug {
             let dump = self.dump(false);
             report.journal.trace(Bytes(&dump));

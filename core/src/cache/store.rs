@@ -14,7 +14,7 @@ use super::names::{Short, equal, short};
 use super::op::{Key, named};
 use super::{Action, CULLED_KEPT, Cache, MAXIMUM, Mode, Report, room};
 use crate::error::{Error, Result};
-use crate::log::{Level, Part};
+use crate::log::{Bytes, Level};
 
 /// How many ids are tried for a key (CACHE-52).
 pub(super) const ATTEMPTS: usize = 10;
@@ -80,15 +80,12 @@ impl<T: Copy> Cache<T> {
             }
             (None, Action::Add) => return self.add(None, name, short, &[], private, report),
             (None, _) => {
-                report.trace(&[
-                    Part::Raw(b"pmdaCache store: indom "),
-                    Part::Show(&self.indom),
-                    Part::Raw(b": instance \""),
+                report.trace(format_args!(
+                    "pmdaCache store: indom {}: instance \"{}\" not in cache: flags={} not allowed\n",
+                    self.indom,
                     named(name),
-                    Part::Raw(b"\" not in cache: flags="),
-                    Part::Show(&action.number()),
-                    Part::Raw(b" not allowed\n"),
-                ]);
+                    action.number()
+                ));
                 return Err(Error::INST);
             }
         }
@@ -146,19 +143,13 @@ impl<T: Copy> Cache<T> {
         let id = signed(entry.id);
         let old = self.keys.get(found.slot());
         if old != key {
-            report.trace(&[
-                Part::Raw(b"pmdaCacheStoreKey: indom "),
-                Part::Show(&self.indom),
-                Part::Raw(b": instance \""),
-                Part::Raw(entry.name()),
-                Part::Raw(b"\" ("),
-                Part::Show(&id),
-                Part::Raw(b") in cache "),
-                Part::Show(&Key(old)),
-                Part::Raw(b" does not match new entry "),
-                Part::Show(&Key(key)),
-                Part::Raw(b"\n"),
-            ]);
+            report.trace(format_args!(
+                "pmdaCacheStoreKey: indom {}: instance \"{}\" ({id}) in cache {} does not match new entry {}\n",
+                self.indom,
+                Bytes(entry.name()),
+                Key(old),
+                Key(key)
+            ));
             return Err(Error::INST);
         }
         match found {
@@ -173,19 +164,14 @@ impl<T: Copy> Cache<T> {
     /// Another instance has the key (CACHE-52, CACHE-58).
     fn key_taken(&self, slot: u32, name: Option<&[u8]>, report: &mut Report) -> Error {
         let entry = self.slab.get(slot);
-        report.trace(&[
-            Part::Raw(b"pmdaCacheStoreKey: indom "),
-            Part::Show(&self.indom),
-            Part::Raw(b": instance "),
-            Part::Show(&entry.id),
-            Part::Raw(b" "),
-            Part::Show(&Key(self.keys.get(slot))),
-            Part::Raw(b" in cache, name \""),
-            Part::Raw(entry.name()),
-            Part::Raw(b"\" does not match new entry \""),
-            named(name),
-            Part::Raw(b"\"\n"),
-        ]);
+        report.trace(format_args!(
+            "pmdaCacheStoreKey: indom {}: instance {} {} in cache, name \"{}\" does not match new entry \"{}\"\n",
+            self.indom,
+            entry.id,
+            Key(self.keys.get(slot)),
+            Bytes(entry.name()),
+            named(name)
+        ));
         Error::INST
     }
 
@@ -217,16 +203,7 @@ impl<T: Copy> Cache<T> {
                 Some(_) => {}
             }
         }
-        let parts = [
-            Part::Raw(b"pmdaCacheStoreKey: indom "),
-            Part::Show(&self.indom),
-            Part::Raw(b": unable allocate a new id for instance \""),
-            named(name),
-            Part::Raw(b"\" based on a key of "),
-            Part::Show(&given),
-            Part::Raw(b" bytes"),
-        ];
-        report.notify(Level::Err, &parts);
+        report.notify(Level::Err, format_args!("pmdaCacheStoreKey: indom {}: unable allocate a new id for instance \"{}\" based on a key of {given} bytes", self.indom, named(name)));
         Err(Error::GENERIC)
     }
 
@@ -263,15 +240,13 @@ impl<T: Copy> Cache<T> {
         };
         if let Some(complaint) = complaint {
             let inst = id.map_or(-1, signed);
-            let parts = [
-                Part::Raw(b"insert_cache: indom "),
-                Part::Show(&self.indom),
-                Part::Raw(b": "),
-                Part::Show(&complaint),
-                Part::Raw(b" instance name for inst "),
-                Part::Show(&inst),
-            ];
-            report.notify(Level::Err, &parts);
+            report.notify(
+                Level::Err,
+                format_args!(
+                    "insert_cache: indom {}: {complaint} instance name for inst {inst}",
+                    self.indom
+                ),
+            );
             return Err(Error::GENERIC);
         }
         let id = match id {
@@ -303,12 +278,10 @@ impl<T: Copy> Cache<T> {
             self.lowest += 1;
         }
         if self.lowest > self.maximum {
-            let parts = [
-                Part::Raw(b"insert_cache: indom "),
-                Part::Show(&self.indom),
-                Part::Raw(b": too many instances"),
-            ];
-            report.notify(Level::Err, &parts);
+            report.notify(
+                Level::Err,
+                format_args!("insert_cache: indom {}: too many instances", self.indom),
+            );
             return Err(Error::GENERIC);
         }
         Ok(self.lowest)

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::Pages;
 use super::{Database, RECORD, entry_count, size_of_index};
 use crate::error::{Error, Result};
-use crate::log::{Journal, Part};
+use crate::log::Journal;
 use crate::path::FilePath;
 
 impl Database {
@@ -27,7 +27,7 @@ impl Database {
 }
 
 fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
-    let path = FilePath::new(&[Part::Raw(name), Part::Raw(suffix)])?;
+    let path = FilePath::new(&[name, suffix])?;
     // A FIFO is not waited for.
     Ok(path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?)
 }

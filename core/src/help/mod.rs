@@ -14,7 +14,7 @@ use std::fmt::Display;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::index::Map;
-use crate::log::{Bytes, Journal, Level, TextBuffer};
+use crate::log::{Bytes, Journal, Level};
 
 /// First word of the header, in the byte order of the machine.
 const MAGIC: u32 = 0x5063_5068;
@@ -122,8 +122,8 @@ impl Database {
             };
             hits.get_or_insert_with(key, hit)?.last = texts;
         }
-        if let Some(text) = bad.and_then(|(number, key)| bad_entry(name, number, key)) {
-            journal.notify(Level::Warning, Bytes(&text));
+        if let Some((number, key)) = bad {
+            report_entry(name, number, key, journal);
         }
         Ok(Database {
             index,
@@ -233,20 +233,21 @@ fn page_size(image: &[u8]) -> Result<u32> {
     }
 }
 
-fn bad_entry(name: &[u8], number: u32, key: u32) -> Option<Vec<u8>> {
+/// Reports an entry that points outside of the text.
+fn report_entry(name: &[u8], number: u32, key: u32, journal: &mut Journal) {
     let (metric, indom) = (MetricId(key), InDom(key & !INDOM_FLAG));
     let (what, which): (_, &dyn Display) = if key & INDOM_FLAG == 0 {
         ("metric", &metric)
     } else {
         ("instance domain", &indom)
     };
-    let mut text = TextBuffer::default();
-    text.push(b"pmdaOpenHelp: ");
-    text.push(name);
-    text.show(format_args!(
-        ".dir: entry {number} ({what} {which}) points outside the help text"
-    ));
-    text.whole()
+    journal.notify(
+        Level::Warning,
+        format_args!(
+            "pmdaOpenHelp: {}.dir: entry {number} ({what} {which}) points outside the help text",
+            Bytes(name)
+        ),
+    );
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::safe_externs::{__pmIgnoreSignalPIPE, __pmSetInternalState};
-use pmda_core::log;
+use pmda_core::path::joined;
 
 /// Looks at the value of a variable of pcp.conf, which the environment overrides; `None` when it
 /// has none.
@@ -26,7 +26,7 @@ pub(crate) fn with_optional<R>(name: &CStr, look: impl FnOnce(&CStr) -> R) -> Op
 /// A copy of the value of a variable of pcp.conf; `None` when it has none, or there is no memory
 /// for it.
 pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
-    with_optional(name, |value| log::line(&[log::Part::Raw(value.to_bytes())]))?
+    with_optional(name, |value| joined(&[value.to_bytes()]).ok())?
 }
 
 /// Tells libpcp that this process is below the PMAPI: an agent, not a client (INIT-11).
