@@ -88,8 +88,8 @@ pub(crate) fn metric<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricI
     indirect(state, ext, wanted)
 }
 
-/// [`metric`] in a table that is hashed, or long and searched. The hash answers first, as in [`find`], which
-/// looks at the whole table before that to say how.
+/// [`metric`] in a table that is hashed, or long and searched. The hash answers first, as in
+/// [`find`], which looks at the whole table before that to say how.
 #[inline(never)]
 fn indirect<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Option<Metric<'call>> {
     if !ext.has(ExtFlags::HASHED) {
