@@ -176,7 +176,6 @@ const PROVOKE: &str = "PCP_PMDA_PANIC";
 ///
 /// A signal handler may call us on top of a call of the same thread. It gets `-EBUSY` (or NULL, or
 /// nothing) at once: nothing is allocated, locked, waited for or said.
-#[inline]
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     let Some(entered) = ReentrancyGuard::enter() else {
         return R::busy();
@@ -226,7 +225,6 @@ fn step<C, D>(body: impl FnOnce() -> Step<C, D>) -> Outcome<C, D> {
 }
 
 /// [`guard`] for what is already inside of the library: catches panics, no more.
-#[inline]
 pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     // Unwind safety: what a panic may leave half done is behind locks that are released while
     // unwinding, and every core module keeps its invariants at each point where it can panic.

@@ -54,6 +54,12 @@ impl TextBuffer {
         let _ = self.write_fmt(text);
     }
 
+    /// The text, unless a part of it is missing.
+    #[must_use]
+    pub fn whole(self) -> Option<Vec<u8>> {
+        (!self.cut).then_some(self.bytes)
+    }
+
     /// As much of the text as there was memory for.
     #[must_use]
     pub fn so_far(self) -> Vec<u8> {

@@ -3,6 +3,7 @@
 //! cannot.
 
 use std::ffi::{CStr, OsStr};
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +12,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
+use crate::log::TextBuffer;
 
 /// The parts, one behind the other.
 ///
@@ -31,14 +33,18 @@ pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
 pub struct FilePath(Vec<u8>);
 
 impl FilePath {
-    /// The path that the parts make together.
+    /// The path that the parts make together, with `end` behind them.
     ///
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
-    pub fn new(parts: &[&[u8]]) -> Result<FilePath> {
-        let mut path = joined(parts)?;
-        path.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        path.push(0);
+    pub fn new(parts: &[&[u8]], end: fmt::Arguments<'_>) -> Result<FilePath> {
+        let mut text = TextBuffer::default();
+        for part in parts {
+            text.push(part);
+        }
+        text.show(end);
+        text.push(b"\0");
+        let path = text.whole().ok_or(Error::NOMEM)?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::INVAL)?;
         Ok(FilePath(path))
     }
@@ -82,7 +88,7 @@ impl AsRef<Path> for FilePath {
 #[cfg(test)]
 impl From<&Path> for FilePath {
     fn from(path: &Path) -> FilePath {
-        FilePath::new(&[path.as_os_str().as_bytes()]).expect("a path without a NUL")
+        FilePath::new(&[path.as_os_str().as_bytes()], format_args!("")).expect("a path without a NUL")
     }
 }
 
@@ -93,7 +99,7 @@ mod tests {
     /// CACHE-72: where the last component begins; a NUL is refused.
     #[test]
     fn parts() {
-        let path = |path: &[u8]| FilePath::new(&[path, b"7"]);
+        let path = |path: &[u8]| FilePath::new(&[path], format_args!("7"));
         for (text, directory, name) in [
             ("", "", "7"),
             ("/", "/", "7"),

@@ -67,7 +67,6 @@ impl InstancesAhead {
     }
 
     /// Forgets what was read; more than one step follows.
-    #[inline]
     pub(crate) fn reset(&mut self) {
         (self.domain, self.listed) = (None, None);
         (self.next, self.len, self.room) = (0, 0, AHEAD);

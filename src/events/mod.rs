@@ -79,7 +79,6 @@ pub(crate) fn add_record(array: &mut Array, flags: c_int, stamp: impl FnOnce() -
 /// # Errors
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
 /// [`Array::add_parameter`].
-#[inline]
 pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
     let atom = || atom.ok_or(Error::INVAL);
     // The types that are known are small numbers.

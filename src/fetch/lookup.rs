@@ -104,7 +104,6 @@ fn indirect<'call>(state: &FetchState, ext: Ext<'call>, wanted: MetricId) -> Opt
 }
 
 /// The first element of `e_indoms` for an instance domain.
-#[inline]
 pub(crate) fn find_indom(ext: Ext<'_>, indom: InDom) -> Option<Indom<'_>> {
     let indoms = ext.indoms();
     match indoms.entries().first() {

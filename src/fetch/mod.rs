@@ -72,7 +72,6 @@ pub(crate) struct Fetch<'call, L, O> {
 }
 
 /// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
-#[inline]
 pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
     if interface.has_contexts() {
         context::set_current(ext.context());

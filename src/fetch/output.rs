@@ -73,7 +73,6 @@ impl ToCaller<'_> {
         }
     }
 
-    #[inline]
     fn put_back(&mut self) {
         if let Some(results) = self.results {
             results.put_back(&mut self.block);
@@ -82,7 +81,6 @@ impl ToCaller<'_> {
 }
 
 impl Output for ToCaller<'_> {
-    #[inline]
     fn begin(&mut self, state: &'static FetchState, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
         self.block = state.results.take(metrics, User::at(self))?;
         self.results = Some(&state.results);
@@ -120,7 +118,6 @@ impl Output for ToCaller<'_> {
         self.set.close();
     }
 
-    #[inline]
     fn finish(&mut self) -> Result<()> {
         self.block.store(self.place);
         self.put_back();
@@ -144,12 +141,10 @@ impl Output for DraftReply {
         DraftReply::begin(self, stamp(), metrics)
     }
 
-    #[inline]
     fn open(&mut self, pmid: MetricId, values: usize, _encoding: Encoding) -> Result<()> {
         DraftReply::open(self, pmid, values)
     }
 
-    #[inline]
     fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
         DraftReply::add(self, kind, encoding, inst, atom)
     }
@@ -162,7 +157,6 @@ impl Output for DraftReply {
         DraftReply::failed(self, status);
     }
 
-    #[inline]
     fn close(&mut self) {
         DraftReply::close(self);
     }

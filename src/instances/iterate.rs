@@ -55,7 +55,6 @@ impl InstanceCursor {
     }
 
     /// For another iteration.
-    #[inline]
     pub(crate) fn reset(&mut self, ordinal: Ordinal) {
         self.ordinal = ordinal;
         self.ahead.reset();

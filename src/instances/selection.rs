@@ -17,7 +17,6 @@ pub(crate) enum Selection<'call> {
 }
 
 /// What the profile of an agent says about `indom`, read afresh.
-#[inline]
 pub(crate) fn current<'call>(state: &FetchState, ext: Ext<'call>, indom: InDom) -> Selection<'call> {
     match ext.profile() {
         None => Selection::All,

@@ -358,7 +358,6 @@ impl array::List for Listed {
         self.count
     }
 
-    #[inline]
     fn pmid(&self, place: usize) -> MetricId {
         let bytes = self.pdu.peek().map_or(&[][..], |pdu| pdu.bytes());
         MetricId(wire::word(bytes, self.start + place * 4).unwrap_or(0))

@@ -56,7 +56,6 @@ fn made(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Fi
 ///
 /// # Errors
 /// `-ENOMEM` when there is no memory for the state of the library.
-#[inline]
 fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>) -> R) -> Result<R> {
     Ok(work(made(&mut library::lock()?.queues)?))
 }
@@ -65,7 +64,6 @@ fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>) -> R) -> Result<R> {
 ///
 /// # Errors
 /// As [`with`].
-#[inline]
 fn with_arrays<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> R) -> Result<R> {
     let library = &mut *library::lock()?;
     Ok(work(made(&mut library.queues)?, &mut library.arrays))
@@ -118,7 +116,6 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 ///
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
-#[inline]
 pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let done = if log::debug(Debug::Libpmda) {
         append_logged(handle, event)

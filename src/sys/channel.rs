@@ -170,7 +170,6 @@ pub(crate) fn show_recent() {
 }
 
 /// Whether something is said of each single read.
-#[inline]
 pub(crate) fn traces_reads() -> bool {
     log::debug(Debug::Context) || is_desperate()
 }

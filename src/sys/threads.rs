@@ -57,7 +57,6 @@ pub(crate) fn thread() -> &'static Thread {
 }
 
 /// A number that no other thread has while this one lives.
-#[inline]
 pub(crate) fn number() -> u32 {
     if single_threaded() {
         return 0;

@@ -93,7 +93,6 @@ impl<'call> CText<'call> {
     }
 
     /// The byte behind a start of the text, 0 at its end; `None` if the text starts otherwise.
-    #[inline]
     pub(crate) fn behind(self, start: NoNul<'_>) -> Option<u8> {
         // SAFETY: a NUL terminated string by the contract of `new`, and as many bytes as are
         // compared, none of them NUL. Where they are equal one more byte of the string follows.

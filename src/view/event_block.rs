@@ -70,7 +70,6 @@ unsafe impl Send for Block {}
 
 impl Block {
     /// Bytes behind the header. Callbacks get no pointer to this field.
-    #[inline]
     fn room(&self) -> usize {
         // SAFETY: the block has its header, and nobody has a reference to it.
         unsafe { (&raw const (*self.start.as_ptr()).room).read() }
@@ -81,7 +80,6 @@ impl Block {
     /// # Errors
     /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy
     /// (E-12).
-    #[inline]
     pub(crate) fn copy(old: Option<Block>, event: NewEvent<'_>) -> Result<Block> {
         let NewEvent { data, size, when, .. } = event;
         if when.is_null() || (data.is_null() && size > 0) {
@@ -140,7 +138,6 @@ pub(crate) struct View {
 
 impl View {
     /// The data.
-    #[inline]
     pub(crate) fn data(self) -> *mut c_void {
         // The data follows the header in the same block.
         self.start.as_ptr().wrapping_byte_add(DATA).cast()
@@ -157,7 +154,6 @@ impl View {
     }
 
     /// The time of the event.
-    #[inline]
     pub(crate) fn when(self) -> *mut timeval {
         const { assert!(std::mem::offset_of!(Header, when) == 0) };
         self.start.as_ptr().cast()
@@ -167,7 +163,6 @@ impl View {
 impl Payload for Block {
     type View = View;
 
-    #[inline]
     fn view(&self) -> View {
         View { start: self.start }
     }

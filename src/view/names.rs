@@ -101,7 +101,6 @@ struct List<'b> {
 
 impl<'b> List<'b> {
     /// The place of the next name, which has `bytes` bytes and a NUL. That is written already.
-    #[inline]
     fn place(&mut self, bytes: usize, is_branch: bool) -> Result<&'b mut [MaybeUninit<u8>]> {
         let (pointer, pointers) = take(&mut self.pointers).split_first_mut().ok_or(Error::GENERIC)?;
         let (name, text) = take(&mut self.text)
@@ -119,7 +118,6 @@ impl<'b> List<'b> {
 }
 
 impl Sink for List<'_> {
-    #[inline]
     fn add(&mut self, parts: [&[u8]; 2], is_branch: bool) -> Result<()> {
         let mut rest = self.place(parts[0].len() + parts[1].len(), is_branch)?;
         for part in parts {
@@ -130,7 +128,6 @@ impl Sink for List<'_> {
         Ok(())
     }
 
-    #[inline]
     fn add_backwards<'t>(&mut self, bytes: usize, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
         let mut rest = self.place(bytes, false)?;
         for part in parts {
@@ -146,7 +143,6 @@ impl Sink for List<'_> {
     }
 }
 
-#[inline]
 fn write(room: &mut [MaybeUninit<u8>], bytes: &[u8]) {
     for (place, byte) in room.iter_mut().zip(bytes) {
         place.write(*byte);

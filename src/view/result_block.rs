@@ -200,7 +200,6 @@ impl ResultBlock {
     ///
     /// # Panics
     /// When there is no room.
-    #[inline]
     pub(crate) fn push(&mut self, set: *mut pmValueSet) {
         assert!(self.filled < self.sets, "{} value sets", self.filled);
         self.put(set);
@@ -210,7 +209,6 @@ impl ResultBlock {
     }
 
     /// Puts something in where the next value set will be, if there is to be one.
-    #[inline]
     fn put(&mut self, set: *mut pmValueSet) {
         if self.filled < self.sets {
             // SAFETY: the block has room for `sets` value sets.
@@ -255,7 +253,6 @@ impl Results {
     ///
     /// # Errors
     /// `-ENOMEM`; the agent keeps the block that it has (F-5).
-    #[inline]
     pub(crate) fn take(&self, sets: usize, user: User) -> Result<ResultBlock> {
         let room = self.pop(user);
         let room = if room.capacity >= sets && !room.result.is_null() {
@@ -297,7 +294,6 @@ impl Results {
     }
 
     /// The block of the first slot that no fetch works on any more, or what is beyond the slots.
-    #[inline]
     fn pop(&self, user: User) -> Room {
         let mut blocks = self.0.lock();
         let vacant = |slot: &&mut Slot| slot.user() == NOBODY || slot.user().was_left(user);
@@ -316,7 +312,6 @@ impl Results {
 
     /// Gives a block back: the next fetch uses it. What a fetch inside of this one has left stays
     /// for the next one inside of the next.
-    #[inline]
     pub(crate) fn put_back(&self, block: &mut ResultBlock) {
         let room = std::mem::replace(&mut block.room, NONE);
         if room.result.is_null() {
@@ -414,7 +409,6 @@ impl DraftReply {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline]
     pub(crate) fn open(&mut self, pmid: MetricId, values: usize) -> Result<()> {
         self.tally = Tally::EMPTY;
         self.draft().open(pmid, values)
@@ -424,7 +418,6 @@ impl DraftReply {
     ///
     /// # Errors
     /// As [`Atom::stored`]; the set is as before then.
-    #[inline]
     pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
         let draft = self.draft();
         match encoding {
@@ -452,7 +445,6 @@ impl DraftReply {
     }
 
     /// Ends the set with its `numval`.
-    #[inline]
     pub(crate) fn close(&mut self) {
         let numval = self.tally.numval();
         self.draft().close(numval);

@@ -21,7 +21,6 @@ pub(crate) const DPTR: i32 = 1;
 pub(crate) const SPTR: i32 = 2;
 
 /// The `valfmt` of values of an encoding.
-#[inline]
 pub(crate) fn format(encoding: Encoding) -> i32 {
     match encoding {
         Encoding::InSitu | Encoding::Unknown => INSITU,
@@ -64,7 +63,6 @@ impl Atom {
     ///
     /// # Errors
     /// `PM_ERR_VALUE` for NULL.
-    #[inline]
     pub(crate) fn text(&self) -> Result<&[u8]> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a C string for as
         // long as C does not run, by the contract of `new`.
@@ -81,7 +79,6 @@ impl Atom {
     ///
     /// # Errors
     /// `PM_ERR_VALUE` for NULL and for an impossible length.
-    #[inline]
     pub(crate) fn checked_block(&self) -> Result<ValueBlock<'_>> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by
         // the contract of `new`, for as long as C does not run.
@@ -94,7 +91,6 @@ impl Atom {
     ///
     /// # Errors
     /// As [`Atom::checked_block`].
-    #[inline]
     pub(crate) fn data(&self) -> Result<&[u8]> {
         let block = self.checked_block()?;
         block.bytes().get(fetch::HEADER..).ok_or(Error::VALUE)
@@ -168,7 +164,6 @@ impl<'b> ValueBlock<'b> {
     }
 
     /// All bytes, header included.
-    #[inline]
     pub(crate) fn bytes(self) -> &'b [u8] {
         let length = block::length(self.header());
         // SAFETY: as long as its header says, and unchanged for `'b`, by the contract of `new`.
@@ -221,7 +216,6 @@ impl ValueSet {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline]
     pub(crate) fn new(pmid: MetricId, values: usize, encoding: Encoding) -> Result<ValueSet> {
         let start = Block::<u8>::room(ValueSet::size(values)?)?
             .into_raw()

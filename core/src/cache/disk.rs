@@ -16,7 +16,6 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use crate::error::Error;
-use crate::log::Line;
 use crate::path::FilePath;
 
 /// A temporary file that was not written to for so long has no writer any more.
@@ -101,7 +100,7 @@ fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Found)>> {
         } else {
             link.split().0
         };
-        let next = FilePath::new(&[directory, leads_to]).map_err(io_error)?;
+        let next = FilePath::new(&[directory, leads_to], format_args!("")).map_err(io_error)?;
         match look(&next) {
             Ok(Found::Link) => target = Some(next),
             Ok(Found::Nothing) | Err(_) => return Ok(None),
@@ -172,8 +171,7 @@ fn is_refusal(error: &io::Error) -> bool {
 /// The name of a temporary file beside this one: what they all begin with, and `rest`.
 fn temporary(target: &FilePath, rest: Arguments<'_>) -> io::Result<FilePath> {
     let (directory, name) = target.split();
-    let rest = Line::new(rest);
-    FilePath::new(&[directory, b".", name, b".tmp-", rest.bytes()]).map_err(io_error)
+    FilePath::new(&[directory, b".", name], format_args!(".tmp-{rest}")).map_err(io_error)
 }
 
 /// A new file in the same directory. Until it has its owner, the successor of an old file is for us
@@ -212,7 +210,7 @@ pub(super) fn sweep(path: &FilePath) {
     };
     let (directory, prefix) = prefix.split();
     let directory = if directory.is_empty() { b"." } else { directory };
-    let opened = FilePath::new(&[directory]).map_err(io_error);
+    let opened = FilePath::new(&[directory], format_args!("")).map_err(io_error);
     let Ok(directory) = opened.and_then(|path| path.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)) else {
         return;
     };

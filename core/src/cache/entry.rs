@@ -108,32 +108,27 @@ impl<T> Slab<T> {
     }
 
     /// Chunk and place in it.
-    #[inline]
     fn place(slot: u32) -> (usize, usize) {
         ((slot >> CHUNK) as usize, slot as usize % SLOTS)
     }
 
-    #[inline]
     pub(super) fn get(&self, slot: u32) -> &Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
         &self.chunks[chunk][place]
     }
 
-    #[inline]
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
         &mut self.chunks[chunk][place]
     }
 
     /// As [`Slab::get`], for a slot that may not be there.
-    #[inline]
     pub(super) fn try_get(&self, slot: u32) -> Option<&Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
         Some(&self.chunks.get(chunk)?[place])
     }
 
     /// As [`Slab::get_mut`], for a slot that may not be there.
-    #[inline]
     pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
         Some(&mut self.chunks.get_mut(chunk)?[place])
@@ -148,7 +143,6 @@ impl<T> Slab<T> {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline]
     pub(super) fn reserve(&mut self) -> Result<()> {
         if self.free != NONE || Slab::<T>::place(self.len).0 < self.chunks.len() {
             return Ok(());
@@ -235,7 +229,6 @@ impl<'t> NewText<'t> {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline]
     pub(super) fn new(text: &'t [u8]) -> Result<NewText<'t>> {
         let heap = if text.len() > INLINE { Some(copy(text)?) } else { None };
         Ok(NewText { text, heap })
@@ -267,7 +260,6 @@ impl Text {
 
     /// Takes over new bytes. They are written to where they stay: moving a text that was just put
     /// together byte by byte costs more than the rest of an insertion.
-    #[inline]
     pub(super) fn assign(&mut self, draft: NewText<'_>) {
         if let Some(heap) = draft.heap {
             *self = Text::Heap(heap);

@@ -139,7 +139,6 @@ fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether a name survives in a file: one line holds it, and there is something to hold (DEF-9).
-#[inline]
 pub(super) fn is_savable(name: &Text) -> bool {
     !name.bytes().is_empty() && !name.contains(b'\n')
 }
@@ -159,7 +158,6 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
 /// reads it correctly that way as well (DEF-9). One that begins with white space gets a tab between
 /// the key, which may be empty, and itself: nothing that the C library writes looks so, and where
 /// it reads it, it skips that white space, as it always does.
-#[inline]
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) {
     // Room: the caller has made it.
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());

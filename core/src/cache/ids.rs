@@ -27,7 +27,6 @@ impl Ids {
         }
     }
 
-    #[inline]
     pub(super) fn get<T>(&self, id: u32, slab: &Slab<T>) -> Option<u32> {
         match self.dense.get(id as usize) {
             Some(slot) => (*slot != NONE).then_some(*slot),
@@ -228,7 +227,6 @@ impl Order {
 
     /// All places in order. Entries with the same id, all but one of them culled, come newest first
     /// (CACHE-44).
-    #[inline]
     pub(super) fn places<T>(&mut self, slab: &Slab<T>) -> &[ListedSlot] {
         if !self.pending.is_empty() {
             self.merge(slab);
@@ -237,7 +235,6 @@ impl Order {
     }
 
     /// The places if they are in order already.
-    #[inline]
     pub(super) fn ready(&self) -> Option<&[ListedSlot]> {
         self.pending.is_empty().then_some(&self.sorted)
     }
@@ -298,7 +295,6 @@ impl Order {
 }
 
 /// Where an entry is listed.
-#[inline]
 pub(super) fn position<T>(place: ListedSlot, slab: &Slab<T>) -> Position {
     Position::new(place.id, slab.get(place.slot).serial)
 }

@@ -50,13 +50,11 @@ impl Keys {
     }
 
     /// What hashes begin with.
-    #[inline]
     pub(super) fn seed(&self) -> Seed {
         self.seed
     }
 
     /// The key of the entry in a slot; empty for none.
-    #[inline]
     pub(super) fn get(&self, slot: u32) -> &[u8] {
         bytes(&self.cells, slot)
     }
@@ -109,7 +107,6 @@ impl Keys {
     }
 
     /// Takes the key of a slot, if it has one.
-    #[inline]
     pub(super) fn take(&mut self, slot: u32) {
         if !self.get(slot).is_empty() {
             self.set(slot, NewText::EMPTY);

@@ -79,7 +79,6 @@ pub(super) fn signed(id: u32) -> i32 {
 
 impl<T: Copy> Cache<T> {
     /// How a name fits the live entry that has its short name (CACHE-10).
-    #[inline]
     pub(super) fn find_short(&self, name: &[u8], short: Short) -> Option<Match> {
         let (slot, _, good) = self.find_entry(name, short)?;
         Some(if good { Match::Good(slot) } else { Match::Bad(slot) })
@@ -131,7 +130,6 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
-    #[inline]
     pub fn lookup(&self, id: i32) -> Result<Hit<'_, T>> {
         let slot = u32::try_from(id).ok().and_then(|id| self.ids.get(id, &self.slab));
         let entry = self.slab.get(slot.ok_or(Error::INST)?);
@@ -146,7 +144,6 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
-    #[inline]
     pub fn lookup_name(&self, name: &[u8]) -> Result<Hit<'_, T>> {
         let (_, entry, _) = self.find_entry(name, self.short(name)).ok_or(Error::INST)?;
         Ok(Hit { entry })
@@ -169,7 +166,6 @@ impl<T: Copy> Cache<T> {
         Err(Error::INST)
     }
 
-    #[inline]
     fn hit(&self, slot: u32) -> Hit<'_, T> {
         Hit {
             entry: self.slab.get(slot),

@@ -206,7 +206,6 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Gives an entry another key, for which there is room; an empty one is none.
-    #[inline]
     fn set_key(&mut self, slot: u32, key: NewText<'_>) {
         let old = self.keys.get(slot);
         // Comparing two empty slices takes 70 ns on some processors: memcmp looks at what a

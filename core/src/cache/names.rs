@@ -127,14 +127,12 @@ fn end(seed: Seed, state: u64, word: u64, blanks: u64, before: usize) -> Short {
 
 /// Eight bytes, the first one lowest, with the highest bit of each set that is `byte`; behind the
 /// first such byte more bits may be set.
-#[inline]
 pub(super) fn marks(word: u64, byte: u8) -> u64 {
     let word = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
     word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080
 }
 
 /// Where a byte is.
-#[inline]
 pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     let mut rest = bytes;
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
@@ -150,7 +148,6 @@ pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
 
 /// Whether two texts are equal; they are short, so a call of memcmp would cost more than what it
 /// does.
-#[inline]
 pub(super) fn equal(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;

@@ -94,7 +94,6 @@ pub struct Unknown;
 impl TryFrom<i32> for Op {
     type Error = Unknown;
 
-    #[inline]
     fn try_from(number: i32) -> Result<Op, Unknown> {
         Ok(match number {
             PMDA_CACHE_LOAD => Op::Load,

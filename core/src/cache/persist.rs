@@ -14,7 +14,7 @@ use super::stream::{LONGEST_LINE, Sink};
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
-use crate::log::{Bytes, Level, Line};
+use crate::log::{Bytes, Level};
 use crate::path::FilePath;
 
 /// When a cache is written (CACHE-70).
@@ -57,7 +57,7 @@ impl Directory {
     /// # Errors
     /// `-ENOMEM`.
     pub fn below(variable: &[u8]) -> Result<FilePath> {
-        let path = FilePath::new(&[variable, b"/config/pmda"])?;
+        let path = FilePath::new(&[variable], format_args!("/config/pmda"))?;
         // A failure shows when a file is opened.
         let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
         Ok(path)
@@ -94,7 +94,7 @@ impl Directory {
 
 /// The file of a domain's cache in a directory.
 fn file(directory: &[u8], indom: InDom) -> Result<FilePath> {
-    FilePath::new(&[directory, b"/", Line::new(format_args!("{indom}")).bytes()])
+    FilePath::new(&[directory], format_args!("/{indom}"))
 }
 
 /// Who writes the file of a cache: process and thread, so that a forked child does not wait for a

@@ -43,7 +43,6 @@ impl Sink {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline]
     pub(super) fn record(&mut self, id: u32, stamp: i64, key: &[u8], name: &[u8]) -> Result<()> {
         room(&mut self.buffer, 64 + 2 * key.len() + name.len())?;
         if self.stamp.value != stamp {

@@ -69,7 +69,6 @@ impl Arrays {
     ///
     /// # Errors
     /// `PM_ERR_NOCONTEXT` when there is none (EVENT-13).
-    #[inline]
     pub fn get(&mut self, handle: i32) -> Result<&mut Array> {
         let slot = handles::slot(handle);
         slot.and_then(|slot| self.0.get_mut(slot)).ok_or(Error::NOCONTEXT)
@@ -156,7 +155,6 @@ impl Array {
 
     /// Empties the array. Its memory stays where it is, and so does the length that was last
     /// published (EVENT-14).
-    #[inline]
     pub fn reset(&mut self) {
         self.used = HEADER;
         self.parameters = NOWHERE;
@@ -170,7 +168,6 @@ impl Array {
     /// # Errors
     /// `PM_ERR_CONV` when the flags claim a missed record, `PM_ERR_TOOBIG` when the array is full
     /// (E-4), `-ENOMEM`. The array is then as it was.
-    #[inline]
     pub fn add_record(&mut self, stamp: Stamp, flags: u32) -> Result<()> {
         if flags & FLAG_MISSED != 0 {
             return Err(Error::CONV);
@@ -190,7 +187,6 @@ impl Array {
         Ok(())
     }
 
-    #[inline]
     fn push_record(&mut self, stamp: Stamp, flags: u32, parameters: u32) -> Result<()> {
         match stamp {
             Stamp::Low(seconds, fraction) => {
@@ -258,7 +254,6 @@ impl Array {
     }
 
     /// One more record (`place` 1) or parameter (where the newest record counts them).
-    #[inline]
     fn count(&mut self, place: u32) {
         if let Some(count) = self.words.get_mut(place as usize) {
             *count = count.wrapping_add(1);
@@ -266,7 +261,6 @@ impl Array {
     }
 
     /// Adds a few words.
-    #[inline]
     fn push<const N: usize>(&mut self, words: [u32; N]) -> Result<()> {
         let range = self.used as usize..self.used as usize + N;
         if range.end > self.words.len() {

@@ -164,7 +164,6 @@ impl Encoding {
 ///
 /// # Errors
 /// `PM_ERR_TOOBIG` when the length does not fit into 24 bits (F-4).
-#[inline]
 pub fn header(kind: i32, data: usize) -> Result<u32> {
     let length = data.checked_add(HEADER).filter(|length| *length <= MAX_BLOCK);
     let length = length

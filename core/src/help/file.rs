@@ -27,7 +27,7 @@ impl Database {
 }
 
 fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
-    let path = FilePath::new(&[name, suffix])?;
+    let path = FilePath::new(&[name, suffix], format_args!(""))?;
     // A FIFO is not waited for.
     Ok(path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?)
 }

@@ -39,7 +39,6 @@ impl<V> Map<V> {
         self.entries.is_empty()
     }
 
-    #[inline]
     fn place(&self, key: u64) -> Option<usize> {
         let same = |slot: u32| self.entries[slot as usize].0 == key;
         self.index
@@ -48,7 +47,6 @@ impl<V> Map<V> {
     }
 
     /// The value of a key.
-    #[inline]
     pub fn get(&self, key: impl Into<u64>) -> Option<&V> {
         self.place(key.into()).map(|place| &self.entries[place].1)
     }
@@ -73,7 +71,6 @@ impl<V> Map<V> {
     }
 
     /// The value of a key, to be changed.
-    #[inline]
     pub fn get_mut(&mut self, key: impl Into<u64>) -> Option<&mut V> {
         self.place(key.into()).map(|place| &mut self.entries[place].1)
     }
@@ -94,7 +91,6 @@ impl<V> Map<V> {
     ///
     /// # Errors
     /// `-ENOMEM`; `make` was not asked.
-    #[inline]
     pub fn get_or_insert_with(&mut self, key: impl Into<u64>, make: impl FnOnce() -> V) -> Result<&mut V> {
         let key = key.into();
         let place = match self.place(key) {

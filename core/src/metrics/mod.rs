@@ -148,7 +148,6 @@ impl Growth {
     /// Counts an entry; whether the hash grows just before it is put in. It does when there are
     /// more than four entries a chain, and gets twice as many chains, rounded up towards multiples
     /// of 30.
-    #[inline]
     fn add(&mut self) -> bool {
         self.entered += 1;
         if self.chains == 0 {

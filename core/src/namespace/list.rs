@@ -40,12 +40,10 @@ pub struct Size {
 }
 
 impl Sink for Size {
-    #[inline]
     fn add(&mut self, parts: [&[u8]; 2], _is_branch: bool) -> Result<()> {
         self.add_backwards(parts[0].len() + parts[1].len(), std::iter::empty())
     }
 
-    #[inline]
     fn add_backwards<'t>(&mut self, bytes: usize, _parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
         self.count += 1;
         self.bytes += bytes + 1;
@@ -282,7 +280,6 @@ pub fn find<'t, N: Recall<'t>>(root: N, name: &[u8], indexes: &impl Access<N::Ke
 }
 
 /// Finds `name` below `parent`.
-#[inline]
 fn descend<'t, N: Recall<'t>>(parent: N, root: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
     let (mut parent, mut name) = (parent, name);
     loop {
@@ -333,7 +330,6 @@ pub fn place<'t, 'n, N: Recall<'t>>(root: N, name: &'n [u8], indexes: &impl Acce
 }
 
 /// The first component, and what is behind its dot.
-#[inline]
 fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut parts = name.splitn(2, |byte| *byte == b'.');
     (parts.next().unwrap_or_default(), parts.next())

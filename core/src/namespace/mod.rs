@@ -272,7 +272,6 @@ impl<K: Copy + Eq> Children<K> {
         self.find_hashed(parent, name, Seed::process().bytes(name))
     }
 
-    #[inline]
     fn find_hashed<'t, N: Recall<'t, Kept = K>>(&self, parent: N, name: &[u8], hash: u32) -> Option<N> {
         let child = |slot: u32| self.kept.get(slot as usize).map(|kept| parent.recall(*kept));
         let same = |slot| child(slot).is_some_and(|child| child.name() == name);

@@ -128,7 +128,6 @@ impl<'l> Ids<'l> {
 
     /// Whether `id` is in it.
     #[must_use]
-    #[inline]
     pub fn contains(&self, id: i32) -> bool {
         // What is below `first` wraps around to a number beyond the span.
         let offset = id.wrapping_sub(self.first) as u32;
@@ -172,7 +171,6 @@ impl<'l> Ids<'l> {
 
 /// The place of the first entry that is accepted. Blocks are asked as a whole, without a branch for
 /// each entry.
-#[inline]
 fn first<T>(entries: &[T], accepts: impl Fn(&T) -> bool) -> Option<usize> {
     const BLOCK: usize = 16;
     let mut start = 0;

@@ -34,7 +34,6 @@ pub(super) struct Event<P> {
 impl<P: Payload> Event<P> {
     /// Shows the event to a fetch, which takes it back with [`Backlog::release`]; `None` when only
     /// its place is left.
-    #[inline]
     pub(super) fn show(&mut self) -> Option<session::Event<P::View>> {
         let payload = self.payload.as_ref()?.view();
         self.holders += 1;
@@ -133,7 +132,6 @@ impl<P: Payload> Backlog<P> {
     }
 
     /// Evicts the oldest events until no more than `room` bytes are stored (QUEUE-10).
-    #[inline]
     pub(super) fn make_room(&mut self, room: usize, retained: &mut Retained<P>) {
         if self.memory > room as u64 {
             self.evict(room as u64, retained);
@@ -153,7 +151,6 @@ impl<P: Payload> Backlog<P> {
     ///
     /// # Errors
     /// What `store` fails with, and `-ENOMEM`; then nothing has changed.
-    #[inline]
     pub(super) fn push(
         &mut self,
         event: New,
@@ -307,7 +304,6 @@ impl<P: Payload> Backlog<P> {
     }
 
     /// What becomes of the payload of an event that has gone.
-    #[inline]
     fn expire(&mut self, sequence: u64, size: usize, shown: u32, payload: P, retained: &mut Retained<P>) {
         self.memory -= size as u64;
         if shown > 0 {

@@ -110,7 +110,6 @@ impl<F> Clients<F> {
     }
 
     /// [`Clients::slot`] for a fetch.
-    #[inline]
     pub(super) fn next_slot(&mut self, context: i32) -> Option<usize> {
         let context = context as u32;
         let near = self.by_context.get_at(context, self.last);

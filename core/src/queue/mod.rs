@@ -73,13 +73,11 @@ struct Queue<P, F> {
 }
 
 impl<P, F> Queue<P, F> {
-    #[inline]
     fn clients(&self) -> u32 {
         self.active.saturating_add(self.places)
     }
 
     /// An event has come.
-    #[inline]
     fn count(&mut self, size: usize) {
         self.count = self.count.wrapping_add(1);
         self.bytes = self.bytes.wrapping_add(size as u64);
@@ -231,7 +229,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `PM_ERR_TOOBIG` for an event larger than the limit. `-EINVAL` for a handle that is not in
     /// use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
-    #[inline]
     pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
         let slot = handles::slot(handle).ok_or(Error::INVAL)?;
         let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;

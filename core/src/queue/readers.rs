@@ -79,7 +79,6 @@ impl Readers {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline]
     pub(super) fn enter(&mut self, client: usize, next: &mut u64) -> Result<&mut Reader> {
         if self.at(client).is_none() {
             self.make(client, next)?;

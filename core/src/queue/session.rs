@@ -293,7 +293,6 @@ fn gone<P: Payload, W: QueueObserver<P>>(
 ///
 /// The current event may itself be evicted while it is shown (E-14): the client has seen it, so it
 /// is not missed.
-#[inline]
 fn catch_up<P: Payload>(backlog: &Backlog<P>, reader: &mut Reader, limit: u64) {
     let end = backlog.evicted().min(limit);
     if reader.cursor < end {

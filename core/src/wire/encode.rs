@@ -55,7 +55,6 @@ impl Reply {
     }
 
     /// Adds bytes, or notes that there is no memory for them.
-    #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.cut |= self.bytes.try_reserve(bytes.len()).is_err();
         if !self.cut {

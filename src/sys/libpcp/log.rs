@@ -49,7 +49,6 @@ fn place(option: Debug) -> &'static AtomicI32 {
 }
 
 /// Whether the debug option is set.
-#[inline]
 pub(crate) fn debug(option: Debug) -> bool {
     place(option).load(Ordering::Relaxed) != 0
 }
@@ -202,7 +201,6 @@ impl Display for Hex {
 }
 
 /// Writes out and empties a journal; call it when nothing is locked.
-#[inline]
 pub(crate) fn flush(journal: &mut Journal) {
     if !journal.is_empty() {
         write_out(journal);
