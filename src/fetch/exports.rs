@@ -36,7 +36,8 @@ pub(crate) fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<
         return FetchAnswer::Value(returned, unsafe { Atom::new(atom) });
     }
     if let Some((method, wanted)) = asked.method {
-        // SAFETY: the method was read from the agent's own structure, as the callback.
+        // SAFETY: the method was read from the agent's own structure, whose view demands that it
+        // does what its type says, and the description is ours to be written.
         unsafe { method(wanted.0, spare.desc_place(), agent) };
     }
     FetchAnswer::Described

@@ -159,11 +159,11 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
     // SAFETY: CMSG_LEN only counts.
     let head = unsafe { libc::CMSG_LEN(0) } as usize;
     let (mut found, mut count) = (NONE, 0);
-    // SAFETY: the header is as recvmsg left it, so this and the others walk within what the kernel
-    // has written, and a part that they give is there while the control buffer is.
+    // SAFETY: the header is as recvmsg left it, so the first head is looked for within what the
+    // kernel has written; the caller keeps the control buffer.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
-        // SAFETY: the head of a part, which is numbers.
+        // SAFETY: not NULL, so the head of a part that lies in the control buffer; it is numbers.
         let part = unsafe { next.read() };
         if part.cmsg_level == libc::SOL_SOCKET && part.cmsg_type == libc::SCM_RIGHTS {
             let bytes = (part.cmsg_len as usize).saturating_sub(head);
@@ -179,7 +179,8 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
                 count += 1;
             }
         }
-        // SAFETY: as the first.
+        // SAFETY: the header is as recvmsg left it, and this part was found in it: the next head
+        // is looked for within what the kernel has written.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     if count == 2 && header.msg_flags & libc::MSG_CTRUNC == 0 {

@@ -150,14 +150,7 @@ zeroed!(
     crate::view::types::pmLabel,
     crate::view::types::pmdaInstid,
     crate::view::types::pmdaIndom,
-    crate::view::types::pmProfile,
-    crate::view::types::pmInDomProfile,
-    crate::view::types::pmdaResult,
-    crate::view::types::pmValueSet,
-    crate::view::types::pmValue,
-    *mut crate::view::types::pmValueSet,
-    std::ffi::c_int,
-    u8
+    crate::view::types::pmValue
 );
 
 unsafe extern "C" {

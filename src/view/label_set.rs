@@ -140,7 +140,8 @@ impl<'call> LabelSet<'call> {
         // forgotten.
         unsafe { libc::free(old.json.cast::<c_void>()) };
         if old.nlabels > 0 {
-            // SAFETY: as the text.
+            // SAFETY: NULL or a block from malloc, by the contract of `new`; the set has forgotten
+            // it, and the labels are freed only here.
             unsafe { libc::free(old.labels.cast::<c_void>()) };
         }
     }

@@ -35,6 +35,31 @@ impl Plan {
     }
 }
 
+/// Types of C of which any bytes are a value.
+///
+/// # Safety
+/// A value has no parts but integers, raw pointers, and unions and structures of them.
+unsafe trait AnyBytes: Copy {}
+
+/// Says of what is laid out here that any bytes are a value of it.
+macro_rules! any_bytes {
+    ($($type:ty),*) => { $(
+        // SAFETY: integers and raw pointers, and structures and unions that have no other parts.
+        unsafe impl AnyBytes for $type {}
+    )* };
+}
+
+any_bytes!(
+    pmProfile,
+    pmInDomProfile,
+    pmdaResult,
+    pmValueSet,
+    pmValue,
+    *mut pmValueSet,
+    c_int,
+    u8
+);
+
 /// A block in which structures of C stand, each where a plan has said.
 struct Pieces {
     block: Block<u64>,
@@ -48,7 +73,7 @@ impl Pieces {
     }
 
     /// One of the items that start at an offset.
-    fn item<T: Zeroed>(&mut self, start: usize, place: usize) -> &mut T {
+    fn item<T: AnyBytes>(&mut self, start: usize, place: usize) -> &mut T {
         &mut self.items(start, place + 1)[place]
     }
 
@@ -56,14 +81,14 @@ impl Pieces {
     ///
     /// # Panics
     /// When they are not all in the block, or the offset is none for their type.
-    fn items<T: Zeroed>(&mut self, start: usize, count: usize) -> &mut [T] {
+    fn items<T: AnyBytes>(&mut self, start: usize, count: usize) -> &mut [T] {
         const { assert!(align_of::<T>() <= align_of::<u64>()) };
         let size = count.checked_mul(size_of::<T>());
         let end = size.and_then(|size| size.checked_add(start));
         assert!(end.is_some_and(|end| end <= self.size) && start % align_of::<T>() == 0);
-        // SAFETY: the items are in the block, as was looked at just now, which is ours alone and
-        // borrowed as long as they are; it is zero where nothing was written, which is a value of
-        // their type, as all others are that they may be taken for.
+        // SAFETY: the items are in the block and aligned, as was looked at just now. The block is
+        // ours alone, and borrowed as long as they are. All of its bytes were written, with zero
+        // at first, and any bytes are a value of their type.
         unsafe { std::slice::from_raw_parts_mut(self.address(start), count) }
     }
 }

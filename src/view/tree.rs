@@ -113,8 +113,8 @@ impl Tree<'_> {
         unsafe { self.set_table_len(size) };
         // SAFETY: NULL or a block from malloc that only the tree knew.
         unsafe { libc::free(old.cast()) };
-        // SAFETY: the new table as above, and this thread alone uses the tree; an `Option<NodeRef>`
-        // is such a pointer, with None as NULL.
+        // SAFETY: the new table has `size` pointers, or is NULL with a size of 0, and this thread
+        // alone uses the tree; an `Option<NodeRef>` is such a pointer, with None as NULL.
         let chains: &mut [Option<NodeRef<'_>>] = unsafe { slice_mut(table.cast(), size) };
         if let Some(root) = self.root() {
             namespace::rebuild(root, chains);

@@ -44,7 +44,8 @@ impl<'s> SetRef<'s> {
         // SAFETY: by the contract of `new` the text has `jsonlen` bytes that stay for `'s`, unless
         // it is NULL.
         let json = unsafe { slice(set.json.cast::<u8>(), length) };
-        // SAFETY: in the same way, the array has `nlabels` elements.
+        // SAFETY: by the contract of `new` the array has `nlabels` elements that stay for `'s`,
+        // unless it is NULL.
         let labels = unsafe { slice(set.labels, set.nlabels) };
         (json, labels.iter().map(place))
     }
@@ -178,7 +179,8 @@ pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
 fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, Sets) {
     let mut set = ptr::null_mut();
     let status = cancel::disabled(|| make(&raw mut set));
-    // SAFETY: NULL, or a set from the heap, which libpcp's functions give away.
+    // SAFETY: the place is NULL as it was made here, unless the function that `make` calls has had
+    // libpcp store a set from the heap, which is the caller's.
     (Error::check(status), unsafe { Sets::own(set, 1) })
 }
 

@@ -30,17 +30,23 @@ pub(crate) enum Debug {
 /// atomic number.
 #[inline(always)]
 fn place(option: Debug) -> &'static AtomicI32 {
-    use pcp::pmdebugoptions_t as Options;
+    /// Where an option lies in the structure; the field must be an int.
+    macro_rules! place_of {
+        ($field:ident) => {{
+            const _: fn(&pcp::pmdebugoptions_t) -> c_int = |options| options.$field;
+            offset_of!(pcp::pmdebugoptions_t, $field)
+        }};
+    }
     let field = match option {
-        Debug::Pdu => offset_of!(Options, pdu),
-        Debug::Context => offset_of!(Options, context),
-        Debug::Indom => offset_of!(Options, indom),
-        Debug::Libpmda => offset_of!(Options, libpmda),
-        Debug::Auth => offset_of!(Options, auth),
-        Debug::Attr => offset_of!(Options, attr),
-        Debug::Desperate => offset_of!(Options, desperate),
-        Debug::Labels => offset_of!(Options, labels),
-        Debug::Pmns => offset_of!(Options, pmns),
+        Debug::Pdu => place_of!(pdu),
+        Debug::Context => place_of!(context),
+        Debug::Indom => place_of!(indom),
+        Debug::Libpmda => place_of!(libpmda),
+        Debug::Auth => place_of!(auth),
+        Debug::Attr => place_of!(attr),
+        Debug::Desperate => place_of!(desperate),
+        Debug::Labels => place_of!(labels),
+        Debug::Pmns => place_of!(pmns),
     };
     let place = (&raw mut pcp::pmDebugOptions).wrapping_byte_add(field).cast();
     // SAFETY: the place of a field of libpcp's variable, which lives as long as the process. Its
