@@ -18,7 +18,7 @@ pub(crate) fn exists(indom: InDom) -> bool {
 
 /// What a walk over the domain begins with that starts now; `None` without a cache.
 pub(crate) fn start(indom: InDom) -> Option<Start> {
-    find(indom).map(|domain| domain.work(Cache::start))
+    find(indom).map(|domain| domain.work(|cache| cache.start()))
 }
 
 /// Number of active instances, `None` without a cache.
@@ -134,7 +134,7 @@ impl InstancesAhead {
         &mut self,
         walk: &Walk,
         domain: &'static Domain,
-        read: impl FnOnce(&mut Cache<Private>, Position, &mut [Given]) -> usize,
+        read: impl FnOnce(&Cache<Private>, Position, &mut [Given]) -> usize,
     ) -> Option<i32> {
         if walk.position() == Position::END {
             return None;

@@ -1,7 +1,7 @@
-//! One cached instance, the bytes that it owns, and the store of instances, in which an entry never
-//! moves.
+//! One cached instance, and the store of instances, in which an entry never moves.
 
 use super::room;
+use super::text::Text;
 use crate::error::{Error, Result};
 
 /// What is known of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
@@ -16,6 +16,13 @@ pub enum State {
     Active = 8,
     /// Known, but not there now.
     Inactive = 9,
+}
+
+impl State {
+    /// Whether there is an instance, active or inactive.
+    pub(super) fn is_live(self) -> bool {
+        matches!(self, State::Active | State::Inactive)
+    }
 }
 
 /// One instance (CACHE-2): 64 bytes when `T` is a pointer.
@@ -76,7 +83,7 @@ impl<T> Entry<T> {
     }
 
     pub(super) fn is_live(&self) -> bool {
-        matches!(self.state, State::Active | State::Inactive)
+        self.state.is_live()
     }
 }
 
@@ -123,15 +130,9 @@ impl<T> Slab<T> {
     }
 
     /// As [`Slab::get`], for a slot that may not be there.
-    pub(super) fn try_get(&self, slot: u32) -> Option<&Entry<T>> {
+    pub(super) fn guess(&self, slot: u32) -> Option<&Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
         Some(&self.chunks.get(chunk)?[place])
-    }
-
-    /// As [`Slab::get_mut`], for a slot that may not be there.
-    pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {
-        let (chunk, place) = Slab::<T>::place(slot);
-        Some(&mut self.chunks.get_mut(chunk)?[place])
     }
 
     /// Number of slots, free ones among them.
@@ -203,104 +204,8 @@ impl<T> Slab<T> {
     }
 }
 
-/// Texts that are not longer are kept in the value itself.
-const INLINE: usize = 21;
-
-/// Bytes with a NUL behind them.
-#[derive(Debug)]
-pub(super) enum Text {
-    Inline(u8, [u8; INLINE + 1]),
-    Heap(Box<[u8]>),
-}
-
-/// Bytes to be kept, and the memory for them: what can fail is done before anything is changed.
-#[derive(Debug)]
-pub(super) struct NewText<'t> {
-    text: &'t [u8],
-    /// For a long text.
-    heap: Option<Box<[u8]>>,
-}
-
-impl<'t> NewText<'t> {
-    /// No bytes.
-    pub(super) const EMPTY: NewText<'static> = NewText { text: &[], heap: None };
-
-    /// A copy of `text` in the making.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(super) fn new(text: &'t [u8]) -> Result<NewText<'t>> {
-        let heap = if text.len() > INLINE { Some(copy(text)?) } else { None };
-        Ok(NewText { text, heap })
-    }
-
-    pub(super) fn bytes(&self) -> &'t [u8] {
-        self.text
-    }
-}
-
-#[cold]
-fn copy(text: &[u8]) -> Result<Box<[u8]>> {
-    let mut bytes = Vec::new();
-    room(&mut bytes, text.len() + 1)?;
-    bytes.extend_from_slice(text);
-    bytes.push(0);
-    Ok(bytes.into_boxed_slice())
-}
-
-impl Text {
-    pub(super) const EMPTY: Text = Text::Inline(0, [0; INLINE + 1]);
-
-    /// A text of its own.
-    pub(super) fn new(draft: NewText<'_>) -> Text {
-        let mut text = Text::EMPTY;
-        text.assign(draft);
-        text
-    }
-
-    /// Takes over new bytes. They are written to where they stay: moving a text that was just put
-    /// together byte by byte costs more than the rest of an insertion.
-    pub(super) fn assign(&mut self, draft: NewText<'_>) {
-        if let Some(heap) = draft.heap {
-            *self = Text::Heap(heap);
-            return;
-        }
-        *self = Text::EMPTY;
-        if let (Text::Inline(length, bytes), Ok(new)) = (self, u8::try_from(draft.text.len())) {
-            *length = new;
-            bytes[..draft.text.len()].copy_from_slice(draft.text);
-        }
-    }
-
-    /// The text with its NUL.
-    pub(super) fn terminated(&self) -> &[u8] {
-        match self {
-            Text::Inline(length, bytes) => &bytes[..=usize::from(*length)],
-            Text::Heap(bytes) => bytes,
-        }
-    }
-
-    /// The text without its NUL.
-    pub(super) fn bytes(&self) -> &[u8] {
-        match self {
-            Text::Inline(length, bytes) => &bytes[..usize::from(*length)],
-            Text::Heap(bytes) => bytes.split_last().map_or(&[], |(_, text)| text),
-        }
-    }
-
-    /// Whether a byte other than NUL is in the text.
-    pub(super) fn contains(&self, byte: u8) -> bool {
-        match self {
-            // All bytes of the array at once: what is behind the text is NUL.
-            Text::Inline(_, bytes) => bytes.iter().fold(false, |found, other| found | (*other == byte)),
-            Text::Heap(bytes) => bytes.contains(&byte),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::entry::NewText;
     use super::*;
 
     /// CACHE-25: a name has one address, however many entries come after it; DEF-14: the size of an
@@ -314,8 +219,7 @@ mod tests {
         let insert = |slab: &mut Slab<usize>, name: &str| {
             slab.reserve().expect("memory");
             let slot = slab.insert(entry());
-            let draft = NewText::new(name.as_bytes()).expect("memory");
-            slab.get_mut(slot).name.assign(draft);
+            slab.get_mut(slot).name = Text::new(name.as_bytes()).expect("memory");
             slot
         };
         let mut slab = Slab::new();

@@ -1,9 +1,12 @@
-//! The text of a cache file: pure functions between bytes and records.
+//! The text of a cache file: records are made of bytes, and bytes of records.
 
-use super::entry::Text;
-use super::names::find_byte;
+use super::text::find_byte;
 use super::{MAXIMUM, Mode, room};
 use crate::error::Result;
+
+/// No line is longer: what goes on for more than this without an end is no record. Larger records
+/// are not written either.
+pub(super) const LONGEST_LINE: usize = 16 << 20;
 
 /// The first line (CACHE-91).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,8 +142,8 @@ fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether a name survives in a file: one line holds it, and there is something to hold (DEF-9).
-pub(super) fn is_savable(name: &Text) -> bool {
-    !name.bytes().is_empty() && !name.contains(b'\n')
+pub(super) fn is_savable(name: &[u8]) -> bool {
+    !name.is_empty() && find_byte(name, b'\n').is_none()
 }
 
 /// Appends the first line.
@@ -210,6 +213,50 @@ impl Decimal {
 
     pub(super) fn digits(&self) -> &[u8] {
         &self.text[self.start..]
+    }
+}
+
+/// Collects the lines of a file.
+pub(super) struct Sink {
+    buffer: Vec<u8>,
+    /// The time stamp that was written last: most instances have the same.
+    stamp: Decimal,
+}
+
+impl Sink {
+    pub(super) fn new() -> Sink {
+        Sink {
+            buffer: Vec::new(),
+            stamp: Decimal::new(0),
+        }
+    }
+
+    /// Adds the first line.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn header(&mut self, header: Header) -> Result<()> {
+        room(&mut self.buffer, 64)?;
+        write_header(&mut self.buffer, header);
+        Ok(())
+    }
+
+    /// Adds the line of an instance.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn record(&mut self, id: u32, stamp: i64, key: &[u8], name: &[u8]) -> Result<()> {
+        room(&mut self.buffer, 64 + 2 * key.len() + name.len())?;
+        if self.stamp.value != stamp {
+            self.stamp = Decimal::new(stamp);
+        }
+        write_record(&mut self.buffer, id, &self.stamp, key, name);
+        Ok(())
+    }
+
+    /// All lines.
+    pub(super) fn into_text(self) -> Vec<u8> {
+        self.buffer
     }
 }
 
@@ -352,5 +399,19 @@ mod tests {
             (read.id, read.stamp, read.key, read.name),
             (910_699_166, 1_795_229_386, &b"00ff80"[..], &b"k"[..])
         );
+    }
+
+    /// CACHE-74: a stamp is not mistaken for the one before.
+    #[test]
+    fn stamps() {
+        let mut sink = Sink::new();
+        let mut expected = Vec::new();
+        for number in 0..9000_u32 {
+            let name = "n".repeat(1 + number as usize % 50 * (number as usize % 50));
+            let stamp = i64::from(number / 3);
+            sink.record(number, stamp, &[], name.as_bytes()).expect("memory");
+            expected.extend_from_slice(format!("{number} {stamp} {name}\n").as_bytes());
+        }
+        assert!(sink.into_text() == expected);
     }
 }

@@ -8,9 +8,8 @@ use std::io;
 use rustix::fs::{Mode, mkdir};
 
 use super::disk;
-use super::entry::Text;
-use super::file::{Header, is_savable};
-use super::stream::{LONGEST_LINE, Sink};
+use super::file::{Header, LONGEST_LINE, Sink, is_savable};
+use super::text::Text;
 use super::{Cache, Report, room};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
@@ -279,7 +278,7 @@ impl<T: Copy + Pointer> Cache<T> {
         let mut sink = Sink::new();
         let (mode, maximum) = (self.mode, self.maximum);
         sink.header(Header { mode, maximum })?;
-        for place in self.order.places(&self.slab) {
+        for place in self.order.places() {
             let entry = self.slab.get(place.slot);
             if !entry.is_live() {
                 continue;
@@ -290,7 +289,7 @@ impl<T: Copy + Pointer> Cache<T> {
             }
             let key = self.keys.get(place.slot);
             let is_short = 64 + 2 * key.len() + entry.name().len() <= LONGEST_LINE;
-            if !is_short || !is_savable(&entry.name) {
+            if !is_short || !is_savable(entry.name()) {
                 snapshot.skipped += 1;
                 continue;
             }
