@@ -19,7 +19,7 @@ use crate::sys::lock::{Guard, Mutex};
 use crate::sys::process::{is_there, now, this_thread};
 use crate::view::arg::{Out, Private};
 use crate::view::methods::Free;
-use pmda_core::cache::{Cache, CacheFile, Directory, Hit, Report, SaveState, Snapshot, Write, Writer};
+use pmda_core::cache::{Cache, CacheFile, Hit, Report, SaveState, Snapshot, Write, Writer, directory_below, file_path};
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -49,6 +49,8 @@ pub(crate) struct Domain {
 pub(crate) struct Domains {
     chains: [Option<&'static Domain>; CHAINS],
     newest: Option<&'static Domain>,
+    /// Where the files of all caches are, once that was asked for (CACHE-72).
+    directory: Option<FilePath>,
 }
 
 impl Domains {
@@ -57,6 +59,7 @@ impl Domains {
         Domains {
             chains: [None; CHAINS],
             newest: None,
+            directory: None,
         }
     }
 
@@ -403,15 +406,12 @@ fn is_due(indom: InDom, when: Write) -> Result<bool> {
     with(indom, |cache, _| Ok(cache.is_due(when)))
 }
 
-/// Where the files of all caches are.
-static DIRECTORY: Mutex<Directory> = Mutex::new(Directory::unknown());
-
 /// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while
 /// nothing is held, and what it could not say for want of memory is asked again. It takes much of
 /// the stack, so nothing else is there meanwhile.
 #[inline(never)]
 fn find_directory() -> Result<()> {
-    if DIRECTORY.lock().is_known() {
+    if library::lock()?.domains.directory.is_some() {
         return Ok(());
     }
     config::with_optional(c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
@@ -420,13 +420,17 @@ fn find_directory() -> Result<()> {
 /// Out of line: its frame is not there while libpcp reads pcp.conf.
 #[inline(never)]
 fn remember_directory(variable: &CStr) -> Result<()> {
-    let path = Directory::below(variable.to_bytes())?;
-    DIRECTORY.lock().set(&path)
+    let path = directory_below(variable.to_bytes())?;
+    // Another thread may have been first.
+    library::lock()?.domains.directory.get_or_insert(path);
+    Ok(())
 }
 
 /// The file of a domain's cache, below the directory that was found.
 fn path(indom: InDom) -> Result<FilePath> {
-    DIRECTORY.lock().file(indom)
+    let library = library::lock()?;
+    let directory = library.domains.directory.as_ref().ok_or(Error::GENERIC)?;
+    file_path(directory, indom)
 }
 
 /// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives

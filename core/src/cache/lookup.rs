@@ -11,8 +11,7 @@
 //! keeps a [`Position`].
 
 use super::dump::Key;
-use super::entry::{Entry, State};
-use super::order::ListedSlot;
+use super::entry::{Entry, ListedSlot, State};
 use super::text::{Short, equal};
 use super::{Cache, Report};
 use crate::error::{Error, Result};

@@ -14,7 +14,6 @@ mod file;
 mod keys;
 mod load;
 mod lookup;
-mod order;
 mod persist;
 mod store;
 #[cfg(test)]
@@ -22,13 +21,12 @@ mod tests;
 mod text;
 
 pub use dump::Report;
-use entry::Slab;
 pub use entry::State;
+use entry::{Order, Slab};
 use keys::Keys;
 pub use load::CacheFile;
 pub use lookup::{Given, Hit, Position, Start};
-use order::Order;
-pub use persist::{Directory, SaveState, Snapshot, Write, Writer};
+pub use persist::{SaveState, Snapshot, Write, Writer, directory_below, file_path};
 use text::{Text, equal};
 
 use crate::error::{Error, Result};

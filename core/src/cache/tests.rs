@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{Cache, CacheFile, Directory, Report, SaveState, Snapshot, State, Write, Writer};
+use super::{Cache, CacheFile, Report, SaveState, Snapshot, State, Write, Writer};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::ident::InDom;
 use crate::index::Seed;
@@ -126,7 +126,7 @@ fn begin(cache: &mut Cache<*const u8>, directory: &FilePath, now: i64) -> Snapsh
 fn directory() -> (tempfile::TempDir, FilePath) {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let files = Directory::below(directory.path().as_os_str().as_bytes()).expect("memory");
+    let files = super::directory_below(directory.path().as_os_str().as_bytes()).expect("memory");
     (directory, files)
 }
 

@@ -6,7 +6,7 @@ mod update;
 
 use std::fmt;
 
-use pmda_core::cache::{Cache, CacheFile, Directory, Report, SaveState, State, Write, Writer};
+use pmda_core::cache::{Cache, CacheFile, Report, SaveState, State, Write, Writer, directory_below};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
@@ -237,7 +237,7 @@ impl<T> Indom<T> {
             return;
         }
         let Some(variable) = variable else { return };
-        match Directory::below(variable.as_os_str().as_bytes()) {
+        match directory_below(variable.as_os_str().as_bytes()) {
             Ok(directory) => {
                 self.renumber(indom, Some(&directory));
                 self.file = Some(File::At(directory));
