@@ -6,7 +6,6 @@
 //! when it is needed, and nothing is locked while a method runs (MAIN-53).
 
 pub(crate) mod exports;
-mod messages;
 mod receiving;
 mod replying;
 mod requests;
@@ -18,9 +17,8 @@ use std::io;
 use crate::drive::{Machine, NoDropCell, Step};
 use crate::fetch::Fetch;
 use crate::instances::iterate::InstanceCursor;
-pub(crate) use crate::mainloop::messages::log_failure;
-use crate::mainloop::messages::log_kind;
-use crate::mainloop::receiving::{Receiving, Wanted};
+pub(crate) use crate::mainloop::receiving::log_failure;
+use crate::mainloop::receiving::{Receiving, Wanted, log_kind};
 pub(crate) use crate::mainloop::replying::SendingStatus;
 use crate::mainloop::replying::{Purpose, Replying};
 pub(crate) use crate::mainloop::requests::Listed;

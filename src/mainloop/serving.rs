@@ -7,7 +7,7 @@ use crate::drive::NoDropCell;
 use crate::drive::inner;
 use crate::fetch::Fetch;
 use crate::instances::selection;
-use crate::mainloop::messages::show_request;
+use crate::mainloop::receiving::show_request;
 use crate::mainloop::replying::Purpose;
 use crate::mainloop::requests::{self, Listed, MethodArguments, Request};
 use crate::mainloop::{After, MainLoop, Next, State};

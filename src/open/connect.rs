@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use crate::drive::{Machine, NoDropCell, Step};
 use crate::mainloop::log_failure;
-use crate::open::text;
+use crate::open::{Name, is_supported, text};
 use crate::record;
 use crate::record::state::Session;
 use crate::sys::channel::{self, Channel};
@@ -20,7 +20,7 @@ use crate::view::dispatch::Dispatch;
 use crate::view::dispatch::Transport;
 use crate::view::ext::{Ext, ExtFlags};
 use pmda_core::error::Error;
-use pmda_core::log::{Bytes, Level};
+use pmda_core::log::Level;
 use pmda_core::wire::receive::ReadMode;
 use pmda_core::wire::{Kind, decode};
 
@@ -285,16 +285,6 @@ impl Machine for Connect<'_> {
     }
 }
 
-/// The agent's name as it prints.
-struct Name<'call>(Option<CText<'call>>);
-
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name: Bytes<'_> = text(self.0.as_ref());
-        name.fmt(out)
-    }
-}
-
 /// Says why there is no way to pmcd, and ends the process.
 fn give_up(why: fmt::Arguments<'_>) -> Next {
     log::notify!(Level::Crit, "{why}");
@@ -312,14 +302,5 @@ fn check(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
         log::notify!(Level::Crit, "pmdaConnect: called more than once");
         return None;
     }
-    let (interface, domain) = (dispatch.interface(), dispatch.domain());
-    if !interface.is_supported() {
-        log::notify!(
-            Level::Crit,
-            "pmdaConnect: PMDA interface version {} not supported (domain={domain})",
-            interface.0
-        );
-        return None;
-    }
-    Some(ext)
+    is_supported(dispatch, "pmdaConnect").then_some(ext)
 }

@@ -1,14 +1,15 @@
 //! `pmdaInit`: the agent's tables are checked and stamped, its help opened, its metric lookup
 //! chosen.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 
 use crate::fetch::lookup::rehash;
-use crate::open::text;
+use crate::open::{Name, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::arg::{CText, Pointer};
+use crate::view::arg::Pointer;
 use crate::view::array::Lasting;
 use crate::view::dispatch::Dispatch;
 use crate::view::ext::{Ext, ExtFlags};
@@ -18,7 +19,7 @@ use crate::{help, record};
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;
-use pmda_core::setup::{self, Mapping, Serials};
+use pmda_core::setup::{self, Mapping};
 
 /// A failure that the log tells.
 struct Reported;
@@ -54,15 +55,6 @@ fn set_up(
     Ok(ext.status())
 }
 
-/// The name of the agent, for messages.
-struct Name<'call>(Option<CText<'call>>);
-
-impl Display for Name<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text(self.0.as_ref()).fmt(out)
-    }
-}
-
 fn name(ext: Ext<'_>) -> Name<'_> {
     Name(ext.name())
 }
@@ -80,13 +72,7 @@ fn check<'call>(
     metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
 ) -> Result<Ext<'call>, Reported> {
-    let (interface, domain) = (dispatch.interface(), dispatch.domain());
-    if !interface.is_supported() {
-        log::notify!(
-            Level::Crit,
-            "pmdaInit: PMDA interface version {} not supported (domain={domain})",
-            interface.0
-        );
+    if !is_supported(dispatch, "pmdaInit") {
         return Err(Reported);
     }
     let Some(ext) = dispatch.ext() else {
@@ -142,7 +128,7 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
     if indoms.is_empty() {
         return Ok(());
     }
-    let mut serials = Serials::new(indoms.len(), ascending, |place| indoms.indom(place).serial());
+    let domains = indoms.entries();
     let trace = log::debug(Debug::Libpmda);
     for (place, metric) in metrics.entries().iter().enumerate() {
         let desc = metric.get().m_desc;
@@ -150,8 +136,8 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
         if indom.is_null() {
             continue;
         }
-        let Some(found) = serials.place(indom) else {
-            let serial = indom.serial();
+        let serial = indom.serial();
+        let Some(found) = place_of(serial, domains, ascending) else {
             return Err(failed(
                 ext,
                 format_args!(
@@ -164,6 +150,15 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
         }
     }
     Ok(())
+}
+
+/// The place of the first domain with a serial. Nearly all tables are in ascending order.
+fn place_of(serial: u32, domains: &[Cell<pmdaIndom>], ascending: bool) -> Option<usize> {
+    let serial_of = |place: &Cell<pmdaIndom>| InDom(place.get().it_indom).serial();
+    if ascending {
+        return domains.binary_search_by_key(&serial, serial_of).ok();
+    }
+    domains.iter().position(|place| serial_of(place) == serial)
 }
 
 #[cold]

@@ -7,6 +7,7 @@ pub(crate) mod init;
 pub(crate) mod options;
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::fmt::{self, Display};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -35,6 +36,15 @@ pub(crate) struct Request<'call> {
 /// The bytes of a text, none for NULL.
 fn text<'t>(text: Option<&'t CText<'_>>) -> Bytes<'t> {
     Bytes(text.map_or(&[], CText::bytes))
+}
+
+/// The agent's name as it prints.
+struct Name<'call>(Option<CText<'call>>);
+
+impl Display for Name<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text(self.0.as_ref()).fmt(out)
+    }
 }
 
 /// Gives a dispatch table an extension and the default `methods`; whether that was possible
@@ -115,6 +125,15 @@ pub(crate) fn set_callback(
 /// (INIT-47).
 pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str) -> Option<Ext<'call>> {
     let dispatch = dispatch?;
+    if !is_supported(dispatch, function) {
+        dispatch.set_status(Error::GENERIC.code());
+        return None;
+    }
+    dispatch.ext()
+}
+
+/// Whether the interface version exists; says in the name of `function` if not.
+fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
     if !interface.is_supported() {
         log::notify!(
@@ -122,10 +141,8 @@ pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str
             "{function}: PMDA interface version {} not supported (domain={domain})",
             interface.0
         );
-        dispatch.set_status(Error::GENERIC.code());
-        return None;
     }
-    dispatch.ext()
+    interface.is_supported()
 }
 
 /// Adds flags to an agent; there is no way to take one away (INIT-47).

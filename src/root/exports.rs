@@ -9,7 +9,7 @@ use crate::drive::Machine;
 use crate::drive::drive;
 use crate::drive::guard;
 use crate::root as client;
-use crate::root::{Connecting, Expected, Introduction, Purpose, Receiving, RootRequest, Sending};
+use crate::root::{Connecting, Expected, Purpose, Receiving, RootRequest, Sending};
 use crate::sys::root_socket;
 use crate::sys::root_socket::{Call, SocketAnswer};
 use crate::view::arg::{CText, In, Out};
@@ -176,7 +176,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(
     version: Out<'_, c_int>,
     features: Out<'_, c_int>,
 ) -> c_int {
-    converse(|| Introduction::new(fd, version, features))
+    converse(|| RootRequest::introduction(fd, version, features))
 }
 
 /// Sends a request or an answer about a container (ROOT-21): exactly `namelen` bytes of name.

@@ -12,7 +12,7 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
 use pmda_core::log::Bytes;
-use pmda_core::wire::{HEADER, Kind, codec, decode, number, word};
+use pmda_core::wire::{HEADER, Kind, decode, number, trace, word};
 
 /// A PDU is about to be sent.
 pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
@@ -25,11 +25,11 @@ pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
             log::trace!("__pmSendCreds: #0 = {:x}\n", word(pdu, 16).unwrap_or(0));
         }
         Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::decoders::show_sent(pdu),
-        Kind::PDU_INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", codec::Instances(pdu)),
+        Kind::PDU_INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", trace::Instances(pdu)),
         Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) => {
-            log::trace!("__pmSendNameList\n{}{}", codec::Names(pdu), codec::States(pdu));
+            log::trace!("__pmSendNameList\n{}{}", trace::Names(pdu), trace::States(pdu));
         }
-        Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) => log::trace!("__pmSendIDList\n{}", codec::Ids(pdu)),
+        Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) => log::trace!("__pmSendIDList\n{}", trace::Ids(pdu)),
         _ => {}
     }
 }
@@ -51,13 +51,13 @@ pub(crate) fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
         }
         Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::decoders::show_received(pdu),
         Kind::PDU_ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
-            log::trace!("{}", codec::Attribute(pdu));
+            log::trace!("{}", trace::Attribute(pdu));
         }
         Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.count > 0) => {
-            log::trace!("__pmDecodeNameList\n{}", codec::Names(pdu));
+            log::trace!("__pmDecodeNameList\n{}", trace::Names(pdu));
         }
         Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
-            log::trace!("__pmDecodeIDList\n{}", codec::Ids(pdu));
+            log::trace!("__pmDecodeIDList\n{}", trace::Ids(pdu));
         }
         Kind::PDU_PMNS_CHILD | Kind::PDU_PMNS_TRAVERSE if log::debug(Debug::Pmns) => {
             if let Ok(request) = decode::names_below(pdu) {
@@ -97,7 +97,7 @@ pub(crate) fn credentials(pdu: &[u8]) {
         return libpcp::decoders::show_refusal(Kind::PDU_CREDS, pdu);
     }
     if log::debug(Debug::Context) && decode::credentials(pdu).is_ok() {
-        log::trace!("{}", codec::Credentials(pdu));
+        log::trace!("{}", trace::Credentials(pdu));
     }
 }
 

@@ -8,7 +8,6 @@
 use std::fmt;
 
 pub mod block;
-pub mod codec;
 pub mod decode;
 pub mod encode;
 pub mod receive;

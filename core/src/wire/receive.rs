@@ -79,17 +79,68 @@ impl Receiver {
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
     pub fn next(&mut self, source: &mut impl Source, mode: ReadMode) -> Result<Pdu, Failure> {
-        if let Err(broken) = self.fill(source, HEADER, mode) {
-            return Err(match broken {
-                Some(Error::NOMEM) => Failure::NoMemory,
-                broken => self.no_header(source, broken),
-            });
+        let mut announced = 0;
+        loop {
+            let wanted = self.wanted()?;
+            let Some(missing @ 1..) = wanted.checked_sub(self.held.len()) else {
+                return self.take(source);
+            };
+            // Once for the header, and once for what belongs to it.
+            if announced != wanted {
+                source.announce(missing);
+                announced = wanted;
+            }
+            if let Some(room) = self.room(mode)? {
+                let outcome = source.read(room);
+                self.filled(source, outcome)?;
+            }
         }
-        let header = self.header()?;
-        self.fill(source, header.len, mode).map_err(|broken| match broken {
+    }
+
+    /// Room for what is to be read next, or `None` when a PDU is there as a whole: then
+    /// [`Receiver::take`] gives it.
+    ///
+    /// # Errors
+    /// As [`Receiver::next`].
+    pub fn room(&mut self, mode: ReadMode) -> Result<Option<&mut [u8]>, Failure> {
+        let Some(missing @ 1..) = self.wanted()?.checked_sub(self.held.len()) else {
+            return Ok(None);
+        };
+        let start = self.make_room(missing).map_err(|_| Failure::NoMemory)?;
+        let end = match mode {
+            ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
+            ReadMode::Ahead => self.buffer.len(),
+        };
+        Ok(self.buffer.get_mut(start..end))
+    }
+
+    /// Takes note of what was read from the source into the room, or why nothing was.
+    ///
+    /// # Errors
+    /// As [`Receiver::next`]; an interruption is none.
+    pub fn filled(&mut self, source: &mut impl Source, outcome: io::Result<usize>) -> Result<(), Failure> {
+        let broken = match outcome {
+            Ok(0) => None,
+            Ok(count) => {
+                self.held.end = self.held.end.saturating_add(count).min(self.buffer.len());
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            Err(error) => Some(Error::from(error)),
+        };
+        Err(match broken {
             Some(Error::NOMEM) => Failure::NoMemory,
+            broken if self.held.len() < HEADER => self.no_header(source, broken),
             broken => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER), broken)),
-        })?;
+        })
+    }
+
+    /// The PDU that is there as a whole.
+    ///
+    /// # Errors
+    /// As [`Receiver::next`].
+    pub fn take(&mut self, source: &mut impl Source) -> Result<Pdu, Failure> {
+        let header = self.header()?;
         if header.kind.0 == 0 {
             source.nameless(self.held().get(..header.len).unwrap_or_default());
         }
@@ -133,27 +184,12 @@ impl Receiver {
         }
     }
 
-    /// Reads until `wanted` bytes are held. `Err` holds the reason why there are fewer, `None` at
-    /// the end of the stream.
-    fn fill(&mut self, source: &mut impl Source, wanted: usize, mode: ReadMode) -> Result<(), Option<Error>> {
-        if self.held.len() < wanted {
-            source.announce(wanted - self.held.len());
+    /// The bytes that are to be there next: a header, then all of its PDU.
+    fn wanted(&self) -> Result<usize, Failure> {
+        if self.held.len() < HEADER {
+            return Ok(HEADER);
         }
-        while self.held.len() < wanted {
-            let missing = wanted - self.held.len();
-            let start = self.make_room(missing).map_err(Some)?;
-            let room = match mode {
-                ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
-                ReadMode::Ahead => self.buffer.len(),
-            };
-            match source.read(&mut self.buffer[start..room]) {
-                Ok(0) => return Err(None),
-                Ok(count) => self.held.end = start + count.min(room - start),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Some(error.into())),
-            }
-        }
-        Ok(())
+        self.check_length()
     }
 
     /// Makes room behind the held bytes, for `missing` more or for as many as are held: what an
@@ -257,64 +293,6 @@ fn check_kind(kind: Kind) -> Result<(), Failure> {
 
 fn count_missing(len: Option<i32>, have: usize) -> usize {
     usize::try_from(len.unwrap_or(0)).unwrap_or(0).saturating_sub(have)
-}
-
-impl Receiver {
-    /// Room for what is to be read next, or `None` when a PDU is there as a whole: then
-    /// [`Receiver::take`] gives it.
-    ///
-    /// # Errors
-    /// As [`Receiver::next`].
-    pub fn room(&mut self, mode: ReadMode) -> Result<Option<&mut [u8]>, Failure> {
-        let wanted = if self.held.len() < HEADER {
-            HEADER
-        } else {
-            self.header()?.len
-        };
-        let Some(missing @ 1..) = wanted.checked_sub(self.held.len()) else {
-            return Ok(None);
-        };
-        let start = self.make_room(missing).map_err(|_| Failure::NoMemory)?;
-        let end = match mode {
-            ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
-            ReadMode::Ahead => self.buffer.len(),
-        };
-        Ok(self.buffer.get_mut(start..end))
-    }
-
-    /// Takes note of what was read from the source into the room, or why nothing was.
-    ///
-    /// # Errors
-    /// As [`Receiver::next`]; an interruption is none.
-    pub fn filled(&mut self, source: &mut impl Source, outcome: io::Result<usize>) -> Result<(), Failure> {
-        let broken = match outcome {
-            Ok(0) => None,
-            Ok(count) => {
-                self.held.end = self.held.end.saturating_add(count).min(self.buffer.len());
-                return Ok(());
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
-            Err(error) => Some(Error::from(error)),
-        };
-        Err(match broken {
-            Some(Error::NOMEM) => Failure::NoMemory,
-            broken if self.held.len() < HEADER => self.no_header(source, broken),
-            broken => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER), broken)),
-        })
-    }
-
-    /// The PDU that is there as a whole.
-    ///
-    /// # Errors
-    /// As [`Receiver::next`].
-    pub fn take(&mut self, source: &mut impl Source) -> Result<Pdu, Failure> {
-        let header = self.header()?;
-        if header.kind.0 == 0 {
-            source.nameless(self.held().get(..header.len).unwrap_or_default());
-        }
-        check_kind(header.kind)?;
-        self.hand_out(header)
-    }
 }
 
 /// Why there is no PDU.
