@@ -170,6 +170,8 @@ pub(crate) struct MainLoop<'call> {
     state: State<'call>,
     receiving: Receiving,
     pdu: NoDropCell<Pdu>,
+    /// What the PDU is.
+    kind: Kind,
     arguments: NoDropCell<MethodArguments>,
     replying: Replying,
     fetch: Option<Fetch<'call, Listed, DraftReply>>,
@@ -196,6 +198,7 @@ impl<'call> MainLoop<'call> {
             state: State::Receiving,
             receiving: Receiving::nothing(),
             pdu: NoDropCell::none(),
+            kind: Kind(0),
             arguments: NoDropCell::none(),
             replying: Replying::nothing(),
             fetch: None,
@@ -278,6 +281,7 @@ impl<'call> MainLoop<'call> {
 
     fn arrived(&mut self, pdu: Pdu) -> Next<'call> {
         let (kind, from) = (pdu.header.kind, pdu.header.from);
+        self.kind = kind;
         self.pdu.set(pdu);
         log_kind(kind);
         record::refresh(self.agent.dispatch);
@@ -293,26 +297,20 @@ impl<'call> MainLoop<'call> {
     /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no
     /// answer, as pmcd would take it for that of its next request (MAIN-52).
     fn refuse(&mut self, code: c_int) -> Next<'call> {
-        let kind = self.pdu.peek().map(|pdu| pdu.header.kind);
-        if matches!(kind, Some(Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR)) {
+        if matches!(self.kind, Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR) {
             return self.recycle();
         }
         self.send_status(Purpose::Refusal(code), code, After::Refused)
     }
 
     /// Sends what `fill` makes, or its error.
-    fn reply(
-        &mut self,
-        request: Request,
-        values: Option<Values<'call>>,
-        fill: impl FnOnce(&mut Reply) -> Result<()>,
-    ) -> Next<'call> {
+    fn reply(&mut self, values: Option<Values<'call>>, fill: impl FnOnce(&mut Reply) -> Result<()>) -> Next<'call> {
         let mut reply = self.agent.session.take_reply();
         let code = fill(&mut reply).err().map(Error::code);
         if let Some(code) = code {
             reply.error(code);
         }
-        self.send(Purpose::Answer(request.names(), code), reply, After::CleanUp(values))
+        self.send(Purpose::Answer(self.kind, code), reply, After::CleanUp(values))
     }
 
     fn send_status(&mut self, purpose: Purpose, code: c_int, after: After<'call>) -> Next<'call> {

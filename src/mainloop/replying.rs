@@ -14,20 +14,14 @@ use crate::view::dispatch::Dispatch;
 use crate::view::result_block::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
+use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
-
-/// How a request is named when its answer cannot be sent (MAIN-31).
-#[derive(Clone, Copy)]
-pub(super) struct Names {
-    pub(super) request: &'static str,
-    pub(super) reply: &'static str,
-}
 
 /// Why a reply is sent.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose {
-    /// The answer to a request; the code, if it is an error.
-    Answer(Names, Option<i32>),
+    /// The answer to a request of a kind; the code, if it is an error.
+    Answer(Kind, Option<i32>),
     /// The verdict of the check callback.
     Refusal(i32),
     /// The status of a store. The C library does not report a failure here either (MAIN-6).
@@ -66,13 +60,13 @@ impl Replying {
     }
 
     /// Starts to send a draft, or an error in its place; `None` when there is none.
-    pub(super) fn begin_draft(&mut self, agent: Agent<'_>, names: Names, mut draft: DraftReply, outcome: Result<()>) {
+    pub(super) fn begin_draft(&mut self, agent: Agent<'_>, mut draft: DraftReply, outcome: Result<()>) {
         let code = outcome.err().map(Error::code);
         if let Some(code) = code {
             draft.reply().error(code);
         }
         self.draft = Some(draft);
-        self.announce(agent, Purpose::Answer(names, code));
+        self.announce(agent, Purpose::Answer(Kind::PDU_FETCH, code));
     }
 
     fn announce(&mut self, agent: Agent<'_>, purpose: Purpose) {
@@ -116,7 +110,7 @@ impl Replying {
             Err(error) => {
                 let reason = log::errstr(error);
                 match self.purpose {
-                    Purpose::Answer(names, code) => warn_of_answer(fd, names, code, &reason),
+                    Purpose::Answer(request, code) => warn_of_answer(fd, request, code, &reason),
                     Purpose::Refusal(code) => warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}")),
                     Purpose::Status => {}
                 }
@@ -131,17 +125,24 @@ impl Replying {
     }
 }
 
-fn warn_of_answer(fd: i32, names: Names, code: Option<i32>, reason: &dyn fmt::Display) {
-    let Names { request, reply } = names;
-    match code {
-        Some(code) => warn(format_args!(
+/// Says that the answer to a request could not be sent (MAIN-31).
+fn warn_of_answer(fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::Display) {
+    if let Some(code) = code {
+        return warn(format_args!(
             "__pmSendError({fd},...,{code}) {request} failed: {reason}"
-        )),
-        None if reply == "__pmSendNameList" => {
-            warn(format_args!("{reply}({fd},...) {request} failed: {reason}"));
-        }
-        None => warn(format_args!("{reply}({fd},...) failed: {reason}")),
+        ));
     }
+    let reply = match request {
+        Kind::PDU_FETCH => "__pmSendResult",
+        Kind::PDU_DESC_REQ => "__pmSendDesc",
+        Kind::PDU_INSTANCE_REQ => "__pmSendInstance",
+        Kind::PDU_TEXT_REQ => "__pmSendText",
+        Kind::PDU_PMNS_NAMES => "__pmSendIDList",
+        Kind::PDU_LABEL_REQ => "__pmSendLabel",
+        // Those that are answered by names.
+        _ => return warn(format_args!("__pmSendNameList({fd},...) {request} failed: {reason}")),
+    };
+    warn(format_args!("{reply}({fd},...) failed: {reason}"));
 }
 
 /// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time

@@ -9,7 +9,6 @@ use crate::drive::NoDropCell;
 use crate::instances;
 use crate::instances::Taker;
 use crate::mainloop::Agent;
-use crate::mainloop::replying::Names;
 use crate::mainloop::{Call, SessionAnswer};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
@@ -40,7 +39,7 @@ pub(super) enum Request {
     Text(u32),
     Pmid,
     Name,
-    Children { all: bool, with_states: bool },
+    Children { with_states: bool },
     Label(u32),
 }
 
@@ -53,25 +52,6 @@ pub(super) enum MethodArguments {
     Text(Block<c_char>),
 }
 
-impl Request {
-    /// How the request and its reply are named.
-    pub(super) fn names(self) -> Names {
-        let (request, reply) = match self {
-            Request::Fetch => ("FETCH", "__pmSendResult"),
-            Request::Desc => ("DESC_REQ", "__pmSendDesc"),
-            Request::Instance => ("INSTANCE_REQ", "__pmSendInstance"),
-            Request::Text(_) => ("TEXT_REQ", "__pmSendText"),
-            Request::Pmid => ("PMNS_NAMES", "__pmSendIDList"),
-            Request::Name => ("PMNS_IDS", "__pmSendNameList"),
-            Request::Children { all: false, .. } => ("PMNS_CHILD", "__pmSendNameList"),
-            Request::Children { all: true, .. } => ("PMNS_TRAVERSE", "__pmSendNameList"),
-            Request::Label(_) => ("LABEL_REQ", "__pmSendLabel"),
-            Request::Profile | Request::Attribute | Request::EndContext | Request::Store => ("", ""),
-        };
-        Names { request, reply }
-    }
-}
-
 /// Says, once in a process and kind of request, that the interface version of the agent has no such
 /// method: under -Dlibpmda, since PCP 6.0.5 (MAIN-30).
 fn warn_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
@@ -81,7 +61,8 @@ fn warn_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
     }
 }
 
-type Ask<'call> = Result<(Request, Call<'call>)>;
+/// The request, and the call that serves it.
+pub(super) type Ask<'call> = Result<(Request, Call<'call>)>;
 
 pub(super) fn profile<'call>(
     agent: Agent<'call>,
@@ -238,7 +219,7 @@ pub(super) fn children<'call>(
     let call = Call::Children(method, name.as_ptr(), all);
     arguments.set(MethodArguments::Text(name));
     let with_states = request.with_states && !all;
-    Ok((Request::Children { all, with_states }, call))
+    Ok((Request::Children { with_states }, call))
 }
 
 /// A request for labels; `None` if the interface version has no labels.
@@ -276,7 +257,7 @@ pub(super) fn encode(request: Request, answer: SessionAnswer<'_>, reply: &mut Re
         (request, SessionAnswer::Names(status, mut names)) => {
             // Also those of a method that has failed are freed.
             let names = names.take().ok_or(Error::GENERIC)?;
-            let with_states = matches!(request, Request::Children { with_states: true, .. });
+            let with_states = matches!(request, Request::Children { with_states: true });
             names.encode(reply, status?, with_states)
         }
         (Request::Label(ident), SessionAnswer::Labels(status, mut labels)) => {

@@ -9,9 +9,8 @@ use crate::fetch::Fetch;
 use crate::instances::selection;
 use crate::mainloop::receiving::show_request;
 use crate::mainloop::replying::Purpose;
-use crate::mainloop::requests::{self, Listed, MethodArguments, Request};
-use crate::mainloop::{After, MainLoop, Next, State};
-use crate::mainloop::{Call, SessionAnswer};
+use crate::mainloop::requests::{self, Ask, Listed, MethodArguments, Request};
+use crate::mainloop::{After, Call, MainLoop, Next, SessionAnswer, State};
 use crate::record;
 use crate::record::state::Session;
 use crate::sys::channel::Channel;
@@ -47,7 +46,7 @@ impl<'call> MainLoop<'call> {
     fn ask(&mut self, pdu: &Pdu) -> Next<'call> {
         let (agent, bytes, from) = (self.agent, pdu.bytes(), pdu.header.from);
         let arguments = &mut self.arguments;
-        let (request, asked) = match pdu.header.kind {
+        let asked = match pdu.header.kind {
             Kind::PDU_PROFILE => return self.tell(|arguments| requests::profile(agent, bytes, arguments)),
             Kind::PDU_ATTR => return self.tell(|arguments| requests::attribute(agent, bytes, from, arguments)),
             Kind::PDU_ERROR => return self.tell(|_| requests::notice(agent, bytes, from)),
@@ -60,19 +59,13 @@ impl<'call> MainLoop<'call> {
             }
             Kind::PDU_LABEL_REQ => return self.labels(bytes),
             Kind::PDU_INSTANCE_REQ => return self.instance(bytes),
-            Kind::PDU_FETCH => (Request::Fetch, requests::fetch(agent, bytes, arguments)),
-            Kind::PDU_DESC_REQ => (Request::Desc, requests::desc(agent, bytes)),
-            Kind::PDU_TEXT_REQ => (Request::Text(0), requests::text(agent, bytes)),
-            Kind::PDU_PMNS_NAMES => (Request::Pmid, requests::pmid(agent, bytes, arguments)),
-            Kind::PDU_PMNS_IDS => (Request::Name, requests::name(agent, bytes)),
-            Kind::PDU_PMNS_CHILD | Kind::PDU_PMNS_TRAVERSE => {
-                let all = pdu.header.kind == Kind::PDU_PMNS_TRAVERSE;
-                let request = Request::Children {
-                    all,
-                    with_states: false,
-                };
-                (request, requests::children(agent, bytes, all, arguments))
-            }
+            Kind::PDU_FETCH => requests::fetch(agent, bytes, arguments),
+            Kind::PDU_DESC_REQ => requests::desc(agent, bytes),
+            Kind::PDU_TEXT_REQ => requests::text(agent, bytes),
+            Kind::PDU_PMNS_NAMES => requests::pmid(agent, bytes, arguments),
+            Kind::PDU_PMNS_IDS => requests::name(agent, bytes),
+            Kind::PDU_PMNS_CHILD => requests::children(agent, bytes, false, arguments),
+            Kind::PDU_PMNS_TRAVERSE => requests::children(agent, bytes, true, arguments),
             other => {
                 let name = agent.ext.name();
                 let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
@@ -80,17 +73,19 @@ impl<'call> MainLoop<'call> {
                 return self.served();
             }
         };
+        self.asked(asked)
+    }
+
+    /// Calls a method, or replies why not.
+    fn asked(&mut self, asked: Ask<'call>) -> Next<'call> {
         match asked {
             Ok((request, call)) => self.call(State::Asking(request), call),
-            Err(error) => self.reply(request, None, |_| Err(error)),
+            Err(error) => self.reply(None, |_| Err(error)),
         }
     }
 
     /// Tells the agent something that has no answer.
-    fn tell(
-        &mut self,
-        make: impl FnOnce(&mut NoDropCell<MethodArguments>) -> Result<(Request, Call<'call>)>,
-    ) -> Next<'call> {
+    fn tell(&mut self, make: impl FnOnce(&mut NoDropCell<MethodArguments>) -> Ask<'call>) -> Next<'call> {
         match make(&mut self.arguments) {
             Ok((request, call)) => self.call(State::Asking(request), call),
             Err(_) => self.served(),
@@ -100,15 +95,11 @@ impl<'call> MainLoop<'call> {
     fn labels(&mut self, pdu: &[u8]) -> Next<'call> {
         let about = match decode::label_request(pdu) {
             Ok(about) => about,
-            Err(error) => return self.reply(Request::Label(0), None, |_| Err(error)),
+            Err(error) => return self.asked(Err(error)),
         };
-        let request = Request::Label(about.ident);
-        match requests::label(self.agent, about) {
-            Ok(Some((request, call))) => self.call(State::Asking(request), call),
-            Ok(None) => self.reply(request, None, |reply| {
-                OwnedLabels::none(about.kind).encode(reply, about.ident)
-            }),
-            Err(error) => self.reply(request, None, |_| Err(error)),
+        match requests::label(self.agent, about).transpose() {
+            Some(asked) => self.asked(asked),
+            None => self.reply(None, |reply| OwnedLabels::none(about.kind).encode(reply, about.ident)),
         }
     }
 
@@ -116,19 +107,17 @@ impl<'call> MainLoop<'call> {
         let agent = self.agent;
         let request = match decode::instance_request(pdu) {
             Ok(request) => request,
-            Err(error) => return self.reply(Request::Instance, None, |_| Err(error)),
+            Err(error) => return self.asked(Err(error)),
         };
         let own = self.own.instance.map(|method| method as usize);
         if own.is_some() && agent.dispatch.instance().map(|method| method as usize) == own {
-            return self.reply(Request::Instance, None, |reply| {
+            return self.reply(None, |reply| {
                 // A panic ends in an error reply, as that of a method does.
                 Error::check(inner(|| requests::list_instances(agent, &request, reply))).map(drop)
             });
         }
-        match requests::instance(agent, &request, &mut self.arguments) {
-            Ok((request, call)) => self.call(State::Asking(request), call),
-            Err(error) => self.reply(Request::Instance, None, |_| Err(error)),
-        }
+        let asked = requests::instance(agent, &request, &mut self.arguments);
+        self.asked(asked)
     }
 
     /// Whether the fetch method and the function that frees its result are the library's own, so
@@ -151,7 +140,7 @@ impl<'call> MainLoop<'call> {
             (_, steps) => {
                 self.pdu.set(pdu);
                 self.steps = steps;
-                return self.reply(Request::Fetch, None, |_| Err(Error::NOMEM));
+                return self.asked(Err(Error::NOMEM));
             }
         };
         match Listed::new(pdu) {
@@ -180,8 +169,7 @@ impl<'call> MainLoop<'call> {
     }
 
     fn reply_draft(&mut self, draft: DraftReply, outcome: Result<()>) -> Next<'call> {
-        self.replying
-            .begin_draft(self.agent, Request::Fetch.names(), draft, outcome);
+        self.replying.begin_draft(self.agent, draft, outcome);
         self.state = State::Replying(After::CleanUp(None));
         self.write()
     }
@@ -212,7 +200,7 @@ impl<'call> MainLoop<'call> {
             (request, answer) => {
                 drop(arguments);
                 let values = requests::values(&answer);
-                self.reply(request, values, |reply| requests::encode(request, answer, reply))
+                self.reply(values, |reply| requests::encode(request, answer, reply))
             }
         }
     }
