@@ -4,14 +4,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::cache;
-use crate::cache::Outputs;
-use crate::cache::Purge;
-use crate::cache::Save;
-use crate::cache::change;
-use crate::cache::with;
-use crate::drive::drive;
-use crate::drive::guard;
+use crate::cache::{self, Outputs, Purge, Save, change, with};
+use crate::drive::{drive, guard};
 use crate::sys::process::Stream;
 use crate::sys::waits;
 use crate::view::arg::{CText, Out, Private};

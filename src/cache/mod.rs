@@ -208,15 +208,11 @@ pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
     peek(indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
 
-/// All domains, the newest first.
-pub(crate) fn newest_first() -> impl Iterator<Item = &'static Domain> {
-    let newest = library::peek().and_then(|library| library.domains.newest);
-    std::iter::successors(newest, |domain| domain.older)
-}
-
 /// All caches as text, one by one, the newest first.
 pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
-    newest_first().map(move |domain| domain.work(|cache| cache.dump(chains)))
+    let newest = library::peek().and_then(|library| library.domains.newest);
+    let domains = std::iter::successors(newest, |domain| domain.older);
+    domains.map(move |domain| domain.work(|cache| cache.dump(chains)))
 }
 
 /// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.

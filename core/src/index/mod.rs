@@ -67,9 +67,9 @@ impl Index {
         self.len == 0
     }
 
-    /// Number of cells: what memory there is, and what a pass over all takes.
-    #[must_use]
-    pub fn cells(&self) -> usize {
+    /// Number of cells: what memory there is.
+    #[cfg(test)]
+    pub(crate) fn cells(&self) -> usize {
         self.cells.len()
     }
 
