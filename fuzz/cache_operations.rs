@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pmda_core::cache::{Cache, Given, Hit, Report, State};
+use pmda_core::cache::{Cache, Entry, Given, Report, State};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -182,11 +182,11 @@ fn operate(cache: &mut Cache<*const u8>, model: &mut Model, what: u8, which: u8)
         }
         _ => assert!(!cache.dump(true).is_empty()),
     }
-    let hit = cache.lookup_key(None, key, &mut report).map(Hit::id);
+    let hit = cache.lookup_key(None, key, &mut report).map(Entry::id);
     assert_eq!(hit.ok(), model.with_key(which));
     // Whatever follows the short name (CACHE-10).
     let owner = model.ids[short].ok_or(Error::INST);
-    assert_eq!(cache.lookup_name(name).map(Hit::id), owner);
+    assert_eq!(cache.lookup_name(name).map(Entry::id), owner);
 }
 
 /// An instance could not be added: only in a cache with a limit of ids.

@@ -19,7 +19,9 @@ use crate::sys::lock::{Guard, Mutex};
 use crate::sys::process::{is_there, now, this_thread};
 use crate::view::arg::{Out, Private};
 use crate::view::methods::Free;
-use pmda_core::cache::{Cache, CacheFile, Hit, Report, SaveState, Snapshot, Write, Writer, directory_below, file_path};
+use pmda_core::cache::{
+    Cache, CacheFile, Entry, Report, SaveState, Snapshot, Write, Writer, directory_below, file_path,
+};
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -189,7 +191,7 @@ pub(crate) struct Outputs<'call> {
 impl Outputs<'_> {
     /// Gives what was found, and its state.
     #[inline]
-    pub(crate) fn give(self, hit: Hit<'_, Private>) -> c_int {
+    pub(crate) fn give(self, hit: &Entry<Private>) -> c_int {
         if !self.name.is_null() {
             self.name.lend(hit.terminated());
         }

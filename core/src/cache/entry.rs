@@ -1,7 +1,7 @@
 //! The cached instances: one [`Entry`] each, in a store in which it never moves ([`Slab`]), and in
 //! the list by ascending ids, by which they are found as well ([`Order`], DEF-14).
 
-use super::lookup::Position;
+use super::lookup::{Position, signed};
 use super::room;
 use super::text::Text;
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ impl State {
 
 /// One instance (CACHE-2): 64 bytes when `T` is a pointer.
 #[derive(Debug)]
-pub(super) struct Entry<T> {
+pub struct Entry<T> {
     /// At one address for as long as the entry lives (CACHE-25).
     pub(super) name: Text,
     /// What the agent attached; never looked at here.
@@ -76,8 +76,38 @@ impl<T> Entry<T> {
         }
     }
 
-    pub(super) fn name(&self) -> &[u8] {
+    /// The whole name.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
         self.name.bytes()
+    }
+
+    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed
+    /// (CACHE-25).
+    #[must_use]
+    pub fn terminated(&self) -> &[u8] {
+        self.name.terminated()
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        signed(self.id)
+    }
+
+    /// What the agent attached.
+    #[must_use]
+    pub fn private(&self) -> Option<T>
+    where
+        T: Copy,
+    {
+        self.private
+    }
+
+    /// Active or inactive, if a lookup has found it.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
     }
 
     pub(super) fn short_name(&self) -> &[u8] {

@@ -16,45 +16,6 @@ use super::text::{Short, equal};
 use super::{Cache, Report};
 use crate::error::{Error, Result};
 
-/// An instance that was found.
-#[derive(Clone, Copy, Debug)]
-pub struct Hit<'c, T> {
-    entry: &'c Entry<T>,
-}
-
-impl<'c, T: Copy> Hit<'c, T> {
-    /// Its id.
-    #[must_use]
-    pub fn id(self) -> i32 {
-        signed(self.entry.id)
-    }
-
-    /// Active or inactive.
-    #[must_use]
-    pub fn state(self) -> State {
-        self.entry.state
-    }
-
-    /// The whole name.
-    #[must_use]
-    pub fn name(self) -> &'c [u8] {
-        self.entry.name()
-    }
-
-    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed
-    /// (CACHE-25).
-    #[must_use]
-    pub fn terminated(self) -> &'c [u8] {
-        self.entry.name.terminated()
-    }
-
-    /// What the agent attached.
-    #[must_use]
-    pub fn private(self) -> Option<T> {
-        self.entry.private
-    }
-}
-
 /// The live entry that has the short name of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Named {
@@ -101,18 +62,18 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
-    pub fn lookup(&self, id: i32) -> Result<Hit<'_, T>> {
+    pub fn lookup(&self, id: i32) -> Result<&Entry<T>> {
         let id = u32::try_from(id).map_err(|_| Error::INST)?;
         // Slots are taken in ascending order, as ids are: mostly they are the same.
         match self.slab.guess(id) {
-            Some(entry) if entry.id == id && entry.is_live() => Ok(Hit { entry }),
+            Some(entry) if entry.id == id && entry.is_live() => Ok(entry),
             _ => self.lookup_anywhere(id),
         }
     }
 
     #[inline(never)]
-    fn lookup_anywhere(&self, id: u32) -> Result<Hit<'_, T>> {
-        Ok(self.hit(self.find_id(id).ok_or(Error::INST)?))
+    fn lookup_anywhere(&self, id: u32) -> Result<&Entry<T>> {
+        Ok(self.slab.get(self.find_id(id).ok_or(Error::INST)?))
     }
 
     /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30):
@@ -120,19 +81,19 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
-    pub fn lookup_name(&self, name: &[u8]) -> Result<Hit<'_, T>> {
+    pub fn lookup_name(&self, name: &[u8]) -> Result<&Entry<T>> {
         let found = self.find_short(name, self.short(name)).ok_or(Error::INST)?;
-        Ok(self.hit(found.slot))
+        Ok(self.slab.get(found.slot))
     }
 
     /// The instance with a key, or with the name as its key (CACHE-31).
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none, or neither a key nor a name is given.
-    pub fn lookup_key(&self, name: Option<&[u8]>, key: &[u8], report: &mut Report) -> Result<Hit<'_, T>> {
+    pub fn lookup_key(&self, name: Option<&[u8]>, key: &[u8], report: &mut Report) -> Result<&Entry<T>> {
         let effective = if key.is_empty() { name } else { Some(key) };
         if let Some(slot) = effective.and_then(|key| self.find_key(key)) {
-            return Ok(self.hit(slot));
+            return Ok(self.slab.get(slot));
         }
         report.trace(format_args!(
             "pmdaCacheLookupKey: indom {}: {}: no matching key in cache\n",
@@ -140,12 +101,6 @@ impl<T: Copy> Cache<T> {
             Key(effective.unwrap_or_default())
         ));
         Err(Error::INST)
-    }
-
-    fn hit(&self, slot: u32) -> Hit<'_, T> {
-        Hit {
-            entry: self.slab.get(slot),
-        }
     }
 
     /// A number that changes whenever an instance becomes active or ceases to be, and whenever an

@@ -21,11 +21,11 @@ mod tests;
 mod text;
 
 pub use dump::Report;
-pub use entry::State;
+pub use entry::{Entry, State};
 use entry::{Order, Slab};
 use keys::Keys;
 pub use load::CacheFile;
-pub use lookup::{Given, Hit, Position, Start};
+pub use lookup::{Given, Position, Start};
 pub use persist::{SaveState, Snapshot, Write, Writer, directory_below, file_path};
 use text::{Text, equal};
 

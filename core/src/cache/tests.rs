@@ -291,7 +291,7 @@ fn shared_keys() {
     }
     let find = |cache: &Cache<*const u8>, key: u8| {
         let hit = cache.lookup_key(None, &[key], &mut Report::default());
-        hit.map(super::Hit::id).ok()
+        hit.map(super::Entry::id).ok()
     };
     assert_eq!(
         (find(&cache, 0xaa), find(&cache, 0xbb), find(&cache, 0xcc)),
