@@ -1,5 +1,7 @@
 //! Who asks: the clients of pmcd and what is known of them.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 /// The context of a client, as pmcd numbers them. A number is used again after its context has
@@ -96,6 +98,29 @@ impl Client {
             attribute::CONTAINER => self.container = text(),
             _ => {}
         }
+    }
+}
+
+/// The clients that pmcd has told something about.
+#[derive(Default)]
+pub(crate) struct Clients(HashMap<i32, Client>);
+
+impl Clients {
+    /// What is known of a client.
+    #[inline]
+    pub(crate) fn get(&self, id: ClientId) -> Cow<'_, Client> {
+        let known = self.0.get(&id.0);
+        known.map_or_else(|| Cow::Owned(Client::new(id)), Cow::Borrowed)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn of(&mut self, id: ClientId) -> &mut Client {
+        self.0.entry(id.0).or_insert_with(|| Client::new(id))
+    }
+
+    /// The context of a client has ended.
+    pub(crate) fn end(&mut self, id: ClientId) {
+        self.0.remove(&id.0);
     }
 }
 

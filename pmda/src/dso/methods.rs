@@ -50,18 +50,18 @@ pub(super) extern "C" fn fetch<A: Agent>(
     ext: Option<&Ext>,
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
-    // SAFETY: the host's list has `numpmid` metrics, and is its own until this returns.
-    let pmids = unsafe { items(pmids, numpmid) };
+    // SAFETY: the host's list has `numpmid` metrics, and is its own until this returns. A MetricId
+    // is nothing but such a number (repr(transparent)).
+    let pmids: &[MetricId] = unsafe { items(pmids.cast(), numpmid) };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_FETCH).word(0).word(0).word(0).count(pmids.len());
         for pmid in pmids {
-            request.word(*pmid);
+            request.word(pmid.0);
         }
     };
     with::<A>(ext, |dso, client| {
-        let metrics = pmids.iter().map(|pmid| MetricId(*pmid));
         // An agent on this thread puts its values where the host reads them.
-        match dso.session.fetch(metrics, client, &mut dso.result) {
+        match dso.session.fetch(pmids, client, &mut dso.result) {
             Some(outcome) => outcome?,
             None => dso.ask(client, write, |reply| {
                 reply.expect(Kind::PDU_RESULT)?;

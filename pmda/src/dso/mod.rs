@@ -17,7 +17,7 @@ use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::ffi::{CString, c_int, c_void};
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::ptr;
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ use log::LevelFilter;
 use pmda_core::wire::{HEADER, Kind, number};
 
 use crate::session::{COMM_FLAGS, Session};
-use crate::{Agent, ClientId, Env, Error, Result, logger};
+use crate::{Agent, ClientId, Env, Error, Result, guard, logger};
 
 mod abi;
 mod heap;
@@ -234,17 +234,16 @@ fn ask<A: Agent>(
 /// Returns what it returns, or the status of an error.
 fn with<A: Agent>(ext: Option<&Ext>, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
     let Some(ext) = ext else { return Error::INVAL.code() };
-    let work = || {
+    let served = guard::serve(|| {
         let Some(dso) = find::<A>(ptr::from_ref(ext).addr()) else {
-            return PM_ERR_THREAD;
+            return Ok(PM_ERR_THREAD);
         };
         let Ok(mut dso) = dso.try_borrow_mut() else {
-            return PM_ERR_THREAD;
+            return Ok(PM_ERR_THREAD);
         };
-        call(&mut dso, ClientId(ext.context())).unwrap_or_else(Error::code)
-    };
-    // The session catches what the agent panics with; this is for our own mistakes.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or(PM_ERR_GENERIC)
+        call(&mut dso, ClientId(ext.context()))
+    });
+    served.unwrap_or_else(Error::code)
 }
 
 /// The agent of this type with this extension.
@@ -268,13 +267,12 @@ fn tell_ended<A: Agent>(client: ClientId) {
         let Ok(dso) = dso.downcast::<RefCell<Dso<A>>>() else {
             continue;
         };
-        let work = || {
+        let _ = guard::serve(|| {
             if let Ok(mut dso) = dso.try_borrow_mut() {
                 dso.session.client_ended(client);
             }
-        };
-        // As in `ask`.
-        let _ = catch_unwind(AssertUnwindSafe(work));
+            Ok(())
+        });
     }
 }
 

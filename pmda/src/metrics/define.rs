@@ -93,8 +93,8 @@ impl<S: 'static> Metrics<S> {
     pub fn indom_label<T>(&mut self, indom: IndomRef<S, T>, name: &str, value: &str) -> &mut Self {
         if let Some(domain) = self.indoms.get_mut(&indom.serial) {
             domain.labels.push_text(name, value, false);
-            let of = format!("instance domain {}", indom.serial);
-            self.check_labels(|metrics| &metrics.indoms[&indom.serial].labels, &of);
+            let made = domain.labels.set(0);
+            self.check_labels(&made, format_args!("instance domain {}", indom.serial));
         }
         self
     }
@@ -262,7 +262,7 @@ impl<S: 'static> Metrics<S> {
             cache: self.cache,
         };
         self.by_name.insert(metric.name.clone(), slot);
-        self.by_number.insert(metric.cluster, item, slot);
+        self.current().insert(item, slot);
         match self.list.get_mut(slot) {
             Some(place) => *place = Some(metric),
             None => self.list.push(Some(metric)),
@@ -288,7 +288,7 @@ impl<S: 'static> Metrics<S> {
         if let Some(cache) = self.cache {
             let item = self.numbers.number(cache, name);
             return match item {
-                Ok(item) if self.by_number.get(self.cluster, item).is_none() => Some(item),
+                Ok(item) if self.current().slot(item).is_none() => Some(item),
                 Ok(item) => {
                     self.problem(format!("metric {name}: {}.{item} is another metric's", self.cluster));
                     None
@@ -299,12 +299,11 @@ impl<S: 'static> Metrics<S> {
                 }
             };
         }
-        let cluster = self.cluster;
-        let first = self.current().next;
-        let item = (first..ITEMS).find(|item| self.by_number.get(cluster, *item).is_none());
+        let cluster = self.current();
+        let item = (cluster.next..ITEMS).find(|item| cluster.slot(*item).is_none());
         match item {
-            Some(item) => self.current().next = item + 1,
-            None => self.problem(format!("metric {name}: cluster {cluster} is full")),
+            Some(item) => cluster.next = item + 1,
+            None => self.problem(format!("metric {name}: cluster {} is full", self.cluster)),
         }
         item
     }
@@ -389,8 +388,8 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
             ));
             return self;
         }
-        self.metrics.by_number.remove(cluster, old);
-        if let Some(other) = self.metrics.by_number.insert(cluster, item, slot) {
+        self.metrics.clusters.at(cluster).remove(old);
+        if let Some(other) = self.metrics.clusters.at(cluster).insert(item, slot) {
             let name = |slot: usize| self.metrics.list.get(slot)?.as_ref().map(|metric| metric.name.clone());
             let (one, other) = (name(other).unwrap_or_default(), name(slot).unwrap_or_default());
             self.metrics.problem(format!(

@@ -1,13 +1,14 @@
 //! The declarations of an agent: metrics, clusters, instance domains, labels.
 
-mod by_number;
+mod clusters;
 mod declared;
 mod define;
 mod domain;
 mod numbers;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::fmt::Display;
+use std::time::Duration;
 
 pub(crate) use declared::help_parts;
 pub use declared::{Declared, DeclaredIndom};
@@ -15,11 +16,12 @@ pub(crate) use define::is_name;
 pub use define::{Def, IndomRef};
 
 pub(crate) use domain::Domain;
+use pmda_core::labels::Set;
 
 use crate::profile::Profile;
 use crate::value::{Encoder, Semantics, Stored, Type};
 use crate::{Agent, Client, ClientId, Env, Labels, Request, Result, Unit};
-use by_number::ByNumber;
+use clusters::{Cluster, Clusters};
 use numbers::Numbers;
 
 /// The most clusters, and the most metrics of one.
@@ -58,29 +60,6 @@ pub(crate) struct Metric<S> {
     cache: Option<u32>,
 }
 
-/// What is known of a cluster.
-pub(crate) struct Cluster<S> {
-    pub(crate) refreshers: Vec<Refresh<S>>,
-    pub(crate) valid_for: Option<Duration>,
-    /// When it was last read.
-    pub(crate) read: Option<Instant>,
-    pub(crate) labels: Labels,
-    /// The item of the next metric.
-    next: u32,
-}
-
-impl<S> Default for Cluster<S> {
-    fn default() -> Cluster<S> {
-        Cluster {
-            refreshers: Vec::new(),
-            valid_for: None,
-            read: None,
-            labels: Labels::new(),
-            next: 0,
-        }
-    }
-}
-
 /// What an agent declares: its metrics and what belongs to them.
 ///
 /// Metrics are numbered in the order of their declaration within their cluster, from 0. Archives
@@ -93,8 +72,7 @@ pub struct Metrics<S> {
     /// Those that were removed are `None`.
     list: Vec<Option<Metric<S>>>,
     by_name: BTreeMap<String, usize>,
-    by_number: ByNumber,
-    pub(crate) clusters: BTreeMap<u32, Cluster<S>>,
+    pub(crate) clusters: Clusters<S>,
     pub(crate) indoms: BTreeMap<u32, Domain<S>>,
     pub(crate) labels: Labels,
     /// The cluster of the next metric.
@@ -133,8 +111,7 @@ impl<S> Metrics<S> {
             domain,
             list: Vec::new(),
             by_name: BTreeMap::new(),
-            by_number: ByNumber::default(),
-            clusters: BTreeMap::new(),
+            clusters: Clusters::new(),
             indoms: BTreeMap::new(),
             labels: Labels::new(),
             cluster: 0,
@@ -150,7 +127,7 @@ impl<S> Metrics<S> {
     /// Gives the whole agent a label.
     pub fn label(&mut self, name: &str, value: &str) -> &mut Self {
         self.labels.push_text(name, value, false);
-        self.check_labels(|metrics| &metrics.labels, "the agent");
+        self.check_labels(&self.labels.set(0), "the agent");
         self
     }
 
@@ -162,23 +139,22 @@ impl<S> Metrics<S> {
         }
         self.cluster = number;
         self.cache = None;
-        self.clusters.entry(number).or_default();
+        self.clusters.at(number);
         self
     }
 
     /// The current cluster.
     fn current(&mut self) -> &mut Cluster<S> {
-        self.clusters.entry(self.cluster).or_default()
+        self.clusters.at(self.cluster)
     }
 
     /// Gives the cluster a label.
     pub fn cluster_label(&mut self, name: &str, value: &str) -> &mut Self {
-        self.current().labels.push_text(name, value, false);
-        let cluster = self.cluster;
-        self.check_labels(
-            |metrics| &metrics.clusters[&cluster].labels,
-            &format!("cluster {cluster}"),
-        );
+        let number = self.cluster;
+        let cluster = self.current();
+        cluster.labels.push_text(name, value, false);
+        let made = cluster.labels.set(0);
+        self.check_labels(&made, format_args!("cluster {number}"));
         self
     }
 
@@ -211,7 +187,7 @@ impl<S> Metrics<S> {
             return false;
         };
         if let Some(metric) = self.list.get_mut(slot).and_then(Option::take) {
-            self.by_number.remove(metric.cluster, metric.item);
+            self.clusters.at(metric.cluster).remove(metric.item);
             if let Some(cache) = metric.cache {
                 self.numbers.release(cache, name);
             }
@@ -242,10 +218,10 @@ impl<S> Metrics<S> {
         }
     }
 
-    fn check_labels(&mut self, labels: impl Fn(&Metrics<S>) -> &Labels, of: &str) {
-        if let Err(error) = labels(self).set(0) {
-            let text = format!("labels of {of}: {error}");
-            self.problem(text);
+    /// Takes note of labels that cannot be sent.
+    fn check_labels(&mut self, made: &Result<Set>, of: impl Display) {
+        if let Err(error) = made {
+            self.problem(format!("labels of {of}: {error}"));
         }
     }
 
@@ -263,10 +239,15 @@ impl<S> Metrics<S> {
         &self.problems
     }
 
-    /// The metric with a number.
+    /// The metric of a cluster with this item.
     #[inline]
+    pub(crate) fn in_cluster(&self, cluster: &Cluster<S>, item: u32) -> Option<&Metric<S>> {
+        self.list.get(cluster.slot(item)?)?.as_ref()
+    }
+
+    /// The metric with a number.
     pub(crate) fn numbered(&self, cluster: u32, item: u32) -> Option<&Metric<S>> {
-        self.list.get(self.by_number.get(cluster, item)?)?.as_ref()
+        self.in_cluster(self.clusters.get(cluster)?, item)
     }
 
     /// The metric with a name, that of the agent not in front.

@@ -30,11 +30,15 @@ const NO_INSTANCE: i32 = -1;
 impl<A: Agent> Served<A> {
     pub(super) fn desc(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
         let id = decode::desc_request(pdu)?;
-        if !self.has(id) {
+        if !self.running.has(id) {
             return Err(Error::PMID);
         }
-        let metric = self.metrics.numbered(id.cluster(), id.item()).ok_or(Error::PMID)?;
-        let indom = metric.indom.map_or(InDom::NULL, |serial| self.indom(serial));
+        let metric = self
+            .running
+            .metrics
+            .numbered(id.cluster(), id.item())
+            .ok_or(Error::PMID)?;
+        let indom = metric.indom.map_or(InDom::NULL, |serial| self.running.indom(serial));
         let words = [
             id.0,
             metric.kind as u32,
@@ -49,15 +53,16 @@ impl<A: Agent> Served<A> {
         let about = decode::text_request(pdu)?;
         let help = if about.kind & OF_METRIC != 0 {
             let id = MetricId(about.ident);
-            if !self.has(id) {
+            if !self.running.has(id) {
                 return Err(Error::PMID);
             }
-            self.metrics
+            self.running
+                .metrics
                 .numbered(id.cluster(), id.item())
                 .map(|metric| &metric.help)
         } else {
-            let serial = self.serial(InDom(about.ident))?;
-            self.metrics.indoms.get(&serial).map(|domain| &domain.help)
+            let serial = self.running.serial(InDom(about.ident))?;
+            self.running.metrics.indoms.get(&serial).map(|domain| &domain.help)
         };
         let help = help.filter(|help| !help.is_empty()).ok_or(Error::TEXT)?;
         let (line, text) = help_parts(help);
@@ -67,11 +72,11 @@ impl<A: Agent> Served<A> {
 
     pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let asked = decode::instance_request(pdu)?;
-        let serial = self.serial(asked.indom)?;
-        let client = self.client(from);
-        self.refresh_instances(Why::Instances, serial, &client)?;
-        let domain = self.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
-        let (agent, reply) = (&mut self.agent, self.draft.reply());
+        let serial = self.running.serial(asked.indom)?;
+        let client = self.clients.get(from);
+        self.running.refresh_instances(Why::Instances, serial, &client)?;
+        let domain = self.running.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+        let (agent, reply) = (&mut self.running.agent, self.draft.reply());
         guard::call(format_args!("instance domain {}", asked.indom), || {
             match (asked.inst, asked.name) {
                 (NO_INSTANCE, None) => {
@@ -107,19 +112,19 @@ impl<A: Agent> Served<A> {
         let labels = match level {
             // What is the same for all metrics of a host is pmcd's.
             CONTEXT => None,
-            DOMAIN if self.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
-            DOMAIN => Some(self.metrics.labels.clone()),
+            DOMAIN if self.running.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
+            DOMAIN => Some(self.running.metrics.labels.clone()),
             INDOM => {
-                let serial = self.serial(InDom(about.ident)).ok();
-                let domain = serial.and_then(|serial| self.metrics.indoms.get(&serial));
+                let serial = self.running.serial(InDom(about.ident)).ok();
+                let domain = serial.and_then(|serial| self.running.metrics.indoms.get(&serial));
                 domain.map(|domain| domain.labels.clone())
             }
             CLUSTER => {
-                let cluster = self.metrics.clusters.get(&of_metric.cluster());
+                let cluster = self.running.metrics.clusters.get(of_metric.cluster());
                 cluster.map(|cluster| cluster.labels.clone())
             }
-            ITEM if self.has(of_metric) => {
-                let metric = self.metrics.numbered(of_metric.cluster(), of_metric.item());
+            ITEM if self.running.has(of_metric) => {
+                let metric = self.running.metrics.numbered(of_metric.cluster(), of_metric.item());
                 metric.map(|metric| metric.labels.clone())
             }
             ITEM => None,
@@ -135,13 +140,13 @@ impl<A: Agent> Served<A> {
 
     /// One set for each selected instance, also where it is empty.
     fn instance_labels(&mut self, about: decode::About, from: ClientId) -> Result<()> {
-        let Ok(serial) = self.serial(InDom(about.ident)) else {
+        let Ok(serial) = self.running.serial(InDom(about.ident)) else {
             return self.send_labels(about, &[]);
         };
-        let client = self.client(from);
-        self.refresh_instances(Why::Labels, serial, &client)?;
-        let domain = self.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
-        let (agent, selection) = (&mut self.agent, self.profile.selection(serial));
+        let client = self.clients.get(from);
+        self.running.refresh_instances(Why::Labels, serial, &client)?;
+        let domain = self.running.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+        let (agent, selection) = (&mut self.running.agent, self.profile.selection(serial));
         let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
             Ok(domain.table.labels(agent, selection, INSTANCES as u8))
         })?;

@@ -2,8 +2,8 @@
 
 mod about;
 mod deadline;
-mod fetch;
 mod names;
+mod running;
 mod served;
 mod store;
 #[cfg(test)]
@@ -15,7 +15,7 @@ use pmda_core::ident::MetricId;
 
 use crate::draft::Draft;
 use crate::dso::Sets;
-use crate::{Agent, ClientId, Env, Error, Result};
+use crate::{Agent, ClientId, Env, Result};
 use deadline::Apart;
 use served::Served;
 pub(crate) use store::stored;
@@ -62,12 +62,7 @@ impl<A: Agent> Session<A> {
     }
 
     /// Puts the values of metrics into a host's structures, if the agent is on this thread.
-    pub(crate) fn fetch(
-        &mut self,
-        metrics: impl Iterator<Item = MetricId>,
-        from: ClientId,
-        sets: &mut Sets,
-    ) -> Option<Result<()>> {
+    pub(crate) fn fetch(&mut self, metrics: &[MetricId], from: ClientId, sets: &mut Sets) -> Option<Result<()>> {
         match &mut self.0 {
             Place::Here(served) => Some(served.fetch_into(metrics, from, &mut Draft::Memory(sets))),
             Place::Apart(_) => None,
@@ -111,14 +106,4 @@ impl<A: Agent> std::fmt::Debug for Session<A> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "session of {}", A::NAME)
     }
-}
-
-/// An error of the agent as it may stand in a reply: pmcd would take some as failures of the
-/// connection, and end the agent (WIRE-30).
-fn agents(error: Error) -> Error {
-    const TIMEOUT: i32 = -12353;
-    if error == Error::IPC || error.code() == TIMEOUT {
-        return Error::GENERIC;
-    }
-    error
 }

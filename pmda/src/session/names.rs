@@ -4,37 +4,32 @@ use pmda_core::error::Error;
 use pmda_core::wire::decode;
 
 use super::served::Served;
-use crate::request::Wanted;
-use crate::{Agent, ClientId, Request, Result, Why};
+use crate::{Agent, ClientId, Result};
 
 impl<A: Agent> Served<A> {
-    /// Brings the names up to date.
-    fn refresh_names(&mut self, from: ClientId) -> Result<()> {
-        let client = self.client(from);
-        let clock = self.clock();
-        let request = Request::new(Why::Names, &client, Wanted::Clusters(&[]), &clock);
-        self.begin(&request)?;
-        self.declare_dynamic();
-        Ok(())
-    }
-
     pub(super) fn id_of_name(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let name = decode::names_request(pdu)?;
-        self.refresh_names(from)?;
+        self.running.refresh_names(&self.clients.get(from))?;
         let name = std::str::from_utf8(name).map_err(|_| Error::NAME)?;
         let below = name.strip_prefix(A::NAME).and_then(|rest| rest.strip_prefix('.'));
-        let metric = below.and_then(|name| self.metrics.named(name)).ok_or(Error::NAME)?;
-        let id = self.metric_id(metric.cluster, metric.item);
+        let metric = below
+            .and_then(|name| self.running.metrics.named(name))
+            .ok_or(Error::NAME)?;
+        let id = self.running.metric_id(metric.cluster, metric.item);
         self.draft.reply().ids(0, id)
     }
 
     pub(super) fn name_of_id(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let id = decode::ids_request(pdu)?;
-        self.refresh_names(from)?;
-        if !self.has(id) {
+        self.running.refresh_names(&self.clients.get(from))?;
+        if !self.running.has(id) {
             return Err(Error::PMID);
         }
-        let metric = self.metrics.numbered(id.cluster(), id.item()).ok_or(Error::PMID)?;
+        let metric = self
+            .running
+            .metrics
+            .numbered(id.cluster(), id.item())
+            .ok_or(Error::PMID)?;
         let name = format!("{}.{}", A::NAME, metric.name);
         self.draft.reply().names([name.as_bytes()].into_iter(), None)
     }
@@ -42,13 +37,13 @@ impl<A: Agent> Served<A> {
     /// The names directly below a name, or those of all metrics below it.
     pub(super) fn names_below(&mut self, pdu: &[u8], from: ClientId, all: bool) -> Result<()> {
         let asked = decode::names_below(pdu)?;
-        self.refresh_names(from)?;
+        self.running.refresh_names(&self.clients.get(from))?;
         let name = std::str::from_utf8(asked.name).map_err(|_| Error::NAME)?;
         if name.is_empty() {
             return Err(Error::NAME);
         }
         let full = |name: &str| format!("{}.{name}", A::NAME);
-        let names = self.metrics.by_name().map(|metric| full(&metric.name));
+        let names = self.running.metrics.by_name().map(|metric| full(&metric.name));
         // What follows the name in those that are below it; nothing for the metric itself.
         let mut rests: Vec<String> = Vec::new();
         for metric in names {

@@ -4,7 +4,7 @@ use pmda_core::error::Error;
 use pmda_core::wire::block;
 use pmda_core::wire::store::{self, Set, Value};
 
-use super::agents;
+use super::running::Running;
 use super::served::Served;
 use crate::value::{Stored, Type};
 use crate::{Agent, Client, ClientId, Result, guard};
@@ -12,19 +12,21 @@ use crate::{Agent, Client, ClientId, Result, guard};
 impl<A: Agent> Served<A> {
     pub(super) fn store(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let request = store::store(pdu)?;
-        let client = self.client(from);
+        let client = self.clients.get(from);
         // Who may not store one of the metrics stores none, and learns nothing about them.
         for set in request.sets() {
-            if !self.has(set.metric) {
+            if !self.running.has(set.metric) {
                 return Err(Error::PMID);
             }
-            self.check_access(set, &client)?;
+            self.running.check_access(set, &client)?;
         }
-        request.sets().try_for_each(|set| self.store_set(set, &client))?;
+        request.sets().try_for_each(|set| self.running.store(set, &client))?;
         self.draft.reply().error(0);
         Ok(())
     }
+}
 
+impl<A: Agent> Running<A> {
     fn check_access(&self, set: Set<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
@@ -35,7 +37,7 @@ impl<A: Agent> Served<A> {
         may.unwrap_or(false).then_some(()).ok_or(Error::PERMISSION)
     }
 
-    fn store_set(&mut self, set: Set<'_>, client: &Client) -> Result<()> {
+    fn store(&mut self, set: Set<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
         let store = metric.store.as_ref().ok_or(Error::PERMISSION)?;
@@ -47,7 +49,7 @@ impl<A: Agent> Served<A> {
             guard::call(format_args!("store of metric {}.{}", A::NAME, metric.name), || {
                 store(&mut self.agent, inst, value, metric.unit, client)
             })
-            .map_err(agents)?;
+            .map_err(guard::agents)?;
         }
         Ok(())
     }

@@ -1,0 +1,222 @@
+//! The agent and what it declares, while it runs.
+
+use std::time::Duration;
+
+use pmda_core::ident::{InDom, MetricId};
+
+use crate::draft::Draft;
+use crate::metrics::Metrics;
+use crate::profile::Profile;
+use crate::request::{Clock, Wanted};
+use crate::value::Encoder;
+use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
+
+/// In a RESULT: names have changed (`PMCD_NAMES_CHANGE`, WIRE-52).
+const NAMES_CHANGE: u32 = 0x10;
+/// Labels have changed (`PMCD_LABEL_CHANGE`, FETCH-60).
+const LABEL_CHANGE: u32 = 0x08;
+
+/// An agent and what it declares.
+pub(super) struct Running<A: Agent> {
+    pub(super) agent: A,
+    pub(super) metrics: Metrics<A>,
+    domain: u32,
+    /// How many fetches there were.
+    fetches: u64,
+    /// How far a harness has moved the clock.
+    pub(super) ahead: Duration,
+}
+
+impl<A: Agent> Running<A> {
+    pub(super) fn start(env: &Env) -> Result<Running<A>> {
+        let mut metrics = guard::call("metrics", || Ok(Metrics::of(Some(env))))?;
+        for problem in metrics.problems() {
+            log::error!("{problem}");
+        }
+        if !metrics.problems().is_empty() {
+            return Err(Error::INVAL);
+        }
+        let mut agent = guard::call("start", || A::start(env))?;
+        for domain in metrics.indoms.values_mut() {
+            let indom = InDom::new(env.domain(), domain.serial);
+            guard::call(format_args!("instance domain {indom}"), || {
+                domain.table.bind(&mut agent, indom, env.var_dir());
+                Ok(())
+            })?;
+        }
+        Ok(Running {
+            agent,
+            metrics,
+            domain: env.domain(),
+            fetches: 0,
+            ahead: Duration::ZERO,
+        })
+    }
+
+    /// The context of a client has ended.
+    pub(super) fn client_ended(&mut self, client: ClientId) {
+        let agent = &mut self.agent;
+        // What fails is logged, and costs nothing else.
+        for ended in self.metrics.iter().filter_map(|metric| metric.ended.as_ref()) {
+            let _ = guard::call("an event queue", || {
+                ended(agent, client);
+                Ok(())
+            });
+        }
+        let _ = guard::call(format_args!("the end of client {client}"), || {
+            agent.client_ended(client);
+            Ok(())
+        });
+    }
+
+    /// The clock of a request.
+    pub(super) fn clock(&self) -> Clock {
+        Clock::new(self.ahead)
+    }
+
+    /// Begins a request for current values.
+    pub(super) fn begin(&mut self, request: &Request<'_>) -> Result<()> {
+        guard::call("begin", || self.agent.begin(request)).map_err(guard::agents)
+    }
+
+    /// Lets the agent declare what comes and goes.
+    pub(super) fn declare_dynamic(&mut self) {
+        let (agent, metrics) = (&mut self.agent, &mut self.metrics);
+        // A panic is logged; what was declared before it is there.
+        let _ = guard::call("dynamic", || {
+            agent.dynamic(metrics);
+            Ok(())
+        });
+        if metrics.names_changed {
+            metrics.finish();
+        }
+    }
+
+    /// Puts the values of metrics into a draft.
+    pub(super) fn fetch(
+        &mut self,
+        asked: &[MetricId],
+        client: &Client,
+        profile: &Profile,
+        draft: &mut Draft<'_>,
+    ) -> Result<()> {
+        let clock = self.clock();
+        let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), &clock);
+        self.begin(&request)?;
+        self.declare_dynamic();
+        self.fetches += 1;
+        for id in asked {
+            if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
+                cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
+            }
+        }
+        draft.begin(self.changes(), asked.len())?;
+        for id in asked {
+            draft.open(*id)?;
+            match self.values(*id, client, profile, draft) {
+                Ok(values) if values > 0 => draft.close(values),
+                Ok(_) => draft.fail(0),
+                Err(error) => draft.fail(error.code()),
+            }
+        }
+        Ok(())
+    }
+
+    /// What has changed since the last fetch, as flags.
+    fn changes(&mut self) -> u32 {
+        let mut flags = 0;
+        if std::mem::take(&mut self.metrics.names_changed) {
+            flags |= NAMES_CHANGE;
+        }
+        if std::mem::take(&mut self.metrics.labels_changed) {
+            flags |= LABEL_CHANGE;
+        }
+        flags
+    }
+
+    /// Puts the values of a metric into a draft. Returns how many there are.
+    #[inline]
+    fn values(&mut self, id: MetricId, client: &Client, profile: &Profile, draft: &mut Draft<'_>) -> Result<i32> {
+        let cluster = self
+            .metrics
+            .clusters
+            .get(id.cluster())
+            .filter(|_| id.domain() == self.domain);
+        let cluster = cluster.ok_or(Error::PMID)?;
+        let metric = self.metrics.in_cluster(cluster, id.item()).ok_or(Error::PMID)?;
+        if let Some(failure) = cluster.failure {
+            return Err(failure);
+        }
+        // A parameter of events has values in their records only.
+        let Some(fetch) = &metric.fetch else { return Ok(0) };
+        let mut out = Encoder::new(draft.part(), metric.kind, metric.unit);
+        guard::call(format_args!("metric {}.{}", A::NAME, metric.name), || {
+            fetch(&mut self.agent, &mut out, profile, client)
+        })?;
+        Ok(out.values())
+    }
+
+    /// The agent's domain.
+    pub(super) fn domain(&self) -> u32 {
+        self.domain
+    }
+
+    /// The number of a metric, as it is known to clients.
+    pub(super) fn metric_id(&self, cluster: u32, item: u32) -> MetricId {
+        MetricId::new(self.domain, cluster, item)
+    }
+
+    pub(super) fn indom(&self, serial: u32) -> InDom {
+        InDom::new(self.domain, serial)
+    }
+
+    /// Whether there is such a metric. One that is not there may be one that the agent declares
+    /// now.
+    pub(super) fn has(&mut self, id: MetricId) -> bool {
+        if id.domain() != self.domain {
+            return false;
+        }
+        let is_there = |metrics: &Metrics<A>| metrics.numbered(id.cluster(), id.item()).is_some();
+        if !is_there(&self.metrics) {
+            self.declare_dynamic();
+        }
+        is_there(&self.metrics)
+    }
+
+    /// The serial of one of the agent's instance domains.
+    pub(super) fn serial(&self, indom: InDom) -> Result<u32> {
+        let serial = indom.serial();
+        let is_there = indom == self.indom(serial) && self.metrics.indoms.contains_key(&serial);
+        is_there.then_some(serial).ok_or(Error::INDOM)
+    }
+
+    /// Brings the instances of a domain up to date.
+    pub(super) fn refresh_instances(&mut self, why: Why, serial: u32, client: &Client) -> Result<()> {
+        let clusters = self.metrics.clusters_of(serial);
+        let clock = self.clock();
+        let request = Request::new(why, client, Wanted::Clusters(&clusters), &clock);
+        self.begin(&request)?;
+        // As long as one of them can be read, there is something to show.
+        let mut outcome = Ok(());
+        let mut is_read = clusters.is_empty();
+        for number in clusters.iter().copied() {
+            let Some(cluster) = self.metrics.clusters.get_mut(number) else {
+                continue;
+            };
+            match cluster.read(&mut self.agent, number, &request) {
+                Ok(()) => is_read = true,
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        if is_read { Ok(()) } else { outcome }
+    }
+
+    /// Brings the names of metrics up to date.
+    pub(super) fn refresh_names(&mut self, client: &Client) -> Result<()> {
+        let clock = self.clock();
+        let request = Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock);
+        self.begin(&request)?;
+        self.declare_dynamic();
+        Ok(())
+    }
+}
