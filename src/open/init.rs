@@ -129,6 +129,7 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
         return Ok(());
     }
     let domains = indoms.entries();
+    let serial_of = |place: &Cell<pmdaIndom>| InDom(place.get().it_indom).serial();
     let trace = log::debug(Debug::Libpmda);
     for (place, metric) in metrics.entries().iter().enumerate() {
         let desc = metric.get().m_desc;
@@ -137,7 +138,7 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
             continue;
         }
         let serial = indom.serial();
-        let Some(found) = place_of(serial, domains, ascending) else {
+        let Some(found) = setup::place_of(serial, domains, ascending, serial_of) else {
             return Err(failed(
                 ext,
                 format_args!(
@@ -150,15 +151,6 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
         }
     }
     Ok(())
-}
-
-/// The place of the first domain with a serial. Nearly all tables are in ascending order.
-fn place_of(serial: u32, domains: &[Cell<pmdaIndom>], ascending: bool) -> Option<usize> {
-    let serial_of = |place: &Cell<pmdaIndom>| InDom(place.get().it_indom).serial();
-    if ascending {
-        return domains.binary_search_by_key(&serial, serial_of).ok();
-    }
-    domains.iter().position(|place| serial_of(place) == serial)
 }
 
 #[cold]

@@ -25,6 +25,15 @@ pub const fn stamp_indom_of_metric(indom: InDom, domain: u32) -> InDom {
     }
 }
 
+/// The place of the first instance domain with a serial (INIT-42). Nearly all tables are
+/// `ascending`: each serial is higher than the one before.
+pub fn place_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T) -> u32) -> Option<usize> {
+    if ascending {
+        return table.binary_search_by_key(&serial, serial_of).ok();
+    }
+    table.iter().position(|domain| serial_of(domain) == serial)
+}
+
 /// How metrics are looked up (INIT-44).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mapping {
@@ -119,6 +128,28 @@ mod tests {
         assert_eq!(stamp_indom_of_metric(InDom(5), 250), InDom::new(250, 5));
         assert_eq!(stamp_indom_of_metric(InDom::NULL, 250), InDom::NULL);
         assert_eq!(stamp_indom(InDom::NULL, 250), InDom::new(250, 0x3f_ffff));
+    }
+
+    /// INIT-42: serials are found wherever they are, in any order; of several equal ones the first.
+    #[test]
+    fn serials() {
+        for table in [
+            vec![],
+            vec![3],
+            vec![3, 1, 3],
+            vec![1, 1, 2],
+            (0..100).collect(),
+            (0..100).map(|place| place * 7 + 2).collect(),
+            (0..100).rev().collect(),
+        ] {
+            let ascending = table.is_sorted_by(|one, next| one < next);
+            let asked = table.iter().copied().chain([0, 0x3f_ffff]);
+            for serial in asked.flat_map(|serial: u32| [serial, serial + 1, serial.saturating_sub(1)]) {
+                let first = table.iter().position(|other| *other == serial);
+                let found = place_of(serial, &table, ascending, |serial| *serial);
+                assert_eq!(found, first, "{serial} in {table:?}");
+            }
+        }
     }
 
     /// INIT-44: an empty table is direct, several clusters may be if the items run on.

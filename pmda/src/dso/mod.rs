@@ -267,6 +267,7 @@ fn tell_ended<A: Agent>(client: ClientId) {
         let Ok(dso) = dso.downcast::<RefCell<Dso<A>>>() else {
             continue;
         };
+        // As in `Served::client_ended`.
         let _ = guard::serve(|| {
             if let Ok(mut dso) = dso.try_borrow_mut() {
                 dso.session.client_ended(client);

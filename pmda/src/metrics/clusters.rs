@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Refresh;
-use crate::{Labels, Request, Result, guard};
+use crate::{Error, Labels, Request, Result, guard};
 
 /// What is known of a cluster.
 pub(crate) struct Cluster<S> {
@@ -14,7 +14,7 @@ pub(crate) struct Cluster<S> {
     /// The number of the last fetch that has wanted something of it.
     wanted: u64,
     /// Why it could not be read for that one.
-    pub(crate) failure: Option<crate::Error>,
+    pub(crate) failure: Option<Error>,
     pub(crate) labels: Labels,
     /// The item of the next metric.
     pub(super) next: u32,
@@ -60,9 +60,11 @@ impl<S> Cluster<S> {
     /// # Errors
     /// Those of the agent.
     pub(crate) fn read(&mut self, state: &mut S, number: u32, request: &Request<'_>) -> Result<()> {
-        if let (Some(read), Some(valid)) = (self.read, self.valid_for)
-            && request.now().saturating_duration_since(read) < valid
-        {
+        let is_valid = match (self.read, self.valid_for) {
+            (Some(read), Some(valid)) => request.now().saturating_duration_since(read) < valid,
+            _ => false,
+        };
+        if is_valid {
             return Ok(());
         }
         self.read = None;

@@ -70,17 +70,17 @@ impl<A: Agent> Running<A> {
     }
 
     /// The clock of a request.
-    pub(super) fn clock(&self) -> Clock {
+    fn clock(&self) -> Clock {
         Clock::new(self.ahead)
     }
 
     /// Begins a request for current values.
-    pub(super) fn begin(&mut self, request: &Request<'_>) -> Result<()> {
+    fn begin(&mut self, request: &Request<'_>) -> Result<()> {
         guard::call("begin", || self.agent.begin(request)).map_err(guard::agents)
     }
 
     /// Lets the agent declare what comes and goes.
-    pub(super) fn declare_dynamic(&mut self) {
+    fn declare_dynamic(&mut self) {
         let (agent, metrics) = (&mut self.agent, &mut self.metrics);
         // A panic is logged; what was declared before it is there.
         let _ = guard::call("dynamic", || {

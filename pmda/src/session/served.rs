@@ -114,7 +114,7 @@ impl<A: Agent> Served<A> {
     /// The context of a client has ended.
     pub(super) fn client_ended(&mut self, client: ClientId) {
         self.clients.end(client);
-        // Nothing in it fails.
+        // There is nobody to be told of a failure, which is in the log.
         let _ = guard::serve(|| {
             self.running.client_ended(client);
             Ok(())
