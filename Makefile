@@ -164,7 +164,7 @@ docs-test:
 
 # A build with the oldest Rust that Cargo.toml allows, Debian trixie's own. Needs root.
 check-rust:
-	RUST=debian packaging/check-suite.sh trixie cargo build --release --locked
+	RUST=debian packaging/check-suite.sh trixie cargo build --release --locked --workspace
 
 # All tests where PCP is installed and pmcd runs, as on most machines of those who try it, and as an ordinary user in a directory with a
 # blank, with another time zone, language and umask, and without standard input. Each in a Debian 12 of its own. Needs root.
