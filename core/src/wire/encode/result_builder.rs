@@ -276,7 +276,16 @@ fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
 /// Adds a few bytes.
 #[inline]
 fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
-    reserve(bytes, more.len())?;
+    if bytes.capacity() - bytes.len() < more.len() {
+        return append_to_full(bytes, more);
+    }
+    bytes.extend_from_slice(more);
+    Ok(())
+}
+
+#[cold]
+fn append_to_full(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
+    bytes.try_reserve(more.len()).map_err(|_| Error::NOMEM)?;
     bytes.extend_from_slice(more);
     Ok(())
 }
