@@ -65,7 +65,7 @@ impl<T: Send + Sync + 'static> Background<T> {
                 // What goes wrong each time is logged once.
                 let mut failed = false;
                 loop {
-                    let outcome = guard::serve(|| guard::call("reading in the background", || Ok(read())));
+                    let outcome = guard::serve(|_| guard::call("reading in the background", || Ok(read())));
                     let mut state = reader.lock();
                     match outcome {
                         Ok(Ok(value)) => {

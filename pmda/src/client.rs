@@ -1,7 +1,6 @@
 //! Who asks: the clients of pmcd and what is known of them.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The context of a client, as pmcd numbers them. A number is used again after its context has
@@ -102,25 +101,40 @@ impl Client {
 }
 
 /// The clients that pmcd has told something about.
-#[derive(Default)]
-pub(crate) struct Clients(HashMap<i32, Client>);
+pub(crate) struct Clients {
+    known: BTreeMap<i32, Client>,
+    /// Whoever is not known.
+    other: Client,
+}
 
 impl Clients {
+    pub(crate) const fn new() -> Clients {
+        Clients {
+            known: BTreeMap::new(),
+            other: Client::new(ClientId(0)),
+        }
+    }
+
     /// What is known of a client.
     #[inline]
-    pub(crate) fn get(&self, id: ClientId) -> Cow<'_, Client> {
-        let known = self.0.get(&id.0);
-        known.map_or_else(|| Cow::Owned(Client::new(id)), Cow::Borrowed)
+    pub(crate) fn get(&mut self, id: ClientId) -> &Client {
+        match self.known.get(&id.0) {
+            Some(client) => client,
+            None => {
+                self.other.id = id;
+                &self.other
+            }
+        }
     }
 
     /// The same, to be changed.
     pub(crate) fn of(&mut self, id: ClientId) -> &mut Client {
-        self.0.entry(id.0).or_insert_with(|| Client::new(id))
+        self.known.entry(id.0).or_insert_with(|| Client::new(id))
     }
 
     /// The context of a client has ended.
     pub(crate) fn end(&mut self, id: ClientId) {
-        self.0.remove(&id.0);
+        self.known.remove(&id.0);
     }
 }
 

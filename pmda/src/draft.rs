@@ -34,11 +34,13 @@ impl Draft<'_> {
     }
 
     /// Starts a result of `metrics` value sets, with what has changed (`PMCD_*_CHANGE`).
+    #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         either!(self, draft => draft.begin(flags, metrics))
     }
 
     /// Starts the set of a metric.
+    #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
         match self {
             Draft::Reply(reply) => reply.open(metric, 1),
@@ -74,6 +76,7 @@ impl Draft<'_> {
     }
 
     /// Ends the set; `values` is their number.
+    #[inline]
     pub(crate) fn close(&mut self, values: i32) {
         either!(self, draft => draft.close(values));
     }

@@ -2,24 +2,53 @@
 //! an error is changed where pmcd would take it for another one.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{Error, Result};
 
 thread_local! {
     /// What the last panic says that the guard is to log.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-    /// Whether this thread is in [`serve`].
-    static SERVING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static THREAD: Thread = const { Thread { number: Cell::new(0), serving: Cell::new(false) } };
+}
+
+/// What is known of a thread.
+struct Thread {
+    /// 0 when it has none yet.
+    number: Cell<usize>,
+    /// Whether it is in [`serve`].
+    serving: Cell<bool>,
+}
+
+/// A thread, as no other one of the process is called, ever: neither an address nor the system's
+/// number says that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ThreadNumber(usize);
+
+impl Thread {
+    #[inline]
+    fn number(&self) -> ThreadNumber {
+        if self.number.get() == 0 {
+            self.give_number();
+        }
+        ThreadNumber(self.number.get())
+    }
+
+    #[cold]
+    fn give_number(&self) {
+        static LAST: AtomicUsize = AtomicUsize::new(0);
+        self.number.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    }
 }
 
 #[cfg(test)]
 thread_local! {
     /// How many panics were caught: a test sees what would only be a line in the log.
-    pub(crate) static CAUGHT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    pub(crate) static CAUGHT: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Panics that the guard catches are not printed: they are logged. To be called once before
@@ -29,7 +58,7 @@ pub(crate) fn install() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if !SERVING.get() {
+            if !THREAD.with(|thread| thread.serving.get()) {
                 return before(info);
             }
             let payload = info.payload();
@@ -42,18 +71,20 @@ pub(crate) fn install() {
 }
 
 /// Serves a request, or whatever else calls the agent. What panics outside of [`call`] is a mistake
-/// of this crate; it gives `PM_ERR_GENERIC`, too.
-pub(crate) fn serve<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
-    SERVING.with(|serving| {
-        let outer = serving.replace(true);
-        let outcome = catch_unwind(AssertUnwindSafe(work));
-        serving.set(outer);
+/// of this crate; it gives `PM_ERR_GENERIC`, too. The work is told its thread.
+#[inline]
+pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R> {
+    THREAD.with(|thread| {
+        let outer = thread.serving.replace(true);
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(thread.number())));
+        thread.serving.set(outer);
         outcome.unwrap_or_else(|payload| Err(caught(format_args!("a mistake in the crate pmda"), payload)))
     })
 }
 
 /// Calls the agent, within [`serve`]. A panic is logged with `what` it was asked for, and gives
 /// `PM_ERR_GENERIC`.
+#[inline]
 pub(crate) fn call<R>(what: impl Display, agent: impl FnOnce() -> Result<R>) -> Result<R> {
     // What the agent left half done stays so, as after an error.
     let outcome = catch_unwind(AssertUnwindSafe(agent));
@@ -91,11 +122,14 @@ mod tests {
         install();
         // Another test may have run on this thread.
         CAUGHT.set(0);
-        let outcome: Result<()> = serve(|| panic!("told to panic"));
-        assert_eq!((outcome, SERVING.get(), CAUGHT.get()), (Err(Error::GENERIC), false, 1));
-        let outcome = serve(|| {
-            let inner: Result<()> = serve(|| call("a test", || panic!("told to panic")));
-            Ok((inner.is_err(), SERVING.get()))
+        let outcome: Result<()> = serve(|_| panic!("told to panic"));
+        assert_eq!(
+            (outcome, THREAD.with(|thread| thread.serving.get()), CAUGHT.get()),
+            (Err(Error::GENERIC), false, 1)
+        );
+        let outcome = serve(|_| {
+            let inner: Result<()> = serve(|_| call("a test", || panic!("told to panic")));
+            Ok((inner.is_err(), THREAD.with(|thread| thread.serving.get())))
         });
         assert_eq!((outcome, CAUGHT.replace(0)), (Ok((true, true)), 2));
     }

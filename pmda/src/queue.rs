@@ -235,7 +235,7 @@ impl<S: 'static> Metrics<S> {
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
         let fetch = move |state: &mut S, out: &mut Encoder<'_>, _: &Profile, client: &Client| {
-            queue(state).read::<HIGHRES>(client, &show)?.write(out.at(-1))
+            queue(state).read::<HIGHRES>(client, &show)?.write(out)
         };
         let ended = move |state: &mut S, client| queue(state).end(client);
         let kind = <Events<HIGHRES> as Value>::TYPE;

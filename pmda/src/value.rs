@@ -93,6 +93,7 @@ pub trait Value {
 #[derive(Debug)]
 pub struct Encoder<'e> {
     draft: Draft<'e>,
+    /// `PM_IN_NULL` for the one value of a metric without instances.
     inst: i32,
     kind: Type,
     unit: Unit,
@@ -130,6 +131,8 @@ impl<'e> Encoder<'e> {
             return Err(Error::TYPE);
         }
         write(&mut self.draft, self.inst)?;
+        // Not before: a value of the agent's own type may go on after an error, and a host reads as
+        // many values as a set says.
         self.values += 1;
         Ok(())
     }

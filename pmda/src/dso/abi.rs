@@ -27,18 +27,17 @@ pub struct Interface {
 #[derive(Debug)]
 pub(super) struct Methods {
     ext: *mut Ext,
-    profile: extern "C" fn(Option<&Profile>, Option<&Ext>) -> c_int,
-    fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, Option<&Ext>) -> c_int,
-    desc: extern "C" fn(c_uint, Out<'_, Desc>, Option<&Ext>) -> c_int,
-    instance: extern "C" fn(c_uint, c_int, *const c_char, Out<'_, *mut InResult>, Option<&Ext>) -> c_int,
-    text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, Option<&Ext>) -> c_int,
-    store: extern "C" fn(Option<&ResultHead>, Option<&Ext>) -> c_int,
-    pmid: extern "C" fn(*const c_char, Out<'_, c_uint>, Option<&Ext>) -> c_int,
-    name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, Option<&Ext>) -> c_int,
-    children:
-        extern "C" fn(*const c_char, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, Option<&Ext>) -> c_int,
-    attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, Option<&Ext>) -> c_int,
-    label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, Option<&Ext>) -> c_int,
+    profile: extern "C" fn(Option<&Profile>, *const Ext) -> c_int,
+    fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, *const Ext) -> c_int,
+    desc: extern "C" fn(c_uint, Out<'_, Desc>, *const Ext) -> c_int,
+    instance: extern "C" fn(c_uint, c_int, *const c_char, Out<'_, *mut InResult>, *const Ext) -> c_int,
+    text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, *const Ext) -> c_int,
+    store: extern "C" fn(Option<&ResultHead>, *const Ext) -> c_int,
+    pmid: extern "C" fn(*const c_char, Out<'_, c_uint>, *const Ext) -> c_int,
+    name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, *const Ext) -> c_int,
+    children: extern "C" fn(*const c_char, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, *const Ext) -> c_int,
+    attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, *const Ext) -> c_int,
+    label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, *const Ext) -> c_int,
 }
 
 /// Where a result goes.

@@ -1,11 +1,11 @@
 //! Memory of the C heap, which the host frees.
 
 use std::alloc::{Layout, handle_alloc_error};
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
-use std::slice;
+use std::{mem, ptr, slice};
 
-use super::abi::{Value, ValueSet};
+use super::abi::{Value, ValueSet, ValueUnion};
 
 /// A block of `len` bytes, written by `fill`.
 pub(super) fn block(len: usize, fill: impl FnOnce(&mut [u8])) -> *mut c_void {
@@ -15,19 +15,98 @@ pub(super) fn block(len: usize, fill: impl FnOnce(&mut [u8])) -> *mut c_void {
     block.as_ptr()
 }
 
-/// A value set with these values; there is room for one at least, as in the structure of C.
-pub(super) fn set(head: ValueSet, values: &[Value]) -> *mut c_void {
-    let size = size_of::<ValueSet>() + values.len().max(1) * size_of::<Value>();
-    // SAFETY: malloc may be called with any number. The block has room for the head and the values,
-    // which follow it without a gap, is aligned for every type of C, and is nobody else's. calloc
-    // would take longer: the GNU C library keeps the sets that hosts have freed for malloc.
-    unsafe {
-        let start = NonNull::new(libc::malloc(size)).unwrap_or_else(|| out_of_memory(size));
-        let start = start.cast::<ValueSet>();
-        start.write(head);
-        let first = start.add(1).cast::<Value>();
-        first.copy_from_nonoverlapping(NonNull::from(values).cast(), values.len());
-        start.as_ptr().cast()
+/// A value set that is being made where its host will read it.
+pub(super) struct Set {
+    /// Room for the head, and behind it without a gap for `room` values, of which `len` are there;
+    /// NULL with room for none.
+    block: *mut ValueSet,
+    len: usize,
+    room: usize,
+}
+
+impl Set {
+    pub(super) const fn new() -> Set {
+        Set {
+            block: ptr::null_mut(),
+            len: 0,
+            room: 0,
+        }
+    }
+
+    /// Takes all values away. There is room for one, as in the structure of C.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+        if self.room == 0 {
+            let size = size_of::<ValueSet>() + size_of::<Value>();
+            // SAFETY: any size may be asked for. calloc would take longer: the GNU C library keeps
+            // the sets that hosts have freed for malloc.
+            let block = unsafe { libc::malloc(size) };
+            self.block = NonNull::new(block)
+                .unwrap_or_else(|| out_of_memory(size))
+                .as_ptr()
+                .cast();
+            self.room = 1;
+        }
+    }
+
+    /// Adds a value.
+    #[inline]
+    pub(super) fn push(&mut self, inst: c_int, value: ValueUnion) {
+        if self.len == self.room {
+            return self.push_and_grow(inst, value);
+        }
+        let new = Value { inst, value };
+        // SAFETY: behind the head is room for one more value than there are. The block is aligned
+        // for every type of C, as malloc gives it.
+        unsafe { self.block.add(1).cast::<Value>().add(self.len).write(new) };
+        self.len += 1;
+    }
+
+    /// The values.
+    pub(super) fn values(&self) -> &[Value] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: `len` values behind the head were written.
+        unsafe { slice::from_raw_parts(self.block.add(1).cast(), self.len) }
+    }
+
+    /// Gives the block away, with this head.
+    #[inline]
+    pub(super) fn finish(&mut self, head: ValueSet) -> *mut c_void {
+        if self.room == 0 {
+            self.grow();
+        }
+        // SAFETY: there is room for the head where there is room for a value.
+        unsafe { self.block.write(head) };
+        (self.len, self.room) = (0, 0);
+        mem::replace(&mut self.block, ptr::null_mut()).cast()
+    }
+
+    #[cold]
+    fn push_and_grow(&mut self, inst: c_int, value: ValueUnion) {
+        self.grow();
+        self.push(inst, value);
+    }
+
+    fn grow(&mut self) {
+        let room = (2 * self.room).max(1);
+        let size = size_of::<ValueSet>() + room * size_of::<Value>();
+        // SAFETY: the block is NULL or of malloc, and nobody else has it.
+        let block = unsafe { libc::realloc(self.block.cast(), size) };
+        self.block = NonNull::new(block)
+            .unwrap_or_else(|| out_of_memory(size))
+            .as_ptr()
+            .cast();
+        self.room = room;
+    }
+}
+
+impl Drop for Set {
+    fn drop(&mut self) {
+        // SAFETY: NULL or a block of malloc's, which no host has: `finish` leaves NULL.
+        unsafe { libc::free(self.block.cast()) };
     }
 }
 
@@ -72,4 +151,38 @@ fn allocate(count: usize, size: usize) -> NonNull<c_void> {
 
 fn out_of_memory(size: usize) -> ! {
     handle_alloc_error(Layout::array::<u8>(size).unwrap_or(Layout::new::<u8>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A set grows as values come, and what was taken away is not in it.
+    #[test]
+    fn values_of_a_set() {
+        let mut set = Set::new();
+        set.clear();
+        set.push(7, ValueUnion { lval: 8 });
+        set.clear();
+        for inst in 0..5 {
+            set.push(inst, ValueUnion { lval: 10 * inst });
+        }
+        // SAFETY: these values are numbers.
+        let lval = |value: &Value| (value.inst, unsafe { value.value.lval });
+        let values: Vec<_> = set.values().iter().map(lval).collect();
+        assert_eq!(values, [(0, 0), (1, 10), (2, 20), (3, 30), (4, 40)]);
+        let head = ValueSet {
+            pmid: 3,
+            numval: 5,
+            valfmt: 0,
+            values: [],
+        };
+        let block = set.finish(head);
+        assert!(set.values().is_empty());
+        // SAFETY: the block begins with its head, and is the test's as it would be a host's.
+        unsafe {
+            assert_eq!((*block.cast::<ValueSet>()).numval, 5);
+            libc::free(block);
+        }
+    }
 }

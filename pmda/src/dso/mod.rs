@@ -13,17 +13,17 @@
 
 #![allow(unsafe_code)]
 
-use std::any::{Any, TypeId};
-use std::cell::RefCell;
+use std::any::Any;
+use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{CString, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::catch_unwind;
 use std::ptr;
-use std::rc::Rc;
 
 use log::LevelFilter;
 use pmda_core::wire::{HEADER, Kind, number};
 
+use crate::guard::ThreadNumber;
 use crate::session::{COMM_FLAGS, Session};
 use crate::{Agent, ClientId, Env, Error, Result, guard, logger};
 
@@ -148,19 +148,23 @@ impl<A: Agent> Dso<A> {
     }
 }
 
-/// An agent of some type, found by the address of its extension, or by its type where the host
-/// gives no extension.
-struct Entry {
-    ext: usize,
-    agent: TypeId,
+/// An agent in a host: its extension, which the host has, and behind it what is ours. It is never
+/// freed, as the host has it as long as it likes.
+#[repr(C)]
+struct Hosted<A: Agent> {
+    /// The host writes some of its fields between its calls.
+    ext: UnsafeCell<Ext>,
+    /// Where the agent was started: it is for no other thread, and need not be `Send`.
+    thread: ThreadNumber,
     domain: c_int,
-    dso: Rc<dyn Any>,
+    /// `None` when the host has opened the agent again after this one.
+    dso: RefCell<Option<Dso<A>>>,
 }
 
 thread_local! {
-    /// The agents that were started on this thread. They are for no other one: they need not be
-    /// `Send`. Never dropped: a host may call at the very end of its process.
-    static AGENTS: ManuallyDrop<RefCell<Vec<Entry>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+    /// The agents that were started on this thread: each is a [`Hosted`]. Never dropped: a host may
+    /// call at the very end of its process.
+    static AGENTS: ManuallyDrop<RefCell<Vec<&'static dyn Any>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// Starts the agent and fills in the interface: what the exported function does.
@@ -171,10 +175,11 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     let domain = interface.domain;
     let started = catch_unwind(|| {
         let number = u32::try_from(domain).map_err(|_| Error::INVAL)?;
-        Session::<A>::start(&Env::installed(A::NAME, number, true))
+        let session = Session::<A>::start(&Env::installed(A::NAME, number, true))?;
+        guard::serve(|thread| Ok((session, thread)))
     });
-    let session = match started {
-        Ok(Ok(session)) => session,
+    let (session, thread) = match started {
+        Ok(Ok(started)) => started,
         Ok(Err(error)) => {
             log::error!("{}: cannot start: {error}", A::NAME);
             interface.status = error.code();
@@ -186,31 +191,37 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         }
     };
     let name = CString::new(A::NAME).unwrap_or_default();
-    // Leaked: the host has it as long as it likes.
-    let ext = Box::into_raw(Box::new(Ext::new(name.into_raw(), domain, methods::ended::<A>)));
     let dso = Dso {
         session,
         request: RequestBuilder::default(),
-        result: Sets::default(),
+        result: Sets::new(),
         text: CString::default(),
     };
-    let entry = Entry {
-        ext: ext.addr(),
-        agent: TypeId::of::<A>(),
+    let hosted: &'static Hosted<A> = Box::leak(Box::new(Hosted {
+        ext: UnsafeCell::new(Ext::new(name.into_raw(), domain, methods::ended::<A>)),
+        thread,
         domain,
-        dso: Rc::new(RefCell::new(dso)),
-    };
+        dso: RefCell::new(Some(dso)),
+    }));
     AGENTS.with(|agents| {
         let mut agents = agents.borrow_mut();
         // Opened again after the host has closed it: pmcd after SIGHUP.
-        agents.retain(|old| (old.agent, old.domain) != (entry.agent, entry.domain));
-        agents.push(entry);
+        agents.retain(|old| match old.downcast_ref::<Hosted<A>>() {
+            Some(old) if old.domain == domain => {
+                old.dso.take();
+                false
+            }
+            _ => true,
+        });
+        agents.push(hosted);
     });
     interface.interface = PMDA_INTERFACE_7;
     interface.pmapi_version = PMAPI_VERSION_2;
     interface.flags = COMM_FLAGS;
     interface.status = 0;
-    interface.methods.write(Methods::of::<A>(ext));
+    interface
+        .methods
+        .write(Methods::of::<A>(ptr::from_ref(hosted).cast_mut().cast()));
 }
 
 /// The program that the agent is in.
@@ -223,7 +234,7 @@ fn host() -> String {
 /// Sends a request to the agent of this extension and gives its reply to `read`. Returns what
 /// `read` returns, or the status of an error.
 fn ask<A: Agent>(
-    ext: Option<&Ext>,
+    ext: *const Ext,
     write: impl FnOnce(&mut RequestBuilder),
     read: impl FnOnce(Reply<'_>) -> Result<c_int>,
 ) -> c_int {
@@ -232,44 +243,41 @@ fn ask<A: Agent>(
 
 /// Calls a function with the agent of this extension, and the client that the host has named.
 /// Returns what it returns, or the status of an error.
-fn with<A: Agent>(ext: Option<&Ext>, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
-    let Some(ext) = ext else { return Error::INVAL.code() };
-    let served = guard::serve(|| {
-        let Some(dso) = find::<A>(ptr::from_ref(ext).addr()) else {
+#[inline]
+fn with<A: Agent>(ext: *const Ext, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
+    // SAFETY: NULL, or what `init` has given the host together with the methods that call this: a
+    // `Hosted` of the same agent, never freed. Of another thread than the agent's nothing is
+    // looked at but `thread`, which nobody writes.
+    let Some(hosted) = (unsafe { ext.cast::<Hosted<A>>().as_ref() }) else {
+        return Error::INVAL.code();
+    };
+    let served = guard::serve(|thread| {
+        if thread != hosted.thread {
             return Ok(PM_ERR_THREAD);
-        };
-        let Ok(mut dso) = dso.try_borrow_mut() else {
-            return Ok(PM_ERR_THREAD);
-        };
-        call(&mut dso, ClientId(ext.context()))
+        }
+        // SAFETY: the host writes to the extension between its calls, and has called on the thread
+        // that it calls this agent on.
+        let client = unsafe { (*hosted.ext.get()).context() };
+        match hosted.dso.try_borrow_mut().as_deref_mut() {
+            Ok(Some(dso)) => call(dso, ClientId(client)),
+            _ => Ok(PM_ERR_THREAD),
+        }
     });
     served.unwrap_or_else(Error::code)
-}
-
-/// The agent of this type with this extension.
-fn find<A: Agent>(ext: usize) -> Option<Rc<RefCell<Dso<A>>>> {
-    AGENTS.with(|agents| {
-        let agents = agents.try_borrow().ok()?;
-        let entry = agents.iter().find(|entry| entry.ext == ext)?;
-        Rc::clone(&entry.dso).downcast().ok()
-    })
 }
 
 /// Tells all agents of this type that the context of a client has ended: the host does not say
 /// which of them it means.
 fn tell_ended<A: Agent>(client: ClientId) {
-    let agents = AGENTS.with(|agents| {
-        let agents = agents.try_borrow().ok()?;
-        let same = agents.iter().filter(|entry| entry.agent == TypeId::of::<A>());
-        Some(same.map(|entry| Rc::clone(&entry.dso)).collect::<Vec<_>>())
-    });
-    for dso in agents.into_iter().flatten() {
-        let Ok(dso) = dso.downcast::<RefCell<Dso<A>>>() else {
-            continue;
-        };
+    let agents = AGENTS.with(|agents| agents.try_borrow().map(|agents| agents.clone()));
+    for hosted in agents
+        .into_iter()
+        .flatten()
+        .filter_map(<dyn Any>::downcast_ref::<Hosted<A>>)
+    {
         // As in `Served::client_ended`.
-        let _ = guard::serve(|| {
-            if let Ok(mut dso) = dso.try_borrow_mut() {
+        let _ = guard::serve(|_| {
+            if let Ok(Some(dso)) = hosted.dso.try_borrow_mut().as_deref_mut() {
                 dso.session.client_ended(client);
             }
             Ok(())
@@ -302,5 +310,64 @@ impl Reply<'_> {
 
     fn kind(&self) -> Kind {
         Kind(number(self.pdu, 4).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+
+    use super::*;
+    use crate::Metrics;
+
+    struct Small;
+
+    impl Agent for Small {
+        const NAME: &'static str = "small";
+        const DOMAIN: u32 = 250;
+
+        fn start(_: &Env) -> Result<Small> {
+            Ok(Small)
+        }
+
+        fn metrics(m: &mut Metrics<Small>) {
+            m.value("one", |_| 1_u32);
+        }
+    }
+
+    /// The extension of a new agent, as a number, which may go to another thread.
+    fn opened() -> usize {
+        let mut interface = Interface {
+            domain: 250,
+            interface: 0,
+            pmapi_version: 0,
+            flags: 0,
+            status: -1,
+            methods: MaybeUninit::uninit(),
+        };
+        init::<Small>(&mut interface);
+        assert_eq!(interface.status, 0);
+        AGENTS.with(|agents| {
+            let agents = agents.borrow();
+            let hosted = agents.last().and_then(|last| last.downcast_ref::<Hosted<Small>>());
+            ptr::from_ref(hosted.expect("the new one")).expose_provenance()
+        })
+    }
+
+    fn served(ext: usize) -> c_int {
+        with::<Small>(ptr::with_exposed_provenance(ext), |_, _| Ok(0))
+    }
+
+    /// An agent serves the thread that it was started on, until its host opens it again.
+    #[test]
+    fn threads_and_openings() {
+        let first = opened();
+        let other = std::thread::spawn(move || served(first)).join().expect("no panic");
+        assert_eq!((served(first), other), (0, PM_ERR_THREAD));
+        let second = opened();
+        assert_eq!(
+            (served(first), served(second), served(0)),
+            (PM_ERR_THREAD, 0, Error::INVAL.code())
+        );
     }
 }

@@ -8,7 +8,7 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::number;
 use pmda_core::wire::store::{self, Value as Stored};
 
-use super::abi::{ResultHead, Value, ValueSet, ValueUnion};
+use super::abi::{ResultHead, ValueSet, ValueUnion};
 use super::heap;
 use crate::{Error, Result};
 
@@ -23,33 +23,41 @@ const BLOCKS: i32 = 1;
 
 /// A result as the host reads it: words, and behind them pointers to the sets, which become the
 /// host's. The words stay ours until the next fetch (FETCH-70, FETCH-71).
-#[derive(Default)]
 pub(crate) struct Sets {
     words: Vec<*mut c_void>,
     /// The set that is being made.
+    set: heap::Set,
     pmid: u32,
-    values: Vec<Value>,
     format: i32,
 }
 
 impl Sets {
+    pub(super) fn new() -> Sets {
+        Sets {
+            words: vec![ptr::null_mut(); HEAD],
+            pmid: 0,
+            set: heap::Set::new(),
+            format: IN_PLACE,
+        }
+    }
+
     /// Starts a result of `metrics` sets. The seconds of its time are what has changed (WIRE-52).
+    #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
-        let word = |number: u32| ptr::without_provenance_mut(number as usize);
         let mut count = [0; size_of::<usize>()];
         let sets = i32::try_from(metrics).map_err(|_| Error::TOOBIG)?;
         count[..4].copy_from_slice(&sets.to_ne_bytes());
-        self.words.clear();
-        self.words.resize(HEAD, ptr::null_mut());
-        self.words[0] = word(flags);
+        self.words.truncate(HEAD);
+        self.words[0] = ptr::without_provenance_mut(flags as usize);
         self.words[COUNT] = ptr::without_provenance_mut(usize::from_ne_bytes(count));
         Ok(())
     }
 
     /// Starts the set of a metric.
+    #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) {
         self.pmid = metric.0;
-        self.values.clear();
+        self.set.clear();
         self.format = IN_PLACE;
     }
 
@@ -60,7 +68,7 @@ impl Sets {
             return Err(Error::CONV);
         }
         let value = ValueUnion { lval: word as i32 };
-        self.values.push(Value { inst, value });
+        self.set.push(inst, value);
         Ok(())
     }
 
@@ -91,18 +99,19 @@ impl Sets {
     /// Adds a value with a block of its own, which is the host's to free; no value of the set is in
     /// place.
     fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
-        if self.format == IN_PLACE && !self.values.is_empty() {
+        if self.format == IN_PLACE && !self.set.values().is_empty() {
             return Err(Error::CONV);
         }
         let mut outcome = Ok(());
         let block = heap::block(size, |block| outcome = write(block));
         self.format = BLOCKS;
         let value = ValueUnion { pval: block.cast() };
-        self.values.push(Value { inst, value });
+        self.set.push(inst, value);
         outcome
     }
 
     /// Ends the set; `values` is their number.
+    #[inline]
     pub(crate) fn close(&mut self, values: i32) {
         let head = ValueSet {
             pmid: self.pmid,
@@ -110,20 +119,19 @@ impl Sets {
             valfmt: self.format,
             values: [],
         };
-        self.words.push(heap::set(head, &self.values));
-        self.values.clear();
+        self.words.push(self.set.finish(head));
     }
 
     /// Ends the set without values, whatever was added: `code` says why, or is 0.
     pub(crate) fn fail(&mut self, code: i32) {
         if self.format == BLOCKS {
-            for value in self.values.drain(..) {
+            for value in self.set.values() {
                 // SAFETY: a set has one format, and `written` gives each value of this one a block
                 // of its own from calloc. The set was not closed, so the host has not seen it.
                 unsafe { libc::free(value.value.pval.cast_mut().cast()) };
             }
         }
-        self.values.clear();
+        self.set.clear();
         self.format = IN_PLACE;
         self.close(code.min(0));
     }
@@ -164,7 +172,7 @@ mod tests {
     /// What a host would read as a pointer is one, and what it would read as a number is none.
     #[test]
     fn one_format_a_set() {
-        let mut sets = Sets::default();
+        let mut sets = Sets::new();
         sets.begin(0, 1).expect("few");
         sets.open(MetricId(1));
         sets.wide(1, 12, 7).expect("the first");

@@ -3,7 +3,7 @@
 use pmda_core::ident::MetricId;
 
 use super::domain::{Domain, Rows, Typed};
-use super::{End, Fetch, ITEMS, Metric, Metrics};
+use super::{End, Fetch, ITEMS, Metric, Metrics, NAMES_CHANGE};
 use crate::value::{Encoder, FromStore, Semantics, Type, Value};
 use crate::{Client, Error, Indom, Labels, Result, Unit};
 
@@ -116,7 +116,7 @@ impl<S: 'static> Metrics<S> {
 
     /// Declares a metric with one value. The agent's name and a dot come in front of its name.
     pub fn value<V: Value>(&mut self, name: &str, value: impl Fn(&S) -> V + 'static) -> Def<'_, S, S> {
-        let fetch: Fetch<S> = Box::new(move |state, out, _, _| value(state).write(out.at(-1)));
+        let fetch: Fetch<S> = Box::new(move |state, out, _, _| value(state).write(out));
         self.define(
             name,
             (V::TYPE, V::UNIT),
@@ -128,7 +128,7 @@ impl<S: 'static> Metrics<S> {
 
     /// Declares a metric with one text, which is not copied.
     pub fn text(&mut self, name: &str, text: impl Fn(&S) -> &str + 'static) -> Def<'_, S, S> {
-        let fetch: Fetch<S> = Box::new(move |state, out, _, _| text(state).write(out.at(-1)));
+        let fetch: Fetch<S> = Box::new(move |state, out, _, _| text(state).write(out));
         self.define(
             name,
             (Type::String, Unit::NONE),
@@ -267,7 +267,7 @@ impl<S: 'static> Metrics<S> {
             Some(place) => *place = Some(metric),
             None => self.list.push(Some(metric)),
         }
-        self.names_changed = true;
+        self.changes |= NAMES_CHANGE;
         Some(slot)
     }
 

@@ -7,7 +7,7 @@ mod domain;
 mod numbers;
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
 pub(crate) use declared::help_parts;
@@ -27,6 +27,11 @@ use numbers::Numbers;
 /// The most clusters, and the most metrics of one.
 const CLUSTERS: u32 = 1 << 12;
 const ITEMS: u32 = 1 << 10;
+
+/// In a RESULT: names have changed (`PMCD_NAMES_CHANGE`, WIRE-52).
+pub(crate) const NAMES_CHANGE: u32 = 0x10;
+/// Labels have changed (`PMCD_LABEL_CHANGE`, FETCH-60).
+const LABEL_CHANGE: u32 = 0x08;
 
 /// Writes the values of a metric into the reply.
 type Fetch<S> = Box<dyn Fn(&mut S, &mut Encoder<'_>, &Profile, &Client) -> Result<()>>;
@@ -60,6 +65,15 @@ pub(crate) struct Metric<S> {
     cache: Option<u32>,
 }
 
+/// A metric as the log names it.
+pub(crate) struct FullName<'m, A>(pub(crate) &'m Metric<A>);
+
+impl<A: Agent> Display for FullName<'_, A> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "metric {}.{}", A::NAME, self.0.name)
+    }
+}
+
 /// What an agent declares: its metrics and what belongs to them.
 ///
 /// Metrics are numbered in the order of their declaration within their cluster, from 0. Archives
@@ -75,16 +89,16 @@ pub struct Metrics<S> {
     pub(crate) clusters: Clusters<S>,
     pub(crate) indoms: BTreeMap<u32, Domain<S>>,
     pub(crate) labels: Labels,
+    /// There is something to be read for some cluster.
+    pub(crate) is_read: bool,
     /// The cluster of the next metric.
     cluster: u32,
     /// The cache with the numbers of the next metrics.
     cache: Option<u32>,
     numbers: Numbers,
     problems: Vec<String>,
-    /// Names have changed since the last fetch.
-    pub(crate) names_changed: bool,
-    /// Labels have changed since the last fetch.
-    pub(crate) labels_changed: bool,
+    /// What has changed since the last fetch.
+    pub(crate) changes: u32,
     /// The metrics that there always are have been declared.
     pub(crate) started: bool,
 }
@@ -99,8 +113,7 @@ impl<A: Agent> Metrics<A> {
         A::metrics(&mut metrics);
         metrics.finish();
         metrics.started = true;
-        metrics.names_changed = false;
-        metrics.labels_changed = false;
+        metrics.changes = 0;
         metrics
     }
 }
@@ -114,12 +127,12 @@ impl<S> Metrics<S> {
             clusters: Clusters::new(),
             indoms: BTreeMap::new(),
             labels: Labels::new(),
+            is_read: false,
             cluster: 0,
             cache: None,
             numbers: Numbers::default(),
             problems: Vec::new(),
-            names_changed: false,
-            labels_changed: false,
+            changes: 0,
             started: false,
         }
     }
@@ -163,6 +176,7 @@ impl<S> Metrics<S> {
     /// other clusters are not concerned.
     pub fn refresh(&mut self, refresh: impl Fn(&mut S, &Request<'_>) -> Result<()> + 'static) -> &mut Self {
         self.current().refreshers.push(Box::new(refresh));
+        self.is_read = true;
         self
     }
 
@@ -192,7 +206,7 @@ impl<S> Metrics<S> {
                 self.numbers.release(cache, name);
             }
         }
-        self.names_changed = true;
+        self.changes |= NAMES_CHANGE;
         true
     }
 
@@ -205,7 +219,7 @@ impl<S> Metrics<S> {
     /// Labels have changed, such as those of instances: clients that keep them ask again. For
     /// [`Agent::dynamic`].
     pub fn labels_changed(&mut self) {
-        self.labels_changed = true;
+        self.changes |= LABEL_CHANGE;
     }
 
     /// Takes note of something that is wrong with the declarations.
@@ -278,8 +292,8 @@ impl<S> Metrics<S> {
     }
 }
 
-impl<S> std::fmt::Debug for Metrics<S> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<S> fmt::Debug for Metrics<S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} metrics", self.by_name.len())
     }
 }

@@ -74,7 +74,7 @@ impl<A: Agent> Served<A> {
         let asked = decode::instance_request(pdu)?;
         let serial = self.running.serial(asked.indom)?;
         let client = self.clients.get(from);
-        self.running.refresh_instances(Why::Instances, serial, &client)?;
+        self.running.refresh_instances(Why::Instances, serial, client)?;
         let domain = self.running.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let (agent, reply) = (&mut self.running.agent, self.draft.reply());
         guard::call(format_args!("instance domain {}", asked.indom), || {
@@ -144,7 +144,7 @@ impl<A: Agent> Served<A> {
             return self.send_labels(about, &[]);
         };
         let client = self.clients.get(from);
-        self.running.refresh_instances(Why::Labels, serial, &client)?;
+        self.running.refresh_instances(Why::Labels, serial, client)?;
         let domain = self.running.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let (agent, selection) = (&mut self.running.agent, self.profile.selection(serial));
         let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {

@@ -9,7 +9,7 @@ use crate::{Agent, ClientId, Result};
 impl<A: Agent> Served<A> {
     pub(super) fn id_of_name(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let name = decode::names_request(pdu)?;
-        self.running.refresh_names(&self.clients.get(from))?;
+        self.running.refresh_names(self.clients.get(from))?;
         let name = std::str::from_utf8(name).map_err(|_| Error::NAME)?;
         let below = name.strip_prefix(A::NAME).and_then(|rest| rest.strip_prefix('.'));
         let metric = below
@@ -21,7 +21,7 @@ impl<A: Agent> Served<A> {
 
     pub(super) fn name_of_id(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let id = decode::ids_request(pdu)?;
-        self.running.refresh_names(&self.clients.get(from))?;
+        self.running.refresh_names(self.clients.get(from))?;
         if !self.running.has(id) {
             return Err(Error::PMID);
         }
@@ -37,7 +37,7 @@ impl<A: Agent> Served<A> {
     /// The names directly below a name, or those of all metrics below it.
     pub(super) fn names_below(&mut self, pdu: &[u8], from: ClientId, all: bool) -> Result<()> {
         let asked = decode::names_below(pdu)?;
-        self.running.refresh_names(&self.clients.get(from))?;
+        self.running.refresh_names(self.clients.get(from))?;
         let name = std::str::from_utf8(asked.name).map_err(|_| Error::NAME)?;
         if name.is_empty() {
             return Err(Error::NAME);

@@ -5,16 +5,11 @@ use std::time::Duration;
 use pmda_core::ident::{InDom, MetricId};
 
 use crate::draft::Draft;
-use crate::metrics::Metrics;
+use crate::metrics::{FullName, Metrics, NAMES_CHANGE};
 use crate::profile::Profile;
 use crate::request::{Clock, Wanted};
 use crate::value::Encoder;
 use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
-
-/// In a RESULT: names have changed (`PMCD_NAMES_CHANGE`, WIRE-52).
-const NAMES_CHANGE: u32 = 0x10;
-/// Labels have changed (`PMCD_LABEL_CHANGE`, FETCH-60).
-const LABEL_CHANGE: u32 = 0x08;
 
 /// An agent and what it declares.
 pub(super) struct Running<A: Agent> {
@@ -87,7 +82,7 @@ impl<A: Agent> Running<A> {
             agent.dynamic(metrics);
             Ok(())
         });
-        if metrics.names_changed {
+        if metrics.changes & NAMES_CHANGE != 0 {
             metrics.finish();
         }
     }
@@ -104,13 +99,15 @@ impl<A: Agent> Running<A> {
         let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), &clock);
         self.begin(&request)?;
         self.declare_dynamic();
-        self.fetches += 1;
-        for id in asked {
-            if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
-                cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
+        if self.metrics.is_read {
+            self.fetches += 1;
+            for id in asked {
+                if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
+                    cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
+                }
             }
         }
-        draft.begin(self.changes(), asked.len())?;
+        draft.begin(std::mem::take(&mut self.metrics.changes), asked.len())?;
         for id in asked {
             draft.open(*id)?;
             match self.values(*id, client, profile, draft) {
@@ -120,18 +117,6 @@ impl<A: Agent> Running<A> {
             }
         }
         Ok(())
-    }
-
-    /// What has changed since the last fetch, as flags.
-    fn changes(&mut self) -> u32 {
-        let mut flags = 0;
-        if std::mem::take(&mut self.metrics.names_changed) {
-            flags |= NAMES_CHANGE;
-        }
-        if std::mem::take(&mut self.metrics.labels_changed) {
-            flags |= LABEL_CHANGE;
-        }
-        flags
     }
 
     /// Puts the values of a metric into a draft. Returns how many there are.
@@ -150,7 +135,7 @@ impl<A: Agent> Running<A> {
         // A parameter of events has values in their records only.
         let Some(fetch) = &metric.fetch else { return Ok(0) };
         let mut out = Encoder::new(draft.part(), metric.kind, metric.unit);
-        guard::call(format_args!("metric {}.{}", A::NAME, metric.name), || {
+        guard::call(FullName::<A>(metric), || {
             fetch(&mut self.agent, &mut out, profile, client)
         })?;
         Ok(out.values())

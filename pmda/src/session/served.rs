@@ -26,8 +26,8 @@ impl<A: Agent> Served<A> {
     pub(super) fn start(env: &Env) -> Result<Served<A>> {
         guard::install();
         Ok(Served {
-            running: guard::serve(|| Running::start(env))?,
-            clients: Clients::default(),
+            running: guard::serve(|_| Running::start(env))?,
+            clients: Clients::new(),
             profile: Profile::all(),
             draft: ResultBuilder::new()?,
             asked: Vec::new(),
@@ -62,7 +62,7 @@ impl<A: Agent> Served<A> {
         let kind = Kind(number(pdu, 4).unwrap_or(0));
         let from = ClientId(number(pdu, 8).unwrap_or(0));
         let mut has_reply = true;
-        let outcome = guard::serve(|| match kind {
+        let outcome = guard::serve(|_| match kind {
             Kind::PDU_FETCH => self.fetch(pdu, from),
             Kind::PDU_RESULT => self.store(pdu, from),
             Kind::PDU_DESC_REQ => self.desc(pdu, from),
@@ -115,7 +115,7 @@ impl<A: Agent> Served<A> {
     pub(super) fn client_ended(&mut self, client: ClientId) {
         self.clients.end(client);
         // There is nobody to be told of a failure, which is in the log.
-        let _ = guard::serve(|| {
+        let _ = guard::serve(|_| {
             self.running.client_ended(client);
             Ok(())
         });
@@ -129,7 +129,7 @@ impl<A: Agent> Served<A> {
         self.asked.extend(ids.map(|id| MetricId(u32::from_be_bytes(*id))));
         let client = self.clients.get(from);
         let mut reply = Draft::Reply(&mut self.draft);
-        self.running.fetch(&self.asked, &client, &self.profile, &mut reply)?;
+        self.running.fetch(&self.asked, client, &self.profile, &mut reply)?;
         self.draft.finish(|_| None)
     }
 
@@ -137,6 +137,6 @@ impl<A: Agent> Served<A> {
     #[inline]
     pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, draft: &mut Draft<'_>) -> Result<()> {
         let client = self.clients.get(from);
-        self.running.fetch(asked, &client, &self.profile, draft)
+        self.running.fetch(asked, client, &self.profile, draft)
     }
 }

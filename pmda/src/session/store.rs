@@ -6,6 +6,7 @@ use pmda_core::wire::store::{self, Set, Value};
 
 use super::running::Running;
 use super::served::Served;
+use crate::metrics::FullName;
 use crate::value::{Stored, Type};
 use crate::{Agent, Client, ClientId, Result, guard};
 
@@ -18,9 +19,9 @@ impl<A: Agent> Served<A> {
             if !self.running.has(set.metric) {
                 return Err(Error::PMID);
             }
-            self.running.check_access(set, &client)?;
+            self.running.check_access(set, client)?;
         }
-        request.sets().try_for_each(|set| self.running.store(set, &client))?;
+        request.sets().try_for_each(|set| self.running.store(set, client))?;
         self.draft.reply().error(0);
         Ok(())
     }
@@ -30,7 +31,7 @@ impl<A: Agent> Running<A> {
     fn check_access(&self, set: Set<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
-        let may = guard::call(format_args!("access to metric {}.{}", A::NAME, metric.name), || {
+        let may = guard::call(format_args!("access to {}", FullName::<A>(metric)), || {
             Ok(metric.store.is_some() && (metric.writable_by)(client))
         });
         // Who is not allowed expressly is not allowed.
@@ -46,7 +47,7 @@ impl<A: Agent> Running<A> {
         }
         for (inst, value) in set.values() {
             let value = stored(metric.kind, value)?;
-            guard::call(format_args!("store of metric {}.{}", A::NAME, metric.name), || {
+            guard::call(format_args!("store of {}", FullName::<A>(metric)), || {
                 store(&mut self.agent, inst, value, metric.unit, client)
             })
             .map_err(guard::agents)?;
