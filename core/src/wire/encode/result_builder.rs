@@ -279,6 +279,7 @@ fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     if bytes.capacity() - bytes.len() < more.len() {
         return append_to_full(bytes, more);
     }
+    // Room: as was looked up.
     bytes.extend_from_slice(more);
     Ok(())
 }
