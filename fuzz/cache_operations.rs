@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use pmda_core::cache::{Action, Cache, Given, Hit, Report, State};
+use pmda_core::cache::{Cache, Entry, Given, Report, State};
+use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 
@@ -127,26 +128,26 @@ fn operate(cache: &mut Cache<*const u8>, model: &mut Model, what: u8, which: u8)
     let key = [which; 40];
     let key = &key[..1 + usize::from(which / 16) * 12];
     match what % 16 {
-        0 | 3 | 8 => match (cache.store(Action::Add, Some(name), None, &mut report), known) {
+        0 | 3 | 8 => match (cache.store(PMDA_CACHE_ADD, Some(name), None, &mut report), known) {
             (Ok(id), _) => model.stored(id, short, tail, None),
             (Err(error), Err(Error::INST)) => full(model, error),
             (done, _) => assert_eq!(done, known),
         },
         1 => {
-            assert_eq!(cache.store(Action::Hide, Some(name), None, &mut report), known);
+            assert_eq!(cache.store(PMDA_CACHE_HIDE, Some(name), None, &mut report), known);
             if let Some(known) = known.ok().and_then(|id| model.live.get_mut(&id)) {
                 known.active = false;
             }
         }
         2 => {
-            assert_eq!(cache.store(Action::Cull, Some(name), None, &mut report), known);
+            assert_eq!(cache.store(PMDA_CACHE_CULL, Some(name), None, &mut report), known);
             if let Ok(id) = known {
                 model.live.remove(&id);
                 model.ids[short] = None;
             }
         }
         4 | 9 => {
-            let done = cache.store_key(Action::Add, Some(name), key, None, &mut report);
+            let done = cache.store_key(PMDA_CACHE_ADD, Some(name), key, None, &mut report);
             let there = model.ids[short].map(|id| model.live[&id].key);
             match there {
                 Some(other) if other != Some(which) => assert_eq!(done, Err(Error::INST)),
@@ -181,11 +182,11 @@ fn operate(cache: &mut Cache<*const u8>, model: &mut Model, what: u8, which: u8)
         }
         _ => assert!(!cache.dump(true).is_empty()),
     }
-    let hit = cache.lookup_key(None, key, &mut report).map(Hit::id);
+    let hit = cache.lookup_key(None, key, &mut report).map(Entry::id);
     assert_eq!(hit.ok(), model.with_key(which));
     // Whatever follows the short name (CACHE-10).
     let owner = model.ids[short].ok_or(Error::INST);
-    assert_eq!(cache.lookup_name(name).map(Hit::id), owner);
+    assert_eq!(cache.lookup_name(name).map(Entry::id), owner);
 }
 
 /// An instance could not be added: only in a cache with a limit of ids.

@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pmda_core::cache::{Cache, CacheFile, Directory, Report, SaveState, Write, Writer};
+use pmda_core::cache::{Cache, CacheFile, Report, SaveState, Write, Writer, directory_below};
 use pmda_core::error::Error;
 use pmda_core::events::{Array, Form, Stamp, Value};
 use pmda_core::ident::{InDom, MetricId};
@@ -103,7 +103,7 @@ pub fn bodies(data: &[u8]) {
 pub fn cache_file(data: &[u8]) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let place = Directory::below(directory.path().as_os_str().as_bytes()).expect("memory");
+    let place = directory_below(directory.path().as_os_str().as_bytes()).expect("memory");
     let (mut first, mut second) = (cache(), cache());
     let file = first.path(&place).expect("memory");
     fs::write(&file, data).expect("ours");

@@ -18,7 +18,7 @@ pub(crate) fn exists(indom: InDom) -> bool {
 
 /// What a walk over the domain begins with that starts now; `None` without a cache.
 pub(crate) fn start(indom: InDom) -> Option<Start> {
-    find(indom).map(|domain| domain.work(Cache::start))
+    find(indom).map(|domain| domain.work(|cache| cache.start()))
 }
 
 /// Number of active instances, `None` without a cache.
@@ -44,10 +44,8 @@ pub(crate) struct InstancesAhead {
     room: usize,
     /// Where the walk goes on behind the instance that was given last.
     after: Position,
-    /// The domain that was read, if any.
-    domain: Option<&'static Domain>,
-    /// The list and the domain, when nothing but what is in the list was read.
-    listed: Option<(ListPlace, &'static Domain)>,
+    /// The domain that was read, if any, and the list if nothing but what is in that was read.
+    source: Option<(&'static Domain, Option<ListPlace>)>,
     changes: u32,
 }
 
@@ -60,46 +58,40 @@ impl InstancesAhead {
             len: 0,
             room: 1,
             after: Position::END,
-            domain: None,
-            listed: None,
+            source: None,
             changes: 0,
         }
     }
 
     /// Forgets what was read; more than one step follows.
     pub(crate) fn reset(&mut self) {
-        (self.domain, self.listed) = (None, None);
+        self.source = None;
         (self.next, self.len, self.room) = (0, 0, AHEAD);
     }
 
     /// The next active instance of a walk, which goes on behind it.
     #[inline(always)]
     pub(crate) fn next(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
-        match self.domain {
-            Some(domain) if self.is_current(walk, domain, indom) => self.give_next(walk),
-            _ => self.read(walk, indom),
+        match self.next_read(walk, indom, None) {
+            Some(inst) => Some(inst),
+            None => self.read(walk, indom),
         }
     }
 
     /// The next active instance of a walk that goes over nothing but what a list has, if it was
     /// read already.
     pub(crate) fn next_listed(&mut self, walk: &Walk, indom: InDom, list: ListPlace) -> Option<i32> {
-        let (read, domain) = self.listed?;
-        if read != list || !self.is_current(walk, domain, indom) {
+        self.next_read(walk, indom, Some(list))
+    }
+
+    /// The next of those that were read, if a walk over this list, or over all, would read it now.
+    #[inline(always)]
+    fn next_read(&mut self, walk: &Walk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
+        let (domain, read) = self.source?;
+        let is_current = walk.position() == self.after && domain.is(indom) && domain.changes() == self.changes;
+        if read != list || self.next >= self.len || !is_current {
             return None;
         }
-        self.give_next(walk)
-    }
-
-    /// Whether there is something left that a walk would read now.
-    #[inline(always)]
-    fn is_current(&self, walk: &Walk, domain: &Domain, indom: InDom) -> bool {
-        self.next < self.len && walk.position() == self.after && domain.is(indom) && domain.changes() == self.changes
-    }
-
-    /// Gives the next of those that were read.
-    #[inline(always)]
-    fn give_next(&mut self, walk: &Walk) -> Option<i32> {
         let given = *self.read.as_ref()?.get(self.next)?;
         self.next += 1;
         Some(self.give(walk, given))
@@ -116,8 +108,8 @@ impl InstancesAhead {
     /// Reads ahead from where the walk goes on, and gives the first instance.
     #[inline(never)]
     fn read(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
-        (self.domain, self.listed) = (find(indom), None);
-        self.fill(walk, self.domain?, Cache::read_active)
+        self.source = None;
+        self.fill(walk, find(indom)?, None, Cache::read_active)
     }
 
     /// The same for a walk that goes over nothing but `listed`, ascending, which is what the list
@@ -125,8 +117,9 @@ impl InstancesAhead {
     #[inline(never)]
     pub(crate) fn read_listed(&mut self, walk: &Walk, indom: InDom, place: ListPlace, listed: &[i32]) -> Option<i32> {
         let domain = find(indom)?;
-        (self.domain, self.listed) = (None, Some((place, domain)));
-        self.fill(walk, domain, |cache, from, room| cache.read_listed(from, listed, room))
+        self.fill(walk, domain, Some(place), |cache, from, room| {
+            cache.read_listed(from, listed, room)
+        })
     }
 
     /// Takes what `read` finds from where the walk goes on, and gives the first of it.
@@ -134,8 +127,10 @@ impl InstancesAhead {
         &mut self,
         walk: &Walk,
         domain: &'static Domain,
-        read: impl FnOnce(&mut Cache<Private>, Position, &mut [Given]) -> usize,
+        list: Option<ListPlace>,
+        read: impl FnOnce(&Cache<Private>, Position, &mut [Given]) -> usize,
     ) -> Option<i32> {
+        self.source = Some((domain, list));
         if walk.position() == Position::END {
             return None;
         }

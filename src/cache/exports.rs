@@ -4,20 +4,14 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::cache;
-use crate::cache::Outputs;
-use crate::cache::Purge;
-use crate::cache::Save;
-use crate::cache::change;
-use crate::cache::with;
-use crate::drive::drive;
-use crate::drive::guard;
+use crate::cache::{self, Outputs, Purge, Save, change, with};
+use crate::drive::{drive, guard};
 use crate::sys::process::Stream;
 use crate::sys::waits;
 use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
-use pmda_core::cache::{Action, Op, Write};
+use pmda_core::cache::Write;
 use pmda_core::constants::PMDA_CACHE_WALK_NEXT;
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
@@ -40,10 +34,8 @@ pub unsafe extern "C" fn pmdaCacheStore(
     private_: Option<Private>,
 ) -> c_int {
     guard(|| {
-        let (action, name) = (Action::new(flags), name.as_ref().map(CText::bytes));
-        with(InDom(indom), |cache, report| {
-            cache.store(action, name, private_, report)
-        })
+        let name = name.as_ref().map(CText::bytes);
+        with(InDom(indom), |cache, report| cache.store(flags, name, private_, report))
     })
 }
 
@@ -68,9 +60,9 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     // change it.
     let key = unsafe { CBytes::new(key, keylen) };
     guard(|| {
-        let (action, name) = (Action::new(flags), name.as_ref().map(CText::bytes));
+        let name = name.as_ref().map(CText::bytes);
         with(InDom(indom), |cache, report| {
-            cache.store_key(action, name, key.bytes(), private_, report)
+            cache.store_key(flags, name, key.bytes(), private_, report)
         })
     })
 }
@@ -257,15 +249,14 @@ pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int 
 /// need much of the stack, so they have a frame of their own.
 #[inline(never)]
 fn operate(indom: InDom, op: c_int) -> c_int {
-    let op = Op::try_from(op).ok();
-    match op.and_then(Save::when) {
+    match Save::when(op) {
         Some(when) => save_if_due(indom, when),
         None => others(indom, op),
     }
 }
 
 #[inline(never)]
-fn others(indom: InDom, op: Option<Op>) -> c_int {
+fn others(indom: InDom, op: c_int) -> c_int {
     guard(|| cache::operate(indom, op))
 }
 

@@ -1,25 +1,34 @@
-//! The instance caches of the process.
+//! The instance caches of the process, and the operations on a whole one.
 //!
 //! The lock is not held while C runs: what there is to log is written out, and purge callbacks are
 //! called, after it was released (CACHE-7).
 
 pub(crate) mod cached_indom;
 pub(crate) mod exports;
-mod op;
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use std::{io, vec};
 
-pub(crate) use crate::cache::op::{Purge, Save, operate, purge, walk_next};
+use crate::drive::{Machine, NoDropCell, Step};
 use crate::library;
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::{cancel, config};
 use crate::sys::lock::{Guard, Mutex};
+use crate::sys::process::{is_there, now, this_thread};
 use crate::view::arg::{Out, Private};
-use pmda_core::cache::{Cache, Hit, Report};
+use crate::view::methods::Free;
+use pmda_core::cache::{
+    Cache, CacheFile, Entry, Report, SaveState, Snapshot, Write, Writer, directory_below, file_path,
+};
+use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::leak::try_leak;
+use pmda_core::log::Bytes;
+use pmda_core::path::FilePath;
 
 /// How many chains there are: an agent mostly numbers its domains from 0 or 1 on, and finds each at
 /// the start of a chain.
@@ -42,6 +51,8 @@ pub(crate) struct Domain {
 pub(crate) struct Domains {
     chains: [Option<&'static Domain>; CHAINS],
     newest: Option<&'static Domain>,
+    /// Where the files of all caches are, once that was asked for (CACHE-72).
+    directory: Option<FilePath>,
 }
 
 impl Domains {
@@ -50,6 +61,7 @@ impl Domains {
         Domains {
             chains: [None; CHAINS],
             newest: None,
+            directory: None,
         }
     }
 
@@ -179,7 +191,7 @@ pub(crate) struct Outputs<'call> {
 impl Outputs<'_> {
     /// Gives what was found, and its state.
     #[inline]
-    pub(crate) fn give(self, hit: Hit<'_, Private>) -> c_int {
+    pub(crate) fn give(self, hit: &Entry<Private>) -> c_int {
         if !self.name.is_null() {
             self.name.lend(hit.terminated());
         }
@@ -198,13 +210,279 @@ pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
     peek(indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
 
-/// All domains, the newest first.
-pub(crate) fn newest_first() -> impl Iterator<Item = &'static Domain> {
-    let newest = library::peek().and_then(|library| library.domains.newest);
-    std::iter::successors(newest, |domain| domain.older)
-}
-
 /// All caches as text, one by one, the newest first.
 pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
-    newest_first().map(move |domain| domain.work(|cache| cache.dump(chains)))
+    let newest = library::peek().and_then(|library| library.domains.newest);
+    let domains = std::iter::successors(newest, |domain| domain.older);
+    domains.map(move |domain| domain.work(|cache| cache.dump(chains)))
+}
+
+/// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
+#[inline(always)]
+pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
+    match peek(indom, Cache::walk).flatten() {
+        Some(inst) => Ok(inst),
+        None => end_walk(indom),
+    }
+}
+
+/// At the end of a walk the domain has a cache, whether it had one or not (CACHE-5).
+#[inline(never)]
+fn end_walk(indom: InDom) -> Result<c_int> {
+    change(indom, |_| Ok(-1))
+}
+
+/// Does an operation that writes no file.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, and what reading a file
+/// may give.
+pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
+    if indom.is_null() {
+        return Err(Error::INDOM);
+    }
+    match op {
+        PMDA_CACHE_CHECK => Ok(c_int::from(peek(indom, |_| ()).is_some())),
+        PMDA_CACHE_LOAD => load(indom),
+        PMDA_CACHE_WALK_NEXT => walk_next(indom),
+        _ => work(indom, op),
+    }
+}
+
+/// Does an operation in memory. Apart from [`load`], which needs stack of its own.
+#[inline(never)]
+fn work(indom: InDom, op: c_int) -> Result<c_int> {
+    // An unknown operation makes the cache, too.
+    with(indom, |cache, report| match op {
+        PMDA_CACHE_CULL => Ok(count(cache.cull_all())),
+        PMDA_CACHE_STRINGS => cache.use_strings().map(|()| 0),
+        PMDA_CACHE_ACTIVE => Ok(count(cache.activate_all())),
+        PMDA_CACHE_INACTIVE => Ok(count(cache.deactivate_all())),
+        PMDA_CACHE_SIZE => Ok(count(cache.inserted() as usize)),
+        PMDA_CACHE_SIZE_ACTIVE => Ok(count(cache.active())),
+        PMDA_CACHE_SIZE_INACTIVE => Ok(count(cache.inactive())),
+        PMDA_CACHE_REUSE => {
+            cache.reuse();
+            Ok(0)
+        }
+        PMDA_CACHE_WALK_REWIND => {
+            cache.rewind();
+            Ok(0)
+        }
+        PMDA_CACHE_REORG => cache.reorganize().map(|()| 0),
+        PMDA_CACHE_DUMP | PMDA_CACHE_DUMP_ALL => {
+            report.journal.trace(Bytes(&cache.dump(op == PMDA_CACHE_DUMP_ALL)));
+            Ok(0)
+        }
+        _ => Err(Error::INVAL),
+    })
+}
+
+/// LOAD. The file is read while nothing is locked, and each piece is applied before the next one is
+/// read.
+fn load(indom: InDom) -> Result<c_int> {
+    find_directory()?;
+    load_found(indom)
+}
+
+/// LOAD when it is known where the file is.
+#[inline(never)]
+fn load_found(indom: InDom) -> Result<c_int> {
+    // The domain gets a cache, whatever becomes of the file (CACHE-5).
+    let path = path(indom)?;
+    with(indom, |_, _| Ok(()))?;
+    let mut file = cancel::disabled(|| CacheFile::open(path))?;
+    loop {
+        cancel::disabled(|| file.read());
+        if let Some(loaded) = with(indom, |cache, report| cache.load(&mut file, report))? {
+            return Ok(count(loaded));
+        }
+    }
+}
+
+/// SAVE, SYNC and WRITE. The file is written while nothing is locked; of several threads that save
+/// one cache, each waits for the one before.
+pub(crate) struct Save {
+    indom: InDom,
+    when: Write,
+    now: i64,
+    me: Writer,
+}
+
+impl Save {
+    /// When an operation writes the file, if it does.
+    pub(crate) fn when(op: c_int) -> Option<Write> {
+        match op {
+            PMDA_CACHE_SAVE => Some(Write::Save),
+            PMDA_CACHE_SYNC => Some(Write::Sync),
+            PMDA_CACHE_WRITE => Some(Write::Always),
+            _ => None,
+        }
+    }
+
+    /// Whether a save is due: 1 when it is, and the directory of the files is known then. Before
+    /// the save itself, as finding the directory takes much of the stack.
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `PM_ERR_GENERIC` and `-errno` without a directory.
+    pub(crate) fn prepare(indom: InDom, when: Write) -> Result<c_int> {
+        // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
+        if !is_due(indom, when)? {
+            return Ok(0);
+        }
+        find_directory().map(|()| 1)
+    }
+
+    /// A save that is due.
+    pub(crate) fn new(indom: InDom, when: Write) -> Save {
+        // Both ask C, so before the caches are locked again.
+        Save {
+            indom,
+            when,
+            now: now(),
+            me: this_thread(),
+        }
+    }
+
+    /// Writes the file, unless another thread does; `None` to wait for that.
+    fn save(&self) -> Result<Option<c_int>> {
+        let snapshot = loop {
+            match self.begin()? {
+                SaveState::Done => return Ok(Some(0)),
+                SaveState::Write(snapshot) => break snapshot,
+                SaveState::Wait(other) if is_there(other) => return Ok(None),
+                SaveState::Wait(other) => with(self.indom, |cache, _| {
+                    cache.abandon(other);
+                    Ok(())
+                })?,
+            }
+        };
+        let result = cancel::disabled(|| snapshot.write());
+        self.end(&snapshot, result).map(Some)
+    }
+
+    #[inline(never)]
+    fn begin(&self) -> Result<SaveState> {
+        let path = path(self.indom)?;
+        with(self.indom, |cache, _| {
+            cache.begin_save(self.when, path, self.now, self.me)
+        })
+    }
+
+    #[inline(never)]
+    fn end(&self, snapshot: &Snapshot, result: io::Result<()>) -> Result<c_int> {
+        with(self.indom, |cache, report| {
+            Ok(count(cache.saved(snapshot, result, self.me, report)?))
+        })
+    }
+}
+
+impl Machine for Save {
+    /// To sleep for a while.
+    type Call = Duration;
+    type Answer = ();
+    type Done = Result<c_int>;
+
+    fn start(&mut self) -> Step<Duration, Result<c_int>> {
+        match self.save() {
+            Ok(Some(saved)) => Step::Done(Ok(saved)),
+            Ok(None) => Step::Call(Duration::from_millis(1)),
+            Err(error) => Step::Done(Err(error)),
+        }
+    }
+
+    fn resume(&mut self, (): ()) -> Step<Duration, Result<c_int>> {
+        self.start()
+    }
+}
+
+#[inline(never)]
+fn is_due(indom: InDom, when: Write) -> Result<bool> {
+    with(indom, |cache, _| Ok(cache.is_due(when)))
+}
+
+/// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while
+/// nothing is held, and what it could not say for want of memory is asked again. It takes much of
+/// the stack, so nothing else is there meanwhile.
+#[inline(never)]
+fn find_directory() -> Result<()> {
+    if library::lock()?.domains.directory.is_some() {
+        return Ok(());
+    }
+    config::with_optional(c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
+}
+
+/// Out of line: its frame is not there while libpcp reads pcp.conf.
+#[inline(never)]
+fn remember_directory(variable: &CStr) -> Result<()> {
+    let path = directory_below(variable.to_bytes())?;
+    // Another thread may have been first.
+    library::lock()?.domains.directory.get_or_insert(path);
+    Ok(())
+}
+
+/// The file of a domain's cache, below the directory that was found.
+fn path(indom: InDom) -> Result<FilePath> {
+    let library = library::lock()?;
+    let directory = library.domains.directory.as_ref().ok_or(Error::GENERIC)?;
+    file_path(directory, indom)
+}
+
+/// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives
+/// their number, and what was attached to them, in ascending order of ids.
+///
+/// # Errors
+/// `PM_ERR_INDOM`, `-ENOMEM`.
+pub(crate) fn purge(indom: InDom, recent: i64) -> Result<(c_int, Vec<Private>)> {
+    let limit = now().saturating_sub(recent);
+    let (number, attached) = with(indom, |cache, _| cache.purge(limit))?;
+    Ok((count(number), attached))
+}
+
+/// Tells the agent about each culled instance, after all were culled.
+pub(crate) struct Purge {
+    callback: Option<Free>,
+    number: c_int,
+    attached: NoDropCell<vec::IntoIter<Private>>,
+}
+
+impl Purge {
+    /// Culls the instances of [`purge`].
+    ///
+    /// # Errors
+    /// As [`purge`].
+    pub(crate) fn new(indom: InDom, recent: i64, callback: Option<Free>) -> Result<Purge> {
+        let (number, attached) = purge(indom, recent)?;
+        Ok(Purge {
+            callback,
+            number,
+            attached: NoDropCell::new(attached.into_iter()),
+        })
+    }
+
+    fn step(&mut self) -> Step<(Free, Private), Result<c_int>> {
+        let next = self.attached.get().and_then(Iterator::next);
+        if let Some(call) = self.callback.zip(next) {
+            return Step::Call(call);
+        }
+        drop(self.attached.take());
+        Step::Done(Ok(self.number))
+    }
+}
+
+impl Machine for Purge {
+    type Call = (Free, Private);
+    type Answer = ();
+    type Done = Result<c_int>;
+
+    fn start(&mut self) -> Step<(Free, Private), Result<c_int>> {
+        self.step()
+    }
+
+    fn resume(&mut self, (): ()) -> Step<(Free, Private), Result<c_int>> {
+        self.step()
+    }
 }

@@ -1,7 +1,9 @@
-//! One cached instance, the bytes that it owns, and the store of instances, in which an entry never
-//! moves.
+//! The cached instances: one [`Entry`] each, in a store in which it never moves ([`Slab`]), and in
+//! the list by ascending ids, by which they are found as well ([`Order`], DEF-14).
 
+use super::lookup::{Position, signed};
 use super::room;
+use super::text::Text;
 use crate::error::{Error, Result};
 
 /// What is known of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
@@ -18,9 +20,16 @@ pub enum State {
     Inactive = 9,
 }
 
+impl State {
+    /// Whether there is an instance, active or inactive.
+    pub(super) fn is_live(self) -> bool {
+        matches!(self, State::Active | State::Inactive)
+    }
+}
+
 /// One instance (CACHE-2): 64 bytes when `T` is a pointer.
 #[derive(Debug)]
-pub(super) struct Entry<T> {
+pub struct Entry<T> {
     /// At one address for as long as the entry lives (CACHE-25).
     pub(super) name: Text,
     /// What the agent attached; never looked at here.
@@ -67,8 +76,38 @@ impl<T> Entry<T> {
         }
     }
 
-    pub(super) fn name(&self) -> &[u8] {
+    /// The whole name.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
         self.name.bytes()
+    }
+
+    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed
+    /// (CACHE-25).
+    #[must_use]
+    pub fn terminated(&self) -> &[u8] {
+        self.name.terminated()
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        signed(self.id)
+    }
+
+    /// What the agent attached.
+    #[must_use]
+    pub fn private(&self) -> Option<T>
+    where
+        T: Copy,
+    {
+        self.private
+    }
+
+    /// Active or inactive, if a lookup has found it.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
     }
 
     pub(super) fn short_name(&self) -> &[u8] {
@@ -76,7 +115,7 @@ impl<T> Entry<T> {
     }
 
     pub(super) fn is_live(&self) -> bool {
-        matches!(self.state, State::Active | State::Inactive)
+        self.state.is_live()
     }
 }
 
@@ -123,15 +162,9 @@ impl<T> Slab<T> {
     }
 
     /// As [`Slab::get`], for a slot that may not be there.
-    pub(super) fn try_get(&self, slot: u32) -> Option<&Entry<T>> {
+    pub(super) fn guess(&self, slot: u32) -> Option<&Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
         Some(&self.chunks.get(chunk)?[place])
-    }
-
-    /// As [`Slab::get_mut`], for a slot that may not be there.
-    pub(super) fn guess(&mut self, slot: u32) -> Option<&mut Entry<T>> {
-        let (chunk, place) = Slab::<T>::place(slot);
-        Some(&mut self.chunks.get_mut(chunk)?[place])
     }
 
     /// Number of slots, free ones among them.
@@ -203,105 +236,127 @@ impl<T> Slab<T> {
     }
 }
 
-/// Texts that are not longer are kept in the value itself.
-const INLINE: usize = 21;
-
-/// Bytes with a NUL behind them.
-#[derive(Debug)]
-pub(super) enum Text {
-    Inline(u8, [u8; INLINE + 1]),
-    Heap(Box<[u8]>),
+/// One listed entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ListedSlot {
+    pub(super) id: u32,
+    pub(super) slot: u32,
 }
 
-/// Bytes to be kept, and the memory for them: what can fail is done before anything is changed.
+/// The place of a walk that has ended.
+const END: usize = usize::MAX;
+
+/// A sorted array. Ids mostly ascend, so that an entry comes to its end; for others a part of it is
+/// moved, 8 bytes an entry. Entries with the same id, all but the first of them culled, come newest
+/// first (CACHE-44).
 #[derive(Debug)]
-pub(super) struct NewText<'t> {
-    text: &'t [u8],
-    /// For a long text.
-    heap: Option<Box<[u8]>>,
+pub(super) struct Order {
+    places: Vec<ListedSlot>,
+    /// The place that the cache's own walk visits next (CACHE-35). It stays with its entry when
+    /// others come or go in front of it, so that a step has nothing to look for.
+    cursor: usize,
 }
 
-impl<'t> NewText<'t> {
-    /// No bytes.
-    pub(super) const EMPTY: NewText<'static> = NewText { text: &[], heap: None };
+impl Order {
+    pub(super) const fn new() -> Order {
+        Order {
+            places: Vec::new(),
+            cursor: END,
+        }
+    }
 
-    /// A copy of `text` in the making.
+    /// All places.
+    pub(super) fn places(&self) -> &[ListedSlot] {
+        &self.places
+    }
+
+    /// The slot of an id: that of the newest entry with it.
+    pub(super) fn find(&self, id: u32) -> Option<u32> {
+        let place = self.places.get(self.search_id(id))?;
+        (place.id == id).then_some(place.slot)
+    }
+
+    /// Index of the first place whose id is not lower.
+    pub(super) fn search_id(&self, id: u32) -> usize {
+        match self.places.last() {
+            Some(last) if id <= last.id => self.places.partition_point(|place| place.id < id),
+            _ => self.places.len(),
+        }
+    }
+
+    /// Index of the first place that is not in front of a position.
+    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> usize {
+        let same = self.search_id(from.id());
+        let newer = self.places[same..].iter();
+        same + newer.take_while(|place| position(**place, slab) < from).count()
+    }
+
+    /// The position of a place; that behind all entries if there is none.
+    pub(super) fn position_at<T>(&self, slab: &Slab<T>, at: usize) -> Position {
+        let place = self.places.get(at);
+        place.map_or(Position::END, |place| position(*place, slab))
+    }
+
+    /// Makes sure that one more entry can be listed.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn new(text: &'t [u8]) -> Result<NewText<'t>> {
-        let heap = if text.len() > INLINE { Some(copy(text)?) } else { None };
-        Ok(NewText { text, heap })
+    pub(super) fn reserve(&mut self) -> Result<()> {
+        room(&mut self.places, 1)
     }
 
-    pub(super) fn bytes(&self) -> &'t [u8] {
-        self.text
+    /// Lists an entry; see [`Order::reserve`].
+    pub(super) fn insert(&mut self, place: ListedSlot) {
+        let at = self.search_id(place.id);
+        // Room: `reserve`.
+        self.places.push(place);
+        self.places[at..].rotate_right(1);
+        if self.cursor != END && at <= self.cursor {
+            self.cursor += 1;
+        }
+    }
+
+    /// Forgets the entries for which `keep` is false. The cache's own walk goes on at the first one
+    /// from its place on that is kept.
+    pub(super) fn retain<T>(&mut self, slab: &Slab<T>, keep: impl Fn(&Entry<T>) -> bool) {
+        let keep = |place: &ListedSlot| keep(slab.get(place.slot));
+        let in_front = self.places.get(..self.cursor).unwrap_or_default();
+        let kept = in_front.iter().filter(|place| keep(place)).count();
+        self.places.retain(keep);
+        if self.cursor != END {
+            self.go_on(kept);
+        }
+    }
+
+    /// Begins the cache's own walk.
+    pub(super) fn rewind(&mut self) {
+        self.go_on(0);
+    }
+
+    /// The next entry of the cache's own walk, whatever its state; `None` at the end.
+    #[inline(always)]
+    pub(super) fn step(&mut self) -> Option<ListedSlot> {
+        let place = *self.places.get(self.cursor)?;
+        self.go_on(self.cursor + 1);
+        Some(place)
+    }
+
+    /// The cache's own walk goes on at a place, or ends if there is none yet.
+    #[inline(always)]
+    fn go_on(&mut self, at: usize) {
+        self.cursor = if at < self.places.len() { at } else { END };
     }
 }
 
-#[cold]
-fn copy(text: &[u8]) -> Result<Box<[u8]>> {
-    let mut bytes = Vec::new();
-    room(&mut bytes, text.len() + 1)?;
-    bytes.extend_from_slice(text);
-    bytes.push(0);
-    Ok(bytes.into_boxed_slice())
-}
-
-impl Text {
-    pub(super) const EMPTY: Text = Text::Inline(0, [0; INLINE + 1]);
-
-    /// A text of its own.
-    pub(super) fn new(draft: NewText<'_>) -> Text {
-        let mut text = Text::EMPTY;
-        text.assign(draft);
-        text
-    }
-
-    /// Takes over new bytes. They are written to where they stay: moving a text that was just put
-    /// together byte by byte costs more than the rest of an insertion.
-    pub(super) fn assign(&mut self, draft: NewText<'_>) {
-        if let Some(heap) = draft.heap {
-            *self = Text::Heap(heap);
-            return;
-        }
-        *self = Text::EMPTY;
-        if let (Text::Inline(length, bytes), Ok(new)) = (self, u8::try_from(draft.text.len())) {
-            *length = new;
-            bytes[..draft.text.len()].copy_from_slice(draft.text);
-        }
-    }
-
-    /// The text with its NUL.
-    pub(super) fn terminated(&self) -> &[u8] {
-        match self {
-            Text::Inline(length, bytes) => &bytes[..=usize::from(*length)],
-            Text::Heap(bytes) => bytes,
-        }
-    }
-
-    /// The text without its NUL.
-    pub(super) fn bytes(&self) -> &[u8] {
-        match self {
-            Text::Inline(length, bytes) => &bytes[..usize::from(*length)],
-            Text::Heap(bytes) => bytes.split_last().map_or(&[], |(_, text)| text),
-        }
-    }
-
-    /// Whether a byte other than NUL is in the text.
-    pub(super) fn contains(&self, byte: u8) -> bool {
-        match self {
-            // All bytes of the array at once: what is behind the text is NUL.
-            Text::Inline(_, bytes) => bytes.iter().fold(false, |found, other| found | (*other == byte)),
-            Text::Heap(bytes) => bytes.contains(&byte),
-        }
-    }
+/// Where an entry is listed.
+fn position<T>(place: ListedSlot, slab: &Slab<T>) -> Position {
+    Position::new(place.id, slab.get(place.slot).serial)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::NewText;
     use super::*;
+    use std::collections::BTreeMap;
 
     /// CACHE-25: a name has one address, however many entries come after it; DEF-14: the size of an
     /// entry.
@@ -314,8 +369,7 @@ mod tests {
         let insert = |slab: &mut Slab<usize>, name: &str| {
             slab.reserve().expect("memory");
             let slot = slab.insert(entry());
-            let draft = NewText::new(name.as_bytes()).expect("memory");
-            slab.get_mut(slot).name.assign(draft);
+            slab.get_mut(slot).name = Text::new(name.as_bytes()).expect("memory");
             slot
         };
         let mut slab = Slab::new();
@@ -339,5 +393,80 @@ mod tests {
         let unused = slab.guess(10_001).map(|entry| entry.state);
         assert!(unused.is_none_or(|state| state == State::Free) && slab.guess(1 << 31).is_none());
         assert!(size_of::<Entry<std::ptr::NonNull<u8>>>() <= 64);
+    }
+
+    fn list(order: &mut Order, ids: &[u32], slot: u32) {
+        for id in ids.iter().copied() {
+            order.reserve().expect("memory");
+            order.insert(ListedSlot { id, slot });
+        }
+    }
+
+    fn rest(order: &mut Order) -> Vec<u32> {
+        std::iter::from_fn(|| order.step()).map(|place| place.id).collect()
+    }
+
+    /// DEF-14, CACHE-44: ids in any order, dense and sparse: each is found, and the newest of those
+    /// that are there several times.
+    #[test]
+    fn as_a_map() {
+        let (mut order, mut model, mut seed) = (Order::new(), BTreeMap::new(), 1u32);
+        for number in 0..3_000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let id = match number % 3 {
+                0 => number,
+                1 => seed >> 20,
+                _ => seed >> 1,
+            };
+            list(&mut order, &[id], number);
+            model.insert(id, number);
+            assert_eq!(order.find(number), model.get(&number).copied());
+        }
+        assert!(order.places().is_sorted_by_key(|place| place.id));
+        assert!(model.iter().all(|(id, slot)| order.find(*id) == Some(*slot)));
+        assert!((0..30_000).all(|id| order.find(id) == model.get(&id).copied()));
+    }
+
+    /// CACHE-35: the cache's own walk keeps its place when others come: in front of it, so that the
+    /// place moves, where the place is, and behind it. What comes in where the place is, is in
+    /// front of it: the walk visits the entry that it has noted.
+    #[test]
+    fn a_walk_keeps_its_place_when_others_come() {
+        for (visited, coming, left) in [
+            (1, &[5, 15, 25, 35, 6][..], &[20, 25, 30, 35, 40][..]),
+            (2, &[5, 1, 3], &[30, 40]),
+            (0, &[5], &[10, 20, 30, 40]),
+            (3, &[39, 35], &[40]),
+            (3, &[1, 2, 3, 4, 5, 6, 7, 8, 9], &[40]),
+            (4, &[5, 39], &[]),
+        ] {
+            let mut order = Order::new();
+            list(&mut order, &[10, 20, 30, 40], 0);
+            order.rewind();
+            assert!((0..visited).all(|_| order.step().is_some()));
+            list(&mut order, coming, 0);
+            assert!(order.places().is_sorted_by_key(|place| place.id));
+            assert_eq!(rest(&mut order), left, "{visited} visited, then {coming:?}");
+        }
+    }
+
+    /// CACHE-35: entries that go: the walk goes on at the first one from its place on that is kept.
+    #[test]
+    fn a_walk_keeps_its_place_when_others_go() {
+        let mut slab = Slab::<u8>::new();
+        let mut order = Order::new();
+        for (id, kept) in [(10, true), (20, false), (30, true), (40, true), (15, false), (35, true)] {
+            slab.reserve().expect("memory");
+            let mut entry = Entry::active(id);
+            entry.serial = u32::from(kept);
+            let slot = slab.insert(entry);
+            list(&mut order, &[id], slot);
+            if id == 40 {
+                order.rewind();
+                assert_eq!(order.step().map(|place| place.id), Some(10));
+            }
+        }
+        order.retain(&slab, |entry| entry.serial == 1);
+        assert_eq!(rest(&mut order), [30, 35, 40]);
     }
 }

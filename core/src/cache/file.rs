@@ -1,9 +1,12 @@
-//! The text of a cache file: pure functions between bytes and records.
+//! The text of a cache file: records are made of bytes, and bytes of records.
 
-use super::entry::Text;
-use super::names::find_byte;
+use super::text::find_byte;
 use super::{MAXIMUM, Mode, room};
 use crate::error::Result;
+
+/// No line is longer: what goes on for more than this without an end is no record. Larger records
+/// are not written either.
+pub(super) const LONGEST_LINE: usize = 16 << 20;
 
 /// The first line (CACHE-91).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,18 +142,22 @@ fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether a name survives in a file: one line holds it, and there is something to hold (DEF-9).
-pub(super) fn is_savable(name: &Text) -> bool {
-    !name.bytes().is_empty() && !name.contains(b'\n')
+pub(super) fn is_savable(name: &[u8]) -> bool {
+    !name.is_empty() && find_byte(name, b'\n').is_none()
 }
 
 /// Appends the first line.
-pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
-    // Room: the caller has made it.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(super) fn write_header(out: &mut Vec<u8>, header: Header) -> Result<()> {
+    room(out, 64)?;
     out.extend_from_slice(b"2 ");
     out.extend_from_slice(Decimal::new(header.mode as i64).digits());
     out.push(b' ');
     out.extend_from_slice(Decimal::new(i64::from(header.maximum)).digits());
     out.push(b'\n');
+    Ok(())
 }
 
 /// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key
@@ -158,8 +165,11 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: Header) {
 /// reads it correctly that way as well (DEF-9). One that begins with white space gets a tab between
 /// the key, which may be empty, and itself: nothing that the C library writes looks so, and where
 /// it reads it, it skips that white space, as it always does.
-pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) {
-    // Room: the caller has made it.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) -> Result<()> {
+    room(out, 64 + 2 * key.len() + name.len())?;
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());
     out.push(b' ');
     out.extend_from_slice(stamp.digits());
@@ -175,6 +185,7 @@ pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u
     out.push(if is_indented { b'\t' } else { b' ' });
     out.extend_from_slice(name);
     out.push(b'\n');
+    Ok(())
 }
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -326,7 +337,7 @@ mod tests {
         ] {
             for key in [&[][..], &[0xbb, 1]] {
                 let mut out = Vec::new();
-                write_record(&mut out, 3, &Decimal::new(4), key, name.as_bytes());
+                write_record(&mut out, 3, &Decimal::new(4), key, name.as_bytes()).expect("memory");
                 let read = record(out.strip_suffix(b"\n").expect("a line")).expect("a record");
                 let mut bytes = Vec::new();
                 read.decode_key(&mut bytes).expect("memory");
@@ -345,7 +356,8 @@ mod tests {
             &Decimal::new(1_795_229_386),
             &[0, 255, 128],
             b"k",
-        );
+        )
+        .expect("memory");
         assert_eq!(out, b"910699166 1795229386 [00ff80] k\n");
         let read = record(&out[..out.len() - 1]).expect("a record");
         assert_eq!(

@@ -1,21 +1,10 @@
 //! The keys of instances, by slot and by their bytes: few caches have any, so they are no part of
 //! the entries (CACHE-56).
-//!
-//! A store refuses a key that another instance has, but a file may give one key to many. Such
-//! instances form a ring, and one of them stands for all in the index: in a table of hash values
-//! they would be passed one by one at each insertion.
 
-use super::entry::{NewText, Text};
 use super::room;
+use super::text::{Text, equal};
 use crate::error::Result;
 use crate::index::{Index, Seed};
-
-/// The neighbours of a slot in the ring of those with the same key.
-#[derive(Clone, Copy, Debug)]
-struct Neighbours {
-    before: u32,
-    after: u32,
-}
 
 /// Keys of slots, and slots of keys; without keys it owns no memory.
 #[derive(Debug)]
@@ -24,13 +13,12 @@ pub(super) struct Keys {
     /// table.
     seed: Seed,
     cells: Vec<Text>,
-    /// One slot of each key.
+    /// The slot of each key.
     index: Index,
-    /// By slot, as far as two instances ever had one key. Who shares his key with nobody is his own
-    /// neighbour.
-    rings: Vec<Neighbours>,
-    /// Whether several may have one key.
-    may_share: bool,
+    /// Whether several instances had one key. A store refuses that, but a file may give one key to
+    /// many. From then on the index is empty, and keys are looked for among all instances: in the
+    /// index, equal ones would be passed one by one at each insertion.
+    is_shared: bool,
 }
 
 impl Keys {
@@ -39,14 +27,8 @@ impl Keys {
             seed,
             cells: Vec::new(),
             index: Index::new(),
-            rings: Vec::new(),
-            may_share: false,
+            is_shared: false,
         }
-    }
-
-    /// From now on one key may be given to several slots, which only a file does.
-    pub(super) fn allow_sharing(&mut self) {
-        self.may_share = true;
     }
 
     /// What hashes begin with.
@@ -59,57 +41,64 @@ impl Keys {
         bytes(&self.cells, slot)
     }
 
-    /// The slots with a key that is not empty.
-    pub(super) fn slots(&self, key: &[u8]) -> impl Iterator<Item = u32> {
-        let first = self.find(key);
-        let next = move |slot: &u32| Some(self.neighbours(*slot).after).filter(|after| Some(*after) != first);
-        std::iter::successors(first, next)
+    /// Whether [`Keys::find`] does not know where keys are.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
-    /// Makes room for this key of any slot below `end`, which no other slot has unless
-    /// [sharing is allowed](Keys::allow_sharing), and for as many as are expected to follow.
+    /// The slot with a key that is not empty and [not shared](Keys::is_shared).
+    pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+        self.search(self.seed.bytes(key), key)
+    }
+
+    fn search(&self, hash: u32, key: &[u8]) -> Option<u32> {
+        self.index.find(hash, |slot| equal(self.get(slot), key))
+    }
+
+    /// Makes room for a key of any slot below `end`.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn reserve(&mut self, key: &[u8], end: u32, expected: usize) -> Result<()> {
+    pub(super) fn reserve(&mut self, end: u32) -> Result<()> {
         let (cells, seed) = (&self.cells, self.seed);
-        self.index
-            .reserve_expecting(expected, end, |slot| seed.bytes(bytes(cells, slot)))?;
-        let missing = |length: usize| (end as usize).saturating_sub(length);
-        let more = missing(self.cells.len());
-        room(&mut self.cells, more)?;
-        if self.may_share && self.find(key).is_some() {
-            let more = missing(self.rings.len());
-            room(&mut self.rings, more)?;
+        if !self.is_shared {
+            self.index.reserve(1, end, |slot| seed.bytes(bytes(cells, slot)))?;
         }
-        Ok(())
+        let more = (end as usize).saturating_sub(self.cells.len());
+        room(&mut self.cells, more)
     }
 
-    /// Gives a slot another key, or takes it with [`NewText::EMPTY`]. There must be room for one
-    /// that is not empty.
+    /// Gives a slot another key, or takes it with [`Text::EMPTY`]. There must be room for one that
+    /// is not empty.
     #[cold]
-    pub(super) fn set(&mut self, slot: u32, key: NewText<'_>) {
-        self.take_out(slot);
+    pub(super) fn set(&mut self, slot: u32, key: Text) {
+        let old = self.get(slot);
+        if !old.is_empty() && !self.is_shared {
+            self.index.remove(self.seed.bytes(old), slot);
+        }
         let place = slot as usize;
         while self.cells.len() <= place && !key.bytes().is_empty() {
             // Room: `reserve`.
             self.cells.push(Text::EMPTY);
         }
-        let others = if self.may_share { self.find(key.bytes()) } else { None };
-        debug_assert!(self.may_share || self.find(key.bytes()).is_none());
-        let Some(cell) = self.cells.get_mut(place) else { return };
-        cell.assign(key);
-        match others {
-            _ if cell.bytes().is_empty() => {}
-            None => self.index.insert(self.seed.bytes(cell.bytes()), slot),
-            Some(other) => self.join(slot, other),
+        if !key.bytes().is_empty() && !self.is_shared {
+            let hash = self.seed.bytes(key.bytes());
+            if self.search(hash, key.bytes()).is_some() {
+                self.is_shared = true;
+                self.index.clear();
+            } else {
+                self.index.insert(hash, slot);
+            }
+        }
+        if let Some(cell) = self.cells.get_mut(place) {
+            *cell = key;
         }
     }
 
     /// Takes the key of a slot, if it has one.
     pub(super) fn take(&mut self, slot: u32) {
         if !self.get(slot).is_empty() {
-            self.set(slot, NewText::EMPTY);
+            self.set(slot, Text::EMPTY);
         }
     }
 
@@ -117,62 +106,6 @@ impl Keys {
     pub(super) fn shrink(&mut self) {
         let (cells, seed) = (&self.cells, self.seed);
         self.index.shrink(|slot| seed.bytes(bytes(cells, slot)));
-    }
-
-    /// The slot that stands for a key.
-    fn find(&self, key: &[u8]) -> Option<u32> {
-        if key.is_empty() {
-            return None;
-        }
-        self.index.find(self.seed.bytes(key), |slot| self.get(slot) == key)
-    }
-
-    fn neighbours(&self, slot: u32) -> Neighbours {
-        let alone = Neighbours {
-            before: slot,
-            after: slot,
-        };
-        self.rings.get(slot as usize).copied().unwrap_or(alone)
-    }
-
-    /// Puts a slot behind another one that has the same key.
-    fn join(&mut self, slot: u32, other: u32) {
-        for alone in self.rings.len() as u32..=slot.max(other) {
-            // Room: `reserve`.
-            self.rings.push(Neighbours {
-                before: alone,
-                after: alone,
-            });
-        }
-        let after = self.neighbours(other).after;
-        self.link(other, slot);
-        self.link(slot, after);
-    }
-
-    fn link(&mut self, before: u32, after: u32) {
-        if let Some(ring) = self.rings.get_mut(before as usize) {
-            ring.after = after;
-        }
-        if let Some(ring) = self.rings.get_mut(after as usize) {
-            ring.before = before;
-        }
-    }
-
-    /// Takes a slot out of the index. If it stands for others, one of these does from now on.
-    fn take_out(&mut self, slot: u32) {
-        let key = self.get(slot);
-        if key.is_empty() {
-            return;
-        }
-        let hash = self.seed.bytes(key);
-        let Neighbours { before, after } = self.neighbours(slot);
-        if after == slot {
-            self.index.remove(hash, slot);
-        } else {
-            self.index.replace(hash, slot, after);
-            self.link(before, after);
-            self.link(slot, slot);
-        }
     }
 }
 
@@ -239,46 +172,29 @@ pub fn jenkins_hash(key: &[u8], initval: u32) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    /// A file may give one key to all: the table holds it once, so that no insertion passes the
-    /// others.
-    #[test]
-    fn one_for_all() {
-        let mut keys = Keys::new(Seed::process());
-        keys.allow_sharing();
-        for slot in 0..1000 {
-            keys.reserve(b"key", slot + 1, 0).expect("memory");
-            keys.set(slot, NewText::new(b"key").expect("memory"));
-        }
-        assert_eq!((keys.index.len(), keys.slots(b"key").count()), (1, 1000));
-        for slot in 0..1000 {
-            assert_eq!(keys.slots(b"key").count(), 1000 - slot as usize);
-            keys.set(slot, NewText::EMPTY);
-        }
-        assert!(keys.index.is_empty());
-    }
 
     proptest! {
-        /// CACHE-31, CACHE-56: whatever keys slots get and lose, each key leads to its slots, once.
+        /// CACHE-31, CACHE-56: whatever keys slots get and lose, each key leads to its slot, until
+        /// two have the same.
         #[test]
-        fn as_a_model(steps in proptest::collection::vec((0..12_u32, 0..4_usize), 1..200)) {
-            const KEYS: [&[u8]; 4] = [b"", b"a", b"key", b"another key that is much longer than the others"];
+        fn as_a_model(steps in proptest::collection::vec((0..12_u32, 0..8_usize), 1..200)) {
+            const LONG: &[u8] = b"another key that is much longer than the others";
+            const KEYS: [&[u8]; 8] = [b"", b"a", b"key", LONG, b"b", b"c", b"d", b"e"];
             let mut keys = Keys::new(Seed::process());
-            keys.allow_sharing();
-            let mut model = [0; 12];
+            let (mut model, mut is_shared) = ([0; 12], false);
             for (slot, key) in steps {
-                keys.reserve(KEYS[key], 12, 0).expect("memory");
-                keys.set(slot, NewText::new(KEYS[key]).expect("memory"));
+                keys.reserve(12).expect("memory");
+                keys.set(slot, Text::new(KEYS[key]).expect("memory"));
                 model[slot as usize] = key;
                 for (number, key) in KEYS.iter().enumerate().skip(1) {
-                    let found: Vec<u32> = keys.slots(key).collect();
-                    let expected: BTreeSet<u32> = (0..12).filter(|slot| model[*slot as usize] == number).collect();
-                    prop_assert_eq!(found.len(), expected.len());
-                    prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+                    let slots: Vec<u32> = (0..12).filter(|slot| model[*slot as usize] == number).collect();
+                    is_shared |= slots.len() > 1;
+                    if !keys.is_shared() {
+                        prop_assert_eq!(keys.find(key), slots.first().copied());
+                    }
                 }
                 prop_assert!((0..12).all(|slot| keys.get(slot) == KEYS[model[slot as usize]]));
-                prop_assert_eq!(keys.index.is_empty(), model.iter().all(|key| *key == 0));
+                prop_assert_eq!(keys.is_shared(), is_shared);
             }
         }
     }

@@ -10,66 +10,18 @@
 //! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`Order::step`); a fetch, for instance,
 //! keeps a [`Position`].
 
-use super::entry::{Entry, State};
-use super::ids::position;
-use super::names::{Short, equal};
-use super::op::Key;
+use super::dump::Key;
+use super::entry::{Entry, ListedSlot, State};
+use super::text::{Short, equal};
 use super::{Cache, Report};
 use crate::error::{Error, Result};
 
-/// An instance that was found.
-#[derive(Clone, Copy, Debug)]
-pub struct Hit<'c, T> {
-    entry: &'c Entry<T>,
-}
-
-impl<'c, T: Copy> Hit<'c, T> {
-    /// Its id.
-    #[must_use]
-    pub fn id(self) -> i32 {
-        signed(self.entry.id)
-    }
-
-    /// Active or inactive.
-    #[must_use]
-    pub fn state(self) -> State {
-        self.entry.state
-    }
-
-    /// The whole name.
-    #[must_use]
-    pub fn name(self) -> &'c [u8] {
-        self.entry.name()
-    }
-
-    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed
-    /// (CACHE-25).
-    #[must_use]
-    pub fn terminated(self) -> &'c [u8] {
-        self.entry.name.terminated()
-    }
-
-    /// What the agent attached.
-    #[must_use]
-    pub fn private(self) -> Option<T> {
-        self.entry.private
-    }
-}
-
-/// How a text fits the name of the entry that has the same short name (CACHE-10).
+/// The live entry that has the short name of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Match {
-    Good(u32),
-    /// The rest of the names differs.
-    Bad(u32),
-}
-
-impl Match {
-    pub(super) fn slot(self) -> u32 {
-        match self {
-            Match::Good(slot) | Match::Bad(slot) => slot,
-        }
-    }
+pub(super) struct Named {
+    pub(super) slot: u32,
+    /// Whether the rest of its name is that of the text as well (CACHE-10).
+    pub(super) is_whole: bool,
 }
 
 /// An id as C sees it; ids have 31 bits.
@@ -78,65 +30,50 @@ pub(super) fn signed(id: u32) -> i32 {
 }
 
 impl<T: Copy> Cache<T> {
-    /// How a name fits the live entry that has its short name (CACHE-10).
-    pub(super) fn find_short(&self, name: &[u8], short: Short) -> Option<Match> {
-        let (slot, _, good) = self.find_entry(name, short)?;
-        Some(if good { Match::Good(slot) } else { Match::Bad(slot) })
-    }
-
-    /// The live entry with a short name, its slot, and whether the rest fits.
+    /// The live entry that has the short name of a name (CACHE-10).
     #[inline(always)]
-    fn find_entry(&self, name: &[u8], short: Short) -> Option<(u32, &Entry<T>, bool)> {
-        let (slot, entry) = self.find_listed(name, short)?;
-        let is_whole = short.len == name.len() || entry.name() == name;
-        entry.is_live().then_some((slot, entry, is_whole))
-    }
-
-    /// The entry with a short name that is in the table, live or not, and its slot.
-    #[inline(always)]
-    pub(super) fn find_listed(&self, name: &[u8], short: Short) -> Option<(u32, &Entry<T>)> {
+    pub(super) fn find_short(&self, name: &[u8], short: Short) -> Option<Named> {
         let text = &name[..short.len];
-        let mut found = None;
         let same = |slot: u32| {
             let entry = self.slab.get(slot);
-            let same = entry.hash == short.hash && equal(entry.short_name(), text);
-            if same {
-                found = Some(entry);
-            }
-            same
+            entry.hash == short.hash && equal(entry.short_name(), text)
         };
         let slot = self.names.find(short.hash, same)?;
-        Some((slot, found?))
+        let is_whole = short.len == name.len() || self.slab.get(slot).name() == name;
+        Some(Named { slot, is_whole })
     }
 
     /// The live entry with an id.
     pub(super) fn find_id(&self, id: u32) -> Option<u32> {
-        let slot = self.ids.get(id, &self.slab);
-        slot.filter(|slot| self.slab.get(*slot).is_live())
+        self.order.find(id).filter(|slot| self.slab.get(*slot).is_live())
     }
 
     /// The live entry with a key that has the lowest id (CACHE-31); there are several only after a
     /// load.
-    pub(super) fn find_key(&mut self, key: &[u8]) -> Option<u32> {
-        if key.is_empty() {
-            let slab = &self.slab;
-            let mut places = self.order.places(slab).iter().map(|place| place.slot);
-            return places.find(|slot| slab.get(*slot).is_live() && self.keys.get(*slot).is_empty());
+    pub(super) fn find_key(&self, key: &[u8]) -> Option<u32> {
+        if key.is_empty() || self.keys.is_shared() {
+            let mut slots = self.order.places().iter().map(|place| place.slot);
+            return slots.find(|slot| self.slab.get(*slot).is_live() && equal(self.keys.get(*slot), key));
         }
-        self.keys.slots(key).min_by_key(|slot| self.slab.get(*slot).id)
+        self.keys.find(key)
     }
 
     /// The instance with an id (CACHE-30).
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
-    pub fn lookup(&self, id: i32) -> Result<Hit<'_, T>> {
-        let slot = u32::try_from(id).ok().and_then(|id| self.ids.get(id, &self.slab));
-        let entry = self.slab.get(slot.ok_or(Error::INST)?);
-        if !entry.is_live() {
-            return Err(Error::INST);
+    pub fn lookup(&self, id: i32) -> Result<&Entry<T>> {
+        let id = u32::try_from(id).map_err(|_| Error::INST)?;
+        // Slots are taken in ascending order, as ids are: mostly they are the same.
+        match self.slab.guess(id) {
+            Some(entry) if entry.id == id && entry.is_live() => Ok(entry),
+            _ => self.lookup_anywhere(id),
         }
-        Ok(Hit { entry })
+    }
+
+    #[inline(never)]
+    fn lookup_anywhere(&self, id: u32) -> Result<&Entry<T>> {
+        Ok(self.slab.get(self.find_id(id).ok_or(Error::INST)?))
     }
 
     /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30):
@@ -144,19 +81,19 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
-    pub fn lookup_name(&self, name: &[u8]) -> Result<Hit<'_, T>> {
-        let (_, entry, _) = self.find_entry(name, self.short(name)).ok_or(Error::INST)?;
-        Ok(Hit { entry })
+    pub fn lookup_name(&self, name: &[u8]) -> Result<&Entry<T>> {
+        let found = self.find_short(name, self.short(name)).ok_or(Error::INST)?;
+        Ok(self.slab.get(found.slot))
     }
 
     /// The instance with a key, or with the name as its key (CACHE-31).
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none, or neither a key nor a name is given.
-    pub fn lookup_key(&mut self, name: Option<&[u8]>, key: &[u8], report: &mut Report) -> Result<Hit<'_, T>> {
+    pub fn lookup_key(&self, name: Option<&[u8]>, key: &[u8], report: &mut Report) -> Result<&Entry<T>> {
         let effective = if key.is_empty() { name } else { Some(key) };
         if let Some(slot) = effective.and_then(|key| self.find_key(key)) {
-            return Ok(self.hit(slot));
+            return Ok(self.slab.get(slot));
         }
         report.trace(format_args!(
             "pmdaCacheLookupKey: indom {}: {}: no matching key in cache\n",
@@ -164,12 +101,6 @@ impl<T: Copy> Cache<T> {
             Key(effective.unwrap_or_default())
         ));
         Err(Error::INST)
-    }
-
-    fn hit(&self, slot: u32) -> Hit<'_, T> {
-        Hit {
-            entry: self.slab.get(slot),
-        }
     }
 
     /// A number that changes whenever an instance becomes active or ceases to be, and whenever an
@@ -180,9 +111,9 @@ impl<T: Copy> Cache<T> {
     }
 
     /// The active instances in ascending order of ids, with their names.
-    pub fn actives(&mut self) -> impl Iterator<Item = (i32, &[u8])> {
+    pub fn actives(&self) -> impl Iterator<Item = (i32, &[u8])> {
         let slab = &self.slab;
-        let entries = self.order.places(slab).iter().map(|place| slab.get(place.slot));
+        let entries = self.order.places().iter().map(|place| slab.get(place.slot));
         let active = entries.filter(|entry| entry.state == State::Active);
         active.map(|entry| (signed(entry.id), entry.name()))
     }
@@ -262,67 +193,48 @@ pub struct Start {
 impl<T: Copy> Cache<T> {
     /// Begins the cache's own walk (CACHE-35).
     pub fn rewind(&mut self) {
-        self.order.rewind(&self.slab);
+        self.order.rewind();
     }
 
-    /// The next active instance of the cache's own walk. `None` at its end, and if the list is to
-    /// be put in order first: [`Cache::walk`] tells. Nothing here can panic, and nothing is called.
+    /// The next active instance of the cache's own walk; `None` at its end (CACHE-35).
     #[inline(always)]
-    pub fn walk_near(&mut self) -> Option<i32> {
+    pub fn walk(&mut self) -> Option<i32> {
         // Mostly all are active, so that no entry needs to be looked at.
-        let is_all = self.order.ready()?.len() == self.active;
+        let is_all = self.order.places().len() == self.active;
         loop {
             let place = self.order.step()?;
-            if is_all || self.slab.try_get(place.slot)?.state == State::Active {
+            if is_all || self.slab.get(place.slot).state == State::Active {
                 return Some(signed(place.id));
             }
         }
     }
 
-    /// The next active instance of the cache's own walk; `None` at its end (CACHE-35).
-    pub fn walk(&mut self) -> Option<i32> {
-        self.order.places(&self.slab);
-        self.walk_near()
-    }
-
     /// What a walk begins with that starts now.
-    pub fn start(&mut self) -> Start {
-        let places = self.order.places(&self.slab);
+    pub fn start(&self) -> Start {
         Start {
-            first: places
-                .first()
-                .map_or(Position::END, |first| position(*first, &self.slab)),
-            listed: places.len(),
+            first: self.order.position_at(&self.slab, 0),
+            listed: self.order.places().len(),
             inserted: self.inserted,
         }
     }
 
     /// Fills `into` with the active instances from a position on; returns how many there were.
-    /// Finding the first is O(1) in a walk in order.
-    pub fn read_active(&mut self, from: Position, into: &mut [Given]) -> usize {
+    pub fn read_active(&self, from: Position, into: &mut [Given]) -> usize {
         let mut at = self.order.search(&self.slab, from);
-        let places = self.order.places(&self.slab);
-        let next = |at: usize| {
-            places
-                .get(at)
-                .map_or(Position::END, |place| position(*place, &self.slab))
-        };
         let mut len = 0;
-        while let (Some(place), Some(given)) = (places.get(at), into.get_mut(len)) {
+        while let (Some(place), Some(given)) = (self.order.places().get(at), into.get_mut(len)) {
             at += 1;
             if self.slab.get(place.slot).state == State::Active {
-                let inst = signed(place.id);
-                *given = Given { inst, next: next(at) };
+                *given = self.given(*place, at);
                 len += 1;
             }
         }
-        self.order.reached(at);
         len
     }
 
     /// Fills `into` with the active instances of a list, which is ascending, from a position on;
     /// returns how many there were.
-    pub fn read_listed(&mut self, mut from: Position, listed: &[i32], into: &mut [Given]) -> usize {
+    pub fn read_listed(&self, mut from: Position, listed: &[i32], into: &mut [Given]) -> usize {
         let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
         let active = listed[start..].iter().filter_map(|inst| {
             let given = self.active_at(*inst, from)?;
@@ -338,16 +250,23 @@ impl<T: Copy> Cache<T> {
     }
 
     /// The instance with an id, if it is active and not in front of a position.
-    fn active_at(&mut self, inst: i32, from: Position) -> Option<Given> {
-        let slot = self.find_id(u32::try_from(inst).ok()?)?;
-        let entry = self.slab.get(slot);
-        let found = Position::new(entry.id, entry.serial);
-        if entry.state != State::Active || found < from {
+    fn active_at(&self, inst: i32, from: Position) -> Option<Given> {
+        let id = u32::try_from(inst).ok()?;
+        let at = self.order.search_id(id);
+        let place = self.order.places().get(at).filter(|place| place.id == id)?;
+        let entry = self.slab.get(place.slot);
+        if entry.state != State::Active || Position::new(id, entry.serial) < from {
             return None;
         }
-        let at = self.order.search(&self.slab, found) + 1;
-        let next = self.order.places(&self.slab).get(at);
-        let next = next.map_or(Position::END, |place| position(*place, &self.slab));
-        Some(Given { inst, next })
+        Some(self.given(*place, at + 1))
+    }
+
+    /// A listed instance as a walk gives it that goes on at `next`.
+    #[inline(always)]
+    fn given(&self, place: ListedSlot, next: usize) -> Given {
+        Given {
+            inst: signed(place.id),
+            next: self.order.position_at(&self.slab, next),
+        }
     }
 }

@@ -8,28 +8,26 @@
 //! once, at the end of it.
 
 mod disk;
+mod dump;
 mod entry;
 mod file;
-mod ids;
 mod keys;
 mod load;
 mod lookup;
-mod names;
-mod op;
 mod persist;
 mod store;
-mod stream;
 #[cfg(test)]
 mod tests;
+mod text;
 
-pub use entry::State;
-use entry::{Entry, NewText, Slab};
-use ids::{Ids, Order};
+pub use dump::Report;
+pub use entry::{Entry, State};
+use entry::{Order, Slab};
 use keys::Keys;
 pub use load::CacheFile;
-pub use lookup::{Given, Hit, Position, Start};
-pub use op::{Action, Op, Report, Unknown};
-pub use persist::{Directory, SaveState, Snapshot, Write, Writer};
+pub use lookup::{Given, Position, Start};
+pub use persist::{SaveState, Snapshot, Write, Writer, directory_below, file_path};
+use text::{Text, equal};
 
 use crate::error::{Error, Result};
 use crate::ident::InDom;
@@ -58,8 +56,7 @@ enum Mode {
 #[repr(C)]
 pub struct Cache<T> {
     slab: Slab<T>,
-    ids: Ids,
-    /// Slots of the live entries, by short name, and of culled ones (see `names`).
+    /// Slots of the live entries, by short name.
     names: Index,
     order: Order,
     active: usize,
@@ -67,11 +64,6 @@ pub struct Cache<T> {
     empty: usize,
     /// Counts what makes an instance active, or ends that, and what changes the list.
     changes: u64,
-    /// How many insertions follow this one, for all that is known; so far as there is memory, the
-    /// tables grow for all.
-    expected: u32,
-    /// Culled entries that are still in the table of names.
-    stale: u32,
     /// No live entry has a lower time stamp, other than 0.
     oldest: i64,
     /// Where the next one to be stored is looked for first.
@@ -104,8 +96,8 @@ pub struct Cache<T> {
     indom: InDom,
     /// What a file holds above the limit.
     over_limit: Vec<persist::OverLimitRecord>,
-    /// How often a key's id was free at the first, second, ... attempt; few caches have keys.
-    attempts: Option<Box<[u32; store::ATTEMPTS]>>,
+    /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
+    attempts: [u32; store::ATTEMPTS],
 }
 
 /// Makes room for more elements, and some beside them.
@@ -134,7 +126,6 @@ impl<T: Copy> Cache<T> {
             indom,
             slab: Slab::new(),
             keys: Keys::new(seed),
-            ids: Ids::new(),
             names: Index::new(),
             order: Order::new(),
             mode: Mode::Monotonic,
@@ -150,16 +141,14 @@ impl<T: Copy> Cache<T> {
             active: 0,
             inactive: 0,
             empty: 0,
-            stale: 0,
             inserted: 0,
             chains: 16,
             sequence: 0,
             oldest: i64::MAX,
             next: 0,
-            expected: 0,
             changes: 0,
             swept: false,
-            attempts: None,
+            attempts: [0; store::ATTEMPTS],
         }
     }
 
@@ -173,7 +162,7 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Culls an entry that is live.
+    /// Culls an entry that is live. What the agent has attached to it stays in its slot.
     fn cull(&mut self, slot: u32) {
         self.names.remove(self.slab.get(slot).hash, slot);
         self.keys.take(slot);
@@ -197,20 +186,16 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Makes room for a key of any entry; none is needed for an empty one.
-    fn reserve_key(&mut self, key: &NewText<'_>) -> Result<()> {
+    fn reserve_key(&mut self, key: &Text) -> Result<()> {
         if key.bytes().is_empty() {
             return Ok(());
         }
-        self.keys
-            .reserve(key.bytes(), self.slab.len() + 1, self.expected as usize)
+        self.keys.reserve(self.slab.len() + 1)
     }
 
     /// Gives an entry another key, for which there is room; an empty one is none.
-    fn set_key(&mut self, slot: u32, key: NewText<'_>) {
-        let old = self.keys.get(slot);
-        // Comparing two empty slices takes 70 ns on some processors: memcmp looks at what a
-        // dangling pointer leads to.
-        if !(old.is_empty() && key.bytes().is_empty()) && old != key.bytes() {
+    fn set_key(&mut self, slot: u32, key: Text) {
+        if !equal(self.keys.get(slot), key.bytes()) {
             self.keys.set(slot, key);
         }
     }
@@ -235,42 +220,37 @@ impl<T: Copy> Cache<T> {
 
     fn set_all(&mut self, from: State, to: State) {
         let mut changed = 0;
-        let mut set = |entry: &mut Entry<T>| {
+        self.slab.for_each(|entry| {
             if entry.state == from {
                 entry.state = to;
                 changed += 1;
             }
-        };
-        // The slab is passed faster; but after a peak it is large, and hardly any of it is listed.
-        if self.order.len() < self.slab.len() as usize / 4 {
-            let places = self.order.iter();
-            places.for_each(|place| set(self.slab.get_mut(place.slot)));
-        } else {
-            self.slab.for_each(set);
-        }
+        });
         self.changes += changed;
     }
 
     /// Culls all instances, and those of the file that are above the limit; returns how many there
     /// were of the former (CACHE-22).
     pub fn cull_all(&mut self) -> usize {
-        let culled = self.active + self.inactive;
-        if culled > 0 {
-            self.names.take_all();
-            self.stale = 0;
-            for slot in 0..self.slab.len() {
-                let entry = self.slab.get_mut(slot);
-                if entry.is_live() {
-                    entry.state = State::Empty;
-                    self.keys.take(slot);
-                }
-            }
-            self.empty += culled;
-            self.changes += self.active as u64;
-            (self.active, self.inactive) = (0, 0);
-        }
-        self.instances_dirty |= culled > 0 || !self.over_limit.is_empty();
+        self.instances_dirty |= !self.over_limit.is_empty();
         self.over_limit.clear();
+        self.cull_where(State::is_live)
+    }
+
+    /// Culls all inactive instances; returns how many.
+    pub fn cull_inactive(&mut self) -> usize {
+        self.cull_where(|state| state == State::Inactive)
+    }
+
+    fn cull_where(&mut self, is_culled: impl Fn(State) -> bool) -> usize {
+        let mut culled = 0;
+        for slot in 0..self.slab.len() {
+            if is_culled(self.slab.get(slot).state) {
+                self.cull(slot);
+                culled += 1;
+            }
+        }
+        self.instances_dirty |= culled > 0;
         culled
     }
 
@@ -287,9 +267,10 @@ impl<T: Copy> Cache<T> {
         }
         room(&mut attached, self.active + self.inactive)?;
         let mut oldest = i64::MAX;
-        let (mut active, mut inactive) = (0, 0);
-        for place in self.order.places(&self.slab) {
-            let entry = self.slab.get_mut(place.slot);
+        let mut culled = 0;
+        for at in 0..self.order.places().len() {
+            let slot = self.order.places()[at].slot;
+            let entry = self.slab.get_mut(slot);
             if !entry.is_live() || entry.stamp == 0 {
                 continue;
             }
@@ -297,44 +278,13 @@ impl<T: Copy> Cache<T> {
                 oldest = oldest.min(entry.stamp);
                 continue;
             }
-            if let Some(private) = entry.private.take() {
-                attached.push(private);
-            }
-            let was_active = usize::from(entry.state == State::Active);
-            active += was_active;
-            inactive += 1 - was_active;
-            entry.state = State::Empty;
-            self.keys.take(place.slot);
+            attached.extend(entry.private.take());
+            self.cull(slot);
+            culled += 1;
         }
         self.oldest = oldest;
-        let count = active + inactive;
-        self.active -= active;
-        self.inactive -= inactive;
-        self.empty += count;
-        self.stale += count as u32;
-        self.changes += active as u64;
-        self.instances_dirty |= count > 0;
-        Ok((count, attached))
-    }
-
-    /// Culls all inactive instances; returns how many.
-    pub fn cull_inactive(&mut self) -> usize {
-        let culled = std::mem::take(&mut self.inactive);
-        if culled == 0 {
-            return 0;
-        }
-        for slot in 0..self.slab.len() {
-            let entry = self.slab.get_mut(slot);
-            if entry.state == State::Inactive {
-                entry.state = State::Empty;
-                entry.private = None;
-                self.keys.take(slot);
-            }
-        }
-        self.empty += culled;
-        self.stale += culled as u32;
-        self.instances_dirty = true;
-        culled
+        self.instances_dirty |= culled > 0;
+        Ok((culled, attached))
     }
 
     /// Lets ids be used again (CACHE-24).
@@ -361,7 +311,7 @@ impl<T: Copy> Cache<T> {
     /// `PM_ERR_SIGN` for a negative one, `PM_ERR_TOOBIG` when a listed instance has a greater id.
     pub fn resize(&mut self, maximum: i32) -> Result<()> {
         let maximum = u32::try_from(maximum).map_err(|_| Error::SIGN)?;
-        let last = self.order.places(&self.slab).last();
+        let last = self.order.places().last();
         if last.is_some_and(|place| place.id > maximum) {
             return Err(Error::TOOBIG);
         }

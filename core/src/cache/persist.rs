@@ -8,11 +8,10 @@ use std::io;
 use rustix::fs::{Mode, mkdir};
 
 use super::disk;
-use super::entry::Text;
-use super::file::{Header, is_savable};
-use super::stream::{LONGEST_LINE, Sink};
+use super::file::{Decimal, Header, LONGEST_LINE, is_savable, write_header, write_record};
+use super::text::Text;
 use super::{Cache, Report, room};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ident::InDom;
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
@@ -28,73 +27,24 @@ pub enum Write {
     Always,
 }
 
-/// No path is longer for the system, which says `ENAMETOOLONG`.
-const LONGEST: usize = 4096;
-const NAMETOOLONG: i32 = 36;
-
-/// Where the files of the caches are (CACHE-72). It owns no memory: the library keeps it in a
-/// variable, and what that pointed to would be lost when an agent is unloaded. It is filled in
-/// place, as agents' threads may have little stack.
-#[derive(Debug)]
-pub struct Directory {
-    bytes: [u8; LONGEST],
-    length: usize,
+/// The path of the directory of all cache files below PCP's variable directory; its last component
+/// is made if it is missing (CACHE-72, CACHE-73).
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn directory_below(variable: &[u8]) -> Result<FilePath> {
+    let path = FilePath::new(&[variable], format_args!("/config/pmda"))?;
+    // A failure shows when a file is opened.
+    let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
+    Ok(path)
 }
 
-impl Directory {
-    /// One that is not known yet.
-    #[must_use]
-    pub const fn unknown() -> Directory {
-        Directory {
-            bytes: [0; LONGEST],
-            length: 0,
-        }
-    }
-
-    /// The path of the directory of all cache files below PCP's variable directory; its last
-    /// component is made if it is missing (CACHE-73).
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub fn below(variable: &[u8]) -> Result<FilePath> {
-        let path = FilePath::new(&[variable], format_args!("/config/pmda"))?;
-        // A failure shows when a file is opened.
-        let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
-        Ok(path)
-    }
-
-    /// Takes note of the path, unless there is one already.
-    ///
-    /// # Errors
-    /// `-ENAMETOOLONG` for a path that no file could be opened by.
-    pub fn set(&mut self, path: &FilePath) -> Result<()> {
-        if !self.is_known() {
-            let path = path.bytes();
-            let room = self.bytes.get_mut(..path.len()).ok_or(Error::os(NAMETOOLONG))?;
-            room.copy_from_slice(path);
-            self.length = path.len();
-        }
-        Ok(())
-    }
-
-    /// Whether the path was set.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
-        self.length > 0
-    }
-
-    /// The file of a domain's cache.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub fn file(&self, indom: InDom) -> Result<FilePath> {
-        file(self.bytes.get(..self.length).unwrap_or_default(), indom)
-    }
-}
-
-/// The file of a domain's cache in a directory.
-fn file(directory: &[u8], indom: InDom) -> Result<FilePath> {
-    FilePath::new(&[directory], format_args!("/{indom}"))
+/// The file of a domain's cache in the directory.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn file_path(directory: &FilePath, indom: InDom) -> Result<FilePath> {
+    FilePath::new(&[directory.bytes()], format_args!("/{indom}"))
 }
 
 /// Who writes the file of a cache: process and thread, so that a forked child does not wait for a
@@ -171,7 +121,7 @@ impl<T: Copy + Pointer> Cache<T> {
     /// # Errors
     /// `-ENOMEM`.
     pub fn path(&self, directory: &FilePath) -> Result<FilePath> {
-        file(directory.bytes(), self.indom)
+        file_path(directory, self.indom)
     }
 
     /// Whether the file is to be written (CACHE-70).
@@ -276,10 +226,11 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Collects the bytes of the file (CACHE-74, DEF-9).
     fn collect(&mut self, snapshot: &mut Snapshot) -> Result<()> {
-        let mut sink = Sink::new();
         let (mode, maximum) = (self.mode, self.maximum);
-        sink.header(Header { mode, maximum })?;
-        for place in self.order.places(&self.slab) {
+        write_header(&mut snapshot.text, Header { mode, maximum })?;
+        // That of the last line: most instances have the same.
+        let mut stamp = Decimal::new(snapshot.now);
+        for place in self.order.places() {
             let entry = self.slab.get(place.slot);
             if !entry.is_live() {
                 continue;
@@ -290,18 +241,27 @@ impl<T: Copy + Pointer> Cache<T> {
             }
             let key = self.keys.get(place.slot);
             let is_short = 64 + 2 * key.len() + entry.name().len() <= LONGEST_LINE;
-            if !is_short || !is_savable(&entry.name) {
+            if !is_short || !is_savable(entry.name()) {
                 snapshot.skipped += 1;
                 continue;
             }
-            let stamp = if entry.stamp == 0 { snapshot.now } else { entry.stamp };
-            sink.record(entry.id, stamp, key, entry.name())?;
+            let written = if entry.stamp == 0 { snapshot.now } else { entry.stamp };
+            if stamp.value != written {
+                stamp = Decimal::new(written);
+            }
+            write_record(&mut snapshot.text, entry.id, &stamp, key, entry.name())?;
             snapshot.written += 1;
         }
         for other in self.over_limit.iter().filter(|other| !self.is_replaced(other)) {
-            sink.record(other.id, other.stamp, other.key.bytes(), other.name.bytes())?;
+            let stamp = Decimal::new(other.stamp);
+            write_record(
+                &mut snapshot.text,
+                other.id,
+                &stamp,
+                other.key.bytes(),
+                other.name.bytes(),
+            )?;
         }
-        snapshot.text = sink.into_text();
         Ok(())
     }
 

@@ -6,13 +6,13 @@
 //! ones. All chains undergo the same at the same time, so one number an entry says it all: the
 //! order in any chain is that of descending numbers (CACHE-81).
 
-use super::entry::{Entry, NewText, State, Text};
-use super::ids::ListedSlot;
+use super::dump::{Key, named};
+use super::entry::{Entry, ListedSlot, State};
 use super::keys::jenkins_hash;
-use super::lookup::{Match, signed};
-use super::names::{Short, equal, short};
-use super::op::{Key, named};
-use super::{Action, CULLED_KEPT, Cache, MAXIMUM, Mode, Report, room};
+use super::lookup::{Named, signed};
+use super::text::{Short, Text, equal, short};
+use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, Report, room};
+use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 
@@ -20,26 +20,22 @@ use crate::log::{Bytes, Level};
 pub(super) const ATTEMPTS: usize = 10;
 
 impl<T: Copy> Cache<T> {
-    /// Changes what is known of the instance with a name, and returns its id (CACHE-20, CACHE-21).
+    /// Changes what is known of the instance with a name, and returns its id (CACHE-20, CACHE-21):
+    /// `PMDA_CACHE_ADD` makes it, or makes it active again, `PMDA_CACHE_HIDE` makes it inactive,
+    /// `PMDA_CACHE_CULL` forgets it.
     ///
     /// # Errors
     /// `PM_ERR_INST` when it is not there and is not to be added; `-EINVAL` when only the short
-    /// name fits, and for an unknown action; `PM_ERR_GENERIC` for a missing or empty name, and when
+    /// name fits, and for other flags; `PM_ERR_GENERIC` for a missing or empty name, and when
     /// there is no id left; `-ENOMEM`, and nothing has changed.
     #[inline]
-    pub fn store(
-        &mut self,
-        action: Action,
-        name: Option<&[u8]>,
-        private: Option<T>,
-        report: &mut Report,
-    ) -> Result<i32> {
-        if let (Action::Add, Some(name)) = (action, name) {
+    pub fn store(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>, report: &mut Report) -> Result<i32> {
+        if let (PMDA_CACHE_ADD, Some(name)) = (flags, name) {
             if let Some(id) = self.store_next(name, private) {
                 return Ok(id);
             }
         }
-        self.store_found(action, name, private, report)
+        self.store_found(flags, name, private, report)
     }
 
     /// [`Cache::store`] for the instance behind the one that was stored last, if it has this name:
@@ -58,38 +54,33 @@ impl<T: Copy> Cache<T> {
     }
 
     #[inline(never)]
-    fn store_found(
-        &mut self,
-        action: Action,
-        name: Option<&[u8]>,
-        private: Option<T>,
-        report: &mut Report,
-    ) -> Result<i32> {
+    fn store_found(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>, report: &mut Report) -> Result<i32> {
         let short = self.short(name.unwrap_or_default());
         let found = name.and_then(|name| self.find_short(name, short));
-        match (found, action) {
-            (Some(Match::Bad(_)), _) | (Some(_), Action::Unknown(_)) => return Err(Error::INVAL),
-            (Some(Match::Good(slot)), Action::Add) => {
+        let Some(Named { slot, is_whole }) = found else {
+            if flags == PMDA_CACHE_ADD {
+                return self.add(None, name, short, &[], private, report);
+            }
+            report.trace(format_args!(
+                "pmdaCache store: indom {}: instance \"{}\" not in cache: flags={flags} not allowed\n",
+                self.indom,
+                named(name)
+            ));
+            return Err(Error::INST);
+        };
+        match flags {
+            _ if !is_whole => return Err(Error::INVAL),
+            PMDA_CACHE_ADD => {
                 self.keys.take(slot);
                 self.activate(slot, private);
             }
-            (Some(Match::Good(slot)), Action::Hide) => self.set_state(slot, State::Inactive),
-            (Some(Match::Good(slot)), Action::Cull) => {
+            PMDA_CACHE_HIDE => self.set_state(slot, State::Inactive),
+            PMDA_CACHE_CULL => {
                 self.cull(slot);
                 self.instances_dirty = true;
             }
-            (None, Action::Add) => return self.add(None, name, short, &[], private, report),
-            (None, _) => {
-                report.trace(format_args!(
-                    "pmdaCache store: indom {}: instance \"{}\" not in cache: flags={} not allowed\n",
-                    self.indom,
-                    named(name),
-                    action.number()
-                ));
-                return Err(Error::INST);
-            }
+            _ => return Err(Error::INVAL),
         }
-        let slot = found.map_or(0, Match::slot);
         Ok(signed(self.slab.get(slot).id))
     }
 
@@ -101,14 +92,14 @@ impl<T: Copy> Cache<T> {
     /// `PM_ERR_GENERIC` also when all ids made of the key are taken.
     pub fn store_key(
         &mut self,
-        action: Action,
+        flags: i32,
         name: Option<&[u8]>,
         key: &[u8],
         private: Option<T>,
         report: &mut Report,
     ) -> Result<i32> {
-        if action != Action::Add {
-            return self.store(action, name, private, report);
+        if flags != PMDA_CACHE_ADD {
+            return self.store(flags, name, private, report);
         }
         let given = key.len();
         let short = self.short(name.unwrap_or_default());
@@ -125,23 +116,22 @@ impl<T: Copy> Cache<T> {
                 return Err(self.key_taken(slot, name, report));
             }
         }
-        let before = (self.mode, *self.attempts()?);
+        let before = (self.mode, self.attempts);
         let id = self.key_id(name, key, given, report)?;
         // For good, even when the insertion fails (CACHE-54), but for want of memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private, report);
         if result == Err(Error::NOMEM) {
-            self.mode = before.0;
-            *self.attempts()? = before.1;
+            (self.mode, self.attempts) = before;
         }
         result
     }
 
     /// [`Cache::store_key`] for an instance whose name is known (CACHE-51).
-    fn store_known(&mut self, found: Match, key: &[u8], private: Option<T>, report: &mut Report) -> Result<i32> {
-        let entry = self.slab.get(found.slot());
+    fn store_known(&mut self, found: Named, key: &[u8], private: Option<T>, report: &mut Report) -> Result<i32> {
+        let entry = self.slab.get(found.slot);
         let id = signed(entry.id);
-        let old = self.keys.get(found.slot());
+        let old = self.keys.get(found.slot);
         if old != key {
             report.trace(format_args!(
                 "pmdaCacheStoreKey: indom {}: instance \"{}\" ({id}) in cache {} does not match new entry {}\n",
@@ -152,13 +142,11 @@ impl<T: Copy> Cache<T> {
             ));
             return Err(Error::INST);
         }
-        match found {
-            Match::Bad(_) => Err(Error::INVAL),
-            Match::Good(slot) => {
-                self.activate(slot, private);
-                Ok(id)
-            }
+        if !found.is_whole {
+            return Err(Error::INVAL);
         }
+        self.activate(found.slot, private);
+        Ok(id)
     }
 
     /// Another instance has the key (CACHE-52, CACHE-58).
@@ -175,18 +163,6 @@ impl<T: Copy> Cache<T> {
         Error::INST
     }
 
-    /// The counts of attempts (CACHE-81).
-    fn attempts(&mut self) -> Result<&mut [u32; ATTEMPTS]> {
-        if self.attempts.is_none() {
-            let mut counts = Vec::new();
-            room(&mut counts, ATTEMPTS)?;
-            counts.resize(ATTEMPTS, 0);
-            // As long as it has room for, so this moves nothing.
-            self.attempts = counts.into_boxed_slice().try_into().ok();
-        }
-        self.attempts.as_deref_mut().ok_or(Error::NOMEM)
-    }
-
     /// An id for a new key (CACHE-52, CACHE-53).
     fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], given: usize, report: &mut Report) -> Result<u32> {
         let mut hash = 0;
@@ -196,7 +172,7 @@ impl<T: Copy> Cache<T> {
             let id = hash % (self.maximum + 1);
             match self.find_id(id) {
                 None => {
-                    self.attempts()?[attempt] += 1;
+                    self.attempts[attempt] += 1;
                     return Ok(id);
                 }
                 Some(slot) if self.keys.get(slot) == key => return Err(self.key_taken(slot, name, report)),
@@ -274,7 +250,7 @@ impl<T: Copy> Cache<T> {
             }
             self.mode = Mode::Reuse;
         }
-        while self.lowest <= MAXIMUM && self.ids.get(self.lowest, &self.slab).is_some() {
+        while self.lowest <= MAXIMUM && self.order.find(self.lowest).is_some() {
             self.lowest += 1;
         }
         if self.lowest > self.maximum {
@@ -292,11 +268,11 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
     pub(super) fn insert(&mut self, id: u32, name: &[u8], short: Short, key: &[u8], state: State) -> Result<u32> {
-        let (name, key) = (NewText::new(name)?, NewText::new(key)?);
-        self.reserve(id, &key)?;
+        let (name, key) = (Text::new(name)?, Text::new(key)?);
+        self.reserve(&key)?;
         self.grow()?;
         let slot = self.slab.insert(Entry {
-            name: Text::EMPTY,
+            name,
             private: None,
             stamp: 0,
             id,
@@ -307,11 +283,9 @@ impl<T: Copy> Cache<T> {
             state,
         });
         self.inserted = self.inserted.saturating_add(1);
-        self.insert_name(name.bytes(), short, slot);
-        self.slab.get_mut(slot).name.assign(name);
+        self.names.insert(short.hash, slot);
         self.sequence += 1;
-        self.ids.set(id, slot, &self.slab);
-        self.order.push(ListedSlot { id, slot });
+        self.order.insert(ListedSlot { id, slot });
         self.set_key(slot, key);
         self.above = self.above.max(id + 1);
         self.changes += 1;
@@ -322,12 +296,18 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Gets all the memory that one more entry needs. What is reclaimed afterwards only adds to it.
-    fn reserve(&mut self, id: u32, key: &NewText<'_>) -> Result<()> {
+    fn reserve(&mut self, key: &Text) -> Result<()> {
         self.slab.reserve()?;
-        self.reserve_name()?;
-        self.ids.reserve(id, self.expected as usize, &self.slab)?;
-        self.order.reserve(id)?;
+        self.reserve_names(1)?;
+        self.order.reserve()?;
         self.reserve_key(key)
+    }
+
+    /// Makes room for more names.
+    pub(super) fn reserve_names(&mut self, more: u32) -> Result<()> {
+        let slab = &self.slab;
+        let end = slab.len().saturating_add(more);
+        self.names.reserve(more as usize, end, |slot| slab.get(slot).hash)
     }
 
     /// The part of a name that identifies an instance (CACHE-4).
@@ -390,7 +370,6 @@ impl<T: Copy> Cache<T> {
     /// Gives memory of the tables back when there is little left in them.
     fn shrink(&mut self) {
         let slab = &self.slab;
-        self.ids.shrink(slab);
         self.names.shrink(|slot| slab.get(slot).hash);
         self.keys.shrink();
     }
@@ -450,15 +429,11 @@ impl<T: Copy> Cache<T> {
         if self.empty == 0 {
             return;
         }
-        if self.stale > 0 {
-            self.sweep();
-        }
         self.changes += 1;
         self.order.retain(&self.slab, |entry| entry.state != State::Empty);
         for slot in 0..self.slab.len() {
             let entry = self.slab.get(slot);
             if entry.state == State::Empty {
-                self.ids.remove(entry.id, slot);
                 self.lowest = self.lowest.min(entry.id);
                 self.slab.remove(slot);
             }

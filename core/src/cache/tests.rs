@@ -8,7 +8,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{Action, Cache, CacheFile, Directory, Report, SaveState, Snapshot, State, Write, Writer};
+use super::{Cache, CacheFile, Report, SaveState, Snapshot, State, Write, Writer};
+use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::ident::InDom;
 use crate::index::Seed;
 use crate::path::FilePath;
@@ -45,23 +46,23 @@ proptest! {
         let mut model = BTreeMap::<String, (i32, State)>::new();
         for step in steps {
             let name = |number: u8| format!("n{number}");
-            let mut store = |action, number: u8| cache.store(action, Some(name(number).as_bytes()), Some(number), &mut report);
+            let mut store = |flags, number: u8| cache.store(flags, Some(name(number).as_bytes()), Some(number), &mut report);
             match step {
                 Step::Add(number) => {
-                    let id = store(Action::Add, number).expect("there are ids");
+                    let id = store(PMDA_CACHE_ADD, number).expect("there are ids");
                     let known = model.insert(name(number), (id, State::Active));
                     prop_assert!(known.is_none_or(|known| known.0 == id));
                 }
                 Step::Hide(number) => {
                     let known = model.get_mut(&name(number));
-                    prop_assert_eq!(store(Action::Hide, number).ok(), known.as_ref().map(|known| known.0));
+                    prop_assert_eq!(store(PMDA_CACHE_HIDE, number).ok(), known.as_ref().map(|known| known.0));
                     if let Some(known) = known {
                         known.1 = State::Inactive;
                     }
                 }
                 Step::Cull(number) => {
                     let known = model.remove(&name(number));
-                    prop_assert_eq!(store(Action::Cull, number).ok(), known.map(|known| known.0));
+                    prop_assert_eq!(store(PMDA_CACHE_CULL, number).ok(), known.map(|known| known.0));
                 }
                 Step::Reorganize => cache.reorganize().expect("memory"),
                 Step::Inactive => {
@@ -90,7 +91,7 @@ proptest! {
         cache.reorganize().expect("memory");
         cache.reuse();
         let lowest = (0..).find(|id| model.values().all(|known| known.0 != *id)).expect("there are ids");
-        prop_assert_eq!(cache.store(Action::Add, Some(b"next"), None, &mut report), Ok(lowest));
+        prop_assert_eq!(cache.store(PMDA_CACHE_ADD, Some(b"next"), None, &mut report), Ok(lowest));
     }
 }
 
@@ -98,7 +99,7 @@ const ME: Writer = Writer { process: 7, thread: 7 };
 
 /// A cache of so many instances, `n0` and so on, of which some were written at second 1 and not
 /// stored since.
-pub(super) fn aged(count: u32, is_aged: impl Fn(u32) -> bool) -> Cache<*const u8> {
+fn aged(count: u32, is_aged: impl Fn(u32) -> bool) -> Cache<*const u8> {
     let mut cache = Cache::new(InDom::new(1, 2), Seed::process());
     for number in 0..count {
         add(&mut cache, &format!("n{number}"));
@@ -109,8 +110,8 @@ pub(super) fn aged(count: u32, is_aged: impl Fn(u32) -> bool) -> Cache<*const u8
     cache
 }
 
-pub(super) fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
-    let added = cache.store(Action::Add, Some(name.as_bytes()), None, &mut Report::default());
+fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
+    let added = cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), None, &mut Report::default());
     added.expect("there are ids")
 }
 
@@ -125,7 +126,7 @@ fn begin(cache: &mut Cache<*const u8>, directory: &FilePath, now: i64) -> Snapsh
 fn directory() -> (tempfile::TempDir, FilePath) {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("config")).expect("ours");
-    let files = Directory::below(directory.path().as_os_str().as_bytes()).expect("memory");
+    let files = super::directory_below(directory.path().as_os_str().as_bytes()).expect("memory");
     (directory, files)
 }
 
@@ -245,4 +246,60 @@ fn beyond_the_limit() {
     assert_eq!(cache.saved(&snapshot, result, ME, &mut report), Ok(2));
     assert_eq!(lines(path.as_ref()), ["1 5 a", "2 50 b", "9 6 [ab] far", "8 7 further"]);
     assert!(report.journal.is_empty());
+}
+
+/// CACHE-30, CACHE-36, CACHE-62: what a purge has culled is not found until it is stored again, and
+/// the table of names does not grow for it.
+#[test]
+fn purged_names() {
+    for (count, step) in [(3_u32, 1), (60, 3), (60, 40), (5000, 3), (5000, 40)] {
+        let is_purged = |number: u32| number % step == 0;
+        let mut cache = aged(count, is_purged);
+        let purged = (0..count).filter(|number| is_purged(*number)).count();
+        let cells = cache.names.cells();
+        assert_eq!(cache.purge(100).expect("memory").0, purged);
+        assert_eq!(cache.names.len(), count as usize - purged);
+        let found = |cache: &Cache<*const u8>, number: u32| {
+            let name = format!("n{number}");
+            cache.lookup_name(name.as_bytes()).is_ok()
+        };
+        assert!((0..count).all(|number| found(&cache, number) != is_purged(number)));
+        let is_back = |number: u32| is_purged(number) && number % 2 != 0;
+        for number in (0..count).filter(|number| is_back(*number)) {
+            add(&mut cache, &format!("n{number}"));
+        }
+        let is_there = |number: u32| !is_purged(number) || is_back(number);
+        assert!((0..count).all(|number| found(&cache, number) == is_there(number)));
+        assert!(cache.names.cells() <= cells);
+        cache.reorganize().expect("memory");
+        assert_eq!(cache.names.len(), cache.active + cache.inactive);
+        assert!((0..count).all(|number| found(&cache, number) == is_there(number)));
+    }
+}
+
+/// CACHE-31: a file may give one key to many; the one with the lowest id is found.
+#[test]
+fn shared_keys() {
+    let (_directory, files) = directory();
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
+    let mut report = Report::default();
+    let path = cache.path(&files).expect("memory");
+    fs::write(&path, "2 0 2147483647\n1 5 [aa] a\n2 5 [bb] b\n3 5 [aa] c\n").expect("ours");
+    let mut file = CacheFile::open(path).expect("there");
+    while cache.load(&mut file, &mut report).expect("a good file").is_none() {
+        file.read();
+    }
+    let find = |cache: &Cache<*const u8>, key: u8| {
+        let hit = cache.lookup_key(None, &[key], &mut Report::default());
+        hit.map(super::Entry::id).ok()
+    };
+    assert_eq!(
+        (find(&cache, 0xaa), find(&cache, 0xbb), find(&cache, 0xcc)),
+        (Some(1), Some(2), None)
+    );
+    for (name, left) in [(&b"a"[..], Some(3)), (b"c", None)] {
+        let culled = cache.store(PMDA_CACHE_CULL, Some(name), None, &mut report);
+        assert!(culled.is_ok());
+        assert_eq!((find(&cache, 0xaa), find(&cache, 0xbb)), (left, Some(2)));
+    }
 }

@@ -67,9 +67,9 @@ impl Index {
         self.len == 0
     }
 
-    /// Number of cells: what memory there is, and what a pass over all takes.
-    #[must_use]
-    pub fn cells(&self) -> usize {
+    /// Number of cells: what memory there is.
+    #[cfg(test)]
+    pub(crate) fn cells(&self) -> usize {
         self.cells.len()
     }
 
@@ -144,20 +144,6 @@ impl Index {
             return Ok(());
         }
         self.grow(more, end, &hash_of)
-    }
-
-    /// As [`Index::reserve`], for one slot and those that are expected to follow it, if there is
-    /// memory for them.
-    ///
-    /// # Errors
-    /// `-ENOMEM` when there is none for one; the table is as it was.
-    #[inline]
-    pub fn reserve_expecting(&mut self, expected: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
-        let all = self.reserve(expected.saturating_add(1), end, &hash_of);
-        if all.is_err() && expected > 0 {
-            return self.reserve(1, end, hash_of);
-        }
-        all
     }
 
     /// Whether there is room for `more` slots.
@@ -294,51 +280,6 @@ impl Index {
             if self.cells[at] != GONE {
                 return;
             }
-        }
-    }
-
-    /// Takes all slots out, and keeps the memory.
-    pub fn take_all(&mut self) {
-        self.cells.fill(EMPTY);
-        (self.len, self.used) = (0, 0);
-    }
-
-    /// Takes all slots out that `out` accepts.
-    pub fn extract(&mut self, mut out: impl FnMut(u32) -> bool) {
-        let mask = self.mask();
-        let mut is_end = self.cells.first().is_none_or(|cell| *cell == EMPTY);
-        // Backwards, so that a run of cells that are emptied leaves nothing behind (see `vacate`).
-        for cell in self.cells.iter_mut().rev() {
-            if *cell < GONE && out(*cell & mask) {
-                *cell = GONE;
-                self.len -= 1;
-            }
-            if *cell == GONE && is_end {
-                *cell = EMPTY;
-                self.used -= 1;
-            }
-            is_end = *cell == EMPTY;
-        }
-    }
-
-    /// [`Index::extract`] for those whose bits are set. The cells are in no order that a processor
-    /// could learn, so nothing here branches on what is in one.
-    pub fn extract_marked(&mut self, marks: &[u64]) {
-        let Some(last) = marks.len().checked_sub(1) else { return };
-        let mask = self.mask();
-        let mut is_end = self.cells.first().is_none_or(|cell| *cell == EMPTY);
-        for place in self.cells.iter_mut().rev() {
-            let mut cell = *place;
-            let (word, bit) = ((cell & mask) as usize / 64, cell & mask & 63);
-            let is_marked = marks[word.min(last)] >> bit & 1 != 0;
-            let is_out = is_marked & (word <= last) & (cell < GONE);
-            cell = if is_out { GONE } else { cell };
-            self.len -= u32::from(is_out);
-            let is_free = is_end & (cell == GONE);
-            cell = if is_free { EMPTY } else { cell };
-            self.used -= u32::from(is_free);
-            is_end = cell == EMPTY;
-            *place = cell;
         }
     }
 

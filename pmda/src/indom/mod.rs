@@ -6,7 +6,8 @@ mod update;
 
 use std::fmt;
 
-use pmda_core::cache::{Action, Cache, CacheFile, Directory, Report, SaveState, State, Write, Writer};
+use pmda_core::cache::{Cache, CacheFile, Report, SaveState, State, Write, Writer, directory_below};
+use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::log::Message;
@@ -236,7 +237,7 @@ impl<T> Indom<T> {
             return;
         }
         let Some(variable) = variable else { return };
-        match Directory::below(variable.as_os_str().as_bytes()) {
+        match directory_below(variable.as_os_str().as_bytes()) {
             Ok(directory) => {
                 self.renumber(indom, Some(&directory));
                 self.file = Some(File::At(directory));
@@ -264,7 +265,7 @@ impl<T> Indom<T> {
         for (inst, slot) in std::mem::take(&mut self.order) {
             let Ok(hit) = old.lookup(inst) else { continue };
             let name = Some(hit.name());
-            match self.cache.store(Action::Add, name, Some(Slot(slot)), &mut report) {
+            match self.cache.store(PMDA_CACHE_ADD, name, Some(Slot(slot)), &mut report) {
                 Ok(inst) => self.order.push((inst, slot)),
                 Err(_) => self.vacate(slot),
             }
@@ -279,7 +280,7 @@ impl<T> Indom<T> {
             let name = hit.name().to_vec();
             let mut report = Report::default();
             // It is in the cache, so this cannot fail.
-            let _ = self.cache.store(Action::Hide, Some(&name), None, &mut report);
+            let _ = self.cache.store(PMDA_CACHE_HIDE, Some(&name), None, &mut report);
         }
         self.vacate(slot);
     }
@@ -325,7 +326,7 @@ impl Indom<()> {
         let mut report = Report::default();
         let number = self
             .cache
-            .store(Action::Add, Some(name.as_bytes()), Some(Slot(0)), &mut report);
+            .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(0)), &mut report);
         // There is nothing to say of a failure: it is tried again.
         number
     }
@@ -334,7 +335,9 @@ impl Indom<()> {
     pub(crate) fn drop_name(&mut self, name: &str) {
         let mut report = Report::default();
         // One that is not there needs not go.
-        let _ = self.cache.store(Action::Hide, Some(name.as_bytes()), None, &mut report);
+        let _ = self
+            .cache
+            .store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None, &mut report);
     }
 }
 

@@ -1,6 +1,7 @@
 //! An update of an instance domain.
 
-use pmda_core::cache::{Action, Report, State};
+use pmda_core::cache::{Report, State};
+use pmda_core::constants::PMDA_CACHE_ADD;
 
 use super::{File, Indom, REMEMBERED, Row, Slot, say};
 use crate::{Error, Result};
@@ -111,7 +112,7 @@ impl<'i, T> Update<'i, T> {
         if self.indom.file.is_some() {
             let name = Some(name.as_bytes());
             let cache = &mut self.indom.cache;
-            cache.store(Action::Add, name, Some(Slot(slot)), &mut Report::default())?;
+            cache.store(PMDA_CACHE_ADD, name, Some(Slot(slot)), &mut Report::default())?;
         }
         Ok(())
     }
@@ -134,7 +135,7 @@ impl<'i, T> Update<'i, T> {
         let mut report = Report::default();
         let stored = indom
             .cache
-            .store(Action::Add, Some(name.as_bytes()), Some(Slot(slot)), &mut report);
+            .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(slot)), &mut report);
         say(&mut report);
         match (stored, known) {
             (Ok(inst), Some(_)) => {
