@@ -63,7 +63,7 @@ impl<T: Copy + Pointer> Cache<T> {
             "pmdaCacheDump: indom {}: nentry={} ins_mode={mode} hstate={dirty} hsize={hsize}\n",
             self.indom, self.inserted
         ));
-        for place in self.order.places() {
+        for place in self.order.iter() {
             let entry = self.slab.get(place.slot);
             let state = match entry.state {
                 State::Active => "active",

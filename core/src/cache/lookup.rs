@@ -11,7 +11,8 @@
 //! keeps a [`Position`].
 
 use super::dump::Key;
-use super::entry::{Entry, ListedSlot, State};
+use super::entry::{Entry, State};
+use super::order::{ListedSlot, Place};
 use super::text::{Short, equal};
 use super::{Cache, Report};
 use crate::error::{Error, Result};
@@ -52,7 +53,7 @@ impl<T: Copy> Cache<T> {
     /// load.
     pub(super) fn find_key(&self, key: &[u8]) -> Option<u32> {
         if key.is_empty() || self.keys.is_shared() {
-            let mut slots = self.order.places().iter().map(|place| place.slot);
+            let mut slots = self.order.iter().map(|place| place.slot);
             return slots.find(|slot| self.slab.get(*slot).is_live() && equal(self.keys.get(*slot), key));
         }
         self.keys.find(key)
@@ -113,7 +114,7 @@ impl<T: Copy> Cache<T> {
     /// The active instances in ascending order of ids, with their names.
     pub fn actives(&self) -> impl Iterator<Item = (i32, &[u8])> {
         let slab = &self.slab;
-        let entries = self.order.places().iter().map(|place| slab.get(place.slot));
+        let entries = self.order.iter().map(|place| slab.get(place.slot));
         let active = entries.filter(|entry| entry.state == State::Active);
         active.map(|entry| (signed(entry.id), entry.name()))
     }
@@ -200,7 +201,7 @@ impl<T: Copy> Cache<T> {
     #[inline(always)]
     pub fn walk(&mut self) -> Option<i32> {
         // Mostly all are active, so that no entry needs to be looked at.
-        let is_all = self.order.places().len() == self.active;
+        let is_all = self.order.len() == self.active;
         loop {
             let place = self.order.step()?;
             if is_all || self.slab.get(place.slot).state == State::Active {
@@ -212,20 +213,20 @@ impl<T: Copy> Cache<T> {
     /// What a walk begins with that starts now.
     pub fn start(&self) -> Start {
         Start {
-            first: self.order.position_at(&self.slab, 0),
-            listed: self.order.places().len(),
+            first: self.order.position_at(&self.slab, self.order.first()),
+            listed: self.order.len(),
             inserted: self.inserted,
         }
     }
 
     /// Fills `into` with the active instances from a position on; returns how many there were.
     pub fn read_active(&self, from: Position, into: &mut [Given]) -> usize {
-        let mut at = self.order.search(&self.slab, from);
+        let mut next = self.order.search(&self.slab, from);
         let mut len = 0;
-        while let (Some(place), Some(given)) = (self.order.places().get(at), into.get_mut(len)) {
-            at += 1;
+        while let (Some(place), Some(given)) = (self.order.get(next), into.get_mut(len)) {
+            next = self.order.next(next);
             if self.slab.get(place.slot).state == State::Active {
-                *given = self.given(*place, at);
+                *given = self.given(place, next);
                 len += 1;
             }
         }
@@ -253,17 +254,17 @@ impl<T: Copy> Cache<T> {
     fn active_at(&self, inst: i32, from: Position) -> Option<Given> {
         let id = u32::try_from(inst).ok()?;
         let at = self.order.search_id(id);
-        let place = self.order.places().get(at).filter(|place| place.id == id)?;
+        let place = self.order.get(at).filter(|place| place.id == id)?;
         let entry = self.slab.get(place.slot);
         if entry.state != State::Active || Position::new(id, entry.serial) < from {
             return None;
         }
-        Some(self.given(*place, at + 1))
+        Some(self.given(place, self.order.next(at)))
     }
 
     /// A listed instance as a walk gives it that goes on at `next`.
     #[inline(always)]
-    fn given(&self, place: ListedSlot, next: usize) -> Given {
+    fn given(&self, place: ListedSlot, next: Place) -> Given {
         Given {
             inst: signed(place.id),
             next: self.order.position_at(&self.slab, next),

@@ -14,6 +14,7 @@ mod file;
 mod keys;
 mod load;
 mod lookup;
+mod order;
 mod persist;
 mod store;
 #[cfg(test)]
@@ -21,11 +22,12 @@ mod tests;
 mod text;
 
 pub use dump::Report;
+use entry::Slab;
 pub use entry::{Entry, State};
-use entry::{Order, Slab};
 use keys::Keys;
 pub use load::CacheFile;
 pub use lookup::{Given, Position, Start};
+use order::{ListedSlot, Order};
 pub use persist::{SaveState, Snapshot, Write, Writer, directory_below, file_path};
 use text::{Text, equal};
 
@@ -268,8 +270,9 @@ impl<T: Copy> Cache<T> {
         room(&mut attached, self.active + self.inactive)?;
         let mut oldest = i64::MAX;
         let mut culled = 0;
-        for at in 0..self.order.places().len() {
-            let slot = self.order.places()[at].slot;
+        let mut next = self.order.first();
+        while let Some(ListedSlot { slot, .. }) = self.order.get(next) {
+            next = self.order.next(next);
             let entry = self.slab.get_mut(slot);
             if !entry.is_live() || entry.stamp == 0 {
                 continue;
@@ -311,7 +314,7 @@ impl<T: Copy> Cache<T> {
     /// `PM_ERR_SIGN` for a negative one, `PM_ERR_TOOBIG` when a listed instance has a greater id.
     pub fn resize(&mut self, maximum: i32) -> Result<()> {
         let maximum = u32::try_from(maximum).map_err(|_| Error::SIGN)?;
-        let last = self.order.places().last();
+        let last = self.order.last();
         if last.is_some_and(|place| place.id > maximum) {
             return Err(Error::TOOBIG);
         }

@@ -230,7 +230,7 @@ impl<T: Copy + Pointer> Cache<T> {
         write_header(&mut snapshot.text, Header { mode, maximum })?;
         // That of the last line: most instances have the same.
         let mut stamp = Decimal::new(snapshot.now);
-        for place in self.order.places() {
+        for place in self.order.iter() {
             let entry = self.slab.get(place.slot);
             if !entry.is_live() {
                 continue;

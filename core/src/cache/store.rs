@@ -7,9 +7,10 @@
 //! order in any chain is that of descending numbers (CACHE-81).
 
 use super::dump::{Key, named};
-use super::entry::{Entry, ListedSlot, State};
+use super::entry::{Entry, State};
 use super::keys::jenkins_hash;
 use super::lookup::{Named, signed};
+use super::order::ListedSlot;
 use super::text::{Short, Text, equal, short};
 use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, Report, room};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};

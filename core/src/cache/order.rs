@@ -1,0 +1,421 @@
+//! The list of entries by ascending ids, by which they are found as well (DEF-14).
+
+use super::entry::{Entry, Slab};
+use super::lookup::Position;
+use super::room;
+use crate::error::{Error, Result};
+
+/// One listed entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ListedSlot {
+    pub(super) id: u32,
+    pub(super) slot: u32,
+}
+
+/// Most entries of a block: what is moved for an id that comes between others.
+const BLOCK: usize = 512;
+
+/// A place in the list, until one comes or goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    block: usize,
+    at: usize,
+}
+
+/// Behind all entries.
+const END: Place = Place {
+    block: usize::MAX,
+    at: 0,
+};
+
+/// Sorted blocks, in order. Ids mostly ascend: an entry comes to the end of the last block, and full
+/// blocks stay behind. Where another one does not fit in, a block is cut in two. Entries with the
+/// same id, all but the first of them culled, come newest first (CACHE-44).
+#[derive(Debug)]
+pub(super) struct Order {
+    /// None is empty. A single one may be small; where there are more, each has room for `BLOCK`.
+    blocks: Vec<Vec<ListedSlot>>,
+    /// The next block.
+    spare: Vec<ListedSlot>,
+    len: usize,
+    /// The place that the cache's own walk visits next (CACHE-35). It stays with its entry when
+    /// others come or go, so that a step has nothing to look for.
+    cursor: Place,
+}
+
+impl Order {
+    pub(super) const fn new() -> Order {
+        Order {
+            blocks: Vec::new(),
+            spare: Vec::new(),
+            len: 0,
+            cursor: END,
+        }
+    }
+
+    /// All entries.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ListedSlot> {
+        self.blocks.iter().flatten()
+    }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The place of the first entry.
+    pub(super) fn first(&self) -> Place {
+        if self.blocks.is_empty() {
+            END
+        } else {
+            Place { block: 0, at: 0 }
+        }
+    }
+
+    /// The last entry.
+    pub(super) fn last(&self) -> Option<ListedSlot> {
+        self.blocks.last()?.last().copied()
+    }
+
+    /// The entry at a place.
+    #[inline]
+    pub(super) fn get(&self, place: Place) -> Option<ListedSlot> {
+        self.blocks.get(place.block)?.get(place.at).copied()
+    }
+
+    /// The place behind that of an entry.
+    #[inline]
+    pub(super) fn next(&self, place: Place) -> Place {
+        let Place { block, at } = place;
+        if self.blocks.get(block).is_some_and(|entries| at + 1 < entries.len()) {
+            Place { block, at: at + 1 }
+        } else if block < self.blocks.len().saturating_sub(1) {
+            Place {
+                block: block + 1,
+                at: 0,
+            }
+        } else {
+            END
+        }
+    }
+
+    /// The slot of an id: that of the newest entry with it.
+    pub(super) fn find(&self, id: u32) -> Option<u32> {
+        let entry = self.get(self.search_id(id))?;
+        (entry.id == id).then_some(entry.slot)
+    }
+
+    /// The place of the first entry whose id is not lower.
+    pub(super) fn search_id(&self, id: u32) -> Place {
+        if self.last().is_none_or(|last| last.id < id) {
+            return END;
+        }
+        let is_lower = |block: &Vec<ListedSlot>| block.last().is_some_and(|last| last.id < id);
+        let block = self.blocks.partition_point(is_lower);
+        let at = self.blocks[block].partition_point(|entry| entry.id < id);
+        Place { block, at }
+    }
+
+    /// The place of the first entry that is not in front of a position.
+    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> Place {
+        let mut place = self.search_id(from.id());
+        while self.get(place).is_some_and(|entry| position(entry, slab) < from) {
+            place = self.next(place);
+        }
+        place
+    }
+
+    /// The position of the entry at a place; that behind all entries if there is none.
+    pub(super) fn position_at<T>(&self, slab: &Slab<T>, place: Place) -> Position {
+        let entry = self.get(place);
+        entry.map_or(Position::END, |entry| position(entry, slab))
+    }
+
+    /// Makes sure that one more entry can be listed.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn reserve(&mut self) -> Result<()> {
+        match self.blocks.as_mut_slice() {
+            [] => room(&mut self.spare, 1)?,
+            [only] if only.len() < BLOCK => return room(only, 1),
+            _ if self.spare.capacity() < BLOCK => {
+                self.spare.try_reserve_exact(BLOCK).map_err(|_| Error::NOMEM)?;
+            }
+            _ => {}
+        }
+        room(&mut self.blocks, 1)
+    }
+
+    /// Lists an entry; see [`Order::reserve`].
+    pub(super) fn insert(&mut self, entry: ListedSlot) {
+        self.len += 1;
+        let mut place = self.search_id(entry.id);
+        if place == END {
+            match self.blocks.last_mut() {
+                // Room: `reserve`, here as in what follows.
+                Some(last) if last.len() < BLOCK => last.push(entry),
+                _ => {
+                    self.spare.push(entry);
+                    let block = std::mem::take(&mut self.spare);
+                    // Room: `reserve`.
+                    self.blocks.push(block);
+                }
+            }
+            return;
+        }
+        if self.blocks[place.block].len() >= BLOCK {
+            self.cut(place.block);
+            place = moved(place, place.block);
+        }
+        // Room: `reserve`.
+        insert(&mut self.blocks[place.block], place.at, entry);
+        if self.cursor.block == place.block && self.cursor.at >= place.at {
+            self.cursor.at += 1;
+        }
+    }
+
+    /// Cuts a full block in two.
+    fn cut(&mut self, block: usize) {
+        let entries = &mut self.blocks[block];
+        // Room: `reserve`.
+        self.spare.extend_from_slice(&entries[BLOCK / 2..]);
+        entries.truncate(BLOCK / 2);
+        let upper = std::mem::take(&mut self.spare);
+        // Room: `reserve`.
+        insert(&mut self.blocks, block + 1, upper);
+        if self.cursor != END {
+            self.cursor = moved(self.cursor, block);
+        }
+    }
+
+    /// Forgets the entries for which `keep` is false. The cache's own walk goes on at the first one
+    /// from its place on that is kept.
+    pub(super) fn retain<T>(&mut self, slab: &Slab<T>, keep: impl Fn(&Entry<T>) -> bool) {
+        let keep = |entry: &ListedSlot| keep(slab.get(entry.slot));
+        let (whole, part) = match self.blocks.get(self.cursor.block) {
+            Some(block) => (self.cursor.block, &block[..self.cursor.at]),
+            None => (0, &[][..]),
+        };
+        let in_front = self.blocks[..whole].iter().flatten().chain(part);
+        let before = in_front.filter(|entry| keep(entry)).count();
+        let mut blocks = 0;
+        for at in 0..self.blocks.len() {
+            let mut block = std::mem::take(&mut self.blocks[at]);
+            block.retain(keep);
+            match self.blocks[..blocks].last_mut() {
+                // Room: where there are several, each has it.
+                Some(last) if last.len() + block.len() <= BLOCK => last.extend_from_slice(&block),
+                _ => {
+                    self.blocks[blocks] = block;
+                    blocks += 1;
+                }
+            }
+        }
+        self.blocks.truncate(blocks);
+        self.blocks.retain(|block| !block.is_empty());
+        self.len = self.blocks.iter().map(Vec::len).sum();
+        if self.cursor != END {
+            self.cursor = self.numbered(before);
+        }
+    }
+
+    /// The place of the entry with so many in front of it.
+    fn numbered(&self, mut before: usize) -> Place {
+        for (block, entries) in self.blocks.iter().enumerate() {
+            if before < entries.len() {
+                return Place { block, at: before };
+            }
+            before -= entries.len();
+        }
+        END
+    }
+
+    /// Begins the cache's own walk.
+    pub(super) fn rewind(&mut self) {
+        self.cursor = self.first();
+    }
+
+    /// The next entry of the cache's own walk, whatever its state; `None` at the end.
+    #[inline(always)]
+    pub(super) fn step(&mut self) -> Option<ListedSlot> {
+        let entry = self.get(self.cursor)?;
+        self.cursor = self.next(self.cursor);
+        Some(entry)
+    }
+}
+
+/// Puts an item into a list that has room for it.
+fn insert<I>(list: &mut Vec<I>, at: usize, item: I) {
+    // Room: of the caller.
+    list.push(item);
+    list[at..].rotate_right(1);
+}
+
+/// Where a place is after a block was cut.
+fn moved(place: Place, cut: usize) -> Place {
+    let Place { block, at } = place;
+    if block == cut && at >= BLOCK / 2 {
+        Place {
+            block: block + 1,
+            at: at - BLOCK / 2,
+        }
+    } else if block > cut {
+        Place { block: block + 1, at }
+    } else {
+        place
+    }
+}
+
+/// Where an entry is listed.
+fn position<T>(entry: ListedSlot, slab: &Slab<T>) -> Position {
+    Position::new(entry.id, slab.get(entry.slot).serial)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn list(order: &mut Order, ids: &[u32], slot: u32) {
+        for id in ids.iter().copied() {
+            order.reserve().expect("memory");
+            order.insert(ListedSlot { id, slot });
+        }
+    }
+
+    fn rest(order: &mut Order) -> Vec<u32> {
+        std::iter::from_fn(|| order.step()).map(|place| place.id).collect()
+    }
+
+    /// DEF-14, CACHE-44: ids in any order, dense and sparse: each is found, and the newest of those
+    /// that are there several times.
+    #[test]
+    fn as_a_map() {
+        let (mut order, mut model, mut seed) = (Order::new(), BTreeMap::new(), 1u32);
+        for number in 0..3_000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let id = match number % 3 {
+                0 => number,
+                1 => seed >> 20,
+                _ => seed >> 1,
+            };
+            list(&mut order, &[id], number);
+            model.insert(id, number);
+            assert_eq!(order.find(number), model.get(&number).copied());
+        }
+        assert!(order.iter().is_sorted_by_key(|place| place.id));
+        assert!(model.iter().all(|(id, slot)| order.find(*id) == Some(*slot)));
+        assert!((0..30_000).all(|id| order.find(id) == model.get(&id).copied()));
+    }
+
+    /// CACHE-35: the cache's own walk keeps its place when others come: in front of it, so that the
+    /// place moves, where the place is, and behind it. What comes in where the place is, is in
+    /// front of it: the walk visits the entry that it has noted.
+    #[test]
+    fn a_walk_keeps_its_place_when_others_come() {
+        for (visited, coming, left) in [
+            (1, &[5, 15, 25, 35, 6][..], &[20, 25, 30, 35, 40][..]),
+            (2, &[5, 1, 3], &[30, 40]),
+            (0, &[5], &[10, 20, 30, 40]),
+            (3, &[39, 35], &[40]),
+            (3, &[1, 2, 3, 4, 5, 6, 7, 8, 9], &[40]),
+            (4, &[5, 39], &[]),
+        ] {
+            let mut order = Order::new();
+            list(&mut order, &[10, 20, 30, 40], 0);
+            order.rewind();
+            assert!((0..visited).all(|_| order.step().is_some()));
+            list(&mut order, coming, 0);
+            assert!(order.iter().is_sorted_by_key(|place| place.id));
+            assert_eq!(rest(&mut order), left, "{visited} visited, then {coming:?}");
+        }
+    }
+
+    /// CACHE-35: entries that go: the walk goes on at the first one from its place on that is kept.
+    #[test]
+    fn a_walk_keeps_its_place_when_others_go() {
+        let mut slab = Slab::<u8>::new();
+        let mut order = Order::new();
+        for (id, kept) in [(10, true), (20, false), (30, true), (40, true), (15, false), (35, true)] {
+            slab.reserve().expect("memory");
+            let mut entry = Entry::active(id);
+            entry.serial = u32::from(kept);
+            let slot = slab.insert(entry);
+            list(&mut order, &[id], slot);
+            if id == 40 {
+                order.rewind();
+                assert_eq!(order.step().map(|place| place.id), Some(10));
+            }
+        }
+        order.retain(&slab, |entry| entry.serial == 1);
+        assert_eq!(rest(&mut order), [30, 35, 40]);
+    }
+
+    /// DEF-14, CACHE-35: as one list, however many blocks there are: ids in any order, ids twice,
+    /// entries that go, and a walk all the while.
+    #[test]
+    fn as_one_list() {
+        for shape in [0, 1, 2] {
+            let mut slab = Slab::<u8>::new();
+            let mut order = Order::new();
+            let (mut model, mut cursor, mut seed) = (Vec::<ListedSlot>::new(), usize::MAX, 7u32);
+            for number in 0..6_000 {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let id = [number, 1 << 20, seed >> 17][shape].wrapping_sub([0, number, 0][shape]);
+                slab.reserve().expect("memory");
+                let slot = slab.insert(Entry::active(id));
+                list(&mut order, &[id], slot);
+                let at = model.partition_point(|entry| entry.id < id);
+                model.insert(at, ListedSlot { id, slot });
+                cursor += usize::from(cursor != usize::MAX && at <= cursor);
+                if seed >> 28 < 6 {
+                    let stepped = model.get(cursor).copied();
+                    assert_eq!(order.step(), stepped, "{number}");
+                    cursor = if stepped.is_some() && cursor + 1 < model.len() {
+                        cursor + 1
+                    } else {
+                        usize::MAX
+                    };
+                }
+                if number % 1_000 == 3 {
+                    order.rewind();
+                    cursor = 0;
+                }
+                if number % 1_500 == 1_499 {
+                    let keep = |id: u32| id % 3 != 0 && id / 512 % 4 != 1;
+                    let kept = model
+                        .iter()
+                        .take(cursor.min(model.len()))
+                        .filter(|entry| keep(entry.id))
+                        .count();
+                    model.retain(|entry| keep(entry.id));
+                    cursor = if cursor != usize::MAX && kept < model.len() {
+                        kept
+                    } else {
+                        usize::MAX
+                    };
+                    order.retain(&slab, |entry| keep(u32::try_from(entry.id()).expect("an id")));
+                }
+                if number % 500 == 0 || number % 1_500 == 1_499 {
+                    assert!(order.iter().eq(&model) && order.len() == model.len(), "{number}");
+                    assert!(
+                        order
+                            .blocks
+                            .iter()
+                            .all(|block| !block.is_empty() && block.len() <= BLOCK)
+                    );
+                    assert_eq!(
+                        (order.last(), order.get(order.first())),
+                        (model.last().copied(), model.first().copied())
+                    );
+                }
+            }
+            order.retain(&slab, |_| false);
+            assert_eq!((order.len(), order.step(), order.first()), (0, None, END));
+            list(&mut order, &[4, 3], 0);
+            assert_eq!(order.iter().map(|entry| entry.id).collect::<Vec<_>>(), [3, 4]);
+        }
+    }
+}
