@@ -239,8 +239,17 @@ impl Order {
     /// The next entry of the cache's own walk, whatever its state; `None` at the end.
     #[inline(always)]
     pub(super) fn step(&mut self) -> Option<ListedSlot> {
-        let entry = self.get(self.cursor)?;
-        self.cursor = self.next(self.cursor);
+        let block = self.blocks.get(self.cursor.block)?;
+        let entry = *block.get(self.cursor.at)?;
+        self.cursor.at += 1;
+        if self.cursor.at == block.len() {
+            let block = self.cursor.block + 1;
+            self.cursor = if block < self.blocks.len() {
+                Place { block, at: 0 }
+            } else {
+                END
+            };
+        }
         Some(entry)
     }
 }
