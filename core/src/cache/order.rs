@@ -28,9 +28,9 @@ const END: Place = Place {
     at: 0,
 };
 
-/// Sorted blocks, in order. Ids mostly ascend: an entry comes to the end of the last block, and full
-/// blocks stay behind. Where another one does not fit in, a block is cut in two. Entries with the
-/// same id, all but the first of them culled, come newest first (CACHE-44).
+/// Sorted blocks, in order. Ids mostly ascend: an entry comes to the end of the last block, and
+/// full blocks stay behind. Where another one does not fit in, a block is cut in two. Entries with
+/// the same id, all but the first of them culled, come newest first (CACHE-44).
 #[derive(Debug)]
 pub(super) struct Order {
     /// None is empty. A single one may be small; where there are more, each has room for `BLOCK`.
@@ -158,7 +158,6 @@ impl Order {
                 _ => {
                     self.spare.push(entry);
                     let block = std::mem::take(&mut self.spare);
-                    // Room: `reserve`.
                     self.blocks.push(block);
                 }
             }
