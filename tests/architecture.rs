@@ -98,7 +98,7 @@ fn unsafe_lines_are_few() {
 }
 
 /// The crate for agents in Rust has unsafe blocks in front of the hosts of shared objects alone.
-/// Five of them make a value set where its host reads it, so that a fetch copies nothing.
+/// Five of them make a value set where its host reads it, so that values are written once.
 #[test]
 fn agents_in_rust_are_safe() {
     let block = Regex::new(r"(?-u:\b)unsafe(?: extern [^{]*)?\s*\{").expect("valid");

@@ -58,7 +58,7 @@ pub(crate) fn install() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if !THREAD.with(|thread| thread.serving.get()) {
+            if !is_serving() {
                 return before(info);
             }
             let payload = info.payload();
@@ -68,6 +68,10 @@ pub(crate) fn install() {
             PANIC.set(Some(format!("{}{place}", text.unwrap_or("a panic"))));
         }));
     });
+}
+
+fn is_serving() -> bool {
+    THREAD.with(|thread| thread.serving.get())
 }
 
 /// Serves a request, or whatever else calls the agent. What panics outside of [`call`] is a mistake
@@ -123,13 +127,10 @@ mod tests {
         // Another test may have run on this thread.
         CAUGHT.set(0);
         let outcome: Result<()> = serve(|_| panic!("told to panic"));
-        assert_eq!(
-            (outcome, THREAD.with(|thread| thread.serving.get()), CAUGHT.get()),
-            (Err(Error::GENERIC), false, 1)
-        );
+        assert_eq!((outcome, is_serving(), CAUGHT.get()), (Err(Error::GENERIC), false, 1));
         let outcome = serve(|_| {
             let inner: Result<()> = serve(|_| call("a test", || panic!("told to panic")));
-            Ok((inner.is_err(), THREAD.with(|thread| thread.serving.get())))
+            Ok((inner.is_err(), is_serving()))
         });
         assert_eq!((outcome, CAUGHT.replace(0)), (Ok((true, true)), 2));
     }

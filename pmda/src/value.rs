@@ -131,8 +131,6 @@ impl<'e> Encoder<'e> {
             return Err(Error::TYPE);
         }
         write(&mut self.draft, self.inst)?;
-        // Not before: a value of the agent's own type may go on after an error, and a host reads as
-        // many values as a set says.
         self.values += 1;
         Ok(())
     }

@@ -86,10 +86,17 @@ impl Order {
     /// The place behind that of an entry.
     #[inline]
     pub(super) fn next(&self, place: Place) -> Place {
+        let block = self.blocks.get(place.block);
+        block.map_or(END, |block| self.behind(place, block.len()))
+    }
+
+    /// The same when it is known how many entries are in the block.
+    #[inline(always)]
+    fn behind(&self, place: Place, len: usize) -> Place {
         let Place { block, at } = place;
-        if self.blocks.get(block).is_some_and(|entries| at + 1 < entries.len()) {
+        if at + 1 < len {
             Place { block, at: at + 1 }
-        } else if block < self.blocks.len().saturating_sub(1) {
+        } else if block + 1 < self.blocks.len() {
             Place {
                 block: block + 1,
                 at: 0,
@@ -240,15 +247,7 @@ impl Order {
     pub(super) fn step(&mut self) -> Option<ListedSlot> {
         let block = self.blocks.get(self.cursor.block)?;
         let entry = *block.get(self.cursor.at)?;
-        self.cursor.at += 1;
-        if self.cursor.at == block.len() {
-            let block = self.cursor.block + 1;
-            self.cursor = if block < self.blocks.len() {
-                Place { block, at: 0 }
-            } else {
-                END
-            };
-        }
+        self.cursor = self.behind(self.cursor, block.len());
         Some(entry)
     }
 }

@@ -222,6 +222,28 @@ fn writers_take_turns() {
     drop(second);
 }
 
+/// CACHE-74: each line has the stamp of its own instance, not that of the line before.
+#[test]
+fn stamps() {
+    let (_directory, files) = directory();
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
+    let mut expected = Vec::new();
+    for number in 0..900_u32 {
+        let name = format!("n{number}");
+        add(&mut cache, &name);
+        // Some have that of the one before, and some were never written.
+        let stamp = i64::from(number / 3 % 9 * (number % 3));
+        let slot = cache.find_id(number).expect("it was just stored");
+        cache.slab.get_mut(slot).stamp = stamp;
+        let written = if stamp == 0 { 7 } else { stamp };
+        expected.push(format!("{number} {written} {name}"));
+    }
+    let snapshot = begin(&mut cache, &files, 7);
+    snapshot.write().expect("a file of ours");
+    let path = cache.path(&files).expect("memory");
+    assert_eq!(lines(path.as_ref()), expected);
+}
+
 /// CACHE-65, CACHE-91: what is above the limit is not loaded, and stays in the file.
 #[test]
 fn beyond_the_limit() {

@@ -27,17 +27,35 @@ pub struct Interface {
 #[derive(Debug)]
 pub(super) struct Methods {
     ext: *mut Ext,
-    profile: extern "C" fn(Option<&Profile>, *const Ext) -> c_int,
-    fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, *const Ext) -> c_int,
-    desc: extern "C" fn(c_uint, Out<'_, Desc>, *const Ext) -> c_int,
-    instance: extern "C" fn(c_uint, c_int, *const c_char, Out<'_, *mut InResult>, *const Ext) -> c_int,
-    text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, *const Ext) -> c_int,
-    store: extern "C" fn(Option<&ResultHead>, *const Ext) -> c_int,
-    pmid: extern "C" fn(*const c_char, Out<'_, c_uint>, *const Ext) -> c_int,
-    name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, *const Ext) -> c_int,
-    children: extern "C" fn(*const c_char, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, *const Ext) -> c_int,
-    attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, *const Ext) -> c_int,
-    label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, *const Ext) -> c_int,
+    profile: extern "C" fn(Option<&Profile>, GivenExt) -> c_int,
+    fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, GivenExt) -> c_int,
+    desc: extern "C" fn(c_uint, Out<'_, Desc>, GivenExt) -> c_int,
+    instance: extern "C" fn(c_uint, c_int, *const c_char, Out<'_, *mut InResult>, GivenExt) -> c_int,
+    text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, GivenExt) -> c_int,
+    store: extern "C" fn(Option<&ResultHead>, GivenExt) -> c_int,
+    pmid: extern "C" fn(*const c_char, Out<'_, c_uint>, GivenExt) -> c_int,
+    name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, GivenExt) -> c_int,
+    children: extern "C" fn(*const c_char, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, GivenExt) -> c_int,
+    attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, GivenExt) -> c_int,
+    label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, GivenExt) -> c_int,
+}
+
+/// The extension as a host gives it back: NULL, or what it has got together with the method that it
+/// calls. Nobody but a host makes one.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(super) struct GivenExt(*const Ext);
+
+impl GivenExt {
+    pub(super) fn pointer(self) -> *const Ext {
+        self.0
+    }
+
+    /// As a host would give it.
+    #[cfg(test)]
+    pub(super) fn of(pointer: *const Ext) -> GivenExt {
+        GivenExt(pointer)
+    }
 }
 
 /// Where a result goes.

@@ -64,9 +64,19 @@ impl Set {
         unsafe { slice::from_raw_parts(self.block.add(1).cast(), self.len) }
     }
 
-    /// Gives the block away, with this head.
+    /// What the head is to say: a host reads as many values as that.
     #[inline]
-    pub(super) fn finish(&mut self, head: ValueSet) -> *mut c_void {
+    fn numval(&self, without_values: c_int) -> c_int {
+        match self.len {
+            0 => without_values.min(0),
+            len => c_int::try_from(len).unwrap_or(c_int::MAX),
+        }
+    }
+
+    /// Gives the block away, with this head: its `numval` counts where there are no values.
+    #[inline]
+    pub(super) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
+        head.numval = self.numval(head.numval);
         if self.room == 0 {
             self.make_room(1);
         }
@@ -168,5 +178,8 @@ mod tests {
         let instances: Vec<_> = set.values().iter().map(|value| value.inst).collect();
         assert_eq!(instances, [0, 1, 2, 3, 4]);
         assert!(set.room < 16, "{}", set.room);
+        assert_eq!([-3, 0, 9].map(|numval| set.numval(numval)), [5; 3]);
+        set.clear();
+        assert_eq!([-3, 0, 9].map(|numval| set.numval(numval)), [-3, 0, 0]);
     }
 }

@@ -9,7 +9,7 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::{Kind, count, number, word};
 
-use super::abi::{DomainProfile, Ext, InResult, Label, LabelSet, Out, Profile, ResultHead, ValueSet};
+use super::abi::{DomainProfile, GivenExt, InResult, Label, LabelSet, Out, Profile, ResultHead, ValueSet};
 use super::request::RequestBuilder;
 use super::{Reply, ask, heap, tell_ended, with};
 use crate::{Agent, ClientId, Error, Result};
@@ -18,7 +18,7 @@ use crate::{Agent, ClientId, Error, Result};
 const PM_IN_NULL: c_int = -1;
 
 /// Keeps a profile for the fetches to come.
-pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: *const Ext) -> c_int {
+pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: GivenExt) -> c_int {
     let Some(profile) = profile else {
         return Error::INVAL.code();
     };
@@ -47,7 +47,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
     numpmid: c_int,
     pmids: *const c_uint,
     out: Out<'_, *mut c_void>,
-    ext: *const Ext,
+    ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     // SAFETY: the host's list has `numpmid` metrics, and is its own until this returns. A MetricId
@@ -74,7 +74,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
 }
 
 /// Describes a metric.
-pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ext: *const Ext) -> c_int {
+pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_DESC_REQ).word(pmid);
@@ -96,7 +96,7 @@ pub(super) extern "C" fn instance<A: Agent>(
     inst: c_int,
     name: *const c_char,
     out: Out<'_, *mut InResult>,
-    ext: *const Ext,
+    ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     // SAFETY: the name is NULL or a C string.
@@ -146,7 +146,7 @@ pub(super) extern "C" fn text<A: Agent>(
     ident: c_int,
     kind: c_int,
     out: Out<'_, *const c_char>,
-    ext: *const Ext,
+    ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {
@@ -167,7 +167,7 @@ pub(super) extern "C" fn text<A: Agent>(
 }
 
 /// Stores values.
-pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: *const Ext) -> c_int {
+pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: GivenExt) -> c_int {
     let Some(result) = result else {
         return Error::INVAL.code();
     };
@@ -230,7 +230,7 @@ unsafe fn write_values(set: &ValueSet, request: &mut RequestBuilder, blocks: &mu
 }
 
 /// Finds a metric by its name.
-pub(super) extern "C" fn pmid<A: Agent>(name: *const c_char, out: Out<'_, c_uint>, ext: *const Ext) -> c_int {
+pub(super) extern "C" fn pmid<A: Agent>(name: *const c_char, out: Out<'_, c_uint>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     // SAFETY: the name is a C string.
     let name = unsafe { text_at(name) }.unwrap_or_default().to_bytes();
@@ -250,7 +250,7 @@ pub(super) extern "C" fn pmid<A: Agent>(name: *const c_char, out: Out<'_, c_uint
 }
 
 /// The names of a metric.
-pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_char>, ext: *const Ext) -> c_int {
+pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_char>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_PMNS_IDS).word(0).word(1).word(pmid);
@@ -268,7 +268,7 @@ pub(super) extern "C" fn children<A: Agent>(
     traverse: c_int,
     names_out: Out<'_, *mut *mut c_char>,
     states_out: Out<'_, *mut c_int>,
-    ext: *const Ext,
+    ext: GivenExt,
 ) -> c_int {
     let Some(names_out) = names_out else {
         return Error::INVAL.code();
@@ -298,7 +298,7 @@ pub(super) extern "C" fn attribute<A: Agent>(
     key: c_int,
     value: *const c_char,
     length: c_int,
-    ext: *const Ext,
+    ext: GivenExt,
 ) -> c_int {
     // SAFETY: the value is NULL or has `length` bytes, the host's until this returns.
     let value: &[u8] = unsafe { items(value.cast(), length) };
@@ -313,7 +313,7 @@ pub(super) extern "C" fn label<A: Agent>(
     ident: c_int,
     kind: c_int,
     out: Out<'_, *mut LabelSet>,
-    ext: *const Ext,
+    ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
     let write = |request: &mut RequestBuilder| {

@@ -35,7 +35,7 @@ mod result;
 mod stay;
 
 pub use abi::Interface;
-use abi::{Ext, Methods};
+use abi::{Ext, GivenExt, Methods};
 use request::RequestBuilder;
 pub(crate) use result::Sets;
 
@@ -203,17 +203,25 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         domain,
         dso: RefCell::new(Some(dso)),
     }));
-    AGENTS.with(|agents| {
+    let before = AGENTS.with(|agents| {
         let mut agents = agents.borrow_mut();
-        // Opened again after the host has closed it: pmcd after SIGHUP.
-        agents.retain(|old| match old.downcast_ref::<Hosted<A>>() {
-            Some(old) if old.domain == domain => {
-                old.dso.take();
-                false
-            }
-            _ => true,
-        });
+        let same = |other: &&'static dyn Any| {
+            let other = other.downcast_ref::<Hosted<A>>();
+            other.filter(|other| other.domain == domain)
+        };
+        let before = agents.iter().find_map(same);
+        agents.retain(|other| same(other).is_none());
         agents.push(hosted);
+        before
+    });
+    // Opened again after the host has closed it: pmcd after SIGHUP. The agent's own code runs when it
+    // is dropped, so nothing is borrowed, and a panic ends here.
+    let _ = guard::serve(|_| {
+        let dso = before.and_then(|before| before.dso.try_borrow_mut().ok()?.take());
+        guard::call("the end of the agent", || {
+            drop(dso);
+            Ok(())
+        })
     });
     interface.interface = PMDA_INTERFACE_7;
     interface.pmapi_version = PMAPI_VERSION_2;
@@ -234,7 +242,7 @@ fn host() -> String {
 /// Sends a request to the agent of this extension and gives its reply to `read`. Returns what
 /// `read` returns, or the status of an error.
 fn ask<A: Agent>(
-    ext: *const Ext,
+    ext: GivenExt,
     write: impl FnOnce(&mut RequestBuilder),
     read: impl FnOnce(Reply<'_>) -> Result<c_int>,
 ) -> c_int {
@@ -244,11 +252,11 @@ fn ask<A: Agent>(
 /// Calls a function with the agent of this extension, and the client that the host has named.
 /// Returns what it returns, or the status of an error.
 #[inline]
-fn with<A: Agent>(ext: *const Ext, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
-    // SAFETY: NULL, or what `init` has given the host together with the methods that call this: a
-    // `Hosted` of the same agent, never freed. Of another thread than the agent's nothing is
-    // looked at but `thread`, which nobody writes.
-    let Some(hosted) = (unsafe { ext.cast::<Hosted<A>>().as_ref() }) else {
+fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
+    // SAFETY: a host gives NULL, or what `init` has given it together with the methods of the same
+    // agent, which are all that calls this: the start of a `Hosted`, never freed. On another thread
+    // than the agent's nothing of it is looked at but `thread`, which nobody writes.
+    let Some(hosted) = (unsafe { ext.pointer().cast::<Hosted<A>>().as_ref() }) else {
         return Error::INVAL.code();
     };
     let served = guard::serve(|thread| {
@@ -319,6 +327,7 @@ mod tests {
 
     use super::*;
     use crate::Metrics;
+    use crate::guard::CAUGHT;
 
     struct Small;
 
@@ -332,6 +341,13 @@ mod tests {
 
         fn metrics(m: &mut Metrics<Small>) {
             m.value("one", |_| 1_u32);
+        }
+    }
+
+    /// Each agent does what it can to end its host.
+    impl Drop for Small {
+        fn drop(&mut self) {
+            panic!("told to panic");
         }
     }
 
@@ -355,16 +371,19 @@ mod tests {
     }
 
     fn served(ext: usize) -> c_int {
-        with::<Small>(ptr::with_exposed_provenance(ext), |_, _| Ok(0))
+        with::<Small>(GivenExt::of(ptr::with_exposed_provenance(ext)), |_, _| Ok(0))
     }
 
-    /// An agent serves the thread that it was started on, until its host opens it again.
+    /// An agent serves the thread that it was started on, until its host opens it again: then it is
+    /// dropped, whatever that does.
     #[test]
     fn threads_and_openings() {
         let first = opened();
         let other = std::thread::spawn(move || served(first)).join().expect("no panic");
         assert_eq!((served(first), other), (0, PM_ERR_THREAD));
+        CAUGHT.set(0);
         let second = opened();
+        assert_eq!(CAUGHT.replace(0), 1);
         assert_eq!(
             (served(first), served(second), served(0)),
             (PM_ERR_THREAD, 0, Error::INVAL.code())

@@ -110,7 +110,7 @@ impl Sets {
         outcome
     }
 
-    /// Ends the set; `values` is their number.
+    /// Ends the set. `values` is their number, or why there is none.
     #[inline]
     pub(crate) fn close(&mut self, values: i32) {
         let head = ValueSet {

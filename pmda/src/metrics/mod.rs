@@ -89,8 +89,6 @@ pub struct Metrics<S> {
     pub(crate) clusters: Clusters<S>,
     pub(crate) indoms: BTreeMap<u32, Domain<S>>,
     pub(crate) labels: Labels,
-    /// There is something to be read for some cluster.
-    pub(crate) is_read: bool,
     /// The cluster of the next metric.
     cluster: u32,
     /// The cache with the numbers of the next metrics.
@@ -127,7 +125,6 @@ impl<S> Metrics<S> {
             clusters: Clusters::new(),
             indoms: BTreeMap::new(),
             labels: Labels::new(),
-            is_read: false,
             cluster: 0,
             cache: None,
             numbers: Numbers::default(),
@@ -176,7 +173,6 @@ impl<S> Metrics<S> {
     /// other clusters are not concerned.
     pub fn refresh(&mut self, refresh: impl Fn(&mut S, &Request<'_>) -> Result<()> + 'static) -> &mut Self {
         self.current().refreshers.push(Box::new(refresh));
-        self.is_read = true;
         self
     }
 

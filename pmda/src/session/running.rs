@@ -99,12 +99,10 @@ impl<A: Agent> Running<A> {
         let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), &clock);
         self.begin(&request)?;
         self.declare_dynamic();
-        if self.metrics.is_read {
-            self.fetches += 1;
-            for id in asked {
-                if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
-                    cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
-                }
+        self.fetches += 1;
+        for id in asked {
+            if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
+                cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
             }
         }
         draft.begin(std::mem::take(&mut self.metrics.changes), asked.len())?;

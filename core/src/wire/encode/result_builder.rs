@@ -279,14 +279,14 @@ fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     if bytes.capacity() - bytes.len() < more.len() {
         return append_to_full(bytes, more);
     }
-    // Room: as was looked up.
+    // Room: there is, see above.
     bytes.extend_from_slice(more);
     Ok(())
 }
 
 #[cold]
 fn append_to_full(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
-    bytes.try_reserve(more.len()).map_err(|_| Error::NOMEM)?;
+    reserve(bytes, more.len())?;
     bytes.extend_from_slice(more);
     Ok(())
 }
