@@ -387,8 +387,11 @@ mod tests {
                     };
                 }
                 if number % 1_000 == 3 {
+                    // On into the middle, so that blocks in front of the walk and its own are cut.
                     order.rewind();
-                    cursor = 0;
+                    cursor = model.len() / 2;
+                    let visited = (0..cursor).map_while(|_| order.step());
+                    assert!(visited.eq(model.iter().take(cursor).copied()), "{number}");
                 }
                 if number % 1_500 == 1_499 {
                     let keep = |id: u32| id % 3 != 0 && id / 512 % 4 != 1;
@@ -419,6 +422,8 @@ mod tests {
                     );
                 }
             }
+            let places = std::iter::successors(Some(order.first()), |place| Some(order.next(*place)));
+            assert!(places.map_while(|place| order.get(place)).eq(model.iter().copied()));
             order.retain(&slab, |_| false);
             assert_eq!((order.len(), order.step(), order.first()), (0, None, END));
             list(&mut order, &[4, 3], 0);

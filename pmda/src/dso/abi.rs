@@ -40,8 +40,8 @@ pub(super) struct Methods {
     label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, GivenExt) -> c_int,
 }
 
-/// The extension as a host gives it back: NULL, or what it has got together with the method that it
-/// calls. Nobody but a host makes one.
+/// The extension as a host gives it back: NULL, or what it has got together with the method that
+/// it calls. Nobody but a host makes one.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(super) struct GivenExt(*const Ext);

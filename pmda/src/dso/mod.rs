@@ -214,8 +214,8 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         agents.push(hosted);
         before
     });
-    // Opened again after the host has closed it: pmcd after SIGHUP. The agent's own code runs when it
-    // is dropped, so nothing is borrowed, and a panic ends here.
+    // Opened again after the host has closed it: pmcd after SIGHUP. The agent's own code runs when
+    // it is dropped, so nothing is borrowed, and a panic ends here.
     let _ = guard::serve(|_| {
         let dso = before.and_then(|before| before.dso.try_borrow_mut().ok()?.take());
         guard::call("the end of the agent", || {
