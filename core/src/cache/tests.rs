@@ -130,6 +130,17 @@ fn directory() -> (tempfile::TempDir, FilePath) {
     (directory, files)
 }
 
+/// Loads a good file; returns the number of its records.
+fn load(cache: &mut Cache<*const u8>, directory: &FilePath, report: &mut Report) -> usize {
+    let mut file = CacheFile::open(cache.path(directory).expect("memory")).expect("there");
+    loop {
+        file.read();
+        if let Some(loaded) = cache.load(&mut file, report).expect("a good file") {
+            return loaded;
+        }
+    }
+}
+
 /// The lines of the file behind the first one.
 fn lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).expect("written");
@@ -253,14 +264,7 @@ fn beyond_the_limit() {
     let path = cache.path(&files).expect("memory");
     fs::write(&path, "2 0 2147483647\n1 5 a\n9 6 [ab] far\n8 7  further\n").expect("ours");
     cache.resize(5).expect("it is empty");
-    let mut file = CacheFile::open(cache.path(&files).expect("memory")).expect("there");
-    let loaded = loop {
-        file.read();
-        if let Some(loaded) = cache.load(&mut file, &mut report).expect("a good file") {
-            break loaded;
-        }
-    };
-    assert_eq!(loaded, 3);
+    assert_eq!(load(&mut cache, &files, &mut report), 3);
     assert_eq!((cache.inactive(), report.journal.drain().count()), (1, 1));
     assert_eq!(add(&mut cache, "b"), 2);
     let snapshot = begin(&mut cache, &files, 50);
@@ -307,10 +311,7 @@ fn shared_keys() {
     let mut report = Report::default();
     let path = cache.path(&files).expect("memory");
     fs::write(&path, "2 0 2147483647\n1 5 [aa] a\n2 5 [bb] b\n3 5 [aa] c\n").expect("ours");
-    let mut file = CacheFile::open(path).expect("there");
-    while cache.load(&mut file, &mut report).expect("a good file").is_none() {
-        file.read();
-    }
+    assert_eq!(load(&mut cache, &files, &mut report), 3);
     let find = |cache: &Cache<*const u8>, key: u8| {
         let hit = cache.lookup_key(None, &[key], &mut Report::default());
         hit.map(super::Entry::id).ok()
