@@ -149,7 +149,7 @@ fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out:
         .blocklist_type("_IO_FILE|FILE")
         .raw_line("use libc::FILE;");
     generate(libpcp_h, &arguments, &out.join("libpcp.rs"))?;
-    // What is never used but to compare with: the layout of our own types, see src/view/layout.rs.
+    // What is never used but to compare with: the layout of our own types, see src/view/types.rs.
     let headers = ["stdio.h", "sys/param.h", "pcp/pmapi.h", "pcp/pmda.h", "pcp/pmdaroot.h"];
     let ours = bindgen::Builder::default()
         .header_contents("layout.h", &headers.map(|name| format!("#include <{name}>\n")).concat())

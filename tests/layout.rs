@@ -2,6 +2,7 @@
 //! (INIT-2, INIT-3, INIT-4).
 
 use std::fs;
+use std::mem::offset_of;
 
 use pcp_pmda::view::types::*;
 use pcp_pmda_test::{compiler, profile_dir, root, run};
@@ -18,7 +19,7 @@ macro_rules! layout {
                 list.push((format!("__alignof__({name})"), align_of::<$structure>()));
                 $({
                     let field = stringify!($field).trim_start_matches("r#");
-                    list.push((format!("offsetof({name}, {field})"), std::mem::offset_of!($structure, $field)));
+                    list.push((format!("offsetof({name}, {field})"), offset_of!($structure, $field)));
                     list.push((format!("sizeof((({name} *)0)->{field})"), size_of_field(|it: &mut $structure, value| it.$field = value)));
                 })*
             )*
@@ -73,7 +74,7 @@ fn method_layout() -> Vec<(String, usize)> {
     let all = ["any", "two", "three", "four", "five", "six", "seven"];
     macro_rules! method {
         ($versions:expr, $($field:ident)*) => {
-            $(add($versions, stringify!($field), std::mem::offset_of!(pmdaInterface, $field));)*
+            $(add($versions, stringify!($field), offset_of!(pmdaInterface, $field));)*
         };
     }
     method!(&all, ext profile fetch desc instance text store);
@@ -82,7 +83,7 @@ fn method_layout() -> Vec<(String, usize)> {
     method!(&all[6..], label);
     list.push((
         "offsetof(pmdaInterface, version)".to_owned(),
-        std::mem::offset_of!(pmdaInterface, ext),
+        offset_of!(pmdaInterface, ext),
     ));
     list
 }
@@ -154,7 +155,13 @@ fn bit_fields_of_comm() {
     let comm = vec!["comm()".to_owned()];
     let word = c_layout("comm", false, &comm);
     assert_eq!(word, c_layout("comm", true, &comm));
-    let comm = Comm(u32::try_from(word[0]).expect("32 bits"));
-    assert_eq!(comm, Comm(0).with_interface(7).with_pmapi(2).with_flags(0x44));
-    assert_eq!((comm.interface(), comm.flags()), (7, 0x44));
+    let [interface, pmapi, low, high] = u32::try_from(word[0]).expect("32 bits").to_ne_bytes();
+    let flags = u16::from_ne_bytes([low, high]);
+    assert_eq!((interface, pmapi, flags), (7, 2, 0x44));
+    let places = [
+        offset_of!(Comm, interface),
+        offset_of!(Comm, pmapi),
+        offset_of!(Comm, flags),
+    ];
+    assert_eq!(places, [0, 1, 2]);
 }

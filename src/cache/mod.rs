@@ -17,8 +17,8 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{cancel, config};
 use crate::sys::lock::{Guard, Mutex};
 use crate::sys::process::{is_there, now, this_thread};
+use crate::view::agent::Free;
 use crate::view::arg::{Out, Private};
-use crate::view::methods::Free;
 use pmda_core::cache::{
     Cache, CacheFile, Entry, Report, SaveState, Snapshot, Write, Writer, directory_below, file_path,
 };

@@ -22,10 +22,10 @@ use crate::dynamic::Walk;
 use crate::library;
 use crate::record;
 use crate::sys::libpcp::log;
+use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};
-use crate::view::array::Lasting;
-use crate::view::ext::Ext;
-use crate::view::tree::{Tree, TreePlace};
+use crate::view::memory::Lasting;
+use crate::view::names::{Tree, TreePlace};
 use crate::view::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
@@ -158,7 +158,7 @@ fn callbacks(
         metric,
         counts,
         // A count without a table counts nothing.
-        metrics: if metrics.first().is_null() {
+        metrics: if metrics.seen().first().is_null() {
             Lasting::EMPTY
         } else {
             metrics

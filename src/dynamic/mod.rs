@@ -15,12 +15,11 @@ pub(crate) use crate::dynamic::rebuild::Rebuild;
 use crate::library;
 use crate::sys::lock::Mutex;
 use crate::tree::SharedIndexes;
+use crate::view::agent::{Ext, Function};
 use crate::view::arg::{CText, Out};
-use crate::view::array::Lasting;
-use crate::view::ext::Ext;
-use crate::view::methods::Function;
+use crate::view::memory::Lasting;
+use crate::view::names::TreePlace;
 use crate::view::table::MadeTable;
-use crate::view::tree::TreePlace;
 use crate::view::types::{
     pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };

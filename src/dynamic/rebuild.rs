@@ -10,10 +10,8 @@ use crate::dynamic::Walk;
 use crate::dynamic::update;
 use crate::fetch::lookup::rehash;
 use crate::library;
-use crate::view::array::Lasting;
-use crate::view::block::CVec;
-use crate::view::ext::Ext;
-use crate::view::methods::Function;
+use crate::view::agent::{Ext, Function};
+use crate::view::memory::{AnyBytes, CVec, Lasting};
 use crate::view::types::{pmdaMetric, pmdaUpdateMetric};
 use pmda_core::dynamic::{self, Counts};
 use pmda_core::error::{Error, Result};
@@ -111,7 +109,7 @@ impl<'call> Rebuild<'call> {
                 Position::Copy(copying) => match copying.next() {
                     Some((copy, source, number)) => {
                         let table = self.table.get().ok_or(Error::GENERIC)?;
-                        let target = table.push_zeroed()?;
+                        let target = table.push(pmdaMetric::zeroed())?;
                         return Ok(Some(Call::Copy(copy, source, target, number)));
                     }
                     None => self.position = Position::Update(copying.later, copying.next),
@@ -154,7 +152,9 @@ impl<'call> Rebuild<'call> {
         let made = self.table.take().filter(|_| outcome.is_ok());
         let made = made.and_then(|mut table| {
             // What was announced and not filled in is zero.
-            table.pad(self.announced).ok()?;
+            while table.len() < self.announced {
+                table.push(pmdaMetric::zeroed()).ok()?;
+            }
             library::lock().ok()?.made_tables.hand_over(table).ok()
         });
         let old = self.ext.metrics();
@@ -162,7 +162,7 @@ impl<'call> Rebuild<'call> {
         rehash(self.ext, new);
         drop(self.counts.take());
         self.position = Position::Free;
-        let replaced = old.first() != new.first();
+        let replaced = old.first() != new.seen().first();
         let replaced = replaced.then(library::peek).flatten();
         match replaced.and_then(|mut library| library.made_tables.take(old)) {
             Some(table) => Step::Call(Call::Free(table)),

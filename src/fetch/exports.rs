@@ -12,11 +12,9 @@ use crate::fetch::ToCaller;
 use crate::instances::iterate::InstanceCursor;
 use crate::instances::iterate::Ordinal;
 use crate::record;
+use crate::view::agent::Ext;
 use crate::view::arg::Out;
-use crate::view::array::Array;
-use crate::view::array::PmidList;
-use crate::view::block::Zeroed;
-use crate::view::ext::Ext;
+use crate::view::memory::{AnyBytes, Array};
 use crate::view::table::Metric;
 use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
 use crate::view::value::Atom;
@@ -67,7 +65,8 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     let spare = Metric::in_frame(&mut spare);
     drive_reading(
         || {
-            let (Some(list), Some(ext), false) = (PmidList::new(list), pmda, resp.is_null()) else {
+            let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
+            let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
             let agent = record::for_fetch(ext).map_err(Err)?;

@@ -4,9 +4,9 @@
 use crate::record;
 use crate::record::state::{FetchState, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
+use crate::view::agent::{Ext, ExtFlags};
 use crate::view::arg::CText;
-use crate::view::array::Lasting;
-use crate::view::ext::{Ext, ExtFlags};
+use crate::view::memory::Lasting;
 use crate::view::table::{Indom, IndomTable, Metric, MetricTable};
 use crate::view::types::pmdaMetric;
 use pmda_core::ident::{InDom, MetricId};

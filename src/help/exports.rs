@@ -6,8 +6,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::drive::guard;
+use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};
-use crate::view::ext::Ext;
 use crate::view::types::{pmID, pmInDom};
 use crate::{fetch, help, record};
 use pmda_core::constants::PM_TEXT_PMID;

@@ -3,12 +3,13 @@
 pub(crate) mod exports;
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::offset_of;
 use std::ptr;
+use std::sync::atomic::AtomicPtr;
 
 use crate::library;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log;
-use crate::view::help_table::{HelpTable, text_pointer};
 use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::{Error, Result};
 use pmda_core::handles::{self, Handles};
@@ -116,4 +117,108 @@ pub(crate) fn table() -> *mut c_void {
     let library = library::peek();
     let databases = library.as_ref().and_then(|library| library.help.first());
     databases.map_or(ptr::null_mut(), |databases| databases.table.first())
+}
+
+/// One slot of the table of databases as `chkhelp` sees it through `__pmdaHelpTab` (HELP-40).
+#[repr(C)]
+struct Row {
+    /// Descriptor of NAME.dir: none stays open (HELP-13).
+    dir_fd: c_int,
+    /// Descriptor of NAME.pag, likewise.
+    pag_fd: c_int,
+    /// Number of entries in the index.
+    numidx: c_int,
+    /// The index, header included.
+    index: AtomicPtr<u8>,
+    /// The texts: offsets count from here.
+    text: AtomicPtr<u8>,
+    /// Size of the texts in bytes.
+    textlen: c_int,
+}
+
+/// The three numbers, and room up to the next pointer; `chkhelp` has no header for it.
+const _: () = {
+    let pointer = size_of::<*const u8>();
+    assert!(offset_of!(Row, index) == 12usize.next_multiple_of(pointer));
+    assert!(offset_of!(Row, textlen) == offset_of!(Row, index) + 2 * pointer);
+};
+
+impl Row {
+    fn closed() -> Row {
+        Row::new(0, &[], &[])
+    }
+
+    fn new(entries: usize, index: &[u8], text: &[u8]) -> Row {
+        Row {
+            dir_fd: -1,
+            pag_fd: -1,
+            numidx: count(entries),
+            index: address(index),
+            text: address(text),
+            textlen: count(text.len()),
+        }
+    }
+}
+
+/// Where bytes are; NULL if there are none. C looks at them, and nobody changes them.
+fn address(bytes: &[u8]) -> AtomicPtr<u8> {
+    AtomicPtr::new(if bytes.is_empty() {
+        ptr::null_mut()
+    } else {
+        bytes.as_ptr().cast_mut()
+    })
+}
+
+/// Sizes of a database are checked when it is opened to fit.
+fn count(size: usize) -> c_int {
+    c_int::try_from(size).unwrap_or(c_int::MAX)
+}
+
+/// The rows of the table, one for each slot of the databases beside it.
+struct HelpTable(Vec<Row>);
+
+impl HelpTable {
+    /// No rows.
+    const fn new() -> HelpTable {
+        HelpTable(Vec::new())
+    }
+
+    /// Makes sure that there is a row for a slot.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    fn reserve(&mut self, slot: usize) -> Result<()> {
+        if self.0.len() <= slot {
+            self.0.try_reserve(1).map_err(|_| Error::NOMEM)?;
+            self.0.push(Row::closed());
+        }
+        Ok(())
+    }
+
+    /// Shows a database in its row.
+    fn open(&mut self, slot: usize, base: &Database) {
+        self.0[slot] = Row::new(base.entries(), base.index(), base.pages());
+    }
+
+    /// Shows that a slot is closed.
+    fn close(&mut self, slot: usize) {
+        if let Some(row) = self.0.get_mut(slot) {
+            *row = Row::closed();
+        }
+    }
+
+    /// The first row, NULL without one. It may move when another database is opened (HELP-43);
+    /// chkhelp only looks at it.
+    fn first(&self) -> *mut c_void {
+        if self.0.is_empty() {
+            return ptr::null_mut();
+        }
+        self.0.as_ptr().cast_mut().cast()
+    }
+}
+
+/// The C string that starts here: a slice that a database returns always holds a NUL (HELP-31,
+/// HELP-32). The text is constant, but C callers take it as `char *` (H-9).
+fn text_pointer(text: Option<&[u8]>) -> *mut c_char {
+    text.map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut().cast())
 }

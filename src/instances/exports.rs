@@ -9,8 +9,8 @@ use crate::drive::Plain;
 use crate::drive::guard;
 use crate::instances::{iterate, list};
 use crate::record;
+use crate::view::agent::Ext;
 use crate::view::arg::{CText, MutableText, Out};
-use crate::view::ext::Ext;
 use crate::view::names::InstanceList;
 use crate::view::types::{pmInDom, pmInResult};
 use pmda_core::error::Error;
@@ -38,7 +38,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
 ) -> c_int {
     guard(|| {
         let indom = InDom(indom);
-        let name = name.as_ref().map(CText::no_nul);
+        let name = name.as_ref().map(CText::bytes);
         if result.is_null() {
             return Err(Error::INVAL);
         }

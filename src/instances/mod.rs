@@ -11,8 +11,7 @@ use crate::fetch::lookup::find_indom;
 use crate::record;
 use crate::record::state::TablePlaces;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::view::arg::NoNul;
-use crate::view::ext::Ext;
+use crate::view::agent::Ext;
 use crate::view::names::InstanceList;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
@@ -42,11 +41,11 @@ pub(crate) trait Taker {
 pub(crate) fn list(
     indom: InDom,
     inst: c_int,
-    name: Option<NoNul<'_>>,
+    name: Option<&[u8]>,
     ext: Option<Ext<'_>>,
     taker: impl Taker,
 ) -> Result<()> {
-    let request = Request::new(inst, name.map(NoNul::bytes));
+    let request = Request::new(inst, name);
     if indom.is_null() {
         return Err(null_domain(request));
     }
@@ -84,7 +83,7 @@ fn from_table(
     ext: Ext<'_>,
     idp: Indom<'_>,
     request: Request<'_>,
-    name: Option<NoNul<'_>>,
+    name: Option<&[u8]>,
     taker: impl Taker,
 ) -> Result<()> {
     let (instances, count) = (idp.instances(), idp.numinst());
@@ -105,7 +104,7 @@ fn from_table(
             let name = name.ok_or(Error::INST)?;
             let place = place_named(ext, idp, instances, name).ok_or(Error::INST)?;
             if log::debug(Debug::Libpmda) {
-                trace_match(name.bytes(), instances.inst(place), instances.name_bytes(place));
+                trace_match(name, instances.inst(place), instances.name_bytes(place));
             }
             taker.id(instances.inst(place))
         }
@@ -139,10 +138,10 @@ fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_
 }
 
 /// The first place of an instance whose name, or whose name's part before a space, is this one.
-fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: NoNul<'_>) -> Option<usize> {
+fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: &[u8]) -> Option<usize> {
     // As `matches` finds it, without the length of a name, which most often differs early.
     let is_it = |place| match instances.name(place).and_then(|other| other.behind(name)) {
-        Some(b' ') => !name.bytes().contains(&b' '),
+        Some(b' ') => !name.contains(&b' '),
         behind => behind == Some(0),
     };
     let search = || (0..instances.len()).find(|place| is_it(*place));
@@ -155,7 +154,7 @@ fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name:
     match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
         Ok(TablePlaces { by_name, .. }) => by_name.find(
             instances.extent(),
-            pmda_core::instances::key(name.bytes()),
+            pmda_core::instances::key(name),
             is_it,
             |place, add| {
                 if let Some(name) = instances.name(place) {

@@ -1,8 +1,8 @@
 //! Which instances the profile of a client selects, as C holds it, and its compiled form.
 
 use crate::record::state::{CompiledElement, FetchState, Selections};
-use crate::view::ext::Ext;
-use crate::view::profile::{Elements, ListPlace, Profile, ProfileElement};
+use crate::view::agent::Ext;
+use crate::view::received::{Elements, ListPlace, Profile, ProfileElement};
 use pmda_core::ident::InDom;
 use pmda_core::metrics::HintIndex;
 use pmda_core::profile::Compiled;

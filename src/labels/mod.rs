@@ -11,10 +11,9 @@ use crate::record::state::FetchState;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{SINCE_6_0_5, SINCE_7_2};
+use crate::view::agent::{Ext, Function};
 use crate::view::arg::CText;
-use crate::view::ext::Ext;
 use crate::view::label_set::{LabelArray, LabelSet, LabelSets};
-use crate::view::methods::Function;
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
 use crate::{fetch, record};
 use pmda_core::constants::{

@@ -15,12 +15,11 @@ use crate::instances::iterate::{InstanceCursor, Ordinal};
 use crate::mainloop::{Call, MainLoop, OwnMethods, SendingStatus, SessionAnswer, is_supported};
 use crate::record;
 use crate::sys::waits;
+use crate::view::agent::{Dispatch, FetchMethod, InstanceMethod};
 use crate::view::answers::{Instances, OwnedInstances, OwnedLabels, OwnedNames, Values};
 use crate::view::arg::{CText, Out};
-use crate::view::block::Zeroed;
-use crate::view::dispatch::Dispatch;
 use crate::view::label_set::LabelSets;
-use crate::view::methods;
+use crate::view::memory::AnyBytes;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmdaMetric};
 use pmda_core::context;
@@ -71,7 +70,7 @@ fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
 
 /// The methods of this library that a loop need not call.
 fn own_methods() -> OwnMethods {
-    let (fetch, instance): (methods::Fetch, methods::Instance) = (pmdaFetch, pmdaInstance);
+    let (fetch, instance): (FetchMethod, InstanceMethod) = (pmdaFetch, pmdaInstance);
     OwnMethods {
         fetch: (!is_interposed(fetch as *const ())).then_some(fetch),
         instance: (!is_interposed(instance as *const ())).then_some(instance),

@@ -28,11 +28,12 @@ use crate::mainloop::serving::{Agent, enter};
 use crate::record;
 use crate::sys::channel::Channel;
 use crate::sys::libpcp::log;
+use crate::view::agent::{
+    AttributeMethod, Check, ChildrenMethod, CleanUp, DescMethod, Dispatch, Done, EndContext, Ext, FetchMethod,
+    InstanceMethod, LabelMethod, NameMethod, PmidMethod, ProfileMethod, StoreMethod, TextMethod,
+};
 use crate::view::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
 use crate::view::arg::CText;
-use crate::view::dispatch::Dispatch;
-use crate::view::ext::Ext;
-use crate::view::methods;
 use crate::view::result_block::DraftReply;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
@@ -56,38 +57,38 @@ pub(crate) enum Call<'call> {
     /// Waits until a descriptor can be written.
     WaitToWrite(c_int),
     /// Tells the agent that a PDU has arrived.
-    Check(methods::Check),
+    Check(Check),
     /// Tells the agent that a PDU has been served.
-    Done(methods::Done),
+    Done(Done),
     /// Tells the agent that a context ends.
-    EndContext(methods::EndContext, c_int),
+    EndContext(EndContext, c_int),
     /// Cleans up a result.
-    CleanUp(methods::CleanUp, Values<'call>),
+    CleanUp(CleanUp, Values<'call>),
     /// Runs the fetch that is in progress; the answer is its status.
     Values,
     /// Gives the agent a profile.
-    Profile(methods::Profile, *mut pmProfile),
+    Profile(ProfileMethod, *mut pmProfile),
     /// Fetches metrics: their number, and their identifiers.
-    Fetch(methods::Fetch, c_int, *mut pmID),
+    Fetch(FetchMethod, c_int, *mut pmID),
     /// Describes a metric.
-    Desc(methods::Desc, MetricId),
+    Desc(DescMethod, MetricId),
     /// Lists instances; the name is NULL or a C string.
-    Instance(methods::Instance, InDom, c_int, *mut c_char),
+    Instance(InstanceMethod, InDom, c_int, *mut c_char),
     /// Gives a text of a kind.
-    Text(methods::Text, u32, c_int),
+    Text(TextMethod, u32, c_int),
     /// Stores values.
-    Store(methods::Store, *mut pmdaResult),
+    Store(StoreMethod, *mut pmdaResult),
     /// Gives the identifier of a name.
-    Pmid(methods::Pmid, *const c_char),
+    Pmid(PmidMethod, *const c_char),
     /// Gives the names of a metric.
-    Name(methods::Name, MetricId),
+    Name(NameMethod, MetricId),
     /// Gives the names below a name: all of them, or those one level below.
-    Children(methods::Children, *const c_char, bool),
+    Children(ChildrenMethod, *const c_char, bool),
     /// Gives an attribute of a context: its key, its value (NULL or with a NUL behind it), and the
     /// length of that.
-    Attribute(methods::Attribute, c_int, c_int, *const c_char, c_int),
+    Attribute(AttributeMethod, c_int, c_int, *const c_char, c_int),
     /// Gives labels of a kind.
-    Label(methods::Label, u32, c_int),
+    Label(LabelMethod, u32, c_int),
 }
 
 /// What comes back from a [`Call`]. What was handed over with it is owned from then on.
@@ -119,8 +120,8 @@ pub(crate) enum SessionAnswer<'call> {
 /// calls of malloc and free in a reply with 10,000 values of 64 bits. The PDU is the same.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnMethods {
-    pub(crate) fetch: Option<methods::Fetch>,
-    pub(crate) instance: Option<methods::Instance>,
+    pub(crate) fetch: Option<FetchMethod>,
+    pub(crate) instance: Option<InstanceMethod>,
 }
 
 /// What the loop waits for.

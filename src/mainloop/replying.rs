@@ -10,7 +10,7 @@ use crate::record;
 use crate::sys::channel::{Channel, Written};
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::dispatch::Dispatch;
+use crate::view::agent::Dispatch;
 use crate::view::result_block::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;

@@ -13,9 +13,7 @@ use crate::mainloop::{Call, SessionAnswer};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::answers::{self, Values};
-use crate::view::arg::NoNul;
-use crate::view::array;
-use crate::view::block::{self, Block};
+use crate::view::memory::{self, Block};
 use crate::view::received::{self, OwnedProfile, OwnedResult};
 use crate::view::types::pmID;
 use pmda_core::error::{Error, Result};
@@ -89,7 +87,7 @@ pub(super) fn attribute<'call>(
     }
     let attribute = decode::attribute(pdu)?;
     let length = attribute.value.len();
-    let value = block::string(attribute.value)?;
+    let value = memory::string(attribute.value)?;
     let text = if length == 0 {
         ptr::null()
     } else {
@@ -163,7 +161,7 @@ pub(super) fn instance<'call>(
     request: &InstanceRequest,
     arguments: &mut NoDropCell<MethodArguments>,
 ) -> Ask<'call> {
-    let name = request.name.map(block::string).transpose()?;
+    let name = request.name.map(memory::string).transpose()?;
     let text = name.as_ref().map_or(ptr::null_mut(), Block::as_ptr);
     let method = agent.dispatch.instance().ok_or(Error::NYI)?;
     if let Some(name) = name {
@@ -181,7 +179,7 @@ pub(super) fn text<'call>(agent: Agent<'call>, pdu: &[u8]) -> Ask<'call> {
 }
 
 pub(super) fn pmid<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut NoDropCell<MethodArguments>) -> Ask<'call> {
-    let name = block::string(decode::names_request(pdu)?)?;
+    let name = memory::string(decode::names_request(pdu)?)?;
     if !agent.interface().has_names() {
         return Err(Error::NAME);
     }
@@ -209,7 +207,7 @@ pub(super) fn children<'call>(
     arguments: &mut NoDropCell<MethodArguments>,
 ) -> Ask<'call> {
     let request = decode::names_below(pdu)?;
-    let name = block::string(request.name)?;
+    let name = memory::string(request.name)?;
     if !agent.interface().has_names() {
         static TOLD: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
         warn_missing(agent, 4, "children", &TOLD[usize::from(all)]);
@@ -281,7 +279,7 @@ pub(super) fn values<'call>(answer: &SessionAnswer<'call>) -> Option<Values<'cal
 pub(super) fn list_instances(agent: Agent<'_>, request: &InstanceRequest, reply: &mut Reply) -> Result<()> {
     let InstanceRequest { indom, inst, name } = *request;
     // As the method would see it: up to the first NUL.
-    let name = name.map(NoNul::until_nul);
+    let name = name.and_then(|name| name.split(|byte| *byte == 0).next());
     instances::list(indom, inst, name, Some(agent.ext), Sent { reply, indom })
 }
 
@@ -333,7 +331,7 @@ impl Listed {
     }
 }
 
-impl array::List for Listed {
+impl memory::List for Listed {
     #[inline(always)]
     fn len(&self) -> usize {
         self.count

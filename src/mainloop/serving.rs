@@ -16,11 +16,10 @@ use crate::record::state::Session;
 use crate::sys::channel::Channel;
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::{PMAPI, free_result_values};
+use crate::view::agent::{CleanUp, Dispatch, Ext};
 use crate::view::answers::OwnedLabels;
-use crate::view::dispatch::Dispatch;
-use crate::view::ext::Ext;
-use crate::view::methods;
 use crate::view::result_block::DraftReply;
+use crate::view::types::Comm;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::setup::Interface;
@@ -125,7 +124,7 @@ impl<'call> MainLoop<'call> {
     /// callbacks at any time.
     fn has_own_fetch(&self) -> bool {
         let own = self.own.fetch.map(|method| method as usize);
-        let free: methods::CleanUp = free_result_values;
+        let free: CleanUp = free_result_values;
         own.is_some()
             && self.agent.dispatch.fetch().map(|method| method as usize) == own
             && self.agent.ext.result_callback().map(|callback| callback as usize) == Some(free as usize)
@@ -248,7 +247,10 @@ pub(super) fn enter(dispatch: Option<Dispatch<'_>>) -> std::result::Result<Agent
         if !is_supported(dispatch) {
             return Err(Ok(NO_START));
         }
-        dispatch.set_comm(dispatch.comm().with_pmapi(PMAPI));
+        dispatch.set_comm(Comm {
+            pmapi: PMAPI,
+            ..dispatch.comm()
+        });
         session.begin();
     }
     Ok(Agent { dispatch, ext, session })

@@ -15,10 +15,9 @@ use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};
 use crate::sys::socket::{self, Failure, Listener};
 use crate::sys::{diagnostics, process};
+use crate::view::agent::{Dispatch, Ext, ExtFlags, Transport};
 use crate::view::arg::CText;
-use crate::view::dispatch::Dispatch;
-use crate::view::dispatch::Transport;
-use crate::view::ext::{Ext, ExtFlags};
+use crate::view::types::Comm;
 use pmda_core::error::Error;
 use pmda_core::log::Level;
 use pmda_core::wire::receive::ReadMode;
@@ -177,7 +176,7 @@ impl Connect<'_> {
         }
         let mut buffer = self.session.take_reply();
         let sent = buffer
-            .credentials(std::process::id() as i32, self.dispatch.comm().flags() as u16)
+            .credentials(std::process::id() as i32, self.dispatch.comm().flags)
             .and_then(|()| Channel(output).send(buffer.bytes()));
         self.session.give_reply(buffer);
         match sent {
@@ -197,8 +196,11 @@ impl Connect<'_> {
     fn end(&self, outcome: Result<u8, (&str, Error)>) -> Next {
         match outcome {
             Ok(version) => {
-                let comm = self.dispatch.comm();
-                self.dispatch.set_comm(comm.with_pmapi(u32::from(version)));
+                let pmapi = version;
+                self.dispatch.set_comm(Comm {
+                    pmapi,
+                    ..self.dispatch.comm()
+                });
                 self.ext.add_flags(ExtFlags::CONNECTED);
             }
             Err((step, error)) => {

@@ -22,11 +22,9 @@ use crate::open::{Request, init, log_file, set_callback, set_up};
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{process, socket, waits};
+use crate::view::agent::{Dispatch, Ext, ExtTexts};
 use crate::view::arg::{CText, MutableText, Out};
-use crate::view::array::Lasting;
-use crate::view::dispatch::Dispatch;
-use crate::view::ext::Ext;
-use crate::view::ext::ExtTexts;
+use crate::view::memory::Lasting;
 use crate::view::options::{Arguments, Options};
 use crate::view::types::{
     Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaInterface,
@@ -38,7 +36,11 @@ use pmda_core::setup::Interface;
 /// The methods that an agent gets, as a dispatch table of the last interface version.
 pub(crate) const DEFAULT_METHODS: pmdaInterface = pmdaInterface {
     domain: 0,
-    comm: Comm(0),
+    comm: Comm {
+        interface: 0,
+        pmapi: 0,
+        flags: 0,
+    },
     status: 0,
     ext: ptr::null_mut(),
     profile: Some(pmdaProfile),

@@ -9,10 +9,9 @@ use crate::fetch::lookup::rehash;
 use crate::open::{Name, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::view::agent::{Dispatch, Ext, ExtFlags};
 use crate::view::arg::Pointer;
-use crate::view::array::Lasting;
-use crate::view::dispatch::Dispatch;
-use crate::view::ext::{Ext, ExtFlags};
+use crate::view::memory::Lasting;
 use crate::view::table::{IndomTable, MetricTable};
 use crate::view::types::{pmdaIndom, pmdaInterface, pmdaMetric};
 use crate::{help, record};
@@ -85,13 +84,13 @@ fn check<'call>(
             format_args!("using pmdaFetch() but fetch call back not set"),
         ));
     }
-    for (field, count) in [("nmetrics", metrics.count()), ("nindoms", indoms.count())] {
+    for (field, count) in [("nmetrics", metrics.seen().count()), ("nindoms", indoms.seen().count())] {
         if count < 0 {
             return Err(failed(ext, format_args!("{field} ({count}) should be non-negative")));
         }
     }
-    consistent(ext, "metrics", &Pointer(metrics.first()), metrics.count())?;
-    consistent(ext, "indoms", &Pointer(indoms.first()), indoms.count())?;
+    consistent(ext, "metrics", &Pointer(metrics.seen().first()), metrics.seen().count())?;
+    consistent(ext, "indoms", &Pointer(indoms.seen().first()), indoms.seen().count())?;
     Ok(ext)
 }
 
@@ -250,9 +249,9 @@ fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     };
     say("name        ", "name", &name(ext));
     say("domain      ", "domain", &dispatch.domain());
-    let comm = dispatch.comm().flags();
+    let comm = dispatch.comm().flags;
     if comm != 0 {
-        hex("comm flags  ", "comm flags", comm);
+        hex("comm flags  ", "comm flags", comm.into());
     }
     hex("ext flags  ", "ext flags", ext.flags());
     say("num metrics ", "num metrics", &ext.metrics().count());

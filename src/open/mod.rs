@@ -14,10 +14,8 @@ use std::sync::atomic::Ordering;
 use crate::record;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
+use crate::view::agent::{self, Dispatch, Ext, ExtFlags, ExtTexts, Transport};
 use crate::view::arg::{CText, Pointer};
-use crate::view::dispatch::Dispatch;
-use crate::view::dispatch::Transport;
-use crate::view::ext::{self, Ext, ExtFlags, ExtTexts};
 use crate::view::types::{Comm, pmdaInterface};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::{Bytes, Level};
@@ -67,7 +65,11 @@ pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pm
         return false;
     };
     dispatch.set_status(0);
-    dispatch.set_comm(Comm(0).with_interface(interface.0).with_pmapi(PMAPI));
+    dispatch.set_comm(Comm {
+        interface: interface.0 as u8,
+        pmapi: PMAPI,
+        flags: 0,
+    });
     dispatch.set_ext(ext);
     dispatch.set_methods(methods, interface);
     record::refresh(dispatch);
@@ -77,7 +79,7 @@ pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pm
 /// A new extension, with everything that is not zero at first (INIT-10).
 fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'static>> {
     let room = record::room()?;
-    let ext = ext::create(&request.texts)?;
+    let ext = agent::create(&request.texts)?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);
@@ -157,8 +159,9 @@ pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
 /// Adds flags to what the agent tells pmcd when it connects (INIT-48).
 pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
     let Some(dispatch) = dispatch else { return };
-    let comm = dispatch.comm();
-    dispatch.set_comm(comm.with_flags(comm.flags() | (flags & 0xffff)));
+    let mut comm = dispatch.comm();
+    comm.flags |= flags as u16;
+    dispatch.set_comm(comm);
     if !log::debug(Debug::Libpmda) {
         return;
     }

@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 
 use crate::sys::channel::{self, Channel, Stream, TracedChannel};
 use crate::sys::lock::{LazyMutex, Mutex};
-use crate::view::array::Lasting;
-use crate::view::profile::ListPlace;
-use crate::view::received::OwnedProfile;
+use crate::view::memory::Lasting;
+use crate::view::received::{ListPlace, OwnedProfile};
 use crate::view::result_block::Results;
 use crate::view::table::{Indom, IndomNode, Metric};
 use crate::view::types::pmdaMetric;

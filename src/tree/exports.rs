@@ -14,7 +14,7 @@ use crate::sys::libpcp::pmns::{self, NodeRef};
 use crate::tree::{SharedIndexes, forget_indexes};
 use crate::view::arg::{CText, Out};
 use crate::view::names;
-use crate::view::tree::Tree;
+use crate::view::names::Tree;
 use crate::view::types::{pmID, pmdaNameSpace};
 use pmda_core::error::Error;
 use pmda_core::ident::MetricId;

@@ -4,7 +4,7 @@ pub(crate) mod exports;
 
 use crate::library;
 use crate::sys::libpcp::pmns::Kept;
-use crate::view::tree::Tree;
+use crate::view::names::Tree;
 use pmda_core::namespace::{Access, Indexes, Recall};
 
 /// The way to the indexes of wide nodes; without memory for them there are none.

@@ -9,8 +9,8 @@ use crate::sys::libpcp::labels::{SetRef, Sets};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::slice;
 use crate::view::arg::CText;
-use crate::view::array::Array;
 use crate::view::declare::view;
+use crate::view::memory::Array;
 use crate::view::types::{pmDesc, pmInResult, pmLabelSet, pmValue, pmValueSet, pmdaResult, timeval};
 use crate::view::value::ValueBlock;
 use pmda_core::constants::{

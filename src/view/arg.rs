@@ -1,13 +1,13 @@
-//! The one place where raw pointers become safe types: parameters, and values of events.
+//! The one place where raw pointers become safe types: parameters, with or without a length, and
+//! values of events.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::view::block::{self, Block};
-use crate::view::buffer::CBytes;
 use crate::view::declare::view;
+use crate::view::memory::{self, Block};
 use crate::view::types::{pmAtomValue, pmDesc, pmValueBlock};
 use pmda_core::error::{Error, Result};
 
@@ -30,23 +30,6 @@ impl<T> Display for Pointer<T> {
 #[repr(transparent)]
 pub struct CText<'call>(NonNull<c_char>, PhantomData<&'call c_char>);
 
-/// Bytes without a NUL: a C string may start with them.
-#[derive(Clone, Copy)]
-pub(crate) struct NoNul<'a>(&'a [u8]);
-
-impl<'a> NoNul<'a> {
-    /// The bytes up to the first NUL, as C would see them.
-    pub(crate) fn until_nul(bytes: &'a [u8]) -> NoNul<'a> {
-        let end = bytes.iter().position(|byte| *byte == 0);
-        NoNul(&bytes[..end.unwrap_or(bytes.len())])
-    }
-
-    /// The bytes.
-    pub(crate) fn bytes(self) -> &'a [u8] {
-        self.0
-    }
-}
-
 /// A C string that C declares as `char *`, though nobody writes to it.
 pub type MutableText<'call> = CText<'call>;
 
@@ -64,7 +47,7 @@ impl<'call> CText<'call> {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn copied(text: &[u8]) -> Result<CText<'static>> {
-        let copy = block::string(text)?.into_raw();
+        let copy = memory::string(text)?.into_raw();
         NonNull::new(copy)
             .map(|copy| CText(copy, PhantomData))
             .ok_or(Error::NOMEM)
@@ -86,19 +69,14 @@ impl<'call> CText<'call> {
         self.c_str().to_bytes()
     }
 
-    /// The bytes of the text, for a comparison.
-    #[inline(always)]
-    pub(crate) fn no_nul(&self) -> NoNul<'_> {
-        NoNul(self.bytes())
-    }
-
     /// The byte behind a start of the text, 0 at its end; `None` if the text starts otherwise.
-    pub(crate) fn behind(self, start: NoNul<'_>) -> Option<u8> {
+    pub(crate) fn behind(self, start: &[u8]) -> Option<u8> {
         // SAFETY: a NUL terminated string by the contract of `new`, and as many bytes as are
-        // compared, none of them NUL. Where they are equal one more byte of the string follows.
+        // compared at most. Where they are equal, and none of them is NUL, one more byte of the
+        // string follows.
         unsafe {
-            let same = libc::strncmp(self.0.as_ptr(), start.0.as_ptr().cast(), start.0.len()) == 0;
-            same.then(|| *self.0.as_ptr().add(start.0.len()).cast::<u8>())
+            let same = libc::strncmp(self.0.as_ptr(), start.as_ptr().cast(), start.len()) == 0;
+            (same && !start.contains(&0)).then(|| *self.0.as_ptr().add(start.len()).cast::<u8>())
         }
     }
 
@@ -117,19 +95,11 @@ impl<'call> CText<'call> {
 
 /// Where C wants a value to be stored during a call, or NULL where it does not want it. As a
 /// parameter it is a pointer of C, `T *`, and the caller promises what [`Out::new`] demands.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);
 
-impl<T> Clone for Out<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Out<'_, T> {}
-
-impl<'call, T> Out<'call, T> {
+impl<'call, T: Copy> Out<'call, T> {
     /// Nothing is wanted.
     pub(crate) const NONE: Self = Out(std::ptr::null_mut(), PhantomData);
 
@@ -174,7 +144,7 @@ impl<'call, T> Out<'call, T> {
 }
 
 /// What C does not follow.
-pub trait Number {}
+pub trait Number: Copy {}
 
 impl Number for c_int {}
 
@@ -252,17 +222,9 @@ impl Out<'_, c_int> {
 /// Where C has a value to be read during a call, or NULL. As a parameter it is what C declares as
 /// `T *`, though nobody writes there; the caller promises that it is NULL, or valid for reads
 /// during `'call`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct In<'call, T>(*const T, PhantomData<&'call T>);
-
-impl<T> Clone for In<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for In<'_, T> {}
 
 impl<T: Copy> In<'_, T> {
     /// The value; `None` for NULL.
@@ -343,6 +305,187 @@ impl<'call> Parameter<'call> {
         unsafe {
             let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::INVAL)?;
             Ok(CBytes::with_len((&raw const (*block).vbuf).cast::<u8>(), length))
+        }
+    }
+}
+
+/// Bytes of C, looked at only until control goes back to C.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CBytes<'call> {
+    start: *const u8,
+    len: usize,
+    call: PhantomData<&'call u8>,
+}
+
+impl<'call> CBytes<'call> {
+    /// The bytes from `start` on; none for NULL and for a negative count.
+    ///
+    /// # Safety
+    /// `start` is NULL or readable for `count` bytes. They stay so, unchanged, while
+    /// [`CBytes::bytes`] of them are in use.
+    pub(crate) unsafe fn new(start: *const c_void, count: c_int) -> CBytes<'call> {
+        let len = usize::try_from(count).unwrap_or(0);
+        CBytes {
+            start: start.cast(),
+            len: if start.is_null() { 0 } else { len },
+            call: PhantomData,
+        }
+    }
+
+    /// `len` bytes from `start` on.
+    ///
+    /// # Safety
+    /// `start` is readable for `len` bytes, or NULL with none. They stay so, unchanged, while
+    /// [`CBytes::bytes`] of them are in use.
+    pub(crate) unsafe fn with_len<T>(start: *const T, len: usize) -> CBytes<'call> {
+        CBytes {
+            start: start.cast(),
+            len,
+            call: PhantomData,
+        }
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: `new` was told that `len` bytes are readable and do not change meanwhile; with
+        // a length other than 0 the pointer is not NULL.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+/// A text that C gives with a length: it ends there or at a NUL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CField<'call> {
+    start: *const c_char,
+    length: c_int,
+    call: PhantomData<&'call u8>,
+}
+
+impl<'call> CField<'call> {
+    /// The text from `start` on. Nothing is read yet.
+    ///
+    /// # Safety
+    /// `start` is NULL or readable for `length` bytes or up to a NUL, unchanged, while
+    /// [`CField::bytes`] of it are in use.
+    pub(crate) unsafe fn new(start: *const c_char, length: c_int) -> CField<'call> {
+        CField {
+            start,
+            length,
+            call: PhantomData,
+        }
+    }
+
+    /// The length that C has given.
+    pub(crate) fn length(self) -> c_int {
+        self.length
+    }
+
+    /// Whether C has given a length alone.
+    pub(crate) fn is_null(self) -> bool {
+        self.start.is_null()
+    }
+
+    /// The bytes before the NUL or the end; none for a length that is not positive.
+    ///
+    /// # Errors
+    /// `-EINVAL` for NULL with a positive length.
+    pub(crate) fn bytes(&self) -> Result<&[u8]> {
+        let Ok(length @ 1..) = usize::try_from(self.length) else {
+            return Ok(&[]);
+        };
+        if self.start.is_null() {
+            return Err(Error::INVAL);
+        }
+        // SAFETY: strnlen stops at `length` and at a NUL, so it stays within what `new` was told is
+        // readable.
+        Ok(unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), libc::strnlen(self.start, length)) })
+    }
+}
+
+/// A buffer of C, to be filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CBuffer<'call> {
+    start: *mut u8,
+    size: c_int,
+    call: PhantomData<&'call u8>,
+}
+
+impl<'call> CBuffer<'call> {
+    /// The buffer from `start` on.
+    ///
+    /// # Safety
+    /// `start` is NULL or valid for reads and writes of `size` bytes until the view was used for
+    /// the last time. Nobody else writes there while [`CBuffer::filled`] of it is in use.
+    pub(crate) unsafe fn new<T>(start: *mut T, size: c_int) -> CBuffer<'call> {
+        CBuffer {
+            start: start.cast(),
+            size,
+            call: PhantomData,
+        }
+    }
+
+    /// Whether C does not want what would be in the buffer.
+    pub(crate) fn is_null(self) -> bool {
+        self.start.is_null()
+    }
+
+    /// The size that C has given.
+    pub(crate) fn size(self) -> c_int {
+        self.size
+    }
+
+    /// Beginning and size of a buffer that there is.
+    ///
+    /// # Errors
+    /// `-EINVAL` for NULL and for a size that is not positive.
+    pub(crate) fn room(self) -> Result<(*mut u8, usize)> {
+        match usize::try_from(self.size) {
+            Ok(size) if size > 0 && !self.start.is_null() => Ok((self.start, size)),
+            _ => Err(Error::INVAL),
+        }
+    }
+
+    /// The first bytes of the buffer, which somebody has filled.
+    ///
+    /// # Panics
+    /// When the buffer has fewer.
+    pub(crate) fn filled(&self, len: usize) -> &[u8] {
+        let Ok((start, size)) = self.room() else { return &[] };
+        assert!(len <= size, "{len} bytes of {size}");
+        // SAFETY: `new` was told that `size` bytes are readable, and `len` is not more.
+        unsafe { std::slice::from_raw_parts(start, len) }
+    }
+
+    /// Stores bytes at an offset.
+    ///
+    /// # Panics
+    /// When they do not fit.
+    pub(crate) fn write(self, offset: usize, bytes: &[u8]) {
+        let Ok((start, size)) = self.room() else { return };
+        assert!(
+            offset.checked_add(bytes.len()).is_some_and(|end| end <= size),
+            "beyond {size} bytes"
+        );
+        // SAFETY: the assertion keeps the bytes in the buffer, which is writable by the contract of
+        // `new`; `copy` does not mind when they come from the same place.
+        unsafe { std::ptr::copy(bytes.as_ptr(), start.add(offset), bytes.len()) };
+    }
+
+    /// Stores a text and a NUL.
+    ///
+    /// # Errors
+    /// `-E2BIG` when they do not fit.
+    pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
+        match self.room() {
+            Ok((_, size)) if size > text.len() => {
+                self.write(0, text);
+                self.write(text.len(), &[0]);
+                Ok(())
+            }
+            _ => Err(Error::os(libc::E2BIG)),
         }
     }
 }

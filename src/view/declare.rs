@@ -9,7 +9,7 @@
 //! something that stays, nor sent to another thread:
 //!
 //! ```
-//! # use pcp_pmda::view::ext::Ext;
+//! # use pcp_pmda::view::agent::Ext;
 //! fn in_the_call(ext: Ext<'_>) -> std::ffi::c_int {
 //!     let copy = ext;
 //!     copy.domain()
@@ -17,14 +17,14 @@
 //! ```
 //!
 //! ```compile_fail
-//! # use pcp_pmda::view::ext::Ext;
+//! # use pcp_pmda::view::agent::Ext;
 //! fn stored(ext: Ext<'_>, place: &std::cell::Cell<Option<Ext<'static>>>) {
 //!     place.set(Some(ext));
 //! }
 //! ```
 //!
 //! ```compile_fail,E0277
-//! # use pcp_pmda::view::ext::Ext;
+//! # use pcp_pmda::view::agent::Ext;
 //! fn sent(ext: Ext<'_>) -> std::ffi::c_int {
 //!     std::thread::scope(|scope| scope.spawn(|| ext.domain()).join().unwrap_or(0))
 //! }
@@ -35,8 +35,8 @@
 //! has the type of what it leads to may be stored as well.
 //!
 //! ```
-//! # use pcp_pmda::view::array::Lasting;
-//! # use pcp_pmda::view::ext::Ext;
+//! # use pcp_pmda::view::memory::Lasting;
+//! # use pcp_pmda::view::agent::Ext;
 //! # use pcp_pmda::view::types::pmdaMetric;
 //! fn numbers_and_tables(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
 //!     ext.set_ordinal(-1);
@@ -46,14 +46,14 @@
 //! ```
 //!
 //! ```compile_fail,E0133
-//! # use pcp_pmda::view::ext::Ext;
+//! # use pcp_pmda::view::agent::Ext;
 //! fn wild_pointer(ext: Ext<'_>) {
 //!     ext.set_profile(std::ptr::without_provenance_mut(16));
 //! }
 //! ```
 //!
 //! ```compile_fail,E0133
-//! # use pcp_pmda::view::ext::Ext;
+//! # use pcp_pmda::view::agent::Ext;
 //! fn larger_than_its_table(ext: Ext<'_>) {
 //!     ext.set_metric_count(1000);
 //! }

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use crate::view::block;
+use crate::view::memory;
 use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Excerpt, Payload, Printable};
@@ -112,7 +112,7 @@ impl Block {
         let (Some(room), Some(total)) = (room, total) else {
             return Err(Error::NOMEM);
         };
-        let start = block::Block::<u8>::room(total)?.into_raw().cast::<Header>();
+        let start = memory::Block::<u8>::room(total)?.into_raw().cast::<Header>();
         let when = timeval { tv_sec: 0, tv_usec: 0 };
         // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted
         // below.
@@ -121,7 +121,7 @@ impl Block {
     }
 }
 
-const _: () = assert!(align_of::<Header>() <= block::ALIGNMENT);
+const _: () = assert!(align_of::<Header>() <= memory::ALIGNMENT);
 
 impl Drop for Block {
     fn drop(&mut self) {

@@ -8,9 +8,8 @@ use std::ptr::{self, NonNull};
 use crate::sys::libpcp;
 use crate::sys::libpcp::labels::{SetRef, Sets};
 use crate::view::arg::CText;
-use crate::view::array::Array;
-use crate::view::block::{self, Block, CVec, Zeroed};
 use crate::view::declare::view;
+use crate::view::memory::{self, AnyBytes, Array, Block, CVec};
 use crate::view::types::{pmLabel, pmLabelSet};
 use pmda_core::constants::PM_IN_NULL;
 use pmda_core::error::{Error, Result};
@@ -268,7 +267,7 @@ struct Blocks {
 
 impl Blocks {
     fn of(set: &Set) -> Result<Blocks> {
-        let (json, length) = (block::string(&set.json)?, set.json.len());
+        let (json, length) = (memory::string(&set.json)?, set.json.len());
         let mut labels = None;
         if !set.labels.is_empty() {
             let array = labels.insert(CVec::with_capacity(set.labels.len())?);
@@ -318,7 +317,7 @@ impl LabelArray {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn push(&mut self) -> Result<LabelSet<'_>> {
-        let set = self.0.as_mut().ok_or(Error::GENERIC)?.push_zeroed()?;
+        let set = self.0.as_mut().ok_or(Error::GENERIC)?.push(pmLabelSet::zeroed())?;
         // SAFETY: the new set points to nothing but what is put into it through this view and by
         // the agent, from malloc; it borrows the array.
         unsafe { LabelSet::new(set) }.ok_or(Error::NOMEM)

@@ -7,26 +7,18 @@
 
 #![allow(unsafe_code)]
 
+pub mod agent;
 pub(crate) mod answers;
 pub(crate) mod arg;
-pub mod array;
-pub(crate) mod block;
-pub(crate) mod buffer;
 mod declare;
-pub(crate) mod dispatch;
 pub(crate) mod event_block;
-pub mod ext;
-pub(crate) mod help_table;
 pub mod label_set;
-mod layout;
-pub(crate) mod methods;
+pub mod memory;
 pub(crate) mod names;
 pub(crate) mod options;
-pub(crate) mod profile;
 pub(crate) mod received;
 pub(crate) mod records;
 pub(crate) mod result_block;
 pub mod table;
-pub(crate) mod tree;
 pub mod types;
 pub(crate) mod value;

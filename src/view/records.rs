@@ -9,9 +9,8 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::view::block::Block;
-use crate::view::dispatch::{DescMethod, Dispatch};
-use crate::view::ext::Ext;
+use crate::view::agent::{DescMethod, Dispatch, Ext};
+use crate::view::memory::Block;
 use crate::view::types::{pmdaExt, pmdaInterface};
 use pmda_core::error::Result;
 

@@ -11,9 +11,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use crate::view::arg::{CText, Out};
-use crate::view::array::{Array, Lasting};
-use crate::view::block::{CVec, Zeroed};
 use crate::view::declare::view;
+use crate::view::memory::{AnyBytes, Array, CVec, Lasting};
 use crate::view::types::{pmDesc, pmdaIndom, pmdaInstid, pmdaMetric};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
@@ -317,8 +316,8 @@ impl MadeTables {
 #[cfg(test)]
 mod tests {
     use super::{MadeTables, MetricTable};
-    use crate::view::array::Lasting;
-    use crate::view::block::{CVec, Zeroed};
+    use crate::view::memory::Lasting;
+    use crate::view::memory::{AnyBytes, CVec};
     use crate::view::types::pmdaMetric;
     use pmda_core::ident::MetricId;
 
@@ -329,9 +328,11 @@ mod tests {
         let mut tables = MadeTables::new();
         let mut metric = pmdaMetric::zeroed();
         metric.m_desc.pmid = 7;
-        let mut table = CVec::with_room(1).expect("memory");
+        let mut table = CVec::with_capacity(1).expect("memory");
         table.push(metric).expect("memory");
-        table.pad(1000).expect("memory");
+        for _ in 1..1000 {
+            table.push(pmdaMetric::zeroed()).expect("memory");
+        }
         let made: Lasting<pmdaMetric> = tables.hand_over(table).expect("memory");
         let seen: MetricTable<'_> = made.seen();
         assert_eq!((seen.len(), seen.pmid(0)), (1000, MetricId(7)));

@@ -13,7 +13,10 @@ pub use crate::sys::libpcp::bindings::{
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 
-use crate::view::methods;
+use crate::view::agent::{
+    AttributeMethod, ChildrenMethod, DescMethod, FetchMethod, InstanceMethod, LabelMethod, NameMethod, PmidMethod,
+    ProfileMethod, StoreMethod, TextMethod,
+};
 use pmda_core::root;
 
 /// A part of a time, which has 32 or 64 bits in C.
@@ -153,81 +156,47 @@ pub struct pmdaExt {
 pub struct pmdaInterface {
     /// The agent's domain.
     pub domain: c_int,
-    /// Three bit-fields: see [`Comm`].
+    /// Versions and flags: see [`Comm`].
     pub comm: Comm,
     /// 0 is good.
     pub status: c_int,
     /// The extension; allocated by this library.
     pub ext: *mut pmdaExt,
     /// Takes the instance profile.
-    pub profile: Option<methods::Profile>,
+    pub profile: Option<ProfileMethod>,
     /// Fetches values.
-    pub fetch: Option<methods::Fetch>,
+    pub fetch: Option<FetchMethod>,
     /// Describes a metric.
-    pub desc: Option<methods::Desc>,
+    pub desc: Option<DescMethod>,
     /// Lists instances.
-    pub instance: Option<methods::Instance>,
+    pub instance: Option<InstanceMethod>,
     /// Gives help.
-    pub text: Option<methods::Text>,
+    pub text: Option<TextMethod>,
     /// Stores values.
-    pub store: Option<methods::Store>,
+    pub store: Option<StoreMethod>,
     /// Version 4 and up: the identifier of a name.
-    pub pmid: Option<methods::Pmid>,
+    pub pmid: Option<PmidMethod>,
     /// Version 4 and up: the names of an identifier.
-    pub name: Option<methods::Name>,
+    pub name: Option<NameMethod>,
     /// Version 4 and up: the names below a name.
-    pub children: Option<methods::Children>,
+    pub children: Option<ChildrenMethod>,
     /// Version 6 and up: takes an attribute of a client.
-    pub attribute: Option<methods::Attribute>,
+    pub attribute: Option<AttributeMethod>,
     /// Version 7 and up: gives label sets.
-    pub label: Option<methods::Label>,
+    pub label: Option<LabelMethod>,
 }
 
-/// `pmdaInterface.comm`: interface version (8 bits), PMAPI version (8) and flags (16), in this
-/// order in memory: C's bit-fields begin at the end of the word that comes first there.
-#[repr(transparent)]
+/// `pmdaInterface.comm`, three bit-fields of one word in C: on machines of either order they are in
+/// memory as these fields are.
+#[repr(C, align(4))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Comm(pub c_uint);
-
-impl Comm {
-    const BIG: bool = cfg!(target_endian = "big");
-    const INTERFACE: u32 = if Self::BIG { 24 } else { 0 };
-    const PMAPI: u32 = if Self::BIG { 16 } else { 8 };
-    const FLAGS: u32 = if Self::BIG { 0 } else { 16 };
-
-    const fn with(self, mask: u32, shift: u32, value: u32) -> Comm {
-        Comm((self.0 & !(mask << shift)) | ((value & mask) << shift))
-    }
-
+pub struct Comm {
     /// The interface version of the agent.
-    #[must_use]
-    pub const fn interface(self) -> u32 {
-        (self.0 >> Self::INTERFACE) & 0xff
-    }
-
+    pub interface: u8,
+    /// The PMAPI version.
+    pub pmapi: u8,
     /// The optional features that the agent asks for.
-    #[must_use]
-    pub const fn flags(self) -> u32 {
-        (self.0 >> Self::FLAGS) & 0xffff
-    }
-
-    /// The same with another interface version.
-    #[must_use]
-    pub const fn with_interface(self, version: u32) -> Comm {
-        self.with(0xff, Self::INTERFACE, version)
-    }
-
-    /// The same with another PMAPI version.
-    #[must_use]
-    pub const fn with_pmapi(self, version: u32) -> Comm {
-        self.with(0xff, Self::PMAPI, version)
-    }
-
-    /// The same with other flags.
-    #[must_use]
-    pub const fn with_flags(self, flags: u32) -> Comm {
-        self.with(0xffff, Self::FLAGS, flags)
-    }
+    pub flags: u16,
 }
 
 /// Sees each option before the library does; a result other than 0 means that the agent has handled
@@ -388,3 +357,101 @@ const _: () = {
     assert!(offset_of!(__pmdaRootPDUStart, infd) == root::START_DESCRIPTORS[0]);
     assert!(offset_of!(__pmdaRootPDUStart, outfd) == root::START_DESCRIPTORS[1]);
 };
+
+/// The structures as bindgen has read them for the target, from `include/pcp/pmda.h`, which
+/// `tests/layout.rs` in turn compares with the installed header. Ours are held against them below.
+/// libpcp's own structures need none of this: they are bindgen's, who asserts their layout.
+#[allow(
+    unknown_lints,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    dead_code,
+    unsafe_op_in_unsafe_fn,
+    unused_qualifications,
+    unreachable_pub,
+    clippy::all,
+    clippy::pedantic,
+    clippy::undocumented_unsafe_blocks,
+    clippy::missing_safety_doc
+)]
+mod header {
+    include!(concat!(env!("OUT_DIR"), "/layout.rs"));
+}
+
+/// Size, alignment and the place of each field that is named, in ours and in the header.
+macro_rules! same {
+    ($($name:ident { $($field:ident $(= $other:ident)?),* })*) => {$(
+        assert!(size_of::<$name>() == size_of::<header::$name>());
+        assert!(align_of::<$name>() == align_of::<header::$name>());
+        $(same!(@ $name $field $($other)?);)*
+    )*};
+    (@ $name:ident $field:ident) => {
+        same!(@ $name $field $field);
+    };
+    (@ $name:ident $field:ident $other:ident) => {
+        assert!(offset_of!($name, $field) == offset_of!(header::$name, $other));
+    };
+}
+
+/// The methods, which are one structure of ours and a union of growing ones in C.
+macro_rules! methods {
+    ($($field:ident)*) => {$(
+        assert!(offset_of!(pmdaInterface, $field) == offset_of!(header::pmdaInterface, version.seven.$field));
+    )*};
+}
+
+const _: () = {
+    same! {
+        pmdaInstid { i_inst, i_name }
+        pmdaIndom { it_indom, it_numinst, it_set }
+        pmdaMetric { m_user, m_desc }
+        pmdaExt {
+            e_flags, e_ext, e_sockname, e_name, e_logfile, e_helptext, e_status, e_infd, e_outfd, e_port, e_singular,
+            e_ordinal, e_direct, e_domain, e_nmetrics, e_nindoms, e_help, e_prof, e_io, e_indoms, e_idp, e_metrics,
+            e_resultCallBack, e_fetchCallBack, e_checkCallBack, e_doneCallBack, e_context, e_endCallBack,
+            e_labelCallBack
+        }
+        pmdaInterface { domain, comm, status }
+        pmdaOptions {
+            version, flags, short_options, long_options, short_usage, r#override = override_, index, optind, opterr,
+            optopt, optarg, __initialized, __nextchar, __ordering, __posixly_correct, __first_nonopt, __last_nonopt,
+            errors, username
+        }
+        __pmdaRootPDUHdr { r#type = type_, length, status, version }
+        __pmdaRootPDUInfo { hdr, features, zeroed }
+        __pmdaRootPDUContainer { hdr, pid, namelen, name }
+        __pmdaRootPDUStart { hdr, pid, infd, outfd, ipctype, namelen, argslen, name, args }
+        __pmdaRootPDUStop { hdr, pid, code, force, zeroed }
+    }
+    methods!(ext profile fetch desc instance text store pmid name children attribute label);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::{Comm, header};
+
+    /// INIT-1: where the compiler of the target puts the bit-fields of `comm`.
+    #[test]
+    fn bit_fields_of_comm() {
+        // SAFETY: the structure has numbers, pointers and optional functions, for all of which 0 is
+        // a value; the three bit-fields are the four bytes of a number.
+        let comm: Comm = unsafe {
+            let mut agent: header::pmdaInterface = std::mem::zeroed();
+            agent.comm.set_pmda_interface(7);
+            agent.comm.set_pmapi_version(2);
+            agent.comm.set_flags(0x8041);
+            std::mem::transmute(agent.comm)
+        };
+        let (interface, pmapi, flags) = (7, 2, 0x8041);
+        assert_eq!(
+            comm,
+            Comm {
+                interface,
+                pmapi,
+                flags
+            }
+        );
+    }
+}

@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 
 /// What a result holds of a value: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
-use crate::view::block::Block;
+use crate::view::memory::Block;
 use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};

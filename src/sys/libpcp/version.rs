@@ -19,7 +19,7 @@ unsafe extern "C-unwind" {
 }
 
 /// What `comm.pmapi_version` is set to: 2 with PCP 6, 4 with PCP 7 (INIT-10).
-pub(crate) const PMAPI: u32 = PMAPI_VERSION;
+pub(crate) const PMAPI: u8 = PMAPI_VERSION as u8;
 
 /// PCP 6.0.5 revised the diagnostics: values of unknown instances are reported always, what could
 /// not be sent is a warning, failed reads are reported under `-Dpdu` only, debug output has a head

@@ -1,0 +1,417 @@
+//! The structures of an agent: its dispatch table, the types of the methods in it, and the
+//! extension, which is what belongs to an agent beside the table.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+
+use crate::view::arg::{CText, MutableText, Out};
+use crate::view::declare::view;
+use crate::view::label_set::LabelSets;
+use crate::view::memory::{Block, Lasting};
+use crate::view::received::Profile;
+use crate::view::table::{Indom, IndomTable, MetricTable};
+use crate::view::types::{
+    Comm, pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack,
+    pmdaExt, pmdaFetchCallBack, pmdaIndom, pmdaInterface, pmdaLabelCallBack, pmdaMetric, pmdaResult,
+    pmdaResultCallBack,
+};
+use pmda_core::error::{Error, Result};
+use pmda_core::setup::Interface;
+
+/// Takes the instance profile.
+pub type ProfileMethod = unsafe extern "C-unwind" fn(*mut pmProfile, Option<Ext<'_>>) -> c_int;
+/// Fetches values.
+pub type FetchMethod =
+    unsafe extern "C-unwind" fn(c_int, *mut pmID, Out<'_, *mut pmdaResult>, Option<Ext<'_>>) -> c_int;
+/// Describes a metric.
+pub type DescMethod = unsafe extern "C-unwind" fn(pmID, Out<'_, pmDesc>, Option<Ext<'_>>) -> c_int;
+/// Lists instances.
+pub type InstanceMethod = unsafe extern "C-unwind" fn(
+    pmInDom,
+    c_int,
+    Option<MutableText<'_>>,
+    Out<'_, *mut pmInResult>,
+    Option<Ext<'_>>,
+) -> c_int;
+/// Gives help.
+pub type TextMethod = unsafe extern "C-unwind" fn(c_int, c_int, Out<'_, *mut c_char>, Option<Ext<'_>>) -> c_int;
+/// Stores values.
+pub type StoreMethod = unsafe extern "C-unwind" fn(*mut pmdaResult, Option<Ext<'_>>) -> c_int;
+/// Gives the identifier of a name.
+pub type PmidMethod = unsafe extern "C-unwind" fn(Option<CText<'_>>, Out<'_, pmID>, Option<Ext<'_>>) -> c_int;
+/// Gives the names of an identifier.
+pub type NameMethod = unsafe extern "C-unwind" fn(pmID, Out<'_, *mut *mut c_char>, Option<Ext<'_>>) -> c_int;
+/// Gives the names below a name.
+pub type ChildrenMethod = unsafe extern "C-unwind" fn(
+    Option<CText<'_>>,
+    c_int,
+    Out<'_, *mut *mut c_char>,
+    Out<'_, *mut c_int>,
+    Option<Ext<'_>>,
+) -> c_int;
+/// Takes an attribute of a client.
+pub type AttributeMethod =
+    unsafe extern "C-unwind" fn(c_int, c_int, Option<CText<'_>>, c_int, Option<Ext<'_>>) -> c_int;
+/// Gives label sets.
+pub type LabelMethod = unsafe extern "C-unwind" fn(c_int, c_int, Option<LabelSets<'_>>, Option<Ext<'_>>) -> c_int;
+
+/// A callback type of C, whose NULL is none.
+pub(crate) trait Callback {
+    /// The function, if there is one.
+    type Function;
+}
+
+impl<F> Callback for Option<F> {
+    type Function = F;
+}
+
+/// The function behind a callback type: what it takes and gives is said once, in `types`.
+pub(crate) type Function<C> = <C as Callback>::Function;
+
+/// Runs when a PDU has arrived.
+pub(crate) type Check = Function<pmdaCheckCallBack>;
+/// Runs when a PDU has been served.
+pub(crate) type Done = Function<pmdaDoneCallBack>;
+/// Runs when a client context ends.
+pub(crate) type EndContext = Function<pmdaEndContextCallBack>;
+/// Cleans up a result after it was sent.
+pub(crate) type CleanUp = Function<pmdaResultCallBack>;
+/// Frees what an agent has attached to an instance; C's header has no name for it.
+pub(crate) type Free = unsafe extern "C-unwind" fn(*mut c_void);
+
+view! {
+    /// An agent's dispatch table. An agent of an older interface version may own a shorter one, so
+    /// a method is touched only when its version has it (INIT-1).
+    Dispatch of pmdaInterface, contract
+    "`pointer` is NULL, or points to a dispatch table as its interface version has it, with a valid extension, and with \
+     methods that do what their types say: what they store is valid when they succeed."
+    fields {
+        /// The agent's domain.
+        domain [set_domain]: domain as c_int;
+        /// Interface version, PMAPI version and flags.
+        comm [set_comm]: comm as Comm;
+        /// 0 unless the agent setup has failed.
+        status [set_status]: status as c_int;
+        /// The extension, or NULL.
+        ext_ptr: ext as *mut pmdaExt;
+        /// Takes the instance profile.
+        profile [set_profile]: profile as Option<ProfileMethod>;
+        /// Fetches values.
+        fetch [set_fetch]: fetch as Option<FetchMethod>;
+        /// Describes a metric.
+        desc [set_desc]: desc as Option<DescMethod>;
+        /// Lists instances.
+        instance [set_instance]: instance as Option<InstanceMethod>;
+        /// Gives help.
+        text [set_text]: text as Option<TextMethod>;
+        /// Stores values.
+        store [set_store]: store as Option<StoreMethod>;
+        /// Version 4 and up: the identifier of a name.
+        pmid [set_pmid]: pmid as Option<PmidMethod>;
+        /// Version 4 and up: the names of an identifier.
+        name [set_name]: name as Option<NameMethod>;
+        /// Version 4 and up: the names below a name.
+        children [set_children]: children as Option<ChildrenMethod>;
+        /// Version 6 and up: takes an attribute of a client.
+        attribute [set_attribute]: attribute as Option<AttributeMethod>;
+        /// Version 7 and up: gives label sets.
+        label [set_label]: label as Option<LabelMethod>;
+    }
+    kept {
+        /// Stores the extension.
+        set_ext: ext as Ext<'static>;
+    }
+    views {
+        /// The extension, if there is one.
+        ext: ext as Ext;
+    }
+}
+
+impl Dispatch<'_> {
+    /// The interface version at this moment.
+    pub(crate) fn interface(self) -> Interface {
+        Interface(self.comm().interface.into())
+    }
+
+    /// Puts methods into the table, and touches nothing beyond the interface version (INIT-1).
+    pub(crate) fn set_methods(self, methods: &pmdaInterface, interface: Interface) {
+        self.set_profile(methods.profile);
+        self.set_fetch(methods.fetch);
+        self.set_desc(methods.desc);
+        self.set_instance(methods.instance);
+        self.set_text(methods.text);
+        self.set_store(methods.store);
+        if interface.has_names() {
+            self.set_pmid(methods.pmid);
+            self.set_name(methods.name);
+            self.set_children(methods.children);
+        }
+        if interface.has_attributes() {
+            self.set_attribute(methods.attribute);
+        }
+        if interface.has_labels() {
+            self.set_label(methods.label);
+        }
+    }
+
+    /// Whether the `fetch` method is that of other methods.
+    pub(crate) fn has_fetch_of(self, methods: &pmdaInterface) -> bool {
+        self.fetch().map(|method| method as usize) == methods.fetch.map(|method| method as usize)
+    }
+
+    /// Whether the `text` method is that of other methods.
+    pub(crate) fn has_text_of(self, methods: &pmdaInterface) -> bool {
+        self.text().map(|method| method as usize) == methods.text.map(|method| method as usize)
+    }
+}
+
+impl Ext<'_> {
+    /// Tells another library, or another copy of this one, that has made the extension, where its
+    /// dispatch table is: that is the first word of such a record (INIT-51).
+    pub(crate) fn tell_other_library(self, dispatch: Dispatch<'_>) {
+        let record = self.record().cast::<*mut pmdaInterface>();
+        if !record.is_null() {
+            // SAFETY: an extension that was set up by a library has its record here; the caller has
+            // found that it is none of ours, and an extension that nobody has set up has NULL.
+            unsafe { record.write(dispatch.as_ptr()) };
+        }
+    }
+}
+
+/// How an agent talks to pmcd: `pmdaIoType`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Transport {
+    /// stdin and stdout.
+    Pipe,
+    /// A port.
+    Inet,
+    /// A socket in the file system.
+    Unix,
+    /// Not chosen yet.
+    Unknown,
+    /// A port, over IPv6.
+    Ipv6,
+}
+
+impl Transport {
+    /// The transport that a number stands for, if any.
+    pub(crate) fn new(number: c_uint) -> Option<Transport> {
+        const ALL: [Transport; 5] = [
+            Transport::Pipe,
+            Transport::Inet,
+            Transport::Unix,
+            Transport::Unknown,
+            Transport::Ipv6,
+        ];
+        ALL.get(number as usize).copied()
+    }
+
+    /// The number in C.
+    pub(crate) const fn number(self) -> c_uint {
+        self as c_uint
+    }
+
+    /// The option that chooses it.
+    pub(crate) const fn letter(self) -> char {
+        match self {
+            Transport::Pipe => 'p',
+            Transport::Inet => 'i',
+            Transport::Unix => 'u',
+            Transport::Unknown => '?',
+            Transport::Ipv6 => '6',
+        }
+    }
+}
+
+view! {
+    /// An agent's extension record. Its fields are the live state of the agent, which the agent
+    /// reads and writes itself (INIT-2): each is read when it is needed.
+    Ext of pmdaExt, contract
+    "`pointer` is NULL, or points to a `pmdaExt` whose tables, names and profile are valid, and whose callbacks do what \
+     their types say."
+    fields {
+        /// `PMDA_EXT_FLAG_*` bits.
+        flags [set_flags]: e_flags as c_uint;
+        /// Where the library's own record is, if there is one; never to be followed unchecked.
+        record: e_ext as *mut c_void;
+        /// 0 unless the agent setup has failed.
+        status [set_status]: e_status as c_int;
+        /// The descriptor that PDUs come from.
+        infd [set_infd]: e_infd as c_int;
+        /// The descriptor that PDUs go to.
+        outfd [set_outfd]: e_outfd as c_int;
+        /// 0 while a singular value is due, else -1 (INST-4).
+        singular [set_singular]: e_singular as c_int;
+        /// The position in an instance domain, -1 at its end (INST-4).
+        ordinal [set_ordinal]: e_ordinal as c_int;
+        /// Not 0 when the item of a PMID is its place in the metric table.
+        direct [set_direct]: e_direct as c_int;
+        /// The agent's domain.
+        domain [set_domain]: e_domain as c_int;
+        /// Handle of the help database, negative when there is none.
+        help [set_help]: e_help as c_int;
+        /// The client context of the request.
+        context [set_context]: e_context as c_int;
+        /// How the agent talks to pmcd.
+        io [set_io]: e_io as c_uint;
+        /// The port number.
+        port [set_port]: e_port as c_int;
+        /// Cleans up after a fetch.
+        result_callback [set_result_callback]: e_resultCallBack as pmdaResultCallBack;
+        /// Gives the values.
+        fetch_callback [set_fetch_callback]: e_fetchCallBack as pmdaFetchCallBack;
+        /// Runs when a PDU has arrived.
+        check_callback [set_check_callback]: e_checkCallBack as pmdaCheckCallBack;
+        /// Runs when a PDU has been served.
+        done_callback [set_done_callback]: e_doneCallBack as pmdaDoneCallBack;
+        /// Runs when a client context ends.
+        end_callback [set_end_callback]: e_endCallBack as pmdaEndContextCallBack;
+        /// Gives the labels of one instance.
+        label_callback [set_label_callback]: e_labelCallBack as pmdaLabelCallBack;
+    }
+    followed {
+        /// Stores the address of the metric table.
+        set_first_metric: e_metrics as *mut pmdaMetric;
+        /// Stores the number of metrics.
+        set_metric_count: e_nmetrics as c_int;
+        /// Stores the address of the table of instance domains.
+        set_first_indom: e_indoms as *mut pmdaIndom;
+        /// Stores the number of instance domains.
+        set_indom_count: e_nindoms as c_int;
+        /// Stores the address of the library's own record.
+        set_record: e_ext as *mut c_void;
+        /// Stores the profile.
+        set_profile: e_prof as *mut pmProfile;
+    }
+    kept {
+        /// Stores the instance domain that is walked: one of the agent's, which keeps its table, or
+        /// our node for a cached one.
+        set_walked: e_idp as Indom<'_>;
+        /// Stores the socket or service name.
+        set_sockname: e_sockname as CText<'static>;
+        /// Stores the name of the agent.
+        set_name: e_name as Option<CText<'static>>;
+        /// Stores the path of the log file.
+        set_logfile: e_logfile as Option<CText<'static>>;
+        /// Stores the path of the help database.
+        set_helptext: e_helptext as Option<CText<'static>>;
+    }
+    views {
+        /// The agent's name.
+        name: e_name as CText;
+        /// The socket or service name.
+        sockname: e_sockname as CText;
+        /// The path of the log file.
+        logfile: e_logfile as CText;
+        /// The path of the help database.
+        helptext: e_helptext as CText;
+        /// The profile received last, at this moment.
+        profile: e_prof as Profile;
+        /// The instance domain that is walked: one of the agent, or our node for a cached one,
+        /// which is never freed.
+        walked: e_idp as Indom;
+    }
+    arrays {
+        /// The metric table at this moment.
+        metrics: e_metrics[e_nmetrics] as MetricTable;
+        /// The table of classic instance domains at this moment.
+        indoms: e_indoms[e_nindoms] as IndomTable;
+    }
+}
+
+impl Ext<'_> {
+    /// Takes another metric table into use.
+    pub fn set_metrics(self, table: Lasting<pmdaMetric>) {
+        // SAFETY: a table that stays where it is, with its number of entries.
+        unsafe {
+            self.set_first_metric(table.seen().first());
+            self.set_metric_count(table.seen().count());
+        }
+    }
+
+    /// Takes another table of instance domains into use.
+    pub fn set_indoms(self, table: Lasting<pmdaIndom>) {
+        // SAFETY: a table that stays where it is, with its number of entries.
+        unsafe {
+            self.set_first_indom(table.seen().first());
+            self.set_indom_count(table.seen().count());
+        }
+    }
+}
+
+/// The texts of an agent that its extension keeps.
+#[derive(Clone, Copy)]
+pub(crate) struct ExtTexts<'call> {
+    /// The agent's name.
+    pub(crate) name: Option<CText<'call>>,
+    /// The path of the log file.
+    pub(crate) logfile: Option<CText<'call>>,
+    /// The path of the help database.
+    pub(crate) helptext: Option<CText<'call>>,
+}
+
+/// Makes an extension that is zero but for its texts. It is never freed. The texts lie behind it in
+/// the same block: an agent that puts others in their place leaves nothing behind.
+///
+/// # Errors
+/// `-ENOMEM`.
+pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
+    let texts = [texts.logfile, texts.helptext, texts.name];
+    let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
+        size.checked_add(text.bytes().len())?.checked_add(1)
+    });
+    let block = Block::<u8>::zeroed(size.ok_or(Error::NOMEM)?)?;
+    let mut end = size_of::<pmdaExt>();
+    let [logfile, helptext, name] = texts.map(|text| {
+        let text = text?;
+        let text = text.bytes();
+        // SAFETY: the block has room for the extension and for each text with a NUL behind it, is
+        // zero so far, and new, so that it does not overlap with the text. It stays for good.
+        unsafe {
+            let copy = block.as_ptr().add(end);
+            ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
+            end += text.len() + 1;
+            CText::new(copy.cast_const().cast())
+        }
+    });
+    // SAFETY: the block has room for a `pmdaExt` at its start, is aligned as all that comes from
+    // malloc, and is handed over to C; zero is a valid value of each field.
+    let ext = unsafe { Ext::new(block.into_raw().cast()) }.ok_or(Error::NOMEM)?;
+    ext.set_logfile(logfile);
+    ext.set_helptext(helptext);
+    ext.set_name(name);
+    Ok(ext)
+}
+
+/// `PMDA_EXT_FLAG_*` and `PMDA_EXT_*` bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ExtFlags(pub(crate) c_uint);
+
+impl ExtFlags {
+    /// The agent wants the item of a PMID to be its place in the metric table.
+    pub(crate) const DIRECT: ExtFlags = ExtFlags(1 << 0);
+    /// The agent wants metrics to be found by a hash.
+    pub(crate) const HASHED: ExtFlags = ExtFlags(1 << 1);
+    /// `pmdaDaemon` or `pmdaDSO` was called.
+    pub(crate) const SETUP_DONE: ExtFlags = ExtFlags(1 << 2);
+    /// `pmdaConnect` was called.
+    pub(crate) const CONNECTED: ExtFlags = ExtFlags(1 << 3);
+}
+
+impl Ext<'_> {
+    /// Whether a flag is set at this moment.
+    #[inline(always)]
+    pub(crate) fn has(self, flag: ExtFlags) -> bool {
+        self.flags() & flag.0 != 0
+    }
+
+    /// Sets flags beside those that are set.
+    pub(crate) fn add_flags(self, flags: ExtFlags) {
+        self.set_flags(self.flags() | flags.0);
+    }
+
+    /// Clears flags.
+    pub(crate) fn clear_flags(self, flags: ExtFlags) {
+        self.set_flags(self.flags() & !flags.0);
+    }
+}
