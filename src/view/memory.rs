@@ -1,8 +1,8 @@
 //! Memory that C shares: its arrays, where they begin and how long they are; and blocks from malloc
 //! for everything that C frees, with arrays that grow in one.
 //!
-//! Elements of an array are looked at and written in cells: an array may be lent for writing as often as one
-//! likes, and nobody has to know whether somebody else looks at it.
+//! Elements of an array are looked at and written in cells: an array may be lent for writing as
+//! often as one likes, and nobody has to know whether somebody else looks at it.
 //!
 //! ```
 //! # use pcp_pmda::view::memory::Array;

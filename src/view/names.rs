@@ -1,5 +1,5 @@
-//! Names in C's memory: a tree of names and its new nodes; lists of names in one block, and instances
-//! as `pmdaInstance` gives them out, which C frees.
+//! Names in C's memory: a tree of names and its new nodes; lists of names in one block, and
+//! instances as `pmdaInstance` gives them out, which C frees.
 
 use std::ffi::{c_char, c_int};
 use std::mem::{ManuallyDrop, MaybeUninit, take};
