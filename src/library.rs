@@ -41,8 +41,8 @@ pub(crate) struct Library {
     pub(crate) made_tables: MadeTables,
     /// The indexes of wide nodes, of all trees of names.
     pub(crate) name_indexes: Indexes<Kept>,
-    /// All queues and clients, in a block of their own that the first use makes.
-    pub(crate) queues: Vec<Queues<Block, Filter>>,
+    /// All event queues and their clients.
+    pub(crate) queues: Queues<Block, Filter>,
     /// All event arrays.
     pub(crate) arrays: Arrays,
     /// The help databases, in a block of their own that the first open makes.
@@ -95,7 +95,7 @@ fn make() -> Result<Guard<'static, Library>> {
             dynamic: List::new(),
             made_tables: MadeTables::new(),
             name_indexes: Indexes::new(),
-            queues: Vec::new(),
+            queues: Queues::new(),
             arrays: Arrays::new(),
             help: Vec::new(),
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use pmda_core::queue::{End, Event, FetchSession, Payload, Queues};
+use pmda_core::queue::{End, FetchSession, Payload, Queues};
 
 use crate::profile::Profile;
 use crate::{Client, ClientId, Def, Encoder, Error, Events, Metrics, Record, Result, Value};
@@ -128,7 +128,7 @@ impl<P> Queue<P> {
 
     /// The context of a client has ended.
     pub(crate) fn end(&mut self, client: ClientId) {
-        let filters: Vec<usize> = self.queues.end(client.0).collect();
+        let (filters, _) = self.queues.end(client.0);
         for filter in filters {
             self.release(filter);
         }
@@ -150,7 +150,6 @@ impl<P> Queue<P> {
         let mut reading = Reading {
             session: self.queues.begin(HANDLE, id)?,
             queues: &mut self.queues,
-            shown: None,
         };
         while let Some((waiting, filter)) = reading.next() {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
@@ -170,22 +169,25 @@ impl<P> Queue<P> {
 /// as not seen.
 struct Reading<'q, P> {
     queues: &'q mut Queues<Waiting<P>, usize>,
-    session: FetchSession,
-    shown: Option<Event<()>>,
+    session: FetchSession<()>,
 }
 
 impl<P> Reading<'_, P> {
     /// The next event, and the filter that it has to pass.
     fn next(&mut self) -> Option<(&Waiting<P>, Option<usize>)> {
-        let mut filter = None;
-        self.queues.advance(&self.session, &mut self.shown, &mut filter);
-        let waiting = self.queues.payload(&self.session, self.shown.as_ref()?)?;
+        self.queues.advance(&mut self.session);
+        let filter = if self.session.filtered {
+            self.queues.filter(&self.session)
+        } else {
+            None
+        };
+        let waiting = self.queues.payload(&self.session)?;
         Some((waiting, filter))
     }
 
     /// How many events were missed.
-    fn finish(self) -> u64 {
-        match self.queues.finish(&self.session, None, false) {
+    fn finish(mut self) -> u64 {
+        match self.queues.finish(&mut self.session, false) {
             End::Missed(missed) => missed,
             End::Gone => 0,
         }
@@ -194,9 +196,7 @@ impl<P> Reading<'_, P> {
 
 impl<P> Drop for Reading<'_, P> {
     fn drop(&mut self) {
-        if let Some(shown) = self.shown {
-            self.queues.finish(&self.session, Some(shown.sequence), true);
-        }
+        self.queues.finish(&mut self.session, true);
     }
 }
 

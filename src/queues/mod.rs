@@ -8,19 +8,21 @@ use std::ffi::c_int;
 use std::vec;
 
 use crate::drive::{Machine, NoDropCell, Step};
+use crate::events;
+use crate::library::{self, Library};
 pub(crate) use crate::queues::fetch::Fetch;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::lock::Guard;
 use crate::view::agent::Function;
 use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{Block, NewEvent};
 use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
-use crate::{events, library};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::Arrays;
 use pmda_core::fetch as agent_fetch;
 use pmda_core::log::{Bytes, Journal, Level};
-use pmda_core::queue::{ClientEndReport, Counters, Filters, Leftovers, Queues};
+use pmda_core::queue::{Counters, Leftovers, Queues};
 
 /// A filter as the agent gave it.
 #[derive(Clone, Copy)]
@@ -44,29 +46,32 @@ impl Filter {
     }
 }
 
-fn made(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Filter>> {
-    if queues.is_empty() {
-        queues.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
-        queues.push(Queues::new());
+/// Works on queues, clients and event arrays, and logs what there is to say about it under
+/// `-Dlibpmda`. Nothing of C is called meanwhile.
+///
+/// # Errors
+/// `-ENOMEM` when there is no memory for the state of the library; those of the work.
+#[inline(always)]
+fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<R>) -> Result<R> {
+    let mut library = library::lock()?;
+    if log::debug(Debug::Libpmda) {
+        library.queues.journal = Some(Journal::new());
     }
-    Ok(&mut queues[0])
+    let Library { queues, arrays, .. } = &mut *library;
+    let outcome = work(queues, arrays);
+    if library.queues.journal.is_some() {
+        write_journal(library);
+    }
+    outcome
 }
 
-/// Works on all queues and clients. Nothing of C is called meanwhile.
-///
-/// # Errors
-/// `-ENOMEM` when there is no memory for the state of the library.
-fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>) -> R) -> Result<R> {
-    Ok(work(made(&mut library::lock()?.queues)?))
-}
-
-/// [`with`] for work on event arrays as well.
-///
-/// # Errors
-/// As [`with`].
-fn with_arrays<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> R) -> Result<R> {
-    let library = &mut *library::lock()?;
-    Ok(work(made(&mut library.queues)?, &mut library.arrays))
+/// Logs what there is to say, without the lock.
+#[cold]
+#[inline(never)]
+fn write_journal(mut library: Guard<'_, Library>) {
+    let mut journal = library.queues.journal.take().unwrap_or_default();
+    drop(library);
+    log::flush(&mut journal);
 }
 
 /// Makes a queue for a number of clients that will fetch later (QUEUE-1, E-8).
@@ -74,7 +79,7 @@ fn with_arrays<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> 
 /// # Errors
 /// As [`Queues::create`].
 pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
-    with_arrays(|queues, arrays| queues.create(name, limit, clients, || arrays.create()))?
+    with(|queues, arrays| queues.create(name, limit, clients, || arrays.create()))
 }
 
 /// The handle of a queue (QUEUE-3).
@@ -82,7 +87,7 @@ pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
 /// # Errors
 /// `-ESRCH`.
 pub(crate) fn find(name: &[u8]) -> Result<c_int> {
-    with(|queues| queues.find(name))?
+    with(|queues, _| queues.find(name))
 }
 
 /// Stores one of the counters of a queue in the leading bytes of an atom (QUEUE-5).
@@ -90,8 +95,7 @@ pub(crate) fn find(name: &[u8]) -> Result<c_int> {
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, and for no atom.
 pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
-    let counters = with(|queues| queues.counters(handle))?;
-    let counters = noted(handle, counters)?;
+    let counters = noted(handle, with(|queues, _| queues.counters(handle)))?;
     store(atom, value(counters))
 }
 
@@ -100,8 +104,7 @@ pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl Fn
 /// # Errors
 /// `-EINVAL` for no atom.
 pub(crate) fn clients(atom: Out<'_, u32>) -> Result<c_int> {
-    let count = with(|queues| queues.clients())?;
-    store(atom, count)
+    store(atom, with(|queues, _| Ok(queues.clients()))?)
 }
 
 fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
@@ -117,34 +120,20 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
 pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
-    let done = if log::debug(Debug::Libpmda) {
-        append_logged(handle, event)
-    } else {
-        with(|queues| queues.append(handle, event.size(), |old| Block::copy(old, event))).and_then(|done| done)
-    };
-    done.or_else(|error| refused(handle, event.size(), error))
-}
-
-/// Appends an event, and says what becomes of it and of others.
-#[cold]
-fn append_logged(handle: c_int, event: NewEvent<'_>) -> Result<()> {
-    let mut journal = Journal::new();
-    let done = with(|queues| {
-        queues.trace_append(handle, event.size(), SINCE_6_0_5, &mut journal);
-        let done = queues.append(handle, event.size(), |old| Block::copy(old, event));
-        if done.is_ok() {
-            queues.trace_appended(handle, event.size(), &mut journal);
-        }
-        done
-    })?;
-    log::flush(&mut journal);
-    noted(handle, done)
+    let size = event.size();
+    let done = with(|queues, _| {
+        queues.trace_append(handle, size, SINCE_6_0_5);
+        queues.append(handle, size, |old| Block::copy(old, event))?;
+        queues.trace_appended(handle, size);
+        Ok(())
+    });
+    noted(handle, done).or_else(|error| refused(handle, size, error))
 }
 
 /// Says under -Dlibpmda that there is no queue any more behind a handle.
 #[cold]
 fn log_vacant(handle: c_int) {
-    if log::debug(Debug::Libpmda) && with(|queues| queues.is_vacant(handle)) == Ok(true) {
+    if log::debug(Debug::Libpmda) && with(|queues, _| Ok(queues.is_vacant(handle))) == Ok(true) {
         // The C library prints the name that it has cleared.
         log::debug_line!("Client queue (null) lookup but not inuse");
     }
@@ -163,7 +152,7 @@ fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
 #[cold]
 fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
-        if let Ok(Ok(text)) = with(|queues| queues.too_large(handle, size)) {
+        if let Ok(text) = with(|queues, _| queues.too_large(handle, size)) {
             log::notify!(Level::Warning, "{}", Bytes(&text));
         }
         return Ok(());
@@ -180,20 +169,7 @@ fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
 /// # Errors
 /// `-ENOMEM`.
 pub(crate) fn register(context: c_int) -> Result<c_int> {
-    if !log::debug(Debug::Libpmda) {
-        return with(|queues| queues.register(context))?;
-    }
-    let mut journal = Journal::new();
-    let slot = with(|queues| {
-        let known = queues.is_client(context);
-        let slot = queues.register(context);
-        if let (false, Ok(slot)) = (known, slot) {
-            queues.trace_client(context, slot, &mut journal);
-        }
-        slot
-    })?;
-    log::flush(&mut journal);
-    slot
+    with(|queues, _| queues.register(context))
 }
 
 /// Grants or denies a client the events of a queue (QUEUE-24).
@@ -201,36 +177,28 @@ pub(crate) fn register(context: c_int) -> Result<c_int> {
 /// # Errors
 /// `-EINVAL` for an unknown client or queue.
 pub(crate) fn set_access(context: c_int, handle: c_int, allow: bool) -> Result<()> {
-    let done = with(|queues| queues.set_access(context, handle, allow))?;
-    noted(handle, done)
+    noted(handle, with(|queues, _| queues.set_access(context, handle, allow)))
 }
 
 /// Releases filters, and cleans up behind the queues that have gone with them.
 pub(crate) struct Release {
     /// A filter that another one has replaced.
     replaced: Option<Filter>,
-    /// What is to be said about each queue of a client that has ended, and whether its filter comes
-    /// first.
-    reports: NoDropCell<vec::IntoIter<ClientEndReport>>,
-    /// What to log when the current filter was released.
-    lines: NoDropCell<Journal>,
-    /// The filters of a client that has ended.
-    client: NoDropCell<Filters<Filter>>,
-    /// The filters of a queue that has gone.
-    queue: NoDropCell<vec::IntoIter<Filter>>,
+    /// The filters of a client that has ended, or of a queue that has gone.
+    filters: NoDropCell<vec::IntoIter<Filter>>,
+    /// What to log behind each filter of a client.
+    lines: NoDropCell<vec::IntoIter<Journal>>,
     /// Whether other queues may have lost their last client.
     reaps: bool,
 }
 
 impl Release {
-    fn new() -> Release {
+    fn new(replaced: Option<Filter>, reaps: bool) -> Release {
         Release {
-            replaced: None,
-            reports: NoDropCell::none(),
+            replaced,
+            filters: NoDropCell::none(),
             lines: NoDropCell::none(),
-            client: NoDropCell::none(),
-            queue: NoDropCell::none(),
-            reaps: false,
+            reaps,
         }
     }
 
@@ -244,12 +212,8 @@ impl Release {
         if filtering && filter.apply.is_none() {
             return Err(Error::INVAL);
         }
-        let old = with(|queues| queues.set_filter(context, handle, filter, filtering))?;
-        let replaced = noted(handle, old)?;
-        Ok(Release {
-            replaced,
-            ..Release::new()
-        })
+        let old = with(|queues, _| queues.set_filter(context, handle, filter, filtering));
+        Ok(Release::new(noted(handle, old)?, false))
     }
 
     /// Lets a queue go as soon as it has no clients (QUEUE-40).
@@ -257,13 +221,8 @@ impl Release {
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
     pub(crate) fn queue(handle: c_int) -> Result<Release> {
-        if log::debug(Debug::Libpmda) {
-            let mut journal = Journal::new();
-            with(|queues| queues.trace_shutdown(handle, &mut journal))?;
-            log::flush(&mut journal);
-        }
-        let leftovers = with(|queues| queues.shutdown(handle))?;
-        let mut release = Release::new();
+        let leftovers = with(|queues, _| queues.shutdown(handle));
+        let mut release = Release::new(None, false);
         if let Some(leftovers) = noted(handle, leftovers)? {
             release.clean_up(leftovers);
         }
@@ -273,18 +232,10 @@ impl Release {
     /// Ends a client: its filters are released, and queues that were shut down go with their last
     /// client (QUEUE-26).
     pub(crate) fn client(context: c_int) -> Release {
-        let mut release = Release::new();
-        release.reaps = true;
-        if log::debug(Debug::Libpmda) {
-            let mut journal = Journal::new();
-            let ended = with(|queues| (queues.trace_end(context, &mut journal), queues.end(context)));
-            log::flush(&mut journal);
-            if let Ok((reports, filters)) = ended {
-                release.reports.set(reports.into_iter());
-                release.client.set(filters);
-            }
-        } else if let Ok(filters) = with(|queues| queues.end(context)) {
-            release.client.set(filters);
+        let mut release = Release::new(None, true);
+        if let Ok((filters, lines)) = with(|queues, _| Ok(queues.end(context))) {
+            release.filters.set(filters.into_iter());
+            release.lines.set(lines.into_iter());
         }
         release
     }
@@ -293,50 +244,44 @@ impl Release {
     fn clean_up(&mut self, leftovers: Leftovers<Filter>) {
         // Somebody may have released it through its handle, which is a small number and no secret.
         let _ = events::release(leftovers.array);
-        self.queue.set(leftovers.filters.into_iter());
+        self.filters.set(leftovers.filters.into_iter());
     }
 
-    /// The next filter to release; what is due to be said about queues without one is said on the
-    /// way.
-    fn filter(&mut self) -> Option<Filter> {
-        if let Some(filter) = self.replaced.take() {
-            return Some(filter);
+    /// The next filter to release.
+    fn next(&mut self) -> Option<ReleaseCall> {
+        if let Some(call) = self.replaced.take().and_then(Filter::release) {
+            return Some(call);
         }
-        if let Some(mut lines) = self.lines.take() {
+        while let Some(filter) = self.filters.get().and_then(Iterator::next) {
+            if let Some(call) = filter.release() {
+                return Some(call);
+            }
+            self.released();
+        }
+        None
+    }
+
+    /// Logs what is to be said behind the filter that was released last.
+    fn released(&mut self) {
+        if let Some(mut lines) = self.lines.get().and_then(Iterator::next) {
             log::flush(&mut lines);
         }
-        while let Some(mut report) = self.reports.get().and_then(Iterator::next) {
-            if !report.filter {
-                log::flush(&mut report.lines);
-                continue;
-            }
-            self.lines.set(report.lines);
-            if let Some(filter) = self.client.get().and_then(Iterator::next) {
-                return Some(filter);
-            }
-        }
-        // Those of a client without memory for what was to be said, too.
-        let filter = self.client.get().and_then(Iterator::next);
-        filter.or_else(|| self.queue.get().and_then(Iterator::next))
     }
 
     fn step(&mut self) -> Step<ReleaseCall, Result<()>> {
         loop {
-            while let Some(filter) = self.filter() {
-                if let Some(call) = filter.release() {
-                    return Step::Call(call);
-                }
+            if let Some(call) = self.next() {
+                return Step::Call(call);
             }
-            let leftovers = if self.reaps {
-                with(Queues::reap).ok().flatten()
-            } else {
-                None
-            };
-            let Some(leftovers) = leftovers else { break };
-            self.clean_up(leftovers);
+            drop((self.filters.take(), self.lines.take()));
+            if !self.reaps {
+                return Step::Done(Ok(()));
+            }
+            match with(|queues, _| Ok(queues.reap())) {
+                Ok(Some(leftovers)) => self.clean_up(leftovers),
+                _ => return Step::Done(Ok(())),
+            }
         }
-        drop((self.reports.take(), self.client.take(), self.queue.take()));
-        Step::Done(Ok(()))
     }
 }
 
@@ -350,6 +295,7 @@ impl Machine for Release {
     }
 
     fn resume(&mut self, (): ()) -> Step<ReleaseCall, Result<()>> {
+        self.released();
         self.step()
     }
 }

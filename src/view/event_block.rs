@@ -7,7 +7,7 @@ use std::ptr::{self, NonNull};
 use crate::view::memory;
 use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
-use pmda_core::queue::{Excerpt, Payload, Printable};
+use pmda_core::queue::{Excerpt, Payload};
 
 /// What stands in front of the data.
 #[repr(C)]
@@ -166,14 +166,12 @@ impl Payload for Block {
     fn view(&self) -> View {
         View { start: self.start }
     }
-}
 
-impl Printable for Block {
     fn address(&self) -> usize {
         self.start.as_ptr() as usize
     }
 
-    fn excerpt(&self, size: usize) -> Excerpt {
-        self.view().excerpt(size)
+    fn excerpt(view: View, size: usize) -> Excerpt {
+        view.excerpt(size)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::readers::Retained;
-use super::{Payload, session};
+use super::Payload;
 use crate::error::{Error, Result};
 
 /// Fewer gaps than this are not worth closing.
 const FEW_GAPS: usize = 32;
-/// How many payloads of evicted events are kept to be used again, ...
+
+/// How many payloads of events that have gone are kept to be used again, ...
 const SPARES: usize = 1024;
 /// ... when they were not larger than this: copying larger ones takes longer than asking for
 /// memory.
@@ -16,7 +16,7 @@ const SMALL: usize = 128;
 
 /// One stored event.
 #[derive(Debug)]
-pub(super) struct Event<P> {
+pub(super) struct StoredEvent<P> {
     /// Number in the order of arrival, from 0; events that were never stored have none.
     pub(super) sequence: u64,
     pub(super) size: usize,
@@ -26,62 +26,48 @@ pub(super) struct Event<P> {
     /// fetched yet, and in place of clients that have ended (QUEUE-27).
     spare: u32,
     /// How many fetches show it at this moment.
-    holders: u32,
+    pub(super) holders: u32,
     /// The data; `None` when everybody has seen it and only its place is left.
     payload: Option<P>,
 }
 
-impl<P: Payload> Event<P> {
-    /// Shows the event to a fetch, which takes it back with [`Backlog::release`]; `None` when only
-    /// its place is left.
-    pub(super) fn show(&mut self) -> Option<session::Event<P::View>> {
-        let payload = self.payload.as_ref()?.view();
-        self.holders += 1;
-        let (sequence, size) = (self.sequence, self.size);
-        Some(session::Event {
-            sequence,
-            size,
-            payload,
-        })
-    }
-
-    /// How many fetches show the event at this moment.
-    pub(super) fn holders(&self) -> u32 {
-        self.holders
-    }
-}
-
-/// An event that arrives.
+/// An event that a client sees. Its payload stays alive until the fetch is done with it, whatever
+/// happens to the queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct New {
-    pub(super) size: usize,
-    /// Bytes that may be stored beside it.
-    pub(super) room: usize,
-    /// As in [`Event`].
-    pub(super) owed: u32,
-    /// As in [`Event`].
-    pub(super) spare: u32,
+pub struct Event<V> {
+    /// Its number in the order of arrival.
+    pub(super) sequence: u64,
+    /// Bytes of payload.
+    pub size: usize,
+    /// The payload.
+    pub payload: V,
 }
 
 /// Stored events by sequence number.
 ///
-/// Everything below [`Backlog::evicted`] that an active client has not seen was lost to the memory
-/// limit: an event that a client is owed leaves the backlog in no other way. So a missed count is a
+/// Everything below `evicted` that an active client has not seen was lost to the memory limit: an
+/// event that a client is owed leaves the backlog in no other way. So a missed count is a
 /// difference of two numbers, and eviction does no work per client.
 #[derive(Debug)]
 pub(super) struct Backlog<P> {
-    /// Birth of the queue, which [`Retained`] know it by.
+    /// Generation of the queue, which [`Retained`] know it by.
     queue: u64,
-    /// Oldest first. Not a deque: its arithmetic took a tenth of the time of an event.
-    events: Vec<Event<P>>,
-    /// The index of the oldest event; those in front of it have gone.
+    /// Oldest first. (A deque takes a tenth longer for each event.)
+    events: Vec<StoredEvent<P>>,
+    /// The index of the oldest event, which has its payload; those in front of it have gone.
     first: usize,
     /// Events without payload behind it.
     gaps: usize,
+    /// The sequence number that belongs to index 0, ...
+    base: u64,
+    /// ... and whether the others follow from that: no gap was closed.
+    dense: bool,
     next: u64,
-    evicted: u64,
-    memory: u64,
-    /// Payloads for events to come.
+    /// One more than the sequence number of the event that was evicted last.
+    pub(super) evicted: u64,
+    /// Bytes of payload that are stored (QUEUE-5).
+    pub(super) memory: u64,
+    /// Payloads of events that have gone, for those to come.
     spares: Vec<P>,
 }
 
@@ -92,6 +78,8 @@ impl<P: Payload> Backlog<P> {
             events: Vec::new(),
             first: 0,
             gaps: 0,
+            base: 0,
+            dense: true,
             next: 0,
             evicted: 0,
             memory: 0,
@@ -99,30 +87,15 @@ impl<P: Payload> Backlog<P> {
         }
     }
 
-    /// Bytes of payload that are stored (QUEUE-5).
-    pub(super) fn memory(&self) -> u64 {
-        self.memory
-    }
-
-    /// One more than the sequence number of the event that was evicted last.
-    pub(super) fn evicted(&self) -> u64 {
-        self.evicted
-    }
-
-    /// What is stored, oldest first.
-    pub(super) fn stored_events(&self) -> impl Iterator<Item = (&Event<P>, &P)> {
-        let events = self.events[self.first..].iter();
+    /// What is stored from a sequence number on, oldest first.
+    pub(super) fn stored(&self, from: u64) -> impl Iterator<Item = (&StoredEvent<P>, &P)> {
+        let events = self.events[self.position(from)..].iter();
         events.filter_map(|event| Some((event, event.payload.as_ref()?)))
-    }
-
-    /// The payload of the event that was stored last.
-    pub(super) fn newest(&self) -> Option<&P> {
-        self.events.last()?.payload.as_ref()
     }
 
     /// The payload of an event that is stored.
     pub(super) fn payload(&self, sequence: u64) -> Option<&P> {
-        let event = self.events.get(self.position(sequence))?;
+        let event = self.events.get(self.index(sequence))?;
         (event.sequence == sequence).then_some(event.payload.as_ref()).flatten()
     }
 
@@ -131,7 +104,13 @@ impl<P: Payload> Backlog<P> {
         self.events.get(self.first).map_or(self.next, |event| event.sequence)
     }
 
+    /// The sequence number of the newest event.
+    pub(super) fn newest(&self) -> u64 {
+        self.next.saturating_sub(1)
+    }
+
     /// Evicts the oldest events until no more than `room` bytes are stored (QUEUE-10).
+    #[inline(always)]
     pub(super) fn make_room(&mut self, room: usize, retained: &mut Retained<P>) {
         if self.memory > room as u64 {
             self.evict(room as u64, retained);
@@ -142,175 +121,141 @@ impl<P: Payload> Backlog<P> {
     fn evict(&mut self, room: u64, retained: &mut Retained<P>) {
         while self.memory > room && self.first < self.events.len() {
             self.evicted = self.oldest() + 1;
-            self.drop_first(retained);
+            self.remove(self.first, retained);
         }
     }
 
-    /// Stores an event behind all others, and evicts the oldest ones as [`Backlog::make_room`]
-    /// does. `store` makes the payload, from one that is not needed any more if there is one.
+    /// Makes sure that the next event can be stored: where others have gone if these are half of
+    /// all, so that an event is moved once on average. Gives a payload to be used again, if there
+    /// is one.
     ///
     /// # Errors
-    /// What `store` fails with, and `-ENOMEM`; then nothing has changed.
-    pub(super) fn push(
-        &mut self,
-        event: New,
-        retained: &mut Retained<P>,
-        store: impl FnOnce(Option<P>) -> Result<P>,
-    ) -> Result<()> {
-        if self.events.len() == self.events.capacity() {
-            self.more_events()?;
+    /// `-ENOMEM`.
+    #[inline(always)]
+    pub(super) fn reserve(&mut self) -> Result<Option<P>> {
+        if self.first == self.events.len() {
+            self.events.clear();
+            (self.first, self.base, self.dense) = (0, self.next, true);
         }
-        let payload = store(self.spares.pop())?;
-        self.make_room(event.room, retained);
-        // Room: `more_events`.
-        self.events.push(Event {
-            sequence: self.next,
-            size: event.size,
-            owed: event.owed,
-            spare: event.spare,
-            holders: 0,
-            payload: Some(payload),
-        });
-        self.next += 1;
-        self.memory += event.size as u64;
-        Ok(())
+        if self.events.len() == self.events.capacity() {
+            self.grow()?;
+        }
+        Ok(self.spares.pop())
     }
 
-    /// Makes place for one more event: where others have gone if these are half of all, so that an
-    /// event is moved once on average.
     #[cold]
-    fn more_events(&mut self) -> Result<()> {
-        if self.first >= self.events.len() - self.first {
+    fn grow(&mut self) -> Result<()> {
+        if self.first > self.events.len() - self.first {
+            self.base += self.first as u64;
             self.events.drain(..self.first);
             self.first = 0;
         }
         self.events.try_reserve(1).map_err(|_| Error::NOMEM)
     }
 
-    /// The first stored event whose sequence number is not below `from`, and its index. In the
-    /// usual case that is the one behind `from - 1`, which was last seen at the index `last`.
-    #[inline(always)]
-    pub(super) fn seek(&mut self, from: u64, last: usize) -> Option<(usize, &mut Event<P>)> {
-        let mut place = last.wrapping_add(1);
-        let is_behind = |event: &Event<P>| event.sequence.wrapping_add(1) == from;
-        let is_stored = |event: &Event<P>| event.payload.is_some();
-        let is_known = self.events.get(last).is_some_and(is_behind);
-        if !is_known || !self.events.get(place).is_none_or(is_stored) {
-            place = self.seek_any(from);
-        }
-        Some((place, self.events.get_mut(place)?))
+    /// Stores an event behind all others; `owed` and `spare` are as in [`StoredEvent`].
+    pub(super) fn push(&mut self, size: usize, owed: u32, spare: u32, payload: P) {
+        // Room: `reserve`.
+        self.events.push(StoredEvent {
+            sequence: self.next,
+            size,
+            owed,
+            spare,
+            holders: 0,
+            payload: Some(payload),
+        });
+        self.next += 1;
+        self.memory += size as u64;
     }
 
-    /// The index of the first stored event whose sequence number is not below `from`.
-    #[inline(never)]
-    fn seek_any(&self, from: u64) -> usize {
-        let position = self.position(from);
-        let rest = self.events[position..].iter();
-        position + rest.take_while(|event| event.payload.is_none()).count()
+    /// The index where an event stands, if it is stored.
+    #[inline(always)]
+    fn index(&self, sequence: u64) -> usize {
+        if self.dense {
+            sequence.wrapping_sub(self.base) as usize
+        } else {
+            self.position(sequence)
+        }
     }
 
     /// The index of the first event whose sequence number is not below `from`.
-    fn position(&self, from: u64) -> usize {
-        let events = &self.events[self.first..];
-        let Some(front) = events.first() else { return self.first };
-        let offset = if self.next - front.sequence == events.len() as u64 {
-            let offset = usize::try_from(from.saturating_sub(front.sequence)).unwrap_or(usize::MAX);
-            offset.min(events.len())
-        } else {
-            events.partition_point(|event| event.sequence < from)
-        };
-        self.first + offset
+    pub(super) fn position(&self, from: u64) -> usize {
+        let rest = &self.events[self.first..];
+        self.first + rest.partition_point(|event| event.sequence < from)
     }
 
-    /// A client is done with an event that it was owed, without having been shown it.
-    pub(super) fn consume(&mut self, sequence: u64, retained: &mut Retained<P>) {
-        let position = self.position(sequence);
-        if let Some(event) = self.stored(position, sequence) {
-            event.owed -= 1;
-            self.settle(position, retained);
-        }
-    }
-
-    /// A fetch does not look at an event any more that it was shown, at the index `place`;
-    /// `consumed` when its client was owed the event and has now seen it.
+    /// The first stored event from an index on.
     #[inline(always)]
-    pub(super) fn release(&mut self, sequence: u64, place: usize, consumed: bool, retained: &mut Retained<P>) {
-        match self.events.get_mut(place) {
-            Some(event) if event.sequence == sequence && event.payload.is_some() => {
-                event.holders -= 1;
-                event.owed -= u32::from(consumed);
-                if event.owed | event.spare != 0 {
-                    return;
-                }
-                if place == self.first {
-                    self.drop_first(retained);
-                } else {
-                    self.settle(place, retained);
-                }
-            }
-            _ => self.release_any(sequence, consumed, retained),
+    pub(super) fn next(&mut self, position: usize) -> Option<&mut StoredEvent<P>> {
+        let mut position = position.max(self.first);
+        while self.events.get(position)?.payload.is_none() {
+            position += 1;
         }
+        self.events.get_mut(position)
     }
 
-    /// As [`Backlog::release`], wherever the event stands.
+    /// A client has seen an event that it was owed and a fetch has shown. Gives the index from
+    /// which on the next one is to be looked for.
+    #[inline(always)]
+    pub(super) fn seen(&mut self, sequence: u64, retained: &mut Retained<P>) -> usize {
+        self.done(sequence, 1, 1, retained)
+    }
+
+    /// [`Backlog::seen`] for an event that the client may not see.
     #[inline(never)]
-    pub(super) fn release_any(&mut self, sequence: u64, consumed: bool, retained: &mut Retained<P>) {
-        let position = self.position(sequence);
-        let Some(event) = self.stored(position, sequence) else {
-            retained.release(self.queue, sequence);
-            return;
-        };
-        event.holders -= 1;
-        event.owed -= u32::from(consumed);
-        self.settle(position, retained);
+    pub(super) fn cull(&mut self, sequence: u64, retained: &mut Retained<P>) -> usize {
+        self.done(sequence, 0, 1, retained)
     }
 
-    /// Frees the oldest event, which always has a payload.
-    #[inline(always)] // A call costs a third of it.
-    fn drop_first(&mut self, retained: &mut Retained<P>) {
-        let Some(event) = self.events.get_mut(self.first) else {
-            return;
-        };
-        let (sequence, size, shown) = (event.sequence, event.size, event.holders);
-        self.first += 1;
-        if let Some(payload) = event.payload.take() {
-            self.expire(sequence, size, shown, payload, retained);
-        }
-        if self.gaps > 0 {
-            self.trim();
+    /// A fetch does not look any more at an event that its client has not seen to the end, or that
+    /// it is not owed any more.
+    #[cold]
+    pub(super) fn release(&mut self, sequence: u64, retained: &mut Retained<P>) {
+        self.done(sequence, 1, 0, retained);
+    }
+
+    /// So many fetches do not show an event any more, and so many clients are not owed it any more.
+    #[inline(always)]
+    fn done(&mut self, sequence: u64, shown: u32, owed: u32, retained: &mut Retained<P>) -> usize {
+        let index = self.index(sequence);
+        match self.events.get_mut(index) {
+            Some(event) if event.sequence == sequence && event.payload.is_some() => {
+                event.holders -= shown;
+                event.owed -= owed;
+                if event.owed | event.spare == 0 {
+                    self.remove(index, retained);
+                    if !self.dense {
+                        return self.position(sequence + 1);
+                    }
+                }
+                index + 1
+            }
+            _ => {
+                if shown > 0 {
+                    retained.release(self.queue, sequence);
+                }
+                self.position(sequence)
+            }
         }
     }
 
-    /// The event at an index if it is the one with this sequence number, and has not gone.
-    fn stored(&mut self, position: usize, sequence: u64) -> Option<&mut Event<P>> {
-        let event = self.events.get_mut(position);
-        event.filter(|event| event.sequence == sequence && event.payload.is_some())
-    }
-
-    /// Frees the event at an index if nobody is owed it.
-    fn settle(&mut self, position: usize, retained: &mut Retained<P>) {
-        let Some(event) = self.events.get_mut(position) else {
-            return;
-        };
-        if event.owed != 0 || event.spare != 0 {
-            return;
-        }
-        let (sequence, size, shown) = (event.sequence, event.size, event.holders);
-        if let Some(payload) = event.payload.take() {
-            self.gaps += 1;
-            self.expire(sequence, size, shown, payload, retained);
-        }
-        self.trim();
-    }
-
-    /// What becomes of the payload of an event that has gone.
-    fn expire(&mut self, sequence: u64, size: usize, shown: u32, payload: P, retained: &mut Retained<P>) {
-        self.memory -= size as u64;
-        if shown > 0 {
-            retained.keep(self.queue, sequence, shown, payload);
-        } else if size <= SMALL && (self.spares.len() < self.spares.capacity() || self.more_spares()) {
+    /// The stored event at an index goes. Fetches that show it at this moment keep its payload.
+    #[inline(always)]
+    fn remove(&mut self, index: usize, retained: &mut Retained<P>) {
+        let event = &mut self.events[index];
+        let Some(payload) = event.payload.take() else { return };
+        self.memory -= event.size as u64;
+        if event.holders > 0 {
+            retained.keep(self.queue, event.sequence, event.holders, payload);
+        } else if event.size <= SMALL && (self.spares.len() < self.spares.capacity() || self.more_spares()) {
             // Room: `more_spares`.
             self.spares.push(payload);
+        }
+        if index == self.first && self.gaps == 0 {
+            self.first += 1;
+        } else {
+            self.gaps += 1;
+            self.close_gaps();
         }
     }
 
@@ -319,6 +264,20 @@ impl<P: Payload> Backlog<P> {
     fn more_spares(&mut self) -> bool {
         let room = self.spares.len();
         room < SPARES && self.spares.try_reserve_exact(room.max(4).min(SPARES - room)).is_ok()
+    }
+
+    /// Passes over gaps at the front, and closes all gaps when they are more than the events: each
+    /// event is moved a constant number of times on average.
+    #[cold]
+    fn close_gaps(&mut self) {
+        let rest = self.events[self.first..].iter();
+        let leading = rest.take_while(|event| event.payload.is_none()).count();
+        self.first += leading;
+        self.gaps -= leading;
+        if self.gaps > FEW_GAPS && self.gaps > (self.events.len() - self.first) / 2 {
+            self.events.retain(|event| event.payload.is_some());
+            (self.first, self.gaps, self.dense) = (0, 0, false);
+        }
     }
 
     /// The queue goes: keeps what is shown at this moment.
@@ -339,10 +298,8 @@ impl<P: Payload> Backlog<P> {
     pub(super) fn absent(&self) -> Result<Vec<Range<u64>>> {
         let mut absent = Vec::new();
         let mut expected = self.oldest();
-        let stored = self.events[self.first..].iter();
-        let stored = stored.filter(|event| event.payload.is_some());
         // Behind the last event is the next one to come.
-        for sequence in stored.map(|event| event.sequence).chain([self.next]) {
+        for sequence in self.stored(0).map(|(event, _)| event.sequence).chain([self.next]) {
             if sequence > expected {
                 absent.try_reserve(1).map_err(|_| Error::NOMEM)?;
                 absent.push(expected..sequence);
@@ -355,7 +312,7 @@ impl<P: Payload> Backlog<P> {
     /// A client has become active: it is owed what is stored. Where a place or an ended client left
     /// a consumption open, the client takes that over.
     pub(super) fn claim(&mut self) {
-        for event in self.events.iter_mut().filter(|event| event.payload.is_some()) {
+        for event in &mut self.events[self.first..] {
             event.spare = event.spare.saturating_sub(1);
             event.owed = event.owed.saturating_add(1);
         }
@@ -370,79 +327,82 @@ impl<P: Payload> Backlog<P> {
             event.spare = event.spare.saturating_add(1);
         }
     }
+}
 
-    /// Passes over gaps at the front, and closes all gaps when they are more than the events: each
-    /// event is moved a constant number of times on average.
-    fn trim(&mut self) {
-        let rest = self.events[self.first..].iter();
-        let leading = rest.take_while(|event| event.payload.is_none()).count();
-        self.first += leading;
-        self.gaps -= leading;
-        if self.gaps > FEW_GAPS && self.gaps > (self.events.len() - self.first) / 2 {
-            self.events.retain(|event| event.payload.is_some());
-            self.first = 0;
-            self.gaps = 0;
+impl<P: Payload> StoredEvent<P> {
+    /// The event as callbacks see it.
+    #[inline(always)]
+    pub(super) fn view(&self) -> Option<Event<P::View>> {
+        let payload = self.payload.as_ref()?.view();
+        let (sequence, size) = (self.sequence, self.size);
+        Some(Event {
+            sequence,
+            size,
+            payload,
+        })
+    }
+
+    /// Shows the event to a fetch, which gives it back with [`Backlog::done`].
+    #[inline(always)]
+    pub(super) fn show(&mut self) -> Option<Event<P::View>> {
+        self.holders += 1;
+        self.view()
+    }
+}
+
+/// Events that have left their queue while a callback still looks at them (E-14).
+///
+/// A callback that leaves with `longjmp` never says that it is done: the event is kept for ever,
+/// which harms nothing else.
+#[derive(Debug)]
+pub(super) struct Retained<P>(Vec<RetainedEvent<P>>);
+
+#[derive(Debug)]
+struct RetainedEvent<P> {
+    /// Generation of the queue.
+    queue: u64,
+    sequence: u64,
+    /// How many fetches show it at this moment.
+    holders: u32,
+    /// Only kept alive.
+    _payload: P,
+}
+
+impl<P> Retained<P> {
+    pub(super) const fn new() -> Retained<P> {
+        Retained(Vec::new())
+    }
+
+    /// Keeps an event of a queue until `holders` fetches are done with it.
+    #[cold]
+    fn keep(&mut self, queue: u64, sequence: u64, holders: u32, payload: P) {
+        if self.0.try_reserve(1).is_err() {
+            // Leaked: a callback may still read it, and nobody would know when it may go.
+            std::mem::forget(payload);
+            return;
+        }
+        self.0.push(RetainedEvent {
+            queue,
+            sequence,
+            holders,
+            _payload: payload,
+        });
+    }
+
+    /// A fetch is done with an event that is not in its queue any more.
+    #[cold]
+    pub(super) fn release(&mut self, queue: u64, sequence: u64) {
+        let is_it = |kept: &RetainedEvent<P>| kept.queue == queue && kept.sequence == sequence;
+        // From the end: what was lost by `longjmp` lies in front.
+        let Some(place) = self.0.iter().rposition(is_it) else {
+            return;
+        };
+        self.0[place].holders -= 1;
+        if self.0[place].holders == 0 {
+            self.0.remove(place);
         }
     }
 }
 
 #[cfg(test)]
 mod tests;
-
-impl<P: Payload> Backlog<P> {
-    /// A client that was owed the event `shown`, at the index `place`, has now seen it. When the
-    /// event behind it is stored, that one is shown in its place. Otherwise nothing has changed.
-    #[inline(always)]
-    pub(super) fn step_on(
-        &mut self,
-        shown: &mut session::Event<P::View>,
-        place: usize,
-        retained: &mut Retained<P>,
-    ) -> bool {
-        let Some(is_last) = self.is_last(shown.sequence, place) else {
-            return false;
-        };
-        let Some([event, next, ..]) = self.events.get_mut(place..) else {
-            return false;
-        };
-        let Some(payload) = &next.payload else { return false };
-        shown.payload = payload.view();
-        shown.size = next.size;
-        shown.sequence = next.sequence;
-        next.holders += 1;
-        event.holders -= 1;
-        event.owed -= 1;
-        if is_last {
-            self.drop_first(retained);
-        }
-        true
-    }
-
-    /// A client that was owed the event `seen`, at the index `place`, has now seen it, and there is
-    /// none behind it. Otherwise nothing has changed.
-    #[inline(always)]
-    pub(super) fn step_off(&mut self, seen: u64, place: usize, retained: &mut Retained<P>) -> bool {
-        if place + 1 != self.events.len() {
-            return false;
-        }
-        let (Some(is_last), Some(event)) = (self.is_last(seen, place), self.events.get_mut(place)) else {
-            return false;
-        };
-        event.holders -= 1;
-        event.owed -= 1;
-        if is_last {
-            self.drop_first(retained);
-        }
-        true
-    }
-
-    /// Whether a client that has seen an event at the index `place` is the last that it was owed
-    /// to. `None` where others are moved then, and when it does not stand there.
-    #[inline(always)]
-    fn is_last(&self, seen: u64, place: usize) -> Option<bool> {
-        let event = self.events.get(place)?;
-        let is_last = event.owed < 2 && event.spare == 0;
-        let moves = is_last && (place != self.first || self.gaps > 0);
-        (event.sequence == seen && event.payload.is_some() && !moves).then_some(is_last)
-    }
-}

@@ -1,77 +1,100 @@
-//! The clients of event queues, and their filters.
+//! The clients of event queues, and what each of them has to do with each queue.
 
-use crate::error::{Error, Result};
+use std::ops::Range;
+
+use crate::error::Result;
 use crate::handles::Handles;
 use crate::index::Map;
+
+/// The cursor of a client that has not fetched.
+pub(super) const IDLE: u64 = u64::MAX;
+
+/// What is known about one client and one queue (QUEUE-22).
+#[derive(Debug)]
+pub(super) struct Reader<F> {
+    /// Different for each client and queue that ever had to do with each other, so that a fetch
+    /// notices when one of them was ended.
+    pub(super) generation: u64,
+    /// The sequence number of the next event that the client has not seen; [`IDLE`] until its first
+    /// fetch.
+    pub(super) cursor: u64,
+    pub(super) access: Access,
+    /// One that was cleared is kept, since its release function runs when the client ends (E-13).
+    pub(super) filter: Option<F>,
+    /// Events that were evicted before the client saw them, and are not reported yet.
+    pub(super) missed: u64,
+    /// Sequence numbers from the cursor on that had no event when the client became active.
+    pub(super) absent: Vec<Range<u64>>,
+}
+
+/// Which events a client may see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    /// None, as at first.
+    Denied,
+    /// All.
+    Allowed,
+    /// Those that its filter lets pass, whether access is granted beside it or not.
+    Filtered,
+}
+
+impl<F> Reader<F> {
+    /// One that has not fetched, and has no access.
+    pub(super) const fn new(generation: u64) -> Reader<F> {
+        Reader {
+            generation,
+            cursor: IDLE,
+            access: Access::Denied,
+            filter: None,
+            missed: 0,
+            absent: Vec::new(),
+        }
+    }
+
+    /// Whether the client has fetched from the queue.
+    pub(super) fn is_active(&self) -> bool {
+        self.cursor != IDLE
+    }
+
+    /// Everything below `end` was evicted: counts what the client had not seen of it, and moves its
+    /// cursor behind that.
+    #[inline(always)]
+    pub(super) fn catch_up(&mut self, end: u64) {
+        if self.cursor < end {
+            self.miss(end);
+        }
+    }
+
+    #[cold]
+    fn miss(&mut self, end: u64) {
+        let cursor = self.cursor;
+        let absent = self.absent.iter();
+        let absent: u64 = absent
+            .map(|gap| gap.end.min(end).saturating_sub(gap.start.max(cursor)))
+            .sum();
+        self.missed += end - cursor - absent;
+        self.absent.retain(|gap| gap.end > end);
+        self.cursor = end;
+    }
+}
 
 /// One client.
 #[derive(Debug)]
 pub(super) struct Client<F> {
-    /// By slot of the queue. One that was cleared is kept, since its release function runs when the
-    /// client ends (E-13).
-    filters: Vec<Option<F>>,
-}
-
-impl<F> Client<F> {
-    /// The filter for the queue in a slot.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(super) fn filter(&mut self, queue: usize) -> Result<&mut Option<F>> {
-        if self.filters.len() <= queue {
-            let more = queue + 1 - self.filters.len();
-            self.filters.try_reserve(more).map_err(|_| Error::NOMEM)?;
-            self.filters.resize_with(queue + 1, || None);
-        }
-        Ok(&mut self.filters[queue])
-    }
-
-    /// The filter for the queue in a slot, if there is one.
-    pub(super) fn known_filter(&self, queue: usize) -> Option<&F> {
-        self.filters.get(queue)?.as_ref()
-    }
-
-    /// Takes the filter for a queue out.
-    pub(super) fn take_filter(&mut self, queue: usize) -> Option<F> {
-        self.filters.get_mut(queue)?.take()
-    }
-}
-
-/// The filters of a client that has ended, by slot of the queue: they are to be released.
-#[derive(Debug)]
-pub struct Filters<F>(std::vec::IntoIter<Option<F>>);
-
-impl<F> Filters<F> {
-    /// Those of a client, or of an unknown one.
-    pub(super) fn of(client: Option<Client<F>>) -> Filters<F> {
-        let filters = client.map_or(Vec::new(), |client| client.filters);
-        Filters(filters.into_iter())
-    }
-}
-
-impl<F> Iterator for Filters<F> {
-    type Item = F;
-
-    fn next(&mut self) -> Option<F> {
-        self.0.find_map(|filter| filter)
-    }
+    /// Empty, with room for the filters of all queues: they are released with the client.
+    pub(super) filters: Vec<F>,
 }
 
 /// All clients, by context.
 #[derive(Debug)]
 pub(super) struct Clients<F> {
     by_context: Map<usize>,
-    /// Where the client was that was looked up last: they mostly come in turn.
+    /// Where the client was that fetched last: they mostly come in turn.
     last: usize,
-    slots: Handles<Client<F>>,
+    pub(super) slots: Handles<Client<F>>,
 }
 
 impl<F> Clients<F> {
-    /// Whether there never was one.
-    pub(super) fn is_empty(&self) -> bool {
-        self.slots.slots() == 0
-    }
-
     pub(super) const fn new() -> Clients<F> {
         Clients {
             by_context: Map::new(),
@@ -84,18 +107,13 @@ impl<F> Clients<F> {
         self.by_context.len()
     }
 
-    /// The number of slots that there are, free ones included.
-    pub(super) fn places(&self) -> usize {
-        self.slots.slots()
-    }
-
     /// The slot of a client, new ones in the lowest free slot (QUEUE-20).
     ///
     /// # Errors
     /// `-ENOMEM`.
     pub(super) fn register(&mut self, context: i32) -> Result<usize> {
-        if let Some(slot) = self.by_context.get(context as u32) {
-            return Ok(*slot);
+        if let Some(slot) = self.slot(context) {
+            return Ok(slot);
         }
         self.by_context.reserve(1)?;
         let slot = self.slots.vacant()?;
@@ -105,6 +123,7 @@ impl<F> Clients<F> {
     }
 
     /// The slot of a registered client.
+    #[inline(always)]
     pub(super) fn slot(&self, context: i32) -> Option<usize> {
         self.by_context.get(context as u32).copied()
     }
@@ -121,25 +140,15 @@ impl<F> Clients<F> {
     }
 
     /// The client of a context, and its slot.
-    pub(super) fn get(&mut self, context: i32) -> Option<(usize, &mut Client<F>)> {
+    pub(super) fn get_mut(&mut self, context: i32) -> Option<(usize, &mut Client<F>)> {
         let slot = self.slot(context)?;
         Some((slot, self.slots.get_mut(slot)?))
-    }
-
-    /// The filter of the client in a slot for the queue in a slot.
-    pub(super) fn filter(&self, client: usize, queue: usize) -> Option<&F> {
-        self.slots.get(client)?.known_filter(queue)
     }
 
     /// Takes a client out; its slot is free from then on.
     pub(super) fn remove(&mut self, context: i32) -> Option<(usize, Client<F>)> {
         let slot = self.by_context.remove(context as u32)?;
         Some((slot, self.slots.take(slot)?))
-    }
-
-    /// All clients, in the order of their slots.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Client<F>> {
-        self.slots.values_mut()
     }
 }
 
@@ -160,16 +169,5 @@ mod tests {
             [0, 1, 3]
         );
         assert_eq!(clients.count(), 4);
-    }
-
-    /// What is left behind at unload: queues without clients are something, and clients without
-    /// queues are.
-    #[test]
-    fn nothing_yet() {
-        use crate::queue::Queues;
-        let mut queues = Queues::<u32, ()>::new();
-        assert!(queues.is_empty());
-        queues.register(1).expect("memory");
-        assert!(!queues.is_empty());
     }
 }

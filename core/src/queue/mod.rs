@@ -17,24 +17,23 @@
 
 mod backlog;
 mod clients;
+mod fetch;
 #[cfg(test)]
 mod model;
-mod readers;
-mod session;
 mod trace;
 
 use std::io::Write;
 
-use backlog::{Backlog, New};
-use clients::Clients;
-use readers::{Access, Reader, Readers, Retained};
+use backlog::{Backlog, Retained};
+use clients::{Access, Clients, Reader};
 
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
+use crate::log::{Bytes, Journal};
 
-pub use clients::Filters;
-pub use session::{End, Event, FetchSession};
-pub use trace::{ClientEndReport, Excerpt, Printable};
+pub use backlog::Event;
+pub use fetch::{End, FetchSession};
+pub use trace::Excerpt;
 
 /// What a queue stores of an event.
 pub trait Payload {
@@ -44,6 +43,16 @@ pub trait Payload {
 
     /// The view.
     fn view(&self) -> Self::View;
+
+    /// Where it is, for debug output.
+    fn address(&self) -> usize {
+        0
+    }
+
+    /// The beginning of an event of `size` bytes, for debug output.
+    fn excerpt(_: Self::View, _size: usize) -> Excerpt {
+        Excerpt::default()
+    }
 }
 
 /// One queue.
@@ -67,7 +76,8 @@ struct Queue<P, F> {
     /// Bytes that came.
     bytes: u64,
     backlog: Backlog<P>,
-    readers: Readers,
+    /// What is known about clients, by their slot.
+    readers: Vec<Option<Reader<F>>>,
     /// Empty, with room for the filters of all clients: they are released with the queue.
     filters: Vec<F>,
 }
@@ -77,10 +87,37 @@ impl<P, F> Queue<P, F> {
         self.active.saturating_add(self.places)
     }
 
-    /// An event has come.
-    fn count(&mut self, size: usize) {
-        self.count = self.count.wrapping_add(1);
-        self.bytes = self.bytes.wrapping_add(size as u64);
+    /// What is known about the client in a slot, from now on at least; `generation` counts.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    #[inline(always)]
+    fn enter(&mut self, client: usize, generation: &mut u64) -> Result<()> {
+        match self.readers.get(client) {
+            Some(Some(_)) => Ok(()),
+            _ => self.make(client, generation),
+        }
+    }
+
+    #[cold]
+    fn make(&mut self, client: usize, generation: &mut u64) -> Result<()> {
+        if self.readers.len() <= client {
+            let more = client + 1 - self.readers.len();
+            self.readers.try_reserve(more).map_err(|_| Error::NOMEM)?;
+            self.readers.resize_with(client + 1, || None);
+        }
+        *generation += 1;
+        self.readers[client] = Some(Reader::new(*generation));
+        Ok(())
+    }
+
+    /// What is known about the client in a slot, to be changed.
+    #[inline(always)]
+    fn reader(&mut self, client: usize) -> Result<&mut Reader<F>> {
+        self.readers
+            .get_mut(client)
+            .and_then(Option::as_mut)
+            .ok_or(Error::INVAL)
     }
 }
 
@@ -109,12 +146,13 @@ pub struct Leftovers<F> {
 /// All queues and their clients.
 #[derive(Debug)]
 pub struct Queues<P, F> {
+    /// What there is to say, if somebody wants to know (`-Dlibpmda`, QUEUE-60).
+    pub journal: Option<Journal>,
     slots: Handles<Queue<P, F>>,
     clients: Clients<F>,
     retained: Retained<P>,
+    /// How many queues and readers there were.
     generation: u64,
-    /// Queues that wait for their last client to end.
-    closing: usize,
 }
 
 impl<P: Payload, F: Copy> Default for Queues<P, F> {
@@ -123,22 +161,23 @@ impl<P: Payload, F: Copy> Default for Queues<P, F> {
     }
 }
 
-impl<P: Payload, F: Copy> Queues<P, F> {
-    /// Whether there never were queues or clients.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.slots.slots() == 0 && self.clients.is_empty()
-    }
+/// The queue of a handle, and its slot (QUEUE-4).
+#[inline(always)]
+fn in_use<P, F>(slots: &mut Handles<Queue<P, F>>, handle: i32) -> Result<(usize, &mut Queue<P, F>)> {
+    let slot = handles::slot(handle).ok_or(Error::INVAL)?;
+    Ok((slot, slots.get_mut(slot).ok_or(Error::INVAL)?))
+}
 
+impl<P: Payload, F: Copy> Queues<P, F> {
     /// No queues, no clients.
     #[must_use]
     pub const fn new() -> Queues<P, F> {
         Queues {
+            journal: None,
             slots: Handles::new(),
             clients: Clients::new(),
             retained: Retained::new(),
             generation: 0,
-            closing: 0,
         }
     }
 
@@ -159,7 +198,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         if limit == 0 {
             return Err(Error::INVAL);
         }
-        if self.named(name).is_some() {
+        if self.find(name).is_ok() {
             return Err(Error::EEXIST);
         }
         let slot = self.slots.vacant()?;
@@ -179,16 +218,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             count: 0,
             bytes: 0,
             backlog: Backlog::new(self.generation),
-            readers: Readers::new(),
+            readers: Vec::new(),
             filters: Vec::new(),
         };
         self.slots.put(slot, queue);
         handles::handle(slot)
-    }
-
-    fn named(&self, name: &[u8]) -> Option<usize> {
-        let mut queues = self.slots.iter();
-        queues.find(|(_, queue)| queue.name == name).map(|(slot, _)| slot)
     }
 
     /// The handle of the queue with this name (QUEUE-3).
@@ -196,13 +230,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-ESRCH` when there is none.
     pub fn find(&self, name: &[u8]) -> Result<i32> {
-        self.named(name).ok_or(Error::ESRCH).and_then(handles::handle)
+        let queue = self.slots.iter().find(|(_, queue)| queue.name == name);
+        handles::handle(queue.ok_or(Error::ESRCH)?.0)
     }
 
-    /// The slot of a handle that is in use (QUEUE-4).
-    fn slot(&self, handle: i32) -> Result<usize> {
-        let slot = handles::slot(handle);
-        slot.filter(|slot| self.slots.get(*slot).is_some()).ok_or(Error::INVAL)
+    /// Whether a handle belongs to a queue that has gone.
+    #[must_use]
+    pub fn is_vacant(&self, handle: i32) -> bool {
+        handles::slot(handle).is_some_and(|slot| self.slots.is_vacant(slot))
     }
 
     /// What the queue can tell about itself.
@@ -210,13 +245,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
     pub fn counters(&self, handle: i32) -> Result<Counters> {
-        let slot = self.slot(handle)?;
-        let queue = self.slots.get(slot).ok_or(Error::INVAL)?;
+        let queue = handles::slot(handle).and_then(|slot| self.slots.get(slot));
+        let queue = queue.ok_or(Error::INVAL)?;
         Ok(Counters {
             clients: queue.clients(),
             count: queue.count,
             bytes: queue.bytes,
-            memory: queue.backlog.memory(),
+            memory: queue.backlog.memory,
         })
     }
 
@@ -230,36 +265,32 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `PM_ERR_TOOBIG` for an event larger than the limit. `-EINVAL` for a handle that is not in
     /// use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
     pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
-        let slot = handles::slot(handle).ok_or(Error::INVAL)?;
-        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
-        let Some(room) = queue.limit.checked_sub(size) else {
-            queue.count(size);
-            return Err(Error::TOOBIG);
-        };
-        if queue.clients() == 0 {
-            queue.backlog.make_room(room, &mut self.retained);
-        } else {
-            let event = New {
-                size,
-                room,
-                owed: queue.active,
-                spare: queue.places,
-            };
-            queue.backlog.push(event, &mut self.retained, store)?;
+        let (_, queue) = in_use(&mut self.slots, handle)?;
+        let room = queue.limit.checked_sub(size);
+        if let Some(room) = room {
+            if queue.clients() == 0 {
+                queue.backlog.make_room(room, &mut self.retained);
+            } else {
+                let spare = queue.backlog.reserve()?;
+                let payload = store(spare)?;
+                queue.backlog.make_room(room, &mut self.retained);
+                queue.backlog.push(size, queue.active, queue.places, payload);
+            }
         }
-        queue.count(size);
-        Ok(())
+        queue.count = queue.count.wrapping_add(1);
+        queue.bytes = queue.bytes.wrapping_add(size as u64);
+        room.map_or(Err(Error::TOOBIG), |_| Ok(()))
     }
 
     /// The words for an event that was too large.
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use, `-ENOMEM`.
-    pub fn too_large(&self, handle: i32, size: usize) -> Result<Vec<u8>> {
+    pub fn too_large(&mut self, handle: i32, size: usize) -> Result<Vec<u8>> {
         const HEAD: &[u8] = b"Event too large for queue ";
         /// Two numbers of twenty digits, and what is around them.
         const TAIL: usize = 48;
-        let queue = self.slots.get(self.slot(handle)?).ok_or(Error::INVAL)?;
+        let (_, queue) = in_use(&mut self.slots, handle)?;
         let mut text = Vec::new();
         text.try_reserve_exact(HEAD.len() + queue.name.len() + TAIL)
             .map_err(|_| Error::NOMEM)?;
@@ -274,9 +305,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
     pub fn shutdown(&mut self, handle: i32) -> Result<Option<Leftovers<F>>> {
-        let slot = self.slot(handle)?;
-        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
-        self.closing += usize::from(!queue.closing);
+        let (slot, queue) = in_use(&mut self.slots, handle)?;
+        if let Some(journal) = &mut self.journal {
+            let (name, clients) = (Bytes(&queue.name), queue.clients());
+            journal.debug(format_args!("queue_shutdown: {name} numclients={clients}"));
+        }
         queue.closing = true;
         Ok(self.release(slot))
     }
@@ -284,9 +317,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Takes out one of the queues that were shut down and have no clients any more; to be called
     /// until there is none.
     pub fn reap(&mut self) -> Option<Leftovers<F>> {
-        if self.closing == 0 {
-            return None;
-        }
         (0..self.slots.slots()).find_map(|slot| self.release(slot))
     }
 
@@ -294,14 +324,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// clients had to do with it: a new queue in the same slot starts afresh (QUEUE-41, E-10,
     /// E-11).
     fn release(&mut self, slot: usize) -> Option<Leftovers<F>> {
-        let done = |queue: &Queue<P, F>| queue.closing && queue.clients() == 0;
-        self.slots.get(slot).filter(|queue| done(queue))?;
+        let done = |queue: &&Queue<P, F>| queue.closing && queue.clients() == 0;
+        self.slots.get(slot).filter(done)?;
         let mut queue = self.slots.take(slot)?;
-        self.closing -= 1;
         queue.backlog.close(&mut self.retained);
-        let filters = self.clients.iter_mut().filter_map(|client| client.take_filter(slot));
+        let readers = queue.readers.into_iter().flatten();
         // Room: for one of each client, since there are clients.
-        queue.filters.extend(filters);
+        queue.filters.extend(readers.filter_map(|reader| reader.filter));
         Some(Leftovers {
             filters: queue.filters,
             array: queue.array,
@@ -313,7 +342,15 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-ENOMEM` when slots or memory run out.
     pub fn register(&mut self, context: i32) -> Result<i32> {
-        handles::handle(self.clients.register(context)?)
+        let count = self.clients.count();
+        let slot = self.clients.register(context)?;
+        if let (Some(journal), true) = (&mut self.journal, self.clients.count() > count) {
+            let total = self.clients.slots.slots();
+            journal.debug(format_args!(
+                "pmdaEventNewClient: slot={slot} (total={total}) context={context}"
+            ));
+        }
+        handles::handle(slot)
     }
 
     /// The number of registered clients (QUEUE-21).
@@ -322,20 +359,26 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         u32::try_from(self.clients.count()).unwrap_or(u32::MAX)
     }
 
-    /// Ends a client and gives its filters, by slot of the queue; an unknown client is none of our
-    /// business (QUEUE-26). They are to be released, and then the queues that have lost their last
-    /// client: see [`Queues::reap`].
-    pub fn end(&mut self, context: i32) -> Filters<F> {
+    /// Ends a client and gives its filters, by slot of the queue, and for each what is to be said
+    /// behind it; there are none of an unknown client (QUEUE-26). They are to be released, and then
+    /// the queues that have lost their last client: see [`Queues::reap`].
+    pub fn end(&mut self, context: i32) -> (Vec<F>, Vec<Journal>) {
+        let lines = self.trace_end(context);
         let Some((slot, client)) = self.clients.remove(context) else {
-            return Filters::of(None);
+            return (Vec::new(), lines);
         };
+        let mut filters = client.filters;
         for queue in self.slots.values_mut() {
-            if let Some(reader) = queue.readers.leave(slot).filter(Reader::is_active) {
+            let reader = queue.readers.get_mut(slot).and_then(Option::take);
+            let Some(reader) = reader else { continue };
+            if reader.is_active() {
                 queue.backlog.abandon(reader.cursor);
                 queue.active = queue.active.saturating_sub(1);
             }
+            // Room: for one of each queue, if there is any.
+            filters.extend(reader.filter);
         }
-        Filters::of(Some(client))
+        (filters, lines)
     }
 
     /// Grants or denies a client the events of a queue (QUEUE-24).
@@ -343,11 +386,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_access(&mut self, context: i32, handle: i32, allowed: bool) -> Result<()> {
-        let slot = self.slot(handle)?;
+        let (_, queue) = in_use(&mut self.slots, handle)?;
         let client = self.clients.slot(context).ok_or(Error::INVAL)?;
-        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
-        let reader = queue.readers.enter(client, &mut self.generation)?;
-        reader.access = reader.access.granted(allowed);
+        queue.enter(client, &mut self.generation)?;
+        let reader = queue.reader(client)?;
+        // A filter decides as before.
+        if reader.access != Access::Filtered {
+            reader.access = if allowed { Access::Allowed } else { Access::Denied };
+        }
         Ok(())
     }
 
@@ -358,14 +404,15 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_filter(&mut self, context: i32, handle: i32, filter: F, filtering: bool) -> Result<Option<F>> {
-        let slot = self.slot(handle)?;
-        let clients = self.clients.count();
-        let (client_slot, client) = self.clients.get(context).ok_or(Error::INVAL)?;
-        let queue = self.slots.get_mut(slot).ok_or(Error::INVAL)?;
-        // A client may have a filter here; see `release`.
+        let (queues, clients) = (self.slots.slots(), self.clients.count());
+        let (_, queue) = in_use(&mut self.slots, handle)?;
+        let (slot, client) = self.clients.get_mut(context).ok_or(Error::INVAL)?;
+        // Room for `release` and `end`.
         queue.filters.try_reserve(clients).map_err(|_| Error::NOMEM)?;
-        let reader = queue.readers.enter(client_slot, &mut self.generation)?;
-        let old = client.filter(slot)?.replace(filter);
+        client.filters.try_reserve(queues).map_err(|_| Error::NOMEM)?;
+        queue.enter(slot, &mut self.generation)?;
+        let reader = queue.reader(slot)?;
+        let old = reader.filter.replace(filter);
         let old = old.filter(|_| reader.access == Access::Filtered);
         reader.access = if filtering { Access::Filtered } else { Access::Allowed };
         Ok(old)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::{End, Payload, Queues};
+use crate::error::Error;
 
 const LIMIT: usize = 40;
 
@@ -116,18 +117,18 @@ impl Model {
 }
 
 fn fetch(queues: &mut Queues<u64, ()>, queue: i32, client: i32, stop: usize) -> (Vec<u64>, Option<u64>) {
-    let session = queues.begin(queue, client).expect("both exist");
-    let (mut shown, mut hand) = (Vec::new(), None);
+    let mut session = queues.begin(queue, client).expect("both exist");
+    let mut shown = Vec::new();
     loop {
-        queues.advance(&session, &mut hand, &mut None);
-        let Some(event) = hand else { break };
+        queues.advance(&mut session);
+        let Some(event) = session.event else { break };
         if shown.len() == stop {
-            assert_eq!(queues.finish(&session, Some(event.sequence), true), End::Missed(0));
+            assert_eq!(queues.finish(&mut session, true), End::Missed(0));
             return (shown, None);
         }
         shown.push(event.payload);
     }
-    match queues.finish(&session, None, false) {
+    match queues.finish(&mut session, false) {
         End::Missed(count) => (shown, Some(count)),
         End::Gone => panic!("nobody shut the queue down"),
     }
@@ -157,7 +158,7 @@ proptest! {
                     prop_assert_eq!(fetch(&mut queues, queue, client, stop), model.fetch(client, stop));
                 }
                 Step::End(client) => {
-                    queues.end(client).for_each(drop);
+                    queues.end(client);
                     model.end(client);
                 }
             }
@@ -166,4 +167,18 @@ proptest! {
             prop_assert_eq!(counters.clients as usize, model.active.len() + model.places);
         }
     }
+}
+
+/// QUEUE-10: without memory for an event, the older ones stay.
+#[test]
+fn nothing_is_evicted_for_nothing() {
+    let mut queues = Queues::<u64, ()>::new();
+    let queue = queues.create(b"q", 4, 1, || Ok(0)).expect("a new name");
+    queues.append(queue, 4, |_| Ok(7)).expect("memory");
+    let before = queues.counters(queue);
+    assert_eq!(queues.append(queue, 4, |_| Err(Error::NOMEM)), Err(Error::NOMEM));
+    assert_eq!(queues.counters(queue), before);
+    queues.register(1).expect("memory");
+    queues.set_access(1, queue, true).expect("both exist");
+    assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![7], Some(0)));
 }
