@@ -45,8 +45,8 @@ pub(crate) struct Library {
     pub(crate) queues: Queues<Block, Filter>,
     /// All event arrays.
     pub(crate) arrays: Arrays,
-    /// The help databases, in a block of their own that the first open makes.
-    pub(crate) help: Vec<Databases>,
+    /// The help databases.
+    pub(crate) help: Databases,
 }
 
 static LIBRARY: StaticPtr<Mutex<Library>> = StaticPtr::new();
@@ -97,7 +97,7 @@ fn make() -> Result<Guard<'static, Library>> {
             name_indexes: Indexes::new(),
             queues: Queues::new(),
             arrays: Arrays::new(),
-            help: Vec::new(),
+            help: Databases::new(),
         })
     })?;
     drop(making);

@@ -58,16 +58,12 @@ fn make(call: Call<'_>) -> DynamicAnswer {
         Call::Copy(copy, source, target, number) => {
             // SAFETY: a metric of the registered table, and one of the table that is being made.
             unsafe { copy(source, target, number) };
-            DynamicAnswer::Copied
+            DynamicAnswer::Done
         }
         Call::Free(table) => {
             // SAFETY: the machine has no view of the table, and its agent has another one (N-17).
             unsafe { table.free() };
-            DynamicAnswer::Freed
-        }
-        Call::Text(text, ext, pmid, kind, buffer) => {
-            // SAFETY: the place is C's own, as the caller of the lookup has promised.
-            DynamicAnswer::Text(unsafe { text(ext.as_ptr(), pmid.0, kind, buffer.as_ptr()) })
+            DynamicAnswer::Done
         }
     }
 }
@@ -250,10 +246,8 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     let Some(text) = found.and_then(|callbacks| callbacks.text) else {
         return NOENT.code();
     };
-    match make(Call::Text(text, ext, MetricId(pmid), r#type, buf)) {
-        DynamicAnswer::Text(status) => status,
-        _ => NOENT.code(),
-    }
+    // SAFETY: a registered callback, as for `make`; the place is C's own, as the caller promises.
+    unsafe { text(ext.as_ptr(), pmid, r#type, buf.as_ptr()) }
 }
 
 /// Gives an agent a new metric table: the metrics of the first registration, and behind them the

@@ -8,7 +8,7 @@
 pub(crate) mod exports;
 mod rebuild;
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 use crate::drive::{Machine, Step};
 pub(crate) use crate::dynamic::rebuild::Rebuild;
@@ -16,7 +16,7 @@ use crate::library;
 use crate::sys::lock::Mutex;
 use crate::tree::SharedIndexes;
 use crate::view::agent::{Ext, Function};
-use crate::view::arg::{CText, Out};
+use crate::view::arg::CText;
 use crate::view::memory::Lasting;
 use crate::view::names::TreePlace;
 use crate::view::table::MadeTable;
@@ -94,14 +94,6 @@ pub(crate) enum Call<'call> {
     Copy(Function<pmdaUpdateMetric>, *mut pmdaMetric, *mut pmdaMetric, c_int),
     /// Frees a metric table that the agent does not use any more.
     Free(MadeTable),
-    /// Asks for a help text of a kind, which is stored; no machine asks for it.
-    Text(
-        Function<pmdaUpdateText>,
-        Ext<'call>,
-        MetricId,
-        c_int,
-        Out<'call, *mut c_char>,
-    ),
 }
 
 /// What comes back from a [`Call`].
@@ -111,12 +103,8 @@ pub(crate) enum DynamicAnswer {
     Updated(c_int),
     /// What is to be copied.
     Counted(Counts),
-    /// The copy is there.
-    Copied,
-    /// The table is gone.
-    Freed,
-    /// What the callback has returned.
-    Text(c_int),
+    /// The copy is there, or the table is gone.
+    Done,
 }
 
 /// The next registration's call to bring its tree up to date; one without that callback has nothing

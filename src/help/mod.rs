@@ -19,39 +19,47 @@ use pmda_core::log::Journal;
 /// The databases, and beside them the table that C may look at.
 pub(crate) struct Databases {
     slots: Handles<Database>,
-    table: HelpTable,
-}
-
-fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
-    if databases.is_empty() {
-        databases.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
-        databases.push(Databases {
-            slots: Handles::new(),
-            table: HelpTable::new(),
-        });
-    }
-    Ok(&mut databases[0])
+    /// A row for each slot.
+    table: Vec<Row>,
 }
 
 impl Databases {
+    /// No databases, and no table.
+    pub(crate) const fn new() -> Databases {
+        Databases {
+            slots: Handles::new(),
+            table: Vec::new(),
+        }
+    }
+
+    /// The database of a handle.
+    #[inline(always)]
+    fn get(&self, handle: c_int) -> Option<&Database> {
+        self.slots.get(handles::slot(handle)?)
+    }
+
     /// Makes sure that there is a free slot, and a row for it (HELP-11, H-5).
     fn reserve(&mut self) -> Result<usize> {
         let slot = self.slots.vacant()?;
-        self.table.reserve(slot)?;
+        if self.table.len() <= slot {
+            self.table.try_reserve(1).map_err(|_| Error::NOMEM)?;
+            self.table.push(Row::closed());
+        }
         Ok(slot)
     }
 
     fn insert(&mut self, base: Database) -> Result<c_int> {
         let slot = self.reserve()?;
         let handle = handles::handle(slot)?;
-        self.table.open(slot, self.slots.put(slot, base));
+        self.table[slot] = Row::new(base.entries(), base.index(), base.pages());
+        self.slots.put(slot, base);
         Ok(handle)
     }
 
     fn remove(&mut self, handle: c_int) -> Option<Database> {
         let slot = handles::slot(handle)?;
         let base = self.slots.take(slot)?;
-        self.table.close(slot);
+        self.table[slot] = Row::closed();
         Some(base)
     }
 }
@@ -62,44 +70,25 @@ impl Databases {
 /// As [`Database::open`]; `-ENOMEM`.
 pub(crate) fn open(name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
-    made(&mut library::lock()?.help)?.reserve()?;
+    library::lock()?.help.reserve()?;
     let mut journal = Journal::new();
     let base = cancel::disabled(|| Database::open(name, &mut journal));
     log::flush(&mut journal);
-    made(&mut library::lock()?.help)?.insert(base?)
+    library::lock()?.help.insert(base?)
 }
 
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
 pub(crate) fn close(handle: c_int) {
-    let base = library::peek().and_then(|mut library| library.help.first_mut()?.remove(handle));
+    let base = library::peek().and_then(|mut library| library.help.remove(handle));
     // Released here, when the lock is no longer held.
     drop(base);
-}
-
-/// The database of a handle.
-#[inline(always)]
-fn database(databases: &[Databases], handle: c_int) -> Option<&Database> {
-    databases.first()?.slots.get(handles::slot(handle)?)
 }
 
 /// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
 #[inline(always)]
 pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
-    let near = library::peek().and_then(|library| {
-        let base = database(&library.help, handle)?;
-        base.text_near(entry, text_kind(kind))
-            .map(|text| text_pointer(Some(text)))
-    });
-    match near {
-        Some(text) => text,
-        None => text_anywhere(handle, entry, kind),
-    }
-}
-
-#[inline(never)]
-fn text_anywhere(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
     let library = library::peek();
-    let base = library.as_ref().and_then(|library| database(&library.help, handle));
+    let base = library.as_ref().and_then(|library| library.help.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
@@ -112,11 +101,13 @@ fn text_kind(kind: c_int) -> Kind {
     }
 }
 
-/// The table of open databases for `chkhelp`, NULL before the first open.
+/// The table of open databases for `chkhelp`, NULL before the first open. It may move when another
+/// database is opened (HELP-43); chkhelp only looks at it.
 pub(crate) fn table() -> *mut c_void {
-    let library = library::peek();
-    let databases = library.as_ref().and_then(|library| library.help.first());
-    databases.map_or(ptr::null_mut(), |databases| databases.table.first())
+    match library::peek() {
+        Some(library) if !library.help.table.is_empty() => library.help.table.as_ptr().cast_mut().cast(),
+        _ => ptr::null_mut(),
+    }
 }
 
 /// One slot of the table of databases as `chkhelp` sees it through `__pmdaHelpTab` (HELP-40).
@@ -172,49 +163,6 @@ fn address(bytes: &[u8]) -> AtomicPtr<u8> {
 /// Sizes of a database are checked when it is opened to fit.
 fn count(size: usize) -> c_int {
     c_int::try_from(size).unwrap_or(c_int::MAX)
-}
-
-/// The rows of the table, one for each slot of the databases beside it.
-struct HelpTable(Vec<Row>);
-
-impl HelpTable {
-    /// No rows.
-    const fn new() -> HelpTable {
-        HelpTable(Vec::new())
-    }
-
-    /// Makes sure that there is a row for a slot.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    fn reserve(&mut self, slot: usize) -> Result<()> {
-        if self.0.len() <= slot {
-            self.0.try_reserve(1).map_err(|_| Error::NOMEM)?;
-            self.0.push(Row::closed());
-        }
-        Ok(())
-    }
-
-    /// Shows a database in its row.
-    fn open(&mut self, slot: usize, base: &Database) {
-        self.0[slot] = Row::new(base.entries(), base.index(), base.pages());
-    }
-
-    /// Shows that a slot is closed.
-    fn close(&mut self, slot: usize) {
-        if let Some(row) = self.0.get_mut(slot) {
-            *row = Row::closed();
-        }
-    }
-
-    /// The first row, NULL without one. It may move when another database is opened (HELP-43);
-    /// chkhelp only looks at it.
-    fn first(&self) -> *mut c_void {
-        if self.0.is_empty() {
-            return ptr::null_mut();
-        }
-        self.0.as_ptr().cast_mut().cast()
-    }
 }
 
 /// The C string that starts here: a slice that a database returns always holds a NUL (HELP-31,

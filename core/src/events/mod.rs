@@ -29,12 +29,17 @@ const LENGTH_LIMIT: usize = 0xff_ffff;
 /// space becomes a space, what cannot be printed a dot. Without data the message is empty (E-16).
 pub fn printable(data: &[u8], size: usize) -> impl Iterator<Item = u8> {
     let shown = data.len().min(size).saturating_sub(1);
-    let text = data.iter().take(shown).map(|byte| match byte {
-        b' ' | 0x09..=0x0d => b' ',
-        0x21..=0x7e => *byte,
-        _ => b'.',
-    });
+    let text = data.iter().take(shown).map(|byte| printed(*byte));
     text.chain([0]).chain(std::iter::repeat(b'.')).take(size)
+}
+
+/// A byte of an event as it is shown: white space as a blank, what cannot be printed as a dot.
+pub(crate) const fn printed(byte: u8) -> u8 {
+    match byte {
+        b' ' | 0x09..=0x0d => b' ',
+        0x21..=0x7e => byte,
+        _ => b'.',
+    }
 }
 
 /// All arrays of the process by handle. Arrays of either form and the private arrays of queues
@@ -47,12 +52,6 @@ impl Arrays {
     #[must_use]
     pub const fn new() -> Arrays {
         Arrays(Handles::new())
-    }
-
-    /// Whether there never was one.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.slots() == 0
     }
 
     /// Makes a new array and gives the lowest free handle (EVENT-12).

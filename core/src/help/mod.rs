@@ -136,31 +136,11 @@ impl Database {
     /// The text of an entry, up to the end of the pages: the text ends at the first NUL byte, which
     /// is always there. `None` when there is no such entry or text.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn text_of(&self, entry: Entry, kind: Kind) -> Option<&[u8]> {
-        match self.text_near(entry, kind) {
-            Some(text) => Some(text),
-            None => self.text_anywhere(entry, kind),
-        }
-    }
-
-    /// As [`Database::text_of`], if the entry is the one that was asked for last, or the one behind
-    /// it; else nothing is known.
-    #[must_use]
-    #[inline(always)]
-    pub fn text_near(&self, entry: Entry, kind: Kind) -> Option<&[u8]> {
-        let found = self.hits.get_at(entry.key(), self.recent.get());
-        self.text(entry, found?, kind)
-    }
-
-    #[inline(never)]
-    fn text_anywhere(&self, entry: Entry, kind: Kind) -> Option<&[u8]> {
-        self.text(entry, self.hits.get_anywhere(entry.key())?, kind)
-    }
-
-    /// The text of an entry that was found at a place.
-    #[inline(always)]
-    fn text(&self, entry: Entry, (place, hit): (usize, &Hit), kind: Kind) -> Option<&[u8]> {
+        let key = entry.key();
+        let near = self.hits.get_at(key, self.recent.get());
+        let (place, hit) = near.or_else(|| self.hits.get_anywhere(key))?;
         self.recent.set(place);
         let texts = match entry {
             Entry::Metric(_) => hit.first,

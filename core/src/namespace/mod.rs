@@ -62,16 +62,26 @@ pub trait Link<'t>: Node<'t> {
 /// # Errors
 /// `-ENOMEM`.
 pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
-    let named = |node: N| node.pmid() != MetricId::NULL;
     let mut count = 0;
-    let mut top = root.first();
-    while let Some(node) = top {
-        for step in Walk::new(Some(node), |node| !named(node)) {
-            count += usize::from(named(step?.node));
+    // Where to go on when a level has been counted.
+    let mut above = Vec::new();
+    let mut next = root.first();
+    loop {
+        while let Some(node) = next {
+            next = node.next();
+            if node.pmid() != MetricId::NULL {
+                count += 1;
+            } else if let Some(below) = node.first() {
+                above.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                above.push(next);
+                next = Some(below);
+            }
         }
-        top = node.next();
+        match above.pop() {
+            Some(after) => next = after,
+            None => return Ok(count),
+        }
     }
-    Ok(count)
 }
 
 /// The number of chains of a table for about `hint` names (TREE-20). Negative when the hint asks
@@ -126,77 +136,6 @@ pub fn rebuild<'t, N: Link<'t>>(root: N, table: &mut [Option<N>]) {
             depth -= levels;
             Some(next)
         });
-    }
-}
-
-/// One node on the way of a [`Walk`].
-#[derive(Clone, Copy, Debug)]
-pub struct Step<N> {
-    /// The node.
-    pub node: N,
-    /// Number of levels below the start.
-    pub depth: usize,
-}
-
-/// Visits a node and what is below it: parents first, siblings in the order of the list. Its memory
-/// grows with the depth of the tree only; when there is none, the walk ends with `-ENOMEM`.
-pub struct Walk<N, D> {
-    at: Option<Step<N>>,
-    above: Vec<Step<N>>,
-    descend: D,
-}
-
-impl<N: Copy, D: Fn(N) -> bool> Walk<N, D> {
-    /// A walk that starts at `start` and goes below the nodes that `descend` allows.
-    pub fn new(start: Option<N>, descend: D) -> Walk<N, D> {
-        let at = start.map(|node| Step { node, depth: 0 });
-        Walk {
-            at,
-            above: Vec::new(),
-            descend,
-        }
-    }
-}
-
-impl<'t, N: Node<'t>, D: Fn(N) -> bool> Walk<N, D> {
-    /// What comes after `step`, when nothing below it is wanted.
-    fn after(&mut self, step: Step<N>) -> Option<Step<N>> {
-        let mut step = step;
-        loop {
-            if step.depth > 0 {
-                if let Some(node) = step.node.next() {
-                    return Some(Step { node, ..step });
-                }
-            }
-            step = self.above.pop()?;
-        }
-    }
-}
-
-impl<'t, N: Node<'t>, D: Fn(N) -> bool> Iterator for Walk<N, D> {
-    type Item = Result<Step<N>>;
-
-    fn next(&mut self) -> Option<Result<Step<N>>> {
-        let step = self.at.take()?;
-        let below = if (self.descend)(step.node) {
-            step.node.first()
-        } else {
-            None
-        };
-        self.at = match below {
-            Some(node) => {
-                if self.above.try_reserve(1).is_err() {
-                    return Some(Err(Error::NOMEM));
-                }
-                self.above.push(step);
-                Some(Step {
-                    node,
-                    depth: step.depth + 1,
-                })
-            }
-            None => self.after(step),
-        };
-        Some(Ok(step))
     }
 }
 

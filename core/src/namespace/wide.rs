@@ -100,12 +100,6 @@ impl<K> Indexes<K> {
             turn: 0,
         }
     }
-
-    /// Whether there never was one.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
 }
 
 impl<K> Default for Indexes<K> {

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use super::{Payload, Queues};
+use crate::events::printed;
 use crate::log::{Bytes, Journal};
 
 /// How much of an event is shown, in bytes, with a NUL.
@@ -23,11 +24,7 @@ impl Excerpt {
         let len = size.min(EXCERPT).saturating_sub(1);
         let len = fill(&mut bytes[..len]).min(len);
         for byte in &mut bytes[..len] {
-            *byte = match *byte {
-                b' ' | b'\t'..=b'\r' => b' ',
-                byte @ b'!'..=b'~' => byte,
-                _ => b'.',
-            };
+            *byte = printed(*byte);
         }
         Excerpt { bytes, len }
     }
