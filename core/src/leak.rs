@@ -7,10 +7,9 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub fn try_leak<T: 'static>(value: T) -> Result<&'static T> {
+pub fn try_leak<T: 'static>(value: T) -> Result<&'static mut T> {
     let mut place = Vec::new();
     place.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
     place.push(value);
-    let place: &'static [T] = place.leak();
-    place.first().ok_or(Error::NOMEM)
+    place.leak().first_mut().ok_or(Error::NOMEM)
 }

@@ -6,23 +6,19 @@
 pub(crate) mod exports;
 pub(crate) mod lookup;
 mod messages;
-mod output;
 
 use std::ffi::c_int;
 
 use crate::drive::{Machine, Step};
-use crate::fetch::output::{Current, Next};
-pub(crate) use crate::fetch::output::{Output, ToCaller};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
 use crate::record::{self, Fetched};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::agent::{DescMethod, Ext};
 use crate::view::memory::List;
-use crate::view::result_block::time_from;
 use crate::view::table::Metric;
-use crate::view::types::{pmdaFetchCallBack, timeval};
-use crate::view::value::Atom;
+use crate::view::types::{self, pmdaFetchCallBack, timeval};
+use crate::view::value::{Atom, Output};
 use pmda_core::context;
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
@@ -68,6 +64,31 @@ pub(crate) struct Fetch<'call, L, O> {
     place: usize,
     current: Current,
     outcome: Result<()>,
+}
+
+/// The next step of a fetch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// With the value of an instance.
+    Value,
+    /// With the description of a metric that is not in the table.
+    Describe,
+    /// With the next metric.
+    Metric,
+    /// With the end of the list.
+    Finish,
+    /// Not at all.
+    End,
+}
+
+/// Per-metric state of a fetch.
+#[derive(Clone, Copy)]
+struct Current {
+    pmid: MetricId,
+    kind: c_int,
+    encoding: Encoding,
+    /// Whether it has one value and no instances.
+    singular: bool,
 }
 
 /// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
@@ -122,7 +143,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
         record::check_botch(ext, self.agent);
         enter_context(ext, interface);
         self.output
-            .begin(self.agent.state, self.list.len(), || stamp(ext, interface))
+            .begin(&self.agent.state.results, self.list.len(), || stamp(ext, interface))
     }
 
     /// What the fetch has worked with, when it is over.
@@ -402,5 +423,5 @@ fn stamp(ext: Ext<'_>, interface: Interface) -> timeval {
     if report != 0 {
         messages::trace_report(flags, report);
     }
-    time_from(fetch::change_stamp(report, SINCE_7_1_1))
+    types::time_from(fetch::change_stamp(report, SINCE_7_1_1))
 }

@@ -34,9 +34,9 @@ use crate::view::agent::{
 };
 use crate::view::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
 use crate::view::arg::CText;
-use crate::view::result_block::DraftReply;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
+use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;

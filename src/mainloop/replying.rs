@@ -11,7 +11,7 @@ use crate::sys::channel::{Channel, Written};
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::agent::Dispatch;
-use crate::view::result_block::DraftReply;
+use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::Kind;
@@ -117,7 +117,7 @@ impl Replying {
             }
         }
         if let Some(draft) = self.draft.take() {
-            draft.give_back(&agent.session.draft);
+            draft.give_back(&agent.session.drafts);
         }
         if let Some(reply) = self.reply.take() {
             agent.session.give_reply(reply);

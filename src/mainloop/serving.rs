@@ -18,8 +18,8 @@ use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::{PMAPI, free_result_values};
 use crate::view::agent::{CleanUp, Dispatch, Ext};
 use crate::view::answers::OwnedLabels;
-use crate::view::result_block::DraftReply;
 use crate::view::types::Comm;
+use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::setup::Interface;
@@ -133,7 +133,8 @@ impl<'call> MainLoop<'call> {
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch(&mut self, pdu: Pdu) -> Next<'call> {
         let agent = self.agent;
-        let begun = record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.draft)?)));
+        let begun =
+            record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.drafts)?)));
         let (known, draft, steps) = match (begun, self.steps.take()) {
             (Ok((known, draft)), Some(steps)) => (known, draft, steps),
             (_, steps) => {

@@ -106,7 +106,7 @@ impl<'call> Search<'call> {
         let text = self.options.argument();
         match letter {
             b'd' => {
-                let (number, is_clean) = number(text.bytes());
+                let (number, is_clean) = number(text);
                 self.dispatch.set_domain(number);
                 ext.set_domain(number);
                 if !is_clean {
@@ -129,7 +129,7 @@ impl<'call> Search<'call> {
                     Transport::Ipv6
                 };
                 if self.choose(ext, wanted) {
-                    let (number, is_clean) = number(text.bytes());
+                    let (number, is_clean) = number(text);
                     ext.set_port(number);
                     if !is_clean {
                         ext.set_sockname(text);

@@ -66,8 +66,7 @@ pub(crate) fn register(room: Room, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon:
         daemon,
         library: library::address(),
     };
-    library.records.add(room, &known, record);
-    Ok(())
+    library.records.add(room, &known, record)
 }
 
 /// Makes room for the record of an agent, and the state that it leads to.
@@ -75,9 +74,7 @@ pub(crate) fn register(room: Room, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon:
 /// # Errors
 /// `-ENOMEM`.
 pub(crate) fn room() -> Result<Room> {
-    // So that nothing can go wrong when the record is made.
-    drop(library::lock()?);
-    Room::new()
+    library::lock()?.records.room()
 }
 
 #[inline]

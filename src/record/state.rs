@@ -1,6 +1,6 @@
 //! What fetches and the main loop keep for an agent in the private record behind `pmdaExt.e_ext`.
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys::channel::{self, Channel, Stream, TracedChannel};
 use crate::sys::lock::{LazyMutex, Mutex};
@@ -9,12 +9,13 @@ use crate::view::received::{ListPlace, OwnedProfile};
 use crate::view::result_block::Results;
 use crate::view::table::{Indom, IndomNode, Metric};
 use crate::view::types::pmdaMetric;
+use crate::view::value::Drafts;
 use pmda_core::cache::{Position, Start};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
 use pmda_core::metrics::{Hashed, HintIndex};
 use pmda_core::profile::Compiled;
-use pmda_core::wire::encode::{Reply, ResultBuilder};
+use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and
@@ -172,8 +173,8 @@ pub(crate) struct Session {
     /// agent may turn to another descriptor meanwhile, and back (MAIN-53).
     ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
     reply: Mutex<Reply>,
-    /// The draft of a reply to a fetch, or NULL while a fetch works on it.
-    pub(crate) draft: AtomicPtr<ResultBuilder>,
+    /// For replies to fetches.
+    pub(crate) drafts: Drafts,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
@@ -186,7 +187,7 @@ impl Session {
             idle: Mutex::new(Receiver::new()),
             ahead: Mutex::new(Vec::new()),
             reply: Mutex::new(Reply::new()),
-            draft: AtomicPtr::new(std::ptr::null_mut()),
+            drafts: Mutex::new(Vec::new()),
             profile: Mutex::new(None),
         }
     }

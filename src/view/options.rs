@@ -1,6 +1,6 @@
 //! The command line of an agent as C hands it around: `argc`, `argv` and `pmdaOptions`.
 
-use std::ffi::{c_char, c_int, c_long};
+use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 
 use crate::sys::libpcp::getopt;
@@ -54,35 +54,14 @@ impl Options<'_> {
     }
 }
 
-/// A decimal number as C's `strtol` reads it, cut to an `int`, and whether nothing stands behind
-/// it.
-pub(crate) fn number(text: &[u8]) -> (c_int, bool) {
-    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r'));
-    let unsigned = &text[blanks.count()..];
-    let (is_negative, digits) = match unsigned {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
-    let (mut number, mut used): (c_long, usize) = (0, 0);
-    for digit in digits.iter().take_while(|byte| byte.is_ascii_digit()) {
-        let digit = c_long::from(digit - b'0');
-        // A number that is too large becomes the last one that is not.
-        number = number.saturating_mul(10);
-        number = if is_negative {
-            number.saturating_sub(digit)
-        } else {
-            number.saturating_add(digit)
-        };
-        used += 1;
+/// A decimal number as `strtol` reads it, cut to an `int`, and whether nothing stands behind it.
+pub(crate) fn number(text: CText<'_>) -> (c_int, bool) {
+    let mut end = text.as_ptr();
+    // SAFETY: a C string, of which `end` is a place afterwards: its NUL at the latest.
+    unsafe {
+        let number = libc::strtol(text.as_ptr(), &raw mut end, 10);
+        (number as c_int, *end == 0)
     }
-    // Without a digit nothing is used up, not even blanks.
-    let is_clean = if used == 0 {
-        text.is_empty()
-    } else {
-        used == digits.len()
-    };
-    (number as c_int, is_clean)
 }
 
 /// The arguments of a program.
@@ -118,28 +97,28 @@ impl<'call> Arguments<'call> {
 mod tests {
     use std::ffi::{c_int, c_long};
 
-    use super::number;
+    use super::{CText, number};
 
     /// INIT-20: what `strtol` makes of the argument of `-d`.
     #[test]
     fn numbers() {
         for (text, expected) in [
-            (&b""[..], (0, true)),
-            (b"12", (12, true)),
-            (b" \t\n\x0b\x0c\r+12", (12, true)),
-            (b"-7", (-7, true)),
-            (b"12x", (12, false)),
-            (b"12 ", (12, false)),
-            (b"x", (0, false)),
-            (b" ", (0, false)),
-            (b"-", (0, false)),
-            (b"+-1", (0, false)),
-            (b"0x10", (0, false)),
-            (b"2147483647", (c_int::MAX, true)),
+            (c"", (0, true)),
+            (c"12", (12, true)),
+            (c" \t\n\x0b\x0c\r+12", (12, true)),
+            (c"-7", (-7, true)),
+            (c"12x", (12, false)),
+            (c"12 ", (12, false)),
+            (c"x", (0, false)),
+            (c" ", (0, false)),
+            (c"-", (0, false)),
+            (c"+-1", (0, false)),
+            (c"0x10", (0, false)),
+            (c"2147483647", (c_int::MAX, true)),
         ] {
-            assert_eq!(number(text), expected, "{}", String::from_utf8_lossy(text));
+            assert_eq!(number(CText::of(text)), expected, "{text:?}");
         }
-        let [most, least] = [&b"99999999999999999999"[..], b"-99999999999999999999"].map(number);
+        let [most, least] = [c"99999999999999999999", c"-99999999999999999999"].map(|text| number(CText::of(text)));
         assert_eq!(
             (most, least),
             ((c_long::MAX as c_int, true), (c_long::MIN as c_int, true))

@@ -12,11 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::view::agent::{DescMethod, Dispatch, Ext};
 use crate::view::memory::Block;
 use crate::view::types::{pmdaExt, pmdaInterface};
-use pmda_core::error::Result;
-
-/// How many lists the records are spread over. Processes have up to a hundred agents, unless they
-/// open and close the same ones again and again.
-const LISTS: usize = 4;
+use pmda_core::error::{Error, Result};
 
 /// A record, with what leads to it and from it.
 #[repr(C)]
@@ -26,8 +22,6 @@ pub(crate) struct Record<T: 'static> {
     /// library: a pmcd on that one moves the table of an agent that has this library inside
     /// (INIT-51).
     back: AtomicPtr<pmdaInterface>,
-    /// The next record in its list.
-    next: Option<&'static Record<T>>,
     /// The extension that was made with this record: never looked at, but a leak
     /// checker finds it here when the agent has forgotten it.
     _ext: AtomicPtr<pmdaExt>,
@@ -69,53 +63,60 @@ impl<T> Record<T> {
     }
 }
 
-/// Room for a record.
-pub(crate) struct Room<T: 'static>(Block<Record<T>>);
-
-impl<T> Room<T> {
-    /// Makes room for the record of an agent.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn new() -> Result<Room<T>> {
-        const { assert!(align_of::<Record<T>>() <= 2 * align_of::<usize>()) };
-        Block::zeroed(1).map(Room)
-    }
-}
-
-/// All records, by address, the newest first.
+/// All records.
 pub(crate) struct Records<T: 'static> {
-    lists: [Option<&'static Record<T>>; LISTS],
+    /// By address: a process has up to a hundred agents, unless it opens and closes the same ones
+    /// again and again.
+    all: Vec<&'static Record<T>>,
     /// The record that was asked for last: most processes have one.
     last: Option<&'static Record<T>>,
 }
+
+/// Room for a record.
+pub(crate) type Room<T> = Block<Record<T>>;
 
 impl<T: Sync> Records<T> {
     /// None yet.
     pub(crate) const fn new() -> Records<T> {
         Records {
-            lists: [None; LISTS],
+            all: Vec::new(),
             last: None,
         }
     }
 
+    /// Makes room for the record of an agent, so that nothing goes wrong when it is added.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn room(&mut self) -> Result<Room<T>> {
+        self.all.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        Block::zeroed(1)
+    }
+
     /// Makes the record of an agent; it is never freed. It leads to `library`, and the `e_ext` of
     /// `ext` to it.
-    pub(crate) fn add(&mut self, room: Room<T>, known: &Known<'_>, content: T) {
-        let first = &mut self.lists[list(room.0.as_ptr())];
-        let record: &'static Record<T> = room.0.leak(Record {
+    ///
+    /// # Errors
+    /// `-ENOMEM`, if another thread has added a record since there was room for this one.
+    pub(crate) fn add(&mut self, room: Room<T>, known: &Known<'_>, content: T) -> Result<()> {
+        self.all.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        let address = room.as_ptr();
+        let record = room.leak(Record {
             back: AtomicPtr::new(known.dispatch.as_ptr()),
-            next: *first,
             _ext: AtomicPtr::new(known.ext.as_ptr()),
             _library: AtomicPtr::new(known.library),
             desc: AtomicPtr::new(ptr::null_mut()),
             daemon: known.daemon,
             content,
         });
-        *first = Some(record);
-        let address = (&raw const *record).cast_mut();
+        let place = self
+            .all
+            .partition_point(|other| ptr::from_ref(*other).addr() < address.addr());
+        self.all.push(record);
+        self.all[place..].rotate_right(1);
         // SAFETY: a record begins with the address that others read through this pointer (INIT-51).
         unsafe { known.ext.set_record(address.cast()) };
+        Ok(())
     }
 
     /// The record at an address, if it is one of these; nothing is read through the address before
@@ -129,11 +130,12 @@ impl<T: Sync> Records<T> {
     }
 
     #[cold]
-    fn search(&mut self, record: *mut Record<T>) -> Option<&'static Record<T>> {
-        let mut all = std::iter::successors(self.lists[list(record)], |record| record.next);
-        let found = all.find(|found| ptr::eq(*found, record))?;
-        self.last = Some(found);
-        Some(found)
+    fn search(&mut self, address: *mut Record<T>) -> Option<&'static Record<T>> {
+        let place = self
+            .all
+            .binary_search_by_key(&address.addr(), |record| ptr::from_ref(*record).addr());
+        self.last = Some(self.all[place.ok()?]);
+        self.last
     }
 }
 
@@ -147,10 +149,4 @@ pub(crate) struct Known<'a> {
     pub(crate) daemon: bool,
     /// The state of the library.
     pub(crate) library: *mut c_void,
-}
-
-/// The list that a record with this address is in. Blocks of this size are never closer than a few
-/// hundred bytes.
-fn list<T>(record: *const Record<T>) -> usize {
-    (record.addr() >> 8) % LISTS
 }

@@ -1,6 +1,5 @@
-//! Puts the value in an atom into a result (section 5 of the specification's fetch chapter): into a
-//! value set as the caller of `pmdaFetch` gets it, in one block from malloc, which the caller
-//! frees.
+//! The value in an atom, and what takes it (section 5 of the specification's fetch chapter): the
+//! result of `pmdaFetch`, or directly the PDU that answers pmcd.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -8,12 +7,16 @@ use std::ptr::{self, NonNull};
 
 /// What a result holds of a value: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
+use crate::sys::lock::Mutex;
 use crate::view::memory::Block;
-use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet};
+use crate::view::result_block::Results;
+use crate::view::types::{pmAtomValue, pmValueBlock, timeval};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
+use pmda_core::leak::try_leak;
 use pmda_core::wire::block;
+use pmda_core::wire::encode::{Reply, ResultBuilder};
 
 /// `PM_VAL_INSITU`, `PM_VAL_DPTR` and `PM_VAL_SPTR`: where the value is, and who owns it (FETCH-4).
 pub(crate) const INSITU: i32 = 0;
@@ -186,161 +189,131 @@ fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
     Ok(block.cast())
 }
 
-/// Bytes of a value set in front of its values (FETCH-2).
-const SET_HEADER: usize = 16;
+/// What takes the value sets of a fetch, one after the other. It has nothing to drop: a callback
+/// may leave by `longjmp`.
+pub(crate) trait Output {
+    /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
+    fn begin(&mut self, results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
 
-/// A metric set without knowing how many values it will get starts with this room.
-const FIRST_VALUES: usize = 16;
-
-/// A value set under construction, in one block from malloc that the caller of the fetch frees
-/// (FETCH-71). It owns the block but has no destructor: a callback may leave by `longjmp`, and then
-/// it is lost.
-pub(crate) struct ValueSet {
-    /// NULL before the first set.
-    start: *mut pmValueSet,
-    /// How many values there is room for.
-    capacity: usize,
-    /// How many values it has.
-    tally: Tally,
-}
-
-impl ValueSet {
-    /// No set.
-    pub(crate) const NONE: ValueSet = ValueSet {
-        start: ptr::null_mut(),
-        capacity: 0,
-        tally: Tally::EMPTY,
-    };
-
-    /// An empty set with room for values of an encoding (FETCH-33).
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn new(pmid: MetricId, values: usize, encoding: Encoding) -> Result<ValueSet> {
-        let start = Block::<u8>::room(ValueSet::size(values)?)?
-            .into_raw()
-            .cast::<pmValueSet>();
-        // SAFETY: the new block has room for the head of a set and some values, as `size` says, and
-        // nobody else has its address yet.
-        unsafe {
-            (*start).pmid = pmid.0;
-            (*start).numval = 0;
-            (*start).valfmt = format(encoding);
-        }
-        Ok(ValueSet {
-            start,
-            capacity: values,
-            tally: Tally::EMPTY,
-        })
-    }
-
-    fn size(values: usize) -> Result<usize> {
-        let size = values
-            .checked_mul(size_of::<pmValue>())
-            .filter(|_| values <= Tally::MOST);
-        size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::NOMEM)
-    }
-
-    /// Where the set is; adding a value may move it. NULL when there is none.
-    #[inline(always)]
-    pub(crate) fn as_ptr(&self) -> *mut pmValueSet {
-        self.start
-    }
-
-    /// Whether there is a set.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.start.is_null()
-    }
-
-    /// Makes room for one more value; when that fails the set is gone, with its values (F-6).
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) -> Result<()> {
-        let values = self.capacity.saturating_mul(2).max(FIRST_VALUES);
-        // SAFETY: the block is ours, from malloc or NULL; it stays as it is when realloc fails.
-        let larger = ValueSet::size(values).map_or(ptr::null_mut(), |size| unsafe {
-            libc::realloc(self.start.cast(), size)
-        });
-        if larger.is_null() {
-            self.discard();
-            return Err(Error::NOMEM);
-        }
-        (self.start, self.capacity) = (larger.cast(), values);
-        Ok(())
-    }
+    /// Starts the set of a metric that will have about `values` values, all of one encoding.
+    fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()>;
 
     /// Adds the value in an atom of type `kind`.
     ///
     /// # Errors
-    /// As [`Atom::stored`]; the set is as before then. And `-ENOMEM` when there is no room: then it
-    /// is gone.
-    #[inline(always)]
-    pub(crate) fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
-        let stored = self.tally.count();
-        if stored >= self.capacity {
-            self.grow()?;
+    /// What is wrong with the value; the set is as before then. Or there is no room for it: then
+    /// the set is gone, with its values (F-6).
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()>;
+
+    /// Whether there is a set.
+    fn is_open(&self) -> bool;
+
+    /// Notes that an instance has no value.
+    fn failed(&mut self, status: Result<()>);
+
+    /// Ends the set: `numval` tells what has become of its instances (FETCH-36).
+    fn close(&mut self);
+
+    /// Hands the result over.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Gives up what was made so far.
+    fn abandon(&mut self);
+}
+
+/// Replies under construction that no fetch works on. There is one, or none yet, but for fetches
+/// that a callback has started inside of another fetch.
+pub(crate) type Drafts = Mutex<Vec<&'static mut ResultBuilder>>;
+
+/// A reply under construction that was taken out of its session for the time of one fetch. When a
+/// callback leaves by `longjmp` the draft is lost, once.
+pub(crate) struct DraftReply {
+    draft: &'static mut ResultBuilder,
+    /// What the set that is being written has.
+    tally: Tally,
+}
+
+impl DraftReply {
+    /// Takes a draft, or makes one.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn take(drafts: &Drafts) -> Result<DraftReply> {
+        let draft = drafts.lock().pop();
+        Ok(DraftReply {
+            draft: draft.map_or_else(|| try_leak(ResultBuilder::new()?), Ok)?,
+            tally: Tally::EMPTY,
+        })
+    }
+
+    /// Gives the draft back. It is lost if there is no memory to note it.
+    pub(crate) fn give_back(self, drafts: &Drafts) {
+        self.draft.trim();
+        let mut drafts = drafts.lock();
+        if drafts.try_reserve(1).is_ok() {
+            drafts.push(self.draft);
         }
-        let value = atom.stored(kind, encoding)?;
-        // SAFETY: the block has room for `capacity` values, of which more are left, as was looked
-        // at just now; when there were none, `grow` has made some.
-        unsafe {
-            let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
-            slot.write(pmValue { inst, value });
-        }
+    }
+
+    /// The finished reply.
+    pub(crate) fn reply(&mut self) -> &mut Reply {
+        self.draft.reply()
+    }
+}
+
+impl Output for DraftReply {
+    /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
+    /// (MAIN-20).
+    fn begin(&mut self, _results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+        self.draft.begin(stamp().tv_sec as u32, metrics)
+    }
+
+    fn open(&mut self, pmid: MetricId, values: usize, _encoding: Encoding) -> Result<()> {
+        self.tally = Tally::EMPTY;
+        self.draft.open(pmid, values)
+    }
+
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
+        let draft = &mut *self.draft;
+        match encoding {
+            Encoding::InSitu => draft.word(inst, atom.word()),
+            Encoding::Wide => draft.wide(inst, fetch::header(kind, 8)?, atom.wide()),
+            Encoding::Narrow => draft.block(inst, fetch::header(kind, 4)?, &atom.word().to_be_bytes()),
+            Encoding::Text => {
+                let text = atom.text()?;
+                draft.block(inst, fetch::header(kind, text.len())?, text)
+            }
+            Encoding::Copy => {
+                let data = atom.data()?;
+                draft.block(inst, fetch::header(kind, data.len())?, data)
+            }
+            Encoding::Borrowed => draft.deferred(inst, atom.checked_block()?.as_ptr().expose_provenance()),
+            Encoding::Unknown => Err(Error::TYPE),
+        }?;
         self.tally.stored();
         Ok(())
     }
 
-    /// Notes that an instance has no value.
-    pub(crate) fn failed(&mut self, status: Result<()>) {
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn failed(&mut self, status: Result<()>) {
         self.tally.failed(status);
     }
 
-    /// Ends the set with its `numval`, and gives it out; NULL when there is none.
-    #[inline(always)]
-    pub(crate) fn close(&mut self) -> *mut pmValueSet {
-        let start = std::mem::replace(&mut self.start, ptr::null_mut());
-        if !start.is_null() {
-            // SAFETY: not NULL, hence the block that `new` has made: nobody has got it before this.
-            unsafe {
-                (*start).numval = self.tally.numval();
-                if self.tally.count() == 0 {
-                    (*start).valfmt = INSITU;
-                }
-            }
-        }
-        self.capacity = 0;
-        start
+    fn close(&mut self) {
+        self.draft.close(self.tally.numval());
     }
 
-    /// Frees the set and its values.
-    pub(crate) fn discard(&mut self) {
-        let set = self.close();
-        if !set.is_null() {
-            // SAFETY: `close` has given the set out, here and nowhere else, with as many values as
-            // were written; it is not looked at again.
-            unsafe { free_set(set) };
-        }
+    /// Completes the reply: the agent's own blocks are copied now (FETCH-52).
+    fn finish(&mut self) -> Result<()> {
+        self.draft.finish(|block| {
+            // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that
+            // their agent keeps until the fetch is done, as `Atom::new` demands.
+            unsafe { ValueBlock::new(ptr::with_exposed_provenance_mut(block)) }.map(ValueBlock::bytes)
+        })
     }
-}
 
-/// Frees a value set as the caller of a fetch does (FETCH-71).
-///
-/// # Safety
-/// The set is one that a fetch has made, and is not used any more.
-pub(super) unsafe fn free_set(set: *mut pmValueSet) {
-    // SAFETY: the set and its values are in blocks from malloc that nobody uses any more, as the
-    // caller promises: each is freed once. Values with a block of their own are marked DPTR.
-    unsafe {
-        if (*set).valfmt == DPTR {
-            let values = (&raw const (*set).vlist).cast::<pmValue>();
-            for index in 0..usize::try_from((*set).numval).unwrap_or(0) {
-                libc::free((*values.add(index)).value.pval.cast());
-            }
-        }
-        libc::free(set.cast());
-    }
+    fn abandon(&mut self) {}
 }
