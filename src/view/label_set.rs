@@ -22,16 +22,8 @@ view! {
     fields {
         /// The number of labels, or a negative code.
         count: nlabels as c_int;
-        /// The array of labels, or NULL.
-        labels_ptr: labels as *mut pmLabel;
         /// The instance that the set belongs to.
         inst [set_inst]: inst as u32;
-    }
-    followed {
-        /// Stores the number of labels, or a negative code.
-        set_count: nlabels as c_int;
-        /// Stores the array of labels.
-        set_labels_ptr: labels as *mut pmLabel;
     }
     arrays {
         /// The labels.
@@ -148,19 +140,17 @@ impl<'call> LabelSet<'call> {
     /// Takes over how many labels a callback has put into the set, or why none. What goes with the
     /// array of a set that has failed is not freed: libpcp would not do it either.
     pub(crate) fn settle(&mut self, status: c_int) {
-        let labels = self.0.labels_ptr();
-        let there = if labels.is_null() { 0 } else { self.count() };
-        let count = match status {
-            1.. if labels.is_null() => 0,
+        // SAFETY: a valid set by the contract of `new`. C is not called meanwhile, so nobody else
+        // looks at it.
+        let set = unsafe { &mut *self.as_ptr() };
+        let there = if set.labels.is_null() { 0 } else { set.nlabels };
+        set.nlabels = match status {
+            1.. if set.labels.is_null() => 0,
             1.. if there > 0 => status.min(there),
             _ => status,
         };
-        // SAFETY: as many labels as are there, or as the callback says, whose type demands that it
-        // stores as many.
-        unsafe { self.0.set_count(count) };
         if status < 0 {
-            // SAFETY: a set that has failed has no labels.
-            unsafe { self.0.set_labels_ptr(ptr::null_mut()) };
+            let labels = std::mem::replace(&mut set.labels, ptr::null_mut());
             // SAFETY: the set's own block from malloc, or NULL, which it has forgotten.
             unsafe { libc::free(labels.cast()) };
         }

@@ -307,12 +307,6 @@ view! {
         /// The number of chains in the table.
         table_len: htabsize as c_int;
     }
-    followed {
-        /// Stores the number of chains in the table.
-        set_table_len: htabsize as c_int;
-        /// Stores another table.
-        set_table_ptr: htab as *mut *mut __pmnsNode;
-    }
 }
 
 impl Tree<'_> {
@@ -381,12 +375,13 @@ impl Tree<'_> {
         };
         let old = self.table_ptr();
         const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
-        // SAFETY: the new table is NULL or a block from malloc, for the tree alone.
-        unsafe { self.set_table_ptr(table) };
-        // SAFETY: it has `size` pointers, all NULL.
-        unsafe { self.set_table_len(size) };
-        // SAFETY: NULL or a block from malloc that only the tree knew.
-        unsafe { libc::free(old.cast()) };
+        // SAFETY: the new table is NULL or a block from malloc for the tree alone, with `size`
+        // pointers, all NULL; the old one likewise, and only the tree knew it.
+        unsafe {
+            (*self.as_ptr()).htab = table;
+            (*self.as_ptr()).htabsize = size;
+            libc::free(old.cast());
+        }
         // SAFETY: the new table has `size` pointers, or is NULL with a size of 0, and this thread
         // alone uses the tree; an `Option<NodeRef>` is such a pointer, with None as NULL.
         let chains: &mut [Option<NodeRef<'_>>] = unsafe { slice_mut(table.cast(), size) };
