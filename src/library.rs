@@ -41,8 +41,9 @@ pub(crate) struct Library {
     pub(crate) made_tables: MadeTables,
     /// The indexes of wide nodes, of all trees of names.
     pub(crate) name_indexes: Indexes<Kept>,
-    /// All event queues and their clients.
-    pub(crate) queues: Queues<Block, Filter>,
+    /// All event queues and their clients, in a block of their own that the first use makes: what
+    /// is here stays behind each time an agent is unloaded.
+    pub(crate) queues: Vec<Queues<Block, Filter>>,
     /// All event arrays.
     pub(crate) arrays: Arrays,
     /// The help databases.
@@ -95,7 +96,7 @@ fn make() -> Result<Guard<'static, Library>> {
             dynamic: List::new(),
             made_tables: MadeTables::new(),
             name_indexes: Indexes::new(),
-            queues: Queues::new(),
+            queues: Vec::new(),
             arrays: Arrays::new(),
             help: Databases::new(),
         })

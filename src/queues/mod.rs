@@ -54,22 +54,35 @@ impl Filter {
 #[inline(always)]
 fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<R>) -> Result<R> {
     let mut library = library::lock()?;
-    if log::debug(Debug::Libpmda) {
-        library.queues.journal = Some(Journal::new());
-    }
     let Library { queues, arrays, .. } = &mut *library;
+    let queues = match queues.first_mut() {
+        Some(queues) => queues,
+        None => make(queues)?,
+    };
+    if log::debug(Debug::Libpmda) {
+        queues.journal = Some(Journal::new());
+    }
     let outcome = work(queues, arrays);
-    if library.queues.journal.is_some() {
+    if queues.journal.is_some() {
         write_journal(library);
     }
     outcome
+}
+
+#[cold]
+#[inline(never)]
+fn make(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Filter>> {
+    queues.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+    queues.push(Queues::new());
+    Ok(&mut queues[0])
 }
 
 /// Logs what there is to say, without the lock.
 #[cold]
 #[inline(never)]
 fn write_journal(mut library: Guard<'_, Library>) {
-    let mut journal = library.queues.journal.take().unwrap_or_default();
+    let journal = library.queues.first_mut().and_then(|queues| queues.journal.take());
+    let mut journal = journal.unwrap_or_default();
     drop(library);
     log::flush(&mut journal);
 }
