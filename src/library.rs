@@ -46,8 +46,8 @@ pub(crate) struct Library {
     pub(crate) queues: Vec<Queues<Block, Filter>>,
     /// All event arrays.
     pub(crate) arrays: Arrays,
-    /// The help databases.
-    pub(crate) help: Databases,
+    /// The help databases, in a block of their own that the first open makes, likewise.
+    pub(crate) help: Vec<Databases>,
 }
 
 static LIBRARY: StaticPtr<Mutex<Library>> = StaticPtr::new();
@@ -98,7 +98,7 @@ fn make() -> Result<Guard<'static, Library>> {
             name_indexes: Indexes::new(),
             queues: Vec::new(),
             arrays: Arrays::new(),
-            help: Databases::new(),
+            help: Vec::new(),
         })
     })?;
     drop(making);

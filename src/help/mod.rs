@@ -24,12 +24,16 @@ pub(crate) struct Databases {
 }
 
 impl Databases {
-    /// No databases, and no table.
-    pub(crate) const fn new() -> Databases {
-        Databases {
-            slots: Handles::new(),
-            table: Vec::new(),
+    /// Those of the process, made at first use.
+    fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
+        if databases.is_empty() {
+            databases.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+            databases.push(Databases {
+                slots: Handles::new(),
+                table: Vec::new(),
+            });
         }
+        Ok(&mut databases[0])
     }
 
     /// The database of a handle.
@@ -70,16 +74,16 @@ impl Databases {
 /// As [`Database::open`]; `-ENOMEM`.
 pub(crate) fn open(name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
-    library::lock()?.help.reserve()?;
+    Databases::made(&mut library::lock()?.help)?.reserve()?;
     let mut journal = Journal::new();
     let base = cancel::disabled(|| Database::open(name, &mut journal));
     log::flush(&mut journal);
-    library::lock()?.help.insert(base?)
+    Databases::made(&mut library::lock()?.help)?.insert(base?)
 }
 
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
 pub(crate) fn close(handle: c_int) {
-    let base = library::peek().and_then(|mut library| library.help.remove(handle));
+    let base = library::peek().and_then(|mut library| library.help.first_mut()?.remove(handle));
     // Released here, when the lock is no longer held.
     drop(base);
 }
@@ -88,7 +92,7 @@ pub(crate) fn close(handle: c_int) {
 #[inline(always)]
 pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
     let library = library::peek();
-    let base = library.as_ref().and_then(|library| library.help.get(handle));
+    let base = library.as_ref().and_then(|library| library.help.first()?.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
@@ -104,10 +108,9 @@ fn text_kind(kind: c_int) -> Kind {
 /// The table of open databases for `chkhelp`, NULL before the first open. It may move when another
 /// database is opened (HELP-43); chkhelp only looks at it.
 pub(crate) fn table() -> *mut c_void {
-    match library::peek() {
-        Some(library) if !library.help.table.is_empty() => library.help.table.as_ptr().cast_mut().cast(),
-        _ => ptr::null_mut(),
-    }
+    let library = library::peek();
+    let databases = library.as_ref().and_then(|library| library.help.first());
+    databases.map_or(ptr::null_mut(), |databases| databases.table.as_ptr().cast_mut().cast())
 }
 
 /// One slot of the table of databases as `chkhelp` sees it through `__pmdaHelpTab` (HELP-40).
