@@ -117,7 +117,7 @@ impl Replying {
             }
         }
         if let Some(draft) = self.draft.take() {
-            draft.give_back(&agent.session.drafts);
+            draft.give_back(&agent.session.draft);
         }
         if let Some(reply) = self.reply.take() {
             agent.session.give_reply(reply);

@@ -133,8 +133,7 @@ impl<'call> MainLoop<'call> {
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch(&mut self, pdu: Pdu) -> Next<'call> {
         let agent = self.agent;
-        let begun =
-            record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.drafts)?)));
+        let begun = record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.draft)?)));
         let (known, draft, steps) = match (begun, self.steps.take()) {
             (Ok((known, draft)), Some(steps)) => (known, draft, steps),
             (_, steps) => {

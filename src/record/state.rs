@@ -9,7 +9,7 @@ use crate::view::received::{ListPlace, OwnedProfile};
 use crate::view::result_block::Results;
 use crate::view::table::{Indom, IndomNode, Metric};
 use crate::view::types::pmdaMetric;
-use crate::view::value::Drafts;
+use crate::view::value::SpareDraft;
 use pmda_core::cache::{Position, Start};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
@@ -174,7 +174,7 @@ pub(crate) struct Session {
     ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
     reply: Mutex<Reply>,
     /// For replies to fetches.
-    pub(crate) drafts: Drafts,
+    pub(crate) draft: SpareDraft,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
@@ -187,7 +187,7 @@ impl Session {
             idle: Mutex::new(Receiver::new()),
             ahead: Mutex::new(Vec::new()),
             reply: Mutex::new(Reply::new()),
-            drafts: Mutex::new(Vec::new()),
+            draft: Mutex::new(None),
             profile: Mutex::new(None),
         }
     }

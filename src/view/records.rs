@@ -89,7 +89,13 @@ impl<T: Sync> Records<T> {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn room(&mut self) -> Result<Room<T>> {
-        self.all.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        if self.all.is_empty() {
+            // Most processes have one agent, and the list stays when the library is unloaded.
+            self.all.try_reserve_exact(1)
+        } else {
+            self.all.try_reserve(1)
+        }
+        .map_err(|_| Error::NOMEM)?;
         Block::zeroed(1)
     }
 

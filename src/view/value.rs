@@ -221,9 +221,9 @@ pub(crate) trait Output {
     fn abandon(&mut self);
 }
 
-/// Replies under construction that no fetch works on. There is one, or none yet, but for fetches
-/// that a callback has started inside of another fetch.
-pub(crate) type Drafts = Mutex<Vec<&'static mut ResultBuilder>>;
+/// The reply under construction that the last fetch has left. There is none before the first
+/// fetch, and while a fetch works on it.
+pub(crate) type SpareDraft = Mutex<Option<&'static mut ResultBuilder>>;
 
 /// A reply under construction that was taken out of its session for the time of one fetch. When a
 /// callback leaves by `longjmp` the draft is lost, once.
@@ -238,20 +238,23 @@ impl DraftReply {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn take(drafts: &Drafts) -> Result<DraftReply> {
-        let draft = drafts.lock().pop();
+    pub(crate) fn take(spare: &SpareDraft) -> Result<DraftReply> {
+        let draft = spare.lock().take();
         Ok(DraftReply {
             draft: draft.map_or_else(|| try_leak(ResultBuilder::new()?), Ok)?,
             tally: Tally::EMPTY,
         })
     }
 
-    /// Gives the draft back. It is lost if there is no memory to note it.
-    pub(crate) fn give_back(self, drafts: &Drafts) {
+    /// Gives the draft back. A fetch that a callback has started inside of this one has left its
+    /// own, which goes then.
+    pub(crate) fn give_back(self, spare: &SpareDraft) {
         self.draft.trim();
-        let mut drafts = drafts.lock();
-        if drafts.try_reserve(1).is_ok() {
-            drafts.push(self.draft);
+        let other = spare.lock().replace(self.draft);
+        if let Some(other) = other {
+            // SAFETY: `take` has put it into a block of the size of one, as a box is, and it was
+            // the session's own until now: nothing else leads to it.
+            drop(unsafe { Box::from_raw(other) });
         }
     }
 
