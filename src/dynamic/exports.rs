@@ -246,7 +246,8 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     let Some(text) = found.and_then(|callbacks| callbacks.text) else {
         return NOENT.code();
     };
-    // SAFETY: a registered callback, as for `make`; the place is C's own, as the caller promises.
+    // SAFETY: the callback was registered with its type, by an agent that has promised that it
+    // follows its contract; the extension is valid, and the place C's own, as the caller promises.
     unsafe { text(ext.as_ptr(), pmid, r#type, buf.as_ptr()) }
 }
 

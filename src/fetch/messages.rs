@@ -2,10 +2,9 @@
 
 use std::ffi::c_int;
 
-use crate::fetch::Current;
+use crate::fetch::{Current, List};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::memory::List;
 use pmda_core::error::Error;
 use pmda_core::fetch::report::{self, Style};
 use pmda_core::ident::MetricId;

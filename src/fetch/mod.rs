@@ -15,15 +15,37 @@ use crate::record::{self, Fetched};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::agent::{DescMethod, Ext};
-use crate::view::memory::List;
+use crate::view::memory::Array;
 use crate::view::table::Metric;
-use crate::view::types::{self, pmdaFetchCallBack, timeval};
+use crate::view::types::{self, pmID, pmdaFetchCallBack, timeval};
 use crate::view::value::{Atom, Output};
 use pmda_core::context;
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::setup::Interface;
+
+/// Metrics that are fetched one after the other.
+pub(crate) trait List {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// One of them.
+    fn pmid(&self, place: usize) -> MetricId;
+}
+
+/// A list that C has handed over; its elements are read when they are needed.
+impl List for Array<'_, pmID> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        (*self).len()
+    }
+
+    #[inline(always)]
+    fn pmid(&self, place: usize) -> MetricId {
+        self.get(place).map_or(MetricId::NULL, MetricId)
+    }
+}
 
 /// What comes back from a call.
 pub(crate) enum FetchAnswer {

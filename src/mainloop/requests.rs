@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{iter, ptr};
 
 use crate::drive::NoDropCell;
+use crate::fetch;
 use crate::instances;
 use crate::instances::Taker;
 use crate::mainloop::Agent;
@@ -331,7 +332,7 @@ impl Listed {
     }
 }
 
-impl memory::List for Listed {
+impl fetch::List for Listed {
     #[inline(always)]
     fn len(&self) -> usize {
         self.count

@@ -4,9 +4,7 @@ use std::ffi::c_int;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::drive::{Machine, Step};
-use crate::queues::Filter;
-use crate::queues::log_vacant;
-use crate::queues::with;
+use crate::queues::{Filter, log_vacant, with};
 use crate::view::agent::Function;
 use crate::view::arg::{Cookie, Out};
 use crate::view::event_block::{Block, View};

@@ -140,19 +140,21 @@ impl<'call> LabelSet<'call> {
     /// Takes over how many labels a callback has put into the set, or why none. What goes with the
     /// array of a set that has failed is not freed: libpcp would not do it either.
     pub(crate) fn settle(&mut self, status: c_int) {
-        // SAFETY: a valid set by the contract of `new`. C is not called meanwhile, so nobody else
-        // looks at it.
-        let set = unsafe { &mut *self.as_ptr() };
-        let there = if set.labels.is_null() { 0 } else { set.nlabels };
-        set.nlabels = match status {
-            1.. if set.labels.is_null() => 0,
-            1.. if there > 0 => status.min(there),
-            _ => status,
-        };
-        if status < 0 {
-            let labels = std::mem::replace(&mut set.labels, ptr::null_mut());
-            // SAFETY: the set's own block from malloc, or NULL, which it has forgotten.
-            unsafe { libc::free(labels.cast()) };
+        let set = self.as_ptr();
+        // SAFETY: a valid set by the contract of `new`: its labels are NULL or a block from malloc
+        // of its own, which is freed when the set has forgotten it.
+        unsafe {
+            let labels = (*set).labels;
+            let there = if labels.is_null() { 0 } else { (*set).nlabels };
+            (*set).nlabels = match status {
+                1.. if labels.is_null() => 0,
+                1.. if there > 0 => status.min(there),
+                _ => status,
+            };
+            if status < 0 {
+                (*set).labels = ptr::null_mut();
+                libc::free(labels.cast());
+            }
         }
     }
 

@@ -28,11 +28,9 @@ use std::ptr::{self, NonNull};
 
 use crate::sys::slice;
 use crate::view::types::{
-    pmAtomValue, pmDesc, pmID, pmInDomProfile, pmLabel, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaMetric,
-    pmdaResult,
+    pmAtomValue, pmDesc, pmInDomProfile, pmLabel, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaMetric, pmdaResult,
 };
 use pmda_core::error::{Error, Result};
-use pmda_core::ident::MetricId;
 use pmda_core::metrics::Table;
 
 /// An array of C as it was at one moment of a call. C may exchange, move and rewrite it whenever it
@@ -162,28 +160,6 @@ impl<T: Copy> Lasting<T> {
     #[inline(always)]
     pub(crate) fn seen<'call>(&self) -> Array<'call, T> {
         self.0
-    }
-}
-
-/// Metrics that are fetched one after the other.
-pub(crate) trait List {
-    /// How many there are.
-    fn len(&self) -> usize;
-
-    /// One of them.
-    fn pmid(&self, place: usize) -> MetricId;
-}
-
-/// A list that C has handed over; its elements are read when they are needed.
-impl List for Array<'_, pmID> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        (*self).len()
-    }
-
-    #[inline(always)]
-    fn pmid(&self, place: usize) -> MetricId {
-        self.get(place).map_or(MetricId::NULL, MetricId)
     }
 }
 
@@ -363,11 +339,11 @@ impl<T> Block<T> {
     }
 
     /// Puts a value at the start of the block, which is never freed.
-    pub(crate) fn leak(mut self, value: T) -> &'static T {
+    pub(crate) fn leak(mut self, value: T) -> &'static mut T {
         self.put(value);
         // SAFETY: the value that was just written; the block belongs to nobody else, and stays for
         // ever.
-        unsafe { &*self.into_raw() }
+        unsafe { &mut *self.into_raw() }
     }
 
     /// Hands the block over: the receiver frees it with `free()`.

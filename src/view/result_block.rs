@@ -186,7 +186,8 @@ impl Results {
         }
         let before = std::mem::replace(&mut blocks.beyond, block);
         drop(blocks);
-        // SAFETY: as in `larger`.
+        // SAFETY: NULL or a block from malloc, which was just taken out of the list: nobody else
+        // has it.
         unsafe { libc::free(before.result.cast()) };
     }
 }

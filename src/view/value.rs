@@ -14,7 +14,6 @@ use crate::view::types::{pmAtomValue, pmValueBlock, timeval};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
-use pmda_core::leak::try_leak;
 use pmda_core::wire::block;
 use pmda_core::wire::encode::{Reply, ResultBuilder};
 
@@ -240,8 +239,12 @@ impl DraftReply {
     /// `-ENOMEM`.
     pub(crate) fn take(spare: &SpareDraft) -> Result<DraftReply> {
         let draft = spare.lock().take();
+        let draft = match draft {
+            Some(draft) => draft,
+            None => Block::room(1)?.leak(ResultBuilder::new()?),
+        };
         Ok(DraftReply {
-            draft: draft.map_or_else(|| try_leak(ResultBuilder::new()?), Ok)?,
+            draft,
             tally: Tally::EMPTY,
         })
     }
@@ -251,10 +254,13 @@ impl DraftReply {
     pub(crate) fn give_back(self, spare: &SpareDraft) {
         self.draft.trim();
         let other = spare.lock().replace(self.draft);
-        if let Some(other) = other {
-            // SAFETY: `take` has put it into a block of the size of one, as a box is, and it was
-            // the session's own until now: nothing else leads to it.
-            drop(unsafe { Box::from_raw(other) });
+        if let Some(other) = other.map(ptr::from_mut) {
+            // SAFETY: `take` has put it into a block from malloc that has nothing else in it, and
+            // it was the session's alone until now: nothing else leads to it.
+            unsafe {
+                ptr::drop_in_place(other);
+                libc::free(other.cast());
+            }
         }
     }
 

@@ -69,14 +69,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession<P::View>> {
         let (slot, queue) = super::in_use(&mut self.slots, handle)?;
         let client = self.clients.next_slot(context).ok_or(Error::INVAL)?;
-        queue.enter(client, &mut self.generation)?;
-        if !queue.reader(client)?.is_active() {
+        if !queue.enter(client, &mut self.generation)?.is_active() {
             queue.activate(client)?;
         }
-        let (generation, cursor) = {
-            let reader = queue.reader(client)?;
-            (reader.generation, reader.cursor)
-        };
+        let reader = queue.reader(client)?;
+        let (reader_generation, cursor) = (reader.generation, reader.cursor);
         if let Some(journal) = &mut self.journal {
             let next = queue.backlog.stored(cursor).next();
             let last = At(next.map(|(_, payload)| payload.address()));
@@ -86,7 +83,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             queue: slot,
             queue_generation: queue.generation,
             client,
-            reader_generation: generation,
+            reader_generation,
             array: queue.array,
             ..FetchSession::NONE
         })

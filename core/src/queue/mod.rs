@@ -92,11 +92,11 @@ impl<P, F> Queue<P, F> {
     /// # Errors
     /// `-ENOMEM`.
     #[inline(always)]
-    fn enter(&mut self, client: usize, generation: &mut u64) -> Result<()> {
-        match self.readers.get(client) {
-            Some(Some(_)) => Ok(()),
-            _ => self.make(client, generation),
+    fn enter(&mut self, client: usize, generation: &mut u64) -> Result<&mut Reader<F>> {
+        if !matches!(self.readers.get(client), Some(Some(_))) {
+            self.make(client, generation)?;
         }
+        self.reader(client)
     }
 
     #[cold]
@@ -388,8 +388,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     pub fn set_access(&mut self, context: i32, handle: i32, allowed: bool) -> Result<()> {
         let (_, queue) = in_use(&mut self.slots, handle)?;
         let client = self.clients.slot(context).ok_or(Error::INVAL)?;
-        queue.enter(client, &mut self.generation)?;
-        let reader = queue.reader(client)?;
+        let reader = queue.enter(client, &mut self.generation)?;
         // A filter decides as before.
         if reader.access != Access::Filtered {
             reader.access = if allowed { Access::Allowed } else { Access::Denied };
@@ -410,8 +409,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         // Room for `release` and `end`.
         queue.filters.try_reserve(clients).map_err(|_| Error::NOMEM)?;
         client.filters.try_reserve(queues).map_err(|_| Error::NOMEM)?;
-        queue.enter(slot, &mut self.generation)?;
-        let reader = queue.reader(slot)?;
+        let reader = queue.enter(slot, &mut self.generation)?;
         let old = reader.filter.replace(filter);
         let old = old.filter(|_| reader.access == Access::Filtered);
         reader.access = if filtering { Access::Filtered } else { Access::Allowed };
