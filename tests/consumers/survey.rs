@@ -142,12 +142,13 @@ fn differences(truth: &[Answers], ours: &Answers) -> BTreeMap<String, String> {
     found
 }
 
-/// Whether a metric tells how much memory the agent's process has: the library is a part of that.
+/// Whether a metric measures the agents' own processes, of which the library is a part: the memory
+/// that they have, and how many files, inodes and directory entries the machine has open.
 fn measures_itself(question: &str) -> bool {
-    let asked = ["pmcd.datasize ", "sample.datasize "]
-        .iter()
-        .find_map(|metric| question.strip_prefix(metric));
-    asked.is_some_and(|how| how.starts_with("fetch ") || how.starts_with("pminfo "))
+    static VALUES: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(pmcd\.datasize|sample\.datasize|vfs\.[a-z.]+) (fetch|pminfo) ").expect("a valid pattern")
+    });
+    VALUES.is_match(question)
 }
 
 /// A text with its numbers and the contents of its quotes left aside.
