@@ -10,7 +10,7 @@ use std::path::Path;
 
 use nix::unistd::{User, dup2_stdin, dup2_stdout};
 
-use super::{Input, Stream, reason, user};
+use super::{Input, Output, Stream, reason, user};
 use crate::options::Connection;
 
 /// Connects with pmcd. Whatever the way, stdout leads to the log afterwards: `println!` of an agent
@@ -32,7 +32,7 @@ fn pipe() -> io::Result<Stream> {
     leave_stdout()?;
     Ok(Stream {
         input: Input(input.into()),
-        output: output.into(),
+        output: Output::new(output),
     })
 }
 
@@ -101,7 +101,7 @@ fn both(connection: OwnedFd) -> io::Result<Stream> {
     leave_stdout()?;
     Ok(Stream {
         input: Input(connection.try_clone()?.into()),
-        output: connection.into(),
+        output: Output::new(connection),
     })
 }
 

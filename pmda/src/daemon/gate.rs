@@ -16,7 +16,7 @@ use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::Receiver;
 
-use super::{Stream, next, send};
+use super::{Stream, next};
 
 /// A status that pmcd takes for "not ready".
 const PM_ERR_PMDANOTREADY: i32 = -13394;
@@ -109,7 +109,7 @@ impl Kept {
     fn tell(&mut self, status: i32) -> Result<(), String> {
         let mut reply = Reply::new();
         reply.error(status);
-        send(&mut self.stream.output, reply.bytes())
+        self.stream.output.send(reply.bytes())
     }
 }
 

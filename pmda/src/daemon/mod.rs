@@ -1,12 +1,15 @@
 //! The daemon: connects with pmcd and serves its requests, one after the other.
 
+use std::ffi::c_int;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
 
 use log::LevelFilter;
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{SigSet, Signal};
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver, Source};
@@ -28,7 +31,7 @@ const CREDENTIAL_VERSION: u8 = 1;
 /// Both directions of the connection with pmcd.
 pub(crate) struct Stream {
     input: Input,
-    output: File,
+    output: Output,
 }
 
 /// Where requests come from.
@@ -41,6 +44,52 @@ impl Read for Input {
 }
 
 impl Source for Input {}
+
+/// How much a pipe holds unless somebody says otherwise, and how much anybody may make it hold
+/// (pipe(7): 16 pages, pipe-max-size).
+const PIPE: usize = 64 * 1024;
+const LARGEST_PIPE: usize = 1024 * 1024;
+
+/// Where replies go.
+pub(crate) struct Output {
+    file: File,
+    /// What the pipe holds, as far as was asked for.
+    room: usize,
+}
+
+impl Output {
+    fn new(connection: OwnedFd) -> Output {
+        Output {
+            file: connection.into(),
+            room: PIPE,
+        }
+    }
+
+    /// Sends a reply, if there is one.
+    fn send(&mut self, reply: &[u8]) -> Result<(), String> {
+        if reply.is_empty() {
+            return Ok(());
+        }
+        self.make_room(reply.len().min(LARGEST_PIPE));
+        self.file
+            .write_all(reply)
+            .map_err(|error| format!("cannot write to pmcd: {}", reason(&error)))
+    }
+
+    /// Makes a pipe hold a whole reply: else the agent sleeps in the middle of writing it, until
+    /// pmcd has read the first part.
+    fn make_room(&mut self, bytes: usize) {
+        if bytes <= self.room {
+            return;
+        }
+        self.room = bytes;
+        let wanted = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        // A socket is no pipe, and the kernel may refuse: then the reply goes in parts.
+        if fcntl(&self.file, FcntlArg::F_GETPIPE_SZ).is_ok_and(|now| now < wanted) {
+            let _ = fcntl(&self.file, FcntlArg::F_SETPIPE_SZ(wanted));
+        }
+    }
+}
 
 /// Runs the agent until pmcd ends the connection.
 pub(crate) fn serve<A: Agent>(program: &str, settings: &Settings) -> ExitCode {
@@ -86,13 +135,13 @@ fn requests<A: Agent>(
     waiting: Vec<Vec<u8>>,
 ) -> Result<(), String> {
     for pdu in waiting {
-        send(&mut stream.output, session.request(&pdu))?;
+        stream.output.send(session.request(&pdu))?;
     }
     loop {
         match next(&mut stream.input, &mut receiver)? {
             None => return Ok(()),
             Some(pdu) => {
-                send(&mut stream.output, session.request(pdu.bytes()))?;
+                stream.output.send(session.request(pdu.bytes()))?;
                 receiver.recycle(pdu);
             }
         }
@@ -108,22 +157,13 @@ fn next(input: &mut Input, receiver: &mut Receiver) -> Result<Option<Pdu>, Strin
     }
 }
 
-fn send(output: &mut File, reply: &[u8]) -> Result<(), String> {
-    if reply.is_empty() {
-        return Ok(());
-    }
-    output
-        .write_all(reply)
-        .map_err(|error| format!("cannot write to pmcd: {}", reason(&error)))
-}
-
 /// CONN-6: the agent's credentials first, then those of pmcd.
 fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), String> {
     let mut credentials = Reply::new();
     let process = i32::try_from(process::id()).unwrap_or(0);
     let made = credentials.credentials(process, COMM_FLAGS);
     made.map_err(describe)?;
-    send(&mut stream.output, credentials.bytes())?;
+    stream.output.send(credentials.bytes())?;
     let Some(pdu) = next(&mut stream.input, receiver)? else {
         return Err("pmcd has ended the connection before its credentials".to_owned());
     };
@@ -171,5 +211,39 @@ pub(crate) fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(errno) => nix::errno::Errno::from_raw(errno).desc().to_owned(),
         None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// Nobody reads meanwhile: a reply that the pipe did not hold would never be written.
+    #[test]
+    fn a_pipe_holds_a_reply() {
+        let (reader, writer) = nix::unistd::pipe().expect("a pipe");
+        let size = || fcntl(&reader, FcntlArg::F_GETPIPE_SZ).expect("a pipe");
+        let mut output = Output::new(writer);
+        output.make_room(PIPE + 1);
+        assert!(size() > PIPE as c_int);
+        output.send(&[0; PIPE + 1]).expect("the pipe is open");
+        // One that somebody else has made larger stays so.
+        let (reader, writer) = nix::unistd::pipe().expect("a pipe");
+        fcntl(&writer, FcntlArg::F_SETPIPE_SZ(256 * 1024)).expect("as much as anybody may");
+        Output::new(writer).send(&[0; PIPE + 1]).expect("the pipe is open");
+        assert_eq!(fcntl(&reader, FcntlArg::F_GETPIPE_SZ), Ok(256 * 1024));
+    }
+
+    #[test]
+    fn a_socket_is_no_pipe() {
+        let (mut reader, writer) = UnixStream::pair().expect("sockets");
+        let mut output = Output::new(writer.into());
+        output.make_room(PIPE + 1);
+        output.send(b"reply").expect("it is open");
+        let mut reply = [0; 5];
+        reader.read_exact(&mut reply).expect("it is open");
+        assert_eq!(&reply, b"reply");
     }
 }
