@@ -1,104 +1,177 @@
-//! The agent of `benches/in_rust`, in C on both libraries and in Rust: processor time of the agent
-//! for a request, and its resident memory.
+//! Agents in C on both libraries and in Rust, side by side: processor time of the agent for a
+//! request, and its resident memory. One is PCP's `simple`, compiled from the source that Debian
+//! ships, beside the example of the crate `pmda`; the other one is that of `benches/in_rust`.
 //!
-//! A daemon hangs on two pipes, as pmcd starts it, and gets the same bytes again and again. A
-//! shared object is opened by a host that fetches. The runs of a row take turns; what counts is the
-//! median of the ratios of those that follow each other.
+//! A daemon hangs on two pipes, as pmcd starts it, and gets the same bytes again and again. Its
+//! client runs on the same core unless the row says otherwise: to wake another core costs an
+//! interrupt, which the kernel counts as work of the agent. A shared object is opened by a host
+//! that fetches. The runs of a row take turns; what counts is the median of the ratios of those
+//! that follow each other.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{self, Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use pcp_pmda_test::{profile_dir, root, target_dir};
+use pcp_pmda_test::{pcp, profile_dir, root, target_dir};
 
 use crate::agents::{processor, resident};
 
 /// How many runs of each agent a row gets.
 const RUNS: usize = 7;
-/// The domain of the agent.
-const DOMAIN: u32 = 250;
+/// The core of the agents, and that of a client which has another one.
+const CORE: &str = "1";
+const OTHER_CORE: &str = "0";
 /// Types of PDUs.
 const RESULT: u32 = 0x7001;
 const FETCH: u32 = 0x7003;
 const CREDS: u32 = 0x700c;
 
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Subject {
+    /// PCP's `simple`.
+    Simple,
+    /// The agent of `benches/in_rust`, with so many rows and jobs.
+    Rows(u32),
+}
+
+/// Metrics, as cluster and item.
+type Metrics = &'static [(u32, u32)];
+
 /// What a row measures.
 enum Kind {
-    /// Microseconds of a daemon for a fetch of these metrics, as cluster and item.
-    Daemon(&'static [(u32, u32)]),
+    /// Microseconds of a daemon for a fetch, its client on this core.
+    Daemon(Metrics, &'static str),
     /// Microseconds of a host of the shared object for a fetch of an item of cluster 0.
     Object(u32),
-    /// Resident KiB of a daemon after fetches of these metrics.
-    Memory(&'static [(u32, u32)]),
+    /// Resident KiB of a daemon after fetches.
+    Memory(Metrics),
 }
 
 struct Row {
     name: &'static str,
-    /// How many rows and jobs the agent has.
-    size: u32,
+    subject: Subject,
     kind: Kind,
     rounds: u32,
     /// What the agent in Rust may cost at most, with that in C on the C library for 1.
     limit: f64,
 }
 
-const fn row(name: &'static str, size: u32, kind: Kind, rounds: u32, limit: f64) -> Row {
+const fn row(name: &'static str, subject: Subject, kind: Kind, rounds: u32, limit: f64) -> Row {
     Row {
         name,
-        size,
+        subject,
         kind,
         rounds,
         limit,
     }
 }
 
-const VALUE: &[(u32, u32)] = &[(0, 0)];
-const NUMBERS: &[(u32, u32)] = &[(0, 1)];
-const THREE: &[(u32, u32)] = &[(0, 1), (0, 2), (0, 3)];
-const JOBS: &[(u32, u32)] = &[(1, 0)];
+const VALUE: Metrics = &[(0, 0)];
+const NUMBERS: Metrics = &[(0, 1)];
+const THREE: Metrics = &[(0, 1), (0, 2), (0, 3)];
+const JOBS: Metrics = &[(1, 0)];
 
-const ROWS: [Row; 9] = [
-    row("1 value, µs", 0, Kind::Daemon(VALUE), 20_000, 0.5),
+/// The agent of one value, which does nothing else for a fetch.
+const ONE: Subject = Subject::Rows(0);
+const MANY: Subject = Subject::Rows(10_000);
+
+const ROWS: [Row; 13] = [
+    row(
+        "simple, 1 value, µs",
+        Subject::Simple,
+        Kind::Daemon(VALUE, CORE),
+        20_000,
+        0.5,
+    ),
+    row("an agent of one value, µs", ONE, Kind::Daemon(VALUE, CORE), 20_000, 1.0),
     row(
         "10,000 fixed instances, one metric, µs",
-        10_000,
-        Kind::Daemon(NUMBERS),
+        MANY,
+        Kind::Daemon(NUMBERS, CORE),
         500,
         0.25,
     ),
     row(
-        "the same, three metrics, one a string, µs",
-        10_000,
-        Kind::Daemon(THREE),
+        "the same, the client on another core, µs",
+        MANY,
+        Kind::Daemon(NUMBERS, OTHER_CORE),
+        500,
+        1.0,
+    ),
+    row(
+        "10,000 fixed instances, three metrics, one a string, µs",
+        MANY,
+        Kind::Daemon(THREE, CORE),
         100,
         1.0,
     ),
     row(
         "10,000 instances, 1 % replaced a fetch, µs",
-        10_000,
-        Kind::Daemon(JOBS),
+        MANY,
+        Kind::Daemon(JOBS, CORE),
         100,
         1.0,
     ),
     row(
         "100,000 instances, 1 % replaced a fetch, µs",
-        100_000,
-        Kind::Daemon(JOBS),
+        Subject::Rows(100_000),
+        Kind::Daemon(JOBS, CORE),
         10,
         1.0,
     ),
-    row("DSO, 1 value, µs", 0, Kind::Object(0), 50_000, 1.0),
-    row("DSO, 10,000 fixed instances, µs", 10_000, Kind::Object(1), 500, 1.0),
-    row("resident, 1 value, KiB", 0, Kind::Memory(VALUE), 100, 1.0),
     row(
-        "resident, 10,000 instances, KiB",
-        10_000,
-        Kind::Memory(NUMBERS),
+        "DSO, simple, 1 value, µs",
+        Subject::Simple,
+        Kind::Object(0),
+        50_000,
+        1.0,
+    ),
+    row("DSO, an agent of one value, µs", ONE, Kind::Object(0), 50_000, 1.0),
+    row("DSO, 10,000 fixed instances, µs", MANY, Kind::Object(1), 500, 1.0),
+    row("resident, simple, KiB", Subject::Simple, Kind::Memory(VALUE), 100, 1.0),
+    row(
+        "resident, an agent of one value, KiB",
+        ONE,
+        Kind::Memory(VALUE),
         100,
         1.0,
     ),
+    row("resident, 10,000 instances, KiB", MANY, Kind::Memory(NUMBERS), 100, 1.0),
 ];
+
+impl Subject {
+    /// The domain of the agent.
+    fn domain(self) -> u32 {
+        match self {
+            Subject::Simple => 253,
+            Subject::Rows(_) => 250,
+        }
+    }
+
+    /// The function of its shared object.
+    fn init(self) -> &'static str {
+        match self {
+            Subject::Simple => "simple_init",
+            Subject::Rows(_) => "rows_init",
+        }
+    }
+
+    /// How many rows and jobs it has.
+    fn size(self) -> u32 {
+        match self {
+            Subject::Simple => 0,
+            Subject::Rows(size) => size,
+        }
+    }
+
+    /// How many values the first of these metrics has.
+    fn values(self, metrics: Metrics) -> u32 {
+        if metrics == VALUE { 1 } else { self.size() }
+    }
+}
 
 /// One of the three agents: its daemon, its shared object, and where its library is.
 struct Agent {
@@ -111,20 +184,32 @@ struct Agent {
 /// limit. `build` compiles a file of `benches`.
 pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBuf; 2], words: &[&str]) -> String {
     let host = build("bench-rows-host", "in_rust/host.c", &["-ldl", "-lpcp"]);
-    let daemon = build("bench-rows", "in_rust/agent.c", &["-lpcp_pmda", "-lpcp"]);
-    let object = build(
-        "bench-rows.so",
-        "in_rust/agent.c",
-        &["-shared", "-fPIC", "-lpcp_pmda", "-lpcp"],
-    );
-    let agents = [&libraries[0], &libraries[1], &libraries[0]].map(|library| Agent {
-        daemon: daemon.clone(),
-        object: object.clone(),
-        library: library.clone(),
-    });
-    let [c, ours, rust] = agents;
-    let (daemon, object) = in_rust();
-    let agents = [c, ours, Agent { daemon, object, ..rust }];
+    let c_simple = pcp::agent("simple").join("simple.c");
+    let c_simple = c_simple.to_str().expect("a path of ours");
+    let agents = |name: &str, source: &str, rust: (PathBuf, PathBuf)| {
+        // PCP's own source does not compile without warnings.
+        let link = ["-w", "-lpcp_pmda", "-lpcp"];
+        let daemon = build(name, source, &link);
+        let object = build(
+            &format!("{name}.so"),
+            source,
+            &[&["-shared", "-fPIC"][..], &link].concat(),
+        );
+        let c = |library: &PathBuf| Agent {
+            daemon: daemon.clone(),
+            object: object.clone(),
+            library: library.clone(),
+        };
+        let rust = Agent {
+            daemon: rust.0,
+            object: rust.1,
+            library: libraries[0].clone(),
+        };
+        [c(&libraries[0]), c(&libraries[1]), rust]
+    };
+    let simple = agents("bench-simple", c_simple, in_rust("simple"));
+    let rows = agents("bench-rows", "in_rust/agent.c", in_rust("rows"));
+    fs::create_dir_all(profile_dir().join("bench-var/config/pmda")).expect("target is writable");
     let mut text = "| | C agent, C library | C agent, this library | agent in Rust | Rust / C library | limit |\n\
                     |---|---:|---:|---:|---:|---:|\n"
         .to_owned();
@@ -133,6 +218,10 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
         .iter()
         .filter(|row| words.is_empty() || words.iter().any(|word| row.name.contains(word)))
     {
+        let agents = match row.subject {
+            Subject::Simple => &simple,
+            Subject::Rows(_) => &rows,
+        };
         let runs: Vec<[f64; 3]> = (0..RUNS)
             .map(|_| agents.each_ref().map(|agent| run(row, agent, &host)))
             .collect();
@@ -160,48 +249,62 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
     text
 }
 
-/// Builds the agent in Rust: its daemon and its shared object.
-fn in_rust() -> (PathBuf, PathBuf) {
+/// Builds an agent in Rust: its daemon and its shared object.
+fn in_rust(name: &str) -> (PathBuf, PathBuf) {
+    let package = format!("pmda-{name}");
     let status = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["build", "--quiet", "--locked", "--release", "--package", "pmda-rows"])
+        .args(["build", "--quiet", "--locked", "--release", "--package", &package])
         .status()
         .expect("cargo is there");
     assert!(status.success(), "the agent in Rust does not compile");
-    let directory = target_dir().join("release");
-    (directory.join("pmdarows"), directory.join("libpmda_rows.so"))
+    let file = |name: String| target_dir().join("release").join(name);
+    (file(format!("pmda{name}")), file(format!("libpmda_{name}.so")))
 }
 
 /// What one agent costs.
 fn run(row: &Row, agent: &Agent, host: &Path) -> f64 {
     match row.kind {
         Kind::Object(item) => object(row, agent, host, item),
-        Kind::Daemon(metrics) => {
-            let mut daemon = Daemon::start(agent, row.size);
-            let request = request(metrics);
+        Kind::Daemon(metrics, core) => {
+            stay_on(core);
+            let mut daemon = Daemon::start(agent, row.subject);
             // What is done once is done in the first three.
-            (0..3).for_each(|_| daemon.fetch(&request, row, metrics));
+            (0..3).for_each(|_| daemon.fetch(row, metrics));
             let before = processor(daemon.child.id());
-            (0..row.rounds).for_each(|_| daemon.fetch(&request, row, metrics));
+            (0..row.rounds).for_each(|_| daemon.fetch(row, metrics));
             (processor(daemon.child.id()) - before) / f64::from(row.rounds)
         }
         Kind::Memory(metrics) => {
-            let mut daemon = Daemon::start(agent, row.size);
-            (0..row.rounds).for_each(|_| daemon.fetch(&request(metrics), row, metrics));
+            let mut daemon = Daemon::start(agent, row.subject);
+            (0..row.rounds).for_each(|_| daemon.fetch(row, metrics));
             resident(daemon.child.id()) as f64
         }
     }
 }
 
-/// A program on one core, with the agent's library.
-fn command(program: &Path, agent: &Agent, size: u32) -> Command {
+/// Keeps this process, the client of the daemons, on a core.
+fn stay_on(core: &str) {
+    let status = Command::new("taskset")
+        .args(["-p", "-c", core, &process::id().to_string()])
+        .stdout(Stdio::null())
+        .status()
+        .expect("taskset is installed");
+    assert!(status.success(), "there is no core {core}");
+}
+
+/// A program on the core of agents, with the agent's library.
+fn command(program: &Path, agent: &Agent, subject: Subject) -> Command {
     let mut command = Command::new("taskset");
     command
-        .args(["-c", "1"])
+        .args(["-c", CORE])
         .arg(program)
         .env("LD_LIBRARY_PATH", &agent.library)
         .env("PCP_LOG_DIR", profile_dir())
-        .env("ROWS", size.to_string())
+        .env("PCP_VAR_DIR", profile_dir().join("bench-var"))
+        // Where simple has its help texts and simple.conf.
+        .env("PCP_PMDAS_DIR", pcp::agent("simple").with_file_name(""))
+        .env("ROWS", subject.size().to_string())
         // Who starts an agent as root need not have PCP's user.
         .env("PCP_USER", "root")
         .current_dir(profile_dir());
@@ -209,9 +312,11 @@ fn command(program: &Path, agent: &Agent, size: u32) -> Command {
 }
 
 fn object(row: &Row, agent: &Agent, host: &Path, item: u32) -> f64 {
-    let output = command(host, agent, row.size)
+    let Row { subject, rounds, .. } = row;
+    let output = command(host, agent, *subject)
         .arg(&agent.object)
-        .args([item.to_string(), row.rounds.to_string()])
+        .arg(subject.init())
+        .args([subject.domain(), item, *rounds].map(|number| number.to_string()))
         .output()
         .expect("taskset is installed");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -219,15 +324,15 @@ fn object(row: &Row, agent: &Agent, host: &Path, item: u32) -> f64 {
     let [nanoseconds, values] = fields[..] else {
         panic!("{}: {}", row.name, String::from_utf8_lossy(&output.stderr))
     };
-    assert_eq!(values, f64::from(row.size.max(1)), "{}: not all values", row.name);
+    assert_eq!(values, f64::from(subject.size().max(1)), "{}: not all values", row.name);
     nanoseconds / 1e3
 }
 
 /// A fetch of some metrics, without a profile: of all instances.
-fn request(metrics: &[(u32, u32)]) -> Vec<u8> {
+fn request(domain: u32, metrics: Metrics) -> Vec<u8> {
     let ids = metrics
         .iter()
-        .map(|(cluster, item)| DOMAIN << 22 | cluster << 10 | item);
+        .map(|(cluster, item)| domain << 22 | cluster << 10 | item);
     let count = metrics.len() as u32;
     pdu(FETCH, [0, 0, 0, count].into_iter().chain(ids))
 }
@@ -249,10 +354,10 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn start(agent: &Agent, size: u32) -> Daemon {
+    fn start(agent: &Agent, subject: Subject) -> Daemon {
         let log = profile_dir().join("bench-rows.log");
-        let mut child = command(&agent.daemon, agent, size)
-            .args(["-d", &DOMAIN.to_string(), "-l"])
+        let mut child = command(&agent.daemon, agent, subject)
+            .args(["-d", &subject.domain().to_string(), "-l"])
             .arg(log)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -286,25 +391,18 @@ impl Daemon {
     }
 
     /// One fetch, whose answer must have all values.
-    fn fetch(&mut self, request: &[u8], row: &Row, metrics: &[(u32, u32)]) {
-        self.send(request);
+    fn fetch(&mut self, row: &Row, metrics: Metrics) {
+        self.send(&request(row.subject.domain(), metrics));
         assert_eq!(self.reply(), RESULT, "{}: an error", row.name);
         // A time of two words, the number of sets, and the first set: its metric, its number of
         // values.
         let sets = [word(&self.reply, 2), word(&self.reply, 4)];
         assert_eq!(
             sets,
-            [metrics.len() as u32, row.size_of(metrics)],
+            [metrics.len() as u32, row.subject.values(metrics)],
             "{}: not all values",
             row.name
         );
-    }
-}
-
-impl Row {
-    /// How many values the first metric has.
-    fn size_of(&self, metrics: &[(u32, u32)]) -> u32 {
-        if metrics == VALUE { 1 } else { self.size }
     }
 }
 

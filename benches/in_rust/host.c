@@ -1,7 +1,7 @@
 /*
  * Opens a DSO agent as pmcd does and fetches again and again.
  *
- *	host AGENT ITEM ROUNDS
+ *	host AGENT INIT DOMAIN ITEM ROUNDS
  *
  * Prints nanoseconds of processor time a fetch, and how many values the last one gave. It is not linked with libpcp_pmda: an agent
  * brings it along, or does without.
@@ -26,7 +26,7 @@ now(void)
 int
 main(int argc, char **argv)
 {
-    pmdaInterface dispatch = { .domain = 250 };
+    pmdaInterface dispatch = { 0 };
     void (*init)(pmdaInterface *);
     pmdaResult *result;
     double before = 0;
@@ -34,13 +34,14 @@ main(int argc, char **argv)
     pmID metric;
     int rounds, i, values = 0;
 
-    if (argc != 4 || (agent = dlopen(argv[1], RTLD_NOW)) == NULL) {
-	fprintf(stderr, "host: %s\n", argc == 4 ? dlerror() : "usage: host AGENT ITEM ROUNDS");
+    if (argc != 6 || (agent = dlopen(argv[1], RTLD_NOW)) == NULL) {
+	fprintf(stderr, "host: %s\n", argc == 6 ? dlerror() : "usage: host AGENT INIT DOMAIN ITEM ROUNDS");
 	return 2;
     }
-    metric = pmID_build(250, 0, atoi(argv[2]));
-    rounds = atoi(argv[3]);
-    *(void **)&init = dlsym(agent, "rows_init");
+    dispatch.domain = atoi(argv[3]);
+    metric = pmID_build(dispatch.domain, 0, atoi(argv[4]));
+    rounds = atoi(argv[5]);
+    *(void **)&init = dlsym(agent, argv[2]);
     if (init == NULL)
 	return 3;
     dispatch.comm.pmda_interface = PMDA_INTERFACE_7;
