@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unit_arg)] // `Ok(place = value)` says what a store does, in one line.
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
 use pmda::prelude::*;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -73,16 +75,12 @@ impl Agent for Simple {
     }
 }
 impl Simple {
-    /// The processor time of this process, which the kernel counts in hundredths of a second.
+    /// The processor time of this process.
     fn read_times(&mut self) -> Result<()> {
-        let text = std::fs::read_to_string("/proc/self/stat")?;
-        let (_, fields) = text.rsplit_once(')').ok_or(Error::VALUE)?;
-        let ticks: Vec<u64> = fields.split_whitespace().skip(11).flat_map(str::parse).collect();
-        let [user, system, ..] = ticks[..] else {
-            return Err(Error::VALUE);
-        };
-        self.user = Duration::from_millis(10 * user);
-        self.system = Duration::from_millis(10 * system);
+        let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(std::io::Error::from)?;
+        let time = |time: TimeVal| Duration::from_micros(time.num_microseconds() as u64);
+        self.user = time(usage.user_time());
+        self.system = time(usage.system_time());
         Ok(())
     }
 
