@@ -8,11 +8,13 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{fs, process};
+use std::{fs, io, process};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use nix::unistd::dup2_stderr;
 use tz::{DateTime, TimeZone};
+
+use crate::Error;
 
 /// Writes to stderr what is logged.
 struct Logger {
@@ -52,7 +54,7 @@ pub(crate) fn open(program: &str, file: &Path) {
         Err(error) => write(&format!(
             "{program}: cannot open log \"{}\" for writing : {}\n",
             file.display(),
-            crate::daemon::reason(&error)
+            reason(&error)
         )),
     }
 }
@@ -85,10 +87,26 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
+/// An error in words, as PCP's tools print it.
+pub(crate) fn describe(error: Error) -> String {
+    match error.code() {
+        errno @ -999..0 => nix::errno::Errno::from_raw(-errno).desc().to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Why a system call has failed, without the number that Rust adds.
+pub(crate) fn reason(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(errno) => nix::errno::Errno::from_raw(errno).desc().to_owned(),
+        None => error.to_string(),
+    }
+}
+
 /// One write for a line, so that lines of several threads and processes do not mix. Nobody is left
 /// to be told when it fails.
 fn write(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// The zone of `TZ`, else that of the machine.

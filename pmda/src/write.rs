@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::metrics::help_parts;
-use crate::{Agent, Metrics, daemon};
+use crate::{Agent, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
 /// Installed with the agent's program `pmdaNAME` in `$PCP_PMDAS_DIR/NAME`, `./Install` tells pmcd.
@@ -31,7 +31,7 @@ pub(crate) fn write<A: Agent>(directory: &Path) -> ExitCode {
     match fs::create_dir_all(directory).and_then(|()| files.into_iter().try_for_each(one)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("cannot write to {}: {}", directory.display(), daemon::reason(&error));
+            eprintln!("cannot write to {}: {}", directory.display(), logger::reason(&error));
             ExitCode::FAILURE
         }
     }

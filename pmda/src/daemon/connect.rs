@@ -10,7 +10,8 @@ use std::path::Path;
 
 use nix::unistd::{User, dup2_stdin, dup2_stdout};
 
-use super::{Input, Output, Stream, reason, user};
+use super::{Input, Output, Stream, user};
+use crate::logger::reason;
 use crate::options::Connection;
 
 /// Connects with pmcd. Whatever the way, stdout leads to the log afterwards: `println!` of an agent

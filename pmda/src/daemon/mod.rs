@@ -15,9 +15,10 @@ use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver, Source};
 use pmda_core::wire::{HEADER, Kind};
 
+use crate::logger::{describe, reason};
 use crate::options::Settings;
 use crate::session::{COMM_FLAGS, Session};
-use crate::{Agent, Env, Error, logger};
+use crate::{Agent, Env, logger};
 
 mod connect;
 mod gate;
@@ -196,22 +197,6 @@ fn end_on_sigterm() -> Result<(), String> {
     };
     let thread = thread::Builder::new().name("sigterm".to_owned()).spawn(wait);
     thread.map(drop).map_err(|error| reason(&error))
-}
-
-/// An error in words, as PCP's tools print it.
-fn describe(error: Error) -> String {
-    match error.code() {
-        errno @ -999..0 => nix::errno::Errno::from_raw(-errno).desc().to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-/// Why a system call has failed, without the number that Rust adds.
-pub(crate) fn reason(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(errno) => nix::errno::Errno::from_raw(errno).desc().to_owned(),
-        None => error.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -15,8 +15,9 @@ use pmda_core::path::FilePath;
 
 pub use update::Update;
 
-use crate::Result;
+use crate::logger::describe;
 use crate::profile::Selection;
+use crate::{Error, Result};
 
 /// So many instances that are not there any more are remembered beside as many as there are, so
 /// that they get their numbers back, in a domain without a file.
@@ -50,6 +51,8 @@ pub struct Indom<T> {
     /// Counts updates.
     generation: u64,
     file: Option<File>,
+    /// Why the file could not be written the last time.
+    unsaved: Option<Error>,
     whole_names: bool,
     /// The greatest number.
     limit: Option<u32>,
@@ -80,6 +83,7 @@ impl<T> Indom<T> {
             order: Vec::new(),
             generation: 0,
             file: None,
+            unsaved: None,
             whole_names: false,
             limit: None,
         }
@@ -105,7 +109,7 @@ impl<T> Indom<T> {
             if update.has(name) {
                 log::warn!("instance \"{name}\" is there twice");
             } else if let Err(error) = update.set(name, row) {
-                log::warn!("instance \"{name}\": {error}");
+                log::warn!("instance \"{name}\": {}", describe(error));
             }
         }
         drop(update);
@@ -243,7 +247,7 @@ impl<T> Indom<T> {
                 self.file = Some(File::At(directory));
                 self.save();
             }
-            Err(error) => log::warn!("instance domain {indom}: {}: {error}", variable.display()),
+            Err(error) => log::warn!("instance domain {indom}: {}: {}", variable.display(), describe(error)),
         }
     }
 
@@ -312,8 +316,13 @@ impl<T> Indom<T> {
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         };
-        if let Err(error) = saved {
-            log::warn!("an instance domain is not saved: {error}");
+        // What goes wrong with each update is logged once.
+        if saved.err() != self.unsaved {
+            self.unsaved = saved.err();
+            let directory = String::from_utf8_lossy(directory.bytes());
+            if let Err(error) = saved {
+                log::warn!("an instance domain is not saved in {directory}: {}", describe(error));
+            }
         }
         say(&mut report);
     }
@@ -354,7 +363,10 @@ fn load(cache: &mut Cache<Slot>, directory: &FilePath, report: &mut Report) {
         Err(error) => Err(error.into()),
     });
     if let Err(error) = loaded {
-        log::warn!("the file of an instance domain is not loaded to its end: {error}");
+        log::warn!(
+            "the file of an instance domain is not loaded to its end: {}",
+            describe(error)
+        );
     }
 }
 

@@ -181,3 +181,17 @@ fn many_instances() {
         assert!(indom.cache.inactive() <= SIZE as usize + super::REMEMBERED);
     }
 }
+
+/// What goes wrong with each save is known, so that it is logged once; a later one may succeed.
+#[test]
+fn a_file_that_cannot_be_written() {
+    let variable = tempfile::tempdir().expect("a directory");
+    let mut indom = Indom::persistent();
+    indom.bind(InDom::new(250, 0), Some(variable.path()));
+    set(&mut indom, &["a"]);
+    assert_eq!(indom.unsaved, Some(Error::os(libc::ENOENT)));
+    std::fs::create_dir_all(variable.path().join("config/pmda")).expect("writable");
+    set(&mut indom, &["a"]);
+    assert_eq!(indom.unsaved, None);
+    assert!(variable.path().join("config/pmda/250.0").exists());
+}
