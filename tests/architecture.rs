@@ -98,7 +98,6 @@ fn unsafe_lines_are_few() {
 }
 
 /// The crate for agents in Rust has unsafe blocks in front of the hosts of shared objects alone.
-/// Five of them make a value set where its host reads it, so that values are written once.
 #[test]
 fn agents_in_rust_are_safe() {
     let block = Regex::new(r"(?-u:\b)unsafe(?: extern [^{]*)?\s*\{").expect("valid");
@@ -112,7 +111,7 @@ fn agents_in_rust_are_safe() {
         assert!(found == 0 || path.starts_with("src/dso/"), "{path}");
         blocks += found;
     }
-    assert!(blocks <= 31, "{blocks} unsafe blocks");
+    assert!(blocks <= 25, "{blocks} unsafe blocks");
 }
 
 /// What C's structures are, and the operating system, know none of the families of functions.

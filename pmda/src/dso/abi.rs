@@ -1,7 +1,8 @@
 //! The structures of `pcp/pmda.h` and `pcp/pmapi.h`, as far as a DSO agent and its host exchange
 //! them.
 
-use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -30,12 +31,12 @@ pub(super) struct Methods {
     profile: extern "C" fn(Option<&Profile>, GivenExt) -> c_int,
     fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, GivenExt) -> c_int,
     desc: extern "C" fn(c_uint, Out<'_, Desc>, GivenExt) -> c_int,
-    instance: extern "C" fn(c_uint, c_int, *const c_char, Out<'_, *mut InResult>, GivenExt) -> c_int,
+    instance: extern "C" fn(c_uint, c_int, GivenText<'_>, Out<'_, *mut InResult>, GivenExt) -> c_int,
     text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, GivenExt) -> c_int,
     store: extern "C" fn(Option<&ResultHead>, GivenExt) -> c_int,
-    pmid: extern "C" fn(*const c_char, Out<'_, c_uint>, GivenExt) -> c_int,
+    pmid: extern "C" fn(GivenText<'_>, Out<'_, c_uint>, GivenExt) -> c_int,
     name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, GivenExt) -> c_int,
-    children: extern "C" fn(*const c_char, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, GivenExt) -> c_int,
+    children: extern "C" fn(GivenText<'_>, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, GivenExt) -> c_int,
     attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, GivenExt) -> c_int,
     label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, GivenExt) -> c_int,
 }
@@ -55,6 +56,19 @@ impl GivenExt {
     #[cfg(test)]
     pub(super) fn of(pointer: *const Ext) -> GivenExt {
         GivenExt(pointer)
+    }
+}
+
+/// A C string as a host gives it, or NULL: the host's own until the method returns. Nobody but a
+/// host makes one.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(super) struct GivenText<'a>(*const c_char, PhantomData<&'a CStr>);
+
+impl<'a> GivenText<'a> {
+    pub(super) fn text(self) -> Option<&'a CStr> {
+        // SAFETY: NULL, or a C string for as long as `'a`: a host has made it.
+        (!self.0.is_null()).then(|| unsafe { CStr::from_ptr(self.0) })
     }
 }
 

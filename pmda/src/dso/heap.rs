@@ -2,34 +2,116 @@
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr::NonNull;
-use std::{mem, ptr, slice};
+use std::mem::{self, MaybeUninit};
+use std::ptr::{self, NonNull};
+use std::slice;
 
 use super::abi::{Value, ValueSet, ValueUnion};
 
-/// A block of `len` bytes, written by `fill`.
-pub(super) fn block(len: usize, fill: impl FnOnce(&mut [u8])) -> *mut c_void {
-    let block = allocate(1, len);
-    // SAFETY: calloc has given at least `len` bytes, all of them 0 and nobody else's.
-    fill(unsafe { slice::from_raw_parts_mut(block.as_ptr().cast(), len) });
-    block.as_ptr()
+/// A block of malloc's, aligned for every type of C: ours until it is given away.
+pub(super) struct Block {
+    start: NonNull<c_void>,
+    /// Its size in bytes; 0 without a block.
+    len: usize,
 }
+
+impl Block {
+    /// No block yet.
+    const fn none() -> Block {
+        // As well aligned as a block, since slices without items start here.
+        let start = NonNull::<u128>::dangling().cast();
+        Block { start, len: 0 }
+    }
+
+    /// A block of `len` bytes, or of one.
+    pub(super) fn new(len: usize) -> Block {
+        let mut block = Block::none();
+        block.resize(len);
+        block
+    }
+
+    /// Makes it longer or shorter; what fits stays in it. Without memory the process ends, as in
+    /// all of Rust.
+    #[inline]
+    fn resize(&mut self, len: usize) {
+        let len = len.max(1);
+        // SAFETY: a block is of malloc, and nobody else has it; it may get any size but 0.
+        let block = unsafe {
+            match self.len {
+                0 => libc::malloc(len),
+                _ => libc::realloc(self.start.as_ptr(), len),
+            }
+        };
+        self.start = NonNull::new(block).unwrap_or_else(|| out_of_memory(len));
+        self.len = len;
+    }
+
+    /// The places for items of a type, behind the first `from` bytes.
+    #[inline]
+    fn places<T>(&mut self, from: usize) -> &mut [MaybeUninit<T>] {
+        assert!(align_of::<T>() <= align_of::<u128>() && from % align_of::<T>() == 0 && from <= self.len);
+        // SAFETY: the places lie in the block, behind what was left out, and are aligned as that
+        // is; it is borrowed as long as they are, and any bytes may be in them.
+        unsafe {
+            slice::from_raw_parts_mut(
+                self.start.byte_add(from).cast().as_ptr(),
+                (self.len - from) / size_of::<T>(),
+            )
+        }
+    }
+
+    /// Writes items behind the first `from` bytes, as many as have a place.
+    fn write<T: Copy>(&mut self, from: usize, items: &[T]) {
+        for (place, item) in self.places(from).iter_mut().zip(items) {
+            place.write(*item);
+        }
+    }
+
+    /// All of it, zeros at first.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        let places = self.places::<u8>(0);
+        places.fill(MaybeUninit::new(0));
+        // SAFETY: all bytes have just been written.
+        unsafe { &mut *(ptr::from_mut(places) as *mut [u8]) }
+    }
+
+    /// Where it is.
+    pub(super) fn pointer(&self) -> *mut c_void {
+        self.start.as_ptr()
+    }
+
+    /// Gives it to the host.
+    #[inline]
+    pub(super) fn give(self) -> *mut c_void {
+        mem::ManuallyDrop::new(self).pointer()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if self.len != 0 {
+            // SAFETY: a block of malloc's that no host has: `give` does not come here.
+            unsafe { libc::free(self.start.as_ptr()) };
+        }
+    }
+}
+
+/// Where in a value set its values start.
+const VALUES: usize = size_of::<ValueSet>();
 
 /// A value set that is being made where its host will read it.
 pub(super) struct Set {
-    /// Room for the head, and behind it without a gap for `room` values, of which `len` are there;
-    /// NULL with room for none.
-    block: *mut ValueSet,
+    /// The head, and behind it the values.
+    block: Block,
+    /// How many values there are.
     len: usize,
-    room: usize,
 }
 
 impl Set {
     pub(super) const fn new() -> Set {
         Set {
-            block: ptr::null_mut(),
+            block: Block::none(),
             len: 0,
-            room: 0,
         }
     }
 
@@ -37,31 +119,26 @@ impl Set {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
-        if self.room == 0 {
+        if self.block.len == 0 {
             self.make_room(1);
         }
+    }
+
+    /// Whether it has no values.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Adds a value.
     #[inline]
     pub(super) fn push(&mut self, inst: c_int, value: ValueUnion) {
-        if self.len == self.room {
-            return self.push_and_grow(inst, value);
+        match self.block.places(VALUES).get_mut(self.len) {
+            Some(place) => {
+                place.write(Value { inst, value });
+                self.len += 1;
+            }
+            None => self.push_and_grow(inst, value),
         }
-        let new = Value { inst, value };
-        // SAFETY: behind the head is room for one more value than there are. The block is aligned
-        // for every type of C, as malloc gives it.
-        unsafe { self.block.add(1).cast::<Value>().add(self.len).write(new) };
-        self.len += 1;
-    }
-
-    /// The values.
-    pub(super) fn values(&self) -> &[Value] {
-        if self.len == 0 {
-            return &[];
-        }
-        // SAFETY: `len` values behind the head were written.
-        unsafe { slice::from_raw_parts(self.block.add(1).cast(), self.len) }
     }
 
     /// What the head is to say: a host reads as many values as that.
@@ -73,88 +150,57 @@ impl Set {
         }
     }
 
-    /// Gives the block away, with this head: its `numval` counts where there are no values.
+    /// Gives the set away, with this head: its `numval` counts where there are no values.
     #[inline]
     pub(super) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
         head.numval = self.numval(head.numval);
-        if self.room == 0 {
+        if self.block.len == 0 {
             self.make_room(1);
         }
-        // SAFETY: there is room for the head where there is room for a value.
-        unsafe { self.block.write(head) };
-        (self.len, self.room) = (0, 0);
-        mem::replace(&mut self.block, ptr::null_mut()).cast()
+        self.block.places(0)[0].write(head);
+        self.len = 0;
+        mem::replace(&mut self.block, Block::none()).give()
     }
 
     #[cold]
     fn push_and_grow(&mut self, inst: c_int, value: ValueUnion) {
-        self.make_room((2 * self.room).max(1));
+        self.make_room((2 * self.len).max(1));
         self.push(inst, value);
     }
 
     #[inline]
-    fn make_room(&mut self, room: usize) {
-        let size = size_of::<ValueSet>() + room * size_of::<Value>();
-        // SAFETY: the block is NULL or of malloc, and nobody else has it; any size may be asked
-        // for. calloc would take longer: the GNU C library keeps the sets that hosts have freed for
-        // malloc.
-        let block = unsafe {
-            if self.block.is_null() {
-                libc::malloc(size)
-            } else {
-                libc::realloc(self.block.cast(), size)
-            }
-        };
-        let block = NonNull::new(block).unwrap_or_else(|| out_of_memory(size));
-        self.block = block.as_ptr().cast();
-        self.room = room;
-    }
-}
-
-impl Drop for Set {
-    fn drop(&mut self) {
-        // SAFETY: NULL or a block of malloc's, which no host has: `finish` leaves NULL.
-        unsafe { libc::free(self.block.cast()) };
+    fn make_room(&mut self, values: usize) {
+        self.block.resize(VALUES + values * size_of::<Value>());
     }
 }
 
 /// An array with these items.
 pub(super) fn array<T: Copy>(items: &[T]) -> *mut T {
-    let start = allocate(items.len(), size_of::<T>()).cast::<T>();
-    // SAFETY: the array has room for all items, is aligned for every type of C, which those of this
-    // module are, and does not overlap with what was there before it.
-    unsafe { start.copy_from_nonoverlapping(NonNull::from(items).cast(), items.len()) };
-    start.as_ptr()
+    let mut block = Block::new(size_of_val(items));
+    block.write(0, items);
+    block.give().cast()
 }
 
 /// A text with its NUL; it ends at the first NUL of its own.
 pub(super) fn text(text: &[u8]) -> *mut c_char {
-    block(text.len() + 1, |bytes| bytes[..text.len()].copy_from_slice(text)).cast()
+    let mut block = Block::new(text.len() + 1);
+    block.bytes()[..text.len()].copy_from_slice(text);
+    block.give().cast()
 }
 
 /// An array of texts, in one block with them: the host frees that alone.
 pub(super) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *mut c_char {
-    let count = texts.clone().count();
     let bytes: usize = texts.clone().map(|text| text.len() + 1).sum();
-    let start = allocate(1, count * size_of::<*mut c_char>() + bytes).cast::<*mut c_char>();
-    // SAFETY: the block has room for `count` pointers; a pointer of zeros is NULL.
-    let pointers = unsafe { slice::from_raw_parts_mut(start.as_ptr(), count) };
-    // SAFETY: `bytes` bytes follow the pointers in the block, all of them 0.
-    let mut rest = unsafe { slice::from_raw_parts_mut(start.add(count).cast::<u8>().as_ptr(), bytes) };
-    for (pointer, text) in pointers.iter_mut().zip(texts) {
-        let (place, behind) = rest.split_at_mut(text.len() + 1);
-        place[..text.len()].copy_from_slice(text);
-        *pointer = place.as_mut_ptr().cast();
-        rest = behind;
+    let mut place = texts.clone().count() * size_of::<*mut c_char>();
+    let mut block = Block::new(place + bytes);
+    let start = block.pointer();
+    for (index, text) in texts.enumerate() {
+        block.write(index * size_of::<*mut c_char>(), &[start.wrapping_byte_add(place)]);
+        block.write(place, text);
+        block.write(place + text.len(), &[0_u8]);
+        place += text.len() + 1;
     }
-    start.as_ptr()
-}
-
-/// Zeros of the C heap, at least one byte. Without memory the process ends, as in all of Rust.
-fn allocate(count: usize, size: usize) -> NonNull<c_void> {
-    // SAFETY: calloc may be called with any numbers.
-    let block = unsafe { libc::calloc(count.max(1), size.max(1)) };
-    NonNull::new(block).unwrap_or_else(|| out_of_memory(count.saturating_mul(size)))
+    block.give().cast()
 }
 
 fn out_of_memory(size: usize) -> ! {
@@ -175,11 +221,24 @@ mod tests {
         for inst in 0..5 {
             set.push(inst, ValueUnion { lval: 10 * inst });
         }
-        let instances: Vec<_> = set.values().iter().map(|value| value.inst).collect();
+        let places = &set.block.places::<Value>(VALUES)[..set.len];
+        // SAFETY: as many values were written.
+        let instances: Vec<_> = places.iter().map(|value| unsafe { value.assume_init() }.inst).collect();
         assert_eq!(instances, [0, 1, 2, 3, 4]);
-        assert!(set.room < 16, "{}", set.room);
+        assert!(set.block.len < VALUES + 16 * size_of::<Value>(), "{}", set.block.len);
         assert_eq!([-3, 0, 9].map(|numval| set.numval(numval)), [5; 3]);
         set.clear();
         assert_eq!([-3, 0, 9].map(|numval| set.numval(numval)), [-3, 0, 0]);
+    }
+
+    /// What is not given away is freed, and nothing is written beside a block.
+    #[test]
+    fn blocks() {
+        let mut block = Block::new(10);
+        block.write(8, &[7_u8; 4]);
+        assert_eq!(block.places::<u32>(4).len(), 1);
+        assert_eq!(block.bytes(), [0; 10]);
+        assert_eq!(Block::none().bytes(), []);
+        assert_eq!(Block::new(0).bytes(), [0]);
     }
 }

@@ -1,7 +1,7 @@
 //! The methods of the interface: each makes a request of its arguments and C structures of the
 //! reply.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::{ptr, slice};
 
@@ -9,7 +9,7 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::{Kind, count, number, word};
 
-use super::abi::{DomainProfile, GivenExt, InResult, Label, LabelSet, Out, Profile, ResultHead, ValueSet};
+use super::abi::{DomainProfile, GivenExt, GivenText, InResult, Label, LabelSet, Out, Profile, ResultHead, ValueSet};
 use super::request::RequestBuilder;
 use super::{Reply, ask, heap, tell_ended, with};
 use crate::{Agent, ClientId, Error, Result};
@@ -94,13 +94,12 @@ pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ex
 pub(super) extern "C" fn instance<A: Agent>(
     indom: c_uint,
     inst: c_int,
-    name: *const c_char,
+    name: GivenText<'_>,
     out: Out<'_, *mut InResult>,
     ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
-    // SAFETY: the name is NULL or a C string.
-    let name = unsafe { text_at(name) };
+    let name = name.text();
     let write = |request: &mut RequestBuilder| {
         request
             .kind(Kind::PDU_INSTANCE_REQ)
@@ -230,10 +229,9 @@ unsafe fn write_values(set: &ValueSet, request: &mut RequestBuilder, blocks: &mu
 }
 
 /// Finds a metric by its name.
-pub(super) extern "C" fn pmid<A: Agent>(name: *const c_char, out: Out<'_, c_uint>, ext: GivenExt) -> c_int {
+pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::INVAL.code() };
-    // SAFETY: the name is a C string.
-    let name = unsafe { text_at(name) }.unwrap_or_default().to_bytes();
+    let name = name.text().unwrap_or_default().to_bytes();
     let write = |request: &mut RequestBuilder| {
         request
             .kind(Kind::PDU_PMNS_NAMES)
@@ -264,7 +262,7 @@ pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_c
 
 /// The names below a name, and whether each of them is a leaf (0) or not (1).
 pub(super) extern "C" fn children<A: Agent>(
-    name: *const c_char,
+    name: GivenText<'_>,
     traverse: c_int,
     names_out: Out<'_, *mut *mut c_char>,
     states_out: Out<'_, *mut c_int>,
@@ -273,8 +271,7 @@ pub(super) extern "C" fn children<A: Agent>(
     let Some(names_out) = names_out else {
         return Error::INVAL.code();
     };
-    // SAFETY: the name is a C string.
-    let name = unsafe { text_at(name) }.unwrap_or_default().to_bytes();
+    let name = name.text().unwrap_or_default().to_bytes();
     let write = |request: &mut RequestBuilder| {
         match traverse {
             0 => request.kind(Kind::PDU_PMNS_CHILD).word(1),
@@ -412,13 +409,4 @@ unsafe fn items<'a, T>(start: *const T, length: c_int) -> &'a [T] {
         Ok(length) if !start.is_null() => unsafe { slice::from_raw_parts(start, length) },
         _ => &[],
     }
-}
-
-/// The C string, if there is one.
-///
-/// # Safety
-/// `start` is NULL or a C string, which nobody changes for as long as `'a`.
-unsafe fn text_at<'a>(start: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: the caller says so.
-    (!start.is_null()).then(|| unsafe { CStr::from_ptr(start) })
 }

@@ -9,7 +9,7 @@ use pmda_core::wire::number;
 use pmda_core::wire::store::{self, Value as Stored};
 
 use super::abi::{ResultHead, ValueSet, ValueUnion};
-use super::heap;
+use super::heap::{Block, Set};
 use crate::{Error, Result};
 
 /// How many words come before the pointers to the value sets.
@@ -25,8 +25,9 @@ const BLOCKS: i32 = 1;
 /// host's. The words stay ours until the next fetch (FETCH-70, FETCH-71).
 pub(crate) struct Sets {
     words: Vec<*mut c_void>,
-    /// The set that is being made.
-    set: heap::Set,
+    /// The set that is being made, and the blocks that its values point to.
+    set: Set,
+    blocks: Vec<Block>,
     pmid: u32,
     format: i32,
 }
@@ -36,7 +37,8 @@ impl Sets {
         Sets {
             words: vec![ptr::null_mut(); HEAD],
             pmid: 0,
-            set: heap::Set::new(),
+            set: Set::new(),
+            blocks: Vec::new(),
             format: IN_PLACE,
         }
     }
@@ -99,15 +101,16 @@ impl Sets {
     /// Adds a value with a block of its own, which is the host's to free; no value of the set is in
     /// place.
     fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
-        if self.format == IN_PLACE && !self.set.values().is_empty() {
+        if self.format == IN_PLACE && !self.set.is_empty() {
             return Err(Error::CONV);
         }
-        let mut outcome = Ok(());
-        let block = heap::block(size, |block| outcome = write(block));
+        let mut block = Block::new(size);
+        write(block.bytes())?;
         self.format = BLOCKS;
-        let value = ValueUnion { pval: block.cast() };
-        self.set.push(inst, value);
-        outcome
+        let pval = block.pointer().cast();
+        self.set.push(inst, ValueUnion { pval });
+        self.blocks.push(block);
+        Ok(())
     }
 
     /// Ends the set. `values` is their number, or why there is none.
@@ -120,17 +123,15 @@ impl Sets {
             values: [],
         };
         self.words.push(self.set.finish(head));
+        // They are the host's with the set.
+        while let Some(block) = self.blocks.pop() {
+            block.give();
+        }
     }
 
     /// Ends the set without values, whatever was added: `code` says why, or is 0.
     pub(crate) fn fail(&mut self, code: i32) {
-        if self.format == BLOCKS {
-            for value in self.set.values() {
-                // SAFETY: a set has one format, and `written` gives each value of this one a block
-                // of its own from calloc. The set was not closed, so the host has not seen it.
-                unsafe { libc::free(value.value.pval.cast_mut().cast()) };
-            }
-        }
+        self.blocks.clear();
         self.set.clear();
         self.format = IN_PLACE;
         self.close(code.min(0));
