@@ -79,6 +79,9 @@ mod tests {
         }
         fn metrics(m: &mut Metrics<Wrong>) {
             m.value("silent", |_| 1);
+            m.value("two words", |_| 1).help("Two words");
+            m.value("again", |_| 1).item(0).help("The number of another one");
+            m.value("silent", |_| 1).help("The name of another one");
             m.text("state", |_| "up").counter().help("State");
             m.text("size", |_| "1").unit(BYTE).help("Size");
             m.value("good", |_| 1).unit(BYTE).help("Good\nAs it should be.");
@@ -90,6 +93,9 @@ mod tests {
         assert_eq!(
             wrong::<Wrong>(),
             [
+                "metric \"two words\": a name is made of parts between dots, each a letter and then letters, digits and underscores",
+                "metrics silent and again both have the number 0.0",
+                "metric silent is declared twice",
                 "domain 511 is not between 1 and 510",
                 "silent: no help text",
                 "state: only numbers can be counters",

@@ -72,7 +72,6 @@ mod background;
 mod check;
 mod client;
 mod daemon;
-#[doc(hidden)]
 mod draft;
 pub mod dso;
 mod env;
@@ -129,6 +128,15 @@ pub use pmda_core::error::{Error, Result};
 /// struct NoValue {
 ///     #[metric(instant)]
 ///     field: std::net::IpAddr,
+/// }
+/// ```
+///
+/// ```compile_fail,E0080
+/// use pmda::prelude::*;
+/// #[derive(pmda::Metrics)]
+/// struct NoMeaning {
+///     #[metric(instant, unit = BYTE.per(KBYTE))]
+///     field: u64,
 /// }
 /// ```
 ///

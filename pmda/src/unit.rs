@@ -3,14 +3,15 @@
 /// The unit of a metric: a power of space, time and count, each with its scale.
 ///
 /// Units are made of constants with [`per`](Unit::per) and [`times`](Unit::times), which are
-/// `const`: as a constant, what has no meaning does not compile.
+/// `const`: as a constant, what has no meaning does not compile. What is no constant ends the
+/// agent's start, and its `--check`, with the line where it stands.
 ///
 /// ```
 /// use pmda::{KBYTE, SEC, Unit};
 /// const RATE: Unit = KBYTE.per(SEC);
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// use pmda::{BYTE, KBYTE, Unit};
 /// const RATIO: Unit = BYTE.per(KBYTE);
 /// ```
@@ -53,6 +54,7 @@ impl Unit {
     /// # Panics
     /// For an exponent outside of -8 to 7.
     #[must_use]
+    #[track_caller]
     pub const fn counts(exponent: i8) -> Unit {
         assert!(
             LEAST <= exponent && exponent <= MOST,
@@ -66,6 +68,7 @@ impl Unit {
     /// # Panics
     /// As [`Unit::times`].
     #[must_use]
+    #[track_caller]
     pub const fn per(self, other: Unit) -> Unit {
         self.combine(other, -1)
     }
@@ -76,10 +79,12 @@ impl Unit {
     /// When both have space, time or count, but in different scales, and when a power would be
     /// outside of -8 to 7. As a constant that is an error of the compiler.
     #[must_use]
+    #[track_caller]
     pub const fn times(self, other: Unit) -> Unit {
         self.combine(other, 1)
     }
 
+    #[track_caller]
     const fn combine(self, other: Unit, sign: i8) -> Unit {
         let mut unit = self;
         let mut dimension = 0;

@@ -3,9 +3,9 @@
 use pmda_core::ident::InDom;
 use pmda_core::profile::{Compiled, Element};
 
-use super::Indom;
-use crate::Error;
+use crate::prelude::*;
 use crate::profile::Selection;
+use crate::testing::Harness;
 
 fn set(indom: &mut Indom<u32>, names: &[&str]) {
     let mut update = indom.update();
@@ -155,30 +155,62 @@ fn time_stamps() {
     assert_eq!(names(&indom), [(1, "b"), (2, "c"), (3, "d")]);
 }
 
-/// 100,000 instances, of which 1 % are replaced each time: `INDOM_CASES=1000` is the long form.
+/// 100,000 jobs, of which 1 % are replaced with each fetch.
+#[derive(Default)]
+struct Many {
+    jobs: Indom<u32>,
+    oldest: u32,
+}
+
+impl Many {
+    const JOBS: u32 = 100_000;
+}
+
+impl Agent for Many {
+    const NAME: &'static str = "many";
+    const DOMAIN: u32 = 250;
+    fn start(_: &Env) -> Result<Many> {
+        Ok(Many::default())
+    }
+    fn metrics(m: &mut Metrics<Many>) {
+        m.refresh(|s, _| {
+            let mut jobs = s.jobs.update();
+            for number in s.oldest..s.oldest + Many::JOBS {
+                jobs.set(&format!("n{number}"), number)?;
+            }
+            drop(jobs);
+            s.oldest += Many::JOBS / 100;
+            Ok(())
+        });
+        let jobs = m.indom(0, "Jobs", |s| &mut s.jobs);
+        m.each("job", jobs, |number| *number);
+    }
+}
+
+/// Numbers keep their meaning, and memory stays: `INDOM_CASES=1000` is the long form.
 #[test]
 fn many_instances() {
-    const SIZE: u32 = 100_000;
     let cases = std::env::var("INDOM_CASES").ok().and_then(|cases| cases.parse().ok());
     let rounds: u32 = cases.unwrap_or(5);
-    let mut indom = Indom::<u32>::new();
-    let mut name = String::new();
+    let jobs = Many::JOBS as usize;
+    let mut pmcd = Harness::<Many>::new().expect("it starts");
+    let fetch = [32, 0x7003, 0, 0, 0, 0, 1, 250 << 22].map(u32::to_be_bytes).concat();
     for round in 0..rounds {
-        let mut update = indom.update();
-        for number in round * (SIZE / 100)..round * (SIZE / 100) + SIZE {
-            name.clear();
-            // A string takes all that is written.
-            let _ = std::fmt::Write::write_fmt(&mut name, format_args!("n{number}"));
-            // A number is never another one's.
-            assert_eq!(update.set(&name, number), Ok(number as i32));
-        }
-        drop(update);
-        let mut values = indom.iter().map(|(inst, row)| (inst as u32, *row));
-        assert!(values.all(|(inst, row)| inst == row));
+        let reply = pmcd.raw(&fetch);
+        let words: Vec<u32> = reply
+            .chunks_exact(4)
+            .map(|word| word.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)))
+            .collect();
+        let oldest = round * (Many::JOBS / 100);
+        // Behind the head of the reply: the metric, how many values it has, their format.
+        assert_eq!(words[6..9], [250 << 22, Many::JOBS, 0]);
+        // An instance has the number that it had when it came, and that no other one has had.
+        let expected = (oldest..oldest + Many::JOBS).flat_map(|number| [number, number]);
+        assert!(expected.eq(words[9..].iter().copied()), "round {round}");
         // Rows are used again, and names are forgotten.
-        assert_eq!(indom.len(), SIZE as usize);
-        assert!(indom.rows.len() <= (SIZE + SIZE / 100) as usize);
-        assert!(indom.cache.inactive() <= SIZE as usize + super::REMEMBERED);
+        let indom = &pmcd.agent().jobs;
+        assert!(indom.rows.len() <= jobs + jobs / 100);
+        assert!(indom.cache.inactive() <= jobs + super::REMEMBERED);
     }
 }
 
