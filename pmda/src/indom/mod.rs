@@ -300,6 +300,9 @@ impl<T> Indom<T> {
     /// Writes the file of a persistent domain if its instances have changed.
     pub(crate) fn save(&mut self) {
         let Some(File::At(directory)) = &self.file else { return };
+        if !self.cache.is_due(Write::Save) {
+            return;
+        }
         let me = Writer {
             process: std::process::id() as i32,
             thread: 1,
