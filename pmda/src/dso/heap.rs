@@ -150,13 +150,11 @@ impl Set {
         }
     }
 
-    /// Gives the set away, with this head: its `numval` counts where there are no values.
+    /// Gives a set away that was cleared before it got its values, with this head: its `numval`
+    /// counts where there are no values.
     #[inline]
     pub(super) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
         head.numval = self.numval(head.numval);
-        if self.block.len == 0 {
-            self.make_room(1);
-        }
         self.block.places(0)[0].write(head);
         self.len = 0;
         mem::replace(&mut self.block, Block::none()).give()
