@@ -152,7 +152,11 @@ fn under_valgrind() {
         log.display(),
         daemon("simple").display()
     );
-    let answer = environment.dbpmda(&names, &script);
+    // dbpmda waits some seconds for the credentials. On a busy machine valgrind takes longer, and
+    // they come in the place of the first answer.
+    let mut answers = (0..5).map(|_| environment.dbpmda(&names, &script));
+    let answer = answers.find(|answer| !answer.contains("wrong PDU (700c)"));
+    let answer = answer.expect("one of five starts in time");
     assert!(answer.contains("value 101"), "{answer}");
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut seen = String::new();
