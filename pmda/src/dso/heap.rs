@@ -19,7 +19,7 @@ impl Block {
     /// No block yet.
     const fn none() -> Block {
         // As well aligned as a block, since slices without items start here.
-        let start = NonNull::<u128>::dangling().cast();
+        let start = NonNull::<u64>::dangling().cast();
         Block { start, len: 0 }
     }
 
@@ -49,7 +49,7 @@ impl Block {
     /// The places for items of a type, behind the first `from` bytes.
     #[inline]
     fn places<T>(&mut self, from: usize) -> &mut [MaybeUninit<T>] {
-        assert!(align_of::<T>() <= align_of::<u128>() && from % align_of::<T>() == 0 && from <= self.len);
+        assert!(align_of::<T>() <= align_of::<u64>() && from % align_of::<T>() == 0 && from <= self.len);
         // SAFETY: the places lie in the block, behind what was left out, and are aligned as that
         // is; it is borrowed as long as they are, and any bytes may be in them.
         unsafe {
