@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use pmda_core::queue::{End, FetchSession, Payload, Queues};
+use pmda_core::queue::{End, Ending, FetchSession, Payload, Queues};
 
 use crate::profile::Profile;
 use crate::{Client, ClientId, Def, Encoder, Error, Events, Metrics, Record, Result, Value};
@@ -128,8 +128,8 @@ impl<P> Queue<P> {
 
     /// The context of a client has ended.
     pub(crate) fn end(&mut self, client: ClientId) {
-        let (filters, _) = self.queues.end(client.0);
-        for filter in filters {
+        let mut ending = Ending::default();
+        while let Some(filter) = self.queues.end(client.0, &mut ending) {
             self.release(filter);
         }
     }
@@ -150,6 +150,7 @@ impl<P> Queue<P> {
         let mut reading = Reading {
             session: self.queues.begin(HANDLE, id)?,
             queues: &mut self.queues,
+            missed: 0,
         };
         while let Some((waiting, filter)) = reading.next() {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
@@ -157,7 +158,7 @@ impl<P> Queue<P> {
                 show(&waiting.event, &mut events.record(waiting.time));
             }
         }
-        let missed = reading.finish();
+        let missed = reading.missed;
         if missed > 0 {
             events.missed(SystemTime::now(), missed);
         }
@@ -169,34 +170,25 @@ impl<P> Queue<P> {
 /// as not seen.
 struct Reading<'q, P> {
     queues: &'q mut Queues<Waiting<P>, usize>,
-    session: FetchSession<()>,
+    session: FetchSession<(), usize>,
+    /// How many events were missed.
+    missed: u64,
 }
 
 impl<P> Reading<'_, P> {
     /// The next event, and the filter that it has to pass.
     fn next(&mut self) -> Option<(&Waiting<P>, Option<usize>)> {
-        self.queues.advance(&mut self.session);
-        let filter = if self.session.filtered {
-            self.queues.filter(&self.session)
-        } else {
-            None
-        };
-        let waiting = self.queues.payload(&self.session)?;
-        Some((waiting, filter))
-    }
-
-    /// How many events were missed.
-    fn finish(mut self) -> u64 {
-        match self.queues.finish(&mut self.session, false) {
-            End::Missed(missed) => missed,
-            End::Gone => 0,
+        if let Some(End::Missed(missed)) = self.queues.advance(&mut self.session) {
+            self.missed = missed;
         }
+        let waiting = self.queues.payload(&self.session)?;
+        Some((waiting, self.session.filter))
     }
 }
 
 impl<P> Drop for Reading<'_, P> {
     fn drop(&mut self) {
-        self.queues.finish(&mut self.session, true);
+        self.queues.break_off(&mut self.session);
     }
 }
 

@@ -27,13 +27,10 @@ pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 pub(crate) struct Fetch<'call> {
     handle: c_int,
     context: c_int,
-    session: FetchSession<View>,
+    session: FetchSession<View, Filter>,
     out: Out<'call, pmAtomValue>,
-    /// The filter that is asked about the current event; without one it is the decoder's turn.
-    filter: Option<Filter>,
     /// Whether a decoder has found something worth a record.
     found: bool,
-    status: Result<()>,
 }
 
 impl<'call> Fetch<'call> {
@@ -51,9 +48,7 @@ impl<'call> Fetch<'call> {
             context,
             session: FetchSession::NONE,
             out,
-            filter: None,
             found: false,
-            status: Ok(()),
         })
     }
 
@@ -61,7 +56,7 @@ impl<'call> Fetch<'call> {
     /// decoder is called, which adds records to the array.
     #[inline(always)]
     pub(crate) fn asked_filter(&self) -> Option<(Apply, Cookie)> {
-        let filter = self.filter?;
+        let filter = self.session.filter?;
         Some((filter.apply?, filter.data))
     }
 
@@ -80,25 +75,34 @@ impl<'call> Fetch<'call> {
     /// Goes on to the next event: its first call, or the end.
     #[inline(always)]
     fn advance(&mut self, queues: &mut Queues<Block, Filter>, arrays: &mut Arrays) -> Step<(), Result<c_int>> {
-        queues.advance(&mut self.session);
-        if self.session.event.is_none() {
-            return self.finish(queues, arrays);
+        match queues.advance(&mut self.session) {
+            None => Step::Call(()),
+            Some(end) => self.finish(arrays, Ok(()), end),
         }
-        if self.session.filtered {
-            self.filter = queues.filter(&self.session);
-        }
-        Step::Call(())
+    }
+
+    /// Goes no further.
+    #[cold]
+    #[inline(never)]
+    fn break_off(
+        &mut self,
+        queues: &mut Queues<Block, Filter>,
+        arrays: &mut Arrays,
+        status: Result<()>,
+    ) -> Step<(), Result<c_int>> {
+        let end = queues.break_off(&mut self.session);
+        self.finish(arrays, status, end)
     }
 
     /// The filter has judged the current event.
     #[inline(never)]
     fn judged(&mut self, verdict: c_int) -> Step<(), Result<c_int>> {
-        self.filter = None;
+        self.session.filter = None;
         step(|queues, arrays| {
             let is_alive = queues.judged(&self.session, verdict);
             Ok(match verdict {
                 0 if is_alive => Step::Call(()),
-                0 => self.finish(queues, arrays),
+                0 => self.break_off(queues, arrays, Ok(())),
                 _ => self.advance(queues, arrays),
             })
         })
@@ -106,17 +110,15 @@ impl<'call> Fetch<'call> {
 
     /// Ends the fetch, and stores the address of the array: NULL when no decoder has found anything
     /// worth a record.
-    #[inline(never)]
-    fn finish(&mut self, queues: &mut Queues<Block, Filter>, arrays: &mut Arrays) -> Step<(), Result<c_int>> {
-        let end = queues.finish(&mut self.session, self.status.is_err());
+    #[inline(always)]
+    fn finish(&mut self, arrays: &mut Arrays, mut status: Result<()>, end: End) -> Step<(), Result<c_int>> {
         let mut array = arrays.get(self.session.array);
         if let End::Missed(count @ 1..) = end {
-            let count = c_int::try_from(count).unwrap_or(c_int::MAX);
-            self.status = match &mut array {
-                Ok(array) => array.add_missed(now(), count),
+            status = match &mut array {
+                Ok(array) => add_missed(array, count),
                 Err(error) => Err(*error),
             };
-            self.found |= self.status.is_ok();
+            self.found |= status.is_ok();
         }
         let shown = array.ok().filter(|_| self.found && end != End::Gone);
         let outcome = if shown.is_some() {
@@ -125,7 +127,7 @@ impl<'call> Fetch<'call> {
             fetch::NO_VALUES
         };
         self.out.lend(shown.map(|array| array.publish(Form::Low)));
-        Step::Done(self.status.map(|()| outcome))
+        Step::Done(status.map(|()| outcome))
     }
 }
 
@@ -146,11 +148,10 @@ impl Machine for Fetch<'_> {
     fn start(&mut self) -> Step<(), Result<c_int>> {
         let first = with(|queues, arrays| {
             self.session = queues.begin(self.handle, self.context)?;
-            self.status = arrays.get(self.session.array).map(Array::reset);
-            if self.status.is_err() {
-                return Ok(self.finish(queues, arrays));
-            }
-            Ok(self.advance(queues, arrays))
+            Ok(match arrays.get(self.session.array).map(Array::reset) {
+                Ok(()) => self.advance(queues, arrays),
+                Err(error) => self.break_off(queues, arrays, Err(error)),
+            })
         });
         first.unwrap_or_else(|error| {
             // Queue and client are looked up one after the other.
@@ -162,27 +163,28 @@ impl Machine for Fetch<'_> {
 
     #[inline(always)]
     fn resume(&mut self, status: c_int) -> Step<(), Result<c_int>> {
-        if self.filter.is_some() {
+        if self.session.filter.is_some() {
             return self.judged(status);
         }
-        match Error::check(status) {
-            Ok(records) => self.found |= records != 0,
-            // Such as one that has released the array through its handle, so that there is nothing
-            // to fill.
-            Err(error) => self.status = Err(error),
-        }
         step(|queues, arrays| {
-            Ok(match self.status {
-                Ok(()) => self.advance(queues, arrays),
-                Err(_) => self.finish(queues, arrays),
+            Ok(match Error::check(status) {
+                Ok(records) => {
+                    self.found |= records != 0;
+                    self.advance(queues, arrays)
+                }
+                // Such as one that has released the array through its handle, so that there is
+                // nothing to fill.
+                Err(error) => self.break_off(queues, arrays, Err(error)),
             })
         })
     }
 }
 
-/// The time for a record of missed events (QUEUE-35).
-fn now() -> Stamp {
+/// Adds the record of missed events (QUEUE-35).
+#[cold]
+fn add_missed(array: &mut Array, count: u64) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-    Stamp::Low(seconds, i64::from(now.subsec_micros()))
+    let stamp = Stamp::Low(seconds, i64::from(now.subsec_micros()));
+    array.add_missed(stamp, c_int::try_from(count).unwrap_or(c_int::MAX))
 }

@@ -5,7 +5,6 @@ pub(crate) mod exports;
 mod fetch;
 
 use std::ffi::c_int;
-use std::vec;
 
 use crate::drive::{Machine, NoDropCell, Step};
 use crate::events;
@@ -22,7 +21,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::events::Arrays;
 use pmda_core::fetch as agent_fetch;
 use pmda_core::log::{Bytes, Journal, Level};
-use pmda_core::queue::{Counters, Leftovers, Queues};
+use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 
 /// A filter as the agent gave it.
 #[derive(Clone, Copy)]
@@ -37,14 +36,6 @@ pub(crate) struct Filter {
 
 /// A filter's own function, and what it gets.
 pub(crate) type ReleaseCall = (Function<pmdaEventReleaseFilterCallBack>, Cookie);
-
-impl Filter {
-    /// The agent's release function, if it has one: it gets NULL if there is no filter (E-12,
-    /// E-13).
-    fn release(self) -> Option<ReleaseCall> {
-        self.release.map(|release| (release, self.data))
-    }
-}
 
 /// Works on queues, clients and event arrays, and logs what there is to say about it under
 /// `-Dlibpmda`. Nothing of C is called meanwhile.
@@ -74,6 +65,7 @@ fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<
 fn make(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Filter>> {
     queues.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
     queues.push(Queues::new());
+    queues[0].revised = SINCE_6_0_5;
     Ok(&mut queues[0])
 }
 
@@ -134,12 +126,7 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 /// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
 pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let size = event.size();
-    let done = with(|queues, _| {
-        queues.trace_append(handle, size, SINCE_6_0_5);
-        queues.append(handle, size, |old| Block::copy(old, event))?;
-        queues.trace_appended(handle, size);
-        Ok(())
-    });
+    let done = with(|queues, _| queues.append(handle, size, |old| Block::copy(old, event)));
     noted(handle, done).or_else(|error| refused(handle, size, error))
 }
 
@@ -197,21 +184,21 @@ pub(crate) fn set_access(context: c_int, handle: c_int, allow: bool) -> Result<(
 pub(crate) struct Release {
     /// A filter that another one has replaced.
     replaced: Option<Filter>,
-    /// The filters of a client that has ended, or of a queue that has gone.
-    filters: NoDropCell<vec::IntoIter<Filter>>,
-    /// What to log behind each filter of a client.
-    lines: NoDropCell<vec::IntoIter<Journal>>,
+    /// The client that ends, and how far that has come.
+    client: Option<(c_int, Ending)>,
     /// Whether other queues may have lost their last client.
     reaps: bool,
+    /// What is left of a queue that has gone.
+    leftovers: NoDropCell<Leftovers<Filter>>,
 }
 
 impl Release {
-    fn new(replaced: Option<Filter>, reaps: bool) -> Release {
+    fn new(replaced: Option<Filter>) -> Release {
         Release {
             replaced,
-            filters: NoDropCell::none(),
-            lines: NoDropCell::none(),
-            reaps,
+            client: None,
+            reaps: false,
+            leftovers: NoDropCell::none(),
         }
     }
 
@@ -226,7 +213,7 @@ impl Release {
             return Err(Error::INVAL);
         }
         let old = with(|queues, _| queues.set_filter(context, handle, filter, filtering));
-        Ok(Release::new(noted(handle, old)?, false))
+        Ok(Release::new(noted(handle, old)?))
     }
 
     /// Lets a queue go as soon as it has no clients (QUEUE-40).
@@ -235,7 +222,7 @@ impl Release {
     /// `-EINVAL` for a handle that is not in use.
     pub(crate) fn queue(handle: c_int) -> Result<Release> {
         let leftovers = with(|queues, _| queues.shutdown(handle));
-        let mut release = Release::new(None, false);
+        let mut release = Release::new(None);
         if let Some(leftovers) = noted(handle, leftovers)? {
             release.clean_up(leftovers);
         }
@@ -245,56 +232,50 @@ impl Release {
     /// Ends a client: its filters are released, and queues that were shut down go with their last
     /// client (QUEUE-26).
     pub(crate) fn client(context: c_int) -> Release {
-        let mut release = Release::new(None, true);
-        if let Ok((filters, lines)) = with(|queues, _| Ok(queues.end(context))) {
-            release.filters.set(filters.into_iter());
-            release.lines.set(lines.into_iter());
+        Release {
+            client: Some((context, Ending::default())),
+            ..Release::new(None)
         }
-        release
     }
 
     /// Cleans up behind a queue that has gone.
     fn clean_up(&mut self, leftovers: Leftovers<Filter>) {
         // Somebody may have released it through its handle, which is a small number and no secret.
         let _ = events::release(leftovers.array);
-        self.filters.set(leftovers.filters.into_iter());
+        self.leftovers.set(leftovers);
     }
 
     /// The next filter to release.
-    fn next(&mut self) -> Option<ReleaseCall> {
-        if let Some(call) = self.replaced.take().and_then(Filter::release) {
-            return Some(call);
+    fn next(&mut self) -> Option<Filter> {
+        if let Some(filter) = self.replaced.take() {
+            return Some(filter);
         }
-        while let Some(filter) = self.filters.get().and_then(Iterator::next) {
-            if let Some(call) = filter.release() {
-                return Some(call);
+        if let Some((context, ending)) = &mut self.client {
+            if let Ok(Some(filter)) = with(|queues, _| Ok(queues.end(*context, ending))) {
+                return Some(filter);
             }
-            self.released();
+            (self.client, self.reaps) = (None, true);
         }
-        None
-    }
-
-    /// Logs what is to be said behind the filter that was released last.
-    fn released(&mut self) {
-        if let Some(mut lines) = self.lines.get().and_then(Iterator::next) {
-            log::flush(&mut lines);
+        loop {
+            if let Some(filter) = self.leftovers.get().and_then(Iterator::next) {
+                return Some(filter);
+            }
+            drop(self.leftovers.take());
+            if !self.reaps {
+                return None;
+            }
+            self.clean_up(with(|queues, _| Ok(queues.reap())).ok()??);
         }
     }
 
     fn step(&mut self) -> Step<ReleaseCall, Result<()>> {
-        loop {
-            if let Some(call) = self.next() {
-                return Step::Call(call);
-            }
-            drop((self.filters.take(), self.lines.take()));
-            if !self.reaps {
-                return Step::Done(Ok(()));
-            }
-            match with(|queues, _| Ok(queues.reap())) {
-                Ok(Some(leftovers)) => self.clean_up(leftovers),
-                _ => return Step::Done(Ok(())),
+        while let Some(filter) = self.next() {
+            // It gets NULL if there is no filter (E-13).
+            if let Some(release) = filter.release {
+                return Step::Call((release, filter.data));
             }
         }
+        Step::Done(Ok(()))
     }
 }
 
@@ -308,7 +289,6 @@ impl Machine for Release {
     }
 
     fn resume(&mut self, (): ()) -> Step<ReleaseCall, Result<()>> {
-        self.released();
         self.step()
     }
 }

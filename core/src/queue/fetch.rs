@@ -1,26 +1,83 @@
 //! One fetch of one client from one queue, and the events that it shows to filters and decoders.
 
-use super::backlog::{Backlog, Event};
-use super::clients::{Access, Reader};
-use super::trace::{At, Excerpt};
-use super::{Payload, Queue, Queues};
+use super::backlog::Events;
+use super::{Payload, Queue, Queues, in_use, trace};
 use crate::error::{Error, Result};
-use crate::handles::Handles;
-use crate::log::{Bytes, Journal};
+
+/// The cursor of a client that has not fetched.
+const IDLE: u64 = u64::MAX;
+
+/// What is known about one client and one queue (QUEUE-22).
+#[derive(Debug)]
+pub(super) struct Reader<F> {
+    /// Different for each client and queue that ever had to do with each other, so that a fetch
+    /// notices when one of them was ended.
+    generation: u64,
+    /// The number of the next event that the client has not seen; [`IDLE`] until its first fetch.
+    pub(super) cursor: u64,
+    pub(super) access: Access,
+    /// One that was cleared is kept, since its release function runs when the client ends (E-13).
+    pub(super) filter: Option<F>,
+    /// Events that were evicted before the client saw them, and are not reported yet.
+    missed: u64,
+}
+
+/// Which events a client may see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    /// None, as at first.
+    Denied,
+    /// All.
+    Allowed,
+    /// Those that its filter lets pass, whether access is granted beside it or not.
+    Filtered,
+}
+
+impl<F> Reader<F> {
+    /// One that has not fetched, and has no access.
+    pub(super) const fn new(generation: u64) -> Reader<F> {
+        Reader {
+            generation,
+            cursor: IDLE,
+            access: Access::Denied,
+            filter: None,
+            missed: 0,
+        }
+    }
+
+    /// Whether the client has fetched from the queue.
+    pub(super) fn is_active(&self) -> bool {
+        self.cursor != IDLE
+    }
+}
+
+/// An event that a client sees. Its payload stays alive until the fetch is done with it, whatever
+/// happens to the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<V> {
+    slot: u32,
+    /// What the client's cursor was when it was shown.
+    number: u64,
+    /// Bytes of payload.
+    pub size: usize,
+    /// The payload.
+    pub payload: V,
+}
 
 /// A fetch under way. It names queue and client by slot and generation, so it outlives both (E-14).
 #[derive(Clone, Copy, Debug)]
-pub struct FetchSession<V> {
+pub struct FetchSession<V, F> {
     queue: usize,
     queue_generation: u64,
     client: usize,
-    reader_generation: u64,
+    /// That of the reader, which belongs to this queue and this client.
+    generation: u64,
     /// The event array that the fetch fills.
     pub array: i32,
     /// The event that is shown: the client has not seen it to the end.
     pub event: Option<Event<V>>,
-    /// Whether a filter has to let it pass first.
-    pub filtered: bool,
+    /// The filter that has to let it pass first.
+    pub filter: Option<F>,
 }
 
 /// How a fetch ended.
@@ -32,30 +89,23 @@ pub enum End {
     Gone,
 }
 
-impl<V> FetchSession<V> {
+impl<V, F> FetchSession<V, F> {
     /// One that has not begun.
-    pub const NONE: FetchSession<V> = FetchSession {
+    pub const NONE: FetchSession<V, F> = FetchSession {
         queue: usize::MAX,
         queue_generation: 0,
         client: usize::MAX,
-        reader_generation: 0,
+        generation: 0,
         array: -1,
         event: None,
-        filtered: false,
+        filter: None,
     };
-
-    /// The queue of the session, if it is still the one that it began with.
-    #[inline(always)]
-    fn queue<'q, P, F>(&self, queues: &'q mut Handles<Queue<P, F>>) -> Option<&'q mut Queue<P, F>> {
-        let queue = queues.get_mut(self.queue)?;
-        (queue.generation == self.queue_generation).then_some(queue)
-    }
 
     /// What is known of its client, if queue and client are still those that it began with.
     #[inline(always)]
-    fn reader<'q, F>(&self, readers: &'q mut [Option<Reader<F>>]) -> Option<&'q mut Reader<F>> {
+    fn reader<'q>(&self, readers: &'q mut [Option<Reader<F>>]) -> Option<&'q mut Reader<F>> {
         let reader = readers.get_mut(self.client)?.as_mut()?;
-        (reader.generation == self.reader_generation).then_some(reader)
+        (reader.generation == self.generation).then_some(reader)
     }
 }
 
@@ -66,195 +116,140 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
     #[inline(always)]
-    pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession<P::View>> {
-        let (slot, queue) = super::in_use(&mut self.slots, handle)?;
-        let client = self.clients.next_slot(context).ok_or(Error::INVAL)?;
-        if !queue.enter(client, &mut self.generation)?.is_active() {
-            queue.activate(client)?;
+    pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession<P::View, F>> {
+        let (slot, queue) = in_use(&mut self.slots, handle)?;
+        let context = context as u32;
+        let near = self.by_context.get_at(context, self.last);
+        // Behind the last one the first one has its turn again.
+        let near = near.or_else(|| self.by_context.get_at(context, 0));
+        let found = near.or_else(|| self.by_context.get_anywhere(context));
+        let (place, client) = found.ok_or(Error::INVAL)?;
+        self.last = place;
+        let client = *client;
+        let reader = queue.enter(client, &mut self.generation)?;
+        let generation = reader.generation;
+        if !reader.is_active() {
+            queue.activate(client, &mut self.events);
         }
-        let reader = queue.reader(client)?;
-        let (reader_generation, cursor) = (reader.generation, reader.cursor);
         if let Some(journal) = &mut self.journal {
-            let next = queue.backlog.stored(cursor).next();
-            let last = At(next.map(|(_, payload)| payload.address()));
-            journal.debug(format_args!("queue_fetch start, last event={last}"));
+            trace::start(journal, queue, client, &self.events);
         }
         Ok(FetchSession {
             queue: slot,
             queue_generation: queue.generation,
             client,
-            reader_generation,
+            generation,
             array: queue.array,
-            ..FetchSession::NONE
+            event: None,
+            filter: None,
         })
     }
 
     /// Takes note that the client is done with the event that it was shown, if there is one, and
-    /// puts the next one in its place. Events that the client has no access to count as seen
-    /// (E-18). There is none at the end, and when queue or client have gone.
+    /// puts the next one in its place; or ends the fetch, which takes the number of missed events
+    /// to report (QUEUE-35). Events that the client has no access to count as seen (E-18); of those
+    /// it has missed none.
     ///
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
-    pub fn advance(&mut self, session: &mut FetchSession<P::View>) {
-        match self.journal {
-            None => self.advance_or_trace::<false>(session),
-            Some(_) => self.advance_traced(session),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn advance_traced(&mut self, session: &mut FetchSession<P::View>) {
-        self.advance_or_trace::<true>(session);
-    }
-
-    #[inline(always)]
-    fn advance_or_trace<const TRACES: bool>(&mut self, session: &mut FetchSession<P::View>) {
+    pub fn advance(&mut self, session: &mut FetchSession<P::View, F>) -> Option<End> {
         let Some(queue) = self.slots.get_mut(session.queue) else {
-            return self.let_go(session);
+            return Some(self.break_off(session));
         };
-        let Some(reader) = session.reader(&mut queue.readers) else {
-            return self.let_go(session);
+        let (name, backlog, readers) = (&queue.name, &mut queue.backlog, &mut queue.readers);
+        let Some(reader) = session.reader(readers) else {
+            return Some(self.break_off(session));
         };
-        let (backlog, retained) = (&mut queue.backlog, &mut self.retained);
-        let mut trace = if TRACES { self.journal.as_mut() } else { None };
-        // Where in the backlog the next event is looked for.
-        let mut from = match session.event.take() {
-            None => backlog.position(reader.cursor),
-            Some(Event { sequence, .. }) => {
-                let before = trace.as_ref().and_then(|_| backlog.payload(sequence)).map(P::address);
-                let behind = if reader.cursor == sequence {
-                    reader.cursor = sequence + 1;
-                    backlog.seen(sequence, retained)
-                } else {
-                    // A fetch inside of a callback of this one was faster.
-                    backlog.release(sequence, retained);
-                    backlog.position(reader.cursor)
-                };
-                trace_removal(&mut trace, &queue.name, backlog, sequence, before);
-                behind
-            }
-        };
+        let events = &mut self.events;
         loop {
-            reader.catch_up(backlog.evicted);
-            let Some(event) = backlog.next(from) else { return };
-            // What is left out was not there when the client became active.
-            reader.cursor = event.sequence;
-            if reader.access != Access::Denied {
-                session.filtered = reader.access == Access::Filtered;
-                session.event = event.show();
-                if let (Some(journal), Some(event), false) = (trace, session.event, session.filtered) {
-                    trace_event::<P>("Adding", event, journal);
+            if let Some(event) = session.event.take() {
+                // Else a fetch inside of a callback of this one was faster.
+                if reader.cursor == event.number {
+                    reader.cursor += 1;
+                    if let (true, Some(journal)) = (backlog.seen(event.number, events), &mut self.journal) {
+                        trace::removal(journal, name, events.get(event.slot));
+                    }
                 }
-                return;
+                events.release(event.slot);
             }
-            let sequence = event.sequence;
-            let shown = event.view();
-            if let (Some(journal), Some(event)) = (&mut trace, shown) {
-                journal.debug(format_args!("Clientq access denied"));
-                trace_event::<P>("Culling", event, journal);
+            // What is in front of the oldest event was evicted.
+            let oldest = backlog.oldest();
+            if reader.cursor < oldest {
+                reader.missed += oldest - reader.cursor;
+                reader.cursor = oldest;
             }
-            reader.cursor += 1;
-            let before = trace.as_ref().and_then(|_| backlog.payload(sequence)).map(P::address);
-            from = backlog.cull(sequence, retained);
-            trace_removal(&mut trace, &queue.name, backlog, sequence, before);
+            let Some(slot) = backlog.get(reader.cursor) else {
+                let missed = std::mem::take(&mut reader.missed);
+                return Some(End::Missed(if reader.access == Access::Denied { 0 } else { missed }));
+            };
+            let event = events.get_mut(slot);
+            let shown = Event {
+                slot,
+                number: reader.cursor,
+                size: event.size,
+                payload: event.payload()?.view(),
+            };
+            event.holders += 1;
+            session.event = Some(shown);
+            session.filter = reader.filter.filter(|_| reader.access == Access::Filtered);
+            let is_denied = reader.access == Access::Denied;
+            if let (Some(journal), None) = (&mut self.journal, session.filter) {
+                if is_denied {
+                    journal.debug(format_args!("Clientq access denied"));
+                }
+                trace::event::<P>(journal, &shown, is_denied);
+            }
+            if !is_denied {
+                return None;
+            }
         }
     }
 
-    /// The payload of the event that a session is shown, while its queue stores it.
-    pub fn payload(&mut self, session: &FetchSession<P::View>) -> Option<&P> {
-        let sequence = session.event.as_ref()?.sequence;
-        session.queue(&mut self.slots)?.backlog.payload(sequence)
-    }
-
-    /// The filter that has to let pass what a session is shown.
-    pub fn filter(&mut self, session: &FetchSession<P::View>) -> Option<F> {
-        session.reader(&mut session.queue(&mut self.slots)?.readers)?.filter
+    /// The payload of the event that a session is shown.
+    pub fn payload(&self, session: &FetchSession<P::View, F>) -> Option<&P> {
+        self.events.get(session.event.as_ref()?.slot).payload()
     }
 
     /// A filter has judged the event that is shown. Whether queue and client are still there.
-    pub fn judged(&mut self, session: &FetchSession<P::View>, verdict: i32) -> bool {
-        let queue = session.queue(&mut self.slots);
+    pub fn judged(&mut self, session: &FetchSession<P::View, F>, verdict: i32) -> bool {
+        let queue = self.slots.get_mut(session.queue);
         let alive = queue.is_some_and(|queue| session.reader(&mut queue.readers).is_some());
         if let Some(journal) = &mut self.journal {
             journal.debug(format_args!("Clientq filter applied ({verdict})"));
-            if let (true, Some(event)) = (alive, session.event) {
-                trace_event::<P>(if verdict == 0 { "Adding" } else { "Culling" }, event, journal);
+            if let (true, Some(event)) = (alive, &session.event) {
+                trace::event::<P>(journal, event, verdict != 0);
             }
         }
         alive
     }
 
-    /// The fetch does not look at its event any more, which the client has not seen to the end.
+    /// Ends a fetch at the event that it is shown, which the client has not seen to the end. What
+    /// it has missed is for the next one to report.
     #[cold]
     #[inline(never)]
-    fn let_go(&mut self, session: &mut FetchSession<P::View>) {
-        if let Some(Event { sequence, .. }) = session.event.take() {
-            match session.queue(&mut self.slots) {
-                Some(queue) => queue.backlog.release(sequence, &mut self.retained),
-                None => self.retained.release(session.queue_generation, sequence),
-            }
+    pub fn break_off(&mut self, session: &mut FetchSession<P::View, F>) -> End {
+        if let Some(event) = session.event.take() {
+            self.events.release(event.slot);
         }
-    }
-
-    /// Ends a fetch, which may still be shown an event. One that was not broken off takes the
-    /// number of missed events to report (QUEUE-35); a client without access has missed nothing: it
-    /// would not have seen the events.
-    #[inline(always)]
-    pub fn finish(&mut self, session: &mut FetchSession<P::View>, broken_off: bool) -> End {
-        if session.event.is_some() {
-            self.let_go(session);
-        }
-        let Some(queue) = session.queue(&mut self.slots) else {
-            return End::Gone;
-        };
-        match session.reader(&mut queue.readers) {
-            Some(reader) if !broken_off => {
-                let missed = std::mem::take(&mut reader.missed);
-                End::Missed(if reader.access == Access::Denied { 0 } else { missed })
-            }
-            _ => End::Missed(0),
+        match self.slots.get(session.queue) {
+            Some(queue) if queue.generation == session.queue_generation => End::Missed(0),
+            _ => End::Gone,
         }
     }
 }
 
-impl<P: Payload, F> Queue<P, F> {
+impl<F> Queue<F> {
     /// A client has its first fetch.
     #[cold]
     #[inline(never)]
-    fn activate(&mut self, client: usize) -> Result<()> {
-        let absent = self.backlog.absent()?;
-        // A place has been waiting since the queue was made, so all that was evicted since then was
-        // missed.
-        let cursor = if self.places > 0 { 0 } else { self.backlog.oldest() };
-        let reader = self.reader(client)?;
-        (reader.absent, reader.cursor) = (absent, cursor);
+    fn activate<P: Payload>(&mut self, client: usize, events: &mut Events<P>) {
+        if let Some(Some(reader)) = self.readers.get_mut(client) {
+            // A place has been waiting since the queue was made, so all that was evicted since then
+            // was missed.
+            reader.cursor = if self.places > 0 { 0 } else { self.backlog.oldest() };
+        }
         self.places = self.places.saturating_sub(1);
         self.active = self.active.saturating_add(1);
-        self.backlog.claim();
-        Ok(())
+        self.backlog.claim(events);
     }
-}
-
-/// Says that an event has gone that stood at an address before.
-#[inline(always)]
-fn trace_removal<P: Payload>(
-    trace: &mut Option<&mut Journal>,
-    queue: &[u8],
-    backlog: &Backlog<P>,
-    sequence: u64,
-    before: Option<usize>,
-) {
-    if let (Some(journal), Some(_), None) = (trace, before, backlog.payload(sequence)) {
-        let (name, event) = (Bytes(queue), At(before));
-        journal.debug(format_args!("Removing {name} event {event} in fetch"));
-    }
-}
-
-/// What becomes of an event.
-#[cold]
-fn trace_event<P: Payload>(action: &str, event: Event<P::View>, journal: &mut Journal) {
-    let Event { size, payload, .. } = event;
-    let excerpt: Excerpt = P::excerpt(payload, size);
-    journal.debug(format_args!("{action} event (sz={size}): \"{excerpt}\""));
 }

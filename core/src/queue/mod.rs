@@ -7,32 +7,33 @@
 //! come: events are kept for them, and the first fetches of clients fill them (E-8).
 //!
 //! The queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to
-//! the caller, who also calls decoders and filters: nothing here runs foreign code, so a caller can
-//! keep all queues behind one lock and release it around each callback. A [`FetchSession`] survives
-//! whatever a callback does to queue or client, and what a callback looks at stays where it is
-//! (E-14).
+//! the caller, who also calls decoders, filters and the functions that release them: nothing here
+//! runs foreign code, so a caller can keep all queues behind one lock and release it around each
+//! callback. A [`FetchSession`] survives whatever a callback does to queue or client, and what a
+//! callback looks at stays where it is (E-14).
 //!
 //! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17); what gives
 //! something back needs none.
 
 mod backlog;
-mod clients;
 mod fetch;
-#[cfg(test)]
-mod model;
 mod trace;
 
-use std::io::Write;
+#[cfg(test)]
+mod tests;
 
-use backlog::{Backlog, Retained};
-use clients::{Access, Clients, Reader};
+use std::io::Write;
+use std::vec;
+
+use backlog::{Backlog, Events};
+use fetch::{Access, Reader};
 
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
+use crate::index::Map;
 use crate::log::{Bytes, Journal};
 
-pub use backlog::Event;
-pub use fetch::{End, FetchSession};
+pub use fetch::{End, Event, FetchSession};
 pub use trace::Excerpt;
 
 /// What a queue stores of an event.
@@ -57,7 +58,7 @@ pub trait Payload {
 
 /// One queue.
 #[derive(Debug)]
-struct Queue<P, F> {
+struct Queue<F> {
     name: Vec<u8>,
     /// Most bytes of payload that are stored at a time.
     limit: usize,
@@ -75,14 +76,12 @@ struct Queue<P, F> {
     count: u32,
     /// Bytes that came.
     bytes: u64,
-    backlog: Backlog<P>,
+    backlog: Backlog,
     /// What is known about clients, by their slot.
     readers: Vec<Option<Reader<F>>>,
-    /// Empty, with room for the filters of all clients: they are released with the queue.
-    filters: Vec<F>,
 }
 
-impl<P, F> Queue<P, F> {
+impl<F> Queue<F> {
     fn clients(&self) -> u32 {
         self.active.saturating_add(self.places)
     }
@@ -96,7 +95,7 @@ impl<P, F> Queue<P, F> {
         if !matches!(self.readers.get(client), Some(Some(_))) {
             self.make(client, generation)?;
         }
-        self.reader(client)
+        self.readers[client].as_mut().ok_or(Error::GENERIC)
     }
 
     #[cold]
@@ -109,15 +108,6 @@ impl<P, F> Queue<P, F> {
         *generation += 1;
         self.readers[client] = Some(Reader::new(*generation));
         Ok(())
-    }
-
-    /// What is known about the client in a slot, to be changed.
-    #[inline(always)]
-    fn reader(&mut self, client: usize) -> Result<&mut Reader<F>> {
-        self.readers
-            .get_mut(client)
-            .and_then(Option::as_mut)
-            .ok_or(Error::INVAL)
     }
 }
 
@@ -134,13 +124,30 @@ pub struct Counters {
     pub memory: u64,
 }
 
-/// What is left to do for the caller when a queue has gone.
+/// What is left to do for the caller when a queue has gone: to release its filters, which this
+/// gives one by one.
 #[derive(Debug)]
 pub struct Leftovers<F> {
-    /// Filters to release, in this order.
-    pub filters: Vec<F>,
+    readers: vec::IntoIter<Option<Reader<F>>>,
     /// The event array to free.
     pub array: i32,
+}
+
+impl<F> Iterator for Leftovers<F> {
+    type Item = F;
+
+    fn next(&mut self) -> Option<F> {
+        self.readers.by_ref().flatten().find_map(|reader| reader.filter)
+    }
+}
+
+/// How far a client has been ended: see [`Queues::end`].
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Ending {
+    /// The slot of the queue whose turn it is.
+    queue: usize,
+    /// Whether the filter there was given out to be released.
+    released: bool,
 }
 
 /// All queues and their clients.
@@ -148,9 +155,16 @@ pub struct Leftovers<F> {
 pub struct Queues<P, F> {
     /// What there is to say, if somebody wants to know (`-Dlibpmda`, QUEUE-60).
     pub journal: Option<Journal>,
-    slots: Handles<Queue<P, F>>,
-    clients: Clients<F>,
-    retained: Retained<P>,
+    /// Whether it is said in the words of PCP 6.0.5 and later.
+    pub revised: bool,
+    slots: Handles<Queue<F>>,
+    events: Events<P>,
+    /// The slots of clients by their contexts, ...
+    by_context: Map<usize>,
+    /// ... and which are taken.
+    clients: Handles<()>,
+    /// Where in the map the client was that fetched last: they mostly come in turn.
+    last: usize,
     /// How many queues and readers there were.
     generation: u64,
 }
@@ -163,7 +177,7 @@ impl<P: Payload, F: Copy> Default for Queues<P, F> {
 
 /// The queue of a handle, and its slot (QUEUE-4).
 #[inline(always)]
-fn in_use<P, F>(slots: &mut Handles<Queue<P, F>>, handle: i32) -> Result<(usize, &mut Queue<P, F>)> {
+fn in_use<F>(slots: &mut Handles<Queue<F>>, handle: i32) -> Result<(usize, &mut Queue<F>)> {
     let slot = handles::slot(handle).ok_or(Error::INVAL)?;
     Ok((slot, slots.get_mut(slot).ok_or(Error::INVAL)?))
 }
@@ -174,9 +188,12 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     pub const fn new() -> Queues<P, F> {
         Queues {
             journal: None,
+            revised: false,
             slots: Handles::new(),
-            clients: Clients::new(),
-            retained: Retained::new(),
+            events: Events::new(),
+            by_context: Map::new(),
+            clients: Handles::new(),
+            last: 0,
             generation: 0,
         }
     }
@@ -217,9 +234,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             places,
             count: 0,
             bytes: 0,
-            backlog: Backlog::new(self.generation),
+            backlog: Backlog::new(),
             readers: Vec::new(),
-            filters: Vec::new(),
         };
         self.slots.put(slot, queue);
         handles::handle(slot)
@@ -266,15 +282,31 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
     pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
         let (_, queue) = in_use(&mut self.slots, handle)?;
+        if let Some(journal) = &mut self.journal {
+            let name = Bytes(&queue.name);
+            journal.debug(format_args!(
+                "Appending event: queue#{handle} \"{name}\" ({size} bytes)"
+            ));
+        }
         let room = queue.limit.checked_sub(size);
         if let Some(room) = room {
-            if queue.clients() == 0 {
-                queue.backlog.make_room(room, &mut self.retained);
-            } else {
-                let spare = queue.backlog.reserve()?;
-                let payload = store(spare)?;
-                queue.backlog.make_room(room, &mut self.retained);
-                queue.backlog.push(size, queue.active, queue.places, payload);
+            let listeners = [queue.active, queue.places];
+            let stored = match listeners {
+                [0, 0] => None,
+                _ => Some(queue.backlog.store(&mut self.events, size, listeners, store)?),
+            };
+            let mut shown = 0;
+            while queue.backlog.memory > room as u64 {
+                if let (Some(journal), Some(oldest)) = (&mut self.journal, queue.backlog.slots().next()) {
+                    trace::eviction(journal, self.revised, queue, self.events.get(oldest), &mut shown);
+                }
+                queue.backlog.evict(&mut self.events);
+            }
+            if let Some(slot) = stored {
+                queue.backlog.push(slot, size);
+                if let Some(journal) = &mut self.journal {
+                    trace::inserted(journal, queue, self.events.get(slot));
+                }
             }
         }
         queue.count = queue.count.wrapping_add(1);
@@ -324,28 +356,30 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// clients had to do with it: a new queue in the same slot starts afresh (QUEUE-41, E-10,
     /// E-11).
     fn release(&mut self, slot: usize) -> Option<Leftovers<F>> {
-        let done = |queue: &&Queue<P, F>| queue.closing && queue.clients() == 0;
+        let done = |queue: &&Queue<F>| queue.closing && queue.clients() == 0;
         self.slots.get(slot).filter(done)?;
-        let mut queue = self.slots.take(slot)?;
-        queue.backlog.close(&mut self.retained);
-        let readers = queue.readers.into_iter().flatten();
-        // Room: for one of each client, since there are clients.
-        queue.filters.extend(readers.filter_map(|reader| reader.filter));
+        let queue = self.slots.take(slot)?;
+        queue.backlog.slots().for_each(|event| self.events.release(event));
         Some(Leftovers {
-            filters: queue.filters,
+            readers: queue.readers.into_iter(),
             array: queue.array,
         })
     }
 
-    /// Registers a client and gives its slot (QUEUE-20).
+    /// Registers a client: any number is a context, and a new one gets the lowest free slot. Gives
+    /// the client's slot (QUEUE-20).
     ///
     /// # Errors
     /// `-ENOMEM` when slots or memory run out.
     pub fn register(&mut self, context: i32) -> Result<i32> {
-        let count = self.clients.count();
-        let slot = self.clients.register(context)?;
-        if let (Some(journal), true) = (&mut self.journal, self.clients.count() > count) {
-            let total = self.clients.slots.slots();
+        if let Some(slot) = self.client(context) {
+            return handles::handle(slot);
+        }
+        let slot = self.clients.vacant()?;
+        self.by_context.get_or_insert_with(context as u32, || slot)?;
+        self.clients.put(slot, ());
+        if let Some(journal) = &mut self.journal {
+            let total = self.clients.slots();
             journal.debug(format_args!(
                 "pmdaEventNewClient: slot={slot} (total={total}) context={context}"
             ));
@@ -356,29 +390,49 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// The number of registered clients (QUEUE-21).
     #[must_use]
     pub fn clients(&self) -> u32 {
-        u32::try_from(self.clients.count()).unwrap_or(u32::MAX)
+        u32::try_from(self.by_context.len()).unwrap_or(u32::MAX)
     }
 
-    /// Ends a client and gives its filters, by slot of the queue, and for each what is to be said
-    /// behind it; there are none of an unknown client (QUEUE-26). They are to be released, and then
-    /// the queues that have lost their last client: see [`Queues::reap`].
-    pub fn end(&mut self, context: i32) -> (Vec<F>, Vec<Journal>) {
-        let lines = self.trace_end(context);
-        let Some((slot, client)) = self.clients.remove(context) else {
-            return (Vec::new(), lines);
-        };
-        let mut filters = client.filters;
-        for queue in self.slots.values_mut() {
-            let reader = queue.readers.get_mut(slot).and_then(Option::take);
-            let Some(reader) = reader else { continue };
-            if reader.is_active() {
-                queue.backlog.abandon(reader.cursor);
-                queue.active = queue.active.saturating_sub(1);
-            }
-            // Room: for one of each queue, if there is any.
-            filters.extend(reader.filter);
+    /// The slot of a registered client.
+    fn client(&self, context: i32) -> Option<usize> {
+        self.by_context.get(context as u32).copied()
+    }
+
+    /// Ends what a client has to do with the queues, one after the other, up to the next filter:
+    /// gives it, to be released, and is to be called again until there is none; then the client is
+    /// gone (QUEUE-26), and [`Queues::reap`] gives the queues that have lost their last client.
+    pub fn end(&mut self, context: i32, ending: &mut Ending) -> Option<F> {
+        let client = self.client(context);
+        if let (Some(journal), 0, false) = (&mut self.journal, ending.queue, ending.released) {
+            let slot = client.unwrap_or(0);
+            journal.debug(format_args!("pmdaEventEndClient ctx={context} slot={slot}"));
         }
-        (filters, lines)
+        let client = client?;
+        while ending.queue < self.slots.slots() {
+            let queue = self.slots.get_mut(ending.queue);
+            let known = queue.and_then(|queue| Some((queue.readers.get_mut(client)?.take()?, queue)));
+            if let Some((mut reader, queue)) = known {
+                if let (Some(filter), false) = (reader.filter.take(), ending.released) {
+                    queue.readers[client] = Some(reader);
+                    ending.released = true;
+                    return Some(filter);
+                }
+                if reader.is_active() {
+                    if let Some(journal) = &mut self.journal {
+                        trace::cleanup(journal, queue);
+                    }
+                    queue.backlog.abandon(reader.cursor, &mut self.events);
+                    queue.active = queue.active.saturating_sub(1);
+                }
+            }
+            *ending = Ending {
+                queue: ending.queue + 1,
+                released: false,
+            };
+        }
+        self.by_context.remove(context as u32);
+        self.clients.take(client);
+        None
     }
 
     /// Grants or denies a client the events of a queue (QUEUE-24).
@@ -386,9 +440,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_access(&mut self, context: i32, handle: i32, allowed: bool) -> Result<()> {
-        let (_, queue) = in_use(&mut self.slots, handle)?;
-        let client = self.clients.slot(context).ok_or(Error::INVAL)?;
-        let reader = queue.enter(client, &mut self.generation)?;
+        let reader = self.reader(context, handle)?;
         // A filter decides as before.
         if reader.access != Access::Filtered {
             reader.access = if allowed { Access::Allowed } else { Access::Denied };
@@ -403,16 +455,17 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_filter(&mut self, context: i32, handle: i32, filter: F, filtering: bool) -> Result<Option<F>> {
-        let (queues, clients) = (self.slots.slots(), self.clients.count());
-        let (_, queue) = in_use(&mut self.slots, handle)?;
-        let (slot, client) = self.clients.get_mut(context).ok_or(Error::INVAL)?;
-        // Room for `release` and `end`.
-        queue.filters.try_reserve(clients).map_err(|_| Error::NOMEM)?;
-        client.filters.try_reserve(queues).map_err(|_| Error::NOMEM)?;
-        let reader = queue.enter(slot, &mut self.generation)?;
+        let reader = self.reader(context, handle)?;
         let old = reader.filter.replace(filter);
         let old = old.filter(|_| reader.access == Access::Filtered);
         reader.access = if filtering { Access::Filtered } else { Access::Allowed };
         Ok(old)
+    }
+
+    /// What is known about a client and a queue.
+    fn reader(&mut self, context: i32, handle: i32) -> Result<&mut Reader<F>> {
+        let client = self.client(context);
+        let (_, queue) = in_use(&mut self.slots, handle)?;
+        queue.enter(client.ok_or(Error::INVAL)?, &mut self.generation)
     }
 }

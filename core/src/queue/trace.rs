@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Display};
 
-use super::{Payload, Queues};
+use super::backlog::{Events, StoredEvent};
+use super::fetch::Event;
+use super::{Payload, Queue};
 use crate::events::printed;
 use crate::log::{Bytes, Journal};
 
@@ -42,8 +44,8 @@ impl Display for Excerpt {
     }
 }
 
-/// An address as C prints it.
-pub(super) struct At(pub(super) Option<usize>);
+/// The address of an event as C prints it.
+struct At(Option<usize>);
 
 impl Display for At {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,87 +56,79 @@ impl Display for At {
     }
 }
 
-impl<P: Payload, F: Copy> Queues<P, F> {
-    /// An event is about to be appended: which others have to go for it. PCP 6.0.5 `revised` the
-    /// words.
-    #[inline]
-    pub fn trace_append(&mut self, handle: i32, size: usize, revised: bool) {
-        let Some(journal) = &mut self.journal else { return };
-        let Ok((_, queue)) = super::in_use(&mut self.slots, handle) else {
-            return;
-        };
-        let (name, limit) = (Bytes(&queue.name), queue.limit);
-        journal.debug(format_args!(
-            "Appending event: queue#{handle} \"{name}\" ({size} bytes)"
-        ));
-        let Some(room) = limit.checked_sub(size) else { return };
-        let mut memory = queue.backlog.memory;
-        let mut gone = queue.backlog.stored(0);
-        // Fetches that have the event in hand, or had the one before it.
-        let mut hands = 0;
-        let (dropping, removing) = if revised {
-            ("Client dropped queue", "Client removing queue:")
-        } else {
-            ("Dropping", "Removing")
-        };
-        while memory > room as u64 {
-            let Some((event, payload)) = gone.next() else { break };
-            let (e, sz) = (At(Some(payload.address())), event.size);
-            journal.debug(format_args!(
-                "{dropping} {name}: e={e} sz={sz} max={limit} qsz={memory}"
-            ));
-            hands += event.holders;
-            for _ in 0..hands {
-                journal.debug(format_args!("Client missed queue {name} event {e}"));
-            }
-            journal.debug(format_args!("{removing} {name} event {e} ({sz} bytes)"));
-            memory -= sz as u64;
-        }
-    }
+fn at<P: Payload>(event: &StoredEvent<P>) -> At {
+    At(event.payload().map(P::address))
+}
 
-    /// An event has been appended.
-    pub fn trace_appended(&mut self, handle: i32, size: usize) {
-        let Some(journal) = &mut self.journal else { return };
-        let Ok((_, queue)) = super::in_use(&mut self.slots, handle) else {
-            return;
-        };
-        let (name, clients) = (Bytes(&queue.name), queue.clients());
-        if clients > 0 {
-            let newest = queue.backlog.stored(queue.backlog.newest()).next();
-            let e = At(newest.map(|(_, payload)| payload.address()));
-            journal.debug(format_args!(
-                "Inserted {name} event {e} ({size} bytes) clients = {clients}"
-            ));
-        }
+/// The oldest event of a queue has to go for another one. Fetches that show it, or have shown one
+/// before it that had to go, miss it: `shown` counts them.
+#[cold]
+pub(super) fn eviction<P: Payload, F>(
+    journal: &mut Journal,
+    revised: bool,
+    queue: &Queue<F>,
+    event: &StoredEvent<P>,
+    shown: &mut u32,
+) {
+    let (name, limit, memory) = (Bytes(&queue.name), queue.limit, queue.backlog.memory);
+    let (e, sz) = (at(event), event.size);
+    let (dropping, removing) = if revised {
+        ("Client dropped queue", "Client removing queue:")
+    } else {
+        ("Dropping", "Removing")
+    };
+    journal.debug(format_args!(
+        "{dropping} {name}: e={e} sz={sz} max={limit} qsz={memory}"
+    ));
+    *shown += event.holders - 1;
+    for _ in 0..*shown {
+        journal.debug(format_args!("Client missed queue {name} event {e}"));
     }
+    journal.debug(format_args!("{removing} {name} event {e} ({sz} bytes)"));
+}
 
-    /// A client is about to end. What is to be said of a queue comes behind the release of the
-    /// filter there: gives the lines behind each filter.
-    pub(super) fn trace_end(&mut self, context: i32) -> Vec<Journal> {
-        let mut behind = Vec::new();
-        let Some(journal) = &mut self.journal else {
-            return behind;
-        };
-        let slot = self.clients.slot(context);
-        let shown = slot.unwrap_or(0);
-        journal.debug(format_args!("pmdaEventEndClient ctx={context} slot={shown}"));
-        let Some(slot) = slot else { return behind };
-        for queue in self.slots.values_mut() {
-            let Ok(reader) = queue.reader(slot) else { continue };
-            let is_active = reader.is_active();
-            if reader.filter.is_some() && behind.try_reserve(1).is_ok() {
-                behind.push(Journal::new());
-            }
-            if is_active {
-                let lines = behind.last_mut().unwrap_or(journal);
-                let (name, clients) = (Bytes(&queue.name), queue.clients());
-                lines.debug(format_args!("queue_cleanup: {name} numclients={clients}"));
-                if clients == 1 {
-                    let shutdown = i32::from(queue.closing);
-                    lines.debug(format_args!("queue_cleanup: {name} final shutdown={shutdown}"));
-                }
-            }
-        }
-        behind
+/// An event was stored.
+#[cold]
+pub(super) fn inserted<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, event: &StoredEvent<P>) {
+    let (name, clients) = (Bytes(&queue.name), queue.clients());
+    let (e, sz) = (at(event), event.size);
+    journal.debug(format_args!(
+        "Inserted {name} event {e} ({sz} bytes) clients = {clients}"
+    ));
+}
+
+/// A client begins to fetch.
+#[cold]
+pub(super) fn start<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, client: usize, events: &Events<P>) {
+    let reader = queue.readers[client].as_ref();
+    let next = reader.and_then(|reader| queue.backlog.get(reader.cursor.max(queue.backlog.oldest())));
+    let last = next.map_or(At(None), |slot| at(events.get(slot)));
+    journal.debug(format_args!("queue_fetch start, last event={last}"));
+}
+
+/// What becomes of an event: the client is shown it, or it is culled.
+#[cold]
+pub(super) fn event<P: Payload>(journal: &mut Journal, event: &Event<P::View>, is_culled: bool) {
+    let action = if is_culled { "Culling" } else { "Adding" };
+    let Event { size, payload, .. } = event;
+    let excerpt: Excerpt = P::excerpt(*payload, *size);
+    journal.debug(format_args!("{action} event (sz={size}): \"{excerpt}\""));
+}
+
+/// An event has left a queue, since all clients have seen it.
+#[cold]
+pub(super) fn removal<P: Payload>(journal: &mut Journal, queue: &[u8], event: &StoredEvent<P>) {
+    let (name, event) = (Bytes(queue), at(event));
+    journal.debug(format_args!("Removing {name} event {event} in fetch"));
+}
+
+/// An active client of a queue ends.
+#[cold]
+pub(super) fn cleanup<F>(journal: &mut Journal, queue: &Queue<F>) {
+    let (name, clients) = (Bytes(&queue.name), queue.clients());
+    journal.debug(format_args!("queue_cleanup: {name} numclients={clients}"));
+    if clients == 1 {
+        let shutdown = i32::from(queue.closing);
+        journal.debug(format_args!("queue_cleanup: {name} final shutdown={shutdown}"));
     }
 }

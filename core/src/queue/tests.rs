@@ -1,10 +1,12 @@
-//! The queues against a model that is simple enough to be seen to be right.
+//! The queues against a model that is simple enough to be seen to be right, and what a model of
+//! counts cannot tell: which memory is in use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::{End, Payload, Queues};
+use super::{End, Ending, Payload, Queues};
 use crate::error::Error;
 
 const LIMIT: usize = 40;
@@ -13,14 +15,6 @@ impl Payload for u64 {
     type View = u64;
 
     fn view(&self) -> u64 {
-        *self
-    }
-}
-
-impl Payload for u32 {
-    type View = u32;
-
-    fn view(&self) -> u32 {
         *self
     }
 }
@@ -116,22 +110,25 @@ impl Model {
     }
 }
 
-fn fetch(queues: &mut Queues<u64, ()>, queue: i32, client: i32, stop: usize) -> (Vec<u64>, Option<u64>) {
+fn fetch<P: Payload>(queues: &mut Queues<P, ()>, queue: i32, client: i32, stop: usize) -> (Vec<P::View>, Option<u64>) {
     let mut session = queues.begin(queue, client).expect("both exist");
     let mut shown = Vec::new();
     loop {
-        queues.advance(&mut session);
-        let Some(event) = session.event else { break };
-        if shown.len() == stop {
-            assert_eq!(queues.finish(&mut session, true), End::Missed(0));
-            return (shown, None);
+        match (queues.advance(&mut session), session.event) {
+            (Some(End::Missed(count)), None) => return (shown, Some(count)),
+            (None, Some(_)) if shown.len() == stop => {
+                assert_eq!(queues.break_off(&mut session), End::Missed(0));
+                return (shown, None);
+            }
+            (None, Some(event)) => shown.push(event.payload),
+            (end, _) => panic!("nobody shut the queue down: {end:?}"),
         }
-        shown.push(event.payload);
     }
-    match queues.finish(&mut session, false) {
-        End::Missed(count) => (shown, Some(count)),
-        End::Gone => panic!("nobody shut the queue down"),
-    }
+}
+
+/// Ends a client that has no filters.
+fn end<P: Payload>(queues: &mut Queues<P, ()>, client: i32) {
+    assert_eq!(queues.end(client, &mut Ending::default()), None);
 }
 
 proptest! {
@@ -158,7 +155,7 @@ proptest! {
                     prop_assert_eq!(fetch(&mut queues, queue, client, stop), model.fetch(client, stop));
                 }
                 Step::End(client) => {
-                    queues.end(client);
+                    end(&mut queues, client);
                     model.end(client);
                 }
             }
@@ -181,4 +178,95 @@ fn nothing_is_evicted_for_nothing() {
     queues.register(1).expect("memory");
     queues.set_access(1, queue, true).expect("both exist");
     assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![7], Some(0)));
+}
+
+/// An event that is dropped when its last owner is.
+impl Payload for Rc<()> {
+    type View = ();
+
+    fn view(&self) {}
+}
+
+/// A queue with the number of clients 1 to `clients`, which have fetched.
+fn with_clients<P: Payload>(queues: &mut Queues<P, ()>, name: &[u8], limit: usize, clients: i32) -> i32 {
+    let queue = queues.create(name, limit, 0, || Ok(0)).expect("a new name");
+    for client in 1..=clients {
+        queues.register(client).expect("memory");
+        queues.set_access(client, queue, true).expect("both exist");
+        fetch(queues, queue, client, 0);
+    }
+    queue
+}
+
+/// E-14: an event that is evicted while fetches show it stays until the last of them is done with
+/// it, also when the queue has gone, and no other event goes with it.
+#[test]
+fn kept_until_the_last_fetch_is_done() {
+    const LARGE: usize = 1000;
+    let mut queues = Queues::<Rc<()>, ()>::new();
+    let names: [&[u8]; 2] = [b"one", b"two"];
+    let handles = names.map(|name| with_clients(&mut queues, name, LARGE, 2));
+    let events = [(); 2].map(Rc::new);
+    let mut sessions = Vec::new();
+    for (queue, event) in handles.into_iter().zip(&events) {
+        queues.append(queue, LARGE, |_| Ok(Rc::clone(event))).expect("memory");
+        for client in [1, 2] {
+            let mut session = queues.begin(queue, client).expect("both exist");
+            assert_eq!(queues.advance(&mut session), None);
+            sessions.push(session);
+        }
+        queues.append(queue, LARGE, |_| Ok(Rc::new(()))).expect("memory");
+    }
+    queues.shutdown(handles[1]).expect("a queue");
+    end(&mut queues, 1);
+    end(&mut queues, 2);
+    assert!(queues.reap().is_some());
+    let counts = |events: &[Rc<()>; 2]| events.each_ref().map(Rc::strong_count);
+    assert_eq!(counts(&events), [2, 2]);
+    let ends: Vec<_> = sessions[..3]
+        .iter_mut()
+        .map(|session| queues.advance(session))
+        .collect();
+    assert_eq!(ends, [Some(End::Missed(0)), Some(End::Missed(0)), Some(End::Gone)]);
+    assert_eq!(counts(&events), [1, 2]);
+    queues.break_off(&mut sessions[3]);
+    assert_eq!(counts(&events), [1, 1]);
+}
+
+/// QUEUE-27: an old event that waits for a client does not make the queue grow with what others
+/// have seen behind it; the next client gets it, and what is new.
+#[test]
+fn waiting_in_front_of_the_others() {
+    let mut queues = Queues::<u64, ()>::new();
+    let queue = with_clients(&mut queues, b"q", 1000, 2);
+    queues.append(queue, 1, |_| Ok(0)).expect("memory");
+    assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![0], Some(0)));
+    end(&mut queues, 2);
+    for number in 1..10_000 {
+        queues.append(queue, 1, |_| Ok(number)).expect("memory");
+        assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![number], Some(0)));
+    }
+    assert_eq!(queues.counters(queue).expect("a queue").memory, 1);
+    queues.append(queue, 1, |_| Ok(10_000)).expect("memory");
+    queues.register(3).expect("memory");
+    queues.set_access(3, queue, true).expect("both exist");
+    assert_eq!(fetch(&mut queues, queue, 3, 9), (vec![0, 10_000], Some(0)));
+    assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![10_000], Some(0)));
+    assert_eq!(queues.counters(queue).expect("a queue").memory, 0);
+    // What has gone makes room for what comes.
+    assert_eq!(queues.events.slots(), 2);
+}
+
+/// QUEUE-20: any number is a context; the lowest free slot is taken; a known client keeps its slot.
+#[test]
+fn slots_of_clients() {
+    let mut queues = Queues::<u64, ()>::new();
+    let slots = [7, -1, i32::MIN, 7].map(|context| queues.register(context).expect("memory"));
+    assert_eq!(slots, [0, 1, 2, 0]);
+    for context in [7, -1, 7] {
+        end(&mut queues, context);
+    }
+    let slots = [5, 6, 8].map(|context| queues.register(context).expect("memory"));
+    assert_eq!(slots, [0, 1, 3]);
+    assert_eq!(queues.clients(), 4);
 }
