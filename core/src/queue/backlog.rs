@@ -1,8 +1,6 @@
 //! The events that a queue stores, oldest first, and who is still owed each of them; and the memory
 //! for the events of all queues.
 
-use std::collections::VecDeque;
-
 use super::Payload;
 use crate::error::{Error, Result};
 
@@ -18,7 +16,7 @@ pub(super) struct StoredEvent<P> {
     /// The data. A free slot may still have some, to be used again.
     payload: Option<P>,
     pub(super) size: usize,
-    /// How many active clients have not seen it.
+    /// How many active clients have not seen it; none are owed one that was evicted.
     owed: u32,
     /// How many consumptions it waits for beyond those: by clients that were announced but have not
     /// fetched yet, and in place of clients that have ended (QUEUE-27).
@@ -78,25 +76,32 @@ impl<P: Payload> Events<P> {
     fn store(
         &mut self,
         size: usize,
-        [owed, spare]: [u32; 2],
+        (owed, spare): (u32, u32),
         store: impl FnOnce(Option<P>) -> Result<P>,
     ) -> Result<u32> {
-        let slot = match self.free.last() {
-            Some(slot) => *slot,
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
             None => self.add_slot()?,
         };
-        let event = self.get_mut(slot);
-        event.payload = Some(store(event.payload.take())?);
+        let event = &mut self.slots[slot as usize];
+        match store(event.payload.take()) {
+            Ok(payload) => event.payload = Some(payload),
+            Err(error) => {
+                // Room: `add_slot`.
+                self.free.push(slot);
+                return Err(error);
+            }
+        }
         (event.size, event.owed, event.spare, event.holders) = (size, owed, spare, 1);
-        self.free.pop();
         Ok(slot)
     }
 
     #[cold]
     fn add_slot(&mut self) -> Result<u32> {
         let slot = u32::try_from(self.slots.len()).map_err(|_| Error::NOMEM)?;
-        let unlisted = self.slots.len() + 1 - self.free.len();
-        self.free.try_reserve(unlisted).map_err(|_| Error::NOMEM)?;
+        // None is free now; all may be.
+        let all = self.slots.len() + 1;
+        self.free.try_reserve(all).map_err(|_| Error::NOMEM)?;
         self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
         self.slots.push(StoredEvent {
             payload: None,
@@ -105,39 +110,44 @@ impl<P: Payload> Events<P> {
             spare: 0,
             holders: 0,
         });
-        self.free.push(slot);
         Ok(slot)
     }
 
-    /// A queue or a fetch does not hold an event any more; without a holder it goes.
-    #[inline(always)]
+    /// One that has held an event does not any more.
     pub(super) fn release(&mut self, slot: u32) {
-        let free = self.free.len();
         let event = self.get_mut(slot);
         event.holders -= 1;
         if event.holders == 0 {
-            if event.size > SMALL || free >= SPARES {
-                event.payload = None;
-            }
-            // Room: `add_slot`.
-            self.free.push(slot);
+            self.free(slot);
         }
+    }
+
+    /// An event without a holder goes.
+    #[inline(always)]
+    pub(super) fn free(&mut self, slot: u32) {
+        let event = &mut self.slots[slot as usize];
+        if event.size > SMALL || self.free.len() >= SPARES {
+            event.payload = None;
+        }
+        // Room: `add_slot`.
+        self.free.push(slot);
     }
 }
 
-/// Stored events by number.
+/// Stored events by number: each has the number behind that of the event in front of it.
 ///
-/// The newest event has the number `next - 1`, and the one in front of each event the number before
-/// it. An event that is consumed is owed to no active client, so that all of them are beyond it;
-/// those in front of it move up by one, where nobody is who could mix them up. So what a client has
-/// not seen below the oldest event was lost to the memory limit: the number of missed events is a
+/// An event that is consumed is owed to no active client, so that all of them are beyond it; those
+/// in front of it move up by one, where nobody is who could mix them up. So what a client has not
+/// seen below the oldest event was lost to the memory limit: the number of missed events is a
 /// difference of two numbers, and eviction does no work per client.
 #[derive(Debug)]
 pub(super) struct Backlog {
     /// The slots of the events, oldest first.
-    slots: VecDeque<u32>,
-    /// The number of the next event to come.
-    next: u64,
+    slots: Vec<u32>,
+    /// Where the oldest one stands; those in front of it have gone.
+    first: usize,
+    /// Its number, or that of the next event to come.
+    pub(super) oldest: u64,
     /// Bytes of payload that are stored (QUEUE-5).
     pub(super) memory: u64,
 }
@@ -145,28 +155,28 @@ pub(super) struct Backlog {
 impl Backlog {
     pub(super) const fn new() -> Backlog {
         Backlog {
-            slots: VecDeque::new(),
-            next: 0,
+            slots: Vec::new(),
+            first: 0,
+            oldest: 0,
             memory: 0,
         }
     }
 
-    /// The number of the oldest stored event, or of the next one to come.
+    /// Where an event stands that is not older than the oldest one.
     #[inline(always)]
-    pub(super) fn oldest(&self) -> u64 {
-        self.next - self.slots.len() as u64
+    fn index(&self, number: u64) -> usize {
+        self.first + (number - self.oldest) as usize
     }
 
-    /// The slot of an event that is stored.
+    /// The slot of such an event, if it has come.
     #[inline(always)]
     pub(super) fn get(&self, number: u64) -> Option<u32> {
-        let index = number.wrapping_sub(self.oldest());
-        self.slots.get(index as usize).copied()
+        self.slots.get(self.index(number)).copied()
     }
 
     /// The slots of all events, oldest first.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
-        self.slots.iter().copied()
+        self.slots[self.first..].iter().copied()
     }
 
     /// Stores an event of `size` bytes that is to be put behind all others; `listeners` are the
@@ -179,47 +189,68 @@ impl Backlog {
         &mut self,
         events: &mut Events<P>,
         size: usize,
-        listeners: [u32; 2],
+        listeners: (u32, u32),
         store: impl FnOnce(Option<P>) -> Result<P>,
     ) -> Result<u32> {
-        self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        if self.first == self.slots.len() {
+            self.slots.clear();
+            self.first = 0;
+        }
+        if self.slots.len() == self.slots.capacity() {
+            self.make_room()?;
+        }
         events.store(size, listeners, store)
+    }
+
+    /// Room for one more: where others have gone if these are half of all, so that a slot is moved
+    /// once on average.
+    #[cold]
+    fn make_room(&mut self) -> Result<()> {
+        if self.first > self.slots.len() / 2 {
+            self.slots.drain(..self.first);
+            self.first = 0;
+        }
+        self.slots.try_reserve(1).map_err(|_| Error::NOMEM)
     }
 
     /// Puts an event behind all others that [`Backlog::store`] has stored.
     #[inline(always)]
     pub(super) fn push(&mut self, slot: u32, size: usize) {
         // Room: `store`.
-        self.slots.push_back(slot);
-        self.next += 1;
+        self.slots.push(slot);
         self.memory += size as u64;
     }
 
     /// Takes out the oldest event, for which the limit of memory leaves no room (QUEUE-10).
     pub(super) fn evict<P: Payload>(&mut self, events: &mut Events<P>) {
-        if let Some(slot) = self.slots.pop_front() {
-            self.memory -= events.get(slot).size as u64;
-            events.release(slot);
+        if let Some(slot) = self.slots.get(self.first) {
+            (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
+            let event = events.get_mut(*slot);
+            self.memory -= event.size as u64;
+            event.owed = 0;
+            events.release(*slot);
         }
     }
 
-    /// A client has seen an event that it was owed, and that is stored. Tells whether it was the
-    /// last one, so that the event has left the queue.
+    /// A client has seen an event that it was owed, unless it was evicted meanwhile. Tells whether
+    /// it was the last one, so that the event has left the queue.
     #[inline(always)]
-    pub(super) fn seen<P: Payload>(&mut self, number: u64, events: &mut Events<P>) -> bool {
-        let Some(slot) = self.get(number) else { return false };
-        let event = events.get_mut(slot);
+    pub(super) fn seen<P>(&mut self, number: u64, event: &mut StoredEvent<P>) -> bool {
+        if event.owed == 0 {
+            return false;
+        }
         event.owed -= 1;
         if event.owed | event.spare > 0 {
             return false;
         }
+        event.holders -= 1;
         self.memory -= event.size as u64;
-        match number - self.oldest() {
-            0 => self.slots.pop_front(),
-            // What is in front waits for a client to come.
-            index => self.slots.remove(index as usize),
-        };
-        events.release(slot);
+        let index = self.index(number);
+        if index > self.first {
+            // Those in front wait for a client to come.
+            self.slots.copy_within(self.first..index, self.first + 1);
+        }
+        (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
         true
     }
 
@@ -236,7 +267,7 @@ impl Backlog {
     /// A client that has seen everything below `from` has ended: what it was owed waits for
     /// somebody else.
     pub(super) fn abandon<P: Payload>(&self, from: u64, events: &mut Events<P>) {
-        let seen = from.saturating_sub(self.oldest());
+        let seen = from.saturating_sub(self.oldest);
         for slot in self.slots().skip(seen as usize) {
             let event = events.get_mut(slot);
             event.owed = event.owed.saturating_sub(1);

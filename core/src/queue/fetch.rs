@@ -162,18 +162,23 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         };
         let events = &mut self.events;
         loop {
-            if let Some(event) = session.event.take() {
+            if let Some(Event { slot, number, .. }) = session.event.take() {
+                session.filter = None;
+                let event = events.get_mut(slot);
+                event.holders -= 1;
                 // Else a fetch inside of a callback of this one was faster.
-                if reader.cursor == event.number {
+                if reader.cursor == number {
                     reader.cursor += 1;
-                    if let (true, Some(journal)) = (backlog.seen(event.number, events), &mut self.journal) {
-                        trace::removal(journal, name, events.get(event.slot));
+                    if let (true, Some(journal)) = (backlog.seen(number, event), &mut self.journal) {
+                        trace::removal(journal, name, event);
                     }
                 }
-                events.release(event.slot);
+                if event.holders == 0 {
+                    events.free(slot);
+                }
             }
             // What is in front of the oldest event was evicted.
-            let oldest = backlog.oldest();
+            let oldest = backlog.oldest;
             if reader.cursor < oldest {
                 reader.missed += oldest - reader.cursor;
                 reader.cursor = oldest;
@@ -183,21 +188,26 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 return Some(End::Missed(if reader.access == Access::Denied { 0 } else { missed }));
             };
             let event = events.get_mut(slot);
-            let shown = Event {
+            event.holders += 1;
+            session.event = Some(Event {
                 slot,
                 number: reader.cursor,
                 size: event.size,
                 payload: event.payload()?.view(),
+            });
+            let is_denied = match reader.access {
+                Access::Denied => true,
+                Access::Allowed => false,
+                Access::Filtered => {
+                    session.filter = reader.filter;
+                    return None;
+                }
             };
-            event.holders += 1;
-            session.event = Some(shown);
-            session.filter = reader.filter.filter(|_| reader.access == Access::Filtered);
-            let is_denied = reader.access == Access::Denied;
-            if let (Some(journal), None) = (&mut self.journal, session.filter) {
+            if let Some(journal) = &mut self.journal {
                 if is_denied {
                     journal.debug(format_args!("Clientq access denied"));
                 }
-                trace::event::<P>(journal, &shown, is_denied);
+                trace::event::<P>(journal, session.event.as_ref(), is_denied);
             }
             if !is_denied {
                 return None;
@@ -216,9 +226,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let alive = queue.is_some_and(|queue| session.reader(&mut queue.readers).is_some());
         if let Some(journal) = &mut self.journal {
             journal.debug(format_args!("Clientq filter applied ({verdict})"));
-            if let (true, Some(event)) = (alive, &session.event) {
-                trace::event::<P>(journal, event, verdict != 0);
-            }
+            trace::event::<P>(journal, session.event.as_ref().filter(|_| alive), verdict != 0);
         }
         alive
     }
@@ -246,7 +254,7 @@ impl<F> Queue<F> {
         if let Some(Some(reader)) = self.readers.get_mut(client) {
             // A place has been waiting since the queue was made, so all that was evicted since then
             // was missed.
-            reader.cursor = if self.places > 0 { 0 } else { self.backlog.oldest() };
+            reader.cursor = if self.places > 0 { 0 } else { self.backlog.oldest };
         }
         self.places = self.places.saturating_sub(1);
         self.active = self.active.saturating_add(1);

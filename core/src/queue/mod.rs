@@ -86,6 +86,12 @@ impl<F> Queue<F> {
         self.active.saturating_add(self.places)
     }
 
+    /// An event has come.
+    fn counts(&mut self, size: usize) {
+        self.count = self.count.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(size as u64);
+    }
+
     /// What is known about the client in a slot, from now on at least; `generation` counts.
     ///
     /// # Errors
@@ -288,30 +294,30 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 "Appending event: queue#{handle} \"{name}\" ({size} bytes)"
             ));
         }
-        let room = queue.limit.checked_sub(size);
-        if let Some(room) = room {
-            let listeners = [queue.active, queue.places];
-            let stored = match listeners {
-                [0, 0] => None,
-                _ => Some(queue.backlog.store(&mut self.events, size, listeners, store)?),
-            };
-            let mut shown = 0;
-            while queue.backlog.memory > room as u64 {
-                if let (Some(journal), Some(oldest)) = (&mut self.journal, queue.backlog.slots().next()) {
-                    trace::eviction(journal, self.revised, queue, self.events.get(oldest), &mut shown);
-                }
-                queue.backlog.evict(&mut self.events);
+        let Some(room) = queue.limit.checked_sub(size) else {
+            queue.counts(size);
+            return Err(Error::TOOBIG);
+        };
+        let stored = match (queue.active, queue.places) {
+            (0, 0) => None,
+            listeners => Some(queue.backlog.store(&mut self.events, size, listeners, store)?),
+        };
+        let mut shown = 0;
+        while queue.backlog.memory > room as u64 {
+            if let (Some(journal), Some(oldest)) = (&mut self.journal, queue.backlog.slots().next()) {
+                trace::eviction(journal, self.revised, queue, self.events.get(oldest), &mut shown);
             }
-            if let Some(slot) = stored {
-                queue.backlog.push(slot, size);
-                if let Some(journal) = &mut self.journal {
-                    trace::inserted(journal, queue, self.events.get(slot));
-                }
+            queue.backlog.evict(&mut self.events);
+        }
+        if let Some(slot) = stored {
+            // Room: `store`.
+            queue.backlog.push(slot, size);
+            if let Some(journal) = &mut self.journal {
+                trace::inserted(journal, queue, self.events.get(slot));
             }
         }
-        queue.count = queue.count.wrapping_add(1);
-        queue.bytes = queue.bytes.wrapping_add(size as u64);
-        room.map_or(Err(Error::TOOBIG), |_| Ok(()))
+        queue.counts(size);
+        Ok(())
     }
 
     /// The words for an event that was too large.

@@ -101,16 +101,18 @@ pub(super) fn inserted<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, e
 #[cold]
 pub(super) fn start<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, client: usize, events: &Events<P>) {
     let reader = queue.readers[client].as_ref();
-    let next = reader.and_then(|reader| queue.backlog.get(reader.cursor.max(queue.backlog.oldest())));
+    let next = reader.and_then(|reader| queue.backlog.get(reader.cursor.max(queue.backlog.oldest)));
     let last = next.map_or(At(None), |slot| at(events.get(slot)));
     journal.debug(format_args!("queue_fetch start, last event={last}"));
 }
 
 /// What becomes of an event: the client is shown it, or it is culled.
 #[cold]
-pub(super) fn event<P: Payload>(journal: &mut Journal, event: &Event<P::View>, is_culled: bool) {
+pub(super) fn event<P: Payload>(journal: &mut Journal, event: Option<&Event<P::View>>, is_culled: bool) {
     let action = if is_culled { "Culling" } else { "Adding" };
-    let Event { size, payload, .. } = event;
+    let Some(Event { size, payload, .. }) = event else {
+        return;
+    };
     let excerpt: Excerpt = P::excerpt(*payload, *size);
     journal.debug(format_args!("{action} event (sz={size}): \"{excerpt}\""));
 }
