@@ -5,7 +5,7 @@ pub(crate) mod exports;
 use crate::library;
 use crate::sys::libpcp::pmns::Kept;
 use crate::view::names::Tree;
-use pmda_core::namespace::{Access, Indexes, Recall};
+use pmda_core::namespace::{Access, Indexes, Node};
 
 /// The way to the indexes of wide nodes; without memory for them there are none.
 pub(crate) struct SharedIndexes;

@@ -3,8 +3,8 @@
 //!
 //! Each list is made twice: once to measure it, and once to write it to where it stays.
 
+use super::Node;
 use super::wide::{Access, child};
-use super::{Node, Recall};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
@@ -164,108 +164,10 @@ fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
     std::iter::successors(step(node), move |(_, parent)| step(*parent)).map(|(node, _)| node)
 }
 
-#[cfg(test)]
-pub(super) mod tests {
-    use super::super::model::{Tree, lookup};
-    use super::*;
-
-    /// Names as text, and which of them are branches.
-    #[derive(Default, Debug)]
-    pub(in super::super) struct Listed {
-        pub(in super::super) names: Vec<String>,
-        branches: Vec<bool>,
-    }
-
-    impl Listed {
-        fn push(&mut self, name: Vec<u8>, is_branch: bool) {
-            self.names.push(String::from_utf8(name).unwrap());
-            self.branches.push(is_branch);
-        }
-
-        /// What was written is what was measured.
-        pub(in super::super) fn is(&self, size: Size) -> bool {
-            let bytes = self.names.iter().map(|name| name.len() + 1).sum::<usize>();
-            size == Size {
-                count: self.names.len(),
-                bytes,
-            }
-        }
-    }
-
-    impl Sink for Listed {
-        fn add(&mut self, parts: [&[u8]; 2], is_branch: bool) -> Result<()> {
-            self.push(parts.concat(), is_branch);
-            Ok(())
-        }
-
-        fn add_backwards<'t>(&mut self, bytes: usize, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
-            let mut parts: Vec<_> = parts.collect();
-            parts.reverse();
-            let name = parts.join(&b'.');
-            assert_eq!(name.len(), bytes);
-            self.push(name, false);
-            Ok(())
-        }
-    }
-
-    /// The names of an identifier.
-    pub(in super::super) fn paths<'t>(head: Option<impl Node<'t>>, pmid: MetricId) -> Vec<String> {
-        let (paths, mut listed) = (names_of(head, pmid).unwrap(), Listed::default());
-        paths.list(&mut listed).unwrap();
-        assert!(listed.is(paths.size));
-        listed.names
-    }
-
-    fn children_of<'t>(node: impl Node<'t>) -> Listed {
-        let (mut size, mut listed) = (Size::default(), Listed::default());
-        children(node, &mut size).unwrap();
-        children(node, &mut listed).unwrap();
-        assert!(listed.is(size));
-        listed
-    }
-
-    fn leaves_of<'t>(node: impl Node<'t>, name: &str) -> Vec<String> {
-        let (mut size, mut listed) = (Size::default(), Listed::default());
-        leaves(node, name.as_bytes(), &mut size).unwrap();
-        leaves(node, name.as_bytes(), &mut listed).unwrap();
-        assert!(listed.is(size) && !listed.branches.contains(&true));
-        listed.names
-    }
-
-    /// TREE-13, TREE-33: children in the order of the list, leaves depth first.
-    #[test]
-    fn below_a_name() {
-        let tree = Tree::of(&[("a.b.c", 1), ("a.b.d", 2), ("a.e", 3), ("a.b.d.under", 4), ("x", 5)]);
-        let node = lookup(tree.top(), b"a").unwrap();
-        let list = children_of(node);
-        assert_eq!(
-            (list.names, list.branches),
-            (vec!["e".into(), "b".into()], vec![false, true])
-        );
-        assert_eq!(leaves_of(node, "a"), ["a.e", "a.b.d", "a.b.c"]);
-        let leaf = lookup(tree.top(), b"x").unwrap();
-        assert_eq!(leaves_of(leaf, "x"), ["x"]);
-        assert!(children_of(leaf).names.is_empty());
-    }
-
-    /// TREE-12, TREE-34: empty names and components are names.
-    #[test]
-    fn empty_components() {
-        let tree = Tree::of(&[("w..v", 1), (".z", 2), ("", 3), ("u.", 4), ("..", 5)]);
-        let node = lookup(tree.top(), b"w.").unwrap();
-        assert_eq!(leaves_of(node, "w."), ["w..v"]);
-        for name in ["w..v", ".z", "", "u.", ".."] {
-            let node = lookup(tree.top(), name.as_bytes()).unwrap();
-            assert_eq!(paths(Some(node), node.pmid()), [name]);
-        }
-        assert_eq!(paths(Some(tree.root()), MetricId::NULL), [""]);
-    }
-}
-
 /// Finds `name` among `node`, its following siblings and what is below them (TREE-30).
 ///
 /// The first sibling that fits decides: there is no way back from its children.
-pub fn lookup<'t, N: Recall<'t>>(node: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
+pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
     let mut siblings = std::iter::successors(node, |node| node.next());
     let (node, below) = siblings.find_map(|node| fit(node, name))?;
     match below {
@@ -275,12 +177,12 @@ pub fn lookup<'t, N: Recall<'t>>(node: Option<N>, name: &[u8], indexes: &impl Ac
 }
 
 /// Finds `name` in the tree of this root.
-pub fn find<'t, N: Recall<'t>>(root: N, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
+pub fn find<'t, N: Node<'t>>(root: N, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
     descend(root, Some(root), name, indexes)
 }
 
 /// Finds `name` below `parent`.
-fn descend<'t, N: Recall<'t>>(parent: N, root: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
+fn descend<'t, N: Node<'t>>(parent: N, root: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
     let (mut parent, mut name) = (parent, name);
     loop {
         match child(parent, root, || split(name).0, |node| fit(node, name), indexes)? {
@@ -314,7 +216,7 @@ pub enum Place<'n, N> {
 ///
 /// Unlike a lookup this goes by components, each of which is the whole name of a node, and through
 /// leaves as well (TREE-12, TREE-14).
-pub fn place<'t, 'n, N: Recall<'t>>(root: N, name: &'n [u8], indexes: &impl Access<N::Kept>) -> Place<'n, N> {
+pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8], indexes: &impl Access<N::Kept>) -> Place<'n, N> {
     let (mut parent, mut name) = (root, name);
     loop {
         let (component, below) = split(name);

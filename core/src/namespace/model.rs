@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::{Access, Indexes, Link, Mark, Node, Recall};
+use super::{Access, Indexes, Mark, Node};
 use crate::ident::MetricId;
 
 struct Entry {
@@ -157,20 +157,15 @@ impl<'t> Node<'t> for ModelNode<'t> {
     fn chained(self) -> Option<Self> {
         self.link(CHAINED)
     }
-}
-
-impl<'t> Link<'t> for ModelNode<'t> {
     fn set_parent(self, parent: Option<Self>) {
         self.entry().links[PARENT].set(parent.map(|place| place.index));
     }
     fn set_chained(self, chained: Option<Self>) {
         self.entry().links[CHAINED].set(chained.map(|place| place.index));
     }
-}
 
-/// A node of the model stays where it is: a tree that is made anew has other nodes at the same
-/// places, or none.
-impl<'t> Recall<'t> for ModelNode<'t> {
+    // A node of the model stays where it is: a tree that is made anew has other nodes at the same
+    // places, or none.
     type Kept = usize;
     fn keep(self) -> usize {
         self.index

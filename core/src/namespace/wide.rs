@@ -8,26 +8,19 @@
 //! it remembers. As nothing but the end of a tree removes a node, and new children come first
 //! (TREE-13), the children that are new are those before the one that was first last time.
 
-use super::{Children, Mark, NoIndex, Recall};
+use super::{Mark, Node};
 use crate::error::{Error, Result};
+use crate::index::{Index, Seed};
 
 /// A node with at least this many children is wide: it may get an index.
 pub(super) const WIDE: usize = 48;
 /// The price of an index: for each child that it is to hold, walks must have passed this many
 /// children. To put one in takes about twice as long as to pass those.
 pub(super) const PRICE: usize = 16;
-/// An index that was used this often was worth its price many times over: each use saves passing
-/// half of the children. If there are more wide nodes in use than indexes, so that they are dropped
-/// before that, the price doubles with each, up to `DEAREST` times the usual one; each that was
-/// worth it halves the price again.
-const WORTH: usize = 64 * PRICE;
-const DEAREST: usize = 64;
-/// How many indexes there are at most. Those of a tree that libpcp itself has freed stay until
-/// others are built.
+/// How many indexes there are at most. Those of a tree that libpcp itself has freed stay until they
+/// make room for others.
 pub const SLOTS: usize = 64;
-/// How many of them may be of any size;
-pub(super) const ALWAYS: usize = 16;
-/// more only if they remember no more children than this, together.
+/// How many children they remember at most, together, when another one comes.
 pub(super) const CHILDREN: usize = 1 << 16;
 
 /// The way to the indexes of a process.
@@ -39,52 +32,95 @@ pub trait Access<K> {
 /// The indexes of all trees of a process.
 #[derive(Debug)]
 pub struct Indexes<K> {
-    slots: Vec<Slot<K>>,
-    /// What walks over wide nodes without an index have cost, in children passed.
-    credit: usize,
-    /// The credit that the last node wanted whose children were counted in vain: until then none
-    /// are.
-    due: usize,
-    /// How many children are to be passed for each that is put into an index.
-    price: usize,
-    /// Number of uses.
-    turn: u64,
+    slots: Vec<Option<Children<K>>>,
+    /// Which of them has made room last.
+    turn: usize,
+    /// What walks over wide nodes without an index have paid, in children passed, less what the
+    /// indexes have cost.
+    credit: isize,
 }
 
+/// The children of a node by name: no two have the same one, and none has a dot in it. So the one
+/// that is called like the first component is the only one that fits a longer name (TREE-30).
 #[derive(Debug)]
-struct Slot<K> {
-    owner: Option<Owner<K>>,
-    children: Children<K>,
-    /// When it was used last.
-    turn: u64,
-    /// How often it was used.
-    uses: usize,
-}
-
-#[derive(Debug)]
-struct Owner<K> {
-    /// The node whose index this is.
+struct Children<K> {
     parent: K,
     /// The root of its tree, if that was known.
     root: Option<K>,
-    /// The children cannot be told by their names: there is no index, and none is tried.
-    is_refused: bool,
+    /// Where they are, and the hashes of their names.
+    kept: Vec<K>,
+    hashes: Vec<u32>,
+    index: Index,
+    /// The first one, when it was looked at last, and the hash of its name.
+    first: Option<(K, u32)>,
 }
 
-impl<K> Slot<K> {
-    /// Drops what is there.
-    fn clear(&mut self)
-    where
-        K: Copy + Eq,
-    {
-        (self.owner, self.children) = (None, Children::NONE);
+fn hash_of(name: &[u8]) -> u32 {
+    Seed::process().bytes(name)
+}
+
+impl<K: Copy + Eq> Children<K> {
+    /// The child that is called `name`, `Some(None)` if no child is; `None` when the list is not
+    /// the one that is remembered.
+    fn look_up<'t, N: Node<'t, Kept = K>>(&mut self, parent: N, name: &[u8]) -> Option<Option<N>> {
+        self.catch_up(parent).ok()?;
+        let found = self.find(parent, name, hash_of(name));
+        // What is not found is not there if the first child is the one that it was.
+        let is_known = found.is_some() || parent.first().is_none_or(|first| self.is_first(first));
+        is_known.then_some(found)
     }
 
-    fn is_of(&self, parent: &K) -> bool
-    where
-        K: Eq,
-    {
-        self.owner.as_ref().is_some_and(|owner| owner.parent == *parent)
+    fn find<'t, N: Node<'t, Kept = K>>(&self, parent: N, name: &[u8], hash: u32) -> Option<N> {
+        let child = |slot: u32| self.kept.get(slot as usize).map(|kept| parent.recall(*kept));
+        let same = |slot| child(slot).is_some_and(|child| child.name() == name);
+        self.index.find(hash, same).and_then(child)
+    }
+
+    /// Whether a child is the one that was first, and not another at its address: the first one may
+    /// be unlinked and freed by hand.
+    fn is_first<'t, N: Node<'t, Kept = K>>(&self, child: N) -> bool {
+        self.first == Some((child.keep(), hash_of(child.name())))
+    }
+
+    /// Adds the children that are new: those before the one that was first. Without that one
+    /// nothing that is remembered is used.
+    ///
+    /// # Errors
+    /// Whatever is in the way: the list is not the one that is remembered, its children cannot be
+    /// told by their names, or there is no memory.
+    fn catch_up<'t, N: Node<'t, Kept = K>>(&mut self, parent: N) -> Result<()> {
+        let (first, known) = (parent.first(), self.first);
+        let is_known = |child: &N| known.is_some_and(|(kept, _)| child.keep() == kept);
+        if first.is_some_and(|first| is_known(&first)) {
+            return Ok(());
+        }
+        let mut children = std::iter::successors(first, |child| child.next());
+        if known.is_some() && !children.find(is_known).is_some_and(|child| self.is_first(child)) {
+            return Err(Error::INVAL);
+        }
+        let mut next = first;
+        while let Some(child) = next {
+            self.add(parent, child)?;
+            next = child.next().filter(|child| !is_known(child));
+        }
+        self.first = first.map(|first| (first.keep(), hash_of(first.name())));
+        Ok(())
+    }
+
+    fn add<'t, N: Node<'t, Kept = K>>(&mut self, parent: N, child: N) -> Result<()> {
+        let name = child.name();
+        let hash = hash_of(name);
+        if name.contains(&b'.') || self.find(parent, name, hash).is_some() {
+            return Err(Error::INVAL);
+        }
+        self.kept.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.hashes.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        let slot = u32::try_from(self.kept.len()).map_err(|_| Error::NOMEM)?;
+        self.index.reserve(1, slot + 1, |slot| self.hashes[slot as usize])?;
+        self.kept.push(child.keep());
+        self.hashes.push(hash);
+        self.index.insert(hash, slot);
+        Ok(())
     }
 }
 
@@ -94,10 +130,8 @@ impl<K> Indexes<K> {
     pub const fn new() -> Indexes<K> {
         Indexes {
             slots: Vec::new(),
-            credit: 0,
-            due: 0,
-            price: PRICE,
             turn: 0,
+            credit: 0,
         }
     }
 }
@@ -111,122 +145,68 @@ impl<K> Default for Indexes<K> {
 impl<K: Copy + Eq> Indexes<K> {
     /// The child that is called `name`, `Some(None)` if no child is. `None` when the children of
     /// `parent`, whose mark is that of `slot`, have no index.
-    fn child<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N, slot: usize, name: &[u8]) -> Option<Option<N>> {
-        self.turn += 1;
-        let slot = self.slots.get_mut(slot).filter(|slot| slot.is_of(&parent.keep()))?;
-        slot.turn = self.turn;
-        slot.uses = slot.uses.saturating_add(1);
-        let owner = slot.owner.as_mut().filter(|owner| !owner.is_refused)?;
-        match slot.children.catch_up(parent) {
-            Ok(()) => {
-                let found = slot.children.find(parent, name);
-                if found.is_none() && !slot.children.is_complete(parent) {
-                    slot.clear();
-                    return None;
-                }
-                Some(found)
-            }
-            Err(NoIndex::Unindexable) => {
-                owner.is_refused = true;
-                slot.children = Children::NONE;
-                None
-            }
-            Err(NoIndex::Stale) => {
-                slot.clear();
-                None
-            }
+    fn child<'t, N: Node<'t, Kept = K>>(&mut self, parent: N, slot: usize, name: &[u8]) -> Option<Option<N>> {
+        let place = self.slots.get_mut(slot)?;
+        let children = place.as_mut().filter(|children| children.parent == parent.keep())?;
+        let found = children.look_up(parent, name);
+        if found.is_none() {
+            *place = None;
         }
+        found
     }
 
     /// A walk has passed `passed` children of `parent`, of the tree of `root`: that pays for an
     /// index, now or later.
-    fn walked<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N, root: Option<N>, passed: usize) {
-        let has_tried = match parent.mark() {
-            Mark::Used => true,
-            Mark::Slot(slot) => self.slots.get(slot).is_some_and(|slot| slot.is_of(&parent.keep())),
-            Mark::Free => false,
-        };
-        if has_tried {
-            return;
+    fn walked<'t, N: Node<'t, Kept = K>>(&mut self, parent: N, root: Option<N>, passed: usize) -> Result<()> {
+        if parent.mark() == Mark::Used {
+            return Ok(());
         }
-        self.credit = self.credit.saturating_add(passed);
-        if self.credit < self.due.max(passed.saturating_mul(self.price)) {
-            return;
+        let as_credit = |children: usize| isize::try_from(children.saturating_mul(PRICE)).unwrap_or(isize::MAX);
+        self.credit = self.credit.saturating_add_unsigned(passed);
+        if self.credit < as_credit(passed) {
+            return Ok(());
         }
-        let all = std::iter::successors(parent.first(), |child| child.next()).count();
-        let cost = all.saturating_mul(self.price);
-        let Some(credit) = self.credit.checked_sub(cost) else {
-            self.due = cost;
-            return;
+        let mut children = Children {
+            parent: parent.keep(),
+            root: root.map(N::keep),
+            kept: Vec::new(),
+            hashes: Vec::new(),
+            index: Index::new(),
+            first: None,
         };
-        (self.credit, self.due) = (credit, 0);
-        let _ = self.build(parent, root);
-    }
-
-    fn build<'t, N: Recall<'t, Kept = K>>(&mut self, parent: N, root: Option<N>) -> Result<()> {
-        let mut children = Children::NONE;
         let outcome = children.catch_up(parent);
-        let is_refused = matches!(outcome, Err(NoIndex::Unindexable));
-        if is_refused {
-            children = Children::NONE;
-        } else if outcome.is_err() {
-            return Err(Error::NOMEM);
-        }
-        let place = self.place(parent.keep())?;
-        self.turn += 1;
-        self.slots[place] = Slot {
-            owner: Some(Owner {
-                parent: parent.keep(),
-                root: root.map(N::keep),
-                is_refused,
-            }),
-            children,
-            turn: self.turn,
-            uses: 0,
-        };
+        self.credit = self.credit.saturating_sub(as_credit(children.kept.len()));
+        outcome?;
+        let place = self.place()?;
+        self.slots[place] = Some(children);
         parent.set_mark(place);
         Ok(())
     }
 
-    /// A place for the index of a node: that of an earlier node at this address, a free one, a new
-    /// one, or the one that was not used for the longest time.
-    fn place(&mut self, parent: K) -> Result<usize> {
-        for slot in self.slots.iter_mut().filter(|slot| slot.is_of(&parent)) {
-            slot.clear();
-        }
+    /// A place for another index, for which those there make room in turn.
+    fn place(&mut self) -> Result<usize> {
         loop {
-            let held = self.slots.iter().filter(|slot| slot.owner.is_some()).count();
-            let children = self.slots.iter().map(|slot| slot.children.len()).sum::<usize>();
-            if held < ALWAYS || (held < SLOTS && children <= CHILDREN) {
-                break;
+            let held = self.slots.iter().flatten().map(|children| children.kept.len());
+            if held.sum::<usize>() <= CHILDREN {
+                if let Some(free) = self.slots.iter().position(Option::is_none) {
+                    return Ok(free);
+                }
+                if self.slots.len() < SLOTS {
+                    self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                    self.slots.push(None);
+                    continue;
+                }
             }
-            let slots = self.slots.iter_mut().filter(|slot| slot.owner.is_some());
-            if let Some(oldest) = slots.min_by_key(|slot| slot.turn) {
-                self.price = if oldest.uses < WORTH {
-                    (self.price * 2).min(PRICE * DEAREST)
-                } else {
-                    (self.price / 2).max(PRICE)
-                };
-                oldest.clear();
-            }
+            self.turn = (self.turn + 1) % self.slots.len();
+            self.slots[self.turn] = None;
         }
-        if let Some(free) = self.slots.iter().position(|slot| slot.owner.is_none()) {
-            return Ok(free);
-        }
-        self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        self.slots.push(Slot {
-            owner: None,
-            children: Children::NONE,
-            turn: 0,
-            uses: 0,
-        });
-        Ok(self.slots.len() - 1)
     }
 
     /// Drops the indexes of the tree of this root, which is going to be freed.
     pub fn forget(&mut self, root: K) {
-        let is_of_tree = |slot: &&mut Slot<K>| slot.owner.as_ref().is_some_and(|owner| owner.root == Some(root));
-        self.slots.iter_mut().filter(is_of_tree).for_each(Slot::clear);
+        for slot in &mut self.slots {
+            slot.take_if(|children| children.root == Some(root));
+        }
     }
 }
 
@@ -235,7 +215,7 @@ impl<K: Copy + Eq> Indexes<K> {
 ///
 /// `root` is that of the tree, if it is known.
 #[inline(always)]
-pub(super) fn child<'t, 'n, N: Recall<'t>, F>(
+pub(super) fn child<'t, 'n, N: Node<'t>, F>(
     parent: N,
     root: Option<N>,
     name: impl FnOnce() -> &'n [u8],
@@ -263,31 +243,30 @@ pub(super) fn child<'t, 'n, N: Recall<'t>, F>(
 }
 
 #[inline(never)]
-fn indexed<'t, N: Recall<'t>>(
-    parent: N,
-    slot: usize,
-    name: &[u8],
-    indexes: &impl Access<N::Kept>,
-) -> Option<Option<N>> {
+fn indexed<'t, N: Node<'t>>(parent: N, slot: usize, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<Option<N>> {
     indexes.with(|indexes| indexes.child(parent, slot, name))
 }
 
 #[cold]
 #[inline(never)]
-fn walked<'t, N: Recall<'t>>(parent: N, root: Option<N>, passed: usize, indexes: &impl Access<N::Kept>) {
-    indexes.with(|indexes| indexes.walked(parent, root, passed));
+fn walked<'t, N: Node<'t>>(parent: N, root: Option<N>, passed: usize, indexes: &impl Access<N::Kept>) {
+    // Without an index it is found all the same.
+    let _ = indexes.with(|indexes| indexes.walked(parent, root, passed));
 }
 
 #[cfg(test)]
 impl<K: Copy + Eq> Indexes<K> {
     /// For each node that has an index, how many children it has.
     pub(super) fn held(&self) -> Vec<usize> {
-        let held = self.slots.iter().filter(|slot| slot.owner.is_some());
-        held.map(|slot| slot.children.len()).collect()
+        self.slots
+            .iter()
+            .flatten()
+            .map(|children| children.kept.len())
+            .collect()
     }
 
     /// Whether a node has one.
     pub(super) fn is_held(&self, parent: K) -> bool {
-        self.slots.iter().any(|slot| slot.is_of(&parent))
+        self.slots.iter().flatten().any(|children| children.parent == parent)
     }
 }

@@ -6,7 +6,6 @@
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 
 use crate::sys::libpcp::bindings::{__pmAddPMNSNode, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
 use crate::sys::libpcp::cancel;
@@ -14,7 +13,7 @@ use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::safe_externs::__pmNewPMNS;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
-use pmda_core::namespace::{Link, Mark, Node, Recall, SLOTS};
+use pmda_core::namespace::{Mark, Node, SLOTS};
 
 /// A node that stays where it is, with its name unchanged, for `'t`.
 #[derive(Clone, Copy)]
@@ -77,6 +76,39 @@ impl<'t> NodeRef<'t> {
     }
 }
 
+/// The address of a node, kept after the call in which it was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept(NonNull<__pmnsNode>);
+
+// SAFETY: an address; who comes to the node by it has to say why that is right.
+unsafe impl Send for Kept {}
+
+/// What the links of wide nodes lead to: nodes without a name or links, which never go away and
+/// which nobody needs. A walk by hand finds the end of the chain here.
+struct Marks([__pmnsNode; SLOTS]);
+
+// SAFETY: nobody changes them.
+unsafe impl Sync for Marks {}
+
+/// One for the index at each place.
+static MARKS: Marks = Marks(
+    [__pmnsNode {
+        parent: ptr::null_mut(),
+        next: ptr::null_mut(),
+        first: ptr::null_mut(),
+        hash: ptr::null_mut(),
+        name: c"".as_ptr().cast_mut(),
+        pmid: MetricId::NULL.0,
+    }; SLOTS],
+);
+
+/// The place whose mark an address is.
+#[inline(always)]
+fn slot_of(mark: *mut __pmnsNode) -> Option<usize> {
+    let distance = mark.addr().wrapping_sub((&raw const MARKS).addr());
+    (distance < size_of_val(&MARKS)).then_some(distance / size_of::<__pmnsNode>())
+}
+
 impl<'t> Node<'t> for NodeRef<'t> {
     fn name(self) -> &'t [u8] {
         let name = self.fields().name;
@@ -106,9 +138,7 @@ impl<'t> Node<'t> for NodeRef<'t> {
     fn chained(self) -> Option<Self> {
         self.follow(self.fields().hash)
     }
-}
 
-impl<'t> Link<'t> for NodeRef<'t> {
     fn set_parent(self, parent: Option<Self>) {
         self.change(|node| node.parent = parent.map_or(ptr::null_mut(), NodeRef::as_ptr));
     }
@@ -116,45 +146,7 @@ impl<'t> Link<'t> for NodeRef<'t> {
     fn set_chained(self, chained: Option<Self>) {
         self.change(|node| node.hash = chained.map_or(ptr::null_mut(), NodeRef::as_ptr));
     }
-}
 
-/// The address of a node, kept after the call in which it was seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept(NonNull<__pmnsNode>);
-
-// SAFETY: an address; who comes to the node by it has to say why that is right.
-unsafe impl Send for Kept {}
-
-/// What the link of a wide node leads to: a node without a name or links, which never goes away and
-/// which nobody needs. A walk by hand finds the end of the chain here.
-#[repr(C)]
-struct MarkNode {
-    links: [AtomicUsize; 4],
-    name: AtomicPtr<std::ffi::c_char>,
-    pmid: AtomicU32,
-}
-
-const _: () = assert!(size_of::<MarkNode>() == size_of::<__pmnsNode>());
-const _: () = assert!(std::mem::offset_of!(MarkNode, name) == std::mem::offset_of!(__pmnsNode, name));
-const _: () = assert!(std::mem::offset_of!(MarkNode, pmid) == std::mem::offset_of!(__pmnsNode, pmid));
-
-/// One for the index at each place.
-static MARKS: [MarkNode; SLOTS] = [const {
-    MarkNode {
-        links: [const { AtomicUsize::new(0) }; 4],
-        name: AtomicPtr::new(c"".as_ptr().cast_mut()),
-        pmid: AtomicU32::new(MetricId::NULL.0),
-    }
-}; SLOTS];
-
-/// The place whose mark an address is.
-#[inline(always)]
-fn slot_of(mark: *mut __pmnsNode) -> Option<usize> {
-    let distance = mark.addr().wrapping_sub((&raw const MARKS).addr());
-    (distance < size_of_val(&MARKS)).then_some(distance / size_of::<MarkNode>())
-}
-
-impl<'t> Recall<'t> for NodeRef<'t> {
     type Kept = Kept;
 
     fn keep(self) -> Kept {
@@ -163,9 +155,9 @@ impl<'t> Recall<'t> for NodeRef<'t> {
 
     #[inline(always)]
     fn recall(self, child: Kept) -> Self {
-        // SAFETY: only `namespace::Indexes` asks (see `Recall`), for an address that it got from a
-        // child of this node, when the child was in the list. It believes so only if it has put its
-        // mark in this node then, and finds it there now. The mark is in the `hash` of a node
+        // SAFETY: only `namespace::Indexes` asks (see `Node::recall`), for an address that it got
+        // from a child of this node, when the child was in the list. It believes so only if it put
+        // its mark in this node then, and finds it there now. The mark is in the `hash` of a node
         // without an identifier, which libpcp sets to NULL in every node that it makes (TREE-36).
         // So this node is the one that was marked, and has not been freed since. Then its tree has
         // not been freed either, and nodes are freed with their tree only (COMPATIBILITY.md tells
@@ -186,7 +178,7 @@ impl<'t> Recall<'t> for NodeRef<'t> {
     }
 
     fn set_mark(self, slot: usize) {
-        let mark = MARKS.get(slot).map_or(ptr::null(), ptr::from_ref);
+        let mark = MARKS.0.get(slot).map_or(ptr::null(), ptr::from_ref);
         self.change(|node| node.hash = mark.cast_mut().cast());
     }
 }

@@ -1,0 +1,392 @@
+//! Lookups, lists and tables of trees; trees with wide nodes, with indexes and without.
+
+use std::cell::RefCell;
+
+use super::model::{Tree, lookup};
+use super::wide::{CHILDREN, PRICE, WIDE};
+use super::*;
+use proptest::prelude::*;
+
+/// Names as text, and which of them are branches.
+#[derive(Default, Debug)]
+struct Listed {
+    names: Vec<String>,
+    branches: Vec<bool>,
+}
+
+impl Listed {
+    fn push(&mut self, name: Vec<u8>, is_branch: bool) {
+        self.names.push(String::from_utf8(name).unwrap());
+        self.branches.push(is_branch);
+    }
+
+    /// What was written is what was measured.
+    fn is(&self, size: Size) -> bool {
+        let bytes = self.names.iter().map(|name| name.len() + 1).sum::<usize>();
+        size == Size {
+            count: self.names.len(),
+            bytes,
+        }
+    }
+}
+
+impl Sink for Listed {
+    fn add(&mut self, parts: [&[u8]; 2], is_branch: bool) -> Result<()> {
+        self.push(parts.concat(), is_branch);
+        Ok(())
+    }
+
+    fn add_backwards<'t>(&mut self, bytes: usize, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
+        let mut parts: Vec<_> = parts.collect();
+        parts.reverse();
+        let name = parts.join(&b'.');
+        assert_eq!(name.len(), bytes);
+        self.push(name, false);
+        Ok(())
+    }
+}
+
+/// The names of an identifier.
+fn paths<'t>(head: Option<impl Node<'t>>, pmid: MetricId) -> Vec<String> {
+    let (paths, mut listed) = (names_of(head, pmid).unwrap(), Listed::default());
+    paths.list(&mut listed).unwrap();
+    assert!(listed.is(paths.size));
+    listed.names
+}
+
+fn children_of<'t>(node: impl Node<'t>) -> Listed {
+    let (mut size, mut listed) = (Size::default(), Listed::default());
+    children(node, &mut size).unwrap();
+    children(node, &mut listed).unwrap();
+    assert!(listed.is(size));
+    listed
+}
+
+fn leaves_of<'t>(node: impl Node<'t>, name: &str) -> Vec<String> {
+    let (mut size, mut listed) = (Size::default(), Listed::default());
+    leaves(node, name.as_bytes(), &mut size).unwrap();
+    leaves(node, name.as_bytes(), &mut listed).unwrap();
+    assert!(listed.is(size) && !listed.branches.contains(&true));
+    listed.names
+}
+
+/// TREE-13, TREE-33: children in the order of the list, leaves depth first.
+#[test]
+fn below_a_name() {
+    let tree = Tree::of(&[("a.b.c", 1), ("a.b.d", 2), ("a.e", 3), ("a.b.d.under", 4), ("x", 5)]);
+    let node = lookup(tree.top(), b"a").unwrap();
+    let list = children_of(node);
+    assert_eq!(
+        (list.names, list.branches),
+        (vec!["e".into(), "b".into()], vec![false, true])
+    );
+    assert_eq!(leaves_of(node, "a"), ["a.e", "a.b.d", "a.b.c"]);
+    let leaf = lookup(tree.top(), b"x").unwrap();
+    assert_eq!(leaves_of(leaf, "x"), ["x"]);
+    assert!(children_of(leaf).names.is_empty());
+}
+
+/// TREE-12, TREE-34: empty names and components are names.
+#[test]
+fn empty_components() {
+    let tree = Tree::of(&[("w..v", 1), (".z", 2), ("", 3), ("u.", 4), ("..", 5)]);
+    let node = lookup(tree.top(), b"w.").unwrap();
+    assert_eq!(leaves_of(node, "w."), ["w..v"]);
+    for name in ["w..v", ".z", "", "u.", ".."] {
+        let node = lookup(tree.top(), name.as_bytes()).unwrap();
+        assert_eq!(paths(Some(node), node.pmid()), [name]);
+    }
+    assert_eq!(paths(Some(tree.root()), MetricId::NULL), [""]);
+}
+
+/// TREE-20: the examples of the specification; TREE-21: hints that no table fits.
+#[test]
+fn sizes_of_tables() {
+    for (hints, size) in [
+        (0..=9, 1),
+        (10..=39, 7),
+        (40..=59, 11),
+        (60..=60, 13),
+        (70..=70, 17),
+        (100..=100, 23),
+        (130..=130, 29),
+        (150..=150, 31),
+        (1000..=1000, 203),
+        (-4..=-1, 1),
+    ] {
+        for hint in hints {
+            assert_eq!(table_size(hint), size, "hint {hint}");
+        }
+    }
+    for hint in [-10, -15, -1000, i32::MIN] {
+        assert!(table_size(hint) < 0, "hint {hint}");
+    }
+    assert!(table_size(i32::MAX) > 0);
+}
+
+/// TREE-4, TREE-14: a leaf ends the search, a dynamic root does not, a derived metric is a
+/// leaf.
+#[test]
+fn leaves_stop_the_search() {
+    let tree = Tree::of(&[
+        ("x", 5),
+        ("x.below", 6),
+        ("dyn", (511 << 22) | (60 << 10)),
+        ("dyn.hidden", 7),
+        ("derived", (511 << 22) | (60 << 10) | 1),
+        ("derived.below", 8),
+    ]);
+    let found = |name: &str| lookup(tree.top(), name.as_bytes()).map(|node| node.pmid().0);
+    assert_eq!(found("x"), Some(5));
+    assert_eq!(found("x.below"), None);
+    assert_eq!(found("dyn.hidden"), Some(7));
+    assert_eq!(found("derived.below"), None);
+    assert_eq!(size(tree.root()), Ok(3));
+}
+
+/// N-14: neither deep nor broad trees need stack.
+#[test]
+fn deep_trees() {
+    let name = vec!["n"; 200_000].join(".");
+    let tree = Tree::of(&[(&name, 1)]);
+    assert_eq!(size(tree.root()), Ok(1));
+    assert!(lookup(tree.top(), name.as_bytes()).is_some());
+    let mut table = [None; 1];
+    rebuild(tree.root(), &mut table);
+    assert_eq!(paths(table[0], MetricId(1)), [name]);
+}
+
+proptest! {
+    /// TREE-11, TREE-17, TREE-20, TREE-23, TREE-32: a tree agrees with the plain list of its
+    /// names.
+    #[test]
+    fn agrees_with_a_list(
+        names in prop::collection::vec(("[ab]{1,2}(\\.[ab]{1,2}){0,3}", 0u32..12), 0..40),
+        hint in 0..60i32,
+    ) {
+        let tree = Tree::of(&names.iter().map(|(name, pmid)| (name.as_str(), *pmid)).collect::<Vec<_>>());
+        let listed = tree.names();
+        let visible: Vec<_> = listed
+            .iter()
+            .filter(|(name, _)| !listed.iter().any(|(above, _)| name.starts_with(&format!("{above}."))))
+            .collect();
+        prop_assert_eq!(size(tree.root()), Ok(visible.len()));
+        for (name, pmid) in &visible {
+            prop_assert_eq!(lookup(tree.top(), name.as_bytes()).map(Node::pmid), Some(MetricId(*pmid)));
+        }
+        let mut table = vec![None; usize::try_from(table_size(hint)).unwrap()];
+        rebuild(tree.root(), &mut table);
+        for pmid in (0..12).map(MetricId) {
+            let head = table[chain(pmid, table.len()).unwrap()];
+            let mut expected: Vec<_> = listed.iter().filter(|entry| entry.1 == pmid.0).map(|entry| &entry.0).collect();
+            expected.sort();
+            let mut found = paths(head, pmid);
+            found.sort();
+            prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected);
+        }
+    }
+}
+
+type Shelf = RefCell<Indexes<usize>>;
+
+fn fill(tree: &mut Tree, group: &str, numbers: std::ops::Range<u32>) {
+    numbers.for_each(|number| {
+        tree.insert(&format!("{group}.m{number}"), number);
+    });
+}
+
+/// Looks for names of a group as often as an index costs.
+fn search(tree: &Tree, group: &str, indexes: &Shelf) {
+    for number in 0..5 * PRICE {
+        let name = format!("{group}.m{number}");
+        let found = find(tree.root(), name.as_bytes(), indexes).map(Node::keep);
+        assert_eq!(found, lookup(tree.top(), name.as_bytes()).map(Node::keep), "{name}");
+    }
+}
+
+/// TREE-36: walks pay for an index; it grows with the node, and goes with the tree.
+#[test]
+fn life_of_an_index() {
+    let indexes = Shelf::default();
+    let mut tree = Tree::of(&[]);
+    fill(&mut tree, "narrow", 0..WIDE as u32 - 1);
+    search(&tree, "narrow", &indexes);
+    assert!(indexes.borrow().held().is_empty());
+    fill(&mut tree, "g", 0..200);
+    assert!(find(tree.root(), b"g.m0", &indexes).is_some());
+    assert!(indexes.borrow().held().is_empty(), "after one walk");
+    search(&tree, "g", &indexes);
+    assert_eq!(indexes.borrow().held(), [200]);
+    fill(&mut tree, "g", 200..300);
+    assert!(find(tree.root(), b"g.m250", &indexes).is_some());
+    assert!(find(tree.root(), b"g.m300", &indexes).is_none());
+    assert_eq!(indexes.borrow().held(), [300]);
+
+    // Another tree in its place, of which no node has a mark.
+    tree = Tree::of(&[("g.m7", 7)]);
+    assert!(find(tree.root(), b"g.m250", &indexes).is_none());
+    fill(&mut tree, "g", 0..100);
+    search(&tree, "g", &indexes);
+    assert_eq!(indexes.borrow().held(), [300, 100]);
+    indexes.borrow_mut().forget(tree.root().keep());
+    assert!(indexes.borrow().held().is_empty());
+    search(&tree, "g", &indexes);
+    assert_eq!(indexes.borrow().held(), [100]);
+}
+
+/// TREE-30, TREE-36: where children cannot be told by their names, the first that fits decides.
+#[test]
+fn no_index_for_odd_names() {
+    for odd in ["m5", "m5.x", ".", "m5."] {
+        let indexes = Shelf::default();
+        let mut tree = Tree::of(&[]);
+        fill(&mut tree, "g", 0..200);
+        search(&tree, "g", &indexes);
+        assert_eq!(indexes.borrow().held(), [200]);
+        tree.put(1, odd, 9);
+        search(&tree, "g", &indexes);
+        search(&tree, "g", &indexes);
+        assert_eq!(indexes.borrow().held(), [], "with {odd}");
+        let name = format!("g.{odd}");
+        let found = find(tree.root(), name.as_bytes(), &indexes);
+        assert_eq!(found.map(|node| node.pmid().0), Some(9));
+    }
+}
+
+/// TREE-36: a list that is not what it was has no index, until walks have paid for another.
+#[test]
+fn a_list_that_was_cut() {
+    let indexes = Shelf::default();
+    let mut tree = Tree::of(&[]);
+    fill(&mut tree, "g", 0..200);
+    search(&tree, "g", &indexes);
+    tree.cut(1, 150);
+    search(&tree, "g", &indexes);
+    assert!(find(tree.root(), b"g.m199", &indexes).is_none());
+    assert_eq!(indexes.borrow().held(), [150]);
+}
+
+/// TREE-36: there are so many indexes, and no more; large ones are fewer.
+#[test]
+fn more_wide_nodes_than_indexes() {
+    let indexes = Shelf::default();
+    let mut tree = Tree::of(&[]);
+    for group in 0..SLOTS as u32 + 20 {
+        let name = format!("t{}.g{group}", group % 3);
+        fill(&mut tree, &name, 0..100);
+        search(&tree, &name, &indexes);
+    }
+    assert_eq!(indexes.borrow().held(), [100; SLOTS]);
+    let indexes = Shelf::default();
+    let large = CHILDREN as u32 / 8;
+    for group in 0..20 {
+        let name = format!("large{group}");
+        (0..large).for_each(|number| tree.put_fresh(&name, number));
+        for _ in 0..PRICE + 1 {
+            assert!(find(tree.root(), format!("{name}.m0").as_bytes(), &indexes).is_some());
+        }
+    }
+    assert_eq!(indexes.borrow().held(), [large as usize; 9]);
+}
+
+/// TREE-36: with more wide nodes in use than indexes, in random order, no more are built than walks
+/// have paid for; and when others come into use, these get theirs.
+#[test]
+fn no_more_than_was_paid() {
+    for groups in [100, 1000_usize] {
+        let indexes = Shelf::default();
+        let mut tree = Tree::of(&[]);
+        for group in 0..groups {
+            (0..100).for_each(|number| tree.put_fresh(&format!("g{group}"), number));
+        }
+        let mut random = 4711_usize;
+        let mut any = |most: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % most
+        };
+        for _ in 0..40_000 {
+            let name = format!("g{}.m{}", any(groups), any(100));
+            assert!(find(tree.root(), name.as_bytes(), &indexes).is_some());
+        }
+        let built = tree.marked.get();
+        assert!(built < 40_000 / PRICE, "{built} indexes were built for {groups} nodes");
+        for _ in 0..20_000 {
+            let name = format!("g{}.m{}", any(10), any(100));
+            assert!(find(tree.root(), name.as_bytes(), &indexes).is_some());
+        }
+        let used = (0..10).filter(|group| {
+            let node = lookup(tree.top(), format!("g{group}").as_bytes());
+            indexes.borrow().is_held(node.expect("there").keep())
+        });
+        assert_eq!(used.count(), 10, "of {groups} nodes");
+    }
+}
+
+/// Something that happens to a tree.
+#[derive(Clone, Debug)]
+enum Event {
+    Fill(bool, u32),
+    Insert(String),
+    Put(usize, String, u32),
+    Search(bool),
+    Anew,
+    Forget,
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (any::<bool>(), 60..200u32).prop_map(|(group, count)| Event::Fill(group, count)),
+        4 => "(g|h|m[0-9])(\\.m[0-9]{1,2}){0,2}(\\.x)?".prop_map(Event::Insert),
+        1 => (0..3usize, "m[0-9](\\.x)?|x\\.", 0..3u32).prop_map(|(at, name, pmid)| Event::Put(at, name, pmid)),
+        4 => any::<bool>().prop_map(Event::Search),
+        2 => Just(Event::Anew),
+        1 => Just(Event::Forget),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// TREE-11, TREE-30, TREE-36: whatever happens to trees, what is found with the indexes is
+    /// what is found without.
+    #[test]
+    fn agrees_with_walks(events in prop::collection::vec(events(), 1..40)) {
+        let indexes = Shelf::default();
+        let mut tree = Tree::of(&[]);
+        let mut next = 0;
+        for event in events {
+            let group = |first: bool| if first { "g" } else { "h" };
+            match event {
+                Event::Fill(first, count) => {
+                    fill(&mut tree, group(first), next..next + count);
+                    next = (next + count) % 500;
+                }
+                Event::Insert(name) => {
+                    let is_new = matches!(place(tree.root(), name.as_bytes(), &indexes), Place::Below(..));
+                    prop_assert_eq!(is_new, tree.insert(&name, 77));
+                }
+                Event::Put(at, name, pmid) if at < tree.len() => {
+                    tree.put(at, &name, if pmid == 0 { u32::MAX } else { pmid });
+                }
+                Event::Search(first) => search(&tree, group(first), &indexes),
+                Event::Anew => tree = Tree::of(&[("g.m1", 1), ("h.m2", 2)]),
+                Event::Forget => indexes.borrow_mut().forget(tree.root().keep()),
+                Event::Put(..) => {}
+            }
+            for name in ["g.m3", "h.m77", "g.m499", "g.m5.x", "h.x.", "m3", "g.m1.x.y", "g..", ""] {
+                let walked = Shelf::default();
+                let (with, without) = [&indexes, &walked].map(|indexes| {
+                    let found = find(tree.root(), name.as_bytes(), indexes).map(Node::keep);
+                    let from = super::lookup(tree.top(), name.as_bytes(), indexes).map(Node::keep);
+                    assert_eq!(found, from);
+                    let place = place(tree.root(), name.as_bytes(), indexes);
+                    match place {
+                        Place::Taken(node) => (found, node.keep(), None),
+                        Place::Below(node, rest) => (found, node.keep(), Some(rest)),
+                    }
+                }).into();
+                prop_assert_eq!(with, without, "{}", name);
+            }
+        }
+    }
+}
