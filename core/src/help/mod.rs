@@ -7,6 +7,8 @@
 //! whatever the order of the entries.
 
 mod file;
+#[cfg(test)]
+mod tests;
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -93,12 +95,11 @@ impl Database {
     /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are
     /// empty or larger than 2^31-1 bytes (HELP-30); `-ENOMEM`.
     pub fn new(index: Box<[u8]>, pages: Box<[u8]>, name: &[u8], journal: &mut Journal) -> Result<Database> {
-        let size = page_size(&pages)?;
-        Database::of(index, Pages::whole(pages, size)?, name, journal)
-    }
-
-    /// [`Database::new`] of a page file that may have holes.
-    fn of(index: Box<[u8]>, pages: Pages, name: &[u8], journal: &mut Journal) -> Result<Database> {
+        let size = pages.len().checked_sub(1).ok_or(Error::INVAL)?;
+        let size = u32::try_from(size).map_err(|_| Error::INVAL)?;
+        if size == 0 || i32::try_from(size).is_err() {
+            return Err(Error::INVAL);
+        }
         let count = entry_count(&index)?;
         if index.len() != size_of_index(count)? {
             return Err(Error::INVAL);
@@ -108,7 +109,7 @@ impl Database {
         let mut bad = None;
         for (number, entry) in (1..).zip(index[RECORD..].chunks_exact(RECORD)) {
             let [key, one_line, long] = words(entry);
-            let place = |offset: u32| pages.place(offset).unwrap_or(NO_TEXT);
+            let place = |offset: u32| if offset < size { offset } else { NO_TEXT };
             let texts = Texts {
                 one_line: place(one_line),
                 long: place(long),
@@ -127,7 +128,7 @@ impl Database {
         }
         Ok(Database {
             index,
-            pages: pages.image.into_boxed_slice(),
+            pages,
             hits,
             recent: Cell::new(0),
         })
@@ -204,15 +205,6 @@ fn size_of_index(count: usize) -> Result<usize> {
         .ok_or(Error::INVAL)
 }
 
-/// The size of the page file, whose image has one byte more (HELP-30).
-fn page_size(image: &[u8]) -> Result<u32> {
-    let size = image.len().checked_sub(1).ok_or(Error::INVAL)?;
-    match i32::try_from(size) {
-        Ok(size @ 1..) => Ok(size.unsigned_abs()),
-        _ => Err(Error::INVAL),
-    }
-}
-
 /// Reports an entry that points outside of the text.
 fn report_entry(name: &[u8], number: u32, key: u32, journal: &mut Journal) {
     let (metric, indom) = (MetricId(key), InDom(key & !INDOM_FLAG));
@@ -228,226 +220,4 @@ fn report_entry(name: &[u8], number: u32, key: u32, journal: &mut Journal) {
             Bytes(name)
         ),
     );
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    fn record(words: [u32; 3]) -> Vec<u8> {
-        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
-    }
-
-    /// An index with these entries that announces `count`.
-    pub(crate) fn index(count: u32, entries: &[[u32; 3]]) -> Vec<u8> {
-        let mut image = record([MAGIC, VERSION << 16, count]);
-        image.extend(entries.iter().flat_map(|entry| record(*entry)));
-        image
-    }
-
-    fn database(index: Vec<u8>, pages: &[u8]) -> (Result<Database>, Journal) {
-        let mut journal = Journal::new();
-        let pages = [pages, b"\0"].concat().into_boxed_slice();
-        (
-            Database::new(index.into_boxed_slice(), pages, b"t", &mut journal),
-            journal,
-        )
-    }
-
-    fn open(index: Vec<u8>, pages: &[u8]) -> Database {
-        database(index, pages).0.expect("a good database")
-    }
-
-    fn until_nul(text: Option<&[u8]>) -> Option<&[u8]> {
-        text.and_then(|text| text.split(|byte| *byte == 0).next())
-    }
-
-    const METRIC: u32 = 9 << 22;
-    const INDOM: u32 = METRIC | INDOM_FLAG;
-    const PAGES: &[u8] = b"one\0two\0three";
-
-    /// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the
-    /// back.
-    #[test]
-    fn duplicates() {
-        let base = open(
-            index(4, &[[METRIC, 0, 4], [METRIC, 8, 8], [INDOM, 0, 4], [INDOM, 4, 8]]),
-            PAGES,
-        );
-        assert_eq!(
-            until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
-            Some(&b"one"[..])
-        );
-        assert_eq!(
-            until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long)),
-            Some(&b"two"[..])
-        );
-        assert_eq!(
-            until_nul(base.text_of(Entry::Metric(MetricId(INDOM)), Kind::OneLine)),
-            Some(&b"one"[..])
-        );
-        assert_eq!(
-            until_nul(base.text_of(Entry::InDom(InDom(METRIC)), Kind::OneLine)),
-            Some(&b"two"[..])
-        );
-        assert_eq!(
-            until_nul(base.text_of(Entry::InDom(InDom(INDOM)), Kind::Long)),
-            Some(&b"three"[..])
-        );
-        assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long), None);
-        assert_eq!(base.text_of(Entry::InDom(InDom(METRIC + 1)), Kind::Long), None);
-    }
-
-    /// HELP-32: the end of the pages ends the last text; every text is terminated.
-    #[test]
-    fn last_text_without_nul() {
-        let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
-        assert_eq!(
-            base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine),
-            Some(&b"three\0"[..])
-        );
-        assert_eq!(
-            base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long),
-            Some(&b"e\0"[..])
-        );
-        assert_eq!(base.pages(), PAGES);
-    }
-
-    /// HELP-30, H-4: sizes are checked with room to spare; 0x15555555 entries wrap 32 bits.
-    #[test]
-    fn sizes() {
-        let entry = [METRIC, 0, 4];
-        for count in [2, 0x1555_5555, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
-            assert_eq!(
-                database(index(count, &[entry]), PAGES).0.err(),
-                Some(Error::INVAL),
-                "{count}"
-            );
-        }
-        for cut in 0..12 {
-            assert_eq!(
-                database(index(0, &[])[..cut].to_vec(), PAGES).0.err(),
-                Some(Error::INVAL)
-            );
-        }
-        assert_eq!(database(index(1, &[entry]), b"").0.err(), Some(Error::INVAL));
-        assert!(database(index(0, &[]), PAGES).0.is_ok());
-    }
-
-    /// HELP-2: magic and version.
-    #[test]
-    fn header() {
-        for (place, good) in [(0, false), (3, false), (4, true), (6, false), (7, false)] {
-            let mut image = index(0, &[]);
-            let at = if cfg!(target_endian = "little") {
-                place
-            } else {
-                place / 4 * 4 + 3 - place % 4
-            };
-            image[at] ^= 1;
-            assert_eq!(database(image, PAGES).0.is_ok(), good, "byte {place}");
-        }
-    }
-
-    /// HELP-31: a bad offset costs that text only, and is reported once.
-    #[test]
-    fn offsets_outside() {
-        let far = u32::try_from(PAGES.len()).unwrap();
-        let (base, mut journal) = database(
-            index(3, &[[METRIC, 0, 4], [METRIC + 1, far, 4], [INDOM, 4, u32::MAX]]),
-            PAGES,
-        );
-        let base = base.unwrap();
-        assert_eq!(
-            until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
-            Some(&b"one"[..])
-        );
-        assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::OneLine), None);
-        assert_eq!(
-            until_nul(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long)),
-            Some(&b"two"[..])
-        );
-        assert_eq!(base.text_of(Entry::InDom(InDom(METRIC)), Kind::Long), None);
-        let said: Vec<_> = journal.drain().collect();
-        let expected = b"pmdaOpenHelp: t.dir: entry 2 (metric 9.0.1) points outside the help text";
-        assert_eq!(said, [crate::log::Message::Notify(Level::Warning, expected.to_vec())]);
-    }
-}
-
-/// A part of the file that holds something.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    /// Where it begins in the file.
-    start: u32,
-    /// Where it begins in the image.
-    place: u32,
-    /// Its length in bytes; a NUL follows in the image.
-    length: u32,
-}
-
-/// The page file: what there is between its holes. Each part ends with a NUL, as the hole behind it
-/// begins with one.
-#[derive(Debug)]
-struct Pages {
-    image: Vec<u8>,
-    /// In ascending order.
-    extents: Vec<Extent>,
-    /// The length of the file.
-    size: u32,
-}
-
-impl Pages {
-    /// A file of this size that is one hole.
-    fn empty(size: u32) -> Pages {
-        Pages {
-            image: Vec::new(),
-            extents: Vec::new(),
-            size,
-        }
-    }
-
-    /// A file of this size without holes, and a NUL behind it.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    fn whole(image: Box<[u8]>, size: u32) -> Result<Pages> {
-        let mut pages = Pages::empty(size);
-        pages.extents.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        pages.extents.push(Extent {
-            start: 0,
-            place: 0,
-            length: size,
-        });
-        pages.image = image.into_vec();
-        Ok(pages)
-    }
-
-    /// Adds a part behind the others: gives the room for it.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    fn add(&mut self, start: u32, length: usize) -> Result<&mut [u8]> {
-        let place = self.image.len();
-        self.image.try_reserve_exact(length + 1).map_err(|_| Error::NOMEM)?;
-        self.extents.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        self.image.resize(place + length + 1, 0);
-        let as_word = |size| u32::try_from(size).map_err(|_| Error::INVAL);
-        self.extents.push(Extent {
-            start,
-            place: as_word(place)?,
-            length: as_word(length)?,
-        });
-        Ok(&mut self.image[place..place + length])
-    }
-
-    /// Where the text at this place of the file is in the image; `None` outside of the file.
-    fn place(&self, offset: u32) -> Option<u32> {
-        if offset >= self.size {
-            return None;
-        }
-        let behind = self.extents.partition_point(|extent| extent.start <= offset);
-        let extent = self.extents.get(behind.checked_sub(1)?)?;
-        // In a hole: the NUL in front of it.
-        Some(extent.place + (offset - extent.start).min(extent.length))
-    }
 }

@@ -1,0 +1,225 @@
+//! Help databases, made of images and of files.
+
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::*;
+
+fn record(words: [u32; 3]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// An index with these entries that announces `count`.
+fn index(count: u32, entries: &[[u32; 3]]) -> Vec<u8> {
+    let mut image = record([MAGIC, VERSION << 16, count]);
+    image.extend(entries.iter().flat_map(|entry| record(*entry)));
+    image
+}
+
+fn database(index: Vec<u8>, pages: &[u8]) -> (Result<Database>, Journal) {
+    let mut journal = Journal::new();
+    let pages = [pages, b"\0"].concat().into_boxed_slice();
+    (
+        Database::new(index.into_boxed_slice(), pages, b"t", &mut journal),
+        journal,
+    )
+}
+
+fn open(index: Vec<u8>, pages: &[u8]) -> Database {
+    database(index, pages).0.expect("a good database")
+}
+
+fn until_nul(text: Option<&[u8]>) -> Option<&[u8]> {
+    text.and_then(|text| text.split(|byte| *byte == 0).next())
+}
+
+const METRIC: u32 = 9 << 22;
+const INDOM: u32 = METRIC | INDOM_FLAG;
+const PAGES: &[u8] = b"one\0two\0three";
+
+/// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the
+/// back.
+#[test]
+fn duplicates() {
+    let base = open(
+        index(4, &[[METRIC, 0, 4], [METRIC, 8, 8], [INDOM, 0, 4], [INDOM, 4, 8]]),
+        PAGES,
+    );
+    assert_eq!(
+        until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
+        Some(&b"one"[..])
+    );
+    assert_eq!(
+        until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long)),
+        Some(&b"two"[..])
+    );
+    assert_eq!(
+        until_nul(base.text_of(Entry::Metric(MetricId(INDOM)), Kind::OneLine)),
+        Some(&b"one"[..])
+    );
+    assert_eq!(
+        until_nul(base.text_of(Entry::InDom(InDom(METRIC)), Kind::OneLine)),
+        Some(&b"two"[..])
+    );
+    assert_eq!(
+        until_nul(base.text_of(Entry::InDom(InDom(INDOM)), Kind::Long)),
+        Some(&b"three"[..])
+    );
+    assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long), None);
+    assert_eq!(base.text_of(Entry::InDom(InDom(METRIC + 1)), Kind::Long), None);
+}
+
+/// HELP-32: the end of the pages ends the last text; every text is terminated.
+#[test]
+fn last_text_without_nul() {
+    let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
+    assert_eq!(
+        base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine),
+        Some(&b"three\0"[..])
+    );
+    assert_eq!(
+        base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long),
+        Some(&b"e\0"[..])
+    );
+    assert_eq!(base.pages(), PAGES);
+}
+
+/// HELP-30, H-4: sizes are checked with room to spare; 0x15555555 entries wrap 32 bits.
+#[test]
+fn sizes() {
+    let entry = [METRIC, 0, 4];
+    for count in [2, 0x1555_5555, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+        assert_eq!(
+            database(index(count, &[entry]), PAGES).0.err(),
+            Some(Error::INVAL),
+            "{count}"
+        );
+    }
+    for cut in 0..12 {
+        assert_eq!(
+            database(index(0, &[])[..cut].to_vec(), PAGES).0.err(),
+            Some(Error::INVAL)
+        );
+    }
+    assert_eq!(database(index(1, &[entry]), b"").0.err(), Some(Error::INVAL));
+    assert!(database(index(0, &[]), PAGES).0.is_ok());
+}
+
+/// HELP-2: magic and version.
+#[test]
+fn header() {
+    for (place, good) in [(0, false), (3, false), (4, true), (6, false), (7, false)] {
+        let mut image = index(0, &[]);
+        let at = if cfg!(target_endian = "little") {
+            place
+        } else {
+            place / 4 * 4 + 3 - place % 4
+        };
+        image[at] ^= 1;
+        assert_eq!(database(image, PAGES).0.is_ok(), good, "byte {place}");
+    }
+}
+
+/// HELP-31: a bad offset costs that text only, and is reported once.
+#[test]
+fn offsets_outside() {
+    let far = u32::try_from(PAGES.len()).unwrap();
+    let (base, mut journal) = database(
+        index(3, &[[METRIC, 0, 4], [METRIC + 1, far, 4], [INDOM, 4, u32::MAX]]),
+        PAGES,
+    );
+    let base = base.unwrap();
+    assert_eq!(
+        until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
+        Some(&b"one"[..])
+    );
+    assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::OneLine), None);
+    assert_eq!(
+        until_nul(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long)),
+        Some(&b"two"[..])
+    );
+    assert_eq!(base.text_of(Entry::InDom(InDom(METRIC)), Kind::Long), None);
+    let said: Vec<_> = journal.drain().collect();
+    let expected = b"pmdaOpenHelp: t.dir: entry 2 (metric 9.0.1) points outside the help text";
+    assert_eq!(said, [crate::log::Message::Notify(Level::Warning, expected.to_vec())]);
+}
+
+fn open_in(directory: &Path) -> Result<Database> {
+    let name = directory.join("t");
+    Database::open(name.as_os_str().as_bytes(), &mut Journal::new())
+}
+
+/// HELP-20, HELP-30: the index is judged before the pages are looked for.
+#[test]
+fn order_of_checks() {
+    let directory = tempfile::tempdir().unwrap();
+    let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::os(libc::ENOENT)));
+    fs::write(&dir, index(2, &[[1, 0, 0]])).unwrap();
+    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    fs::write(&dir, index(1, &[[1, 0, 0]])).unwrap();
+    assert_eq!(open_in(directory.path()).err(), Some(Error::os(libc::ENOENT)));
+    fs::write(&pag, b"").unwrap();
+    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    fs::write(&pag, b"text").unwrap();
+    assert!(open_in(directory.path()).is_ok());
+}
+
+/// HELP-34: a file with a hole within what is read of it is none.
+#[test]
+fn holes() {
+    let directory = tempfile::tempdir().unwrap();
+    let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
+    fs::write(&dir, index(1, &[[1, 0, 2]])).unwrap();
+    fs::write(&pag, b"a\0b").unwrap();
+    assert!(open_in(directory.path()).is_ok());
+    let file = File::options().write(true).open(&pag).unwrap();
+    file.set_len(1 << 30).unwrap();
+    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    fs::write(&pag, b"a\0b").unwrap();
+    let file = File::options().write(true).open(&dir).unwrap();
+    file.set_len(12 * 100_000_001).unwrap();
+    assert!(open_in(directory.path()).is_ok());
+    file.write_all_at(&index(100_000_000, &[]), 0).unwrap();
+    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+}
+
+/// HELP-34: what is no regular file is refused at once. A FIFO without a writer is not waited
+/// for.
+#[test]
+fn no_regular_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
+    let fifo = |path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    fifo(&dir);
+    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    fs::remove_file(&dir).unwrap();
+    fs::write(&dir, index(1, &[[1, 0, 0]])).unwrap();
+    fifo(&pag);
+    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    fs::remove_file(&pag).unwrap();
+    symlink("/dev/zero", &pag).unwrap();
+    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+}
+
+/// HELP-33, H-6: what happens to the files later does not matter; entries beyond the announced
+/// ones are ignored.
+#[test]
+fn read_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
+    fs::write(&dir, index(1, &[[1, 0, 5], [2, 0, 0]])).unwrap();
+    fs::write(&pag, b"text\0more").unwrap();
+    let base = open_in(directory.path()).unwrap();
+    fs::write(&pag, b"").unwrap();
+    assert_eq!(
+        base.text_of(Entry::Metric(MetricId(1)), Kind::Long),
+        Some(&b"more\0"[..])
+    );
+    assert_eq!(base.text_of(Entry::Metric(MetricId(2)), Kind::Long), None);
+    assert_eq!((base.index().len(), base.pages().len()), (24, 9));
+}
