@@ -8,19 +8,8 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
-use crate::drive::drive;
-use crate::drive::guard;
-use crate::dynamic::Call;
-use crate::dynamic::Callbacks;
-use crate::dynamic::DynamicAnswer;
-use crate::dynamic::Found;
-use crate::dynamic::Lookup;
-use crate::dynamic::LookupKey;
-use crate::dynamic::Rebuild;
-use crate::dynamic::Registrations;
-use crate::dynamic::Walk;
-use crate::library;
-use crate::record;
+use crate::drive::{drive, guard};
+use crate::dynamic::{Call, Callbacks, DynamicAnswer, Found, Lookup, LookupKey, Rebuild, Registrations, Walk};
 use crate::sys::libpcp::log;
 use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};
@@ -29,6 +18,7 @@ use crate::view::names::{Tree, TreePlace};
 use crate::view::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
+use crate::{library, record};
 use pmda_core::dynamic::Counts;
 use pmda_core::error::Error;
 use pmda_core::ident::MetricId;
@@ -163,8 +153,8 @@ fn callbacks(
     }
 }
 
-/// Records a mask for the cluster numbers below a prefix that was registered with
-/// `pmdaDynamicPMNS`. It has no effect.
+/// Meant to record a mask for the cluster numbers below a prefix that was registered with
+/// `pmdaDynamicPMNS`, which nothing reads (DYN-30).
 ///
 /// # Returns
 /// 0; `-EINVAL` when the prefix is not registered or NULL.
@@ -173,10 +163,11 @@ fn callbacks(
 /// `prefix` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, mask: c_uint) -> c_int {
+    let _ = mask;
     guard(|| {
         let prefix = prefix.ok_or(Error::INVAL)?;
         match library::peek() {
-            Some(library) if library.dynamic.set_mask(prefix.bytes(), mask) => Ok(()),
+            Some(library) if library.dynamic.has(prefix.bytes()) => Ok(()),
             _ => Err(Error::INVAL),
         }
     })

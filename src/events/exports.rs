@@ -7,15 +7,7 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use crate::drive::guard;
-use crate::events::add_parameter;
-use crate::events::add_record;
-use crate::events::address;
-use crate::events::create;
-use crate::events::high;
-use crate::events::low;
-use crate::events::release;
-use crate::events::reset;
-use crate::events::with;
+use crate::events::{add_parameter, add_record, address, create, high, low, release, with};
 use crate::view::arg::{CBuffer, CBytes, In, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use pmda_core::events::{Form, printable};
@@ -41,7 +33,12 @@ pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
 /// 0, or `PM_ERR_NOCONTEXT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventResetArray(idx: c_int) -> c_int {
-    guard(|| reset(idx))
+    guard(|| {
+        with(idx, |array| {
+            array.reset();
+            Ok(())
+        })
+    })
 }
 
 /// The same as `pmdaEventResetArray`.

@@ -22,14 +22,6 @@ pub(crate) fn create() -> Result<c_int> {
     library::lock()?.arrays.create()
 }
 
-/// Empties an array.
-pub(crate) fn reset(handle: c_int) -> Result<()> {
-    with(handle, |array| {
-        array.reset();
-        Ok(())
-    })
-}
-
 /// Frees an array.
 pub(crate) fn release(handle: c_int) -> Result<()> {
     library::lock()?.arrays.release(handle)

@@ -5,8 +5,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::drive::drive;
-use crate::drive::{guard, inner};
+use crate::drive::{drive, guard, inner};
 use crate::labels::{Call, LabelAnswer, Request, add};
 use crate::view::agent::Ext;
 use crate::view::arg::CBytes;

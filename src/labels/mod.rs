@@ -105,34 +105,12 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
 /// Not part of what is asked for.
 const MODIFIERS: c_int = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
-/// Whose labels are asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Context,
-    Domain,
-    InDom,
-    Cluster,
-    Item,
-    Instances,
-}
-
-impl Kind {
-    /// A type without its modifiers is exactly one bit (LABEL-10).
-    fn new(kind: c_int) -> Result<Kind> {
-        match kind & !MODIFIERS {
-            PM_LABEL_CONTEXT => Ok(Kind::Context),
-            PM_LABEL_DOMAIN => Ok(Kind::Domain),
-            PM_LABEL_INDOM => Ok(Kind::InDom),
-            PM_LABEL_CLUSTER => Ok(Kind::Cluster),
-            PM_LABEL_ITEM => Ok(Kind::Item),
-            PM_LABEL_INSTANCES => Ok(Kind::Instances),
-            _ => Err(Error::TYPE),
-        }
-    }
-
-    /// The flag that its labels get.
-    fn flag(self) -> u8 {
-        1 << self as u8
+/// A type without its modifiers, which is exactly one bit: the flag that its labels get (LABEL-10).
+fn kind_of(kind: c_int) -> Result<c_int> {
+    match kind & !MODIFIERS {
+        kind @ (PM_LABEL_CONTEXT | PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM
+        | PM_LABEL_INSTANCES) => Ok(kind),
+        _ => Err(Error::TYPE),
     }
 }
 
@@ -191,8 +169,8 @@ impl<'call> Request<'call> {
         };
         let interface = record::interface(ext);
         fetch::enter_context(ext, interface);
-        let kind = Kind::new(kind).map_err(Err)?;
-        if kind != Kind::Instances {
+        let kind = kind_of(kind).map_err(Err)?;
+        if kind != PM_LABEL_INSTANCES {
             return Err(default_labels(ident, kind, sets, ext));
         }
         if !interface.has_labels() {
@@ -324,45 +302,45 @@ fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>
 /// goes with a 0 may be the callback's own.
 fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
     set.settle(status);
-    set.add_flags(Kind::Instances.flag());
+    set.add_flags(PM_LABEL_INSTANCES as u8);
     set.set_inst(inst as u32);
 }
 
 /// Labels that are not those of instances.
-fn default_labels(ident: u32, kind: Kind, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
+fn default_labels(ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
     trace(kind, ident, ext);
     if let Some(mut set) = sets.first() {
-        set.add_flags(kind.flag());
+        set.add_flags(kind as u8);
         return Ok(1);
     }
     match kind {
-        Kind::Context => sets.store_context(),
-        Kind::Domain => sets.store_domain(ext.domain(), ext.name().ok_or(Error::INVAL)?),
+        PM_LABEL_CONTEXT => sets.store_context(),
+        PM_LABEL_DOMAIN => sets.store_domain(ext.domain(), ext.name().ok_or(Error::INVAL)?),
         _ => Ok(0),
     }
 }
 
 /// Debug output about a request (LABEL-21).
-fn trace(kind: Kind, ident: u32, ext: Ext<'_>) {
+fn trace(kind: c_int, ident: u32, ext: Ext<'_>) {
     if !log::debug(Debug::Labels) {
         return;
     }
     let (metric, indom) = (MetricId(ident), InDom(ident));
     match kind {
-        Kind::Context => log::trace!("pmdaLabel: context {} labels request\n", ext.context()),
-        Kind::Domain => {
+        PM_LABEL_CONTEXT => log::trace!("pmdaLabel: context {} labels request\n", ext.context()),
+        PM_LABEL_DOMAIN => {
             let name = ext.name();
             let (domain, name) = (ext.domain(), Bytes(name.as_ref().map_or(b"(null)", CText::bytes)));
             log::trace!("pmdaLabel: domain {domain} ({name}) labels request\n");
         }
-        Kind::InDom => log::trace!("pmdaLabel: InDom {indom} labels request\n"),
+        PM_LABEL_INDOM => log::trace!("pmdaLabel: InDom {indom} labels request\n"),
         // The text of PM_ID_NULL has no dot (L-1).
-        Kind::Cluster if metric == MetricId::NULL => log::trace!("pmdaLabel: cluster {metric} labels request\n"),
-        Kind::Cluster => {
+        PM_LABEL_CLUSTER if metric == MetricId::NULL => log::trace!("pmdaLabel: cluster {metric} labels request\n"),
+        PM_LABEL_CLUSTER => {
             let (domain, cluster) = (metric.domain(), metric.cluster());
             log::trace!("pmdaLabel: cluster {domain}.{cluster} labels request\n");
         }
-        Kind::Item => log::trace!("pmdaLabel: item {metric} labels request\n"),
-        Kind::Instances => {}
+        PM_LABEL_ITEM => log::trace!("pmdaLabel: item {metric} labels request\n"),
+        _ => {}
     }
 }

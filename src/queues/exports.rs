@@ -4,12 +4,8 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::drive::guard;
-use crate::drive::{drive, drive_reading};
-use crate::queues;
-use crate::queues::Fetch;
-use crate::queues::Filter;
-use crate::queues::Release;
+use crate::drive::{drive, drive_reading, guard};
+use crate::queues::{self, Fetch, Filter, Release};
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
 use crate::view::types::{
@@ -227,7 +223,7 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     drive_reading(
         || Fetch::new(handle, context, avp).map_err(Err),
         |fetch, ()| {
-            let Some(event) = fetch.event() else {
+            let Some(event) = fetch.session.event else {
                 return Error::INVAL.code();
             };
             let (payload, size) = (event.payload, event.size);
@@ -238,7 +234,7 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
             }
             match decoder {
                 // SAFETY: the caller's decoder gets the cookie that came along, and the event.
-                Some(decoder) => unsafe { decoder(fetch.array(), payload.data(), size, payload.when(), data) },
+                Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
                 None => Error::INVAL.code(),
             }
         },

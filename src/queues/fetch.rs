@@ -12,7 +12,7 @@ use crate::view::types::{pmAtomValue, pmdaEventApplyFilterCallBack};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{Array, Arrays, Form, Stamp};
 use pmda_core::fetch;
-use pmda_core::queue::{End, Event, FetchSession, Queues};
+use pmda_core::queue::{End, FetchSession, Queues};
 
 /// The function of a filter.
 pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
@@ -27,7 +27,8 @@ pub(crate) type Apply = Function<pmdaEventApplyFilterCallBack>;
 pub(crate) struct Fetch<'call> {
     handle: c_int,
     context: c_int,
-    session: FetchSession<View, Filter>,
+    /// The event that a call is about, and the array that decoders add records to.
+    pub(crate) session: FetchSession<View, Filter>,
     out: Out<'call, pmAtomValue>,
     /// Whether a decoder has found something worth a record.
     found: bool,
@@ -58,18 +59,6 @@ impl<'call> Fetch<'call> {
     pub(crate) fn asked_filter(&self) -> Option<(Apply, Cookie)> {
         let filter = self.session.filter?;
         Some((filter.apply?, filter.data))
-    }
-
-    /// The event that a call is about.
-    #[inline(always)]
-    pub(crate) fn event(&self) -> Option<Event<View>> {
-        self.session.event
-    }
-
-    /// The handle of the array that decoders add records to.
-    #[inline(always)]
-    pub(crate) fn array(&self) -> c_int {
-        self.session.array
     }
 
     /// Goes on to the next event: its first call, or the end.

@@ -1,7 +1,5 @@
 //! Dynamic metrics: who has registered, and how large a table they need (DYN-1 … DYN-31).
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use crate::error::{Error, Result};
 use crate::leak::try_leak;
 
@@ -9,8 +7,6 @@ use crate::leak::try_leak;
 #[derive(Debug)]
 pub struct Registration<C: 'static> {
     prefix: Option<Vec<u8>>,
-    /// Meant for identifiers of copied metrics; recorded, and of no effect (DYN-30).
-    mask: AtomicU32,
     /// The caller's part.
     pub calls: C,
 }
@@ -43,7 +39,6 @@ impl<C> List<C> {
         self.entries.try_reserve(1).map_err(|_| Error::NOMEM)?;
         self.entries.push(try_leak(Registration {
             prefix: prefix.map(copy).transpose()?,
-            mask: AtomicU32::new(0),
             calls,
         })?);
         Ok(())
@@ -67,16 +62,10 @@ impl<C> List<C> {
         self.entries.get(place).copied()
     }
 
-    /// Records a mask with the first registration of this prefix (DYN-30, N-1). Tells whether there
-    /// is one.
-    pub fn set_mask(&self, prefix: &[u8], mask: u32) -> bool {
-        let entry = self
-            .entries
-            .iter()
-            .find(|entry| entry.prefix.as_deref() == Some(prefix));
-        entry
-            .inspect(|entry| entry.mask.store(mask, Ordering::Relaxed))
-            .is_some()
+    /// Whether there is a registration of this prefix (N-1).
+    #[must_use]
+    pub fn has(&self, prefix: &[u8]) -> bool {
+        self.entries.iter().any(|entry| entry.prefix.as_deref() == Some(prefix))
     }
 }
 
@@ -126,21 +115,14 @@ mod tests {
         assert_eq!((calls, list.len()), (vec![Some(1), Some(2), Some(3), None], 3));
     }
 
-    /// DYN-30, DYN-31, N-1: the mask goes to the first registration of exactly this prefix.
+    /// DYN-31, N-1: exactly this prefix.
     #[test]
-    fn masks() {
+    fn prefixes() {
         let mut list = List::new();
-        assert!(!list.set_mask(b"x", 1));
+        assert!(!list.has(b"x"));
         list.add(None, ()).unwrap();
         list.add(Some(b"x"), ()).unwrap();
-        list.add(Some(b"x"), ()).unwrap();
-        assert!(list.set_mask(b"x", 7) && !list.set_mask(b"y", 7) && !list.set_mask(b"", 7));
-        let masks: Vec<_> = list
-            .entries
-            .iter()
-            .map(|entry| entry.mask.load(Ordering::Relaxed))
-            .collect();
-        assert_eq!(masks, [0, 7, 0]);
+        assert!(list.has(b"x") && !list.has(b"y") && !list.has(b""));
     }
 
     /// DYN-20, N-6: sums of products; what cannot be counts as nothing, and nothing overflows.
