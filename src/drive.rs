@@ -185,6 +185,13 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     outcome
 }
 
+/// [`guard`] for a step of a function that makes its calls itself, between its steps: as a driver,
+/// it has nothing then to drop, to unlock or to catch. An error is what the function returns; a
+/// panic and a call on top of another one are such.
+pub(crate) fn guard_step<T>(body: impl FnOnce() -> Result<T, c_int>) -> Result<T, c_int> {
+    guard(|| LoopStep(body()))
+}
+
 /// What became of a step of a machine.
 enum Outcome<C, D> {
     /// It wants a call into C.
@@ -325,6 +332,26 @@ impl CReturn for error::Result<()> {
 
     fn busy() -> c_int {
         BUSY
+    }
+}
+
+/// A step of a function that makes its calls itself.
+struct LoopStep<T>(Result<T, c_int>);
+
+impl<T> CReturn for LoopStep<T> {
+    type C = Result<T, c_int>;
+
+    #[inline(always)]
+    fn into_c(self) -> Self::C {
+        self.0
+    }
+
+    fn failed() -> Self::C {
+        Err(Error::GENERIC.code())
+    }
+
+    fn busy() -> Self::C {
+        Err(BUSY)
     }
 }
 

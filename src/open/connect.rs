@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::drive::{Machine, NoDropCell, Step};
-use crate::mainloop::log_failure;
+use crate::drive::NoDropCell;
+use crate::mainloop::connection::{Incoming, Outgoing, Purpose};
 use crate::open::{Name, is_supported, text};
 use crate::record;
 use crate::record::state::Session;
@@ -28,15 +28,14 @@ const VERSION: u8 = 1;
 /// The status after a handshake that failed.
 const NO_HANDSHAKE: c_int = -1;
 
-/// What may wait, or does not come back.
+/// What is to be done to get the descriptors of a connection.
 #[derive(Clone, Copy)]
-pub(crate) enum Call {
-    /// Waits for a connection to a listening socket; the answer is its descriptor, or an error
-    /// number.
+pub(crate) enum Way {
+    /// Nothing: here they are.
+    Open(c_int, c_int),
+    /// To wait for a connection to a listening socket.
     Accept(RawFd),
-    /// Waits for a descriptor to become readable.
-    Wait(RawFd),
-    /// Ends the process: an agent without a way to pmcd is of no use, and its users expect this
+    /// To end the process: an agent without a way to pmcd is of no use, and its users expect this
     /// (CONN-2 to CONN-4).
     Exit,
 }
@@ -48,9 +47,11 @@ pub(crate) struct Connect<'call> {
     session: &'static Session,
     transport: Transport,
     listener: NoDropCell<Listener>,
+    /// For our credentials.
+    pub(crate) outgoing: Outgoing,
+    /// For pmcd's.
+    pub(crate) incoming: Incoming,
 }
-
-type Next = Step<Call, ()>;
 
 impl Connect<'_> {
     /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
@@ -60,15 +61,15 @@ impl Connect<'_> {
             return None;
         };
         let session = record::session(ext);
-        if let Err(error) = session {
-            dispatch.set_status(error.code());
-        }
+        let session = session.map_err(|error| dispatch.set_status(error.code())).ok()?;
         Some(Connect {
             dispatch,
             ext,
-            session: session.ok()?,
+            session,
             transport: Transport::Unknown,
             listener: NoDropCell::none(),
+            outgoing: Outgoing::nothing(session),
+            incoming: Incoming::nothing(session),
         })
     }
 
@@ -77,7 +78,12 @@ impl Connect<'_> {
         Name(self.ext.name())
     }
 
-    fn open(&mut self) -> Next {
+    /// Opens what `e_io` names.
+    pub(crate) fn open(&mut self) -> Way {
+        cancel::disabled(|| self.open_transport())
+    }
+
+    fn open_transport(&mut self) -> Way {
         let number = self.ext.io();
         let Some(transport) = Transport::new(number) else {
             return give_up(format_args!(
@@ -89,7 +95,7 @@ impl Connect<'_> {
         let listener = match transport {
             Transport::Pipe | Transport::Unknown => {
                 let (input, output) = process::standard_streams();
-                return self.opened(input, output);
+                return Way::Open(input, output);
             }
             Transport::Inet | Transport::Ipv6 => {
                 let port = match self.port() {
@@ -108,7 +114,7 @@ impl Connect<'_> {
             Ok(listener) => {
                 let fd = listener.as_raw_fd();
                 self.listener.set(listener);
-                Step::Call(Call::Accept(fd))
+                Way::Accept(fd)
             }
             Err(failure) => self.refused(&failure),
         }
@@ -131,7 +137,7 @@ impl Connect<'_> {
     }
 
     /// No socket, or no connection to it.
-    fn refused(&self, failure: &Failure) -> Next {
+    fn refused(&self, failure: &Failure) -> Way {
         let name = self.ext.sockname();
         let name = text(name.as_ref());
         match self.transport {
@@ -141,25 +147,25 @@ impl Connect<'_> {
     }
 
     /// A connection has come, or an error number.
-    fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Next {
+    pub(crate) fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Way {
         match connection {
             Ok(fd) => {
                 if self.transport != Transport::Unix {
                     ipc::set_socket(fd);
                 }
-                drop(self.listener.take());
-                self.opened(fd, fd)
+                cancel::disabled(|| drop(self.listener.take()));
+                Way::Open(fd, fd)
             }
-            Err(libc::EINTR) => match self.listener.get() {
-                Some(listener) => Step::Call(Call::Accept(listener.as_raw_fd())),
-                None => Step::Done(()),
-            },
+            Err(libc::EINTR) => self
+                .listener
+                .get()
+                .map_or(Way::Exit, |listener| Way::Accept(listener.as_raw_fd())),
             Err(why) => self.refused(&Failure::of_accept(why)),
         }
     }
 
-    /// The descriptors are there: sends our credentials, and waits for pmcd's.
-    fn opened(&mut self, input: c_int, output: c_int) -> Next {
+    /// The descriptors are there: starts to send our credentials.
+    pub(crate) fn opened(&mut self, input: c_int, output: c_int) {
         self.ext.set_infd(input);
         self.ext.set_outfd(output);
         if log::debug(Debug::Libpmda) {
@@ -175,25 +181,30 @@ impl Connect<'_> {
             );
         }
         let mut buffer = self.session.take_reply();
-        let sent = buffer
-            .credentials(std::process::id() as i32, self.dispatch.comm().flags)
-            .and_then(|()| Channel(output).send(buffer.bytes()));
-        self.session.give_reply(buffer);
-        match sent {
-            Err(error) => self.end(Err(("send", error))),
-            // What was read ahead needs no waiting for.
-            Ok(()) if self.session.has_begun() => self.shake_hands(),
-            Ok(()) => Step::Call(Call::Wait(input)),
+        match buffer.credentials(std::process::id() as i32, self.dispatch.comm().flags) {
+            Ok(()) => self.outgoing.begin(Channel(output), Purpose::Status, buffer),
+            Err(error) => self.outgoing.outcome = Err(error),
         }
     }
 
-    fn shake_hands(&self) -> Next {
+    /// Our credentials were sent: starts to receive pmcd's; false when they could not be.
+    pub(crate) fn sent(&mut self) -> bool {
+        if let Err(error) = self.outgoing.outcome {
+            self.end(Err(("send", error)));
+            return false;
+        }
+        self.incoming.begin(Channel(self.ext.infd()), ReadMode::Exact);
+        true
+    }
+
+    /// Takes pmcd's credentials.
+    pub(crate) fn received(&mut self) {
         let outcome = self.handshake();
-        self.end(outcome)
+        self.end(outcome);
     }
 
     /// Notes the protocol version, 0 when there is none (CONN-6), or which step has failed.
-    fn end(&self, outcome: Result<u8, (&str, Error)>) -> Next {
+    fn end(&self, outcome: Result<u8, (&str, Error)>) {
         match outcome {
             Ok(version) => {
                 let pmapi = version;
@@ -209,13 +220,11 @@ impl Connect<'_> {
                 self.dispatch.set_status(NO_HANDSHAKE);
             }
         }
-        Step::Done(())
     }
 
-    /// Takes pmcd's credentials.
-    fn handshake(&self) -> Result<u8, (&'static str, Error)> {
+    fn handshake(&mut self) -> Result<u8, (&'static str, Error)> {
         let (input, output) = (Channel(self.ext.infd()), Channel(self.ext.outfd()));
-        let pdu = match self.session.receive(input, ReadMode::Exact) {
+        let pdu = match self.incoming.take() {
             Ok(pdu) if pdu.header.kind == Kind::PDU_CREDS => pdu,
             Ok(pdu) => {
                 self.log_exchange_failure(pdu.header.kind);
@@ -224,14 +233,10 @@ impl Connect<'_> {
             // Nothing can be read: for the C library that is the end of the stream, and the agent
             // runs on.
             Err(failure) if failure.code() == Error::EOF => {
-                log_failure(input, failure);
                 self.log_exchange_failure(Kind(0));
                 return Ok(0);
             }
-            Err(failure) => {
-                log_failure(input, failure);
-                return Err(("getting", failure.code()));
-            }
+            Err(failure) => return Err(("getting", failure.code())),
         };
         diagnostics::credentials(pdu.bytes());
         let credentials = decode::credentials(pdu.bytes());
@@ -270,27 +275,10 @@ impl Connect<'_> {
     }
 }
 
-impl Machine for Connect<'_> {
-    type Call = Call;
-    type Answer = (Call, Result<RawFd, c_int>);
-    type Done = ();
-
-    fn start(&mut self) -> Next {
-        cancel::disabled(|| self.open())
-    }
-
-    fn resume(&mut self, (call, outcome): Self::Answer) -> Next {
-        cancel::disabled(|| match call {
-            Call::Accept(_) => self.accepted(outcome),
-            Call::Wait(_) | Call::Exit => self.shake_hands(),
-        })
-    }
-}
-
 /// Says why there is no way to pmcd, and ends the process.
-fn give_up(why: fmt::Arguments<'_>) -> Next {
+fn give_up(why: fmt::Arguments<'_>) -> Way {
     log::notify!(Level::Crit, "{why}");
-    Step::Call(Call::Exit)
+    Way::Exit
 }
 
 /// The extension of an agent that may connect; says why it may not (CONN-1).

@@ -15,13 +15,14 @@ use crate::fetch::lookup;
 use crate::help::exports::pmdaText;
 use crate::instances::exports::pmdaInstance;
 use crate::labels::exports::pmdaLabel;
+use crate::mainloop::exports::{Step, receive, send, step};
 use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
-use crate::open::connect::{Call, Connect};
+use crate::open::connect::{Connect, Way};
 use crate::open::options::{END, Letter, Override, Search};
 use crate::open::{Request, init, log_file, set_callback, set_up};
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
-use crate::sys::{process, socket, waits};
+use crate::sys::{process, socket};
 use crate::view::agent::{Dispatch, Ext, ExtTexts};
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::memory::Lasting;
@@ -206,17 +207,33 @@ pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMet
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
-    drive(
-        || dispatch.and_then(Connect::new).ok_or(()),
-        |call| match call {
-            Call::Accept(listener) => (call, socket::accept(listener)),
-            Call::Wait(fd) => {
-                waits::to_read(fd);
-                (call, Ok(fd))
+    // A panic was logged.
+    let _ = connect(dispatch);
+}
+
+fn connect(dispatch: Option<Dispatch<'_>>) -> Step<()> {
+    const { assert!(!std::mem::needs_drop::<Connect>()) };
+    let Some(mut connect) = step(|| dispatch.and_then(Connect::new))? else {
+        return Ok(());
+    };
+    let mut way = step(|| connect.open())?;
+    let (input, output) = loop {
+        way = match way {
+            Way::Open(input, output) => break (input, output),
+            Way::Accept(listener) => {
+                let connection = socket::accept(listener);
+                step(|| connect.accepted(connection))?
             }
-            Call::Exit => process::exit(1),
-        },
-    );
+            Way::Exit => process::exit(1),
+        };
+    };
+    step(|| connect.opened(input, output))?;
+    send(&mut connect.outgoing)?;
+    if step(|| connect.sent())? {
+        receive(&mut connect.incoming)?;
+        step(|| connect.received())?;
+    }
+    Ok(())
 }
 
 /// Sets the callback that cleans up a result after it was sent; NULL for none.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::sys::channel::{self, Channel, Stream, TracedChannel};
+use crate::sys::channel::{Channel, Stream};
 use crate::sys::lock::{LazyMutex, Mutex};
 use crate::view::memory::Lasting;
 use crate::view::received::{ListPlace, OwnedProfile};
@@ -16,7 +16,7 @@ use pmda_core::index::Map;
 use pmda_core::metrics::{Hashed, HintIndex};
 use pmda_core::profile::Compiled;
 use pmda_core::wire::encode::Reply;
-use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
+use pmda_core::wire::receive::{Failure, Pdu, Receiver};
 
 /// The fetch family's part of the private record. All of it is derived from the agent's tables and
 /// is checked against them when it is used, except for the hash, which the agent asked for.
@@ -210,21 +210,6 @@ impl Session {
     /// The agent has asked for the descriptor: nothing is read ahead from now on.
     pub(crate) fn watch(&self) {
         self.watched.store(true, Ordering::Relaxed);
-    }
-
-    /// The next PDU from `channel`.
-    pub(crate) fn receive(&self, mut channel: Channel, mode: ReadMode) -> Result<Pdu, Failure> {
-        let mut receiver = self.take_ahead(channel);
-        let outcome = if channel::traces_reads() {
-            receiver.next(&mut TracedChannel::new(channel), ReadMode::Exact)
-        } else {
-            receiver.next(&mut channel, mode)
-        };
-        match &outcome {
-            Ok(pdu) => self.received(channel, receiver, pdu)?,
-            Err(failure) => self.give_up(channel, receiver, *failure),
-        }
-        outcome
     }
 
     /// Takes the receiver of a stream back that cannot be followed any further. What was read ahead

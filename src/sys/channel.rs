@@ -1,16 +1,14 @@
 //! Descriptors as streams of PDUs: one system call for a PDU wherever the kernel allows it.
 
 use std::ffi::c_int;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::mem::MaybeUninit;
 
+use crate::sys::diagnostics;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::{cancel, config, ipc};
+use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::Mutex;
-use crate::sys::reentrancy::outside;
-use crate::sys::{diagnostics, waits};
 use pmda_core::error::{Error, Result};
-use pmda_core::wire::receive::Source;
 use pmda_core::wire::trace::{self, Ring, Way};
 use pmda_core::wire::{Kind, number};
 
@@ -29,6 +27,17 @@ pub(crate) struct Stream {
     inode: libc::ino64_t,
 }
 
+/// What a read or a write has given: a number of bytes, or -1; and the error number.
+#[derive(Clone, Copy)]
+pub(crate) struct Transferred(pub(crate) isize, pub(crate) c_int);
+
+impl Transferred {
+    /// The number of bytes, or the error.
+    pub(crate) fn result(self) -> io::Result<usize> {
+        usize::try_from(self.0).map_err(|_| io::Error::from_raw_os_error(self.1))
+    }
+}
+
 /// How far a write has come.
 #[derive(Clone, Copy)]
 pub(crate) enum Written {
@@ -38,47 +47,14 @@ pub(crate) enum Written {
     Wait,
 }
 
-impl Read for Channel {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the buffer is valid for writes of its length. A descriptor that is not open is an
-        // error.
-        let read = || unsafe { libc::read(self.0, out.as_mut_ptr().cast(), out.len()) };
-        let count = outside(|| cancel::disabled(read));
-        usize::try_from(count).map_err(|_| io::Error::last_os_error())
-    }
-}
-
-impl Source for Channel {
-    fn nameless(&mut self, pdu: &[u8]) {
-        self.note_received(pdu);
-    }
-}
-
 impl Channel {
-    /// Sends one PDU: one write, and more only when the kernel takes less (WIRE-20). Interruptions
-    /// do not cut it short, and a descriptor that does not block is waited for (WIRE-23).
-    pub(crate) fn send(self, pdu: &[u8]) -> Result<()> {
-        let socket = self.announce(pdu);
-        let mut rest = pdu;
-        while !rest.is_empty() {
-            // SAFETY: the buffer is valid for reads of its length. A descriptor that is not open is
-            // an error.
-            let count = unsafe { libc::write(self.0, rest.as_ptr().cast(), rest.len()) };
-            let outcome = usize::try_from(count).map_err(|_| io::Error::last_os_error());
-            match self.written(outcome, socket, pdu.len())? {
-                Written::Bytes(count) => rest = rest.get(count..).unwrap_or_default(),
-                Written::Wait => self.wait(libc::POLLOUT),
-            }
-        }
-        self.note_sent(pdu);
-        Ok(())
-    }
-
     /// A PDU is about to be written; also gives whether to a socket, if that was of interest.
     pub(crate) fn announce(self, pdu: &[u8]) -> Option<bool> {
         config::ignore_sigpipe();
-        let kind = Kind(number(pdu, 4).unwrap_or(0));
-        diagnostics::sending(self.0, kind, pdu);
+        if !diagnostics::is_any_shown() {
+            return None;
+        }
+        diagnostics::sending(self.0, pdu);
         // libpcp asks itself before each write, and says what it finds.
         let shown = log::debug(Debug::Context) || log::debug(Debug::Pdu);
         let socket = shown.then(|| ipc::is_socket(self.0));
@@ -91,16 +67,20 @@ impl Channel {
     ///
     /// # Errors
     /// When nothing more can be written.
-    pub(crate) fn written(self, outcome: io::Result<usize>, socket: Option<bool>, length: usize) -> Result<Written> {
-        let error = match outcome {
-            Ok(count) => return Ok(Written::Bytes(count)),
-            Err(error) => error,
-        };
-        let next = self.recover(&error, socket);
-        if next.is_err() {
-            diagnostics::failed_write(socket == Some(true), &error, length);
+    pub(crate) fn written(self, write: Transferred, socket: Option<bool>, length: usize) -> Result<Written> {
+        let Transferred(count, code) = write;
+        if let Ok(count) = usize::try_from(count) {
+            return Ok(Written::Bytes(count));
         }
-        next
+        let error = match code {
+            libc::EINTR => return Ok(Written::Bytes(0)),
+            libc::EAGAIN => return Ok(Written::Wait),
+            // Of an inet socket it is only told that the peer has gone (WIRE-24).
+            libc::EPIPE | libc::ECONNRESET if socket.unwrap_or_else(|| ipc::is_socket(self.0)) => Error::IPC,
+            _ => Error::os(code),
+        };
+        diagnostics::failed_write(socket == Some(true), code, length);
+        Err(error)
     }
 
     /// Takes note of a PDU that was written as a whole.
@@ -132,23 +112,6 @@ impl Channel {
         system.is_some_and(|system| matches!(system.f_type.into(), PIPEFS_MAGIC | SOCKFS_MAGIC))
     }
 
-    /// What to do after a failed write: go on at once, wait, or give up.
-    fn recover(self, error: &io::Error, socket: Option<bool>) -> Result<Written> {
-        match error.raw_os_error() {
-            Some(libc::EINTR) => Ok(Written::Bytes(0)),
-            Some(libc::EAGAIN) => Ok(Written::Wait),
-            // Of an inet socket it is only told that the peer has gone (WIRE-24).
-            Some(libc::EPIPE | libc::ECONNRESET) if socket.unwrap_or_else(|| ipc::is_socket(self.0)) => Err(Error::IPC),
-            code => Err(code.map_or(Error::GENERIC, Error::os)),
-        }
-    }
-
-    /// Waits until the descriptor is ready; an interruption ends the wait early, and the caller
-    /// tries again.
-    pub(crate) fn wait(self, events: libc::c_short) {
-        outside(|| waits::ready(self.0, events));
-    }
-
     /// Takes note of a PDU that was received.
     pub(crate) fn note_received(self, pdu: &[u8]) {
         self.show(Way::In, pdu);
@@ -178,10 +141,9 @@ fn is_desperate() -> bool {
     log::debug(Debug::Pdu) && log::debug(Debug::Desperate)
 }
 
-/// A channel that says what each read gave; to be read to the byte, first a header, then what
-/// belongs to it.
-pub(crate) struct TracedChannel {
-    channel: Channel,
+/// What is said of each read of a PDU: first of its header, then of what belongs to it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ReadTrace {
     /// How much is wanted.
     asked: usize,
     /// How much of that is there.
@@ -189,63 +151,52 @@ pub(crate) struct TracedChannel {
     socket: bool,
 }
 
-impl TracedChannel {
-    pub(crate) fn new(channel: Channel) -> TracedChannel {
-        TracedChannel {
-            channel,
-            asked: 0,
-            have: 0,
-            socket: false,
+impl ReadTrace {
+    /// A read is about to be made, for what is missing.
+    pub(crate) fn announce(&mut self, channel: Channel, missing: usize) {
+        if self.have == self.asked && missing > 0 {
+            (self.asked, self.have) = (missing, 0);
+            // libpcp asks itself each time, and says what it finds under -Dcontext.
+            self.socket = ipc::is_socket(channel.0);
         }
     }
-}
 
-impl Source for TracedChannel {
-    fn announce(&mut self, bytes: usize) {
-        (self.asked, self.have) = (bytes, 0);
-        // libpcp asks itself each time, and says what it finds under -Dcontext.
-        self.socket = ipc::is_socket(self.channel.0);
-    }
-
-    fn nameless(&mut self, pdu: &[u8]) {
-        self.channel.note_received(pdu);
-    }
-}
-
-impl Read for TracedChannel {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let fd = self.channel.0;
-        let result = self.channel.read(out);
+    /// Says what a read has given.
+    pub(crate) fn read(&mut self, channel: Channel, read: Transferred) {
+        let (fd, asked, call) = (
+            channel.0,
+            self.asked - self.have,
+            if self.socket { "__pmRecv" } else { "read" },
+        );
+        let Transferred(count, code) = read;
+        if let Ok(count) = usize::try_from(count) {
+            self.have = self.asked.min(self.have + count);
+        }
         if !is_desperate() {
-            return result;
+            return;
         }
         if self.socket {
-            let (asked, count) = (out.len(), result.as_ref().map_or(-1, |count| *count as isize));
             log::trace!("secureconnect.c:__pmRecv({fd}, ..., {asked}, 0x0) -> {count}\n");
         }
-        let call = if self.socket { "__pmRecv" } else { "read" };
-        match &result {
-            Ok(0) => {
+        match count {
+            0 => {
                 // Nothing went wrong: the reason is what some earlier call has left.
-                let reason = log::errstr_of(-io::Error::last_os_error().raw_os_error().unwrap_or(0));
+                let reason = log::errstr_of(-code);
                 log::trace!("pduread({fd}, ...): eof/error 0 from {call}: {reason}\n");
                 log::trace!("pduread({fd}, ...): return {}\n", self.have);
             }
-            Ok(count) => {
-                self.have += count;
-                let need = self.asked.saturating_sub(self.have);
-                let have = self.have;
+            1.. => {
+                let (have, need) = (self.have, self.asked - self.have);
                 log::trace!("pduread({fd}, ...): have {have}, last read {count}, still need {need}\n");
                 if need == 0 {
                     log::trace!("pduread({fd}, ...): return {have}\n");
                 }
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => {
-                let reason = log::errstr_of(-error.raw_os_error().unwrap_or(0));
+            _ if code == libc::EINTR => {}
+            _ => {
+                let reason = log::errstr_of(-code);
                 log::trace!("pduread({fd}, ...): eof/error -1 from {call}: {reason}\n");
             }
         }
-        result
     }
 }

@@ -2,7 +2,6 @@
 //! says the same.
 
 use std::ffi::c_int;
-use std::io;
 use std::os::fd::RawFd;
 
 use crate::sys::libpcp;
@@ -12,11 +11,25 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
 use pmda_core::log::Bytes;
-use pmda_core::wire::{HEADER, Kind, decode, number, trace, word};
+use pmda_core::wire::receive::Pdu;
+use pmda_core::wire::{HEADER, Kind, decode, number, show, trace, word};
+
+/// Whether anything is said of PDUs.
+pub(crate) fn is_any_shown() -> bool {
+    const OF_PDUS: [Debug; 6] = [
+        Debug::Pdu,
+        Debug::Libpmda,
+        Debug::Context,
+        Debug::Indom,
+        Debug::Attr,
+        Debug::Pmns,
+    ];
+    OF_PDUS.into_iter().any(log::debug)
+}
 
 /// A PDU is about to be sent.
-pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
-    match kind {
+pub(crate) fn sending(fd: RawFd, pdu: &[u8]) {
+    match Kind(number(pdu, 4).unwrap_or(0)) {
         Kind::PDU_ERROR if log::debug(Debug::Context) => {
             let (code, version) = (number(pdu, HEADER).unwrap_or(0), ipc::version(fd));
             log::trace!("__pmSendError: sending error PDU (code={code}, toversion={version})\n");
@@ -34,8 +47,32 @@ pub(crate) fn sending(fd: RawFd, kind: Kind, pdu: &[u8]) {
     }
 }
 
+/// Shows a request under -Dlibpmda, and says what its decoder says of it: behind the line before
+/// PCP 6.0.5, inside of it, in front of the details, since then. `context` is its client, for agents
+/// that are told of clients with attributes.
+pub(crate) fn request(fd: RawFd, pdu: &Pdu, context: Option<i32>) {
+    let (kind, bytes) = (pdu.header.kind, pdu.bytes());
+    let line = if log::debug(Debug::Libpmda) {
+        show::request(kind, bytes, context, SINCE_6_0_5)
+    } else {
+        None
+    };
+    let Some(line) = line else {
+        return decoding(fd, kind, bytes);
+    };
+    if SINCE_6_0_5 && [Debug::Pmns, Debug::Attr, Debug::Pdu].into_iter().any(log::debug) {
+        let (head, details) = show::split(kind, line.bytes());
+        log::debug_start(head);
+        decoding(fd, kind, bytes);
+        log::trace!("{}\n", Bytes(details));
+    } else {
+        log::debug_line!("{}", Bytes(line.bytes()));
+        decoding(fd, kind, bytes);
+    }
+}
+
 /// A PDU was received and is decoded now.
-pub(crate) fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
+fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
     if is_refused(kind, pdu) {
         // What it says of an error under -Dcontext depends on the descriptor that libpcp has read
         // from last.
@@ -118,11 +155,10 @@ pub(crate) fn labels(ident: u32, kind: c_int, sets: &Sets, count: c_int) {
 
 /// A PDU of `length` bytes could not be written.
 #[cold]
-pub(crate) fn failed_write(socket: bool, error: &io::Error, length: usize) {
+pub(crate) fn failed_write(socket: bool, code: c_int, length: usize) {
     if !log::debug(Debug::Pdu) {
         return;
     }
-    let code = error.raw_os_error().unwrap_or(0);
     let call = if socket {
         "socket __pmSend()"
     } else {

@@ -67,22 +67,6 @@ impl ReentrancyGuard {
     }
 }
 
-/// Waits for a descriptor in the middle of a step, where handlers may call the library. What the
-/// driver calls is outside without it.
-///
-/// Nothing is locked or borrowed meanwhile (`docs/ARCHITECTURE.md`). `call` is to do nothing else:
-/// what it leaves to drop would be dropped outside.
-#[inline(always)]
-pub(crate) fn outside<R>(call: impl FnOnce() -> R) -> R {
-    let mark = mark();
-    let frame = mark.load(Ordering::Relaxed);
-    ReentrancyGuard(mark).leave();
-    let result = call();
-    mark.store(frame, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    result
-}
-
 /// Takes the mark off if the marked frame was left by `siglongjmp`; whether it was.
 #[cold]
 #[inline(never)]

@@ -11,6 +11,8 @@ use std::time::Duration;
 use libc::{msghdr, nfds_t, pollfd, sockaddr, socklen_t};
 
 unsafe extern "C-unwind" {
+    pub(crate) fn read(fd: RawFd, buffer: *mut c_void, size: usize) -> isize;
+    pub(crate) fn write(fd: RawFd, bytes: *const c_void, size: usize) -> isize;
     pub(super) fn recv(fd: RawFd, buffer: *mut c_void, size: usize, flags: c_int) -> isize;
     pub(super) fn recvmsg(fd: RawFd, message: *mut msghdr, flags: c_int) -> isize;
     pub(super) fn send(fd: RawFd, message: *const c_void, size: usize, flags: c_int) -> isize;
@@ -30,16 +32,6 @@ pub(crate) fn ready(fd: RawFd, events: c_short) {
     let mut entry = pollfd { fd, events, revents: 0 };
     // SAFETY: one entry, valid for reads and writes during the call.
     unsafe { poll(&raw mut entry, 1, -1) };
-}
-
-/// Waits as a read of a descriptor would wait; an interruption ends the wait early. What is wrong
-/// with the descriptor shows when it is read.
-pub(crate) fn to_read(fd: RawFd) {
-    // SAFETY: no memory is involved; a descriptor that is not open has no flags.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
-        ready(fd, libc::POLLIN);
-    }
 }
 
 /// Waits for less than a second; an interruption ends the wait early.

@@ -70,8 +70,6 @@ pub(crate) type Function<C> = <C as Callback>::Function;
 
 /// Runs when a PDU has arrived.
 pub(crate) type Check = Function<pmdaCheckCallBack>;
-/// Runs when a PDU has been served.
-pub(crate) type Done = Function<pmdaDoneCallBack>;
 /// Runs when a client context ends.
 pub(crate) type EndContext = Function<pmdaEndContextCallBack>;
 /// Cleans up a result after it was sent.

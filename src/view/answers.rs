@@ -280,15 +280,6 @@ impl OwnedLabels {
         OwnedLabels { sets, sent, kind }
     }
 
-    /// No sets.
-    pub(crate) fn none(kind: c_int) -> OwnedLabels {
-        OwnedLabels {
-            sets: Sets::NONE,
-            sent: 0,
-            kind,
-        }
-    }
-
     /// LABEL.
     ///
     /// # Errors

@@ -18,17 +18,6 @@ const ORDINARY: usize = 16 * 1024;
 /// A buffer that has grown beyond this is given back once its PDU has been served.
 const KEPT: usize = 256 * 1024;
 
-/// Where PDUs come from.
-pub trait Source: Read {
-    /// The next reads will ask for `bytes` bytes together.
-    fn announce(&mut self, _bytes: usize) {}
-
-    /// A PDU has arrived that will count as the end of the stream: its type is 0.
-    fn nameless(&mut self, _pdu: &[u8]) {}
-}
-
-impl Source for &[u8] {}
-
 /// How far beyond the present PDU a read may reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadMode {
@@ -53,6 +42,12 @@ impl Pdu {
     pub fn bytes(&self) -> &[u8] {
         self.buffer.get(self.range.clone()).unwrap_or_default()
     }
+
+    /// Whether its type is 0, which callers could never tell from the end of the stream (WIRE-12).
+    #[must_use]
+    pub const fn is_end(&self) -> bool {
+        self.header.kind.0 == 0
+    }
 }
 
 /// Bytes that have been read and not been handed out yet.
@@ -61,6 +56,8 @@ pub struct Receiver {
     /// Initialised throughout; the bytes of interest are those in `held`.
     buffer: Vec<u8>,
     held: Range<usize>,
+    /// The stream has ended inside of a header.
+    is_cut: bool,
 }
 
 impl Receiver {
@@ -70,6 +67,7 @@ impl Receiver {
         Receiver {
             buffer: Vec::new(),
             held: 0..0,
+            is_cut: false,
         }
     }
 
@@ -78,23 +76,26 @@ impl Receiver {
     ///
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
-    pub fn next(&mut self, source: &mut impl Source, mode: ReadMode) -> Result<Pdu, Failure> {
-        let mut announced = 0;
-        loop {
-            let wanted = self.wanted()?;
-            let Some(missing @ 1..) = wanted.checked_sub(self.held.len()) else {
-                return self.take(source);
-            };
-            // Once for the header, and once for what belongs to it.
-            if announced != wanted {
-                source.announce(missing);
-                announced = wanted;
-            }
-            if let Some(room) = self.room(mode)? {
-                let outcome = source.read(room);
-                self.filled(source, outcome)?;
-            }
+    pub fn next(&mut self, source: &mut impl Read, mode: ReadMode) -> Result<Pdu, Failure> {
+        while let Some(room) = self.room(mode)? {
+            let outcome = source.read(room);
+            self.filled(outcome)?;
         }
+        let pdu = self.take()?;
+        if pdu.is_end() { Err(Failure::End) } else { Ok(pdu) }
+    }
+
+    /// How many bytes are missing of the header, or behind it of all of the PDU.
+    ///
+    /// # Errors
+    /// As [`Receiver::next`].
+    pub fn missing(&self) -> Result<usize, Failure> {
+        let wanted = if self.held.len() < HEADER && !self.is_cut {
+            HEADER
+        } else {
+            self.check_length()?
+        };
+        Ok(wanted.saturating_sub(self.held.len()))
     }
 
     /// Room for what is to be read next, or `None` when a PDU is there as a whole: then
@@ -103,9 +104,10 @@ impl Receiver {
     /// # Errors
     /// As [`Receiver::next`].
     pub fn room(&mut self, mode: ReadMode) -> Result<Option<&mut [u8]>, Failure> {
-        let Some(missing @ 1..) = self.wanted()?.checked_sub(self.held.len()) else {
+        let missing = self.missing()?;
+        if missing == 0 {
             return Ok(None);
-        };
+        }
         let start = self.make_room(missing).map_err(|_| Failure::NoMemory)?;
         let end = match mode {
             ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
@@ -114,11 +116,15 @@ impl Receiver {
         Ok(self.buffer.get_mut(start..end))
     }
 
-    /// Takes note of what was read from the source into the room, or why nothing was.
+    /// Takes note of what was read from the stream into the room, or why nothing was.
     ///
     /// # Errors
     /// As [`Receiver::next`]; an interruption is none.
-    pub fn filled(&mut self, source: &mut impl Source, outcome: io::Result<usize>) -> Result<(), Failure> {
+    pub fn filled(&mut self, outcome: io::Result<usize>) -> Result<(), Failure> {
+        let have = self.held.len();
+        if self.is_cut {
+            return Err(Failure::Short(self.short(have, 0, None)));
+        }
         let broken = match outcome {
             Ok(0) => None,
             Ok(count) => {
@@ -128,10 +134,18 @@ impl Receiver {
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
             Err(error) => Some(Error::from(error)),
         };
-        Err(match broken {
-            Some(Error::NOMEM) => Failure::NoMemory,
-            broken if self.held.len() < HEADER => self.no_header(source, broken),
-            broken => Failure::Short(self.short(HEADER, self.held.len().saturating_sub(HEADER), broken)),
+        Err(match (have, broken) {
+            (_, Some(Error::NOMEM)) => Failure::NoMemory,
+            (HEADER.., broken) => Failure::Short(self.short(HEADER, have - HEADER, broken)),
+            (_, Some(error)) => Failure::Unreadable(error),
+            (0, None) => Failure::End,
+            (1..4, None) => Failure::NoLength(have),
+            (_, None) => {
+                // The C library asks for the rest all the same.
+                self.check_length()?;
+                self.is_cut = true;
+                return Ok(());
+            }
         })
     }
 
@@ -139,12 +153,11 @@ impl Receiver {
     ///
     /// # Errors
     /// As [`Receiver::next`].
-    pub fn take(&mut self, source: &mut impl Source) -> Result<Pdu, Failure> {
+    pub fn take(&mut self) -> Result<Pdu, Failure> {
         let header = self.header()?;
-        if header.kind.0 == 0 {
-            source.nameless(self.held().get(..header.len).unwrap_or_default());
+        if header.kind.0 < 0 {
+            return Err(Failure::Kind(header.kind.0));
         }
-        check_kind(header.kind)?;
         self.hand_out(header)
     }
 
@@ -167,10 +180,11 @@ impl Receiver {
     pub fn abandon(&mut self, failure: Failure) {
         let read = match failure {
             Failure::Length(_) | Failure::TooBig(_) => HEADER,
-            Failure::Kind(_) | Failure::End => self.header().map_or(self.held.len(), |header| header.len),
+            Failure::Kind(_) => self.header().map_or(self.held.len(), |header| header.len),
             _ => self.held.len(),
         };
         self.held.start += read.min(self.held.len());
+        self.is_cut = false;
         if self.held.is_empty() {
             self.clear();
         }
@@ -182,14 +196,6 @@ impl Receiver {
             self.buffer = pdu.buffer;
             self.held = 0..0;
         }
-    }
-
-    /// The bytes that are to be there next: a header, then all of its PDU.
-    fn wanted(&self) -> Result<usize, Failure> {
-        if self.held.len() < HEADER {
-            return Ok(HEADER);
-        }
-        self.check_length()
     }
 
     /// Makes room behind the held bytes, for `missing` more or for as many as are held: what an
@@ -207,24 +213,6 @@ impl Receiver {
             }
         }
         Ok(self.held.end)
-    }
-
-    fn no_header(&self, source: &mut impl Source, broken: Option<Error>) -> Failure {
-        let have = self.held.len();
-        match (have, broken) {
-            (0, None) => Failure::End,
-            (_, Some(error)) => Failure::Unreadable(error),
-            (1..4, None) => Failure::NoLength(have),
-            _ => match self.check_length() {
-                Err(failure) => failure,
-                Ok(len) => {
-                    // The C library asks for the rest all the same.
-                    source.announce(len - have);
-                    let _ = source.read(&mut [0]);
-                    Failure::Short(self.short(have, 0, None))
-                }
-            },
-        }
     }
 
     fn held(&self) -> &[u8] {
@@ -279,15 +267,6 @@ impl Receiver {
         self.held = held;
         let buffer = std::mem::replace(&mut self.buffer, fresh);
         Ok(Pdu { buffer, range, header })
-    }
-}
-
-fn check_kind(kind: Kind) -> Result<(), Failure> {
-    match kind.0 {
-        // A type 0 cannot be told from the end of the stream by callers, and never was (WIRE-12).
-        0 => Err(Failure::End),
-        ..0 => Err(Failure::Kind(kind.0)),
-        _ => Ok(()),
     }
 }
 

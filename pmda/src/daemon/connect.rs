@@ -10,7 +10,7 @@ use std::path::Path;
 
 use nix::unistd::{User, dup2_stdin, dup2_stdout};
 
-use super::{Input, Output, Stream, user};
+use super::{Output, Stream, user};
 use crate::logger::reason;
 use crate::options::Connection;
 
@@ -32,7 +32,7 @@ fn pipe() -> io::Result<Stream> {
     dup2_stdin(File::open("/dev/null")?)?;
     leave_stdout()?;
     Ok(Stream {
-        input: Input(input.into()),
+        input: input.into(),
         output: Output::new(output),
     })
 }
@@ -101,7 +101,7 @@ fn share(path: &Path) {
 fn both(connection: OwnedFd) -> io::Result<Stream> {
     leave_stdout()?;
     Ok(Stream {
-        input: Input(connection.try_clone()?.into()),
+        input: connection.try_clone()?.into(),
         output: Output::new(connection),
     })
 }

@@ -100,7 +100,7 @@ impl Kept {
             return true;
         }
         let mut both = [
-            PollFd::new(self.stream.input.0.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.stream.input.as_fd(), PollFlags::POLLIN),
             PollFd::new(stopped.as_fd(), PollFlags::POLLIN),
         ];
         is_polled(&mut both, PollTimeout::NONE) && both[1].any() == Some(false)

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
@@ -12,7 +12,7 @@ use log::LevelFilter;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{SigSet, Signal};
 use pmda_core::wire::encode::Reply;
-use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver, Source};
+use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 use pmda_core::wire::{HEADER, Kind};
 
 use crate::logger::{describe, reason};
@@ -31,20 +31,9 @@ const CREDENTIAL_VERSION: u8 = 1;
 
 /// Both directions of the connection with pmcd.
 pub(crate) struct Stream {
-    input: Input,
+    input: File,
     output: Output,
 }
-
-/// Where requests come from.
-pub(crate) struct Input(File);
-
-impl Read for Input {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Source for Input {}
 
 /// How much a pipe holds unless somebody says otherwise, and how much anybody may make it hold
 /// (pipe(7): 16 pages, pipe-max-size).
@@ -150,7 +139,7 @@ fn requests<A: Agent>(
 }
 
 /// The next request; `None` when pmcd has closed the connection.
-fn next(input: &mut Input, receiver: &mut Receiver) -> Result<Option<Pdu>, String> {
+fn next(input: &mut File, receiver: &mut Receiver) -> Result<Option<Pdu>, String> {
     match receiver.next(input, ReadMode::Ahead) {
         Ok(pdu) => Ok(Some(pdu)),
         Err(Failure::End) => Ok(None),
@@ -201,6 +190,7 @@ fn end_on_sigterm() -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::net::UnixStream;
 
     use super::*;

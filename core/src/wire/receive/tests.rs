@@ -25,8 +25,6 @@ impl<'a> Slow<'a> {
     }
 }
 
-impl Source for Slow<'_> {}
-
 impl Read for Slow<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.interrupted = !self.interrupted;
@@ -133,8 +131,6 @@ fn failures() {
 }
 
 struct Broken;
-
-impl Source for Broken {}
 
 impl Read for Broken {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

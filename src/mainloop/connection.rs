@@ -1,0 +1,288 @@
+//! PDUs from pmcd, read by read, and to pmcd, write by write.
+//!
+//! The reads and writes themselves are made in `exports.rs`, outside of any guard: a thread that is
+//! cancelled while it waits leaves there.
+
+use std::ffi::c_int;
+use std::fmt;
+
+use crate::drive::NoDropCell;
+use crate::record::state::Session;
+use crate::sys::channel::{self, Channel, ReadTrace, Transferred, Written};
+use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::view::value::DraftReply;
+use pmda_core::error::{Error, Result};
+use pmda_core::log::Level;
+use pmda_core::wire::Kind;
+use pmda_core::wire::encode::Reply;
+use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
+
+/// The next PDU from pmcd.
+pub(crate) struct Incoming {
+    session: &'static Session,
+    channel: Channel,
+    /// Whether the channel is a socket or a pipe without a name; `None` until that matters.
+    nameless: Option<bool>,
+    mode: ReadMode,
+    receiver: NoDropCell<Receiver>,
+    /// What is said of each read, if something is.
+    trace: Option<ReadTrace>,
+    outcome: NoDropCell<std::result::Result<Pdu, Failure>>,
+}
+
+impl Incoming {
+    /// Nothing is received.
+    pub(crate) const fn nothing(session: &'static Session) -> Incoming {
+        Incoming {
+            session,
+            channel: Channel(-1),
+            nameless: None,
+            mode: ReadMode::Exact,
+            receiver: NoDropCell::none(),
+            trace: None,
+            outcome: NoDropCell::none(),
+        }
+    }
+
+    /// Starts to receive from a channel. Read ahead are only sockets and pipes without a name: what
+    /// is in a FIFO or a file when the agent closes and opens it again is not for this library to
+    /// know. The kernel is asked once for each number, as it takes as long as another read.
+    pub(crate) fn begin(&mut self, channel: Channel, mode: ReadMode) {
+        if self.channel.0 != channel.0 {
+            (self.channel, self.nameless) = (channel, None);
+        }
+        self.trace = channel::traces_reads().then(ReadTrace::default);
+        let mut nameless = || *self.nameless.get_or_insert_with(|| channel.is_nameless());
+        self.mode = match mode {
+            ReadMode::Ahead if self.trace.is_none() && nameless() => ReadMode::Ahead,
+            _ => ReadMode::Exact,
+        };
+        self.receiver.set(self.session.take_ahead(channel));
+    }
+
+    /// The next read, given what came of the last one: a descriptor, and a place for so many bytes,
+    /// which stays until then. Without one, [`Incoming::take`] has the outcome.
+    pub(crate) fn next(&mut self, read: Option<Transferred>) -> Option<(c_int, *mut u8, usize)> {
+        match self.go_on(read) {
+            Ok(Some((place, size))) => return Some((self.channel.0, place, size)),
+            Ok(None) => {}
+            Err(failure) => {
+                self.give_up(failure);
+                self.outcome.set(Err(failure));
+            }
+        }
+        None
+    }
+
+    fn go_on(&mut self, read: Option<Transferred>) -> std::result::Result<Option<(*mut u8, usize)>, Failure> {
+        let receiver = self.receiver.get().ok_or(Failure::NoMemory)?;
+        if let Some(read) = read {
+            if let Some(trace) = &mut self.trace {
+                trace.read(self.channel, read);
+            }
+            receiver.filled(read.result())?;
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.announce(self.channel, receiver.missing()?);
+        }
+        if let Some(room) = receiver.room(self.mode)? {
+            return Ok(Some((room.as_mut_ptr(), room.len())));
+        }
+        let pdu = receiver.take()?;
+        if let Some(receiver) = self.receiver.take() {
+            self.session.received(self.channel, receiver, &pdu)?;
+        }
+        if pdu.is_end() {
+            return Err(Failure::End);
+        }
+        self.outcome.set(Ok(pdu));
+        Ok(None)
+    }
+
+    /// The PDU, or why there is none; the details are logged (MAIN-32).
+    pub(crate) fn take(&mut self) -> std::result::Result<Pdu, Failure> {
+        let outcome = self.outcome.take().unwrap_or(Err(Failure::NoMemory));
+        outcome.inspect_err(|failure| log_failure(self.channel, *failure))
+    }
+
+    /// Ends without a PDU.
+    pub(crate) fn give_up(&mut self, failure: Failure) {
+        if let Some(receiver) = self.receiver.take() {
+            self.session.give_up(self.channel, receiver, failure);
+        }
+    }
+}
+
+/// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
+fn log_failure(channel: Channel, failure: Failure) {
+    if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
+        return;
+    }
+    failure.lines(channel.0, log::errstr, |line| log::notify!(Level::Err, "{line}"));
+}
+
+/// Why a PDU is sent.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    /// The answer to a request of a kind; the code, if it is an error.
+    Answer(Kind, Option<i32>),
+    /// The verdict of the check callback.
+    Refusal(i32),
+    /// The status of a store, of which the C library does not report a failure either (MAIN-6), or
+    /// what somebody else reports.
+    Status,
+}
+
+/// What is to be done to send a PDU.
+pub(crate) enum Wanted {
+    /// To write so many bytes to a descriptor; they stay there until then.
+    Write(c_int, *const u8, usize),
+    /// To wait until a descriptor can be written.
+    Wait(c_int),
+}
+
+/// A PDU on its way to pmcd.
+pub(crate) struct Outgoing {
+    session: &'static Session,
+    channel: Channel,
+    purpose: Purpose,
+    reply: NoDropCell<Reply>,
+    /// In place of `reply` for a fetch that has written its own.
+    draft: Option<DraftReply>,
+    written: usize,
+    /// Whether the channel is a socket, if that is known.
+    socket: Option<bool>,
+    /// What has become of the last one.
+    pub(crate) outcome: Result<()>,
+}
+
+impl Outgoing {
+    /// Nothing is sent.
+    pub(crate) const fn nothing(session: &'static Session) -> Outgoing {
+        Outgoing {
+            session,
+            channel: Channel(-1),
+            purpose: Purpose::Status,
+            reply: NoDropCell::none(),
+            draft: None,
+            written: 0,
+            socket: None,
+            outcome: Ok(()),
+        }
+    }
+
+    /// Starts to send what is in a buffer.
+    pub(crate) fn begin(&mut self, channel: Channel, purpose: Purpose, reply: Reply) {
+        self.reply.set(reply);
+        self.announce(channel, purpose);
+    }
+
+    /// Starts to send an ERROR with a code.
+    pub(crate) fn begin_status(&mut self, channel: Channel, purpose: Purpose, code: c_int) {
+        let mut reply = self.session.take_reply();
+        reply.error(code);
+        self.begin(channel, purpose, reply);
+    }
+
+    /// Starts to send what a fetch has written, or an error in its place.
+    pub(crate) fn begin_draft(&mut self, channel: Channel, mut draft: DraftReply, outcome: Result<()>) {
+        let code = outcome.err().map(Error::code);
+        if let Some(code) = code {
+            draft.reply().error(code);
+        }
+        self.draft = Some(draft);
+        self.announce(channel, Purpose::Answer(Kind::PDU_FETCH, code));
+    }
+
+    fn announce(&mut self, channel: Channel, purpose: Purpose) {
+        (self.channel, self.purpose, self.written) = (channel, purpose, 0);
+        self.socket = channel.announce(self.bytes());
+    }
+
+    fn bytes(&mut self) -> &[u8] {
+        match (&mut self.draft, self.reply.peek()) {
+            (Some(draft), _) => draft.reply().bytes(),
+            (None, Some(reply)) => reply.bytes(),
+            (None, None) => &[],
+        }
+    }
+
+    /// What is to be done next, given what came of the last write; `None` when all is sent, or
+    /// cannot be, or there was nothing to send.
+    pub(crate) fn next(&mut self, write: Option<Transferred>) -> Option<Wanted> {
+        let (channel, socket, length) = (self.channel, self.socket, self.bytes().len());
+        if length == 0 {
+            return None;
+        }
+        let written = write.map_or(Ok(Written::Bytes(0)), |write| channel.written(write, socket, length));
+        match written {
+            Ok(Written::Bytes(count)) => self.written = self.written.saturating_add(count),
+            Ok(Written::Wait) => return Some(Wanted::Wait(channel.0)),
+            Err(error) => {
+                self.end(Err(error));
+                return None;
+            }
+        }
+        let written = self.written;
+        let rest = self.bytes().get(written..).unwrap_or_default();
+        if rest.is_empty() {
+            self.end(Ok(()));
+            return None;
+        }
+        Some(Wanted::Write(channel.0, rest.as_ptr(), rest.len()))
+    }
+
+    /// Gives the buffer back; a failure is said and forgotten (MAIN-6, WIRE-22).
+    fn end(&mut self, outcome: Result<()>) {
+        let (channel, fd) = (self.channel, self.channel.0);
+        match outcome {
+            Ok(()) => channel.note_sent(self.bytes()),
+            Err(error) => {
+                let reason = log::errstr(error);
+                match self.purpose {
+                    Purpose::Answer(request, code) => warn_of_answer(fd, request, code, &reason),
+                    Purpose::Refusal(code) => warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}")),
+                    Purpose::Status => {}
+                }
+            }
+        }
+        self.outcome = outcome;
+        if let Some(draft) = self.draft.take() {
+            draft.give_back(&self.session.draft);
+        }
+        if let Some(reply) = self.reply.take() {
+            self.session.give_reply(reply);
+        }
+    }
+}
+
+/// Says that the answer to a request could not be sent (MAIN-31).
+fn warn_of_answer(fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::Display) {
+    if let Some(code) = code {
+        return warn(format_args!(
+            "__pmSendError({fd},...,{code}) {request} failed: {reason}"
+        ));
+    }
+    let reply = match request {
+        Kind::PDU_FETCH => "__pmSendResult",
+        Kind::PDU_DESC_REQ => "__pmSendDesc",
+        Kind::PDU_INSTANCE_REQ => "__pmSendInstance",
+        Kind::PDU_TEXT_REQ => "__pmSendText",
+        Kind::PDU_PMNS_NAMES => "__pmSendIDList",
+        Kind::PDU_LABEL_REQ => "__pmSendLabel",
+        // Those that are answered by names.
+        _ => return warn(format_args!("__pmSendNameList({fd},...) {request} failed: {reason}")),
+    };
+    warn(format_args!("{reply}({fd},...) failed: {reason}"));
+}
+
+/// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time
+/// stamp since (MAIN-31).
+fn warn(text: fmt::Arguments<'_>) {
+    if SINCE_6_0_5 {
+        log::warning!("{text}");
+    } else {
+        log::notify!(Level::Debug, "{text}");
+    }
+}
