@@ -48,8 +48,8 @@ pub(crate) fn sending(fd: RawFd, pdu: &[u8]) {
 }
 
 /// Shows a request under -Dlibpmda, and says what its decoder says of it: behind the line before
-/// PCP 6.0.5, inside of it, in front of the details, since then. `context` is its client, for agents
-/// that are told of clients with attributes.
+/// PCP 6.0.5, inside of it, in front of the details, since then. `context` is its client, for
+/// agents that are told of clients with attributes.
 pub(crate) fn request(fd: RawFd, pdu: &Pdu, context: Option<i32>) {
     let (kind, bytes) = (pdu.header.kind, pdu.bytes());
     let line = if log::debug(Debug::Libpmda) {
