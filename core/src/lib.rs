@@ -10,7 +10,6 @@
 
 pub mod cache;
 pub mod constants;
-pub mod context;
 pub mod dynamic;
 pub mod error;
 pub mod events;
@@ -20,6 +19,7 @@ pub mod help;
 pub mod ident;
 pub mod index;
 pub mod instances;
+pub mod interface;
 pub mod labels;
 pub mod leak;
 pub mod log;
@@ -29,5 +29,4 @@ pub mod path;
 pub mod profile;
 pub mod queue;
 pub mod root;
-pub mod setup;
 pub mod wire;

@@ -19,11 +19,11 @@ use crate::view::memory::Array;
 use crate::view::table::Metric;
 use crate::view::types::{self, pmID, pmdaFetchCallBack, timeval};
 use crate::view::value::{Atom, Output};
-use pmda_core::context;
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::setup::Interface;
+use pmda_core::interface;
+use pmda_core::interface::Interface;
 
 /// Metrics that are fetched one after the other.
 pub(crate) trait List {
@@ -116,7 +116,7 @@ struct Current {
 /// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
 pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
     if interface.has_contexts() {
-        context::set_current(ext.context());
+        interface::set_current_context(ext.context());
     }
 }
 

@@ -4,25 +4,66 @@
 //! cancelled while it waits leaves there.
 
 use std::ffi::c_int;
-use std::fmt;
+use std::{fmt, io};
 
 use crate::drive::NoDropCell;
 use crate::record::state::Session;
-use crate::sys::channel::{self, Channel, ReadTrace, Transferred, Written};
+use crate::sys::descriptor;
+use crate::sys::diagnostics::{self, ReadTrace};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::libpcp::{config, ipc};
+use crate::sys::lock::Mutex;
 use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
-use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
+use pmda_core::wire::{Kind, Ring, Way, number};
+
+/// What a read or a write has given: a number of bytes, or -1; and the error number.
+#[derive(Clone, Copy)]
+pub(crate) struct Transferred(pub(crate) isize, pub(crate) c_int);
+
+impl Transferred {
+    /// The number of bytes, or the error.
+    pub(crate) fn result(self) -> io::Result<usize> {
+        usize::try_from(self.0).map_err(|_| io::Error::from_raw_os_error(self.1))
+    }
+}
+
+/// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
+static RECENT: Mutex<Ring> = Mutex::new(Ring::new());
+
+fn note(way: Way, fd: c_int, pdu: &[u8]) {
+    let kind = Kind(number(pdu, 4).unwrap_or(0));
+    RECENT.lock().note(way, kind, fd, pdu.len());
+}
+
+/// Shows the PDUs that went by last.
+pub(crate) fn show_recent() {
+    let text = RECENT.lock().lines();
+    log::trace(text.bytes());
+}
+
+/// Whether anything is said of PDUs.
+pub(crate) fn is_any_shown() -> bool {
+    const OF_PDUS: [Debug; 6] = [
+        Debug::Pdu,
+        Debug::Libpmda,
+        Debug::Context,
+        Debug::Indom,
+        Debug::Attr,
+        Debug::Pmns,
+    ];
+    OF_PDUS.into_iter().any(log::debug)
+}
 
 /// The next PDU from pmcd.
 pub(crate) struct Incoming {
     session: &'static Session,
-    channel: Channel,
-    /// Whether the channel is a socket or a pipe without a name; `None` until that matters.
+    fd: c_int,
+    /// Whether it is a socket or a pipe without a name; `None` until that matters.
     nameless: Option<bool>,
     mode: ReadMode,
     receiver: NoDropCell<Receiver>,
@@ -36,7 +77,7 @@ impl Incoming {
     pub(crate) const fn nothing(session: &'static Session) -> Incoming {
         Incoming {
             session,
-            channel: Channel(-1),
+            fd: -1,
             nameless: None,
             mode: ReadMode::Exact,
             receiver: NoDropCell::none(),
@@ -45,27 +86,27 @@ impl Incoming {
         }
     }
 
-    /// Starts to receive from a channel. Read ahead are only sockets and pipes without a name: what
-    /// is in a FIFO or a file when the agent closes and opens it again is not for this library to
-    /// know. The kernel is asked once for each number, as it takes as long as another read.
-    pub(crate) fn begin(&mut self, channel: Channel, mode: ReadMode) {
-        if self.channel.0 != channel.0 {
-            (self.channel, self.nameless) = (channel, None);
+    /// Starts to receive from a descriptor. Read ahead are only sockets and pipes without a name:
+    /// what is in a FIFO or a file when the agent closes and opens it again is not for this library
+    /// to know. The kernel is asked once for each number, as it takes as long as another read.
+    pub(crate) fn begin(&mut self, fd: c_int, mode: ReadMode) {
+        if self.fd != fd {
+            (self.fd, self.nameless) = (fd, None);
         }
-        self.trace = channel::traces_reads().then(ReadTrace::default);
-        let mut nameless = || *self.nameless.get_or_insert_with(|| channel.is_nameless());
+        self.trace = (is_any_shown() && diagnostics::traces_reads()).then(ReadTrace::default);
+        let mut nameless = || *self.nameless.get_or_insert_with(|| descriptor::is_nameless(fd));
         self.mode = match mode {
             ReadMode::Ahead if self.trace.is_none() && nameless() => ReadMode::Ahead,
             _ => ReadMode::Exact,
         };
-        self.receiver.set(self.session.take_ahead(channel));
+        self.receiver.set(self.session.take_ahead(fd));
     }
 
     /// The next read, given what came of the last one: a descriptor, and a place for so many bytes,
     /// which stays until then. Without one, [`Incoming::take`] has the outcome.
     pub(crate) fn next(&mut self, read: Option<Transferred>) -> Option<(c_int, *mut u8, usize)> {
         match self.go_on(read) {
-            Ok(Some((place, size))) => return Some((self.channel.0, place, size)),
+            Ok(Some((place, size))) => return Some((self.fd, place, size)),
             Ok(None) => {}
             Err(failure) => {
                 self.give_up(failure);
@@ -79,20 +120,24 @@ impl Incoming {
         let receiver = self.receiver.get().ok_or(Failure::NoMemory)?;
         if let Some(read) = read {
             if let Some(trace) = &mut self.trace {
-                trace.read(self.channel, read);
+                trace.read(self.fd, read.0, read.1);
             }
             receiver.filled(read.result())?;
         }
         if let Some(trace) = &mut self.trace {
-            trace.announce(self.channel, receiver.missing()?);
+            trace.announce(self.fd, receiver.missing()?);
         }
         if let Some(room) = receiver.room(self.mode)? {
             return Ok(Some((room.as_mut_ptr(), room.len())));
         }
         let pdu = receiver.take()?;
         if let Some(receiver) = self.receiver.take() {
-            self.session.received(self.channel, receiver, &pdu)?;
+            self.session.keep(self.fd, receiver)?;
         }
+        if is_any_shown() {
+            diagnostics::show(Way::In, self.fd, pdu.bytes());
+        }
+        note(Way::In, self.fd, pdu.bytes());
         if pdu.is_end() {
             return Err(Failure::End);
         }
@@ -103,23 +148,23 @@ impl Incoming {
     /// The PDU, or why there is none; the details are logged (MAIN-32).
     pub(crate) fn take(&mut self) -> std::result::Result<Pdu, Failure> {
         let outcome = self.outcome.take().unwrap_or(Err(Failure::NoMemory));
-        outcome.inspect_err(|failure| log_failure(self.channel, *failure))
+        outcome.inspect_err(|failure| log_failure(self.fd, *failure))
     }
 
     /// Ends without a PDU.
     pub(crate) fn give_up(&mut self, failure: Failure) {
         if let Some(receiver) = self.receiver.take() {
-            self.session.give_up(self.channel, receiver, failure);
+            self.session.give_up(self.fd, receiver, failure);
         }
     }
 }
 
 /// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
-fn log_failure(channel: Channel, failure: Failure) {
+fn log_failure(fd: c_int, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
     }
-    failure.lines(channel.0, log::errstr, |line| log::notify!(Level::Err, "{line}"));
+    failure.lines(fd, log::errstr, |line| log::notify!(Level::Err, "{line}"));
 }
 
 /// Why a PDU is sent.
@@ -145,13 +190,13 @@ pub(crate) enum Wanted {
 /// A PDU on its way to pmcd.
 pub(crate) struct Outgoing {
     session: &'static Session,
-    channel: Channel,
+    fd: c_int,
     purpose: Purpose,
     reply: NoDropCell<Reply>,
     /// In place of `reply` for a fetch that has written its own.
     draft: Option<DraftReply>,
     written: usize,
-    /// Whether the channel is a socket, if that is known.
+    /// Whether the descriptor is a socket, if that is known.
     socket: Option<bool>,
     /// What has become of the last one.
     pub(crate) outcome: Result<()>,
@@ -162,7 +207,7 @@ impl Outgoing {
     pub(crate) const fn nothing(session: &'static Session) -> Outgoing {
         Outgoing {
             session,
-            channel: Channel(-1),
+            fd: -1,
             purpose: Purpose::Status,
             reply: NoDropCell::none(),
             draft: None,
@@ -173,31 +218,34 @@ impl Outgoing {
     }
 
     /// Starts to send what is in a buffer.
-    pub(crate) fn begin(&mut self, channel: Channel, purpose: Purpose, reply: Reply) {
+    pub(crate) fn begin(&mut self, fd: c_int, purpose: Purpose, reply: Reply) {
         self.reply.set(reply);
-        self.announce(channel, purpose);
+        self.announce(fd, purpose);
     }
 
     /// Starts to send an ERROR with a code.
-    pub(crate) fn begin_status(&mut self, channel: Channel, purpose: Purpose, code: c_int) {
+    pub(crate) fn begin_status(&mut self, fd: c_int, purpose: Purpose, code: c_int) {
         let mut reply = self.session.take_reply();
         reply.error(code);
-        self.begin(channel, purpose, reply);
+        self.begin(fd, purpose, reply);
     }
 
     /// Starts to send what a fetch has written, or an error in its place.
-    pub(crate) fn begin_draft(&mut self, channel: Channel, mut draft: DraftReply, outcome: Result<()>) {
+    pub(crate) fn begin_draft(&mut self, fd: c_int, mut draft: DraftReply, outcome: Result<()>) {
         let code = outcome.err().map(Error::code);
         if let Some(code) = code {
             draft.reply().error(code);
         }
         self.draft = Some(draft);
-        self.announce(channel, Purpose::Answer(Kind::PDU_FETCH, code));
+        self.announce(fd, Purpose::Answer(Kind::PDU_FETCH, code));
     }
 
-    fn announce(&mut self, channel: Channel, purpose: Purpose) {
-        (self.channel, self.purpose, self.written) = (channel, purpose, 0);
-        self.socket = channel.announce(self.bytes());
+    fn announce(&mut self, fd: c_int, purpose: Purpose) {
+        (self.fd, self.purpose, self.written, self.socket) = (fd, purpose, 0, None);
+        config::ignore_sigpipe();
+        if is_any_shown() {
+            self.socket = diagnostics::sending(fd, self.bytes());
+        }
     }
 
     fn bytes(&mut self) -> &[u8] {
@@ -209,35 +257,46 @@ impl Outgoing {
     }
 
     /// What is to be done next, given what came of the last write; `None` when all is sent, or
-    /// cannot be, or there was nothing to send.
+    /// cannot be, or there was nothing to send. Interruptions do not cut a PDU short, and a
+    /// descriptor that does not block is waited for (WIRE-23).
     pub(crate) fn next(&mut self, write: Option<Transferred>) -> Option<Wanted> {
-        let (channel, socket, length) = (self.channel, self.socket, self.bytes().len());
-        if length == 0 {
-            return None;
-        }
-        let written = write.map_or(Ok(Written::Bytes(0)), |write| channel.written(write, socket, length));
-        match written {
-            Ok(Written::Bytes(count)) => self.written = self.written.saturating_add(count),
-            Ok(Written::Wait) => return Some(Wanted::Wait(channel.0)),
-            Err(error) => {
+        match write {
+            None | Some(Transferred(_, libc::EINTR)) => {}
+            Some(Transferred(count @ 0.., _)) => self.written += count.unsigned_abs(),
+            Some(Transferred(_, libc::EAGAIN)) => return Some(Wanted::Wait(self.fd)),
+            Some(Transferred(_, code)) => {
+                let error = self.broken(code);
                 self.end(Err(error));
                 return None;
             }
         }
-        let written = self.written;
+        let (fd, written) = (self.fd, self.written);
         let rest = self.bytes().get(written..).unwrap_or_default();
-        if rest.is_empty() {
-            self.end(Ok(()));
-            return None;
+        if !rest.is_empty() {
+            return Some(Wanted::Write(fd, rest.as_ptr(), rest.len()));
         }
-        Some(Wanted::Write(channel.0, rest.as_ptr(), rest.len()))
+        if written > 0 {
+            self.end(Ok(()));
+        }
+        None
+    }
+
+    /// Why nothing more can be written.
+    fn broken(&mut self, code: c_int) -> Error {
+        let (fd, socket, length) = (self.fd, self.socket, self.bytes().len());
+        diagnostics::failed_write(socket == Some(true), code, length);
+        match code {
+            // Of an inet socket it is only told that the peer has gone (WIRE-24).
+            libc::EPIPE | libc::ECONNRESET if socket.unwrap_or_else(|| ipc::is_socket(fd)) => Error::IPC,
+            _ => Error::os(code),
+        }
     }
 
     /// Gives the buffer back; a failure is said and forgotten (MAIN-6, WIRE-22).
     fn end(&mut self, outcome: Result<()>) {
-        let (channel, fd) = (self.channel, self.channel.0);
+        let fd = self.fd;
         match outcome {
-            Ok(()) => channel.note_sent(self.bytes()),
+            Ok(()) => note(Way::Out, fd, self.bytes()),
             Err(error) => {
                 let reason = log::errstr(error);
                 match self.purpose {
@@ -247,7 +306,7 @@ impl Outgoing {
                 }
             }
         }
-        self.outcome = outcome;
+        (self.outcome, self.written) = (outcome, 0);
         if let Some(draft) = self.draft.take() {
             draft.give_back(&self.session.draft);
         }

@@ -12,10 +12,9 @@ use crate::drive::{NoDropCell, guard, guard_step, inner, run};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::instances::exports::pmdaInstance;
 use crate::instances::iterate::{InstanceCursor, Ordinal};
-use crate::mainloop::connection::{Incoming, Outgoing, Purpose, Wanted};
+use crate::mainloop::connection::{Incoming, Outgoing, Purpose, Transferred, Wanted};
 use crate::mainloop::{MainLoop, is_supported, requests};
 use crate::record;
-use crate::sys::channel::{Channel, Transferred};
 use crate::sys::libpcp::version::free_result_values;
 use crate::sys::waits;
 use crate::view::agent::{CleanUp, Dispatch, FetchMethod, InstanceMethod};
@@ -25,9 +24,9 @@ use crate::view::label_set::LabelSets;
 use crate::view::memory::AnyBytes;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmdaMetric};
-use pmda_core::context;
 use pmda_core::error::Error;
 use pmda_core::ident::MetricId;
+use pmda_core::interface;
 use pmda_core::wire::Kind;
 use pmda_core::wire::decode::About;
 
@@ -468,7 +467,7 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, er
     let begun = guard(|| {
         let ext = dispatch.and_then(Dispatch::ext)?;
         let mut outgoing = Outgoing::nothing(record::session(ext).ok()?);
-        outgoing.begin_status(Channel(ext.outfd()), Purpose::Status, error);
+        outgoing.begin_status(ext.outfd(), Purpose::Status, error);
         Some(outgoing)
     });
     if let Some(mut outgoing) = begun {
@@ -480,11 +479,11 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, er
 /// (MAIN-25).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetContext() -> c_int {
-    inner(context::current)
+    inner(interface::current_context)
 }
 
 /// Sets what `pmdaGetContext` returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaSetContext(context: c_int) {
-    inner(|| context::set_current(context));
+    inner(|| interface::set_current_context(context));
 }

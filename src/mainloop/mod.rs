@@ -21,7 +21,6 @@ use crate::instances::{self, Taker, selection};
 use crate::mainloop::connection::{Incoming, Outgoing, Purpose};
 use crate::record;
 use crate::record::state::Session;
-use crate::sys::channel::Channel;
 use crate::sys::diagnostics;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
@@ -32,8 +31,8 @@ use crate::view::types::Comm;
 use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
+use pmda_core::interface::Interface;
 use pmda_core::log::{Bytes, Level};
-use pmda_core::setup::Interface;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
 use pmda_core::wire::{self, Kind, decode};
@@ -84,8 +83,8 @@ impl<'call> Agent<'call> {
     }
 
     /// The descriptor for replies at this moment.
-    fn out(self) -> Channel {
-        Channel(self.ext.outfd())
+    fn out(self) -> c_int {
+        self.ext.outfd()
     }
 
     /// Logs `NAME: TEXT`.
@@ -145,7 +144,7 @@ impl<'call> MainLoop<'call> {
         } else {
             ReadMode::Ahead
         };
-        self.incoming.begin(Channel(agent.ext.infd()), mode);
+        self.incoming.begin(agent.ext.infd(), mode);
     }
 
     /// A PDU has arrived; gives the check callback.
@@ -169,15 +168,15 @@ impl<'call> MainLoop<'call> {
     /// answer, as pmcd would take it for that of its next request (MAIN-52).
     fn refuse(&mut self, code: c_int) {
         if !matches!(self.kind, Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR) {
-            let channel = self.agent.out();
-            self.outgoing.begin_status(channel, Purpose::Refusal(code), code);
+            let fd = self.agent.out();
+            self.outgoing.begin_status(fd, Purpose::Refusal(code), code);
         }
     }
 
     /// Shows a request under -Dlibpmda and what libpcp would say of it.
     fn show(&self) {
         let Some(pdu) = self.pdu.peek() else { return };
-        if diagnostics::is_any_shown() {
+        if connection::is_any_shown() {
             let attributes = self.agent.interface().has_attributes();
             let context = attributes.then_some(pdu.header.from);
             diagnostics::request(self.agent.ext.infd(), pdu, context);
@@ -232,8 +231,8 @@ impl<'call> MainLoop<'call> {
         if let Some(code) = code {
             reply.error(code);
         }
-        let channel = self.agent.out();
-        self.outgoing.begin(channel, Purpose::Answer(self.kind, code), reply);
+        let fd = self.agent.out();
+        self.outgoing.begin(fd, Purpose::Answer(self.kind, code), reply);
     }
 
     /// PROFILE: the profile that a method has accepted is kept.
@@ -281,8 +280,8 @@ impl<'call> MainLoop<'call> {
 
     /// Sends what a fetch has written, or an error in its place.
     fn send_draft(&mut self, draft: DraftReply, outcome: Result<()>) {
-        let channel = self.agent.out();
-        self.outgoing.begin_draft(channel, draft, outcome);
+        let fd = self.agent.out();
+        self.outgoing.begin_draft(fd, draft, outcome);
     }
 
     /// The client context that the PDU belongs to.
@@ -292,8 +291,8 @@ impl<'call> MainLoop<'call> {
 
     /// RESULT: what the method has returned is the answer.
     fn send_status(&mut self, status: c_int) {
-        let channel = self.agent.out();
-        self.outgoing.begin_status(channel, Purpose::Status, status);
+        let fd = self.agent.out();
+        self.outgoing.begin_status(fd, Purpose::Status, status);
     }
 
     /// ATTR: the method has failed.

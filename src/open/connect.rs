@@ -5,11 +5,10 @@ use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::drive::NoDropCell;
-use crate::mainloop::connection::{Incoming, Outgoing, Purpose};
+use crate::mainloop::connection::{self, Incoming, Outgoing, Purpose};
 use crate::open::{Name, is_supported, text};
 use crate::record;
 use crate::record::state::Session;
-use crate::sys::channel::{self, Channel};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};
@@ -182,7 +181,7 @@ impl Connect<'_> {
         }
         let mut buffer = self.session.take_reply();
         match buffer.credentials(std::process::id() as i32, self.dispatch.comm().flags) {
-            Ok(()) => self.outgoing.begin(Channel(output), Purpose::Status, buffer),
+            Ok(()) => self.outgoing.begin(output, Purpose::Status, buffer),
             Err(error) => self.outgoing.outcome = Err(error),
         }
     }
@@ -193,7 +192,7 @@ impl Connect<'_> {
             self.end(Err(("send", error)));
             return false;
         }
-        self.incoming.begin(Channel(self.ext.infd()), ReadMode::Exact);
+        self.incoming.begin(self.ext.infd(), ReadMode::Exact);
         true
     }
 
@@ -223,7 +222,7 @@ impl Connect<'_> {
     }
 
     fn handshake(&mut self) -> Result<u8, (&'static str, Error)> {
-        let (input, output) = (Channel(self.ext.infd()), Channel(self.ext.outfd()));
+        let (input, output) = (self.ext.infd(), self.ext.outfd());
         let pdu = match self.incoming.take() {
             Ok(pdu) if pdu.header.kind == Kind::PDU_CREDS => pdu,
             Ok(pdu) => {
@@ -257,8 +256,8 @@ impl Connect<'_> {
             }
         }
         if let Some(version) = version {
-            ipc::set_version(input.0, c_int::from(version));
-            ipc::set_version(output.0, c_int::from(version));
+            ipc::set_version(input, c_int::from(version));
+            ipc::set_version(output, c_int::from(version));
         }
         self.session.recycle(pdu);
         Ok(version.unwrap_or(0))
@@ -271,7 +270,7 @@ impl Connect<'_> {
             "__pmdaSetupPDU: PMDA {}: version exchange failure, got PDU type {got} expecting PDU_CREDS)",
             self.name()
         );
-        channel::show_recent();
+        connection::show_recent();
     }
 }
 

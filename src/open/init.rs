@@ -18,7 +18,6 @@ use crate::{help, record};
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;
-use pmda_core::setup::{self, Mapping};
 
 /// A failure that the log tells.
 struct Reported;
@@ -120,8 +119,11 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
     for place in metrics.entries() {
         let mut metric = place.get();
         let desc = &mut metric.m_desc;
-        desc.pmid = setup::stamp_metric(MetricId(desc.pmid), domain).0;
-        desc.indom = setup::stamp_indom_of_metric(InDom(desc.indom), domain).0;
+        desc.pmid = MetricId(desc.pmid).in_domain(domain).0;
+        let indom = InDom(desc.indom);
+        if !indom.is_null() {
+            desc.indom = InDom::new(domain, indom.serial()).0;
+        }
         place.set(metric);
     }
     if indoms.is_empty() {
@@ -137,7 +139,7 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
             continue;
         }
         let serial = indom.serial();
-        let Some(found) = setup::place_of(serial, domains, ascending, serial_of) else {
+        let Some(found) = place_of(serial, domains, ascending, serial_of) else {
             return Err(failed(
                 ext,
                 format_args!(
@@ -203,25 +205,17 @@ fn choose_lookup(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
         return rehash(ext, table);
     }
     let metrics = table.seen();
-    match lookup_of(metrics) {
-        Mapping::Direct => ext.set_direct(1),
-        Mapping::Linear(place) => {
-            ext.set_direct(0);
-            if ext.has(ExtFlags::DIRECT) || log::debug(Debug::Libpmda) {
-                log::notify!(
-                    Level::Warning,
-                    "pmdaDirect: PMDA {}: Direct mapping for metrics disabled @ metrics[{place}] {}",
-                    name(ext),
-                    metrics.pmid(place)
-                );
-            }
-        }
+    // Direct: the item of each metric is its place in the table.
+    let other = (0..metrics.len()).find(|place| *place != metrics.pmid(*place).item() as usize);
+    ext.set_direct(c_int::from(other.is_none()));
+    if let Some(place) = other.filter(|_| ext.has(ExtFlags::DIRECT) || log::debug(Debug::Libpmda)) {
+        log::notify!(
+            Level::Warning,
+            "pmdaDirect: PMDA {}: Direct mapping for metrics disabled @ metrics[{place}] {}",
+            name(ext),
+            metrics.pmid(place)
+        );
     }
-}
-
-/// How the metrics of a table without a hash are looked up.
-fn lookup_of(metrics: MetricTable<'_>) -> Mapping {
-    setup::mapping((0..metrics.len()).map(|place| metrics.pmid(place)))
 }
 
 /// What was set up, for `-Dlibpmda`, in the C library's words.
@@ -257,4 +251,40 @@ fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     say("num metrics ", "num metrics", &ext.metrics().count());
     say("num indom   ", "num indom", &ext.indoms().count());
     say("metric map  ", "metric map", &map);
+}
+
+/// The place of the first instance domain with a serial (INIT-42). Nearly all tables are
+/// `ascending`: each serial is higher than the one before.
+fn place_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T) -> u32) -> Option<usize> {
+    if ascending {
+        return table.binary_search_by_key(&serial, serial_of).ok();
+    }
+    table.iter().position(|domain| serial_of(domain) == serial)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// INIT-42: serials are found wherever they are, in any order; of several equal ones the first.
+    #[test]
+    fn serials() {
+        for table in [
+            vec![],
+            vec![3],
+            vec![3, 1, 3],
+            vec![1, 1, 2],
+            (0..100).collect(),
+            (0..100).map(|place| place * 7 + 2).collect(),
+            (0..100).rev().collect(),
+        ] {
+            let ascending = table.is_sorted_by(|one, next| one < next);
+            let asked = table.iter().copied().chain([0, 0x3f_ffff]);
+            for serial in asked.flat_map(|serial: u32| [serial, serial + 1, serial.saturating_sub(1)]) {
+                let first = table.iter().position(|other| *other == serial);
+                let found = place_of(serial, &table, ascending, |serial| *serial);
+                assert_eq!(found, first, "{serial} in {table:?}");
+            }
+        }
+    }
 }

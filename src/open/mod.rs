@@ -18,8 +18,8 @@ use crate::view::agent::{self, Dispatch, Ext, ExtFlags, ExtTexts, Transport};
 use crate::view::arg::{CText, Pointer};
 use crate::view::types::{Comm, pmdaInterface};
 use pmda_core::error::{Error, Result};
+use pmda_core::interface::Interface;
 use pmda_core::log::{Bytes, Level};
-use pmda_core::setup::Interface;
 
 /// What `pmdaDaemon` and `pmdaDSO` are told.
 pub(crate) struct Request<'call> {

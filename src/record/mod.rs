@@ -19,8 +19,8 @@ use crate::view::records::{self, Known, Record};
 use pmda_core::dynamic::List;
 use pmda_core::error::Result;
 use pmda_core::index::Map;
+use pmda_core::interface::Interface;
 use pmda_core::leak::try_leak;
-use pmda_core::setup::Interface;
 
 /// What the library keeps for one agent.
 pub(crate) struct AgentRecord {

@@ -1,8 +1,9 @@
 //! What fetches and the main loop keep for an agent in the private record behind `pmdaExt.e_ext`.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::sys::channel::{Channel, Stream};
+use crate::sys::descriptor::Stream;
 use crate::sys::lock::{LazyMutex, Mutex};
 use crate::view::memory::Lasting;
 use crate::view::received::{ListPlace, OwnedProfile};
@@ -214,40 +215,33 @@ impl Session {
 
     /// Takes the receiver of a stream back that cannot be followed any further. What was read ahead
     /// of the failure is kept: the agent may go on all the same.
-    pub(crate) fn give_up(&self, channel: Channel, mut receiver: Receiver, failure: Failure) {
+    pub(crate) fn give_up(&self, fd: c_int, mut receiver: Receiver, failure: Failure) {
         receiver.abandon(failure);
         // Without memory it is lost.
-        let _ = self.keep(channel, receiver);
+        let _ = self.keep(fd, receiver);
     }
 
     /// Keeps a receiver, by its stream if it holds what was read ahead from that.
-    fn keep(&self, channel: Channel, receiver: Receiver) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// Without memory what was read ahead is lost.
+    pub(crate) fn keep(&self, fd: c_int, receiver: Receiver) -> Result<(), Failure> {
         if !receiver.is_ahead() {
             *self.idle.lock() = receiver;
             return Ok(());
         }
         let mut ahead = self.ahead.lock();
         ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
-        ahead.push((channel.stream(), receiver));
+        ahead.push((Stream::of(fd), receiver));
         Ok(())
     }
 
-    /// Takes note of a PDU that was received, and takes the receiver back.
-    ///
-    /// # Errors
-    /// Without memory what was read ahead is lost.
-    pub(crate) fn received(&self, channel: Channel, receiver: Receiver, pdu: &Pdu) -> Result<(), Failure> {
-        self.keep(channel, receiver)?;
-        channel.note_received(pdu.bytes());
-        Ok(())
-    }
-
-    /// The receiver that holds what was read ahead from `channel`, or one that holds nothing.
+    /// The receiver that holds what was read ahead from a descriptor, or one that holds nothing.
     /// Requests rarely come before the one in front of them is answered, so the stream is rarely
     /// asked for its identity.
-    pub(crate) fn take_ahead(&self, channel: Channel) -> Receiver {
+    pub(crate) fn take_ahead(&self, fd: c_int) -> Receiver {
         if !self.ahead.lock().is_empty() {
-            let stream = channel.stream();
+            let stream = Stream::of(fd);
             let mut ahead = self.ahead.lock();
             if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
                 return ahead.swap_remove(place).1;

@@ -12,23 +12,28 @@ use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
 use pmda_core::log::Bytes;
 use pmda_core::wire::receive::Pdu;
-use pmda_core::wire::{HEADER, Kind, decode, number, show, trace, word};
+use pmda_core::wire::show as shown;
+use pmda_core::wire::{HEADER, Kind, Way, decode, number, trace, word};
 
-/// Whether anything is said of PDUs.
-pub(crate) fn is_any_shown() -> bool {
-    const OF_PDUS: [Debug; 6] = [
-        Debug::Pdu,
-        Debug::Libpmda,
-        Debug::Context,
-        Debug::Indom,
-        Debug::Attr,
-        Debug::Pmns,
-    ];
-    OF_PDUS.into_iter().any(log::debug)
+/// A PDU is about to be sent; gives whether to a socket, if that is of interest.
+pub(crate) fn sending(fd: RawFd, pdu: &[u8]) -> Option<bool> {
+    encoded(fd, pdu);
+    // libpcp asks itself before each write, and says what it finds.
+    let shown = log::debug(Debug::Context) || log::debug(Debug::Pdu);
+    let socket = shown.then(|| ipc::is_socket(fd));
+    show(Way::Out, fd, pdu);
+    socket
 }
 
-/// A PDU is about to be sent.
-pub(crate) fn sending(fd: RawFd, pdu: &[u8]) {
+/// Shows a PDU as it is sent or was received.
+pub(crate) fn show(way: Way, fd: RawFd, pdu: &[u8]) {
+    if log::debug(Debug::Pdu) {
+        log::trace(trace::dump(std::process::id(), way, fd, pdu).bytes());
+    }
+}
+
+/// A PDU was encoded.
+fn encoded(fd: RawFd, pdu: &[u8]) {
     match Kind(number(pdu, 4).unwrap_or(0)) {
         Kind::PDU_ERROR if log::debug(Debug::Context) => {
             let (code, version) = (number(pdu, HEADER).unwrap_or(0), ipc::version(fd));
@@ -53,7 +58,7 @@ pub(crate) fn sending(fd: RawFd, pdu: &[u8]) {
 pub(crate) fn request(fd: RawFd, pdu: &Pdu, context: Option<i32>) {
     let (kind, bytes) = (pdu.header.kind, pdu.bytes());
     let line = if log::debug(Debug::Libpmda) {
-        show::request(kind, bytes, context, SINCE_6_0_5)
+        shown::request(kind, bytes, context, SINCE_6_0_5)
     } else {
         None
     };
@@ -61,7 +66,7 @@ pub(crate) fn request(fd: RawFd, pdu: &Pdu, context: Option<i32>) {
         return decoding(fd, kind, bytes);
     };
     if SINCE_6_0_5 && [Debug::Pmns, Debug::Attr, Debug::Pdu].into_iter().any(log::debug) {
-        let (head, details) = show::split(kind, line.bytes());
+        let (head, details) = shown::split(kind, line.bytes());
         log::debug_start(head);
         decoding(fd, kind, bytes);
         log::trace!("{}\n", Bytes(details));
@@ -169,5 +174,73 @@ pub(crate) fn failed_write(socket: bool, code: c_int, length: usize) {
         log::trace!("__pmXmitPDU: PM_ERR_IPC because __pmSocketClosed() (maybe error {code} from oserror())\n");
     } else {
         log::trace!("__pmXmitPDU: error -{code} from oserror()\n");
+    }
+}
+
+/// Whether something is said of each single read.
+pub(crate) fn traces_reads() -> bool {
+    log::debug(Debug::Context) || is_desperate()
+}
+
+fn is_desperate() -> bool {
+    log::debug(Debug::Pdu) && log::debug(Debug::Desperate)
+}
+
+/// What is said of each read of a PDU: first of its header, then of what belongs to it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ReadTrace {
+    /// How much is wanted.
+    asked: usize,
+    /// How much of that is there.
+    have: usize,
+    socket: bool,
+}
+
+impl ReadTrace {
+    /// A read is about to be made, for what is missing.
+    pub(crate) fn announce(&mut self, fd: RawFd, missing: usize) {
+        if self.have == self.asked && missing > 0 {
+            (self.asked, self.have) = (missing, 0);
+            // libpcp asks itself each time, and says what it finds under -Dcontext.
+            self.socket = ipc::is_socket(fd);
+        }
+    }
+
+    /// Says what a read has given.
+    pub(crate) fn read(&mut self, fd: RawFd, count: isize, code: c_int) {
+        let (fd, asked, call) = (
+            fd,
+            self.asked - self.have,
+            if self.socket { "__pmRecv" } else { "read" },
+        );
+        if let Ok(count) = usize::try_from(count) {
+            self.have = self.asked.min(self.have + count);
+        }
+        if !is_desperate() {
+            return;
+        }
+        if self.socket {
+            log::trace!("secureconnect.c:__pmRecv({fd}, ..., {asked}, 0x0) -> {count}\n");
+        }
+        match count {
+            0 => {
+                // Nothing went wrong: the reason is what some earlier call has left.
+                let reason = log::errstr_of(-code);
+                log::trace!("pduread({fd}, ...): eof/error 0 from {call}: {reason}\n");
+                log::trace!("pduread({fd}, ...): return {}\n", self.have);
+            }
+            1.. => {
+                let (have, need) = (self.have, self.asked - self.have);
+                log::trace!("pduread({fd}, ...): have {have}, last read {count}, still need {need}\n");
+                if need == 0 {
+                    log::trace!("pduread({fd}, ...): return {have}\n");
+                }
+            }
+            _ if code == libc::EINTR => {}
+            _ => {
+                let reason = log::errstr_of(-code);
+                log::trace!("pduread({fd}, ...): eof/error -1 from {call}: {reason}\n");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-pub(crate) mod channel;
+pub(crate) mod descriptor;
 pub(crate) mod diagnostics;
 pub(crate) mod libpcp;
 pub(crate) mod lock;

@@ -4,7 +4,7 @@
 pub mod report;
 
 use crate::error::{Error, Result};
-use crate::setup::Interface;
+use crate::interface::Interface;
 
 /// `PMDA_FETCH_DYNAMIC`: the value is the library's to free.
 const DYNAMIC: i32 = 2;

@@ -5,7 +5,9 @@
 //! sizes are added with care, and no input makes a function panic. Numbers are big-endian on the
 //! wire (WIRE-2).
 
-use std::fmt;
+use std::fmt::{self, Write};
+
+use crate::log::Line;
 
 pub mod block;
 pub mod decode;
@@ -148,6 +150,67 @@ impl fmt::Display for Kind {
     }
 }
 
+/// How many PDUs are remembered.
+const REMEMBERED: usize = 8;
+
+/// Which way a PDU went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// It was received.
+    In,
+    /// It was sent.
+    Out,
+}
+
+/// The PDUs that went by last, oldest first.
+#[derive(Debug)]
+pub struct Ring {
+    entries: [Option<(Way, Kind, i32, usize)>; REMEMBERED],
+    /// Where the next one goes.
+    next: usize,
+}
+
+impl Ring {
+    /// Nothing has gone by yet.
+    #[must_use]
+    pub const fn new() -> Ring {
+        Ring {
+            entries: [None; REMEMBERED],
+            next: 0,
+        }
+    }
+
+    /// Remembers a PDU.
+    pub fn note(&mut self, way: Way, kind: Kind, fd: i32, len: usize) {
+        if let Some(place) = self.entries.get_mut(self.next) {
+            *place = Some((way, kind, fd, len));
+        }
+        self.next = (self.next + 1) % REMEMBERED;
+    }
+
+    /// The lines that are shown when a handshake fails.
+    #[must_use]
+    pub fn lines(&self) -> Line {
+        let mut text = Line::new(format_args!("__pmDumpPDUTrace: recent PDUs ...\n"));
+        let (newer, older) = self.entries.split_at(self.next);
+        for (index, (way, kind, fd, len)) in older.iter().chain(newer).flatten().enumerate() {
+            let way = match way {
+                Way::In => "recv",
+                Way::Out => "xmit",
+            };
+            // What does not fit is left out.
+            let _ = writeln!(text, "[{index}] {way} fd={fd} type={kind} len={len}");
+        }
+        text
+    }
+}
+
+impl Default for Ring {
+    fn default() -> Ring {
+        Ring::new()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +224,19 @@ mod tests {
         assert_eq!(Kind(0x8004).to_string(), "TYPE-32772?");
         assert_eq!(Kind(0x700b).to_string(), "TYPE-28683?");
         assert_eq!(Kind(-5).to_string(), "TYPE--5?");
+    }
+
+    /// WIRE-77: eight PDUs are remembered.
+    #[test]
+    fn ring() {
+        let mut ring = Ring::new();
+        for len in 0..9 {
+            ring.note(Way::In, Kind::PDU_FETCH, 3, len);
+        }
+        ring.note(Way::Out, Kind::PDU_ERROR, 4, 16);
+        let lines = String::from_utf8(ring.lines().bytes().to_vec()).expect("text");
+        assert_eq!(lines.lines().count(), REMEMBERED + 1);
+        assert_eq!(lines.lines().nth(1), Some("[0] recv fd=3 type=FETCH len=2"));
+        assert!(lines.ends_with("[7] xmit fd=4 type=ERROR len=16\n"));
     }
 }

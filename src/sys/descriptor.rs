@@ -1,0 +1,37 @@
+//! What the descriptors of an agent stand for. They are never closed here (CONN-9).
+
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+
+/// What a descriptor stands for. Pipes and sockets are told apart by it even when one has got the
+/// number of another that was closed, and one that was duplicated is known under both numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stream {
+    device: libc::dev_t,
+    inode: libc::ino64_t,
+}
+
+impl Stream {
+    /// What the descriptor stands for; `None` when it is not open.
+    pub(crate) fn of(fd: RawFd) -> Option<Stream> {
+        let mut status = MaybeUninit::<libc::stat64>::uninit();
+        // SAFETY: there is room for the structure, which is filled in when the call succeeds.
+        let status = unsafe { (libc::fstat64(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }?;
+        Some(Stream {
+            device: status.st_dev,
+            inode: status.st_ino,
+        })
+    }
+}
+
+/// Whether a descriptor is a socket or a pipe without a name: what waits in one is gone when it is
+/// closed, and another one is another [`Stream`]. A FIFO or a file may be opened again.
+pub(crate) fn is_nameless(fd: RawFd) -> bool {
+    // From linux/magic.h.
+    const PIPEFS_MAGIC: i128 = 0x5049_5045;
+    const SOCKFS_MAGIC: i128 = 0x534F_434B;
+    let mut system = MaybeUninit::<libc::statfs64>::uninit();
+    // SAFETY: there is room for the structure, which is filled in when the call succeeds.
+    let system = unsafe { (libc::fstatfs64(fd, system.as_mut_ptr()) == 0).then(|| system.assume_init()) };
+    system.is_some_and(|system| matches!(system.f_type.into(), PIPEFS_MAGIC | SOCKFS_MAGIC))
+}
