@@ -4,14 +4,12 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::RawFd;
 
-use crate::drive::Machine;
-use crate::drive::drive;
-use crate::drive::guard;
+use crate::drive::{NoDropCell, guard, guard_step};
 use crate::root as client;
-use crate::root::{Connecting, Expected, Purpose, Receiving, RootRequest, Sending};
-use crate::sys::root_socket;
-use crate::sys::root_socket::{Call, SocketAnswer};
+use crate::root::{Connecting, Expected, Purpose};
+use crate::sys::root_socket::{self, NONE};
 use crate::view::arg::{CBuffer, CBytes, CField, CText, In, Out};
 use pmda_core::error::{Error, Result};
 use pmda_core::root;
@@ -28,7 +26,16 @@ use pmda_core::root::{Container, Start, Stop, kind};
 /// `path` is NULL or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText<'_>>) -> c_int {
-    converse(|| Connecting::new(path))
+    let connect = || {
+        let mut connecting = step(|| Connecting::new(path))?;
+        let outcome = connect(&mut connecting);
+        step(|| {
+            connecting.end();
+            Ok(())
+        })?;
+        outcome
+    };
+    told(connect())
 }
 
 /// Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34).
@@ -58,7 +65,9 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
     // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
     // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    converse(|| RootRequest::about(fd, kind::HOSTNAME_REQ, name, Purpose::Text(kind::HOSTNAME, buffer)))
+    ask(fd, Purpose::Text(kind::HOSTNAME, buffer), || {
+        client::about(fd, kind::HOSTNAME_REQ, name)
+    })
 }
 
 /// Asks for the first process of a container (ROOT-35).
@@ -72,7 +81,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
 pub unsafe extern "C-unwind" fn pmdaRootContainerProcessID(fd: c_int, name: *const c_char, namelen: c_int) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    converse(|| RootRequest::about(fd, kind::PROCESSID_REQ, name, Purpose::Process))
+    ask(fd, Purpose::Process, || client::about(fd, kind::PROCESSID_REQ, name))
 }
 
 /// Asks for the control group of a container (ROOT-35).
@@ -93,7 +102,9 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerCGroupName(
     // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
     // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    converse(|| RootRequest::about(fd, kind::CGROUPNAME_REQ, name, Purpose::Text(kind::CGROUPNAME, buffer)))
+    ask(fd, Purpose::Text(kind::CGROUPNAME, buffer), || {
+        client::about(fd, kind::CGROUPNAME_REQ, name)
+    })
 }
 
 /// Has an agent started (ROOT-37). `args` is its command line.
@@ -120,10 +131,8 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     // SAFETY: the caller gives NULL or texts of these lengths, which are copied before this
     // returns.
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
-    converse(|| {
-        let request = client::start_request(ipctype, name, args)?;
-        Ok(RootRequest::new(fd, request, Purpose::Started(pid, [infd, outfd])))
-    })
+    let purpose = Purpose::Started(pid, [infd, outfd]);
+    ask(fd, purpose, || client::start_request(ipctype, name, args))
 }
 
 /// Asks whether an agent has ended (ROOT-38).
@@ -136,7 +145,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
 /// `status` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: Out<'_, c_int>) -> c_int {
-    converse(|| RootRequest::end(fd, pid, false, Purpose::Ended(status)))
+    ask(fd, Purpose::Ended(status), || root::stop(kind::STOP_REQ, pid, 0, 0, 0))
 }
 
 /// Has an agent terminated (ROOT-39).
@@ -145,24 +154,84 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, statu
 /// 0, or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_int {
-    converse(|| RootRequest::end(fd, pid, true, Purpose::Terminated))
+    ask(fd, Purpose::Terminated, || root::stop(kind::STOP_REQ, pid, 0, 1, 0))
 }
 
-/// Runs a machine that talks to pmdaroot.
-#[inline(always)]
-pub(crate) fn converse<M>(begin: impl FnOnce() -> Result<M>) -> c_int
-where
-    M: Machine<Call = Call, Answer = SocketAnswer, Done = Result<c_int>>,
-{
-    // SAFETY: what the machines of `pmdaroot` send they keep until they are answered, and what
-    // they receive into is theirs as well, or a buffer whose size C has promised.
-    drive(|| begin().map_err(Err), |call| unsafe { call.make() })
+/// What a step gives, or what the function returns without it.
+type Step<T> = std::result::Result<T, c_int>;
+
+fn step<T>(body: impl FnOnce() -> Result<T>) -> Step<T> {
+    guard_step(|| body().map_err(Error::code))
+}
+
+/// What C gets.
+fn told(outcome: Step<c_int>) -> c_int {
+    outcome.unwrap_or_else(|code| code)
+}
+
+/// Sends a message, with two descriptors, or with none if one of them is negative (ROOT-24).
+fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec<u8>>) -> Step<c_int> {
+    let mut sent = NoDropCell::none();
+    let (start, size) = step(|| {
+        root_socket::prepare();
+        let message = message()?;
+        let place = (message.as_ptr(), message.len());
+        sent.set(message);
+        Ok(place)
+    })?;
+    // SAFETY: the message stays until it is sent.
+    let outcome = unsafe { root_socket::send(fd, start, size, descriptors) };
+    step(|| {
+        drop(sent.take());
+        outcome.map(client::number)
+    })
+}
+
+/// Receives a message into a buffer of C.
+fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
+    let receive = || {
+        let (start, size) = step(|| buffer.room())?;
+        // SAFETY: C has promised a buffer of that size.
+        let received = unsafe { root_socket::receive(fd, start, size, expected.with_descriptors()) };
+        step(|| expected.finish(buffer, received))
+    };
+    told(receive())
+}
+
+/// Receives an answer, or an introduction.
+fn answer(fd: c_int, purpose: Purpose<'_>) -> Step<c_int> {
+    let mut reply = NoDropCell::none();
+    let (start, size) = step(|| {
+        let mut room = client::room(purpose.size())?;
+        let place = (room.as_mut_ptr(), room.len());
+        reply.set(room);
+        Ok(place)
+    })?;
+    // SAFETY: the room stays until the answer is there.
+    let received = unsafe { root_socket::receive(fd, start, size, purpose.expected().with_descriptors()) };
+    step(|| purpose.finish(&reply.take().unwrap_or_default(), received))
+}
+
+/// Sends a request, and receives its answer.
+fn ask(fd: c_int, purpose: Purpose<'_>, request: impl FnOnce() -> Result<Vec<u8>>) -> c_int {
+    told(send(fd, NONE, request).and_then(|_| answer(fd, purpose)))
+}
+
+/// Connects, and waits for the server's introduction.
+fn connect(connecting: &mut Connecting) -> Step<c_int> {
+    let (fd, address) = step(|| connecting.open())?;
+    let connected = root_socket::connect(fd, &address);
+    step(|| connecting.connected(connected))?;
+    let (mut version, mut features) = (0, 0);
+    let introduction = Purpose::Introduced(Out::to(&mut version), Out::to(&mut features));
+    let received = answer(fd, introduction);
+    step(|| connecting.introduced(received, version, features))
 }
 
 /// Sends the introduction of a server (ROOT-20).
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
-    converse(|| Ok(Sending::new(fd, root::info(features, status)?)))
+    told(send(fd, NONE, || root::info(features, status)))
 }
 
 /// Receives the introduction of a server (ROOT-12).
@@ -175,7 +244,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(
     version: Out<'_, c_int>,
     features: Out<'_, c_int>,
 ) -> c_int {
-    converse(|| RootRequest::introduction(fd, version, features))
+    told(answer(fd, Purpose::Introduced(version, features)))
 }
 
 /// Sends a request or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
@@ -193,7 +262,9 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUContainer(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    converse(|| Ok(Sending::new(fd, client::container(r#type, pid, name, status)?)))
+    told(send(fd, NONE, || {
+        root::container(r#type, pid, name.length(), || name.bytes(), status)
+    }))
 }
 
 /// Receives a message about a container into `buf` (ROOT-12, R-2).
@@ -209,7 +280,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUContainer(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
     let buffer = unsafe { CBuffer::new(buf, buflen) };
-    converse(|| Ok(Receiving::new(fd, Expected::Container(r#type), buffer)))
+    receive(fd, Expected::Container(r#type), buffer)
 }
 
 /// Takes a message about a container apart (ROOT-22, R-5).
@@ -255,7 +326,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
     // SAFETY: the caller gives NULL or a text of that length for each, which are copied before this
     // returns.
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
-    converse(|| Ok(Sending::new(fd, client::start_request(ipctype, name, args)?)))
+    told(send(fd, NONE, || client::start_request(ipctype, name, args)))
 }
 
 /// Receives a request to start an agent into `buf` (ROOT-12, R-1).
@@ -266,7 +337,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
 pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStartReq(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
     // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
     let buffer = unsafe { CBuffer::new(buf, buflen) };
-    converse(|| Ok(Receiving::new(fd, Expected::StartRequest, buffer)))
+    receive(fd, Expected::StartRequest, buffer)
 }
 
 /// Tells that an agent was started, and passes its descriptors on; the caller still owns them
@@ -286,10 +357,9 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    converse(|| {
-        let message = client::start_reply(pid, name, status)?;
-        Ok(Sending::with_descriptors(fd, message, [infd, outfd]))
-    })
+    told(send(fd, [infd, outfd], || {
+        root::start_reply(pid, name.length(), || name.bytes(), status)
+    }))
 }
 
 /// Receives the answer to a request to start an agent into `buf`, with the descriptors that came
@@ -302,7 +372,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
 pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_void, buflen: c_int) -> c_int {
     // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
     let buffer = unsafe { CBuffer::new(buf, buflen) };
-    converse(|| Ok(Receiving::new(fd, Expected::Start, buffer)))
+    receive(fd, Expected::Start, buffer)
 }
 
 /// Takes a request to start an agent, or the answer, apart (ROOT-26, R-4).
@@ -367,7 +437,7 @@ pub extern "C-unwind" fn __pmdaSendRootPDUStop(
     force: c_int,
     status: c_int,
 ) -> c_int {
-    converse(|| Ok(Sending::new(fd, root::stop(r#type, pid, code, force, status)?)))
+    told(send(fd, NONE, || root::stop(r#type, pid, code, force, status)))
 }
 
 /// Receives a message about the end of an agent into `buf` (ROOT-12).
@@ -383,7 +453,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a buffer of that size, for the time of the call.
     let buffer = unsafe { CBuffer::new(buf, buflen) };
-    converse(|| Ok(Receiving::new(fd, Expected::Stop(r#type), buffer)))
+    receive(fd, Expected::Stop(r#type), buffer)
 }
 
 /// A whole message about the end of an agent.

@@ -1,26 +1,24 @@
-//! The client of pmdaroot: sending, receiving, connecting, and requests with their answers.
+//! The client of pmdaroot: what is asked, what arrives, and the connection.
+//!
+//! The functions that send and receive are in `exports.rs`; here is what is done between the system
+//! calls.
 
-mod connect;
 pub(crate) mod exports;
 
 use std::ffi::c_int;
-use std::os::fd::RawFd;
+use std::fmt::Display;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 
-use crate::drive::{Machine, NoDropCell, Step};
-pub(crate) use crate::root::connect::Connecting;
-use crate::sys::libpcp::log;
+use crate::drive::NoDropCell;
+use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::root_socket::{self as socket, Call, NONE, SocketAnswer};
-use crate::view::arg::{CBuffer, CField, Out};
+use crate::sys::libpcp::{cancel, config, ipc};
+use crate::sys::root_socket::{self as socket, Address, Received};
+use crate::view::arg::{CBuffer, CField, CText, Out};
 use pmda_core::error::{Error, Result};
-use pmda_core::log::Level;
+use pmda_core::log::{Bytes, Level};
+use pmda_core::path::joined;
 use pmda_core::root::{self, Container, Info, START_DESCRIPTORS, Start, Stop, kind};
-
-/// Whether a system call was interrupted by a signal. It is made again: else the next request would
-/// read the answer.
-fn interrupted(answer: &SocketAnswer) -> bool {
-    answer.0.is_err_and(|error| error == Error::os(libc::EINTR))
-}
 
 /// Says why no message with descriptors was received.
 fn tell(error: Error) {
@@ -36,64 +34,27 @@ fn number(bytes: usize) -> c_int {
 }
 
 /// Room for an answer.
-fn room(size: usize) -> Result<Vec<u8>> {
+pub(crate) fn room(size: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
     room.resize(size, 0);
     Ok(room)
 }
 
-/// Sends one message.
-pub(crate) struct Sending {
-    fd: RawFd,
-    message: NoDropCell<Vec<u8>>,
-    descriptors: [RawFd; 2],
-}
-
-impl Sending {
-    /// A message to be sent.
-    pub(crate) fn new(fd: RawFd, message: Vec<u8>) -> Sending {
-        Sending::with_descriptors(fd, message, NONE)
-    }
-
-    /// A message to be sent with two descriptors, or with none if one of them is negative
-    /// (ROOT-24).
-    pub(crate) fn with_descriptors(fd: RawFd, message: Vec<u8>, descriptors: [RawFd; 2]) -> Sending {
-        Sending {
-            fd,
-            message: NoDropCell::new(message),
-            descriptors,
-        }
-    }
-}
-
-impl Machine for Sending {
-    type Call = Call;
-    type Answer = SocketAnswer;
-    type Done = Result<c_int>;
-
-    fn start(&mut self) -> Step<Call, Result<c_int>> {
-        socket::prepare();
-        match self.message.get() {
-            Some(message) => Step::Call(Call::Send(self.fd, message.as_ptr(), message.len(), self.descriptors)),
-            None => Step::Done(Err(Error::GENERIC)),
-        }
-    }
-
-    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
-        drop(self.message.take());
-        Step::Done(answer.0.map(number))
-    }
-}
-
-/// A message about a container, with the texts that C gives: exactly as many bytes of name as C
-/// says (ROOT-21). The length is judged before the name is looked at.
+/// A request about a container (ROOT-35). Without a name the length is a process id, and no name is
+/// sent (ROOT-36, R-3).
 ///
 /// # Errors
-/// As [`root::container`], and `-EINVAL` without a name.
-pub(crate) fn container(kind: c_int, pid: c_int, name: CField<'_>, status: c_int) -> Result<Vec<u8>> {
-    root::container(kind, pid, &[], name.length(), status)?;
-    root::container(kind, pid, name.bytes()?, name.length(), status)
+/// `-ENOTCONN` without a connection; as [`root::container`].
+pub(crate) fn about(fd: RawFd, kind: c_int, name: CField<'_>) -> Result<Vec<u8>> {
+    if fd < 0 {
+        return Err(Error::os(libc::ENOTCONN));
+    }
+    if name.is_null() {
+        root::container(kind, name.length(), 0, || Ok(&[]), 0)
+    } else {
+        root::container(kind, 0, name.length(), || name.bytes(), 0)
+    }
 }
 
 /// A request to start an agent (ROOT-23).
@@ -101,22 +62,8 @@ pub(crate) fn container(kind: c_int, pid: c_int, name: CField<'_>, status: c_int
 /// # Errors
 /// As [`root::start_request`], and `-EINVAL` without a text.
 pub(crate) fn start_request(ipc: c_int, name: CField<'_>, arguments: CField<'_>) -> Result<Vec<u8>> {
-    root::start_request(ipc, (&[], name.length()), (&[], arguments.length()))?;
-    let (name_length, arguments_length) = (name.length(), arguments.length());
-    root::start_request(
-        ipc,
-        (name.bytes()?, name_length),
-        (arguments.bytes()?, arguments_length),
-    )
-}
-
-/// The answer to a request to start an agent (ROOT-24).
-///
-/// # Errors
-/// As [`root::start_reply`], and `-EINVAL` without a name.
-pub(crate) fn start_reply(pid: c_int, name: CField<'_>, status: c_int) -> Result<Vec<u8>> {
-    root::start_reply(pid, &[], name.length(), status)?;
-    root::start_reply(pid, name.bytes()?, name.length(), status)
+    let lengths = (name.length(), arguments.length());
+    root::start_request(ipc, lengths, || Ok((name.bytes()?, arguments.bytes()?)))
 }
 
 /// What is expected to arrive.
@@ -135,12 +82,9 @@ pub(crate) enum Expected {
 }
 
 impl Expected {
-    /// Asks for the message.
-    fn call(self, fd: RawFd, start: *mut u8, size: usize) -> Call {
-        match self {
-            Expected::Start => Call::ReceiveWith(fd, start, size),
-            _ => Call::Receive(fd, start, size),
-        }
+    /// Whether descriptors come with it.
+    pub(crate) fn with_descriptors(self) -> bool {
+        matches!(self, Expected::Start)
     }
 
     /// Checks the message (ROOT-12).
@@ -155,60 +99,26 @@ impl Expected {
     }
 
     /// Takes the outcome of the call: the number of bytes that have arrived.
-    fn received(self, answer: SocketAnswer) -> Result<usize> {
-        answer.0.inspect_err(|error| {
-            if let Expected::Start = self {
+    fn arrived(self, received: &Received) -> Result<usize> {
+        received.0.inspect_err(|error| {
+            if self.with_descriptors() {
                 tell(*error);
             }
         })
     }
-}
 
-/// Receives a message into a buffer of C. Descriptors that came along, or -1, are put into their
-/// fields (ROOT-25, R-6, R-7).
-pub(crate) struct Receiving<'call> {
-    fd: RawFd,
-    expected: Expected,
-    buffer: CBuffer<'call>,
-}
-
-impl<'call> Receiving<'call> {
-    /// A message to be received.
-    pub(crate) fn new(fd: RawFd, expected: Expected, buffer: CBuffer<'call>) -> Receiving<'call> {
-        Receiving { fd, expected, buffer }
-    }
-
-    fn finish(&self, answer: SocketAnswer) -> Result<c_int> {
-        let length = self.expected.received(answer)?;
-        self.expected
-            .check(self.buffer.filled(length))
-            .inspect_err(|_| answer.1.into_iter().for_each(socket::close))?;
-        if let Expected::Start = self.expected {
-            for (offset, descriptor) in START_DESCRIPTORS.into_iter().zip(answer.1) {
-                self.buffer.write(offset, &descriptor.to_ne_bytes());
+    /// Takes a message that has arrived in a buffer of C. Descriptors that came along, or -1, are
+    /// put into their fields (ROOT-25, R-6, R-7).
+    pub(crate) fn finish(self, buffer: CBuffer<'_>, received: Received) -> Result<c_int> {
+        let length = self.arrived(&received)?;
+        self.check(buffer.filled(length))
+            .inspect_err(|_| received.1.into_iter().for_each(socket::close))?;
+        if self.with_descriptors() {
+            for (offset, descriptor) in START_DESCRIPTORS.into_iter().zip(received.1) {
+                buffer.write(offset, &descriptor.to_ne_bytes());
             }
         }
         Ok(number(length))
-    }
-}
-
-impl Machine for Receiving<'_> {
-    type Call = Call;
-    type Answer = SocketAnswer;
-    type Done = Result<c_int>;
-
-    fn start(&mut self) -> Step<Call, Result<c_int>> {
-        match self.buffer.room() {
-            Ok((start, size)) => Step::Call(self.expected.call(self.fd, start, size)),
-            Err(error) => Step::Done(Err(error)),
-        }
-    }
-
-    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
-        if interrupted(&answer) {
-            return self.start();
-        }
-        Step::Done(self.finish(answer))
     }
 }
 
@@ -231,7 +141,8 @@ pub(crate) enum Purpose<'call> {
 }
 
 impl Purpose<'_> {
-    fn expected(self) -> Expected {
+    /// The message that is to arrive.
+    pub(crate) fn expected(self) -> Expected {
         match self {
             Purpose::Text(kind, _) => Expected::Container(kind),
             Purpose::Process => Expected::Container(kind::PROCESSID),
@@ -242,13 +153,23 @@ impl Purpose<'_> {
     }
 
     /// The size of the longest answer.
-    fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             Purpose::Text(..) | Purpose::Process => root::CONTAINER_SIZE + root::TEXT_ROOM,
             Purpose::Started(..) => root::START_SIZE + root::TEXT_ROOM,
             Purpose::Ended(_) | Purpose::Terminated => root::STOP_SIZE,
             Purpose::Introduced(..) => root::INFO_SIZE,
         }
+    }
+
+    /// Takes an answer that has arrived.
+    pub(crate) fn finish(self, reply: &[u8], received: Received) -> Result<c_int> {
+        let expected = self.expected();
+        let message = &reply[..expected.arrived(&received)?];
+        expected
+            .check(message)
+            .and_then(|()| self.take(message, received.1))
+            .inspect_err(|_| received.1.into_iter().for_each(socket::close))
     }
 
     /// Takes an answer of the right kind apart.
@@ -294,116 +215,94 @@ pub(crate) fn store_name(name: &[u8], buffer: CBuffer<'_>) -> Result<c_int> {
     Ok(number(name.len()))
 }
 
-/// A request and its answer.
-pub(crate) struct RootRequest<'call> {
-    request: Sending,
-    purpose: Purpose<'call>,
-    /// Not before the request was sent: the place for the answer.
-    reply: NoDropCell<Vec<u8>>,
+/// A connection to pmdaroot that is being made (ROOT-30 to ROOT-33).
+pub(crate) struct Connecting {
+    path: NoDropCell<Vec<u8>>,
+    socket: NoDropCell<OwnedFd>,
 }
 
-impl<'call> RootRequest<'call> {
-    /// A request to be sent, and what its answer is for.
-    pub(crate) fn new(fd: RawFd, request: Vec<u8>, purpose: Purpose<'call>) -> RootRequest<'call> {
-        RootRequest {
-            request: Sending::new(fd, request),
-            purpose,
-            reply: NoDropCell::none(),
-        }
-    }
-
-    /// A request about a container (ROOT-35). Without a name the length is a process id, and no
-    /// name is sent (ROOT-36, R-3).
+impl Connecting {
+    /// A connection to the socket at a path, or at the usual place.
     ///
     /// # Errors
-    /// `-ENOTCONN` without a connection; as [`container`].
-    pub(crate) fn about(
-        fd: RawFd,
-        kind: c_int,
-        name: CField<'_>,
-        purpose: Purpose<'call>,
-    ) -> Result<RootRequest<'call>> {
-        if fd < 0 {
-            return Err(Error::os(libc::ENOTCONN));
-        }
-        let request = if name.is_null() {
-            root::container(kind, name.length(), &[], 0, 0)?
-        } else {
-            container(kind, 0, name, 0)?
+    /// `PM_ERR_GENERIC` when PCP does not say where the usual place is; `-ENOMEM`.
+    pub(crate) fn new(path: Option<CText<'_>>) -> Result<Connecting> {
+        let path = match path {
+            Some(path) => joined(&[path.bytes()]),
+            None => {
+                let directory = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
+                joined(&[&directory, b"/pmcd/root.socket"])
+            }
         };
-        Ok(RootRequest::new(fd, request, purpose))
+        Ok(Connecting {
+            path: NoDropCell::new(path?),
+            socket: NoDropCell::none(),
+        })
     }
 
-    /// A request about the end of an agent.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn end(fd: RawFd, pid: c_int, force: bool, purpose: Purpose<'call>) -> Result<RootRequest<'call>> {
-        let request = root::stop(kind::STOP_REQ, pid, 0, c_int::from(force), 0)?;
-        Ok(RootRequest::new(fd, request, purpose))
+    /// Writes a line with the path in it.
+    fn say(&self, level: Level, before: &str, after: &dyn Display) {
+        let path = self.path.peek().map_or(&[][..], |path| path);
+        log::notify!(level, "pmdaRootConnect: {before}{}{after}", Bytes(path));
     }
 
-    /// The introduction of a server, which nobody has to ask for.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn introduction(
-        fd: RawFd,
-        version: Out<'call, c_int>,
-        features: Out<'call, c_int>,
-    ) -> Result<RootRequest<'call>> {
-        let mut request = RootRequest::new(fd, Vec::new(), Purpose::Introduced(version, features));
-        request.reply.set(room(root::INFO_SIZE)?);
-        Ok(request)
-    }
-
-    fn sent(&mut self, sent: Result<c_int>) -> Result<Call> {
-        sent?;
-        self.reply.set(room(self.purpose.size())?);
-        self.receive()
-    }
-
-    fn receive(&mut self) -> Result<Call> {
-        let reply = self.reply.get().ok_or(Error::GENERIC)?;
-        let expected = self.purpose.expected();
-        Ok(expected.call(self.request.fd, reply.as_mut_ptr(), reply.len()))
-    }
-
-    fn finish(&mut self, answer: SocketAnswer) -> Result<c_int> {
-        let reply = self.reply.take().unwrap_or_default();
-        let expected = self.purpose.expected();
-        let message = &reply[..expected.received(answer)?];
-        expected
-            .check(message)
-            .and_then(|()| self.purpose.take(message, answer.1))
-            .inspect_err(|_| answer.1.into_iter().for_each(socket::close))
-    }
-}
-
-impl Machine for RootRequest<'_> {
-    type Call = Call;
-    type Answer = SocketAnswer;
-    type Done = Result<c_int>;
-
-    fn start(&mut self) -> Step<Call, Result<c_int>> {
-        match self.reply.get() {
-            None => self.request.start(),
-            Some(_) => self.receive().map_or_else(|error| Step::Done(Err(error)), Step::Call),
+    /// Opens the socket; gives it, and where it is to be connected to.
+    pub(crate) fn open(&mut self) -> Result<(RawFd, Address)> {
+        let opened = socket::open();
+        let socket = opened.inspect_err(|error| {
+            let reason = log::os_text(-error.code());
+            self.say(Level::Err, "cannot create socket ", &format_args!(": {reason}"));
+        })?;
+        let fd = socket.as_raw_fd();
+        self.socket.set(socket);
+        match Address::new(self.path.peek().map_or(&[][..], |path| path)) {
+            Ok(address) => Ok((fd, address)),
+            Err(error) => Err(self.refused(error)),
         }
     }
 
-    fn resume(&mut self, answer: SocketAnswer) -> Step<Call, Result<c_int>> {
-        let next = match self.reply.get() {
-            None => match self.request.resume(answer) {
-                Step::Call(call) => Ok(call),
-                Step::Done(sent) => self.sent(sent),
-            },
-            Some(_) if interrupted(&answer) => self.receive(),
-            Some(_) => return Step::Done(self.finish(answer)),
-        };
-        match next {
-            Ok(call) => Step::Call(call),
-            Err(error) => Step::Done(Err(error)),
+    /// The connection stands, or not.
+    pub(crate) fn connected(&self, outcome: Result<usize>) -> Result<()> {
+        outcome.map(drop).map_err(|error| self.refused(error))
+    }
+
+    /// There is no connection: without a log line, since agents try this at start-up.
+    fn refused(&self, error: Error) -> Error {
+        if log::debug(Debug::Libpmda) {
+            let reason = log::os_text(-error.code());
+            self.say(Level::Info, "cannot connect to ", &format_args!(": {reason}"));
         }
+        Error::EPERM
+    }
+
+    /// The server has introduced itself, or not; gives the descriptor.
+    pub(crate) fn introduced(
+        &mut self,
+        received: std::result::Result<c_int, c_int>,
+        version: c_int,
+        features: c_int,
+    ) -> Result<c_int> {
+        Error::check(received.unwrap_or_else(|code| code)).inspect_err(|error| {
+            let reason = log::errstr(*error);
+            self.say(Level::Err, "cannot verify ", &format_args!(" server: {reason}"));
+        })?;
+        let fd = self.socket.take().ok_or(Error::GENERIC)?.into_raw_fd();
+        if log::debug(Debug::Libpmda) {
+            self.say(
+                Level::Info,
+                "",
+                &format_args!(" server fd={fd} version={version} features=0x{features:x}"),
+            );
+        }
+        Ok(fd)
+    }
+
+    /// Drops what it owns: a socket that nobody got.
+    pub(crate) fn end(&mut self) {
+        if let Some(socket) = self.socket.peek() {
+            // It is closed now.
+            ipc::forget(socket.as_raw_fd());
+        }
+        cancel::disabled(|| drop((self.path.take(), self.socket.take())));
     }
 }

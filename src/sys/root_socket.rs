@@ -26,53 +26,49 @@ pub(crate) const NONE: [RawFd; 2] = [-1; 2];
 #[repr(C, align(8))]
 struct Control<const BYTES: usize>([u8; BYTES]);
 
-/// Something to be done with the socket. It may wait.
-#[derive(Clone, Copy)]
-pub(crate) enum Call {
-    /// Connects a new socket.
-    Connect(RawFd, Address),
-    /// Sends a message in one piece, with two descriptors beside it unless one of them is negative
-    /// (ROOT-10, ROOT-24). A peer that has gone is an error, not a signal.
-    Send(RawFd, *const u8, usize, [RawFd; 2]),
-    /// Receives what is there, up to a number of bytes (ROOT-11).
-    Receive(RawFd, *mut u8, usize),
-    /// Receives a message and the two descriptors beside it. All others are closed: too few, too
-    /// many, or cut off by the kernel (ROOT-25, R-7).
-    ReceiveWith(RawFd, *mut u8, usize),
+/// What was received: a number of bytes; and the descriptors that have arrived with them, or -1.
+pub(crate) type Received = (Result<usize>, [RawFd; 2]);
+
+/// Connects a new socket.
+pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
+    let size = size_of_val(&address.0) as libc::socklen_t;
+    // SAFETY: the address is valid during the call, and of that size.
+    done(unsafe { waits::connect(fd, (&raw const address.0).cast(), size) } as isize)
 }
 
-/// What came of a [`Call`]: a number of bytes, or 0 for a connection; and the descriptors that have
-/// arrived, or -1.
-pub(crate) type SocketAnswer = (Result<usize>, [RawFd; 2]);
+/// Sends a message in one piece, with two descriptors beside it unless one of them is negative
+/// (ROOT-10, ROOT-24). A peer that has gone is an error, not a signal.
+///
+/// # Safety
+/// `message` is readable for `len` bytes.
+pub(crate) unsafe fn send(fd: RawFd, message: *const u8, len: usize, descriptors: [RawFd; 2]) -> Result<usize> {
+    let sent = if descriptors.iter().any(|descriptor| *descriptor < 0) {
+        // SAFETY: as the caller promises.
+        unsafe { waits::send(fd, message.cast(), len, libc::MSG_NOSIGNAL) }
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { send_with(fd, message, len, descriptors) }
+    };
+    usize::try_from(sent).map_err(|_| FAILED)
+}
 
-impl Call {
-    /// Does it.
-    ///
-    /// # Safety
-    /// The bytes to send are readable, the buffer is writable for its size, until this returns.
-    #[inline(always)]
-    pub(crate) unsafe fn make(self) -> SocketAnswer {
-        match self {
-            Call::Connect(fd, address) => {
-                let size = size_of_val(&address.0) as libc::socklen_t;
-                // SAFETY: the address is a parameter of this function, and of that size.
-                let connected = unsafe { waits::connect(fd, (&raw const address.0).cast(), size) };
-                (done(connected as isize), NONE)
-            }
-            Call::Send(fd, message, len, descriptors) => {
-                let sent = if descriptors.iter().any(|descriptor| *descriptor < 0) {
-                    // SAFETY: the caller keeps that many bytes until this returns.
-                    unsafe { waits::send(fd, message.cast(), len, libc::MSG_NOSIGNAL) }
-                } else {
-                    // SAFETY: the caller keeps that many bytes until this returns.
-                    unsafe { send_with(fd, message, len, descriptors) }
-                };
-                (usize::try_from(sent).map_err(|_| FAILED), NONE)
-            }
-            // SAFETY: the caller keeps a buffer of that size until this returns.
-            Call::Receive(fd, buffer, size) => (done(unsafe { waits::recv(fd, buffer.cast(), size, 0) }), NONE),
-            // SAFETY: the caller keeps a buffer of that size until this returns.
-            Call::ReceiveWith(fd, buffer, size) => unsafe { receive_with(fd, buffer, size) },
+/// Receives what is there, up to a number of bytes (ROOT-11). With descriptors it is a message and
+/// the two beside it: all others are closed, too few, too many, or cut off by the kernel (ROOT-25,
+/// An interruption does not end it: else the next request would read the answer.
+///
+/// # Safety
+/// `buffer` is writable for `size` bytes.
+pub(crate) unsafe fn receive(fd: RawFd, buffer: *mut u8, size: usize, with_descriptors: bool) -> Received {
+    loop {
+        let received = if with_descriptors {
+            // SAFETY: as the caller promises.
+            unsafe { receive_with(fd, buffer, size) }
+        } else {
+            // SAFETY: as the caller promises.
+            (done(unsafe { waits::recv(fd, buffer.cast(), size, 0) }), NONE)
+        };
+        if received.0 != Err(Error::os(libc::EINTR)) {
+            return received;
         }
     }
 }
@@ -132,7 +128,7 @@ fn part(start: *mut u8, len: usize) -> libc::iovec {
 
 /// # Safety
 /// `buffer` is writable for `size` bytes.
-unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> SocketAnswer {
+unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
     let mut control = Control([0; 1100]);
     let mut part = part(buffer, size);
     let mut header = blank();

@@ -228,7 +228,7 @@ mod tests {
     /// ROOT-14: negative lengths, and names beyond the end.
     #[test]
     fn container_lengths() {
-        let good = container(kind::HOSTNAME, 1, b"name", 4, 0).expect("short");
+        let good = container(kind::HOSTNAME, 1, 4, || Ok(b"name"), 0).expect("short");
         assert_eq!(Container::receive(&good, kind::HOSTNAME), Ok(()));
         assert_eq!(Container::receive(&with(good.clone(), 4, 99), kind::HOSTNAME), Ok(()));
         for (offset, value) in [(4, 27), (4, -1), (20, 5), (20, -4)] {
@@ -244,7 +244,7 @@ mod tests {
     /// lengths of start messages.
     #[test]
     fn start_lengths() {
-        let good = start_request(2, (b"agent", 5), (b"a b", 3)).expect("short");
+        let good = start_request(2, (5, 3), || Ok((b"agent", b"a b"))).expect("short");
         assert_eq!(Start::receive_request(&good), Ok(()));
         for (offset, value) in [(4, 106), (32, 65), (32, -1), (36, 4), (36, -1)] {
             assert_eq!(
@@ -262,7 +262,7 @@ mod tests {
         for (offset, value) in [(32, 65), (32, -1), (36, 4097), (36, -1)] {
             assert_eq!(Start::decode(&with(good.clone(), offset, value)), Err(Error::INVAL));
         }
-        let reply = start_reply(5, b"agent", 5, -3).expect("short");
+        let reply = start_reply(5, 5, || Ok(b"agent"), -3).expect("short");
         assert_eq!(Start::receive_reply(&reply), Err(Error::ESRCH));
         assert_eq!(Start::receive_reply(&with(reply.clone(), 8, 0)), Ok(()));
         assert_eq!(

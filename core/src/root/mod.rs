@@ -110,7 +110,9 @@ fn put(message: &mut [u8], offset: usize, value: i32) {
     message[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
 }
 
-fn put_text(message: &mut [u8], offset: usize, text: &[u8]) {
+/// Puts a text in, as far as there is room.
+fn put_text(message: &mut [u8], offset: usize, room: usize, text: &[u8]) {
+    let text = &text[..text.len().min(room)];
     message[offset..offset + text.len()].copy_from_slice(text);
 }
 
@@ -124,12 +126,18 @@ pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
     Ok(message)
 }
 
-/// A question or an answer about a container (ROOT-21). The field has `length` bytes: `name` and
-/// zeros.
+/// A question or an answer about a container (ROOT-21). The field has `length` bytes: the name and
+/// zeros. The length is judged before the name is looked at.
 ///
 /// # Errors
-/// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`.
-pub fn container(kind: i32, pid: i32, name: &[u8], length: i32, status: i32) -> Result<Vec<u8>> {
+/// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`; those of `name`.
+pub fn container<'a>(
+    kind: i32,
+    pid: i32,
+    length: i32,
+    name: impl FnOnce() -> Result<&'a [u8]>,
+    status: i32,
+) -> Result<Vec<u8>> {
     let room = usize::try_from(length).map_err(|_| Error::INVAL)?;
     if room >= TEXT_ROOM {
         return Err(Error::E2BIG);
@@ -137,7 +145,7 @@ pub fn container(kind: i32, pid: i32, name: &[u8], length: i32, status: i32) -> 
     let mut message = message(CONTAINER_SIZE + room, kind, status)?;
     put(&mut message, at::PID, pid);
     put(&mut message, at::CONTAINER_NAMELEN, length);
-    put_text(&mut message, CONTAINER_SIZE, &name[..name.len().min(room)]);
+    put_text(&mut message, CONTAINER_SIZE, room, name()?);
     Ok(message)
 }
 
@@ -150,36 +158,43 @@ fn positive(length: i32, room: usize) -> Result<usize> {
     }
 }
 
-/// Asks for an agent to be started (ROOT-23). `name` and `arguments` come with the lengths that are
-/// announced.
+/// Asks for an agent to be started (ROOT-23). The lengths of name and arguments are judged before
+/// the texts are looked at.
 ///
 /// # Errors
-/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field, `-ENOMEM`.
-pub fn start_request(ipc: i32, name: (&[u8], i32), arguments: (&[u8], i32)) -> Result<Vec<u8>> {
-    if name.1 <= 0 || arguments.1 <= 0 {
+/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field, `-ENOMEM`; those
+/// of `texts`.
+pub fn start_request<'a>(
+    ipc: i32,
+    lengths: (i32, i32),
+    texts: impl FnOnce() -> Result<(&'a [u8], &'a [u8])>,
+) -> Result<Vec<u8>> {
+    if lengths.0 <= 0 || lengths.1 <= 0 {
         return Err(Error::INVAL);
     }
-    let name_room = positive(name.1, AGENT_ROOM)?;
-    let room = positive(arguments.1, TEXT_ROOM)?;
+    let (name_room, room) = (positive(lengths.0, AGENT_ROOM)?, positive(lengths.1, TEXT_ROOM)?);
     let mut message = message(START_SIZE + room, kind::START_REQ, 0)?;
     put(&mut message, at::IPCTYPE, ipc);
-    put(&mut message, at::NAMELEN, name.1);
-    put(&mut message, at::ARGSLEN, arguments.1);
-    put_text(&mut message, at::NAME, &name.0[..name.0.len().min(name_room)]);
-    put_text(&mut message, START_SIZE, &arguments.0[..arguments.0.len().min(room)]);
+    put(&mut message, at::NAMELEN, lengths.0);
+    put(&mut message, at::ARGSLEN, lengths.1);
+    let (name, arguments) = texts()?;
+    put_text(&mut message, at::NAME, name_room, name);
+    put_text(&mut message, START_SIZE, room, arguments);
     Ok(message)
 }
 
-/// An agent was started (ROOT-24); its descriptors travel beside the message.
+/// An agent was started (ROOT-24); its descriptors travel beside the message. The length is judged
+/// before the name is looked at.
 ///
 /// # Errors
-/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field, `-ENOMEM`.
-pub fn start_reply(pid: i32, name: &[u8], length: i32, status: i32) -> Result<Vec<u8>> {
+/// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field, `-ENOMEM`; those
+/// of `name`.
+pub fn start_reply<'a>(pid: i32, length: i32, name: impl FnOnce() -> Result<&'a [u8]>, status: i32) -> Result<Vec<u8>> {
     let room = positive(length, AGENT_ROOM)?;
     let mut message = message(START_SIZE, kind::START, status)?;
     put(&mut message, at::PID, pid);
     put(&mut message, at::NAMELEN, length);
-    put_text(&mut message, at::NAME, &name[..name.len().min(room)]);
+    put_text(&mut message, at::NAME, room, name()?);
     Ok(message)
 }
 
@@ -214,10 +229,10 @@ mod tests {
             numbers(&stop(kind::STOP_REQ, -1, 3, 1, 0).unwrap()),
             [0x9009, 32, 0, 2, -1, 3, 1, 0]
         );
-        let message = container(kind::HOSTNAME, 9, b"abcdefgh", 4, 0).expect("short");
+        let message = container(kind::HOSTNAME, 9, 4, || Ok(b"abcdefgh"), 0).expect("short");
         assert_eq!(numbers(&message)[..6], [0x9002, 28, 0, 2, 9, 4]);
         assert_eq!(&message[24..], b"abcd");
-        let message = start_request(1, (b"name", 4), (b"arg", 8)).expect("short");
+        let message = start_request(1, (4, 8), || Ok((b"name", b"arg"))).expect("short");
         assert_eq!(numbers(&message)[..10], [0x9007, 112, 0, 2, 0, 0, 0, 1, 4, 8]);
         assert_eq!(
             (&message[40..46], &message[104..]),
@@ -230,21 +245,21 @@ mod tests {
     fn limits() {
         let code = |result: Result<Vec<u8>>| result.map_or_else(Error::code, |message| message.len() as i32);
         assert_eq!(
-            [-1, 0, 4095, 4096].map(|n| code(container(0, 0, b"", n, 0))),
+            [-1, 0, 4095, 4096].map(|n| code(container(0, 0, n, || Ok(b""), 0))),
             [-22, 24, 4119, -7]
         );
         assert_eq!(
-            [-1, 0, 63, 64].map(|n| code(start_reply(0, b"", n, 0))),
+            [-1, 0, 63, 64].map(|n| code(start_reply(0, n, || Ok(b""), 0))),
             [-22, -22, 104, -7]
         );
         assert_eq!(
-            [0, 63, 64].map(|n| code(start_request(0, (b"", n), (b"", 1)))),
+            [0, 63, 64].map(|n| code(start_request(0, (n, 1), || Ok((b"", b""))))),
             [-22, 105, -7]
         );
         assert_eq!(
-            [0, 4095, 4096].map(|n| code(start_request(0, (b"", 1), (b"", n)))),
+            [0, 4095, 4096].map(|n| code(start_request(0, (1, n), || Ok((b"", b""))))),
             [-22, 4199, -7]
         );
-        assert_eq!(code(start_request(0, (b"", 64), (b"", 0))), -22);
+        assert_eq!(code(start_request(0, (64, 0), || Ok((b"", b"")))), -22);
     }
 }
