@@ -12,7 +12,7 @@ use crate::record::state::Session;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};
-use crate::sys::socket::{self, Failure, Listener};
+use crate::sys::socket::{self, Failure, Socket};
 use crate::sys::{diagnostics, process};
 use crate::view::agent::{Dispatch, Ext, ExtFlags, Transport};
 use crate::view::arg::CText;
@@ -45,7 +45,7 @@ pub(crate) struct Connect<'call> {
     ext: Ext<'call>,
     session: &'static Session,
     transport: Transport,
-    listener: NoDropCell<Listener>,
+    listener: NoDropCell<Socket>,
     /// For our credentials.
     pub(crate) outgoing: Outgoing,
     /// For pmcd's.

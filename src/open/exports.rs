@@ -7,8 +7,6 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::drive::Plain;
-use crate::drive::drive;
 use crate::drive::guard;
 use crate::fetch::exports::pmdaFetch;
 use crate::fetch::lookup;
@@ -18,8 +16,8 @@ use crate::labels::exports::pmdaLabel;
 use crate::mainloop::exports::{Step, receive, send, step};
 use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
 use crate::open::connect::{Connect, Way};
-use crate::open::options::{END, Letter, Override, Search};
-use crate::open::{Request, init, log_file, set_callback, set_up};
+use crate::open::options::{END, Search};
+use crate::open::{init, log_file, set_callback, set_up};
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{process, socket};
@@ -79,15 +77,10 @@ pub unsafe extern "C" fn pmdaDaemon(
         logfile,
         helptext,
     };
-    let request = Request {
-        interface,
-        texts,
-        daemon: true,
-    };
     guard(|| {
         let Some(dispatch) = dispatch else { return };
         dispatch.set_domain(domain);
-        if set_up(dispatch, &request, &DEFAULT_METHODS) {
+        if set_up(dispatch, interface, &texts, true, &DEFAULT_METHODS) {
             config::below_pmapi();
         }
     });
@@ -112,14 +105,9 @@ pub unsafe extern "C" fn pmdaDSO(
         logfile: None,
         helptext,
     };
-    let request = Request {
-        interface,
-        texts,
-        daemon: false,
-    };
     guard(|| {
         if let Some(dispatch) = dispatch {
-            set_up(dispatch, &request, &DEFAULT_METHODS);
+            set_up(dispatch, interface, &texts, false, &DEFAULT_METHODS);
         }
     });
 }
@@ -357,25 +345,35 @@ pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext<'_>>) -> *mut c_void {
 /// `PM_OPTFLAG_POSIX`: options end at the first argument that is none.
 const POSIX: c_int = 1 << 6;
 
-/// Shows an option to the agent.
-#[inline(always)]
-fn show(call: Override<'_>) -> c_int {
-    // SAFETY: the function stands in the options, which are valid by the contract of their view,
-    // and gets them: it has the type that it has there.
-    unsafe { (call.function)(call.letter, call.options.as_ptr()) }
-}
-
-/// A search, if there is all that it needs.
-fn search<'call>(
-    arguments: Option<Arguments<'call>>,
-    options: Option<Options<'call>>,
-    dispatch: Option<Dispatch<'call>>,
+/// The next option that not every agent has, or the end.
+fn search(
+    arguments: Option<Arguments<'_>>,
+    options: Option<Options<'_>>,
+    dispatch: Option<Dispatch<'_>>,
     with_user: bool,
-) -> Result<Search<'call>, Letter> {
+) -> Step<c_int> {
     let (Some(arguments), Some(options), Some(dispatch)) = (arguments, options, dispatch) else {
-        return Err(Plain(END));
+        return Ok(END);
     };
-    Search::new(arguments, options, dispatch, with_user)
+    let Some(search) = step(|| Search::new(arguments, options, dispatch, with_user))? else {
+        return Ok(END);
+    };
+    loop {
+        let letter = step(|| search.next())?;
+        if letter == END {
+            return Ok(END);
+        }
+        if let Some(function) = options.override_callback() {
+            // SAFETY: the function stands in the options, which are valid by the contract of their
+            // view, and gets them: it has the type that it has there.
+            if unsafe { function(letter, options.as_ptr()) } != 0 {
+                return Ok(letter);
+            }
+        }
+        if !step(|| search.is_handled(letter))? {
+            return Ok(letter);
+        }
+    }
 }
 
 /// Handles the next options of the command line that every agent has, and returns the first other
@@ -395,7 +393,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOptions(
 ) -> c_int {
     // SAFETY: the caller gives NULL or `argc` strings, for the time of the call.
     let arguments = unsafe { Arguments::new(argc, argv) };
-    drive(|| search(arguments, opts, dispatch, true), show)
+    search(arguments, opts, dispatch, true).unwrap_or(END)
 }
 
 /// As `pmdaGetOptions` for short options alone, with getopt's global variables as its results
@@ -427,7 +425,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     state.errors = 0;
     // SAFETY: the caller gives `argc` strings, and the state lives in this frame.
     let (arguments, options) = unsafe { (Arguments::new(argc, argv), Options::new(&raw mut state)) };
-    let found = drive(|| search(arguments, options, dispatch, false), show);
+    let found = search(arguments, options, dispatch, false).unwrap_or(END);
     for (variable, value) in [
         (&libc_getopt::optind, state.optind),
         (&libc_getopt::opterr, state.opterr),
@@ -466,32 +464,11 @@ mod libc_getopt {
 }
 
 /// The state of [`pmdaGetOpt`]: one for the process, as getopt's own (INIT-24).
-static CLASSIC: Mutex<Classic> = Mutex::new(Classic(NO_OPTIONS));
+// SAFETY: zero is a value of each of its fields, which are numbers, pointers and a callback: NULL.
+static CLASSIC: Mutex<Classic> = Mutex::new(Classic(unsafe { std::mem::zeroed() }));
 
 struct Classic(pmdaOptions);
 
 // SAFETY: its pointers lead into the command line and to constant texts; both stay as long as the
 // process, and any thread may read them. It is behind a lock.
 unsafe impl Send for Classic {}
-
-const NO_OPTIONS: pmdaOptions = pmdaOptions {
-    version: 0,
-    flags: 0,
-    short_options: ptr::null(),
-    long_options: ptr::null_mut(),
-    short_usage: ptr::null(),
-    r#override: None,
-    index: 0,
-    optind: 0,
-    opterr: 0,
-    optopt: 0,
-    optarg: ptr::null_mut(),
-    __initialized: 0,
-    __nextchar: ptr::null_mut(),
-    __ordering: 0,
-    __posixly_correct: 0,
-    __first_nonopt: 0,
-    __last_nonopt: 0,
-    errors: 0,
-    username: ptr::null_mut(),
-};

@@ -21,16 +21,6 @@ use pmda_core::error::{Error, Result};
 use pmda_core::interface::Interface;
 use pmda_core::log::{Bytes, Level};
 
-/// What `pmdaDaemon` and `pmdaDSO` are told.
-pub(crate) struct Request<'call> {
-    /// The interface version.
-    pub(crate) interface: c_int,
-    /// The texts, which are copied.
-    pub(crate) texts: ExtTexts<'call>,
-    /// Whether the agent is a process of its own.
-    pub(crate) daemon: bool,
-}
-
 /// The bytes of a text, none for NULL.
 fn text<'t>(text: Option<&'t CText<'_>>) -> Bytes<'t> {
     Bytes(text.map_or(&[], CText::bytes))
@@ -45,13 +35,19 @@ impl Display for Name<'_> {
     }
 }
 
-/// Gives a dispatch table an extension and the default `methods`; whether that was possible
-/// (INIT-10 … INIT-13).
-pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pmdaInterface) -> bool {
-    let interface = Interface(u32::try_from(request.interface).unwrap_or(u32::MAX));
-    let name = text(request.texts.name.as_ref());
+/// Gives a dispatch table an extension, with copies of the `texts`, and the default `methods`;
+/// whether that was possible (INIT-10 … INIT-13). `daemon`: the agent is a process of its own.
+pub(crate) fn set_up(
+    dispatch: Dispatch<'_>,
+    version: c_int,
+    texts: &ExtTexts<'_>,
+    daemon: bool,
+    methods: &pmdaInterface,
+) -> bool {
+    let interface = Interface(u32::try_from(version).unwrap_or(u32::MAX));
+    let name = text(texts.name.as_ref());
     if !interface.is_supported() {
-        let (version, domain) = (request.interface, dispatch.domain());
+        let domain = dispatch.domain();
         log::notify!(
             Level::Crit,
             "__pmdaSetup: {name} PMDA: interface version {version} not supported (domain={domain})"
@@ -59,7 +55,7 @@ pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pm
         dispatch.set_status(Error::GENERIC.code());
         return false;
     }
-    let Ok(ext) = extension(dispatch, request) else {
+    let Ok(ext) = extension(dispatch, texts, daemon) else {
         log::notify!(Level::Err, "{name}: Unable to allocate memory for pmdaExt");
         dispatch.set_status(Error::GENERIC.code());
         return false;
@@ -77,9 +73,9 @@ pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pm
 }
 
 /// A new extension, with everything that is not zero at first (INIT-10).
-fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'static>> {
+fn extension(dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
     let room = record::room()?;
-    let ext = agent::create(&request.texts)?;
+    let ext = agent::create(texts)?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);
@@ -90,7 +86,7 @@ fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'stati
     ext.set_io(Transport::Unknown.number());
     ext.add_flags(ExtFlags::SETUP_DONE);
     ext.set_result_callback(Some(free_result_values));
-    record::register(room, ext, dispatch, request.daemon)?;
+    record::register(room, ext, dispatch, daemon)?;
     Ok(ext)
 }
 

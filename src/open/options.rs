@@ -3,29 +3,15 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::drive::Plain;
-use crate::drive::{Machine, Step};
 use crate::sys::libpcp::getopt;
 use crate::sys::libpcp::log;
-use crate::view::agent::{Dispatch, Ext, Function, Transport};
+use crate::view::agent::{Dispatch, Ext, Transport};
 use crate::view::arg::CText;
 use crate::view::options::{Arguments, Options, number};
-use crate::view::types::pmdaOptionOverride;
 use pmda_core::log::{Bytes, Level};
 
 /// What getopt returns at the end of the options.
 pub(crate) const END: c_int = -1;
-
-/// An option's letter, or [`END`].
-pub(crate) type Letter = Plain<END>;
-
-/// A call to the agent's function that sees each option first: the option, and the options.
-#[derive(Clone, Copy)]
-pub(crate) struct Override<'call> {
-    pub(crate) function: Function<pmdaOptionOverride>,
-    pub(crate) letter: c_int,
-    pub(crate) options: Options<'call>,
-}
 
 /// The search for the next option that not every agent has (INIT-20).
 pub(crate) struct Search<'call> {
@@ -34,8 +20,6 @@ pub(crate) struct Search<'call> {
     dispatch: Dispatch<'call>,
     /// Whether `-U` is one that every agent has.
     with_user: bool,
-    /// The option that was shown to the agent.
-    shown: c_int,
 }
 
 impl<'call> Search<'call> {
@@ -45,10 +29,10 @@ impl<'call> Search<'call> {
         options: Options<'call>,
         dispatch: Dispatch<'call>,
         with_user: bool,
-    ) -> Result<Search<'call>, Letter> {
+    ) -> Option<Search<'call>> {
         if dispatch.status() != 0 {
             options.count_error();
-            return Err(Plain(END));
+            return None;
         }
         let (interface, domain) = (dispatch.interface(), dispatch.domain());
         if !interface.is_supported() || dispatch.ext().is_none() {
@@ -58,41 +42,24 @@ impl<'call> Search<'call> {
                 interface.0
             );
             options.count_error();
-            return Err(Plain(END));
+            return None;
         }
         options.set_version(0);
-        Ok(Search {
+        Some(Search {
             arguments,
             options,
             dispatch,
             with_user,
-            shown: END,
         })
     }
 
-    /// Goes on with the next option.
-    fn next(&mut self) -> Step<Override<'call>, Letter> {
-        loop {
-            let letter = self.arguments.next(self.options);
-            if letter == END {
-                return Step::Done(Plain(END));
-            }
-            if let Some(function) = self.options.override_callback() {
-                self.shown = letter;
-                return Step::Call(Override {
-                    function,
-                    letter,
-                    options: self.options,
-                });
-            }
-            if !self.is_handled(letter) {
-                return Step::Done(Plain(letter));
-            }
-        }
+    /// The next option, or [`END`].
+    pub(crate) fn next(&self) -> c_int {
+        self.arguments.next(self.options)
     }
 
     /// Does what an option asks for; whether it is one that every agent has.
-    fn is_handled(&self, letter: c_int) -> bool {
+    pub(crate) fn is_handled(&self, letter: c_int) -> bool {
         match u8::try_from(letter) {
             Ok(b'?') => self.options.count_error(),
             Ok(b'U') if self.with_user => self.options.set_username(self.options.given()),
@@ -165,23 +132,6 @@ impl<'call> Search<'call> {
         let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
         getopt::message(format_args!("{name}: {text}\n"));
         self.options.count_error();
-    }
-}
-
-impl<'call> Machine for Search<'call> {
-    type Call = Override<'call>;
-    type Answer = c_int;
-    type Done = Letter;
-
-    fn start(&mut self) -> Step<Override<'call>, Letter> {
-        self.next()
-    }
-
-    fn resume(&mut self, answer: c_int) -> Step<Override<'call>, Letter> {
-        if answer != 0 || !self.is_handled(self.shown) {
-            return Step::Done(Plain(self.shown));
-        }
-        self.next()
     }
 }
 

@@ -7,13 +7,14 @@ pub(crate) mod exports;
 
 use std::ffi::c_int;
 use std::fmt::Display;
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 
 use crate::drive::NoDropCell;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::libpcp::{cancel, config, ipc};
+use crate::sys::libpcp::{cancel, config};
 use crate::sys::root_socket::{self as socket, Address, Received};
+use crate::sys::socket::Socket;
 use crate::view::arg::{CBuffer, CField, CText, Out};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::{Bytes, Level};
@@ -218,7 +219,7 @@ pub(crate) fn store_name(name: &[u8], buffer: CBuffer<'_>) -> Result<c_int> {
 /// A connection to pmdaroot that is being made (ROOT-30 to ROOT-33).
 pub(crate) struct Connecting {
     path: NoDropCell<Vec<u8>>,
-    socket: NoDropCell<OwnedFd>,
+    socket: NoDropCell<Socket>,
 }
 
 impl Connecting {
@@ -299,10 +300,6 @@ impl Connecting {
 
     /// Drops what it owns: a socket that nobody got.
     pub(crate) fn end(&mut self) {
-        if let Some(socket) = self.socket.peek() {
-            // It is closed now.
-            ipc::forget(socket.as_raw_fd());
-        }
         cancel::disabled(|| drop((self.path.take(), self.socket.take())));
     }
 }

@@ -4,14 +4,13 @@
 //! and owns nothing.
 
 use std::ffi::c_int;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::{io, mem, ptr};
 
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
-use crate::sys::libpcp::ipc;
 use crate::sys::safe_externs;
-use crate::sys::socket;
+use crate::sys::socket::{self, Socket};
 use crate::sys::waits;
 use pmda_core::error::{Error, Result};
 
@@ -221,9 +220,9 @@ impl Address {
 ///
 /// # Errors
 /// The negated errno.
-pub(crate) fn open() -> Result<OwnedFd> {
-    let socket = socket::new(libc::AF_UNIX)?;
-    ipc::set_socket(socket.as_raw_fd());
+pub(crate) fn open() -> Result<Socket> {
+    let mut socket = Socket::new(libc::AF_UNIX)?;
+    socket.make_known();
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,

@@ -37,51 +37,60 @@ fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
 }
 
 /// A socket that the programs that an agent starts do not get.
-pub(super) fn new(family: c_int) -> io::Result<OwnedFd> {
-    let fd = safe_externs::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
+pub(crate) struct Socket {
+    descriptor: OwnedFd,
+    /// Whether libpcp knows of it: it forgets it when this goes, before the number belongs to
+    /// another descriptor.
+    is_known: bool,
+}
+
+impl Socket {
+    pub(super) fn new(family: c_int) -> io::Result<Socket> {
+        let fd = safe_externs::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Socket {
+            // SAFETY: the descriptor is new, and belongs to nobody else.
+            descriptor: unsafe { OwnedFd::from_raw_fd(fd) },
+            is_known: false,
+        })
     }
-    // SAFETY: the descriptor is new, and belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
 
-fn create(step: &'static str, family: c_int) -> Result<OwnedFd, Failure> {
-    new(family).map_err(|error| Failure { step, error })
-}
+    /// Tells libpcp of it.
+    pub(super) fn make_known(&mut self) {
+        ipc::set_socket(self.as_raw_fd());
+        self.is_known = true;
+    }
 
-/// A socket of which libpcp knows: it forgets it when this goes, before the number belongs to
-/// another descriptor.
-struct Known(c_int);
-
-impl Known {
-    fn new(socket: &OwnedFd) -> Known {
-        ipc::set_socket(socket.as_raw_fd());
-        Known(socket.as_raw_fd())
+    /// The descriptor, which is the caller's from now on.
+    pub(crate) fn into_raw_fd(self) -> RawFd {
+        let fd = self.as_raw_fd();
+        std::mem::forget(self);
+        fd
     }
 }
 
-impl Drop for Known {
+impl Drop for Socket {
     fn drop(&mut self) {
-        ipc::forget(self.0);
+        if self.is_known {
+            ipc::forget(self.as_raw_fd());
+        }
     }
 }
 
-/// A socket that listens.
-pub(crate) struct Listener {
-    // Dropped first.
-    _known: Option<Known>,
-    socket: OwnedFd,
-}
-
-impl AsRawFd for Listener {
+impl AsRawFd for Socket {
     fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+        self.descriptor.as_raw_fd()
     }
+}
+
+fn create(step: &'static str, family: c_int) -> Result<Socket, Failure> {
+    Socket::new(family).map_err(|error| Failure { step, error })
 }
 
 /// Sets an option; -1 when that fails.
-pub(super) fn set_option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> c_int {
+pub(super) fn set_option<T>(socket: &Socket, level: c_int, name: c_int, value: &T) -> c_int {
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: the value is valid for reads of its size.
     unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), size) }
@@ -104,7 +113,7 @@ fn last() -> c_int {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-fn bind<T>(step: &'static str, socket: &OwnedFd, address: &T, length: usize) -> Result<c_int, Failure> {
+fn bind<T>(step: &'static str, socket: &Socket, address: &T, length: usize) -> Result<c_int, Failure> {
     // SAFETY: the address is valid for reads of `length` bytes, which is at most its size.
     let status = unsafe {
         libc::bind(
@@ -116,7 +125,7 @@ fn bind<T>(step: &'static str, socket: &OwnedFd, address: &T, length: usize) -> 
     checked(step, status)
 }
 
-fn listen(step: &'static str, socket: &OwnedFd, backlog: c_int) -> Result<c_int, Failure> {
+fn listen(step: &'static str, socket: &Socket, backlog: c_int) -> Result<c_int, Failure> {
     checked(step, safe_externs::listen(socket.as_raw_fd(), backlog))
 }
 
@@ -137,13 +146,13 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
 }
 
 /// A socket that listens on a port of the loopback address.
-pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Listener, Failure> {
+pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Socket, Failure> {
     let creation = if family == libc::AF_INET6 {
         "ipv6 socket"
     } else {
         "inet socket"
     };
-    let socket = create(creation, family)?;
+    let mut socket = create(creation, family)?;
     let on: c_int = 1;
     if family == libc::AF_INET6 {
         let alone = set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on);
@@ -152,7 +161,7 @@ pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Listener, Failure>
             return Err(failure);
         }
     }
-    let known = Known::new(&socket);
+    socket.make_known();
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,
@@ -202,10 +211,7 @@ pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Listener, Failure>
         bind("bind", &socket, &address, size_of_val(&address))?;
     }
     listen("listen", &socket, 1)?;
-    Ok(Listener {
-        _known: Some(known),
-        socket,
-    })
+    Ok(socket)
 }
 
 impl Failure {
@@ -240,7 +246,7 @@ impl Failure {
 }
 
 /// A socket that listens in the file system. The path stays (CONN-4).
-pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
+pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, Failure> {
     let failed = |step: &'static str, error: Errno| Failure {
         step,
         error: error.into(),
@@ -265,7 +271,7 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Listener, Failure> {
     bind("bind", &socket, &address, length)?;
     set_owner(path, is_closed);
     listen("listen", &socket, 5)?;
-    Ok(Listener { _known: None, socket })
+    Ok(socket)
 }
 
 /// The address of a socket in the file system.
