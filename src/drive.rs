@@ -1,10 +1,12 @@
-//! Work that is interrupted by calls into C, and its driver: the only place where control is handed
-//! to C's own functions.
+//! Work that is interrupted by calls into C.
 //!
-//! What calls functions of an agent, or waits, is a [`Machine`]: each step returns the call to
-//! make, and the machine is resumed with the answer. The driver makes the calls. During a call,
-//! only the driver's frame is on the stack; it holds no lock, borrow or destructor. So a callback
-//! may call the library again, and may leave with longjmp, `pthread_exit` or a cancellation.
+//! What calls functions of an agent, or waits, consists of steps, and makes the calls between them.
+//! Where the calls stand one behind the other, an exported function makes them itself
+//! ([`guarded`]). Where they come out of the middle of the work, it is a [`Machine`]: each step
+//! returns the call to make, and the machine is resumed with the answer; the driver makes the
+//! calls. During a call, only the frames of those are on the stack; they hold no lock, borrow or
+//! destructor. So a callback may call the library again, and may leave with longjmp, `pthread_exit`
+//! or a cancellation.
 //!
 //! Each step runs under the panic guard, as every exported function does; what such a function
 //! returns becomes what C gets.
@@ -185,11 +187,15 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     outcome
 }
 
-/// [`guard`] for a step of a function that makes its calls itself, between its steps: as a driver,
-/// it has nothing then to drop, to unlock or to catch. An error is what the function returns; a
-/// panic and a call on top of another one are such.
-pub(crate) fn guard_step<T>(body: impl FnOnce() -> Result<T, c_int>) -> Result<T, c_int> {
-    guard(|| LoopStep(body()))
+/// What a step gives, or what the exported function returns without it.
+pub(crate) type Guarded<T> = Result<T, c_int>;
+
+/// [`guard`] for a step of a function that makes its calls into C itself, one behind the other. As
+/// with a driver, its frame then has nothing to drop, to unlock or to catch: what the steps own
+/// meanwhile is in a [`NoDropCell`].
+pub(crate) fn guarded<T>(body: impl FnOnce() -> T) -> Guarded<T> {
+    const { assert!(!std::mem::needs_drop::<T>()) };
+    guard(|| Stepped(body()))
 }
 
 /// What became of a step of a machine.
@@ -335,22 +341,22 @@ impl CReturn for error::Result<()> {
     }
 }
 
-/// A step of a function that makes its calls itself.
-struct LoopStep<T>(Result<T, c_int>);
+/// What [`guarded`] gives.
+struct Stepped<T>(T);
 
-impl<T> CReturn for LoopStep<T> {
-    type C = Result<T, c_int>;
+impl<T> CReturn for Stepped<T> {
+    type C = Guarded<T>;
 
     #[inline(always)]
-    fn into_c(self) -> Self::C {
-        self.0
+    fn into_c(self) -> Guarded<T> {
+        Ok(self.0)
     }
 
-    fn failed() -> Self::C {
+    fn failed() -> Guarded<T> {
         Err(Error::GENERIC.code())
     }
 
-    fn busy() -> Self::C {
+    fn busy() -> Guarded<T> {
         Err(BUSY)
     }
 }

@@ -8,7 +8,7 @@
 use std::ffi::c_int;
 use std::{io, ptr};
 
-use crate::drive::{NoDropCell, guard, guard_step, inner, run};
+use crate::drive::{Guarded, NoDropCell, guard, guarded, inner, run};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::instances::exports::pmdaInstance;
 use crate::instances::iterate::{InstanceCursor, Ordinal};
@@ -29,14 +29,6 @@ use pmda_core::ident::MetricId;
 use pmda_core::interface;
 use pmda_core::wire::Kind;
 use pmda_core::wire::decode::About;
-
-/// What a step of a loop gives, or what the loop returns without it.
-pub(crate) type Step<T> = Result<T, c_int>;
-
-/// A step of a loop that cannot end it, unless by a panic.
-pub(crate) fn step<T>(body: impl FnOnce() -> T) -> Step<T> {
-    guard_step(|| Ok(body()))
-}
 
 /// Serves PDUs until the stream ends or cannot be read any more (MAIN-1).
 ///
@@ -87,14 +79,14 @@ fn is_interposed(function: *const ()) -> bool {
 fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
     // A callback may leave with longjmp.
     const { assert!(!std::mem::needs_drop::<MainLoop>()) };
-    let mut main = match guard_step(|| MainLoop::new(dispatch, once)) {
-        Ok(main) => main,
-        Err(end) => return end,
+    let mut main = match guarded(|| MainLoop::new(dispatch, once)) {
+        Ok(Ok(main)) => main,
+        Ok(Err(end)) | Err(end) => return end,
     };
     loop {
         if let Err(end) = serve_next(&mut main) {
             // A panic here is logged, as any.
-            let _ = step(|| main.let_go());
+            let _ = guarded(|| main.let_go());
             return end;
         }
     }
@@ -105,19 +97,19 @@ fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
 /// Methods and callbacks are read from the agent's own structures, whose views demand that they do
 /// what their types say: that is what each call relies on, here and in the functions that follow.
 /// What a method has stored is looked at only when it has succeeded; names are freed in any case.
-fn serve_next(main: &mut MainLoop<'_>) -> Step<()> {
-    step(|| main.receive())?;
+fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
+    guarded(|| main.receive())?;
     receive(&mut main.incoming)?;
-    if let Some(callback) = guard_step(|| main.arrived())? {
+    if let Some(callback) = guarded(|| main.arrived())?? {
         // SAFETY: the agent's own callback.
         let verdict = unsafe { callback() };
         if verdict < 0 {
-            step(|| main.refuse(verdict))?;
+            guarded(|| main.refuse(verdict))?;
             send(&mut main.outgoing)?;
-            return guard_step(|| main.served());
+            return guarded(|| main.served())?;
         }
     }
-    step(|| main.show())?;
+    guarded(|| main.show())?;
     let mut values = None;
     match main.kind {
         Kind::PDU_PROFILE => profile(main)?,
@@ -135,7 +127,7 @@ fn serve_next(main: &mut MainLoop<'_>) -> Step<()> {
         Kind::PDU_PMNS_CHILD => children(main, false)?,
         Kind::PDU_PMNS_TRAVERSE => children(main, true)?,
         Kind::PDU_LABEL_REQ => label(main)?,
-        _ => step(|| main.log_unknown())?,
+        _ => guarded(|| main.log_unknown())?,
     }
     send(&mut main.outgoing)?;
     // MAIN-20: whatever has become of the reply.
@@ -147,23 +139,23 @@ fn serve_next(main: &mut MainLoop<'_>) -> Step<()> {
         // SAFETY: the agent's own callback.
         unsafe { callback() };
     }
-    guard_step(|| main.served())
+    guarded(|| main.served())?
 }
 
 /// Reads until a PDU is there, or the stream cannot be read.
-pub(crate) fn receive(incoming: &mut Incoming) -> Step<()> {
-    let mut wanted = step(|| incoming.next(None))?;
+pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
+    let mut wanted = guarded(|| incoming.next(None))?;
     while let Some((fd, place, size)) = wanted {
         // SAFETY: the place stays until the next step, for so many bytes.
         let read = transferred(unsafe { waits::read(fd, place.cast(), size) });
-        wanted = step(|| incoming.next(Some(read)))?;
+        wanted = guarded(|| incoming.next(Some(read)))?;
     }
     Ok(())
 }
 
 /// Writes what is to be sent, if there is something.
-pub(crate) fn send(outgoing: &mut Outgoing) -> Step<()> {
-    let mut wanted = step(|| outgoing.next(None))?;
+pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
+    let mut wanted = guarded(|| outgoing.next(None))?;
     while let Some(what) = wanted {
         let written = match what {
             // SAFETY: the bytes stay until the next step.
@@ -173,7 +165,7 @@ pub(crate) fn send(outgoing: &mut Outgoing) -> Step<()> {
                 None
             }
         };
-        wanted = step(|| outgoing.next(written))?;
+        wanted = guarded(|| outgoing.next(written))?;
     }
     Ok(())
 }
@@ -191,28 +183,28 @@ fn transferred(count: isize) -> Transferred {
 
 /// PROFILE: the profile of a client. It is kept until the next one, as the default method has its
 /// address.
-fn profile(main: &mut MainLoop<'_>) -> Step<()> {
+fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut profile = NoDropCell::none();
-    let Ok((method, place)) = step(|| main.find(|agent, pdu| requests::profile(agent, pdu, &mut profile)))? else {
+    let Ok((method, place)) = guarded(|| main.find(|agent, pdu| requests::profile(agent, pdu, &mut profile)))? else {
         return Ok(());
     };
     // SAFETY: the profile stays as long as the agent may use it.
     let status = unsafe { method(place, Some(main.agent.ext)) };
-    step(|| main.keep_profile(profile.take(), status))
+    guarded(|| main.keep_profile(profile.take(), status))
 }
 
 /// ATTR: an attribute of a client.
-fn attribute(main: &mut MainLoop<'_>) -> Step<()> {
+fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut value = NoDropCell::none();
     let Ok((method, key, place, length)) =
-        step(|| main.find(|agent, pdu| requests::attribute(agent, pdu, &mut value)))?
+        guarded(|| main.find(|agent, pdu| requests::attribute(agent, pdu, &mut value)))?
     else {
         return Ok(());
     };
     let context = main.context();
     // SAFETY: NULL or a string that stays until the method has returned.
     let status = unsafe { method(context, key, CText::new(place), length, Some(main.agent.ext)) };
-    step(|| {
+    guarded(|| {
         drop(value.take());
         if let Err(error) = Error::check(status) {
             main.log_attribute(error);
@@ -221,8 +213,8 @@ fn attribute(main: &mut MainLoop<'_>) -> Step<()> {
 }
 
 /// ERROR: tells the agent that a context ends.
-fn end_context(main: &mut MainLoop<'_>) -> Step<()> {
-    if let Some((callback, context)) = step(|| main.notice())? {
+fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
+    if let Some((callback, context)) = guarded(|| main.notice())? {
         // SAFETY: the agent's own callback.
         unsafe { callback(context) };
     }
@@ -230,14 +222,14 @@ fn end_context(main: &mut MainLoop<'_>) -> Step<()> {
 }
 
 /// RESULT: values to be stored. What the method returns is the answer.
-fn store(main: &mut MainLoop<'_>) -> Step<()> {
+fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut values = NoDropCell::none();
-    let status = match step(|| main.find(|agent, pdu| requests::store(agent, pdu, &mut values)))? {
+    let status = match guarded(|| main.find(|agent, pdu| requests::store(agent, pdu, &mut values)))? {
         // SAFETY: the result stays until the method has returned.
         Ok((method, place)) => unsafe { method(place, Some(main.agent.ext)) },
         Err(error) => error.code(),
     };
-    step(|| {
+    guarded(|| {
         drop(values.take());
         main.send_status(status);
     })
@@ -261,11 +253,11 @@ fn has_own_fetch(main: &MainLoop<'_>) -> bool {
 }
 
 /// FETCH by the library's own method, which writes its values into the reply.
-fn fetch(main: &mut MainLoop<'_>) -> Step<()> {
+fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut steps = InstanceCursor::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
     let (spare, ext) = (Metric::in_frame(&mut spare), main.agent.ext);
-    let outcome = match step(|| main.fetch(&mut steps, spare))? {
+    let outcome = match guarded(|| main.fetch(&mut steps, spare))? {
         Ok(mut fetch) => {
             let status = run(&mut fetch, |fetch, ()| exports::make(fetch.asked(), spare, Some(ext)));
             let (_, draft, _) = fetch.into_parts();
@@ -273,7 +265,7 @@ fn fetch(main: &mut MainLoop<'_>) -> Step<()> {
         }
         Err(error) => Err(error),
     };
-    step(|| match outcome {
+    guarded(|| match outcome {
         // A panic ends in an error reply, as that of a method does.
         Ok((draft, status)) => main.send_draft(draft, Error::check(status).map(drop)),
         Err(error) => main.reply(|_| Err(error)),
@@ -281,9 +273,10 @@ fn fetch(main: &mut MainLoop<'_>) -> Step<()> {
 }
 
 /// FETCH by the agent's method. Its values are for the result callback, too.
-fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Step<Option<Values<'call>>> {
+fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Values<'call>>> {
     let mut metrics = NoDropCell::none();
-    let Some((method, count, list)) = step(|| main.ask(|agent, pdu| requests::fetch(agent, pdu, &mut metrics)))? else {
+    let Some((method, count, list)) = guarded(|| main.ask(|agent, pdu| requests::fetch(agent, pdu, &mut metrics)))?
+    else {
         return Ok(None);
     };
     let mut values = ptr::null_mut();
@@ -291,7 +284,7 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Step<Option<Values<'c
     let status = Error::check(unsafe { method(count, list, Out::to(&mut values), Some(main.agent.ext)) });
     // SAFETY: a method that has succeeded has stored NULL or a result.
     let values = status.map_or(None, |_| unsafe { Values::new(values) });
-    step(|| {
+    guarded(|| {
         drop(metrics.take());
         main.reply(|reply| {
             status?;
@@ -302,14 +295,14 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Step<Option<Values<'c
 }
 
 /// DESC_REQ: describes a metric.
-fn desc(main: &mut MainLoop<'_>) -> Step<()> {
-    let Some((method, metric)) = step(|| main.ask(requests::desc))? else {
+fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
+    let Some((method, metric)) = guarded(|| main.ask(requests::desc))? else {
         return Ok(());
     };
     let mut desc = pmDesc::zeroed();
     // SAFETY: the agent's own method.
     let status = unsafe { method(metric.0, Out::to(&mut desc), Some(main.agent.ext)) };
-    step(|| {
+    guarded(|| {
         main.reply(|reply| {
             Error::check(status)?;
             answers::desc(reply, &desc)
@@ -318,14 +311,15 @@ fn desc(main: &mut MainLoop<'_>) -> Step<()> {
 }
 
 /// INSTANCE_REQ: lists instances.
-fn instance(main: &mut MainLoop<'_>) -> Step<()> {
+fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     let own: InstanceMethod = pmdaInstance;
     let method = main.agent.dispatch.instance().map(|method| method as *const ());
     if is_own(method, own as *const ()) {
-        return step(|| main.list_instances());
+        return guarded(|| main.list_instances());
     }
     let mut name = NoDropCell::none();
-    let Some((method, indom, inst, place)) = step(|| main.ask(|agent, pdu| requests::instance(agent, pdu, &mut name)))?
+    let Some((method, indom, inst, place)) =
+        guarded(|| main.ask(|agent, pdu| requests::instance(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
@@ -340,7 +334,7 @@ fn instance(main: &mut MainLoop<'_>) -> Step<()> {
             Some(main.agent.ext),
         )
     };
-    step(|| {
+    guarded(|| {
         drop(name.take());
         main.reply(|reply| {
             Error::check(status)?;
@@ -351,14 +345,14 @@ fn instance(main: &mut MainLoop<'_>) -> Step<()> {
 }
 
 /// TEXT_REQ: gives help.
-fn text(main: &mut MainLoop<'_>) -> Step<()> {
-    let Some((method, About { ident, kind })) = step(|| main.ask(requests::text))? else {
+fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
+    let Some((method, About { ident, kind })) = guarded(|| main.ask(requests::text))? else {
         return Ok(());
     };
     let mut text = ptr::null_mut();
     // SAFETY: the agent's own method.
     let status = unsafe { method(ident as i32, kind, Out::to(&mut text), Some(main.agent.ext)) };
-    step(|| {
+    guarded(|| {
         main.reply(|reply| {
             Error::check(status)?;
             // SAFETY: a method that has succeeded has stored NULL or a text, which stays its own.
@@ -368,29 +362,29 @@ fn text(main: &mut MainLoop<'_>) -> Step<()> {
 }
 
 /// PMNS_NAMES: gives the identifier of a name.
-fn pmid(main: &mut MainLoop<'_>) -> Step<()> {
+fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
-    let Some((method, place)) = step(|| main.ask(|agent, pdu| requests::pmid(agent, pdu, &mut name)))? else {
+    let Some((method, place)) = guarded(|| main.ask(|agent, pdu| requests::pmid(agent, pdu, &mut name)))? else {
         return Ok(());
     };
     let mut metric = 0;
     // SAFETY: the name stays until the method has returned.
     let status = unsafe { method(CText::new(place), Out::to(&mut metric), Some(main.agent.ext)) };
-    step(|| {
+    guarded(|| {
         drop(name.take());
         main.reply(|reply| reply.ids(Error::check(status)?, MetricId(metric)));
     })
 }
 
 /// PMNS_IDS: gives the names of a metric.
-fn name(main: &mut MainLoop<'_>) -> Step<()> {
-    let Some((method, metric)) = step(|| main.ask(requests::name))? else {
+fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
+    let Some((method, metric)) = guarded(|| main.ask(requests::name))? else {
         return Ok(());
     };
     let mut names = ptr::null_mut();
     // SAFETY: the agent's own method.
     let status = unsafe { method(metric.0, Out::to(&mut names), Some(main.agent.ext)) };
-    step(|| {
+    guarded(|| {
         // SAFETY: what the method has stored it has handed over.
         let names = unsafe { OwnedNames::new(names, ptr::null_mut()) };
         main.reply(|reply| names.encode(reply, Error::check(status)?, false));
@@ -399,10 +393,10 @@ fn name(main: &mut MainLoop<'_>) -> Step<()> {
 
 /// PMNS_CHILD: gives the names one level below a name; PMNS_TRAVERSE: those of all metrics below
 /// it.
-fn children(main: &mut MainLoop<'_>, all: bool) -> Step<()> {
+fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let mut below = NoDropCell::none();
     let Some((method, place, with_states)) =
-        step(|| main.ask(|agent, pdu| requests::children(agent, pdu, all, &mut below)))?
+        guarded(|| main.ask(|agent, pdu| requests::children(agent, pdu, all, &mut below)))?
     else {
         return Ok(());
     };
@@ -410,7 +404,7 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Step<()> {
     let (list, kinds) = (Out::to(&mut names), Out::to(&mut states));
     // SAFETY: the name stays until the method has returned.
     let status = unsafe { method(CText::new(place), c_int::from(all), list, kinds, Some(main.agent.ext)) };
-    step(|| {
+    guarded(|| {
         drop(below.take());
         // SAFETY: what the method has stored it has handed over.
         let names = unsafe { OwnedNames::new(names, states) };
@@ -419,8 +413,8 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Step<()> {
 }
 
 /// LABEL_REQ: gives labels.
-fn label(main: &mut MainLoop<'_>) -> Step<()> {
-    let Some((method, About { ident, kind })) = step(|| main.ask(requests::label))? else {
+fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
+    let Some((method, About { ident, kind })) = guarded(|| main.ask(requests::label))? else {
         return Ok(());
     };
     let mut first = ptr::null_mut();
@@ -429,7 +423,7 @@ fn label(main: &mut MainLoop<'_>) -> Step<()> {
         Some(method) => unsafe { method(ident as i32, kind, LabelSets::new(&raw mut first), Some(main.agent.ext)) },
         None => 0,
     };
-    step(|| {
+    guarded(|| {
         main.reply(|reply| {
             let count = Error::check(status)?;
             // SAFETY: a method that has succeeded has stored that many sets, which it hands over.

@@ -27,16 +27,16 @@ const VERSION: u8 = 1;
 /// The status after a handshake that failed.
 const NO_HANDSHAKE: c_int = -1;
 
-/// What is to be done to get the descriptors of a connection.
+/// How far a connection is.
 #[derive(Clone, Copy)]
-pub(crate) enum Way {
-    /// Nothing: here they are.
+pub(crate) enum Connection {
+    /// There it is: its two descriptors.
     Open(c_int, c_int),
-    /// To wait for a connection to a listening socket.
-    Accept(RawFd),
-    /// To end the process: an agent without a way to pmcd is of no use, and its users expect this
-    /// (CONN-2 to CONN-4).
-    Exit,
+    /// pmcd is to connect to a listening socket.
+    Awaited(RawFd),
+    /// There is none. An agent without a way to pmcd is of no use: its process ends, as its users
+    /// expect (CONN-2 to CONN-4).
+    Impossible,
 }
 
 /// Opens the connection to pmcd that `e_io` names, and exchanges versions.
@@ -78,11 +78,11 @@ impl Connect<'_> {
     }
 
     /// Opens what `e_io` names.
-    pub(crate) fn open(&mut self) -> Way {
+    pub(crate) fn open(&mut self) -> Connection {
         cancel::disabled(|| self.open_transport())
     }
 
-    fn open_transport(&mut self) -> Way {
+    fn open_transport(&mut self) -> Connection {
         let number = self.ext.io();
         let Some(transport) = Transport::new(number) else {
             return give_up(format_args!(
@@ -94,7 +94,7 @@ impl Connect<'_> {
         let listener = match transport {
             Transport::Pipe | Transport::Unknown => {
                 let (input, output) = process::standard_streams();
-                return Way::Open(input, output);
+                return Connection::Open(input, output);
             }
             Transport::Inet | Transport::Ipv6 => {
                 let port = match self.port() {
@@ -113,7 +113,7 @@ impl Connect<'_> {
             Ok(listener) => {
                 let fd = listener.as_raw_fd();
                 self.listener.set(listener);
-                Way::Accept(fd)
+                Connection::Awaited(fd)
             }
             Err(failure) => self.refused(&failure),
         }
@@ -136,7 +136,7 @@ impl Connect<'_> {
     }
 
     /// No socket, or no connection to it.
-    fn refused(&self, failure: &Failure) -> Way {
+    fn refused(&self, failure: &Failure) -> Connection {
         let name = self.ext.sockname();
         let name = text(name.as_ref());
         match self.transport {
@@ -146,19 +146,18 @@ impl Connect<'_> {
     }
 
     /// A connection has come, or an error number.
-    pub(crate) fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Way {
+    pub(crate) fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Connection {
         match connection {
             Ok(fd) => {
                 if self.transport != Transport::Unix {
                     ipc::set_socket(fd);
                 }
                 cancel::disabled(|| drop(self.listener.take()));
-                Way::Open(fd, fd)
+                Connection::Open(fd, fd)
             }
-            Err(libc::EINTR) => self
-                .listener
-                .get()
-                .map_or(Way::Exit, |listener| Way::Accept(listener.as_raw_fd())),
+            Err(libc::EINTR) => self.listener.get().map_or(Connection::Impossible, |listener| {
+                Connection::Awaited(listener.as_raw_fd())
+            }),
             Err(why) => self.refused(&Failure::of_accept(why)),
         }
     }
@@ -275,9 +274,9 @@ impl Connect<'_> {
 }
 
 /// Says why there is no way to pmcd, and ends the process.
-fn give_up(why: fmt::Arguments<'_>) -> Way {
+fn give_up(why: fmt::Arguments<'_>) -> Connection {
     log::notify!(Level::Crit, "{why}");
-    Way::Exit
+    Connection::Impossible
 }
 
 /// The extension of an agent that may connect; says why it may not (CONN-1).

@@ -7,15 +7,15 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::drive::guard;
+use crate::drive::{Guarded, guard, guarded};
 use crate::fetch::exports::pmdaFetch;
 use crate::fetch::lookup;
 use crate::help::exports::pmdaText;
 use crate::instances::exports::pmdaInstance;
 use crate::labels::exports::pmdaLabel;
-use crate::mainloop::exports::{Step, receive, send, step};
+use crate::mainloop::exports::{receive, send};
 use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
-use crate::open::connect::{Connect, Way};
+use crate::open::connect::{Connect, Connection};
 use crate::open::options::{END, Search};
 use crate::open::{init, log_file, set_callback, set_up};
 use crate::sys::libpcp::{config, log};
@@ -199,27 +199,27 @@ pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
     let _ = connect(dispatch);
 }
 
-fn connect(dispatch: Option<Dispatch<'_>>) -> Step<()> {
+fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
     const { assert!(!std::mem::needs_drop::<Connect>()) };
-    let Some(mut connect) = step(|| dispatch.and_then(Connect::new))? else {
+    let Some(mut connect) = guarded(|| dispatch.and_then(Connect::new))? else {
         return Ok(());
     };
-    let mut way = step(|| connect.open())?;
+    let mut connection = guarded(|| connect.open())?;
     let (input, output) = loop {
-        way = match way {
-            Way::Open(input, output) => break (input, output),
-            Way::Accept(listener) => {
-                let connection = socket::accept(listener);
-                step(|| connect.accepted(connection))?
+        connection = match connection {
+            Connection::Open(input, output) => break (input, output),
+            Connection::Awaited(listener) => {
+                let accepted = socket::accept(listener);
+                guarded(|| connect.accepted(accepted))?
             }
-            Way::Exit => process::exit(1),
+            Connection::Impossible => process::exit(1),
         };
     };
-    step(|| connect.opened(input, output))?;
+    guarded(|| connect.opened(input, output))?;
     send(&mut connect.outgoing)?;
-    if step(|| connect.sent())? {
+    if guarded(|| connect.sent())? {
         receive(&mut connect.incoming)?;
-        step(|| connect.received())?;
+        guarded(|| connect.received())?;
     }
     Ok(())
 }
@@ -351,15 +351,15 @@ fn search(
     options: Option<Options<'_>>,
     dispatch: Option<Dispatch<'_>>,
     with_user: bool,
-) -> Step<c_int> {
+) -> Guarded<c_int> {
     let (Some(arguments), Some(options), Some(dispatch)) = (arguments, options, dispatch) else {
         return Ok(END);
     };
-    let Some(search) = step(|| Search::new(arguments, options, dispatch, with_user))? else {
+    let Some(search) = guarded(|| Search::new(arguments, options, dispatch, with_user))? else {
         return Ok(END);
     };
     loop {
-        let letter = step(|| search.next())?;
+        let letter = guarded(|| search.next())?;
         if letter == END {
             return Ok(END);
         }
@@ -370,7 +370,7 @@ fn search(
                 return Ok(letter);
             }
         }
-        if !step(|| search.is_handled(letter))? {
+        if !guarded(|| search.is_handled(letter))? {
             return Ok(letter);
         }
     }

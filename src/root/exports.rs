@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::RawFd;
 
-use crate::drive::{NoDropCell, guard, guard_step};
+use crate::drive::{Guarded, NoDropCell, guard, guarded};
 use crate::root as client;
 use crate::root::{Connecting, Expected, Purpose};
 use crate::sys::root_socket::{self, NONE};
@@ -157,20 +157,18 @@ pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_in
     ask(fd, Purpose::Terminated, || root::stop(kind::STOP_REQ, pid, 0, 1, 0))
 }
 
-/// What a step gives, or what the function returns without it.
-type Step<T> = std::result::Result<T, c_int>;
-
-fn step<T>(body: impl FnOnce() -> Result<T>) -> Step<T> {
-    guard_step(|| body().map_err(Error::code))
+/// A step that may fail.
+fn step<T>(body: impl FnOnce() -> Result<T>) -> Guarded<T> {
+    guarded(body)?.map_err(Error::code)
 }
 
 /// What C gets.
-fn told(outcome: Step<c_int>) -> c_int {
+fn told(outcome: Guarded<c_int>) -> c_int {
     outcome.unwrap_or_else(|code| code)
 }
 
 /// Sends a message, with two descriptors, or with none if one of them is negative (ROOT-24).
-fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec<u8>>) -> Step<c_int> {
+fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec<u8>>) -> Guarded<c_int> {
     let mut sent = NoDropCell::none();
     let (start, size) = step(|| {
         root_socket::prepare();
@@ -199,7 +197,7 @@ fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
 }
 
 /// Receives an answer, or an introduction.
-fn answer(fd: c_int, purpose: Purpose<'_>) -> Step<c_int> {
+fn answer(fd: c_int, purpose: Purpose<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
     let (start, size) = step(|| {
         let mut room = client::room(purpose.size())?;
@@ -218,7 +216,7 @@ fn ask(fd: c_int, purpose: Purpose<'_>, request: impl FnOnce() -> Result<Vec<u8>
 }
 
 /// Connects, and waits for the server's introduction.
-fn connect(connecting: &mut Connecting) -> Step<c_int> {
+fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
     let (fd, address) = step(|| connecting.open())?;
     let connected = root_socket::connect(fd, &address);
     step(|| connecting.connected(connected))?;
