@@ -208,13 +208,13 @@ impl ReadTrace {
 
     /// Says what a read has given.
     pub(crate) fn read(&mut self, fd: RawFd, count: isize, code: c_int) {
-        let (fd, asked, call) = (
-            fd,
-            self.asked - self.have,
-            if self.socket { "__pmRecv" } else { "read" },
-        );
-        if let Ok(count) = usize::try_from(count) {
-            self.have = self.asked.min(self.have + count);
+        let asked = self.asked - self.have;
+        let call = if self.socket { "__pmRecv" } else { "read" };
+        match count {
+            // Nothing more will come of this part.
+            0 => self.asked = self.have,
+            1.. => self.have = self.asked.min(self.have + count.unsigned_abs()),
+            _ => {}
         }
         if !is_desperate() {
             return;
