@@ -128,7 +128,7 @@ where
     }
 }
 
-/// Runs a machine that is a part of another one, inside of a call that the other one has asked for.
+/// Runs a machine that stays its caller's, who takes it apart in the end.
 #[inline(always)]
 pub(crate) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) -> M::Answer) -> <M::Done as CReturn>::C
 where
