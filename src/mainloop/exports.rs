@@ -75,7 +75,6 @@ fn is_interposed(function: *const ()) -> bool {
 }
 
 /// Serves one PDU, or all.
-#[inline(always)]
 fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
     // A callback may leave with longjmp.
     const { assert!(!std::mem::needs_drop::<MainLoop>()) };
