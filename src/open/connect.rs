@@ -105,7 +105,7 @@ impl Connect<'_> {
                         return give_up(format_args!("__pmdaOpenSocket: getservbyname({service}): {why}"));
                     }
                 };
-                socket::listen_inet(port as u16, self.family())
+                socket::listen_inet(port as u16, transport == Transport::Ipv6)
             }
             Transport::Unix => socket::listen_unix(self.ext.sockname().unwrap_or(CText::EMPTY).c_str()),
         };

@@ -5,7 +5,11 @@
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
+use std::time::Duration;
 use std::{io, mem, ptr};
+
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{AddressFamily, SocketAddrUnix, sockopt};
 
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
@@ -30,9 +34,12 @@ pub(crate) type Received = (Result<usize>, [RawFd; 2]);
 
 /// Connects a new socket.
 pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
-    let size = size_of_val(&address.0) as libc::socklen_t;
     // SAFETY: the address is valid during the call, and of that size.
-    done(unsafe { waits::connect(fd, (&raw const address.0).cast(), size) } as isize)
+    done(unsafe {
+        address
+            .0
+            .with_sockaddr(|start, size| waits::connect(fd, start.cast(), size as libc::socklen_t))
+    } as isize)
 }
 
 /// Sends a message in one piece, with two descriptors beside it unless one of them is negative
@@ -201,8 +208,7 @@ pub(crate) fn shut_down(fd: c_int) {
 }
 
 /// Where a socket in the file system is.
-#[derive(Clone, Copy)]
-pub(crate) struct Address(libc::sockaddr_un);
+pub(crate) struct Address(SocketAddrUnix);
 
 impl Address {
     /// The address of a path.
@@ -221,13 +227,9 @@ impl Address {
 /// # Errors
 /// The negated errno.
 pub(crate) fn open() -> Result<Socket> {
-    let mut socket = Socket::new(libc::AF_UNIX)?;
+    let mut socket = Socket::new(AddressFamily::UNIX).map_err(io::Error::from)?;
     socket.make_known();
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
     // Without lingering the connection works as well, so a failure is of no interest.
-    socket::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
+    let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
     Ok(socket)
 }

@@ -3,8 +3,6 @@
 use std::ffi::c_int;
 
 unsafe extern "C" {
-    pub(super) safe fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int;
-    pub(super) safe fn listen(fd: c_int, backlog: c_int) -> c_int;
     pub(super) safe fn shutdown(fd: c_int, how: c_int) -> c_int;
     pub(super) safe fn close(fd: c_int) -> c_int;
     pub(super) safe fn fchmod(fd: c_int, mode: libc::mode_t) -> c_int;

@@ -1,12 +1,14 @@
 //! Sockets on which an agent waits for pmcd (CONN-3, CONN-4, CONN-5).
 
-use std::ffi::{CStr, c_char, c_int};
-use std::net::Ipv6Addr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ffi::{CStr, c_int};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
 use std::{fmt, io, ptr};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::sys::libpcp::config;
 use crate::sys::libpcp::ipc;
@@ -27,13 +29,12 @@ fn reason(error: &io::Error) -> ErrorText {
     log::errstr_of(-error.raw_os_error().unwrap_or(0))
 }
 
-/// The result of a system call that gives -1 on failure.
-fn checked(step: &'static str, status: c_int) -> Result<c_int, Failure> {
-    if status < 0 {
-        let error = io::Error::last_os_error();
-        return Err(Failure { step, error });
-    }
-    Ok(status)
+/// The outcome of a step.
+fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, Failure> {
+    outcome.map_err(|error| Failure {
+        step,
+        error: error.into(),
+    })
 }
 
 /// A socket that the programs that an agent starts do not get.
@@ -45,14 +46,9 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(family: c_int) -> io::Result<Socket> {
-        let fd = safe_externs::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
+    pub(super) fn new(family: AddressFamily) -> Result<Socket, Errno> {
         Ok(Socket {
-            // SAFETY: the descriptor is new, and belongs to nobody else.
-            descriptor: unsafe { OwnedFd::from_raw_fd(fd) },
+            descriptor: net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?,
             is_known: false,
         })
     }
@@ -85,15 +81,10 @@ impl AsRawFd for Socket {
     }
 }
 
-fn create(step: &'static str, family: c_int) -> Result<Socket, Failure> {
-    Socket::new(family).map_err(|error| Failure { step, error })
-}
-
-/// Sets an option; -1 when that fails.
-pub(super) fn set_option<T>(socket: &Socket, level: c_int, name: c_int, value: &T) -> c_int {
-    let size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is valid for reads of its size.
-    unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), size) }
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
 }
 
 /// Waits for one connection to a listening socket, and gives its descriptor. For the driver: what
@@ -113,22 +104,6 @@ fn last() -> c_int {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-fn bind<T>(step: &'static str, socket: &Socket, address: &T, length: usize) -> Result<c_int, Failure> {
-    // SAFETY: the address is valid for reads of `length` bytes, which is at most its size.
-    let status = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const *address).cast(),
-            length as libc::socklen_t,
-        )
-    };
-    checked(step, status)
-}
-
-fn listen(step: &'static str, socket: &Socket, backlog: c_int) -> Result<c_int, Failure> {
-    checked(step, safe_externs::listen(socket.as_raw_fd(), backlog))
-}
-
 /// The port of a service as the C library takes it: not in the order of the host (CONN-3, MAIN-50).
 ///
 /// # Errors
@@ -146,71 +121,37 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
 }
 
 /// A socket that listens on a port of the loopback address.
-pub(crate) fn listen_inet(port: u16, family: c_int) -> Result<Socket, Failure> {
-    let creation = if family == libc::AF_INET6 {
-        "ipv6 socket"
+pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, Failure> {
+    let (creation, family, loopback) = if is_ipv6 {
+        ("ipv6 socket", AddressFamily::INET6, IpAddr::V6(Ipv6Addr::LOCALHOST))
     } else {
-        "inet socket"
+        ("inet socket", AddressFamily::INET, IpAddr::V4(Ipv4Addr::LOCALHOST))
     };
-    let mut socket = create(creation, family)?;
-    let on: c_int = 1;
-    if family == libc::AF_INET6 {
-        let alone = set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on);
-        if let Err(failure) = checked(creation, alone) {
+    let mut socket = checked(creation, Socket::new(family))?;
+    if is_ipv6 {
+        checked(creation, sockopt::set_ipv6_v6only(&socket, true)).inspect_err(|_| {
             log::notify!(Level::Err, "auxconnect.c:__pmCreateIPv6Socket: IPV6 is not supported");
-            return Err(failure);
-        }
+        })?;
     }
     socket.make_known();
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
     // The connection takes these over from the listening socket: it is closed abortively (CONN-3).
-    let warn_unless = |status: c_int, option: &str| {
-        if status < 0 {
-            let (fd, why) = (socket.as_raw_fd(), reason(&io::Error::last_os_error()));
+    let warn_unless = |outcome: Result<(), Errno>, option: &str| {
+        if let Err(error) = outcome {
+            let (fd, family, why) = (socket.as_raw_fd(), family.as_raw(), reason(&error.into()));
             log::notify!(
                 Level::Warning,
                 "auxconnect.c:__pmInitSocket(fd={fd}, family={family}): __pmSetSockOpt {option}: {why}"
             );
         }
     };
-    warn_unless(
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger),
-        "SO_LINGER",
-    );
-    warn_unless(
-        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &on),
-        "TCP_NODELAY",
-    );
+    warn_unless(sockopt::set_socket_linger(&socket, Some(Duration::ZERO)), "SO_LINGER");
+    warn_unless(sockopt::set_tcp_nodelay(&socket, true), "TCP_NODELAY");
     checked(
         "__pmSetSockOpt(reuseaddr)",
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &on),
+        sockopt::set_socket_reuseaddr(&socket, true),
     )?;
-    if family == libc::AF_INET6 {
-        let address = libc::sockaddr_in6 {
-            sin6_family: libc::AF_INET6 as libc::sa_family_t,
-            sin6_port: port.to_be(),
-            sin6_flowinfo: 0,
-            sin6_addr: libc::in6_addr {
-                s6_addr: Ipv6Addr::LOCALHOST.octets(),
-            },
-            sin6_scope_id: 0,
-        };
-        bind("bind", &socket, &address, size_of_val(&address))?;
-    } else {
-        let address = libc::sockaddr_in {
-            sin_family: libc::AF_INET as libc::sa_family_t,
-            sin_port: port.to_be(),
-            sin_addr: libc::in_addr {
-                s_addr: libc::INADDR_LOOPBACK.to_be(),
-            },
-            sin_zero: [0; 8],
-        };
-        bind("bind", &socket, &address, size_of_val(&address))?;
-    }
-    listen("listen", &socket, 1)?;
+    checked("bind", net::bind(&socket, &SocketAddr::new(loopback, port)))?;
+    checked("listen", net::listen(&socket, 1))?;
     Ok(socket)
 }
 
@@ -247,12 +188,8 @@ impl Failure {
 
 /// A socket that listens in the file system. The path stays (CONN-4).
 pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, Failure> {
-    let failed = |step: &'static str, error: Errno| Failure {
-        step,
-        error: error.into(),
-    };
-    let address = unix_address(path.to_bytes()).map_err(|error| failed("bind", error))?;
-    let socket = create("socket", libc::AF_UNIX)?;
+    let address = checked("bind", unix_address(path.to_bytes()))?;
+    let socket = checked("socket", Socket::new(AddressFamily::UNIX))?;
     match rustix::fs::unlink(path) {
         Ok(()) => {
             log::notify!(
@@ -262,15 +199,14 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, Failure> {
             );
         }
         Err(Errno::NOENT) => {}
-        Err(error) => return Err(failed("unlink", error)),
+        Err(error) => return checked("unlink", Err(error)),
     }
     // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
     // If this fails, the mode is what the umask leaves, as in the C library.
     let is_closed = safe_externs::fchmod(socket.as_raw_fd(), 0o600) == 0;
-    let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + path.count_bytes();
-    bind("bind", &socket, &address, length)?;
+    checked("bind", net::bind(&socket, &address))?;
     set_owner(path, is_closed);
-    listen("listen", &socket, 5)?;
+    checked("listen", net::listen(&socket, 5))?;
     Ok(socket)
 }
 
@@ -278,19 +214,13 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, Failure> {
 ///
 /// # Errors
 /// `ENAMETOOLONG`: the path is not cut, which would name another file (CONN-4, ROOT-31).
-pub(super) fn unix_address(path: &[u8]) -> Result<libc::sockaddr_un, Errno> {
-    let mut address = libc::sockaddr_un {
-        sun_family: libc::AF_UNIX as libc::sa_family_t,
-        sun_path: [0; 108],
-    };
-    // There is room for its NUL.
-    if path.len() >= address.sun_path.len() {
+pub(super) fn unix_address(path: &[u8]) -> Result<SocketAddrUnix, Errno> {
+    /// With room for its NUL.
+    const LONGEST: usize = 107;
+    if path.len() > LONGEST {
         return Err(Errno::NAMETOOLONG);
     }
-    for (place, byte) in address.sun_path.iter_mut().zip(path) {
-        *place = *byte as c_char;
-    }
-    Ok(address)
+    SocketAddrUnix::new(path)
 }
 
 /// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing
