@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pmda_core::cache::{Cache, CacheFile, Report, SaveState, Write, Writer, directory_below};
+use pmda_core::cache::{Cache, CacheFile, Report, Write, directory_below};
 use pmda_core::error::Error;
 use pmda_core::events::{Array, Form, Stamp, Value};
 use pmda_core::ident::{InDom, MetricId};
@@ -131,16 +131,11 @@ pub fn cache_file(data: &[u8]) {
 }
 
 fn save(cache: &mut Cache<*const u8>, place: &FilePath, report: &mut Report) {
-    let me = Writer { process: 1, thread: 1 };
     let file = cache.path(place).expect("memory");
-    let turn = cache.begin_save(Write::Always, file, 1, me);
-    let Ok(SaveState::Write(snapshot)) = turn else {
-        panic!("a save is always due: {turn:?}");
-    };
+    let snapshot = cache.begin_save(Write::Always, file, 1).expect("memory");
+    let snapshot = snapshot.expect("a save is always due");
     let result = snapshot.write();
-    cache
-        .saved(&snapshot, result, me, report)
-        .expect("a file can be written");
+    cache.saved(&snapshot, result, report).expect("a file can be written");
 }
 
 /// No other file is left beside this one.

@@ -4,13 +4,11 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::cache::{self, Outputs, Purge, Save, change, with};
+use crate::cache::{self, Outputs, Purge, change, with};
 use crate::drive::{drive, guard};
 use crate::sys::process::Stream;
-use crate::sys::waits;
 use crate::view::arg::{CBytes, CText, Out, Private};
 use crate::view::types::{pmInDom, time_t, wide};
-use pmda_core::cache::Write;
 use pmda_core::constants::PMDA_CACHE_WALK_NEXT;
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
@@ -237,39 +235,15 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<Stream>, do_hash: c_i
 /// # Safety
 /// None of its own; it writes to stderr and to libpcp's log.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
+    // The one operation that is asked for once an instance.
     if op == PMDA_CACHE_WALK_NEXT {
         return guard(|| cache::walk_next(InDom(indom)));
     }
     operate(InDom(indom), op)
 }
 
-/// Does one of the operations that are not asked for once an instance. Those that write the file
-/// need much of the stack, so they have a frame of their own.
 #[inline(never)]
 fn operate(indom: InDom, op: c_int) -> c_int {
-    match Save::when(op) {
-        Some(when) => save_if_due(indom, when),
-        None => others(indom, op),
-    }
-}
-
-#[inline(never)]
-fn others(indom: InDom, op: c_int) -> c_int {
     guard(|| cache::operate(indom, op))
-}
-
-/// SAVE, SYNC and WRITE. A save waits its turn.
-#[inline(never)]
-fn save_if_due(indom: InDom, when: Write) -> c_int {
-    match guard(|| Save::prepare(indom, when)) {
-        1 => save(indom, when),
-        done => done,
-    }
-}
-
-/// Writes the file. Its frame is not there while the directory is found.
-#[inline(never)]
-fn save(indom: InDom, when: Write) -> c_int {
-    drive(|| Ok(Save::new(indom, when)), waits::sleep)
 }

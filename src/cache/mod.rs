@@ -8,7 +8,6 @@ pub(crate) mod exports;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 use std::{io, vec};
 
 use crate::drive::{Machine, NoDropCell, Step};
@@ -16,12 +15,10 @@ use crate::library;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{cancel, config};
 use crate::sys::lock::{Guard, Mutex};
-use crate::sys::process::{is_there, now, this_thread};
+use crate::sys::process::now;
 use crate::view::agent::Free;
 use crate::view::arg::{Out, Private};
-use pmda_core::cache::{
-    Cache, CacheFile, Entry, Report, SaveState, Snapshot, Write, Writer, directory_below, file_path,
-};
+use pmda_core::cache::{Cache, CacheFile, Entry, Report, Snapshot, Write, directory_below, file_path};
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -235,11 +232,13 @@ fn end_walk(indom: InDom) -> Result<c_int> {
     change(indom, |_| Ok(-1))
 }
 
-/// Does an operation that writes no file.
+/// Does an operation. What reads and writes files needs much of the stack, so each has a frame of
+/// its own.
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, and what reading a file
-/// may give.
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, and what reading or
+/// writing a file may give.
+#[inline(never)]
 pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -247,6 +246,9 @@ pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
     match op {
         PMDA_CACHE_CHECK => Ok(c_int::from(peek(indom, |_| ()).is_some())),
         PMDA_CACHE_LOAD => load(indom),
+        PMDA_CACHE_SAVE => save(indom, Write::Save),
+        PMDA_CACHE_SYNC => save(indom, Write::Sync),
+        PMDA_CACHE_WRITE => save(indom, Write::Always),
         PMDA_CACHE_WALK_NEXT => walk_next(indom),
         _ => work(indom, op),
     }
@@ -303,105 +305,47 @@ fn load_found(indom: InDom) -> Result<c_int> {
     }
 }
 
-/// SAVE, SYNC and WRITE. The file is written while nothing is locked; of several threads that save
-/// one cache, each waits for the one before.
-pub(crate) struct Save {
-    indom: InDom,
-    when: Write,
-    now: i64,
-    me: Writer,
-}
-
-impl Save {
-    /// When an operation writes the file, if it does.
-    pub(crate) fn when(op: c_int) -> Option<Write> {
-        match op {
-            PMDA_CACHE_SAVE => Some(Write::Save),
-            PMDA_CACHE_SYNC => Some(Write::Sync),
-            PMDA_CACHE_WRITE => Some(Write::Always),
-            _ => None,
-        }
+/// SAVE, SYNC and WRITE.
+#[inline(never)]
+fn save(indom: InDom, when: Write) -> Result<c_int> {
+    // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
+    if !is_due(indom, when)? {
+        return Ok(0);
     }
-
-    /// Whether a save is due: 1 when it is, and the directory of the files is known then. Before
-    /// the save itself, as finding the directory takes much of the stack.
-    ///
-    /// # Errors
-    /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `PM_ERR_GENERIC` and `-errno` without a directory.
-    pub(crate) fn prepare(indom: InDom, when: Write) -> Result<c_int> {
-        // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
-        if !is_due(indom, when)? {
-            return Ok(0);
-        }
-        find_directory().map(|()| 1)
-    }
-
-    /// A save that is due.
-    pub(crate) fn new(indom: InDom, when: Write) -> Save {
-        // Both ask C, so before the caches are locked again.
-        Save {
-            indom,
-            when,
-            now: now(),
-            me: this_thread(),
-        }
-    }
-
-    /// Writes the file, unless another thread does; `None` to wait for that.
-    fn save(&self) -> Result<Option<c_int>> {
-        let snapshot = loop {
-            match self.begin()? {
-                SaveState::Done => return Ok(Some(0)),
-                SaveState::Write(snapshot) => break snapshot,
-                SaveState::Wait(other) if is_there(other) => return Ok(None),
-                SaveState::Wait(other) => with(self.indom, |cache, _| {
-                    cache.abandon(other);
-                    Ok(())
-                })?,
-            }
-        };
-        let result = cancel::disabled(|| snapshot.write());
-        self.end(&snapshot, result).map(Some)
-    }
-
-    #[inline(never)]
-    fn begin(&self) -> Result<SaveState> {
-        let path = path(self.indom)?;
-        with(self.indom, |cache, _| {
-            cache.begin_save(self.when, path, self.now, self.me)
-        })
-    }
-
-    #[inline(never)]
-    fn end(&self, snapshot: &Snapshot, result: io::Result<()>) -> Result<c_int> {
-        with(self.indom, |cache, report| {
-            Ok(count(cache.saved(snapshot, result, self.me, report)?))
-        })
-    }
-}
-
-impl Machine for Save {
-    /// To sleep for a while.
-    type Call = Duration;
-    type Answer = ();
-    type Done = Result<c_int>;
-
-    fn start(&mut self) -> Step<Duration, Result<c_int>> {
-        match self.save() {
-            Ok(Some(saved)) => Step::Done(Ok(saved)),
-            Ok(None) => Step::Call(Duration::from_millis(1)),
-            Err(error) => Step::Done(Err(error)),
-        }
-    }
-
-    fn resume(&mut self, (): ()) -> Step<Duration, Result<c_int>> {
-        self.start()
-    }
+    find_directory()?;
+    write(indom, when)
 }
 
 #[inline(never)]
 fn is_due(indom: InDom, when: Write) -> Result<bool> {
     with(indom, |cache, _| Ok(cache.is_due(when)))
+}
+
+/// Writes the file if that is due, while nothing is locked. When another thread has done so
+/// meanwhile, it is written once more.
+#[inline(never)]
+fn write(indom: InDom, when: Write) -> Result<c_int> {
+    let now = now();
+    loop {
+        let Some(snapshot) = begin_save(indom, when, now)? else {
+            return Ok(0);
+        };
+        let result = cancel::disabled(|| snapshot.write());
+        if let Some(saved) = end_save(indom, &snapshot, result)? {
+            return Ok(count(saved));
+        }
+    }
+}
+
+#[inline(never)]
+fn begin_save(indom: InDom, when: Write, now: i64) -> Result<Option<Snapshot>> {
+    let path = path(indom)?;
+    with(indom, |cache, _| cache.begin_save(when, path, now))
+}
+
+#[inline(never)]
+fn end_save(indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
+    with(indom, |cache, report| cache.saved(snapshot, result, report))
 }
 
 /// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while

@@ -1,26 +1,11 @@
-//! Who the calling thread is, what time it is, the standard streams, and the seed of this process's
-//! hash tables.
+//! What time it is, the standard streams, and the seed of this process's hash tables.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use crate::sys::libpcp::cancel;
 use crate::sys::safe_externs;
-use pmda_core::cache::Writer;
 use pmda_core::index::Seed;
-
-/// The calling thread.
-pub(crate) fn this_thread() -> Writer {
-    let (process, thread) = (safe_externs::getpid(), safe_externs::gettid());
-    Writer { process, thread }
-}
-
-/// Whether a thread of this process is still there: one that was ended in the middle of a save does
-/// not come back.
-pub(crate) fn is_there(writer: Writer) -> bool {
-    // Signal 0 is sent to nobody.
-    safe_externs::tgkill(writer.process, writer.thread, 0) == 0
-}
 
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {

@@ -7,9 +7,6 @@ unsafe extern "C" {
     pub(super) safe fn close(fd: c_int) -> c_int;
     pub(super) safe fn fchmod(fd: c_int, mode: libc::mode_t) -> c_int;
     pub(super) safe fn geteuid() -> libc::uid_t;
-    pub(super) safe fn getpid() -> libc::pid_t;
-    pub(super) safe fn gettid() -> libc::pid_t;
-    pub(super) safe fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int) -> c_int;
     pub(super) safe fn exit(status: c_int) -> !;
     /// Also stores the time, where it is wanted.
     #[cfg(target_pointer_width = "64")]

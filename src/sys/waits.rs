@@ -4,9 +4,8 @@
 //! that never unwind, and a frame with landing pads ends the process then; so they are declared
 //! here as what they are.
 
-use std::ffi::{c_int, c_short, c_uint, c_void};
+use std::ffi::{c_int, c_short, c_void};
 use std::os::fd::RawFd;
-use std::time::Duration;
 
 use libc::{msghdr, nfds_t, pollfd, sockaddr, socklen_t};
 
@@ -20,7 +19,6 @@ unsafe extern "C-unwind" {
     pub(super) fn connect(fd: RawFd, address: *const sockaddr, size: socklen_t) -> c_int;
     pub(super) fn accept4(fd: RawFd, address: *mut sockaddr, size: *mut socklen_t, flags: c_int) -> c_int;
     fn poll(entries: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int;
-    safe fn usleep(microseconds: c_uint) -> c_int;
 }
 
 /// Waits until a descriptor is ready; an interruption ends the wait early. A negative one
@@ -32,9 +30,4 @@ pub(crate) fn ready(fd: RawFd, events: c_short) {
     let mut entry = pollfd { fd, events, revents: 0 };
     // SAFETY: one entry, valid for reads and writes during the call.
     unsafe { poll(&raw mut entry, 1, -1) };
-}
-
-/// Waits for less than a second; an interruption ends the wait early.
-pub(crate) fn sleep(time: Duration) {
-    usleep(time.subsec_micros());
 }

@@ -28,7 +28,7 @@ use keys::Keys;
 pub use load::CacheFile;
 pub use lookup::{Given, Position, Start};
 use order::{ListedSlot, Order};
-pub use persist::{SaveState, Snapshot, Write, Writer, directory_below, file_path};
+pub use persist::{Snapshot, Write, directory_below, file_path};
 use text::{Text, equal};
 
 use crate::error::{Error, Result};
@@ -93,8 +93,8 @@ pub struct Cache<T> {
     /// The limit was set by the agent: that of a file does not count.
     limited: bool,
     maximum: u32,
-    /// Who writes the file at this moment, or [`Writer::NOBODY`].
-    writer: Writer,
+    /// How many saves have ended.
+    saves: u32,
     indom: InDom,
     /// What a file holds above the limit.
     over_limit: Vec<persist::OverLimitRecord>,
@@ -137,7 +137,7 @@ impl<T: Copy> Cache<T> {
             maximum: MAXIMUM,
             limited: false,
             over_limit: Vec::new(),
-            writer: Writer::NOBODY,
+            saves: 0,
             above: 0,
             lowest: 0,
             active: 0,

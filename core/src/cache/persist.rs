@@ -47,21 +47,6 @@ pub fn file_path(directory: &FilePath, indom: InDom) -> Result<FilePath> {
     FilePath::new(&[directory.bytes()], format_args!("/{indom}"))
 }
 
-/// Who writes the file of a cache: process and thread, so that a forked child does not wait for a
-/// thread that it does not have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Writer {
-    /// The process.
-    pub process: i32,
-    /// The thread.
-    pub thread: i32,
-}
-
-impl Writer {
-    /// There is no such process.
-    pub(super) const NOBODY: Writer = Writer { process: 0, thread: 0 };
-}
-
 /// A record of the file that is not loaded, as its id is above the limit. It stays in the file.
 #[derive(Debug)]
 pub(super) struct OverLimitRecord {
@@ -87,6 +72,8 @@ pub struct Snapshot {
     dirty: (bool, bool),
     when: Write,
     sweeps: bool,
+    /// How many saves had ended when this one began.
+    saves: u32,
 }
 
 impl Snapshot {
@@ -101,18 +88,6 @@ impl Snapshot {
         }
         Ok(())
     }
-}
-
-/// What a caller that wants to save does next.
-#[derive(Debug)]
-pub enum SaveState {
-    /// Nothing is to be written (CACHE-70).
-    Done,
-    /// Another thread writes this file: the caller comes again, or [`Cache::abandon`]s that one if
-    /// it is no more.
-    Wait(Writer),
-    /// Write this, then give it to [`Cache::saved`].
-    Write(Snapshot),
 }
 
 impl<T: Copy + Pointer> Cache<T> {
@@ -134,20 +109,15 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Collects what the file at `path` is to say if it is due (CACHE-70). `now` is in seconds.
-    /// From here on the cache counts as saved, so that all that changes before [`Cache::saved`] is
-    /// known to be newer.
+    /// Collects what the file at `path` is to say; `None` if it is not due (CACHE-70). `now` is in
+    /// seconds. From here on the cache counts as saved, so that all that changes before
+    /// [`Cache::saved`] is known to be newer.
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
-    pub fn begin_save(&mut self, when: Write, path: FilePath, now: i64, me: Writer) -> Result<SaveState> {
+    pub fn begin_save(&mut self, when: Write, path: FilePath, now: i64) -> Result<Option<Snapshot>> {
         if !self.is_due(when) {
-            return Ok(SaveState::Done);
-        }
-        // Who is writing already and asks again has left a save without coming back from it.
-        let other = self.writer;
-        if other != Writer::NOBODY && other.process == me.process && other != me {
-            return Ok(SaveState::Wait(other));
+            return Ok(None);
         }
         let mut snapshot = Snapshot {
             path,
@@ -159,6 +129,7 @@ impl<T: Copy + Pointer> Cache<T> {
             dirty: (self.instances_dirty, self.stamps_dirty),
             when,
             sweeps: self.instances_dirty && !self.swept,
+            saves: self.saves,
         };
         self.collect(&mut snapshot)?;
         for slot in &snapshot.stamped {
@@ -168,30 +139,18 @@ impl<T: Copy + Pointer> Cache<T> {
         self.instances_dirty = false;
         self.stamps_dirty = false;
         self.swept |= snapshot.sweeps;
-        self.writer = me;
-        Ok(SaveState::Write(snapshot))
-    }
-
-    /// Forgets a writer that is no more.
-    pub fn abandon(&mut self, writer: Writer) {
-        if self.writer == writer {
-            self.writer = Writer::NOBODY;
-        }
+        Ok(Some(snapshot))
     }
 
     /// Ends a save: `result` is what [`Snapshot::write`] has said. Returns the number of instances
-    /// written (CACHE-71).
+    /// written (CACHE-71); `None` when another save has ended meanwhile: which of the two is in the
+    /// file is not known, so the caller is to save again.
     ///
     /// # Errors
     /// `-errno` of what failed; then the marks of what had changed are back (DEF-1).
-    pub fn saved(
-        &mut self,
-        snapshot: &Snapshot,
-        result: io::Result<()>,
-        me: Writer,
-        report: &mut Report,
-    ) -> Result<usize> {
-        self.abandon(me);
+    pub fn saved(&mut self, snapshot: &Snapshot, result: io::Result<()>, report: &mut Report) -> Result<Option<usize>> {
+        let is_alone = self.saves == snapshot.saves;
+        self.saves = self.saves.wrapping_add(1);
         if let Err(error) = result {
             self.instances_dirty |= snapshot.dirty.0;
             self.stamps_dirty |= snapshot.dirty.1;
@@ -202,6 +161,10 @@ impl<T: Copy + Pointer> Cache<T> {
                 }
             }
             return Err(error.into());
+        }
+        if !is_alone {
+            self.instances_dirty = true;
+            return Ok(None);
         }
         let path = snapshot.path.bytes();
         if snapshot.skipped > 0 {
@@ -221,7 +184,7 @@ impl<T: Copy + Pointer> Cache<T> {
             Write::Always => "",
         };
         self.trace_after(format_args!("cache_save hstate={{{label}}}"), report);
-        Ok(snapshot.written)
+        Ok(Some(snapshot.written))
     }
 
     /// Collects the bytes of the file (CACHE-74, DEF-9).

@@ -6,7 +6,7 @@ mod update;
 
 use std::fmt;
 
-use pmda_core::cache::{Cache, CacheFile, Report, SaveState, State, Write, Writer, directory_below};
+use pmda_core::cache::{Cache, CacheFile, Report, State, Write, directory_below};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
@@ -303,20 +303,13 @@ impl<T> Indom<T> {
         if !self.cache.is_due(Write::Save) {
             return;
         }
-        let me = Writer {
-            process: std::process::id() as i32,
-            thread: 1,
-        };
         let now = std::time::SystemTime::now();
         let now = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
         let mut report = Report::default();
         let path = self.cache.path(directory);
-        let saved = match path.and_then(|path| self.cache.begin_save(Write::Save, path, now as i64, me)) {
-            Ok(SaveState::Write(snapshot)) => self
-                .cache
-                .saved(&snapshot, snapshot.write(), me, &mut report)
-                .map(|_| ()),
-            Ok(_) => Ok(()),
+        let saved = match path.and_then(|path| self.cache.begin_save(Write::Save, path, now as i64)) {
+            Ok(Some(snapshot)) => self.cache.saved(&snapshot, snapshot.write(), &mut report).map(|_| ()),
+            Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
         // What goes wrong with each update is logged once.
