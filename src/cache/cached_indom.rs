@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::cache::{Domain, find, peek};
+use crate::cache::{changes, peek};
 use crate::record::state::Walk;
 use crate::view::arg::Private;
 use crate::view::received::ListPlace;
@@ -13,12 +13,12 @@ use pmda_core::ident::InDom;
 /// Whether the domain has a cache; then its table is not looked at (INST-10).
 #[inline(always)]
 pub(crate) fn exists(indom: InDom) -> bool {
-    find(indom).is_some()
+    peek(indom, |_| ()).is_some()
 }
 
 /// What a walk over the domain begins with that starts now; `None` without a cache.
 pub(crate) fn start(indom: InDom) -> Option<Start> {
-    find(indom).map(|domain| domain.work(|cache| cache.start()))
+    peek(indom, |cache| cache.start())
 }
 
 /// Number of active instances, `None` without a cache.
@@ -45,7 +45,7 @@ pub(crate) struct InstancesAhead {
     /// Where the walk goes on behind the instance that was given last.
     after: Position,
     /// The domain that was read, if any, and the list if nothing but what is in that was read.
-    source: Option<(&'static Domain, Option<ListPlace>)>,
+    source: Option<(InDom, Option<ListPlace>)>,
     changes: u32,
 }
 
@@ -74,7 +74,7 @@ impl InstancesAhead {
     pub(crate) fn next(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
         match self.next_read(walk, indom, None) {
             Some(inst) => Some(inst),
-            None => self.read(walk, indom),
+            None => self.read(walk, indom, None, Cache::read_active),
         }
     }
 
@@ -87,9 +87,8 @@ impl InstancesAhead {
     /// The next of those that were read, if a walk over this list, or over all, would read it now.
     #[inline(always)]
     fn next_read(&mut self, walk: &Walk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
-        let (domain, read) = self.source?;
-        let is_current = walk.position() == self.after && domain.is(indom) && domain.changes() == self.changes;
-        if read != list || self.next >= self.len || !is_current {
+        let is_current = walk.position() == self.after && changes() == self.changes;
+        if self.source != Some((indom, list)) || self.next >= self.len || !is_current {
             return None;
         }
         let given = *self.read.as_ref()?.get(self.next)?;
@@ -105,32 +104,24 @@ impl InstancesAhead {
         given.inst
     }
 
-    /// Reads ahead from where the walk goes on, and gives the first instance.
-    #[inline(never)]
-    fn read(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
-        self.source = None;
-        self.fill(walk, find(indom)?, None, Cache::read_active)
-    }
-
-    /// The same for a walk that goes over nothing but `listed`, ascending, which is what the list
-    /// at a place has.
-    #[inline(never)]
+    /// The next active instance of a walk that goes over nothing but `listed`, ascending, which is
+    /// what the list at a place has.
     pub(crate) fn read_listed(&mut self, walk: &Walk, indom: InDom, place: ListPlace, listed: &[i32]) -> Option<i32> {
-        let domain = find(indom)?;
-        self.fill(walk, domain, Some(place), |cache, from, room| {
+        self.read(walk, indom, Some(place), |cache, from, room| {
             cache.read_listed(from, listed, room)
         })
     }
 
     /// Takes what `read` finds from where the walk goes on, and gives the first of it.
-    fn fill(
+    #[inline(never)]
+    fn read(
         &mut self,
         walk: &Walk,
-        domain: &'static Domain,
+        indom: InDom,
         list: Option<ListPlace>,
         read: impl FnOnce(&Cache<Private>, Position, &mut [Given]) -> usize,
     ) -> Option<i32> {
-        self.source = Some((domain, list));
+        self.source = None;
         if walk.position() == Position::END {
             return None;
         }
@@ -138,16 +129,17 @@ impl InstancesAhead {
         if self.next < self.len {
             self.room = 1;
         }
-        self.changes = domain.changes();
+        self.changes = changes();
         let nothing = Given {
             inst: 0,
             next: Position::END,
         };
         let room = &mut self.read.get_or_insert([nothing; AHEAD])[..self.room];
-        self.len = domain.work(|cache| {
+        self.len = peek(indom, |cache| {
             let from = walk.resume(cache.inserted());
             read(cache, from, room)
-        });
+        })?;
+        self.source = Some((indom, list));
         let first = room[..self.len].first().copied();
         self.room = (self.room * 4).min(AHEAD);
         self.next = 1;
@@ -186,5 +178,5 @@ pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -
 
 /// Calls `use_them` with a cache, for its active instances.
 pub(crate) fn with_all<R>(indom: InDom, use_them: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    find(indom).map_or(Err(Error::INDOM), |domain| domain.work(use_them))
+    peek(indom, use_them).unwrap_or(Err(Error::INDOM))
 }

@@ -14,7 +14,6 @@ use crate::drive::{Machine, NoDropCell, Step};
 use crate::library;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{cancel, config};
-use crate::sys::lock::{Guard, Mutex};
 use crate::sys::process::now;
 use crate::view::agent::Free;
 use crate::view::arg::{Out, Private};
@@ -27,139 +26,94 @@ use pmda_core::leak::try_leak;
 use pmda_core::log::Bytes;
 use pmda_core::path::FilePath;
 
-/// How many chains there are: an agent mostly numbers its domains from 0 or 1 on, and finds each at
-/// the start of a chain.
-const CHAINS: usize = 8;
-
-/// A domain with a cache: one block, as in the C library. It stays for good (CACHE-1).
-pub(crate) struct Domain {
-    indom: InDom,
-    /// Counts what makes an instance active, or ends that: the lower half of the cache's own
-    /// number.
-    changes: AtomicU32,
-    /// The one in the same chain that was made before.
-    next: Option<&'static Domain>,
-    /// The one that was made before.
-    older: Option<&'static Domain>,
-    cache: Mutex<Cache<Private>>,
-}
-
 /// All domains with a cache.
 pub(crate) struct Domains {
-    chains: [Option<&'static Domain>; CHAINS],
-    newest: Option<&'static Domain>,
+    /// In the order in which they were made. They stay for good (CACHE-1).
+    caches: Vec<&'static mut Cache<Private>>,
+    /// Which of them was found last, by the last bits of the domain: an agent mostly numbers its
+    /// domains from 0 or 1 on.
+    recent: [u8; 8],
     /// Where the files of all caches are, once that was asked for (CACHE-72).
     directory: Option<FilePath>,
 }
+
+/// Counts what makes an instance of any cache active, or ends that, and what changes a list.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
 
 impl Domains {
     /// None yet.
     pub(crate) const fn new() -> Domains {
         Domains {
-            chains: [None; CHAINS],
-            newest: None,
+            caches: Vec::new(),
+            recent: [0; 8],
             directory: None,
         }
     }
 
-    /// The domain if it has a cache (CACHE-34).
+    /// Which cache is that of a domain, if it has one (CACHE-34).
     #[inline(always)]
-    pub(crate) fn find(&self, indom: InDom) -> Option<&'static Domain> {
-        let first = self.chains[indom.0 as usize % CHAINS]?;
-        if first.indom == indom {
-            return Some(first);
+    fn place(&mut self, indom: InDom) -> Option<usize> {
+        let recent = usize::from(self.recent[indom.0 as usize % 8]);
+        if self.caches.get(recent)?.indom() == indom {
+            return Some(recent);
         }
-        first.search(indom)
+        self.search(indom)
     }
 
-    /// The domain; its cache is made if there is none (CACHE-5).
-    ///
-    /// # Errors
-    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
-    #[inline(always)]
-    fn open(&mut self, indom: InDom) -> Result<&'static Domain> {
-        match self.find(indom) {
-            Some(domain) => Ok(domain),
-            None => self.make(indom),
-        }
+    #[inline(never)]
+    fn search(&mut self, indom: InDom) -> Option<usize> {
+        let place = self.caches.iter().position(|cache| cache.indom() == indom)?;
+        self.recent[indom.0 as usize % 8] = u8::try_from(place).unwrap_or(0);
+        Some(place)
     }
 
+    /// Makes a cache for a domain that has none (CACHE-5).
     #[cold]
-    fn make(&mut self, indom: InDom) -> Result<&'static Domain> {
+    fn make(&mut self, indom: InDom) -> Result<usize> {
         if indom.is_null() {
             return Err(Error::INDOM);
         }
-        let chain = &mut self.chains[indom.0 as usize % CHAINS];
-        let domain: &'static Domain = try_leak(Domain {
-            indom,
-            changes: AtomicU32::new(0),
-            next: *chain,
-            older: self.newest,
-            cache: Mutex::new(Cache::new(indom, Seed::process())),
-        })?;
-        *chain = Some(domain);
-        self.newest = Some(domain);
-        Ok(domain)
+        self.caches.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.caches.push(try_leak(Cache::new(indom, Seed::process()))?);
+        Ok(self.caches.len() - 1)
     }
-}
-
-/// The domain if it has a cache.
-#[inline(always)]
-pub(crate) fn find(indom: InDom) -> Option<&'static Domain> {
-    library::peek()?.domains.find(indom)
 }
 
 /// Works on the cache of a domain if there is one.
 #[inline(always)]
 pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
     let mut library = library::peek()?;
-    let domain = library.domains.find(indom)?;
-    Some(work(domain.cache.within(&mut library)))
+    let domains = &mut library.domains;
+    let place = domains.place(indom)?;
+    Some(work(domains.caches.get_mut(place)?))
 }
 
 /// Works on the cache of a domain, made if need be, where instances may become active or cease to
 /// be.
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6), `-ENOMEM`; what the work gives.
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made; what the work gives.
 #[inline(always)]
 pub(crate) fn change<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
     let mut library = library::lock()?;
-    let domain = library.domains.open(indom)?;
-    domain.change_within(&mut library, work)
+    let domains = &mut library.domains;
+    let place = match domains.place(indom) {
+        Some(place) => place,
+        None => domains.make(indom)?,
+    };
+    let cache = &mut *domains.caches[place];
+    let before = cache.changes();
+    let result = work(cache);
+    let changes = changes().wrapping_add(cache.changes().wrapping_sub(before));
+    CHANGES.store(changes, Ordering::Relaxed);
+    result
 }
 
-impl Domain {
-    #[inline(never)]
-    fn search(&'static self, indom: InDom) -> Option<&'static Domain> {
-        std::iter::successors(self.next, |domain| domain.next).find(|domain| domain.indom == indom)
-    }
-
-    /// Whether this is the cache of a domain.
-    #[inline(always)]
-    pub(crate) fn is(&self, indom: InDom) -> bool {
-        self.indom == indom
-    }
-
-    /// Works on the cache.
-    #[inline(always)]
-    pub(crate) fn work<R>(&'static self, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
-        work(&mut self.cache.lock())
-    }
-
-    #[inline(always)]
-    fn change_within<U, R>(&self, guard: &mut Guard<'_, U>, work: impl FnOnce(&mut Cache<Private>) -> R) -> R {
-        let cache = self.cache.within(guard);
-        let result = work(cache);
-        self.changes.store(cache.changes() as u32, Ordering::Relaxed);
-        result
-    }
-
-    /// A number that changes whenever an instance becomes active or ceases to be.
-    #[inline(always)]
-    pub(crate) fn changes(&self) -> u32 {
-        self.changes.load(Ordering::Relaxed)
-    }
+/// A number that changes whenever an instance of a cache becomes active or ceases to be, and
+/// whenever one is listed or reclaimed.
+#[inline(always)]
+fn changes() -> u32 {
+    CHANGES.load(Ordering::Relaxed)
 }
 
 /// Works on the cache of a domain, made if need be, and then writes out what there is to say.
@@ -209,9 +163,9 @@ pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
 
 /// All caches as text, one by one, the newest first.
 pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
-    let newest = library::peek().and_then(|library| library.domains.newest);
-    let domains = std::iter::successors(newest, |domain| domain.older);
-    domains.map(move |domain| domain.work(|cache| cache.dump(chains)))
+    let count = library::peek().map_or(0, |library| library.domains.caches.len());
+    let dump = move |place: usize| Some(library::peek()?.domains.caches.get(place)?.dump(chains));
+    (0..count).rev().filter_map(dump)
 }
 
 /// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.

@@ -280,18 +280,6 @@ impl<T> Mutex<T> {
     }
 }
 
-impl<T> Mutex<T> {
-    /// The value, for who has the lock already, by the guard of another value.
-    #[inline(always)]
-    pub(crate) fn within<'a, U>(&'a self, guard: &'a mut Guard<'_, U>) -> &'a mut T {
-        let _ = guard;
-        // SAFETY: this thread has the lock as long as there is a guard. The guard is borrowed as
-        // long as the reference is used, so neither the guard's own value nor that of a third mutex
-        // can be reached meanwhile, and this one not twice.
-        unsafe { &mut *self.0.get() }
-    }
-}
-
 /// The value that a [`Mutex`] guards, as long as this thread has the lock.
 pub(crate) struct Guard<'a, T> {
     value: &'a mut T,

@@ -107,7 +107,7 @@ impl<T: Copy> Cache<T> {
     /// A number that changes whenever an instance becomes active or ceases to be, and whenever an
     /// entry is listed or reclaimed.
     #[must_use]
-    pub fn changes(&self) -> u64 {
+    pub fn changes(&self) -> u32 {
         self.changes
     }
 

@@ -52,11 +52,11 @@ enum Mode {
     Reuse = 1,
 }
 
-/// The cache of one domain (CACHE-1). What hardly ever changes stands at the end, where another
-/// domain may begin.
+/// The cache of one domain (CACHE-1). What is hardly ever looked at stands at the end.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Cache<T> {
+    indom: InDom,
     slab: Slab<T>,
     /// Slots of the live entries, by short name.
     names: Index,
@@ -65,7 +65,7 @@ pub struct Cache<T> {
     inactive: usize,
     empty: usize,
     /// Counts what makes an instance active, or ends that, and what changes the list.
-    changes: u64,
+    changes: u32,
     /// No live entry has a lower time stamp, other than 0.
     oldest: i64,
     /// Where the next one to be stored is looked for first.
@@ -95,7 +95,6 @@ pub struct Cache<T> {
     maximum: u32,
     /// How many saves have ended.
     saves: u32,
-    indom: InDom,
     /// What a file holds above the limit.
     over_limit: Vec<persist::OverLimitRecord>,
     /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
@@ -154,6 +153,16 @@ impl<T: Copy> Cache<T> {
         }
     }
 
+    /// The domain.
+    #[must_use]
+    pub fn indom(&self) -> InDom {
+        self.indom
+    }
+
+    fn count_change(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
+    }
+
     /// The counter of a state.
     fn counter(&mut self, state: State) -> Option<&mut usize> {
         match state {
@@ -178,7 +187,9 @@ impl<T: Copy> Cache<T> {
         if old == state {
             return;
         }
-        self.changes += u64::from(old == State::Active || state == State::Active);
+        if old == State::Active || state == State::Active {
+            self.count_change();
+        }
         if let Some(count) = self.counter(old) {
             *count -= 1;
         }
@@ -221,14 +232,12 @@ impl<T: Copy> Cache<T> {
     }
 
     fn set_all(&mut self, from: State, to: State) {
-        let mut changed = 0;
         self.slab.for_each(|entry| {
             if entry.state == from {
                 entry.state = to;
-                changed += 1;
             }
         });
-        self.changes += changed;
+        self.count_change();
     }
 
     /// Culls all instances, and those of the file that are above the limit; returns how many there

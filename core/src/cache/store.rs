@@ -194,7 +194,7 @@ impl<T: Copy> Cache<T> {
             entry.state = State::Active;
             self.inactive -= 1;
             self.active += 1;
-            self.changes += 1;
+            self.count_change();
         }
         self.stamps_dirty = true;
         self.next = if slot + 1 < self.slab.len() { slot + 1 } else { 0 };
@@ -289,7 +289,7 @@ impl<T: Copy> Cache<T> {
         self.order.insert(ListedSlot { id, slot });
         self.set_key(slot, key);
         self.above = self.above.max(id + 1);
-        self.changes += 1;
+        self.count_change();
         if let Some(count) = self.counter(state) {
             *count += 1;
         }
@@ -430,7 +430,7 @@ impl<T: Copy> Cache<T> {
         if self.empty == 0 {
             return;
         }
-        self.changes += 1;
+        self.count_change();
         self.order.retain(&self.slab, |entry| entry.state != State::Empty);
         for slot in 0..self.slab.len() {
             let entry = self.slab.get(slot);
