@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pmda_core::cache::{Cache, Entry, Given, Report, State};
+use pmda_core::cache::{Cache, Entry, Given, State};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -120,7 +120,6 @@ pub fn cache_operations(data: &[u8]) {
 }
 
 fn operate(cache: &mut Cache<*const u8>, model: &mut Model, what: u8, which: u8) {
-    let mut report = Report::default();
     let (short, tail) = (usize::from(which) % NAMES, usize::from(what / 86));
     let name = format!("n{short}{}", TAILS[tail]);
     let name = name.as_bytes();
@@ -128,26 +127,26 @@ fn operate(cache: &mut Cache<*const u8>, model: &mut Model, what: u8, which: u8)
     let key = [which; 40];
     let key = &key[..1 + usize::from(which / 16) * 12];
     match what % 16 {
-        0 | 3 | 8 => match (cache.store(PMDA_CACHE_ADD, Some(name), None, &mut report), known) {
+        0 | 3 | 8 => match (cache.store(PMDA_CACHE_ADD, Some(name), None), known) {
             (Ok(id), _) => model.stored(id, short, tail, None),
             (Err(error), Err(Error::INST)) => full(model, error),
             (done, _) => assert_eq!(done, known),
         },
         1 => {
-            assert_eq!(cache.store(PMDA_CACHE_HIDE, Some(name), None, &mut report), known);
+            assert_eq!(cache.store(PMDA_CACHE_HIDE, Some(name), None), known);
             if let Some(known) = known.ok().and_then(|id| model.live.get_mut(&id)) {
                 known.active = false;
             }
         }
         2 => {
-            assert_eq!(cache.store(PMDA_CACHE_CULL, Some(name), None, &mut report), known);
+            assert_eq!(cache.store(PMDA_CACHE_CULL, Some(name), None), known);
             if let Ok(id) = known {
                 model.live.remove(&id);
                 model.ids[short] = None;
             }
         }
         4 | 9 => {
-            let done = cache.store_key(PMDA_CACHE_ADD, Some(name), key, None, &mut report);
+            let done = cache.store_key(PMDA_CACHE_ADD, Some(name), key, None);
             let there = model.ids[short].map(|id| model.live[&id].key);
             match there {
                 Some(other) if other != Some(which) => assert_eq!(done, Err(Error::INST)),
@@ -182,7 +181,7 @@ fn operate(cache: &mut Cache<*const u8>, model: &mut Model, what: u8, which: u8)
         }
         _ => assert!(!cache.dump(true).is_empty()),
     }
-    let hit = cache.lookup_key(None, key, &mut report).map(Entry::id);
+    let hit = cache.lookup_key(None, key).map(Entry::id);
     assert_eq!(hit.ok(), model.with_key(which));
     // Whatever follows the short name (CACHE-10).
     let owner = model.ids[short].ok_or(Error::INST);

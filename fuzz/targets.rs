@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use pmda_core::cache::{Cache, CacheFile, Report, Write, directory_below};
+use pmda_core::cache::{Cache, CacheFile, Write, directory_below};
 use pmda_core::error::Error;
 use pmda_core::events::{Array, Form, Stamp, Value};
 use pmda_core::ident::{InDom, MetricId};
@@ -107,22 +107,21 @@ pub fn cache_file(data: &[u8]) {
     let (mut first, mut second) = (cache(), cache());
     let file = first.path(&place).expect("memory");
     fs::write(&file, data).expect("ours");
-    let mut report = Report::default();
-    let load = |cache: &mut Cache<*const u8>, report: &mut Report| {
+    let load = |cache: &mut Cache<*const u8>| {
         let mut file = CacheFile::open(cache.path(&place).expect("memory")).expect("ours");
         loop {
             file.read();
-            if let Some(count) = cache.load(&mut file, report)? {
+            if let Some(count) = cache.load(&mut file)? {
                 return Ok::<_, Error>(count);
             }
         }
     };
-    let _ = load(&mut first, &mut report);
-    save(&mut first, &place, &mut report);
-    load(&mut second, &mut report).expect("what was written can be read");
-    save(&mut second, &place, &mut report);
+    let _ = load(&mut first);
+    save(&mut first, &place);
+    load(&mut second).expect("what was written can be read");
+    save(&mut second, &place);
     let again = fs::read(&file).expect("ours");
-    save(&mut first, &place, &mut report);
+    save(&mut first, &place);
     assert_eq!(fs::read(&file).expect("ours"), again);
     // No instance without a name, and no blanks are lost.
     assert!(first.actives().all(|(_, name)| !name.is_empty()));
@@ -130,12 +129,12 @@ pub fn cache_file(data: &[u8]) {
     only(file.as_ref());
 }
 
-fn save(cache: &mut Cache<*const u8>, place: &FilePath, report: &mut Report) {
+fn save(cache: &mut Cache<*const u8>, place: &FilePath) {
     let file = cache.path(place).expect("memory");
     let snapshot = cache.begin_save(Write::Always, file, 1).expect("memory");
     let snapshot = snapshot.expect("a save is always due");
     let result = snapshot.write();
-    cache.saved(&snapshot, result, report).expect("a file can be written");
+    cache.saved(&snapshot, result).expect("a file can be written");
 }
 
 /// No other file is left beside this one.

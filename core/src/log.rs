@@ -237,7 +237,8 @@ impl Display for Bytes<'_> {
 /// journal costs nothing.
 #[derive(Default, Debug)]
 pub struct Journal {
-    messages: Vec<Message>,
+    /// The oldest first.
+    pub messages: Vec<Message>,
 }
 
 impl Journal {
@@ -269,17 +270,6 @@ impl Journal {
         if let (Some(text), Ok(())) = (text, self.messages.try_reserve(1)) {
             self.messages.push(message(text));
         }
-    }
-
-    /// Whether nothing was said.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-
-    /// Takes the messages out, oldest first.
-    pub fn drain(&mut self) -> impl Iterator<Item = Message> + '_ {
-        self.messages.drain(..)
     }
 }
 

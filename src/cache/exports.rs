@@ -32,7 +32,7 @@ pub unsafe extern "C" fn pmdaCacheStore(
 ) -> c_int {
     guard(|| {
         let name = name.as_ref().map(CText::bytes);
-        with(InDom(indom), |cache, report| cache.store(flags, name, private_, report))
+        with(InDom(indom), |cache| cache.store(flags, name, private_))
     })
 }
 
@@ -58,8 +58,8 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     let key = unsafe { CBytes::new(key, keylen) };
     guard(|| {
         let name = name.as_ref().map(CText::bytes);
-        with(InDom(indom), |cache, report| {
-            cache.store_key(flags, name, key.bytes(), private_, report)
+        with(InDom(indom), |cache| {
+            cache.store_key(flags, name, key.bytes(), private_)
         })
     })
 }
@@ -145,9 +145,9 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
         private: private_,
     };
     guard(|| {
-        with(InDom(indom), |cache, report| {
+        with(InDom(indom), |cache| {
             let name = name.as_ref().map(CText::bytes);
-            Ok(outputs.give(cache.lookup_key(name, key.bytes(), report)?))
+            Ok(outputs.give(cache.lookup_key(name, key.bytes())?))
         })
     })
 }
@@ -196,7 +196,7 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
 /// None of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_int {
-    guard(|| with(InDom(indom), |cache, _| cache.resize(maximum)))
+    guard(|| with(InDom(indom), |cache| cache.resize(maximum)))
 }
 
 /// Prints a cache, with its hash chains if `do_hash` is not 0; nothing if there is none.

@@ -8,7 +8,7 @@ pub(crate) mod exports;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{io, vec};
+use std::{io, mem, vec};
 
 use crate::drive::{Machine, NoDropCell, Step};
 use crate::library;
@@ -17,7 +17,7 @@ use crate::sys::libpcp::{cancel, config};
 use crate::sys::process::now;
 use crate::view::agent::Free;
 use crate::view::arg::{Out, Private};
-use pmda_core::cache::{Cache, CacheFile, Entry, Report, Snapshot, Write, directory_below, file_path};
+use pmda_core::cache::{Cache, CacheFile, Entry, Snapshot, Write, directory_below, file_path};
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -116,15 +116,21 @@ fn changes() -> u32 {
     CHANGES.load(Ordering::Relaxed)
 }
 
-/// Works on the cache of a domain, made if need be, and then writes out what there is to say.
+/// [`change`], and then writes out what the cache has to say.
 #[inline]
-pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>, &mut Report) -> Result<R>) -> Result<R> {
-    let mut report = Report {
-        debug: log::debug(Debug::Indom),
-        ..Report::default()
-    };
-    let result = change(indom, |cache| work(cache, &mut report));
-    log::flush(&mut report.journal);
+pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
+    let mut journal = None;
+    let result = change(indom, |cache| {
+        cache.debug = log::debug(Debug::Indom);
+        let result = work(cache);
+        if !cache.journal.messages.is_empty() {
+            journal = Some(mem::take(&mut cache.journal));
+        }
+        result
+    });
+    if let Some(mut journal) = journal {
+        log::flush(&mut journal);
+    }
     result
 }
 
@@ -212,7 +218,7 @@ pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
 #[inline(never)]
 fn work(indom: InDom, op: c_int) -> Result<c_int> {
     // An unknown operation makes the cache, too.
-    with(indom, |cache, report| match op {
+    with(indom, |cache| match op {
         PMDA_CACHE_CULL => Ok(count(cache.cull_all())),
         PMDA_CACHE_STRINGS => cache.use_strings().map(|()| 0),
         PMDA_CACHE_ACTIVE => Ok(count(cache.activate_all())),
@@ -230,7 +236,8 @@ fn work(indom: InDom, op: c_int) -> Result<c_int> {
         }
         PMDA_CACHE_REORG => cache.reorganize().map(|()| 0),
         PMDA_CACHE_DUMP | PMDA_CACHE_DUMP_ALL => {
-            report.journal.trace(Bytes(&cache.dump(op == PMDA_CACHE_DUMP_ALL)));
+            let dump = cache.dump(op == PMDA_CACHE_DUMP_ALL);
+            cache.journal.trace(Bytes(&dump));
             Ok(0)
         }
         _ => Err(Error::INVAL),
@@ -249,11 +256,11 @@ fn load(indom: InDom) -> Result<c_int> {
 fn load_found(indom: InDom) -> Result<c_int> {
     // The domain gets a cache, whatever becomes of the file (CACHE-5).
     let path = path(indom)?;
-    with(indom, |_, _| Ok(()))?;
+    with(indom, |_| Ok(()))?;
     let mut file = cancel::disabled(|| CacheFile::open(path))?;
     loop {
         cancel::disabled(|| file.read());
-        if let Some(loaded) = with(indom, |cache, report| cache.load(&mut file, report))? {
+        if let Some(loaded) = with(indom, |cache| cache.load(&mut file))? {
             return Ok(count(loaded));
         }
     }
@@ -272,7 +279,7 @@ fn save(indom: InDom, when: Write) -> Result<c_int> {
 
 #[inline(never)]
 fn is_due(indom: InDom, when: Write) -> Result<bool> {
-    with(indom, |cache, _| Ok(cache.is_due(when)))
+    with(indom, |cache| Ok(cache.is_due(when)))
 }
 
 /// Writes the file if that is due, while nothing is locked. When another thread has done so
@@ -294,12 +301,12 @@ fn write(indom: InDom, when: Write) -> Result<c_int> {
 #[inline(never)]
 fn begin_save(indom: InDom, when: Write, now: i64) -> Result<Option<Snapshot>> {
     let path = path(indom)?;
-    with(indom, |cache, _| cache.begin_save(when, path, now))
+    with(indom, |cache| cache.begin_save(when, path, now))
 }
 
 #[inline(never)]
 fn end_save(indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
-    with(indom, |cache, report| cache.saved(snapshot, result, report))
+    with(indom, |cache| cache.saved(snapshot, result))
 }
 
 /// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while
@@ -336,7 +343,7 @@ fn path(indom: InDom) -> Result<FilePath> {
 /// `PM_ERR_INDOM`, `-ENOMEM`.
 pub(crate) fn purge(indom: InDom, recent: i64) -> Result<(c_int, Vec<Private>)> {
     let limit = now().saturating_sub(recent);
-    let (number, attached) = with(indom, |cache, _| cache.purge(limit))?;
+    let (number, attached) = with(indom, |cache| cache.purge(limit))?;
     Ok((count(number), attached))
 }
 

@@ -1,35 +1,12 @@
-//! What is reported of a cache: its messages, and the debug dump, line by line as the C library
-//! prints it: PCP's own tests compare it (CACHE-100).
+//! The debug dump of a cache, line by line as the C library prints it: PCP's own tests compare it
+//! (CACHE-100).
 
 use std::fmt::{self, Display, Pointer};
 
 use super::entry::{Entry, State};
 use super::keys::jenkins_hash;
 use super::{Cache, room};
-use crate::log::{Bytes, Journal, Level, TextBuffer};
-
-/// Where messages go, and whether debugging is on (`-Dindom`).
-#[derive(Default, Debug)]
-pub struct Report {
-    /// What there is to say.
-    pub journal: Journal,
-    /// Whether debug output is wanted.
-    pub debug: bool,
-}
-
-impl Report {
-    /// A line for the log.
-    pub(super) fn notify(&mut self, level: Level, text: fmt::Arguments<'_>) {
-        self.journal.notify(level, text);
-    }
-
-    /// Debug output, if it is wanted.
-    pub(super) fn trace(&mut self, text: fmt::Arguments<'_>) {
-        if self.debug {
-            self.journal.trace(text);
-        }
-    }
-}
+use crate::log::{Bytes, TextBuffer};
 
 /// `[key=0x...]` or `[no key]`, as messages show a key.
 pub(super) struct Key<'k>(pub(super) &'k [u8]);

@@ -12,7 +12,7 @@ use super::file::{self, Header, LONGEST_LINE, Record};
 use super::lookup::Named;
 use super::persist::OverLimitRecord;
 use super::text::{Text, find_byte};
-use super::{Cache, Report, room};
+use super::{Cache, room};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
@@ -76,14 +76,6 @@ impl CacheFile {
     }
 }
 
-/// Reports what is wrong with the file.
-fn complain(path: &FilePath, what: &[u8], line: &[u8], report: &mut Report) {
-    report.notify(
-        Level::Err,
-        format_args!("pmdaCacheOp: {}{}{}", Bytes(path.bytes()), Bytes(what), Bytes(line)),
-    );
-}
-
 impl<T: Copy + Pointer> Cache<T> {
     /// Applies what was read; returns the number of records in the file when that was all of it
     /// (CACHE-90), and `None` when there is more to read.
@@ -92,14 +84,14 @@ impl<T: Copy + Pointer> Cache<T> {
     /// `PM_ERR_GENERIC` for what is not a file, for a bad header, which changes nothing, or a bad
     /// record, which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM`, or what
     /// ended the reading, in the same way.
-    pub fn load(&mut self, file: &mut CacheFile, report: &mut Report) -> Result<Option<usize>> {
+    pub fn load(&mut self, file: &mut CacheFile) -> Result<Option<usize>> {
         if file.file.is_none() {
-            complain(&file.path, b": not a regular file", b"", report);
+            self.complain(&file.path, b": not a regular file", b"");
             return Err(Error::GENERIC);
         }
         // For all lines at once if there is memory for so many: otherwise the table grows as usual.
         let _ = self.reserve_names(u32::try_from(file.lines.count()).unwrap_or(u32::MAX));
-        let result = self.load_lines(file, report);
+        let result = self.load_lines(file);
         let end = match (result, file.lines.end()) {
             (Ok(()), None) => return Ok(None),
             (Ok(()), Some(end)) => end.map_err(Error::from),
@@ -109,26 +101,26 @@ impl<T: Copy + Pointer> Cache<T> {
             return match end {
                 Err(error @ (Error::NOMEM | Error::GENERIC)) => Err(error),
                 _ => {
-                    complain(&file.path, b": empty file?", b"", report);
+                    self.complain(&file.path, b": empty file?", b"");
                     Ok(Some(0))
                 }
             };
         }
         self.over_limit = std::mem::take(&mut file.over_limit);
         end?;
-        self.trace_after(format_args!("PMDA_CACHE_LOAD"), report);
+        self.trace_after(format_args!("PMDA_CACHE_LOAD"));
         Ok(Some(file.count))
     }
 
     /// Applies the lines that are there.
-    fn load_lines(&mut self, file: &mut CacheFile, report: &mut Report) -> Result<()> {
+    fn load_lines(&mut self, file: &mut CacheFile) -> Result<()> {
         if !file.has_header {
             let Some(line) = file.lines.next(PIECE) else {
                 return Ok(());
             };
             let header = file::header(line.text).filter(|_| !line.is_endless);
             let Some(header) = header else {
-                complain(&file.path, b": illegal cache header record: ", line.text, report);
+                self.complain(&file.path, b": illegal cache header record: ", line.text);
                 return Err(Error::GENERIC);
             };
             file.has_header = true;
@@ -138,19 +130,25 @@ impl<T: Copy + Pointer> Cache<T> {
             let text = line.text.strip_suffix(b"\n").unwrap_or(line.text);
             let is_bad = |record: &Record<'_>| line.is_endless || line.is_cut && record.name.starts_with(b"[");
             let Some(record) = file::record(text).filter(|record| !is_bad(record)) else {
-                complain(&file.path, b": illegal record: ", text, report);
+                self.complain(&file.path, b": illegal record: ", text);
                 return Err(Error::GENERIC);
             };
             file.count += 1;
             record.decode_key(&mut file.key)?;
             let path = file.path.bytes();
             if record.id <= self.maximum {
-                self.take(&record, &file.key, path, report)?;
+                self.take(&record, &file.key, path)?;
             } else {
-                self.put_aside(&record, &file.key, &mut file.over_limit, path, report)?;
+                self.put_aside(&record, &file.key, &mut file.over_limit, path)?;
             }
         }
         Ok(())
+    }
+
+    /// Reports what is wrong with the file.
+    fn complain(&mut self, path: &FilePath, what: &[u8], line: &[u8]) {
+        let text = format_args!("pmdaCacheOp: {}{}{}", Bytes(path.bytes()), Bytes(what), Bytes(line));
+        self.journal.notify(Level::Err, text);
     }
 
     /// Adopts mode and limit of a file.
@@ -166,15 +164,14 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Keeps a record above the limit for the next save; the first one is reported.
     fn put_aside(
-        &self,
+        &mut self,
         record: &Record<'_>,
         key: &[u8],
         over_limit: &mut Vec<OverLimitRecord>,
         path: &[u8],
-        report: &mut Report,
     ) -> Result<()> {
         if over_limit.is_empty() {
-            report.notify(
+            self.journal.notify(
                 Level::Warning,
                 format_args!(
                     "pmdaCacheOp: {}: instance {} (\"{}\") and all others above the limit of {} ignored",
@@ -193,7 +190,7 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     /// Adds what a record says, unless it contradicts what is known (CACHE-93).
-    fn take(&mut self, record: &Record<'_>, key: &[u8], path: &[u8], report: &mut Report) -> Result<()> {
+    fn take(&mut self, record: &Record<'_>, key: &[u8], path: &[u8]) -> Result<()> {
         let short = self.short(record.name);
         let known = self.find_id(record.id);
         let named = self.find_short(record.name, short);
@@ -206,11 +203,11 @@ impl<T: Copy + Pointer> Cache<T> {
             }
             (None, None) => self.insert(record.id, record.name, short, key, State::Inactive)?,
             (Some(slot), _) => {
-                self.conflict(record, slot, true, path, report);
+                self.conflict(record, slot, true, path);
                 return Ok(());
             }
             (None, Some(found)) => {
-                self.conflict(record, found.slot, false, path, report);
+                self.conflict(record, found.slot, false, path);
                 return Ok(());
             }
         };
@@ -222,18 +219,18 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     /// Reports a record that is ignored.
-    fn conflict(&self, record: &Record<'_>, slot: u32, same_id: bool, path: &[u8], report: &mut Report) {
+    fn conflict(&mut self, record: &Record<'_>, slot: u32, same_id: bool, path: &[u8]) {
         let entry = self.slab.get(slot);
-        if same_id {
-            report.trace(format_args!(
+        if self.debug && same_id {
+            self.journal.trace(format_args!(
                 "pmdaCache: store: indom {}: instance {}  in cache, name \"{}\" does not match new entry \"{}\"\n",
                 self.indom,
                 entry.id,
                 Bytes(entry.name()),
                 Bytes(record.name)
             ));
-        } else {
-            report.trace(format_args!(
+        } else if self.debug {
+            self.journal.trace(format_args!(
                 "pmdaCacheStoreKey: indom {}: instance \"{}\" in cache, id {} does not match new entry {}\n",
                 self.indom,
                 Bytes(entry.name()),
@@ -241,7 +238,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 record.id
             ));
         }
-        report.notify(
+        self.journal.notify(
             Level::Warning,
             format_args!(
                 "pmdaCacheOp: {}: loading instance {} (\"{}\") ignored, already in cache as {} (\"{}\")",

@@ -10,11 +10,11 @@
 //! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`Order::step`); a fetch, for instance,
 //! keeps a [`Position`].
 
+use super::Cache;
 use super::dump::Key;
 use super::entry::{Entry, State};
 use super::order::{ListedSlot, Place};
 use super::text::{Short, equal};
-use super::{Cache, Report};
 use crate::error::{Error, Result};
 
 /// The live entry that has the short name of a text.
@@ -91,16 +91,18 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none, or neither a key nor a name is given.
-    pub fn lookup_key(&self, name: Option<&[u8]>, key: &[u8], report: &mut Report) -> Result<&Entry<T>> {
+    pub fn lookup_key(&mut self, name: Option<&[u8]>, key: &[u8]) -> Result<&Entry<T>> {
         let effective = if key.is_empty() { name } else { Some(key) };
         if let Some(slot) = effective.and_then(|key| self.find_key(key)) {
             return Ok(self.slab.get(slot));
         }
-        report.trace(format_args!(
-            "pmdaCacheLookupKey: indom {}: {}: no matching key in cache\n",
-            self.indom,
-            Key(effective.unwrap_or_default())
-        ));
+        if self.debug {
+            self.journal.trace(format_args!(
+                "pmdaCacheLookupKey: indom {}: {}: no matching key in cache\n",
+                self.indom,
+                Key(effective.unwrap_or_default())
+            ));
+        }
         Err(Error::INST)
     }
 

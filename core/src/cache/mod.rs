@@ -21,7 +21,6 @@ mod store;
 mod tests;
 mod text;
 
-pub use dump::Report;
 use entry::Slab;
 pub use entry::{Entry, State};
 use keys::Keys;
@@ -34,6 +33,7 @@ use text::{Text, equal};
 use crate::error::{Error, Result};
 use crate::ident::InDom;
 use crate::index::{Index, Seed};
+use crate::log::Journal;
 
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
@@ -95,6 +95,10 @@ pub struct Cache<T> {
     maximum: u32,
     /// How many saves have ended.
     saves: u32,
+    /// What there is to say. Who calls takes it, and writes it out when nothing is locked.
+    pub journal: Journal,
+    /// Whether debug output is wanted (`-Dindom`).
+    pub debug: bool,
     /// What a file holds above the limit.
     over_limit: Vec<persist::OverLimitRecord>,
     /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
@@ -136,6 +140,8 @@ impl<T: Copy> Cache<T> {
             maximum: MAXIMUM,
             limited: false,
             over_limit: Vec::new(),
+            journal: Journal::new(),
+            debug: false,
             saves: 0,
             above: 0,
             lowest: 0,

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, mkdir};
 use super::disk;
 use super::file::{Decimal, Header, LONGEST_LINE, is_savable, write_header, write_record};
 use super::text::Text;
-use super::{Cache, Report, room};
+use super::{Cache, room};
 use crate::error::Result;
 use crate::ident::InDom;
 use crate::log::{Bytes, Level};
@@ -148,7 +148,7 @@ impl<T: Copy + Pointer> Cache<T> {
     ///
     /// # Errors
     /// `-errno` of what failed; then the marks of what had changed are back (DEF-1).
-    pub fn saved(&mut self, snapshot: &Snapshot, result: io::Result<()>, report: &mut Report) -> Result<Option<usize>> {
+    pub fn saved(&mut self, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
         let is_alone = self.saves == snapshot.saves;
         self.saves = self.saves.wrapping_add(1);
         if let Err(error) = result {
@@ -168,7 +168,7 @@ impl<T: Copy + Pointer> Cache<T> {
         }
         let path = snapshot.path.bytes();
         if snapshot.skipped > 0 {
-            report.notify(
+            self.journal.notify(
                 Level::Warning,
                 format_args!(
                     "pmdaCacheOp: {}: {} instances without a name of one line are not saved",
@@ -177,13 +177,13 @@ impl<T: Copy + Pointer> Cache<T> {
                 ),
             );
         }
-        self.drop_replaced(path, report);
+        self.drop_replaced(path);
         let label = match snapshot.when {
             Write::Save => "DIRTY_INSTANCE",
             Write::Sync => "DIRTY_INSTANCEDIRTY_STAMP",
             Write::Always => "",
         };
-        self.trace_after(format_args!("cache_save hstate={{{label}}}"), report);
+        self.trace_after(format_args!("cache_save hstate={{{label}}}"));
         Ok(Some(snapshot.written))
     }
 
@@ -237,14 +237,14 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Forgets the records above the limit that instances of the cache have replaced, not without a
     /// word.
-    fn drop_replaced(&mut self, path: &[u8], report: &mut Report) {
+    fn drop_replaced(&mut self, path: &[u8]) {
         let before = self.over_limit.len();
         let mut over_limit = std::mem::take(&mut self.over_limit);
         over_limit.retain(|other| !self.is_replaced(other));
         self.over_limit = over_limit;
         let dropped = before - self.over_limit.len();
         if dropped > 0 {
-            report.notify(
+            self.journal.notify(
                 Level::Warning,
                 format_args!(
                     "pmdaCacheOp: {}: {dropped} instances above the limit are no longer saved, others have their names",
@@ -255,11 +255,11 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     /// The dump that follows a transfer when debugging is on.
-    pub(super) fn trace_after(&mut self, what: std::fmt::Arguments<'_>, report: &mut Report) {
-        report.trace(format_args!("After {what}\n"));
-        if report.debug {
+    pub(super) fn trace_after(&mut self, what: std::fmt::Arguments<'_>) {
+        if self.debug {
             let dump = self.dump(false);
-            report.journal.trace(Bytes(&dump));
+            self.journal.trace(format_args!("After {what}\n"));
+            self.journal.trace(Bytes(&dump));
         }
     }
 }

@@ -12,7 +12,7 @@ use super::keys::jenkins_hash;
 use super::lookup::{Named, signed};
 use super::order::ListedSlot;
 use super::text::{Short, Text, equal, short};
-use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, Report, room};
+use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, room};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
@@ -30,13 +30,13 @@ impl<T: Copy> Cache<T> {
     /// name fits, and for other flags; `PM_ERR_GENERIC` for a missing or empty name, and when
     /// there is no id left; `-ENOMEM`, and nothing has changed.
     #[inline]
-    pub fn store(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>, report: &mut Report) -> Result<i32> {
+    pub fn store(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>) -> Result<i32> {
         if let (PMDA_CACHE_ADD, Some(name)) = (flags, name) {
             if let Some(id) = self.store_next(name, private) {
                 return Ok(id);
             }
         }
-        self.store_found(flags, name, private, report)
+        self.store_found(flags, name, private)
     }
 
     /// [`Cache::store`] for the instance behind the one that was stored last, if it has this name:
@@ -55,18 +55,20 @@ impl<T: Copy> Cache<T> {
     }
 
     #[inline(never)]
-    fn store_found(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>, report: &mut Report) -> Result<i32> {
+    fn store_found(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>) -> Result<i32> {
         let short = self.short(name.unwrap_or_default());
         let found = name.and_then(|name| self.find_short(name, short));
         let Some(Named { slot, is_whole }) = found else {
             if flags == PMDA_CACHE_ADD {
-                return self.add(None, name, short, &[], private, report);
+                return self.add(None, name, short, &[], private);
             }
-            report.trace(format_args!(
-                "pmdaCache store: indom {}: instance \"{}\" not in cache: flags={flags} not allowed\n",
-                self.indom,
-                named(name)
-            ));
+            if self.debug {
+                self.journal.trace(format_args!(
+                    "pmdaCache store: indom {}: instance \"{}\" not in cache: flags={flags} not allowed\n",
+                    self.indom,
+                    named(name)
+                ));
+            }
             return Err(Error::INST);
         };
         match flags {
@@ -91,37 +93,30 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// As for [`Cache::store`]; `PM_ERR_INST` also when name and key belong to different instances,
     /// `PM_ERR_GENERIC` also when all ids made of the key are taken.
-    pub fn store_key(
-        &mut self,
-        flags: i32,
-        name: Option<&[u8]>,
-        key: &[u8],
-        private: Option<T>,
-        report: &mut Report,
-    ) -> Result<i32> {
+    pub fn store_key(&mut self, flags: i32, name: Option<&[u8]>, key: &[u8], private: Option<T>) -> Result<i32> {
         if flags != PMDA_CACHE_ADD {
-            return self.store(flags, name, private, report);
+            return self.store(flags, name, private);
         }
         let given = key.len();
         let short = self.short(name.unwrap_or_default());
         let key = match name {
             Some(name) if key.is_empty() => name,
-            None if key.is_empty() => return self.add(None, None, short, &[], private, report),
+            None if key.is_empty() => return self.add(None, None, short, &[], private),
             _ => key,
         };
         if let Some(found) = name.and_then(|name| self.find_short(name, short)) {
-            return self.store_known(found, key, private, report);
+            return self.store_known(found, key, private);
         }
         if !key.is_empty() {
             if let Some(slot) = self.find_key(key) {
-                return Err(self.key_taken(slot, name, report));
+                return Err(self.key_taken(slot, name));
             }
         }
         let before = (self.mode, self.attempts);
-        let id = self.key_id(name, key, given, report)?;
+        let id = self.key_id(name, key, given)?;
         // For good, even when the insertion fails (CACHE-54), but for want of memory.
         self.mode = Mode::Reuse;
-        let result = self.add(Some(id), name, short, key, private, report);
+        let result = self.add(Some(id), name, short, key, private);
         if result == Err(Error::NOMEM) {
             (self.mode, self.attempts) = before;
         }
@@ -129,18 +124,20 @@ impl<T: Copy> Cache<T> {
     }
 
     /// [`Cache::store_key`] for an instance whose name is known (CACHE-51).
-    fn store_known(&mut self, found: Named, key: &[u8], private: Option<T>, report: &mut Report) -> Result<i32> {
+    fn store_known(&mut self, found: Named, key: &[u8], private: Option<T>) -> Result<i32> {
         let entry = self.slab.get(found.slot);
         let id = signed(entry.id);
         let old = self.keys.get(found.slot);
         if old != key {
-            report.trace(format_args!(
-                "pmdaCacheStoreKey: indom {}: instance \"{}\" ({id}) in cache {} does not match new entry {}\n",
-                self.indom,
-                Bytes(entry.name()),
-                Key(old),
-                Key(key)
-            ));
+            if self.debug {
+                self.journal.trace(format_args!(
+                    "pmdaCacheStoreKey: indom {}: instance \"{}\" ({id}) in cache {} does not match new entry {}\n",
+                    self.indom,
+                    Bytes(entry.name()),
+                    Key(old),
+                    Key(key)
+                ));
+            }
             return Err(Error::INST);
         }
         if !found.is_whole {
@@ -151,21 +148,23 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Another instance has the key (CACHE-52, CACHE-58).
-    fn key_taken(&self, slot: u32, name: Option<&[u8]>, report: &mut Report) -> Error {
+    fn key_taken(&mut self, slot: u32, name: Option<&[u8]>) -> Error {
         let entry = self.slab.get(slot);
-        report.trace(format_args!(
-            "pmdaCacheStoreKey: indom {}: instance {} {} in cache, name \"{}\" does not match new entry \"{}\"\n",
-            self.indom,
-            entry.id,
-            Key(self.keys.get(slot)),
-            Bytes(entry.name()),
-            named(name)
-        ));
+        if self.debug {
+            self.journal.trace(format_args!(
+                "pmdaCacheStoreKey: indom {}: instance {} {} in cache, name \"{}\" does not match new entry \"{}\"\n",
+                self.indom,
+                entry.id,
+                Key(self.keys.get(slot)),
+                Bytes(entry.name()),
+                named(name)
+            ));
+        }
         Error::INST
     }
 
     /// An id for a new key (CACHE-52, CACHE-53).
-    fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], given: usize, report: &mut Report) -> Result<u32> {
+    fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], given: usize) -> Result<u32> {
         let mut hash = 0;
         for attempt in 0..ATTEMPTS {
             hash = jenkins_hash(key, hash);
@@ -176,11 +175,11 @@ impl<T: Copy> Cache<T> {
                     self.attempts[attempt] += 1;
                     return Ok(id);
                 }
-                Some(slot) if self.keys.get(slot) == key => return Err(self.key_taken(slot, name, report)),
+                Some(slot) if self.keys.get(slot) == key => return Err(self.key_taken(slot, name)),
                 Some(_) => {}
             }
         }
-        report.notify(Level::Err, format_args!("pmdaCacheStoreKey: indom {}: unable allocate a new id for instance \"{}\" based on a key of {given} bytes", self.indom, named(name)));
+        self.journal.notify(Level::Err, format_args!("pmdaCacheStoreKey: indom {}: unable allocate a new id for instance \"{}\" based on a key of {given} bytes", self.indom, named(name)));
         Err(Error::GENERIC)
     }
 
@@ -208,7 +207,6 @@ impl<T: Copy> Cache<T> {
         short: Short,
         key: &[u8],
         private: Option<T>,
-        report: &mut Report,
     ) -> Result<i32> {
         let complaint = match name {
             None => Some("NULL"),
@@ -217,7 +215,7 @@ impl<T: Copy> Cache<T> {
         };
         if let Some(complaint) = complaint {
             let inst = id.map_or(-1, signed);
-            report.notify(
+            self.journal.notify(
                 Level::Err,
                 format_args!(
                     "insert_cache: indom {}: {complaint} instance name for inst {inst}",
@@ -228,7 +226,7 @@ impl<T: Copy> Cache<T> {
         }
         let id = match id {
             Some(id) => id,
-            None => self.free_id(report)?,
+            None => self.free_id()?,
         };
         let name = name.unwrap_or_default();
         let slot = if self.is_reclaiming() {
@@ -244,7 +242,7 @@ impl<T: Copy> Cache<T> {
     }
 
     /// The id of the next instance (CACHE-40, CACHE-41, CACHE-42).
-    fn free_id(&mut self, report: &mut Report) -> Result<u32> {
+    fn free_id(&mut self) -> Result<u32> {
         if self.mode == Mode::Monotonic {
             if self.above <= self.maximum {
                 return Ok(self.above);
@@ -255,7 +253,7 @@ impl<T: Copy> Cache<T> {
             self.lowest += 1;
         }
         if self.lowest > self.maximum {
-            report.notify(
+            self.journal.notify(
                 Level::Err,
                 format_args!("insert_cache: indom {}: too many instances", self.indom),
             );

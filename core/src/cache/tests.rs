@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{Cache, CacheFile, Report, Snapshot, State, Write};
+use super::{Cache, CacheFile, Snapshot, State, Write};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::ident::InDom;
 use crate::index::Seed;
@@ -41,12 +41,11 @@ proptest! {
     #[test]
     fn as_the_model(steps in prop::collection::vec(step(), 0..600)) {
         let mut cache = Cache::<u8>::new(InDom::new(1, 1), Seed::process());
-        let mut report = Report::default();
-        // Id and state by name.
+            // Id and state by name.
         let mut model = BTreeMap::<String, (i32, State)>::new();
         for step in steps {
             let name = |number: u8| format!("n{number}");
-            let mut store = |flags, number: u8| cache.store(flags, Some(name(number).as_bytes()), Some(number), &mut report);
+            let mut store = |flags, number: u8| cache.store(flags, Some(name(number).as_bytes()), Some(number));
             match step {
                 Step::Add(number) => {
                     let id = store(PMDA_CACHE_ADD, number).expect("there are ids");
@@ -91,7 +90,7 @@ proptest! {
         cache.reorganize().expect("memory");
         cache.reuse();
         let lowest = (0..).find(|id| model.values().all(|known| known.0 != *id)).expect("there are ids");
-        prop_assert_eq!(cache.store(PMDA_CACHE_ADD, Some(b"next"), None, &mut report), Ok(lowest));
+        prop_assert_eq!(cache.store(PMDA_CACHE_ADD, Some(b"next"), None), Ok(lowest));
     }
 }
 
@@ -109,7 +108,7 @@ fn aged(count: u32, is_aged: impl Fn(u32) -> bool) -> Cache<*const u8> {
 }
 
 fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
-    let added = cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), None, &mut Report::default());
+    let added = cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), None);
     added.expect("there are ids")
 }
 
@@ -127,11 +126,11 @@ fn directory() -> (tempfile::TempDir, FilePath) {
 }
 
 /// Loads a good file; returns the number of its records.
-fn load(cache: &mut Cache<*const u8>, directory: &FilePath, report: &mut Report) -> usize {
+fn load(cache: &mut Cache<*const u8>, directory: &FilePath) -> usize {
     let mut file = CacheFile::open(cache.path(directory).expect("memory")).expect("there");
     loop {
         file.read();
-        if let Some(loaded) = cache.load(&mut file, report).expect("a good file") {
+        if let Some(loaded) = cache.load(&mut file).expect("a good file") {
             return loaded;
         }
     }
@@ -149,7 +148,6 @@ fn lines(path: &Path) -> Vec<String> {
 fn changes_meanwhile_stay_dirty() {
     let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
-    let mut report = Report::default();
     let path = cache.path(&files).expect("memory");
     add(&mut cache, "a");
     add(&mut cache, "b");
@@ -159,13 +157,13 @@ fn changes_meanwhile_stay_dirty() {
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
     add(&mut cache, "c");
     let result = snapshot.write();
-    assert_eq!(cache.saved(&snapshot, result, &mut report), Ok(Some(2)));
+    assert_eq!(cache.saved(&snapshot, result), Ok(Some(2)));
     assert!(cache.is_due(Write::Save));
     assert_eq!(lines(path.as_ref()), ["0 100 a", "1 100 b"]);
     // The stamp of what was stored meanwhile is that of the next save.
     let snapshot = begin(&mut cache, &files, 200);
     let result = snapshot.write();
-    assert_eq!(cache.saved(&snapshot, result, &mut report), Ok(Some(3)));
+    assert_eq!(cache.saved(&snapshot, result), Ok(Some(3)));
     assert_eq!(lines(path.as_ref()), ["0 200 a", "1 100 b", "2 200 c"]);
     assert!(!cache.is_due(Write::Sync));
 }
@@ -176,25 +174,24 @@ fn changes_meanwhile_stay_dirty() {
 fn failures_change_nothing() {
     let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
-    let mut report = Report::default();
     add(&mut cache, "a");
     add(&mut cache, "b");
     let snapshot = begin(&mut cache, &files, 100);
     add(&mut cache, "c");
     let full = || Err(io::Error::from_raw_os_error(28));
-    assert!(cache.saved(&snapshot, full(), &mut report).is_err());
+    assert!(cache.saved(&snapshot, full()).is_err());
     assert!(cache.is_due(Write::Save));
     // Nothing is old, since nothing was written.
     assert_eq!(cache.purge(i64::MAX).expect("memory").0, 0);
     let snapshot = begin(&mut cache, &files, 300);
     let path = cache.path(&files).expect("memory");
     let result = snapshot.write();
-    assert_eq!(cache.saved(&snapshot, result, &mut report), Ok(Some(3)));
+    assert_eq!(cache.saved(&snapshot, result), Ok(Some(3)));
     assert_eq!(lines(path.as_ref()), ["0 300 a", "1 300 b", "2 300 c"]);
     // Stamps only: the mark of the failed save is the same one.
     add(&mut cache, "a");
     let snapshot = begin(&mut cache, &files, 400);
-    assert!(cache.saved(&snapshot, full(), &mut report).is_err());
+    assert!(cache.saved(&snapshot, full()).is_err());
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
 }
 
@@ -204,20 +201,19 @@ fn failures_change_nothing() {
 fn two_saves_at_a_time() {
     let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
-    let mut report = Report::default();
     add(&mut cache, "a");
     let first = begin(&mut cache, &files, 1);
     add(&mut cache, "b");
     let second = begin(&mut cache, &files, 1);
     assert!(!cache.is_due(Write::Sync));
     second.write().expect("ours");
-    assert_eq!(cache.saved(&second, Ok(()), &mut report), Ok(Some(2)));
+    assert_eq!(cache.saved(&second, Ok(())), Ok(Some(2)));
     first.write().expect("ours");
-    assert_eq!(cache.saved(&first, Ok(()), &mut report), Ok(None));
+    assert_eq!(cache.saved(&first, Ok(())), Ok(None));
     assert!(cache.is_due(Write::Save));
     let again = begin(&mut cache, &files, 1);
     again.write().expect("ours");
-    assert_eq!(cache.saved(&again, Ok(()), &mut report), Ok(Some(2)));
+    assert_eq!(cache.saved(&again, Ok(())), Ok(Some(2)));
     let path = cache.path(&files).expect("memory");
     assert_eq!(lines(path.as_ref()), ["0 1 a", "1 1 b"]);
     // One that was left in the middle, by a jump for instance, is in nobody's way.
@@ -225,7 +221,7 @@ fn two_saves_at_a_time() {
     let _ = begin(&mut cache, &files, 1);
     add(&mut cache, "d");
     let last = begin(&mut cache, &files, 1);
-    assert_eq!(cache.saved(&last, Ok(()), &mut report), Ok(Some(4)));
+    assert_eq!(cache.saved(&last, Ok(())), Ok(Some(4)));
 }
 
 /// CACHE-74: each line has the stamp of its own instance, not that of the line before.
@@ -255,18 +251,17 @@ fn stamps() {
 fn beyond_the_limit() {
     let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
-    let mut report = Report::default();
     let path = cache.path(&files).expect("memory");
     fs::write(&path, "2 0 2147483647\n1 5 a\n9 6 [ab] far\n8 7  further\n").expect("ours");
     cache.resize(5).expect("it is empty");
-    assert_eq!(load(&mut cache, &files, &mut report), 3);
-    assert_eq!((cache.inactive(), report.journal.drain().count()), (1, 1));
+    assert_eq!(load(&mut cache, &files), 3);
+    assert_eq!((cache.inactive(), cache.journal.messages.drain(..).count()), (1, 1));
     assert_eq!(add(&mut cache, "b"), 2);
     let snapshot = begin(&mut cache, &files, 50);
     let result = snapshot.write();
-    assert_eq!(cache.saved(&snapshot, result, &mut report), Ok(Some(2)));
+    assert_eq!(cache.saved(&snapshot, result), Ok(Some(2)));
     assert_eq!(lines(path.as_ref()), ["1 5 a", "2 50 b", "9 6 [ab] far", "8 7 further"]);
-    assert!(report.journal.is_empty());
+    assert!(cache.journal.messages.is_empty());
 }
 
 /// CACHE-30, CACHE-36, CACHE-62: what a purge has culled is not found until it is stored again, and
@@ -303,21 +298,20 @@ fn purged_names() {
 fn shared_keys() {
     let (_directory, files) = directory();
     let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), Seed::process());
-    let mut report = Report::default();
     let path = cache.path(&files).expect("memory");
     fs::write(&path, "2 0 2147483647\n1 5 [aa] a\n2 5 [bb] b\n3 5 [aa] c\n").expect("ours");
-    assert_eq!(load(&mut cache, &files, &mut report), 3);
-    let find = |cache: &Cache<*const u8>, key: u8| {
-        let hit = cache.lookup_key(None, &[key], &mut Report::default());
+    assert_eq!(load(&mut cache, &files), 3);
+    let find = |cache: &mut Cache<*const u8>, key: u8| {
+        let hit = cache.lookup_key(None, &[key]);
         hit.map(super::Entry::id).ok()
     };
     assert_eq!(
-        (find(&cache, 0xaa), find(&cache, 0xbb), find(&cache, 0xcc)),
+        (find(&mut cache, 0xaa), find(&mut cache, 0xbb), find(&mut cache, 0xcc)),
         (Some(1), Some(2), None)
     );
     for (name, left) in [(&b"a"[..], Some(3)), (b"c", None)] {
-        let culled = cache.store(PMDA_CACHE_CULL, Some(name), None, &mut report);
+        let culled = cache.store(PMDA_CACHE_CULL, Some(name), None);
         assert!(culled.is_ok());
-        assert_eq!((find(&cache, 0xaa), find(&cache, 0xbb)), (left, Some(2)));
+        assert_eq!((find(&mut cache, 0xaa), find(&mut cache, 0xbb)), (left, Some(2)));
     }
 }

@@ -117,7 +117,7 @@ mod tests {
         callback_failed(&mut journal, style, MetricId(0x3e80_0401), -1, error, |_| {
             "why".to_owned()
         });
-        journal.drain().next().map(|message| match message {
+        journal.messages.drain(..).next().map(|message| match message {
             Message::Notify(level, text) => (level, String::from_utf8(text).expect("ASCII")),
             Message::Debug(text) => (Level::Debug, String::from_utf8(text).expect("ASCII")),
             Message::Trace(_) => unreachable!("nothing is traced here"),

@@ -128,7 +128,7 @@ fn header() {
 #[test]
 fn offsets_outside() {
     let far = u32::try_from(PAGES.len()).unwrap();
-    let (base, mut journal) = database(
+    let (base, journal) = database(
         index(3, &[[METRIC, 0, 4], [METRIC + 1, far, 4], [INDOM, 4, u32::MAX]]),
         PAGES,
     );
@@ -143,7 +143,7 @@ fn offsets_outside() {
         Some(&b"two"[..])
     );
     assert_eq!(base.text_of(Entry::InDom(InDom(METRIC)), Kind::Long), None);
-    let said: Vec<_> = journal.drain().collect();
+    let said = journal.messages;
     let expected = b"pmdaOpenHelp: t.dir: entry 2 (metric 9.0.1) points outside the help text";
     assert_eq!(said, [crate::log::Message::Notify(Level::Warning, expected.to_vec())]);
 }

@@ -6,7 +6,7 @@ mod update;
 
 use std::fmt;
 
-use pmda_core::cache::{Cache, CacheFile, Report, State, Write, directory_below};
+use pmda_core::cache::{Cache, CacheFile, State, Write, directory_below};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
@@ -253,7 +253,6 @@ impl<T> Indom<T> {
 
     /// Numbers all instances anew, after those in the file of the domain.
     fn renumber(&mut self, indom: InDom, directory: Option<&FilePath>) {
-        let mut report = Report::default();
         let mut cache = Cache::new(indom, Seed::process());
         if self.whole_names && cache.use_strings().is_err() {
             log::error!("instance domain {indom}: no memory");
@@ -263,28 +262,27 @@ impl<T> Indom<T> {
             let _ = cache.resize(limit);
         }
         if let Some(directory) = directory {
-            load(&mut cache, directory, &mut report);
+            load(&mut cache, directory);
         }
         let old = std::mem::replace(&mut self.cache, cache);
         for (inst, slot) in std::mem::take(&mut self.order) {
             let Ok(hit) = old.lookup(inst) else { continue };
             let name = Some(hit.name());
-            match self.cache.store(PMDA_CACHE_ADD, name, Some(Slot(slot)), &mut report) {
+            match self.cache.store(PMDA_CACHE_ADD, name, Some(Slot(slot))) {
                 Ok(inst) => self.order.push((inst, slot)),
                 Err(_) => self.vacate(slot),
             }
         }
         self.order.sort_unstable();
-        say(&mut report);
+        say(&mut self.cache);
     }
 
     /// An instance is not there any more.
     fn hide(&mut self, inst: i32, slot: u32) {
         if let Ok(hit) = self.cache.lookup(inst) {
             let name = hit.name().to_vec();
-            let mut report = Report::default();
             // It is in the cache, so this cannot fail.
-            let _ = self.cache.store(PMDA_CACHE_HIDE, Some(&name), None, &mut report);
+            let _ = self.cache.store(PMDA_CACHE_HIDE, Some(&name), None);
         }
         self.vacate(slot);
     }
@@ -305,10 +303,9 @@ impl<T> Indom<T> {
         }
         let now = std::time::SystemTime::now();
         let now = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        let mut report = Report::default();
         let path = self.cache.path(directory);
         let saved = match path.and_then(|path| self.cache.begin_save(Write::Save, path, now as i64)) {
-            Ok(Some(snapshot)) => self.cache.saved(&snapshot, snapshot.write(), &mut report).map(|_| ()),
+            Ok(Some(snapshot)) => self.cache.saved(&snapshot, snapshot.write()).map(|_| ()),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
@@ -320,7 +317,7 @@ impl<T> Indom<T> {
                 log::warn!("an instance domain is not saved in {directory}: {}", describe(error));
             }
         }
-        say(&mut report);
+        say(&mut self.cache);
     }
 }
 
@@ -328,30 +325,25 @@ impl<T> Indom<T> {
 impl Indom<()> {
     /// The number of a name, which is there from now on.
     pub(crate) fn keep(&mut self, name: &str) -> Result<i32> {
-        let mut report = Report::default();
-        let number = self
-            .cache
-            .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(0)), &mut report);
+        let number = self.cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(0)));
         // There is nothing to say of a failure: it is tried again.
+        self.cache.journal.messages.clear();
         number
     }
 
     /// A name is not there any more.
     pub(crate) fn drop_name(&mut self, name: &str) {
-        let mut report = Report::default();
         // One that is not there needs not go.
-        let _ = self
-            .cache
-            .store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None, &mut report);
+        let _ = self.cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
     }
 }
 
 /// Reads the file of a domain, if there is one.
-fn load(cache: &mut Cache<Slot>, directory: &FilePath, report: &mut Report) {
+fn load(cache: &mut Cache<Slot>, directory: &FilePath) {
     let loaded = cache.path(directory).and_then(|path| match CacheFile::open(path) {
         Ok(mut file) => loop {
             file.read();
-            if cache.load(&mut file, report)?.is_some() {
+            if cache.load(&mut file)?.is_some() {
                 break Ok(());
             }
         },
@@ -367,9 +359,9 @@ fn load(cache: &mut Cache<Slot>, directory: &FilePath, report: &mut Report) {
 }
 
 /// Logs what the cache has to say.
-fn say(report: &mut Report) {
+fn say(cache: &mut Cache<Slot>) {
     use pmda_core::log::Level;
-    for message in report.journal.drain() {
+    for message in cache.journal.messages.drain(..) {
         if let Message::Notify(level, text) = message {
             let level = match level {
                 Level::Crit | Level::Err => log::Level::Error,

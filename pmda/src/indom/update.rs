@@ -1,6 +1,6 @@
 //! An update of an instance domain.
 
-use pmda_core::cache::{Report, State};
+use pmda_core::cache::State;
 use pmda_core::constants::PMDA_CACHE_ADD;
 
 use super::{File, Indom, REMEMBERED, Row, Slot, say};
@@ -112,7 +112,7 @@ impl<'i, T> Update<'i, T> {
         if self.indom.file.is_some() {
             let name = Some(name.as_bytes());
             let cache = &mut self.indom.cache;
-            cache.store(PMDA_CACHE_ADD, name, Some(Slot(slot)), &mut Report::default())?;
+            cache.store(PMDA_CACHE_ADD, name, Some(Slot(slot)))?;
         }
         Ok(())
     }
@@ -132,11 +132,10 @@ impl<'i, T> Update<'i, T> {
                 }
             },
         };
-        let mut report = Report::default();
         let stored = indom
             .cache
-            .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(slot)), &mut report);
-        say(&mut report);
+            .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(slot)));
+        say(&mut indom.cache);
         match (stored, known) {
             (Ok(inst), Some(_)) => {
                 let is_old = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst).is_ok();

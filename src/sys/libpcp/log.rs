@@ -208,7 +208,7 @@ impl Display for Hex {
 
 /// Writes out and empties a journal; call it when nothing is locked.
 pub(crate) fn flush(journal: &mut Journal) {
-    if !journal.is_empty() {
+    if !journal.messages.is_empty() {
         write_out(journal);
     }
 }
@@ -216,7 +216,7 @@ pub(crate) fn flush(journal: &mut Journal) {
 /// [`flush`] for a journal in which something stands.
 #[cold]
 fn write_out(journal: &mut Journal) {
-    for message in journal.drain() {
+    for message in journal.messages.drain(..) {
         match message {
             Message::Notify(level, text) => notify!(level, "{}", Bytes(&text)),
             Message::Debug(text) => debug_line!("{}", Bytes(&text)),
