@@ -1,33 +1,12 @@
 //! The debug dump of a cache, line by line as the C library prints it: PCP's own tests compare it
 //! (CACHE-100).
 
-use std::fmt::{self, Display, Pointer};
+use std::fmt::Pointer;
 
 use super::entry::{Entry, State};
-use super::keys::jenkins_hash;
+use super::keys::{Key, jenkins_hash};
 use super::{Cache, room};
-use crate::log::{Bytes, TextBuffer};
-
-/// `[key=0x...]` or `[no key]`, as messages show a key.
-pub(super) struct Key<'k>(pub(super) &'k [u8]);
-
-impl Display for Key<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return out.write_str("[no key]");
-        }
-        out.write_str("[key=0x")?;
-        for byte in self.0 {
-            write!(out, "{byte:02x}")?;
-        }
-        out.write_str("]")
-    }
-}
-
-/// A name as a message prints it.
-pub(super) fn named(name: Option<&[u8]>) -> Bytes<'_> {
-    Bytes(name.unwrap_or(b"(null)"))
-}
+use crate::log::TextBuffer;
 
 impl<T: Copy + Pointer> Cache<T> {
     /// The dump, with the hash chains if they are wanted; it ends where there is no memory for

@@ -1,6 +1,6 @@
 //! The text of a cache file: records are made of bytes, and bytes of records.
 
-use super::text::find_byte;
+use super::entry::find_byte;
 use super::{MAXIMUM, Mode, room};
 use crate::error::Result;
 

@@ -1,8 +1,10 @@
 //! The keys of instances, by slot and by their bytes: few caches have any, so they are no part of
 //! the entries (CACHE-56).
 
+use std::fmt::{self, Display};
+
+use super::entry::{Text, equal};
 use super::room;
-use super::text::{Text, equal};
 use crate::error::Result;
 use crate::index::{Index, Seed};
 
@@ -112,6 +114,22 @@ impl Keys {
 /// The key in a cell.
 fn bytes(cells: &[Text], slot: u32) -> &[u8] {
     cells.get(slot as usize).map_or(&[], Text::bytes)
+}
+
+/// `[key=0x...]` or `[no key]`, as messages show a key.
+pub(super) struct Key<'k>(pub(super) &'k [u8]);
+
+impl Display for Key<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return out.write_str("[no key]");
+        }
+        out.write_str("[key=0x")?;
+        for byte in self.0 {
+            write!(out, "{byte:02x}")?;
+        }
+        out.write_str("]")
+    }
 }
 
 const GOLDEN: u32 = 0x9e37_79b9;

@@ -7,12 +7,10 @@ use std::ops::Range;
 
 use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 
-use super::entry::State;
+use super::entry::{State, Text, find_byte};
 use super::file::{self, Header, LONGEST_LINE, Record};
-use super::lookup::Named;
 use super::persist::OverLimitRecord;
-use super::text::{Text, find_byte};
-use super::{Cache, room};
+use super::{Cache, Named, room};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;

@@ -4,8 +4,8 @@
 //! the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
 //! to an instance; it is handed back and printed, never looked into.
 //!
-//! What is done to one instance is in the files beside this one; what is done to all of them at
-//! once, at the end of it.
+//! Here is how instances are found, and what is done to all of them at once; the files beside this
+//! one store them, list and walk them, and write and read their file.
 
 mod disk;
 mod dump;
@@ -13,22 +13,21 @@ mod entry;
 mod file;
 mod keys;
 mod load;
-mod lookup;
 mod order;
 mod persist;
 mod store;
 #[cfg(test)]
 mod tests;
-mod text;
+mod walk;
 
-use entry::Slab;
 pub use entry::{Entry, State};
-use keys::Keys;
+use entry::{Short, Slab, Text, equal, signed};
+use keys::{Key, Keys};
 pub use load::CacheFile;
-pub use lookup::{Given, Position, Start};
+pub use order::Position;
 use order::{ListedSlot, Order};
 pub use persist::{Snapshot, Write, directory_below, file_path};
-use text::{Text, equal};
+pub use walk::{Given, Start};
 
 use crate::error::{Error, Result};
 use crate::ident::InDom;
@@ -103,6 +102,14 @@ pub struct Cache<T> {
     over_limit: Vec<persist::OverLimitRecord>,
     /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
     attempts: [u32; store::ATTEMPTS],
+}
+
+/// The live entry that has the short name of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Named {
+    slot: u32,
+    /// Whether the rest of its name is that of the text as well (CACHE-10).
+    is_whole: bool,
 }
 
 /// Makes room for more elements, and some beside them.
@@ -217,6 +224,116 @@ impl<T: Copy> Cache<T> {
         if !equal(self.keys.get(slot), key.bytes()) {
             self.keys.set(slot, key);
         }
+    }
+}
+
+impl<T: Copy> Cache<T> {
+    /// The live entry that has the short name of a name (CACHE-10).
+    #[inline(always)]
+    fn find_short(&self, name: &[u8], short: Short) -> Option<Named> {
+        let text = &name[..short.len];
+        let same = |slot: u32| {
+            let entry = self.slab.get(slot);
+            entry.hash == short.hash && equal(entry.short_name(), text)
+        };
+        let slot = self.names.find(short.hash, same)?;
+        let is_whole = short.len == name.len() || self.slab.get(slot).name() == name;
+        Some(Named { slot, is_whole })
+    }
+
+    /// The live entry with an id.
+    fn find_id(&self, id: u32) -> Option<u32> {
+        self.order.find(id).filter(|slot| self.slab.get(*slot).is_live())
+    }
+
+    /// The live entry with a key that has the lowest id (CACHE-31); there are several only after a
+    /// load.
+    fn find_key(&self, key: &[u8]) -> Option<u32> {
+        if key.is_empty() || self.keys.is_shared() {
+            let mut slots = self.order.iter().map(|place| place.slot);
+            return slots.find(|slot| self.slab.get(*slot).is_live() && equal(self.keys.get(*slot), key));
+        }
+        self.keys.find(key)
+    }
+
+    /// The instance with an id (CACHE-30).
+    ///
+    /// # Errors
+    /// `PM_ERR_INST` when there is none.
+    pub fn lookup(&self, id: i32) -> Result<&Entry<T>> {
+        let id = u32::try_from(id).map_err(|_| Error::INST)?;
+        // Slots are taken in ascending order, as ids are: mostly they are the same.
+        match self.slab.guess(id) {
+            Some(entry) if entry.id == id && entry.is_live() => Ok(entry),
+            _ => self.lookup_anywhere(id),
+        }
+    }
+
+    #[inline(never)]
+    fn lookup_anywhere(&self, id: u32) -> Result<&Entry<T>> {
+        Ok(self.slab.get(self.find_id(id).ok_or(Error::INST)?))
+    }
+
+    /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30):
+    /// agents rely on being told who that is, although no store would take the whole name.
+    ///
+    /// # Errors
+    /// `PM_ERR_INST` when there is none.
+    pub fn lookup_name(&self, name: &[u8]) -> Result<&Entry<T>> {
+        let found = self.find_short(name, self.short(name)).ok_or(Error::INST)?;
+        Ok(self.slab.get(found.slot))
+    }
+
+    /// The instance with a key, or with the name as its key (CACHE-31).
+    ///
+    /// # Errors
+    /// `PM_ERR_INST` when there is none, or neither a key nor a name is given.
+    pub fn lookup_key(&mut self, name: Option<&[u8]>, key: &[u8]) -> Result<&Entry<T>> {
+        let effective = if key.is_empty() { name } else { Some(key) };
+        if let Some(slot) = effective.and_then(|key| self.find_key(key)) {
+            return Ok(self.slab.get(slot));
+        }
+        if self.debug {
+            self.journal.trace(format_args!(
+                "pmdaCacheLookupKey: indom {}: {}: no matching key in cache\n",
+                self.indom,
+                Key(effective.unwrap_or_default())
+            ));
+        }
+        Err(Error::INST)
+    }
+
+    /// A number that changes whenever an instance becomes active or ceases to be, and whenever an
+    /// entry is listed or reclaimed.
+    #[must_use]
+    pub fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    /// The active instances in ascending order of ids, with their names.
+    pub fn actives(&self) -> impl Iterator<Item = (i32, &[u8])> {
+        let slab = &self.slab;
+        let entries = self.order.iter().map(|place| slab.get(place.slot));
+        let active = entries.filter(|entry| entry.state == State::Active);
+        active.map(|entry| (signed(entry.id), entry.name()))
+    }
+
+    /// Number of active instances (CACHE-33).
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Number of inactive instances (CACHE-33).
+    #[must_use]
+    pub fn inactive(&self) -> usize {
+        self.inactive
+    }
+
+    /// Number of instances that were ever inserted (CACHE-33).
+    #[must_use]
+    pub fn inserted(&self) -> u32 {
+        self.inserted
     }
 }
 

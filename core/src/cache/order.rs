@@ -1,7 +1,6 @@
 //! The list of entries by ascending ids, by which they are found as well (DEF-14).
 
 use super::entry::{Entry, Slab};
-use super::lookup::Position;
 use super::room;
 use crate::error::{Error, Result};
 
@@ -10,6 +9,39 @@ use crate::error::{Error, Result};
 pub(super) struct ListedSlot {
     pub(super) id: u32,
     pub(super) slot: u32,
+}
+
+/// Where a walk goes on: at the entry that it noted, or at what is behind it when that was
+/// reclaimed. Positions are ordered as the list is: by id, of entries with one id the newest first
+/// (CACHE-44).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Position(u64);
+
+impl Position {
+    /// Behind all entries.
+    pub const END: Position = Position(u64::MAX);
+
+    pub(super) fn new(id: u32, serial: u32) -> Position {
+        Position(u64::from(id) << 32 | u64::from(!serial))
+    }
+
+    /// No entry from here on has a lower id.
+    #[must_use]
+    pub fn id(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// The position as a number.
+    #[must_use]
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The position that [`Position::to_bits`] has given.
+    #[must_use]
+    pub fn from_bits(bits: u64) -> Position {
+        Position(bits)
+    }
 }
 
 /// Most entries of a block: what is moved for an id that comes between others.

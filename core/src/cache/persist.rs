@@ -8,8 +8,8 @@ use std::io;
 use rustix::fs::{Mode, mkdir};
 
 use super::disk;
+use super::entry::Text;
 use super::file::{Decimal, Header, LONGEST_LINE, is_savable, write_header, write_record};
-use super::text::Text;
 use super::{Cache, room};
 use crate::error::Result;
 use crate::ident::InDom;

@@ -6,13 +6,10 @@
 //! ones. All chains undergo the same at the same time, so one number an entry says it all: the
 //! order in any chain is that of descending numbers (CACHE-81).
 
-use super::dump::{Key, named};
-use super::entry::{Entry, State};
-use super::keys::jenkins_hash;
-use super::lookup::{Named, signed};
+use super::entry::{Entry, Short, State, Text, equal, short, signed};
+use super::keys::{Key, jenkins_hash};
 use super::order::ListedSlot;
-use super::text::{Short, Text, equal, short};
-use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, room};
+use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, Named, room};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
@@ -314,6 +311,11 @@ impl<T: Copy> Cache<T> {
     pub(super) fn short(&self, name: &[u8]) -> Short {
         short(self.keys.seed(), name, self.strings)
     }
+}
+
+/// A name as a message prints it.
+pub(super) fn named(name: Option<&[u8]>) -> Bytes<'_> {
+    Bytes(name.unwrap_or(b"(null)"))
 }
 
 /// A copy of a name or key.

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use super::entry::{Entry, Short, Slab, Text, equal, find_byte};
 use super::{Cache, CacheFile, Snapshot, State, Write};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::ident::InDom;
@@ -303,7 +304,7 @@ fn shared_keys() {
     assert_eq!(load(&mut cache, &files), 3);
     let find = |cache: &mut Cache<*const u8>, key: u8| {
         let hit = cache.lookup_key(None, &[key]);
-        hit.map(super::Entry::id).ok()
+        hit.map(Entry::id).ok()
     };
     assert_eq!(
         (find(&mut cache, 0xaa), find(&mut cache, 0xbb), find(&mut cache, 0xcc)),
@@ -313,5 +314,159 @@ fn shared_keys() {
         let culled = cache.store(PMDA_CACHE_CULL, Some(name), None);
         assert!(culled.is_ok());
         assert_eq!((find(&mut cache, 0xaa), find(&mut cache, 0xbb)), (left, Some(2)));
+    }
+}
+
+/// CACHE-25: a name has one address, however many entries come after it; DEF-14: the size of an
+/// entry.
+#[test]
+fn entries_stay_where_they_are() {
+    let entry = || Entry::<usize> {
+        state: State::Active,
+        ..Entry::free()
+    };
+    let insert = |slab: &mut Slab<usize>, name: &str| {
+        slab.reserve().expect("memory");
+        let slot = slab.insert(entry());
+        slab.get_mut(slot).name = Text::new(name.as_bytes()).expect("memory");
+        slot
+    };
+    let mut slab = Slab::new();
+    let names: Vec<String> = (0..5000).map(|n| "x".repeat(n % 40)).collect();
+    let slots: Vec<u32> = names.iter().map(|name| insert(&mut slab, name)).collect();
+    let first = slab.get(slots[3]).name().as_ptr();
+    for name in &names {
+        insert(&mut slab, name);
+    }
+    assert_eq!(slab.get(slots[3]).name().as_ptr(), first);
+    for (slot, name) in slots.iter().zip(&names) {
+        assert_eq!(slab.get(*slot).name(), name.as_bytes());
+        assert_eq!(slab.get(*slot).name.terminated().last(), Some(&0));
+    }
+    for slot in [slots[7], slots[9]] {
+        slab.remove(slot);
+    }
+    assert_eq!(insert(&mut slab, "again"), slots[9]);
+    assert_eq!(insert(&mut slab, "again"), slots[7]);
+    assert_eq!(insert(&mut slab, "new"), 10_000);
+    let unused = slab.guess(10_001).map(|entry| entry.state);
+    assert!(unused.is_none_or(|state| state == State::Free) && slab.guess(1 << 31).is_none());
+    assert!(size_of::<Entry<std::ptr::NonNull<u8>>>() <= 64);
+}
+
+fn short(name: &[u8], strings: bool) -> Short {
+    super::entry::short(Seed::new(5, 7), name, strings)
+}
+
+/// CACHE-4: the short name ends at the first blank, wherever that is, and has the hash that it
+/// has alone.
+#[test]
+fn short_names() {
+    let text: Vec<u8> = (0..40).map(|n| b'!' + n).collect();
+    for length in 0..40 {
+        let alone = short(&text[..length], false);
+        assert_eq!(alone.len, length);
+        assert_eq!(short(&text[..length], true), alone);
+        for tail in [" ", "  ", " x", " a tail that is longer than a word", " \t x"] {
+            let name = [&text[..length], tail.as_bytes()].concat();
+            assert_eq!(short(&name, false), alone, "{length} {tail:?}");
+            assert_eq!(short(&name, true).len, name.len());
+            assert_ne!(short(&name, true).hash, alone.hash);
+        }
+    }
+}
+
+/// CACHE-4: no other byte is taken for a blank.
+#[test]
+fn only_blanks() {
+    for byte in (0..=255).filter(|byte| *byte != b' ') {
+        for at in 0..17 {
+            let mut name = [b'x'; 17];
+            name[at] = byte;
+            assert_eq!(short(&name, false).len, 17, "{byte} {at}");
+        }
+    }
+}
+
+/// Names that meet in one place of a table when the seed is known, as somebody can make who
+/// chooses names (of files, of containers): with any other seed they are names like all others.
+#[test]
+fn collisions_need_the_seed() {
+    // Random numbers, for all that counts here.
+    let random = |number: u64| {
+        number
+            .wrapping_mul(0x2545_f491_4f6c_dd1d)
+            .wrapping_mul(0xd134_2543_de82_ef95)
+    };
+    let seed = |number| Seed::new(random(number), random(number + 7));
+    let (known, other) = (seed(1), seed(2));
+    let mut names = Vec::new();
+    for number in 0u64.. {
+        // The second word undoes what the first one has done to the state.
+        let first = format!("{number:08}");
+        let word = u64::from_le_bytes(first.as_bytes().try_into().expect("eight digits"));
+        let second = (known.mix(known.begin(), word) ^ 0x1234_5678_9abc_def0).to_le_bytes();
+        if !second.iter().any(|byte| matches!(byte, 0 | b' ')) {
+            names.push([first.as_bytes(), &second].concat());
+        }
+        if names.len() == 2000 {
+            break;
+        }
+    }
+    let hashes = |seed: Seed| {
+        let hashes = names.iter().map(|name| super::entry::short(seed, name, false).hash);
+        hashes.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!(hashes(known), 1);
+    assert!(hashes(other) > 1990, "{}", hashes(other));
+    // What a table does with them: entries looked at until each name was found once.
+    let looks = |seed: Seed| {
+        let hash = |slot: u32| super::entry::short(seed, &names[slot as usize], false).hash;
+        let (mut index, mut looks) = (crate::index::Index::new(), 0);
+        index.reserve(2000, 2000, hash).expect("memory");
+        (0..2000).for_each(|slot| index.insert(hash(slot), slot));
+        for slot in 0..2000 {
+            let found = index.find(hash(slot), |found| {
+                looks += 1;
+                found == slot
+            });
+            assert_eq!(found, Some(slot));
+        }
+        looks
+    };
+    assert!(
+        looks(known) > 1_000_000 && looks(other) < 2100,
+        "{} {}",
+        looks(known),
+        looks(other)
+    );
+}
+
+/// CACHE-4, CACHE-92: the first one is found, at any place, whatever stands around it.
+#[test]
+fn finds() {
+    for length in 0..30 {
+        for at in 0..=length {
+            for around in [0, 0x1f, 0x21, 0x7f, 0x80, 0xa0, 0xff] {
+                let mut bytes = vec![around; length];
+                bytes[at..].fill(b' ');
+                assert_eq!(find_byte(&bytes, b' '), (at < length).then_some(at));
+            }
+        }
+    }
+}
+
+/// CACHE-10: each byte counts, and the length.
+#[test]
+fn equals() {
+    let text: Vec<u8> = (0..40).collect();
+    for length in 0..39 {
+        assert!(equal(&text[..length], &text[..length]));
+        assert!(!equal(&text[..length], &text[..length + 1]));
+        for at in 0..length {
+            let mut changed = text[..length].to_vec();
+            changed[at] ^= 0x80;
+            assert!(!equal(&text[..length], &changed));
+        }
     }
 }

@@ -1,0 +1,115 @@
+//! Walking over the active instances in ascending order of ids.
+//!
+//! A walk has read one entry ahead: with each instance that it gives, it notes the entry that is
+//! listed behind it at that moment, whatever its state, and goes on there. So a callback that
+//! stores instances on the way has them in the same walk, unless what they come behind was the last
+//! entry (CACHE-35, FETCH-34). What was noted and is reclaimed meanwhile is followed by the next
+//! listed entry behind it, never by one that was given.
+//!
+//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`Order::step`); a fetch, for instance,
+//! keeps a [`Position`].
+
+use super::Cache;
+use super::entry::{State, signed};
+use super::order::{ListedSlot, Place, Position};
+
+/// An instance that a walk gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Given {
+    /// Its id.
+    pub inst: i32,
+    /// The entry behind it: where the walk goes on.
+    pub next: Position,
+}
+
+/// What a walk begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// The first listed entry.
+    pub first: Position,
+    /// Number of listed entries.
+    pub listed: usize,
+    /// Number of entries that were ever inserted.
+    pub inserted: u32,
+}
+
+impl<T: Copy> Cache<T> {
+    /// Begins the cache's own walk (CACHE-35).
+    pub fn rewind(&mut self) {
+        self.order.rewind();
+    }
+
+    /// The next active instance of the cache's own walk; `None` at its end (CACHE-35).
+    #[inline(always)]
+    pub fn walk(&mut self) -> Option<i32> {
+        // Mostly all are active, so that no entry needs to be looked at.
+        let is_all = self.order.len() == self.active;
+        loop {
+            let place = self.order.step()?;
+            if is_all || self.slab.get(place.slot).state == State::Active {
+                return Some(signed(place.id));
+            }
+        }
+    }
+
+    /// What a walk begins with that starts now.
+    pub fn start(&self) -> Start {
+        Start {
+            first: self.order.position_at(&self.slab, self.order.first()),
+            listed: self.order.len(),
+            inserted: self.inserted,
+        }
+    }
+
+    /// Fills `into` with the active instances from a position on; returns how many there were.
+    pub fn read_active(&self, from: Position, into: &mut [Given]) -> usize {
+        let mut next = self.order.search(&self.slab, from);
+        let mut len = 0;
+        while let (Some(place), Some(given)) = (self.order.get(next), into.get_mut(len)) {
+            next = self.order.next(next);
+            if self.slab.get(place.slot).state == State::Active {
+                *given = self.given(place, next);
+                len += 1;
+            }
+        }
+        len
+    }
+
+    /// Fills `into` with the active instances of a list, which is ascending, from a position on;
+    /// returns how many there were.
+    pub fn read_listed(&self, mut from: Position, listed: &[i32], into: &mut [Given]) -> usize {
+        let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
+        let active = listed[start..].iter().filter_map(|inst| {
+            let given = self.active_at(*inst, from)?;
+            from = given.next;
+            Some(given)
+        });
+        let mut len = 0;
+        for (place, given) in into.iter_mut().zip(active) {
+            *place = given;
+            len += 1;
+        }
+        len
+    }
+
+    /// The instance with an id, if it is active and not in front of a position.
+    fn active_at(&self, inst: i32, from: Position) -> Option<Given> {
+        let id = u32::try_from(inst).ok()?;
+        let at = self.order.search_id(id);
+        let place = self.order.get(at).filter(|place| place.id == id)?;
+        let entry = self.slab.get(place.slot);
+        if entry.state != State::Active || Position::new(id, entry.serial) < from {
+            return None;
+        }
+        Some(self.given(place, self.order.next(at)))
+    }
+
+    /// A listed instance as a walk gives it that goes on at `next`.
+    #[inline(always)]
+    fn given(&self, place: ListedSlot, next: Place) -> Given {
+        Given {
+            inst: signed(place.id),
+            next: self.order.position_at(&self.slab, next),
+        }
+    }
+}
