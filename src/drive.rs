@@ -161,8 +161,8 @@ fn go_on<M: Machine>(
 fn ended<C, D: CReturn>(end: Outcome<C, D>) -> D::C {
     match end {
         Outcome::Done(done) => done.into_c(),
-        Outcome::Busy => D::busy(),
-        Outcome::Failed | Outcome::Call(_) => D::failed(),
+        Outcome::Busy => D::BUSY,
+        Outcome::Failed | Outcome::Call(_) => D::FAILED,
     }
 }
 
@@ -180,7 +180,7 @@ const PROVOKE: &str = "PCP_PMDA_PANIC";
 /// nothing) at once: nothing is allocated, locked, waited for or said.
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     let Some(entered) = ReentrancyGuard::enter() else {
-        return R::busy();
+        return R::BUSY;
     };
     let outcome = inner(body);
     entered.leave();
@@ -285,7 +285,7 @@ fn caught<R: CReturn>(panic: &(dyn Any + Send)) -> R::C {
         .unwrap_or("no message");
     // Logging could panic as well; then there is nothing left to say.
     let _ = catch_unwind(|| log::notify!(Level::Crit, "libpcp_pmda: internal error: {text}"));
-    R::failed()
+    R::FAILED
 }
 
 /// The answer to a call on top of another one.
@@ -295,49 +295,35 @@ const BUSY: c_int = -libc::EBUSY;
 pub(crate) trait CReturn {
     /// The C type.
     type C;
+    /// What C sees after a panic.
+    const FAILED: Self::C;
+    /// What C sees of a call in a signal handler on top of another one: not `-EAGAIN`, which asks
+    /// to be tried again.
+    const BUSY: Self::C;
 
     /// The value as C sees it.
     fn into_c(self) -> Self::C;
-
-    /// What C sees after a panic.
-    fn failed() -> Self::C;
-
-    /// What C sees of a call in a signal handler on top of another one: not `-EAGAIN`, which asks
-    /// to be tried again.
-    fn busy() -> Self::C;
 }
 
 /// A status or a count; an error is its negative code.
 impl CReturn for error::Result<c_int> {
     type C = c_int;
+    const FAILED: c_int = Error::GENERIC.code();
+    const BUSY: c_int = BUSY;
 
     fn into_c(self) -> c_int {
         self.unwrap_or_else(Error::code)
-    }
-
-    fn failed() -> c_int {
-        Error::GENERIC.code()
-    }
-
-    fn busy() -> c_int {
-        BUSY
     }
 }
 
 /// Success is 0.
 impl CReturn for error::Result<()> {
     type C = c_int;
+    const FAILED: c_int = Error::GENERIC.code();
+    const BUSY: c_int = BUSY;
 
     fn into_c(self) -> c_int {
         self.map_or_else(Error::code, |()| 0)
-    }
-
-    fn failed() -> c_int {
-        Error::GENERIC.code()
-    }
-
-    fn busy() -> c_int {
-        BUSY
     }
 }
 
@@ -346,35 +332,23 @@ struct Stepped<T>(T);
 
 impl<T> CReturn for Stepped<T> {
     type C = Guarded<T>;
+    const FAILED: Guarded<T> = Err(Error::GENERIC.code());
+    const BUSY: Guarded<T> = Err(BUSY);
 
     #[inline(always)]
     fn into_c(self) -> Guarded<T> {
         Ok(self.0)
-    }
-
-    fn failed() -> Guarded<T> {
-        Err(Error::GENERIC.code())
-    }
-
-    fn busy() -> Guarded<T> {
-        Err(BUSY)
     }
 }
 
 /// A number that is not a status, as it is.
 impl CReturn for c_int {
     type C = c_int;
+    const FAILED: c_int = Error::GENERIC.code();
+    const BUSY: c_int = BUSY;
 
     fn into_c(self) -> c_int {
         self
-    }
-
-    fn failed() -> c_int {
-        Error::GENERIC.code()
-    }
-
-    fn busy() -> c_int {
-        BUSY
     }
 }
 
@@ -384,44 +358,30 @@ pub(crate) struct Plain<const NONE: c_int>(pub(crate) c_int);
 
 impl<const NONE: c_int> CReturn for Plain<NONE> {
     type C = c_int;
+    const FAILED: c_int = NONE;
+    const BUSY: c_int = NONE;
 
     fn into_c(self) -> c_int {
         self.0
-    }
-
-    fn failed() -> c_int {
-        NONE
-    }
-
-    fn busy() -> c_int {
-        NONE
     }
 }
 
 impl CReturn for () {
     type C = ();
+    const FAILED: () = ();
+    const BUSY: () = ();
 
     fn into_c(self) {}
-
-    fn failed() {}
-
-    fn busy() {}
 }
 
 /// A pointer; "none" and a panic are NULL.
 impl<T> CReturn for *mut T {
     type C = *mut T;
+    const FAILED: *mut T = ptr::null_mut();
+    const BUSY: *mut T = ptr::null_mut();
 
     fn into_c(self) -> *mut T {
         self
-    }
-
-    fn failed() -> *mut T {
-        ptr::null_mut()
-    }
-
-    fn busy() -> *mut T {
-        ptr::null_mut()
     }
 }
 
@@ -429,18 +389,12 @@ impl<T> CReturn for *mut T {
 /// panic, and on top of another call.
 impl<T> CReturn for Option<T> {
     type C = Self;
+    const FAILED: Self = None;
+    const BUSY: Self = None;
 
     #[inline(always)]
     fn into_c(self) -> Self {
         self
-    }
-
-    fn failed() -> Self {
-        None
-    }
-
-    fn busy() -> Self {
-        None
     }
 }
 
