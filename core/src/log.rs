@@ -32,48 +32,6 @@ pub enum Message {
     Trace(Vec<u8>),
 }
 
-/// Text that grows while there is memory for it, and ends where that ran out.
-#[derive(Default, Debug)]
-pub struct TextBuffer {
-    bytes: Vec<u8>,
-    cut: bool,
-}
-
-impl TextBuffer {
-    /// Adds bytes.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.cut |= self.bytes.try_reserve(bytes.len()).is_err();
-        if !self.cut {
-            self.bytes.extend_from_slice(bytes);
-        }
-    }
-
-    /// Adds text.
-    pub fn show(&mut self, text: fmt::Arguments<'_>) {
-        // What did not fit is marked.
-        let _ = self.write_fmt(text);
-    }
-
-    /// The text, unless a part of it is missing.
-    #[must_use]
-    pub fn whole(self) -> Option<Vec<u8>> {
-        (!self.cut).then_some(self.bytes)
-    }
-
-    /// As much of the text as there was memory for.
-    #[must_use]
-    pub fn so_far(self) -> Vec<u8> {
-        self.bytes
-    }
-}
-
-impl Write for TextBuffer {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.push(text.as_bytes());
-        if self.cut { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
 /// What a line has room for before it asks for memory.
 const ROOM: usize = 512;
 
@@ -107,9 +65,13 @@ impl Line {
     #[must_use]
     pub fn new(text: fmt::Arguments<'_>) -> Line {
         let mut line = Line::default();
-        // What does not fit is left out.
-        let _ = line.write_fmt(text);
+        line.show(text);
         line
+    }
+
+    /// Adds text. What does not fit is left out.
+    pub fn show(&mut self, text: fmt::Arguments<'_>) {
+        let _ = self.write_fmt(text);
     }
 
     /// Adds bytes as they are.
@@ -147,6 +109,12 @@ impl Line {
         } else {
             &self.long
         }
+    }
+
+    /// Whether a part is missing.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// The text on its own, if there is memory for it.

@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
-use crate::log::TextBuffer;
+use crate::log::Line;
 
 /// The parts, one behind the other.
 ///
@@ -38,13 +38,16 @@ impl FilePath {
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
     pub fn new(parts: &[&[u8]], end: fmt::Arguments<'_>) -> Result<FilePath> {
-        let mut text = TextBuffer::default();
+        let mut text = Line::default();
         for part in parts {
             text.push(part);
         }
         text.show(end);
         text.push(b"\0");
-        let path = text.whole().ok_or(Error::NOMEM)?;
+        if text.is_cut() {
+            return Err(Error::NOMEM);
+        }
+        let path = text.into_bytes().ok_or(Error::NOMEM)?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::INVAL)?;
         Ok(FilePath(path))
     }

@@ -9,7 +9,6 @@ use crate::drive::guard;
 use crate::fetch::lookup;
 use crate::instances::selection;
 use crate::sys::libpcp::log;
-use crate::sys::libpcp::log::AttributeText;
 use crate::sys::libpcp::log::Debug;
 use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};
@@ -19,7 +18,7 @@ use crate::{fetch, record};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::report;
 use pmda_core::ident::MetricId;
-use pmda_core::log::{Bytes, Journal, Level};
+use pmda_core::log::{Journal, Level};
 
 /// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive
 /// (FETCH-100).
@@ -108,8 +107,8 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
 ) -> c_int {
     guard(|| {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
-            match AttributeText::new(attr, value.as_ref().map_or(c"", CText::c_str)) {
-                Some(text) => log::notify!(Level::Info, "Attribute: ctx={ctx} {}", Bytes(text.bytes())),
+            match log::attribute_text(attr, value.as_ref().map_or(c"", CText::c_str)) {
+                Some(text) => log::notify!(Level::Info, "Attribute: ctx={ctx} {text}"),
                 None => log::notify!(Level::Err, "Bad attr: ctx={ctx}, attr={attr}"),
             }
         }

@@ -6,13 +6,13 @@ use std::fmt::Pointer;
 use super::entry::{Entry, State};
 use super::keys::{Key, jenkins_hash};
 use super::{Cache, room};
-use crate::log::TextBuffer;
+use crate::log::Line;
 
 impl<T: Copy + Pointer> Cache<T> {
     /// The dump, with the hash chains if they are wanted; it ends where there is no memory for
     /// more.
     pub fn dump(&self, chains: bool) -> Vec<u8> {
-        let mut out = TextBuffer::default();
+        let mut out = Line::default();
         let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);
         let (mode, hsize) = (self.mode as u8, self.chains);
         out.show(format_args!(
@@ -47,10 +47,10 @@ impl<T: Copy + Pointer> Cache<T> {
         if chains {
             self.dump_chains(&mut out);
         }
-        out.so_far()
+        out.into_bytes().unwrap_or_default()
     }
 
-    fn dump_chains(&self, out: &mut TextBuffer) {
+    fn dump_chains(&self, out: &mut Line) {
         if self.attempts.iter().any(|count| *count != 0) {
             out.push(b"pmdaCacheStoreKey hash stats ...\n");
         }
@@ -66,7 +66,7 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    fn dump_table(&self, out: &mut TextBuffer, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
+    fn dump_table(&self, out: &mut Line, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
         // Where each chain begins, and behind each slot the next one of its chain.
         let (mut first, mut next) = (Vec::new(), Vec::new());
         if room(&mut first, self.chains as usize).is_err() || room(&mut next, slots.len()).is_err() {

@@ -312,7 +312,7 @@ impl Lines {
         let length = newline.map_or(held.len(), |at| at + 1);
         let nul = find_byte(&held[..length], 0);
         let is_last = newline.is_none() && self.end.is_some();
-        // What is behind a NUL may be a hole of any size: the line ends in it, and so does the next.
+        // What is behind a NUL may be a hole of any size: the line ends in it.
         let is_long = length > longest || nul.is_some_and(|at| length - at > PIECE);
         if length == 0 || newline.is_none() && !is_last && !is_long {
             return None;

@@ -128,7 +128,7 @@ pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
 /// The start of a line of debug output, since PCP 6.0.5; somebody else ends it.
 pub(crate) fn debug_start(text: &[u8]) {
     let now = time();
-    let (stamp, micros) = (Stamp::of(now), now.subsec_micros());
+    let (stamp, micros) = (stamp(now), now.subsec_micros());
     trace!("[{stamp}.{micros:06}] {}: {}", program(), Bytes(text));
 }
 
@@ -172,7 +172,7 @@ fn without_libpcp(level: Level, text: &CStr) {
     };
     let (program, text) = (program(), Bytes(text.to_bytes()));
     let now = time();
-    let stamp = Stamp::of(now);
+    let stamp = stamp(now);
     let process = std::process::id();
     trace(Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes());
 }
@@ -225,28 +225,31 @@ fn write_out(journal: &mut Journal) {
     }
 }
 
-/// What an error number means in the words of libpcp or C, in no memory but its own.
-pub(crate) struct ErrorText([c_char; pcp::PM_MAXERRMSGLEN as usize]);
+/// A C string that libpcp or the C library writes, in no memory but its own.
+pub(crate) struct TextRoom<const SIZE: usize>([u8; SIZE]);
 
-impl ErrorText {
-    const fn new() -> ErrorText {
-        ErrorText([0; pcp::PM_MAXERRMSGLEN as usize])
+impl<const SIZE: usize> TextRoom<SIZE> {
+    /// The text that `write` puts at the beginning of the room.
+    fn filled(write: impl FnOnce(*mut c_char, usize)) -> TextRoom<SIZE> {
+        let mut room = [0; SIZE];
+        write(room.as_mut_ptr().cast(), SIZE);
+        TextRoom(room)
+    }
+
+    /// The bytes before the NUL.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_bytes()
     }
 }
 
-impl Display for ErrorText {
+impl<const SIZE: usize> Display for TextRoom<SIZE> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0.map(|byte| byte as u8);
-        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        for chunk in text.utf8_chunks() {
-            out.write_str(chunk.valid())?;
-            if !chunk.invalid().is_empty() {
-                out.write_str("\u{fffd}")?;
-            }
-        }
-        Ok(())
+        Bytes(self.bytes()).fmt(out)
     }
 }
+
+/// What an error number means.
+pub(crate) type ErrorText = TextRoom<{ pcp::PM_MAXERRMSGLEN as usize }>;
 
 /// The text of an error code, as `pmErrStr` gives it.
 pub(crate) fn errstr(error: Error) -> ErrorText {
@@ -255,10 +258,10 @@ pub(crate) fn errstr(error: Error) -> ErrorText {
 
 /// The text of any code, also of those that are not errors.
 pub(crate) fn errstr_of(code: c_int) -> ErrorText {
-    let mut text = ErrorText::new();
-    // SAFETY: the buffer has the length that is passed along.
-    unsafe { pcp::pmErrStr_r(code, text.0.as_mut_ptr(), text.0.len() as c_int) };
-    text
+    // SAFETY: the room has the size that is passed along.
+    TextRoom::filled(|room, size| unsafe {
+        pcp::pmErrStr_r(code, room, size as c_int);
+    })
 }
 
 /// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written
@@ -288,16 +291,16 @@ pub(super) fn stream() -> *mut libc::FILE {
 
 /// What the operating system calls an error number, as `strerror` gives it.
 pub(crate) fn os_text(errno: i32) -> ErrorText {
-    let mut text = ErrorText::new();
-    // SAFETY: the buffer has the length that is passed along.
-    unsafe { libc::strerror_r(errno, text.0.as_mut_ptr(), text.0.len()) };
-    text
+    // SAFETY: the room has the size that is passed along.
+    TextRoom::filled(|room, size| unsafe {
+        libc::strerror_r(errno, room, size);
+    })
 }
 
 /// Writes a line to stderr behind the local time with microseconds.
 fn stamped(text: fmt::Arguments<'_>) {
     let now = time();
-    let (stamp, micros) = (Stamp::of(now), now.subsec_micros());
+    let (stamp, micros) = (stamp(now), now.subsec_micros());
     trace(Line::new(format_args!("[{stamp}.{micros:06}] {text}\n")).bytes());
 }
 
@@ -307,47 +310,24 @@ fn time() -> Duration {
 }
 
 /// A local time to the second, as libpcp's log has it.
-struct Stamp([c_char; 64]);
-
-impl Stamp {
-    fn of(time: Duration) -> Stamp {
-        let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
-        let mut text = [0 as c_char; 64];
-        let format = c"%a %b %d %H:%M:%S".as_ptr();
-        // SAFETY: integers and a pointer, for which zero is a value.
-        let mut parts: libc::tm = unsafe { zeroed() };
-        // SAFETY: a time to read, and the structure to fill.
-        unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
-        // SAFETY: a C string, a structure that was filled, or is zero, and a buffer of the given
-        // length; what is written into it is terminated, and what is not is zero.
-        unsafe { libc::strftime(text.as_mut_ptr(), text.len(), format, &raw const parts) };
-        Stamp(text)
-    }
+fn stamp(time: Duration) -> TextRoom<64> {
+    let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
+    // SAFETY: integers and a pointer, for which zero is a value.
+    let mut parts: libc::tm = unsafe { zeroed() };
+    // SAFETY: a time to read, and the structure to fill.
+    unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
+    // SAFETY: a C string, a structure that was filled, or is zero, and room of the given size.
+    TextRoom::filled(|room, size| unsafe {
+        libc::strftime(room, size, c"%a %b %d %H:%M:%S".as_ptr(), &raw const parts);
+    })
 }
 
-impl Display for Stamp {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0.map(|byte| byte as u8);
-        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        Bytes(text).fmt(out)
-    }
-}
-
-/// An attribute of a client as libpcp writes it.
-pub(crate) struct AttributeText([u8; 256]);
-
-impl AttributeText {
-    /// `name=value` of an attribute; `None` when libpcp does not know it.
-    pub(crate) fn new(attribute: c_int, value: &CStr) -> Option<AttributeText> {
-        let mut text = AttributeText([0; 256]);
-        let (start, size) = (text.0.as_mut_ptr().cast(), text.0.len());
-        // SAFETY: a C string, and a buffer of the length that is passed along.
-        let written = unsafe { pcp::__pmAttrStr_r(attribute, value.as_ptr(), start, size) };
-        (!written.is_null()).then_some(text)
-    }
-
-    /// The bytes before the NUL.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_bytes()
-    }
+/// `name=value` of an attribute of a client; `None` when libpcp does not know it.
+pub(crate) fn attribute_text(attribute: c_int, value: &CStr) -> Option<TextRoom<256>> {
+    let mut is_known = false;
+    // SAFETY: a C string, and room of the size that is passed along.
+    let text = TextRoom::filled(|room, size| unsafe {
+        is_known = !pcp::__pmAttrStr_r(attribute, value.as_ptr(), room, size).is_null();
+    });
+    is_known.then_some(text)
 }
