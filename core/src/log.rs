@@ -111,12 +111,6 @@ impl Line {
         }
     }
 
-    /// Whether a part is missing.
-    #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.cut
-    }
-
     /// The text on its own, if there is memory for it.
     #[must_use]
     pub fn into_bytes(self) -> Option<Vec<u8>> {

@@ -5,14 +5,13 @@
 use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
-use crate::log::Line;
 
 /// The parts, one behind the other.
 ///
@@ -33,21 +32,16 @@ pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
 pub struct FilePath(Vec<u8>);
 
 impl FilePath {
-    /// The path that the parts make together, with `end` behind them.
+    /// The path that the parts make together, with `end` behind them, which is short.
     ///
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
     pub fn new(parts: &[&[u8]], end: fmt::Arguments<'_>) -> Result<FilePath> {
-        let mut text = Line::default();
-        for part in parts {
-            text.push(part);
-        }
-        text.show(end);
-        text.push(b"\0");
-        if text.is_cut() {
-            return Err(Error::NOMEM);
-        }
-        let path = text.into_bytes().ok_or(Error::NOMEM)?;
+        let mut room = [0; 80];
+        let mut rest = &mut room[..];
+        rest.write_fmt(end).map_err(|_| Error::INVAL)?;
+        let used = 80 - rest.len();
+        let path = joined(&[&joined(parts)?, &room[..used], b"\0"])?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::INVAL)?;
         Ok(FilePath(path))
     }

@@ -192,29 +192,37 @@ fn end_walk(indom: InDom) -> Result<c_int> {
     change(indom, |_| Ok(-1))
 }
 
-/// Does an operation. What reads and writes files needs much of the stack, so each has a frame of
-/// its own.
+/// Does an operation. What reads and writes files needs much of the stack, as finding their
+/// directory does: each has a frame of its own.
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, and what reading or
 /// writing a file may give.
-#[inline(never)]
+#[inline]
 pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
     }
-    match op {
-        PMDA_CACHE_CHECK => Ok(c_int::from(peek(indom, |_| ()).is_some())),
-        PMDA_CACHE_LOAD => load(indom),
-        PMDA_CACHE_SAVE => save(indom, Write::Save),
-        PMDA_CACHE_SYNC => save(indom, Write::Sync),
-        PMDA_CACHE_WRITE => save(indom, Write::Always),
-        PMDA_CACHE_WALK_NEXT => walk_next(indom),
-        _ => work(indom, op),
+    let when = match op {
+        PMDA_CACHE_SAVE => Write::Save,
+        PMDA_CACHE_SYNC => Write::Sync,
+        PMDA_CACHE_WRITE => Write::Always,
+        PMDA_CACHE_LOAD => {
+            find_directory()?;
+            return load(indom);
+        }
+        PMDA_CACHE_CHECK => return Ok(c_int::from(peek(indom, |_| ()).is_some())),
+        _ => return work(indom, op),
+    };
+    // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
+    if !is_due(indom, when)? {
+        return Ok(0);
     }
+    find_directory()?;
+    save(indom, when)
 }
 
-/// Does an operation in memory. Apart from [`load`], which needs stack of its own.
+/// Does an operation in memory.
 #[inline(never)]
 fn work(indom: InDom, op: c_int) -> Result<c_int> {
     // An unknown operation makes the cache, too.
@@ -246,14 +254,8 @@ fn work(indom: InDom, op: c_int) -> Result<c_int> {
 
 /// LOAD. The file is read while nothing is locked, and each piece is applied before the next one is
 /// read.
-fn load(indom: InDom) -> Result<c_int> {
-    find_directory()?;
-    load_found(indom)
-}
-
-/// LOAD when it is known where the file is.
 #[inline(never)]
-fn load_found(indom: InDom) -> Result<c_int> {
+fn load(indom: InDom) -> Result<c_int> {
     // The domain gets a cache, whatever becomes of the file (CACHE-5).
     let path = path(indom)?;
     with(indom, |_| Ok(()))?;
@@ -266,26 +268,15 @@ fn load_found(indom: InDom) -> Result<c_int> {
     }
 }
 
-/// SAVE, SYNC and WRITE.
-#[inline(never)]
-fn save(indom: InDom, when: Write) -> Result<c_int> {
-    // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
-    if !is_due(indom, when)? {
-        return Ok(0);
-    }
-    find_directory()?;
-    write(indom, when)
-}
-
 #[inline(never)]
 fn is_due(indom: InDom, when: Write) -> Result<bool> {
     with(indom, |cache| Ok(cache.is_due(when)))
 }
 
-/// Writes the file if that is due, while nothing is locked. When another thread has done so
-/// meanwhile, it is written once more.
+/// SAVE, SYNC and WRITE: writes the file if that is due, while nothing is locked. When another
+/// thread has done so meanwhile, it is written once more.
 #[inline(never)]
-fn write(indom: InDom, when: Write) -> Result<c_int> {
+fn save(indom: InDom, when: Write) -> Result<c_int> {
     let now = now();
     loop {
         let Some(snapshot) = begin_save(indom, when, now)? else {
