@@ -2,11 +2,11 @@
 
 use std::ffi::c_int;
 
-use crate::cache::{changes, peek};
+use crate::cache::peek;
 use crate::record::state::Walk;
 use crate::view::arg::Private;
 use crate::view::received::ListPlace;
-use pmda_core::cache::{Cache, Given, Position, Start, State};
+use pmda_core::cache::{Cache, Given, Position, Start, State, changes};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::cache::{self, Outputs, Purge, change, with};
+use crate::cache::{self, Outputs, Purge, open, with};
 use crate::drive::{drive, guard};
 use crate::sys::process::Stream;
 use crate::view::arg::{CBytes, CText, Out, Private};
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn pmdaCacheLookup(
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|| {
-        change(InDom(indom), |cache| {
+        open(InDom(indom), |cache| {
             let outputs = Outputs {
                 name,
                 inst: Out::NONE,
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|| {
-        change(InDom(indom), |cache| {
+        open(InDom(indom), |cache| {
             let outputs = Outputs {
                 name: Out::NONE,
                 inst,

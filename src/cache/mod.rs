@@ -7,7 +7,6 @@ pub(crate) mod cached_indom;
 pub(crate) mod exports;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::{io, mem, vec};
 
 use crate::drive::{Machine, NoDropCell, Step};
@@ -32,42 +31,69 @@ pub(crate) struct Domains {
     caches: Vec<&'static mut Cache<Private>>,
     /// Which of them was found last, by the last bits of the domain: an agent mostly numbers its
     /// domains from 0 or 1 on.
-    recent: [u8; 8],
+    recent: [u8; RECENT],
     /// Where the files of all caches are, once that was asked for (CACHE-72).
     directory: Option<FilePath>,
 }
 
-/// Counts what makes an instance of any cache active, or ends that, and what changes a list.
-static CHANGES: AtomicU32 = AtomicU32::new(0);
+const RECENT: usize = 64;
 
 impl Domains {
     /// None yet.
     pub(crate) const fn new() -> Domains {
         Domains {
             caches: Vec::new(),
-            recent: [0; 8],
+            recent: [0; RECENT],
             directory: None,
         }
     }
 
-    /// Which cache is that of a domain, if it has one (CACHE-34).
+    /// The cache of a domain if it has one (CACHE-34).
     #[inline(always)]
-    fn place(&mut self, indom: InDom) -> Option<usize> {
-        let recent = usize::from(self.recent[indom.0 as usize % 8]);
-        if self.caches.get(recent)?.indom() == indom {
-            return Some(recent);
+    fn find(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
+        let place = match self.recent(indom) {
+            Some(place) => place,
+            None => self.search(indom)?,
+        };
+        self.caches.get_mut(place).map(|cache| &mut **cache)
+    }
+
+    /// The cache of a domain; it is made if there is none (CACHE-5).
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
+    #[inline(always)]
+    fn open(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
+        match self.recent(indom) {
+            Some(place) => Ok(&mut *self.caches[place]),
+            None => self.open_anywhere(indom),
         }
-        self.search(indom)
+    }
+
+    #[inline(never)]
+    fn open_anywhere(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
+        let place = match self.search(indom) {
+            Some(place) => place,
+            None => self.make(indom)?,
+        };
+        Ok(&mut *self.caches[place])
+    }
+
+    /// Which cache is that of a domain, if it was found last.
+    #[inline(always)]
+    fn recent(&self, indom: InDom) -> Option<usize> {
+        let place = usize::from(self.recent[indom.0 as usize % RECENT]);
+        let is_it = self.caches.get(place)?.indom().0 == indom.0;
+        is_it.then_some(place)
     }
 
     #[inline(never)]
     fn search(&mut self, indom: InDom) -> Option<usize> {
         let place = self.caches.iter().position(|cache| cache.indom() == indom)?;
-        self.recent[indom.0 as usize % 8] = u8::try_from(place).unwrap_or(0);
+        self.recent[indom.0 as usize % RECENT] = u8::try_from(place).unwrap_or(0);
         Some(place)
     }
 
-    /// Makes a cache for a domain that has none (CACHE-5).
     #[cold]
     fn make(&mut self, indom: InDom) -> Result<usize> {
         if indom.is_null() {
@@ -83,54 +109,32 @@ impl Domains {
 #[inline(always)]
 pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
     let mut library = library::peek()?;
-    let domains = &mut library.domains;
-    let place = domains.place(indom)?;
-    Some(work(domains.caches.get_mut(place)?))
+    Some(work(library.domains.find(indom)?))
 }
 
-/// Works on the cache of a domain, made if need be, where instances may become active or cease to
-/// be.
+/// Works on the cache of a domain, made if need be. The work has nothing to say.
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made; what the work gives.
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`; what the work gives.
 #[inline(always)]
-pub(crate) fn change<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
+pub(crate) fn open<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
     let mut library = library::lock()?;
-    let domains = &mut library.domains;
-    let place = match domains.place(indom) {
-        Some(place) => place,
-        None => domains.make(indom)?,
-    };
-    let cache = &mut *domains.caches[place];
-    let before = cache.changes();
-    let result = work(cache);
-    let changes = changes().wrapping_add(cache.changes().wrapping_sub(before));
-    CHANGES.store(changes, Ordering::Relaxed);
-    result
+    work(library.domains.open(indom)?)
 }
 
-/// A number that changes whenever an instance of a cache becomes active or ceases to be, and
-/// whenever one is listed or reclaimed.
-#[inline(always)]
-fn changes() -> u32 {
-    CHANGES.load(Ordering::Relaxed)
-}
-
-/// [`change`], and then writes out what the cache has to say.
+/// [`open`], and then writes out what the cache has to say.
 #[inline]
 pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    let mut journal = None;
-    let result = change(indom, |cache| {
-        cache.debug = log::debug(Debug::Indom);
-        let result = work(cache);
-        if !cache.journal.messages.is_empty() {
-            journal = Some(mem::take(&mut cache.journal));
-        }
-        result
-    });
-    if let Some(mut journal) = journal {
-        log::flush(&mut journal);
+    let mut library = library::lock()?;
+    let cache = library.domains.open(indom)?;
+    cache.debug = log::debug(Debug::Indom);
+    let result = work(cache);
+    if cache.journal.messages.is_empty() {
+        return result;
     }
+    let mut journal = mem::take(&mut cache.journal);
+    drop(library);
+    log::flush(&mut journal);
     result
 }
 
@@ -189,7 +193,7 @@ pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
 /// At the end of a walk the domain has a cache, whether it had one or not (CACHE-5).
 #[inline(never)]
 fn end_walk(indom: InDom) -> Result<c_int> {
-    change(indom, |_| Ok(-1))
+    open(indom, |_| Ok(-1))
 }
 
 /// Does an operation. What reads and writes files needs much of the stack, as finding their

@@ -20,6 +20,8 @@ mod store;
 mod tests;
 mod walk;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 pub use entry::{Entry, State};
 use entry::{Short, Slab, Text, equal, signed};
 use keys::{Key, Keys};
@@ -63,8 +65,6 @@ pub struct Cache<T> {
     active: usize,
     inactive: usize,
     empty: usize,
-    /// Counts what makes an instance active, or ends that, and what changes the list.
-    changes: u32,
     /// No live entry has a lower time stamp, other than 0.
     oldest: i64,
     /// Where the next one to be stored is looked for first.
@@ -110,6 +110,20 @@ struct Named {
     slot: u32,
     /// Whether the rest of its name is that of the text as well (CACHE-10).
     is_whole: bool,
+}
+
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+/// A number that changes whenever an instance of a cache becomes active or ceases to be, and
+/// whenever one is listed or reclaimed. It is one for all caches that are behind one lock.
+#[must_use]
+#[inline]
+pub fn changes() -> u32 {
+    CHANGES.load(Ordering::Relaxed)
+}
+
+fn count_change() {
+    CHANGES.store(changes().wrapping_add(1), Ordering::Relaxed);
 }
 
 /// Makes room for more elements, and some beside them.
@@ -160,7 +174,6 @@ impl<T: Copy> Cache<T> {
             sequence: 0,
             oldest: i64::MAX,
             next: 0,
-            changes: 0,
             swept: false,
             attempts: [0; store::ATTEMPTS],
         }
@@ -170,10 +183,6 @@ impl<T: Copy> Cache<T> {
     #[must_use]
     pub fn indom(&self) -> InDom {
         self.indom
-    }
-
-    fn count_change(&mut self) {
-        self.changes = self.changes.wrapping_add(1);
     }
 
     /// The counter of a state.
@@ -201,7 +210,7 @@ impl<T: Copy> Cache<T> {
             return;
         }
         if old == State::Active || state == State::Active {
-            self.count_change();
+            count_change();
         }
         if let Some(count) = self.counter(old) {
             *count -= 1;
@@ -303,13 +312,6 @@ impl<T: Copy> Cache<T> {
         Err(Error::INST)
     }
 
-    /// A number that changes whenever an instance becomes active or ceases to be, and whenever an
-    /// entry is listed or reclaimed.
-    #[must_use]
-    pub fn changes(&self) -> u32 {
-        self.changes
-    }
-
     /// The active instances in ascending order of ids, with their names.
     pub fn actives(&self) -> impl Iterator<Item = (i32, &[u8])> {
         let slab = &self.slab;
@@ -360,7 +362,7 @@ impl<T: Copy> Cache<T> {
                 entry.state = to;
             }
         });
-        self.count_change();
+        count_change();
     }
 
     /// Culls all instances, and those of the file that are above the limit; returns how many there

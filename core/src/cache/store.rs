@@ -9,7 +9,7 @@
 use super::entry::{Entry, Short, State, Text, equal, short, signed};
 use super::keys::{Key, jenkins_hash};
 use super::order::ListedSlot;
-use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, Named, room};
+use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, Named, count_change, room};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
@@ -190,7 +190,7 @@ impl<T: Copy> Cache<T> {
             entry.state = State::Active;
             self.inactive -= 1;
             self.active += 1;
-            self.count_change();
+            count_change();
         }
         self.stamps_dirty = true;
         self.next = if slot + 1 < self.slab.len() { slot + 1 } else { 0 };
@@ -284,7 +284,7 @@ impl<T: Copy> Cache<T> {
         self.order.insert(ListedSlot { id, slot });
         self.set_key(slot, key);
         self.above = self.above.max(id + 1);
-        self.count_change();
+        count_change();
         if let Some(count) = self.counter(state) {
             *count += 1;
         }
@@ -430,7 +430,7 @@ impl<T: Copy> Cache<T> {
         if self.empty == 0 {
             return;
         }
-        self.count_change();
+        count_change();
         self.order.retain(&self.slab, |entry| entry.state != State::Empty);
         for slot in 0..self.slab.len() {
             let entry = self.slab.get(slot);
