@@ -9,14 +9,14 @@
 #include <pcp/pmapi.h>
 
 /*
- * This thread's block for src/sys/threads.rs.  The memory is there from the start of the thread, unlike that of other models,
+ * This thread's block for src/sys/lock.rs.  The memory is there from the start of the thread, unlike that of other models,
  * which is allocated at the first use: that may be in a signal handler on top of malloc.
  */
 struct pcp_pmda_thread {
     void *frame;
 };
 
-/* On x86_64 src/sys/threads.rs finds it by its name. */
+/* On x86_64 src/sys/lock.rs finds it by its name. */
 extern __thread struct pcp_pmda_thread pcp_pmda_here __attribute__((tls_model("initial-exec"), visibility("hidden")));
 __thread struct pcp_pmda_thread pcp_pmda_here;
 

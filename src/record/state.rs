@@ -4,7 +4,8 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys::descriptor::Stream;
-use crate::sys::lock::{LazyMutex, Mutex};
+use crate::sys::lock::Mutex;
+use crate::sys::threads::LazyMutex;
 use crate::view::memory::Lasting;
 use crate::view::received::{ListPlace, OwnedProfile};
 use crate::view::result_block::Results;

@@ -26,7 +26,7 @@
 //!
 //! # What is made at first use
 //!
-//! [`StaticPtr`] and [`LazyMutex`] stay until the process ends, and are read without the lock.
+//! What a [`StaticPtr`] leads to stays until the process ends, and is read without the lock.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_long, c_void};
@@ -34,10 +34,9 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::sys::threads::{Thread, single_threaded, thread};
 use pmda_core::error::Result;
 use pmda_core::leak::try_leak;
 
@@ -225,6 +224,60 @@ type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
 /// that the wrapper's handlers hold around a fork, while ours have to ask the kernel.
 static SYSCALL: OnceLock<Syscall> = OnceLock::new();
 
+unsafe extern "C" {
+    /// Non-zero while the process has one thread (glibc 2.32 and up).
+    safe static __libc_single_threaded: AtomicU8;
+}
+
+/// Whether there is no other thread in this process.
+#[inline(always)]
+pub(crate) fn single_threaded() -> bool {
+    __libc_single_threaded.load(Ordering::Relaxed) != 0
+}
+
+/// This thread's block. `capi/shim.c` has it, in initial-exec TLS, so that it never allocates: Rust
+/// cannot ask for that, and the first use may be in a signal handler on top of malloc.
+#[repr(C)]
+pub(crate) struct Thread {
+    /// The mark of `reentrancy`.
+    pub(super) frame: AtomicPtr<u8>,
+}
+
+/// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread
+/// does without.
+pub(super) const NEAR: bool = cfg!(target_arch = "x86_64");
+
+/// The block of this thread.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn thread() -> &'static Thread {
+    let place: *const Thread;
+    // SAFETY: the address of this thread, and the distance from it at which the loader has put the
+    // variable of `capi/shim.c`. That is one of the types above, valid while the thread lives; the
+    // reference never leaves it, and nothing of ours outlives it.
+    unsafe {
+        std::arch::asm!(
+            "mov {place}, qword ptr fs:[0]",
+            "add {place}, qword ptr [rip + pcp_pmda_here@GOTTPOFF]",
+            place = out(reg) place,
+            options(pure, readonly, nostack),
+        );
+        &*place
+    }
+}
+
+/// The block of this thread.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn thread() -> &'static Thread {
+    #[allow(improper_ctypes, reason = "what the slot looks like is no business of shim.c")]
+    unsafe extern "C" {
+        safe fn pcp_pmda_thread() -> *const Thread;
+    }
+    // SAFETY: the address of a thread-local variable of the types above, valid while the thread
+    // lives; the reference never leaves it, and nothing of ours outlives it.
+    unsafe { &*pcp_pmda_thread() }
+}
+
 /// What tells this thread from the others: its block is aligned, so the lowest bits are free.
 #[inline(always)]
 fn me() -> usize {
@@ -379,44 +432,6 @@ impl<T> StaticPtr<T> {
         let value: &'static T = try_leak(new())?;
         self.set(value);
         Ok(value)
-    }
-}
-
-/// A value behind the lock of the library, which is made at first use, and stays.
-pub(crate) struct LazyMutex<T: 'static>(StaticPtr<Mutex<T>>);
-
-impl<T> Default for LazyMutex<T> {
-    fn default() -> LazyMutex<T> {
-        LazyMutex(StaticPtr::new())
-    }
-}
-
-impl<T: Default> LazyMutex<T> {
-    /// The value, locked; made if there is none.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    #[inline]
-    pub(crate) fn lock(&self) -> Result<Guard<'static, T>> {
-        match self.0.get() {
-            Some(value) => Ok(value.lock()),
-            None => self.make(),
-        }
-    }
-
-    /// The value, locked, if it was made.
-    #[inline]
-    pub(crate) fn peek(&self) -> Option<Guard<'static, T>> {
-        self.0.get().map(Mutex::lock)
-    }
-
-    #[cold]
-    fn make(&self) -> Result<Guard<'static, T>> {
-        static MAKING: Mutex<()> = Mutex::new(());
-        let making = MAKING.lock();
-        let value = self.0.get_or_make(|| Mutex::new(T::default()))?;
-        drop(making);
-        Ok(value.lock())
     }
 }
 

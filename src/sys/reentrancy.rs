@@ -18,8 +18,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
 
-use crate::sys::lock;
-use crate::sys::threads::{NEAR, single_threaded, thread};
+use crate::sys::lock::{self, NEAR, single_threaded, thread};
 
 /// The mark of this thread: the address of something in the frame that guards the step, or NULL. No
 /// thread starts within a step, so it is the same one at its end.

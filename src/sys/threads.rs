@@ -1,59 +1,46 @@
-//! Whether there are several threads, and the block of each.
+//! Values behind the lock that are made at first use, and numbers of threads.
 
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::ptr;
 
-unsafe extern "C" {
-    /// Non-zero while the process has one thread (glibc 2.32 and up).
-    safe static __libc_single_threaded: AtomicU8;
-}
+use crate::sys::lock::{Guard, Mutex, StaticPtr, single_threaded, thread};
+use pmda_core::error::Result;
 
-/// Whether there is no other thread in this process.
-#[inline(always)]
-pub(crate) fn single_threaded() -> bool {
-    __libc_single_threaded.load(Ordering::Relaxed) != 0
-}
+/// A value behind the lock of the library, which is made at first use, and stays.
+pub(crate) struct LazyMutex<T: 'static>(StaticPtr<Mutex<T>>);
 
-/// This thread's block. `capi/shim.c` has it, in initial-exec TLS, so that it never allocates: Rust
-/// cannot ask for that, and the first use may be in a signal handler on top of malloc.
-#[repr(C)]
-pub(crate) struct Thread {
-    /// The mark of `reentrancy`.
-    pub(super) frame: AtomicPtr<u8>,
-}
-
-/// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread
-/// does without.
-pub(super) const NEAR: bool = cfg!(target_arch = "x86_64");
-
-/// The block of this thread.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn thread() -> &'static Thread {
-    let place: *const Thread;
-    // SAFETY: the address of this thread, and the distance from it at which the loader has put the
-    // variable of `capi/shim.c`. That is one of the types above, valid while the thread lives; the
-    // reference never leaves it, and nothing of ours outlives it.
-    unsafe {
-        std::arch::asm!(
-            "mov {place}, qword ptr fs:[0]",
-            "add {place}, qword ptr [rip + pcp_pmda_here@GOTTPOFF]",
-            place = out(reg) place,
-            options(pure, readonly, nostack),
-        );
-        &*place
+impl<T> Default for LazyMutex<T> {
+    fn default() -> LazyMutex<T> {
+        LazyMutex(StaticPtr::new())
     }
 }
 
-/// The block of this thread.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn thread() -> &'static Thread {
-    #[allow(improper_ctypes, reason = "what the slot looks like is no business of shim.c")]
-    unsafe extern "C" {
-        safe fn pcp_pmda_thread() -> *const Thread;
+impl<T: Default> LazyMutex<T> {
+    /// The value, locked; made if there is none.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    #[inline]
+    pub(crate) fn lock(&self) -> Result<Guard<'static, T>> {
+        match self.0.get() {
+            Some(value) => Ok(value.lock()),
+            None => self.make(),
+        }
     }
-    // SAFETY: the address of a thread-local variable of the types above, valid while the thread
-    // lives; the reference never leaves it, and nothing of ours outlives it.
-    unsafe { &*pcp_pmda_thread() }
+
+    /// The value, locked, if it was made.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<Guard<'static, T>> {
+        self.0.get().map(Mutex::lock)
+    }
+
+    #[cold]
+    fn make(&self) -> Result<Guard<'static, T>> {
+        static MAKING: Mutex<()> = Mutex::new(());
+        let making = MAKING.lock();
+        let value = self.0.get_or_make(|| Mutex::new(T::default()))?;
+        drop(making);
+        Ok(value.lock())
+    }
 }
 
 /// A number that no other thread has while this one lives.
@@ -62,5 +49,5 @@ pub(crate) fn number() -> u32 {
         return 0;
     }
     // Two such blocks are further apart than this.
-    (std::ptr::from_ref(thread()).addr() >> 4) as u32 | 1
+    (ptr::from_ref(thread()).addr() >> 4) as u32 | 1
 }
