@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::cache::{self, Outputs, Purge, open, with};
+use crate::cache::{self, Purge, give, open, with};
 use crate::drive::{drive, guard};
 use crate::sys::process::Stream;
 use crate::view::arg::{CBytes, CText, Out, Private};
@@ -81,12 +81,7 @@ pub unsafe extern "C" fn pmdaCacheLookup(
 ) -> c_int {
     guard(|| {
         open(InDom(indom), |cache| {
-            let outputs = Outputs {
-                name,
-                inst: Out::NONE,
-                private: private_,
-            };
-            Ok(outputs.give(cache.lookup(inst)?))
+            Ok(give(cache.lookup(inst)?, name, Out::NONE, private_))
         })
     })
 }
@@ -108,12 +103,8 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
 ) -> c_int {
     guard(|| {
         open(InDom(indom), |cache| {
-            let outputs = Outputs {
-                name: Out::NONE,
-                inst,
-                private: private_,
-            };
-            Ok(outputs.give(cache.lookup_name(name.ok_or(Error::INST)?.bytes())?))
+            let found = cache.lookup_name(name.ok_or(Error::INST)?.bytes())?;
+            Ok(give(found, Out::NONE, inst, private_))
         })
     })
 }
@@ -139,15 +130,10 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked
     // at.
     let key = unsafe { CBytes::new(key, keylen) };
-    let outputs = Outputs {
-        name: oname,
-        inst,
-        private: private_,
-    };
     guard(|| {
         with(InDom(indom), |cache| {
             let name = name.as_ref().map(CText::bytes);
-            Ok(outputs.give(cache.lookup_key(name, key.bytes())?))
+            Ok(give(cache.lookup_key(name, key.bytes())?, oname, inst, private_))
         })
     })
 }

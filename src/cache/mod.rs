@@ -29,8 +29,8 @@ use pmda_core::path::FilePath;
 pub(crate) struct Domains {
     /// In the order in which they were made. They stay for good (CACHE-1).
     caches: Vec<&'static mut Cache<Private>>,
-    /// Which of them was found last, by the last bits of the domain: an agent mostly numbers its
-    /// domains from 0 or 1 on.
+    /// Which of them was found last, by the last bits of the domain, or [`NONE`]: an agent mostly
+    /// numbers its domains from 0 or 1 on.
     recent: [u8; RECENT],
     /// Where the files of all caches are, once that was asked for (CACHE-72).
     directory: Option<FilePath>,
@@ -38,12 +38,15 @@ pub(crate) struct Domains {
 
 const RECENT: usize = 64;
 
+/// No domain with these last bits has a cache.
+const NONE: u8 = u8::MAX;
+
 impl Domains {
     /// None yet.
     pub(crate) const fn new() -> Domains {
         Domains {
             caches: Vec::new(),
-            recent: [0; RECENT],
+            recent: [NONE; RECENT],
             directory: None,
         }
     }
@@ -89,9 +92,16 @@ impl Domains {
 
     #[inline(never)]
     fn search(&mut self, indom: InDom) -> Option<usize> {
+        if self.recent[indom.0 as usize % RECENT] == NONE {
+            return None;
+        }
         let place = self.caches.iter().position(|cache| cache.indom() == indom)?;
-        self.recent[indom.0 as usize % RECENT] = u8::try_from(place).unwrap_or(0);
+        self.note(indom, place);
         Some(place)
+    }
+
+    fn note(&mut self, indom: InDom, place: usize) {
+        self.recent[indom.0 as usize % RECENT] = u8::try_from(place).map_or(0, |place| place.min(NONE - 1));
     }
 
     #[cold]
@@ -101,7 +111,9 @@ impl Domains {
         }
         self.caches.try_reserve(1).map_err(|_| Error::NOMEM)?;
         self.caches.push(try_leak(Cache::new(indom, Seed::process()))?);
-        Ok(self.caches.len() - 1)
+        let place = self.caches.len() - 1;
+        self.note(indom, place);
+        Ok(place)
     }
 }
 
@@ -138,28 +150,20 @@ pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Re
     result
 }
 
-/// Where C wants what a lookup finds.
-#[derive(Clone, Copy)]
-pub(crate) struct Outputs<'call> {
-    /// The name.
-    pub(crate) name: Out<'call, *mut c_char>,
-    /// The id.
-    pub(crate) inst: Out<'call, c_int>,
-    /// What the agent has attached.
-    pub(crate) private: Out<'call, *mut c_void>,
-}
-
-impl Outputs<'_> {
-    /// Gives what was found, and its state.
-    #[inline]
-    pub(crate) fn give(self, hit: &Entry<Private>) -> c_int {
-        if !self.name.is_null() {
-            self.name.lend(hit.terminated());
-        }
-        self.inst.set(hit.id());
-        self.private.give(hit.private());
-        hit.state() as c_int
+/// Gives what a lookup has found where C wants it, and its state.
+#[inline]
+pub(crate) fn give(
+    found: &Entry<Private>,
+    name: Out<'_, *mut c_char>,
+    inst: Out<'_, c_int>,
+    private: Out<'_, *mut c_void>,
+) -> c_int {
+    if !name.is_null() {
+        name.lend(found.terminated());
     }
+    inst.set(found.id());
+    private.give(found.private());
+    found.state() as c_int
 }
 
 fn count(number: usize) -> c_int {

@@ -342,27 +342,26 @@ impl<T: Copy> Cache<T> {
 impl<T: Copy> Cache<T> {
     /// Makes all inactive instances active; returns how many (CACHE-22).
     pub fn activate_all(&mut self) -> usize {
-        self.set_all(State::Inactive, State::Active);
-        let changed = std::mem::take(&mut self.inactive);
-        self.active += changed;
-        changed
+        self.set_all(State::Inactive, State::Active)
     }
 
     /// Makes all active instances inactive; returns how many (CACHE-22).
     pub fn deactivate_all(&mut self) -> usize {
-        self.set_all(State::Active, State::Inactive);
-        let changed = std::mem::take(&mut self.active);
-        self.inactive += changed;
-        changed
+        self.set_all(State::Active, State::Inactive)
     }
 
-    fn set_all(&mut self, from: State, to: State) {
+    fn set_all(&mut self, from: State, to: State) -> usize {
         self.slab.for_each(|entry| {
             if entry.state == from {
                 entry.state = to;
             }
         });
         count_change();
+        let changed = self.counter(from).map_or(0, std::mem::take);
+        if let Some(count) = self.counter(to) {
+            *count += changed;
+        }
+        changed
     }
 
     /// Culls all instances, and those of the file that are above the limit; returns how many there

@@ -320,8 +320,8 @@ impl Seed {
         }
     }
 
-    /// Before anybody has given one: a constructor of the program that runs before ours, or a unit
-    /// test. It is made of the time, and of where the loader has put things. (What std has for this
+    /// When nobody has given one: in a constructor of the program that runs before ours, without
+    /// random numbers of the kernel, or in a unit test. It is made of the time, and of where the loader has put things. (What std has for this
     /// needs thread-local memory, which is dear in a library that is opened by `dlopen`.)
     #[cold]
     #[inline(never)]

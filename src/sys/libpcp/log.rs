@@ -111,11 +111,6 @@ macro_rules! warning_macro {
 #[allow(unused_imports, reason = "a release of PCP may have no use for one of them")]
 pub(crate) use {debug_macro as debug_line, notify_macro as notify, trace_macro as trace, warning_macro as warning};
 
-/// See [`notify!`].
-pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
-    notify_terminated(level, Line::new(text).c_str());
-}
-
 /// See [`debug_line!`].
 pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
@@ -137,8 +132,10 @@ pub(crate) fn warning_args(text: fmt::Arguments<'_>) {
     stamped(format_args!("Warning: {text}"));
 }
 
-/// Writes one line to the log through `pmNotifyErr`. NUL bytes in the text end it.
-fn notify_terminated(level: Level, text: &CStr) {
+/// See [`notify!`]. A NUL in the text ends it.
+pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
+    let mut line = Line::new(text);
+    let text = line.c_str();
     let priority = match level {
         Level::Crit => libc::LOG_CRIT,
         Level::Err => libc::LOG_ERR,
