@@ -55,12 +55,3 @@ pub(crate) fn thread() -> &'static Thread {
     // lives; the reference never leaves it, and nothing of ours outlives it.
     unsafe { &*pcp_pmda_thread() }
 }
-
-/// A number that no other thread has while this one lives.
-pub(crate) fn number() -> u32 {
-    if single_threaded() {
-        return 0;
-    }
-    // Two such blocks are further apart than this.
-    (std::ptr::from_ref(thread()).addr() >> 4) as u32 | 1
-}
