@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use crate::cache::{Domain, find, peek};
-use crate::record::state::Walk;
+use crate::instances::iterate::Walk;
 use crate::view::arg::Private;
 use crate::view::received::ListPlace;
 use pmda_core::cache::{Cache, Given, Position, Start, State};

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use crate::cache::cached_indom;
 use crate::fetch::lookup::find_indom;
 use crate::record;
-use crate::record::state::TablePlaces;
+use crate::record::TablePlaces;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::Ext;
 use crate::view::names::InstanceList;
@@ -114,7 +114,7 @@ fn from_table(
 /// The first place of an instance in a table.
 #[inline(always)]
 fn place_of(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
-    if instances.extent().is_short() {
+    if instances.is_short() {
         return instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     }
     place_in_long_table(ext, idp, instances, inst)
@@ -126,7 +126,7 @@ fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_
     let search = || instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     let is_it = |place| instances.inst(place) == inst;
     let key = |inst: c_int| u64::from(inst as u32);
-    let Ok(mut tables) = record::fetch_state(ext).and_then(|state| state.instances.lock()) else {
+    let Ok(mut tables) = record::of_any(ext).map(|agent| agent.instances.lock()) else {
         return search();
     };
     match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
@@ -145,10 +145,10 @@ fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name:
         behind => behind == Some(0),
     };
     let search = || (0..instances.len()).find(|place| is_it(*place));
-    if instances.extent().is_short() {
+    if instances.is_short() {
         return search();
     }
-    let Ok(mut tables) = record::fetch_state(ext).and_then(|state| state.instances.lock()) else {
+    let Ok(mut tables) = record::of_any(ext).map(|agent| agent.instances.lock()) else {
         return search();
     };
     match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {

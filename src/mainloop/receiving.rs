@@ -5,7 +5,7 @@ use std::io;
 
 use crate::drive::NoDropCell;
 use crate::mainloop::Agent;
-use crate::record::state::Session;
+use crate::record::Session;
 use crate::sys::channel::{self, Channel};
 use crate::sys::diagnostics;
 use crate::sys::libpcp::log::{self, Debug};

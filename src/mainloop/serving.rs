@@ -12,7 +12,7 @@ use crate::mainloop::replying::Purpose;
 use crate::mainloop::requests::{self, Ask, Listed, MethodArguments, Request};
 use crate::mainloop::{After, Call, MainLoop, Next, SessionAnswer, State};
 use crate::record;
-use crate::record::state::Session;
+use crate::record::Session;
 use crate::sys::channel::Channel;
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::{PMAPI, free_result_values};
@@ -133,7 +133,7 @@ impl<'call> MainLoop<'call> {
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch(&mut self, pdu: Pdu) -> Next<'call> {
         let agent = self.agent;
-        let begun = record::for_fetch(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.draft)?)));
+        let begun = record::of_any(agent.ext).and_then(|known| Ok((known, DraftReply::take(&agent.session.draft)?)));
         let (known, draft, steps) = match (begun, self.steps.take()) {
             (Ok((known, draft)), Some(steps)) => (known, draft, steps),
             (_, steps) => {
@@ -178,8 +178,8 @@ impl<'call> MainLoop<'call> {
         let arguments = self.arguments.take();
         match (request, answer) {
             (Request::Profile, SessionAnswer::Status(status)) => {
-                if let Ok(state) = record::fetch_state(self.agent.ext) {
-                    selection::forget(state);
+                if let Ok(agent) = record::of_any(self.agent.ext) {
+                    selection::forget(agent);
                 }
                 if let (Some(MethodArguments::Profile(profile)), true) = (arguments, status >= 0) {
                     self.agent.session.keep_profile(profile);

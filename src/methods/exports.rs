@@ -32,7 +32,7 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<E
         let ext = pmda.ok_or(Error::INVAL)?;
         // SAFETY: the caller keeps the profile until the agent gets another one.
         unsafe { ext.set_profile(prof) };
-        selection::forget(record::fetch_state(ext)?);
+        selection::forget(record::of_any(ext)?);
         Ok(())
     })
 }
@@ -136,14 +136,13 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda
 fn describe(pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
     let interface = record::interface(ext);
     fetch::enter_context(ext, interface);
-    let (metric, method) = lookup::find(record::fetch_state(ext)?, ext, pmid);
+    let (metric, method) = lookup::find(record::of_any(ext)?, ext, pmid);
     let mut journal = Journal::new();
     if metric.is_none() && !interface.has_names() {
         report::undefined(&mut journal, "pmdaDesc", pmid);
     }
     if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
         let outcome = if metric.is_none() { "fail" } else { "success" };
-        let method = method.name();
         journal.trace(format_args!("pmdaDesc({pmid}, ...) method={method} {outcome}\n"));
     }
     log::flush(&mut journal);

@@ -8,7 +8,7 @@ use crate::drive::{Machine, NoDropCell, Step};
 use crate::mainloop::log_failure;
 use crate::open::{Name, is_supported, text};
 use crate::record;
-use crate::record::state::Session;
+use crate::record::Session;
 use crate::sys::channel::{self, Channel};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;

@@ -26,7 +26,7 @@
 //!
 //! # What is made at first use
 //!
-//! [`StaticPtr`] and [`LazyMutex`] stay until the process ends, and are read without the lock.
+//! What a [`StaticPtr`] leads to stays until the process ends, and is read without the lock.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_long, c_void};
@@ -391,44 +391,6 @@ impl<T> StaticPtr<T> {
         let value: &'static T = try_leak(new())?;
         self.set(value);
         Ok(value)
-    }
-}
-
-/// A value behind the lock of the library, which is made at first use, and stays.
-pub(crate) struct LazyMutex<T: 'static>(StaticPtr<Mutex<T>>);
-
-impl<T> Default for LazyMutex<T> {
-    fn default() -> LazyMutex<T> {
-        LazyMutex(StaticPtr::new())
-    }
-}
-
-impl<T: Default> LazyMutex<T> {
-    /// The value, locked; made if there is none.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    #[inline]
-    pub(crate) fn lock(&self) -> Result<Guard<'static, T>> {
-        match self.0.get() {
-            Some(value) => Ok(value.lock()),
-            None => self.make(),
-        }
-    }
-
-    /// The value, locked, if it was made.
-    #[inline]
-    pub(crate) fn peek(&self) -> Option<Guard<'static, T>> {
-        self.0.get().map(Mutex::lock)
-    }
-
-    #[cold]
-    fn make(&self) -> Result<Guard<'static, T>> {
-        static MAKING: Mutex<()> = Mutex::new(());
-        let making = MAKING.lock();
-        let value = self.0.get_or_make(|| Mutex::new(T::default()))?;
-        drop(making);
-        Ok(value.lock())
     }
 }
 

@@ -17,7 +17,6 @@ pub mod memory;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod received;
-pub(crate) mod records;
 pub(crate) mod result_block;
 pub mod table;
 pub mod types;

@@ -1,6 +1,7 @@
 //! What arrived, in the structures and the memory that methods expect (the table of ownership below
 //! MAIN-12); and the profile of a client as it is seen from then on.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ptr;
@@ -238,22 +239,50 @@ view! {
 }
 
 /// The elements of a profile.
-pub type Elements<'call> = Array<'call, pmInDomProfile>;
+type Elements<'call> = Array<'call, pmInDomProfile>;
 
 /// What a profile says about one domain, copied out.
 #[derive(Clone, Copy)]
-pub(crate) struct ProfileElement<'call>(pmInDomProfile, PhantomData<&'call c_int>);
+pub(crate) struct ProfileElement<'call> {
+    element: pmInDomProfile,
+    /// Where it is.
+    pub(crate) place: ListPlace,
+    call: PhantomData<&'call c_int>,
+}
 
-/// Where the list of an element is. Two lists at one place are not the same list for that alone.
+/// Where the list of an element is. Two lists at one place are not the same list for that alone:
+/// so each place is forgotten when another list may be there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListPlace {
     profile: usize,
+    indom: u32,
     state: c_int,
     list: usize,
     len: c_int,
+    /// How often such places were forgotten before.
+    forgotten: u32,
 }
 
-impl Profile<'_> {
+impl<'call> Profile<'call> {
+    /// What it says about a domain: the first of its elements for that, if it has one.
+    pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
+        let elements = self.elements();
+        let mut elements = elements.entries().iter().map(Cell::get);
+        let element = elements.find(|element| element.indom == indom.0)?;
+        Some(ProfileElement {
+            element,
+            place: ListPlace {
+                profile: self.as_ptr().addr(),
+                indom: element.indom,
+                state: element.state,
+                list: element.instances.addr(),
+                len: element.instances_len,
+                forgotten,
+            },
+            call: PhantomData,
+        })
+    }
+
     /// Whether domains without an element are selected.
     #[inline(always)]
     pub(crate) fn includes(self) -> bool {
@@ -267,33 +296,15 @@ impl Profile<'_> {
     }
 }
 
-impl<'call> Elements<'call> {
-    /// The domain that an element is about.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
-    pub(crate) fn indom(self, place: usize) -> InDom {
-        InDom(self.at(place).indom)
-    }
-
-    /// An element.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
-    pub(crate) fn copy(self, place: usize) -> ProfileElement<'call> {
-        ProfileElement(self.at(place), PhantomData)
-    }
-}
-
 impl ProfileElement<'_> {
     /// Whether instances are listed.
     pub(crate) fn has_list(self) -> bool {
-        self.0.instances_len > 0 && !self.0.instances.is_null()
+        self.element.instances_len > 0 && !self.element.instances.is_null()
     }
 
     /// Whether instances are selected that are not listed.
     pub(crate) fn includes(self) -> bool {
-        self.0.state == INCLUDE
+        self.element.state == INCLUDE
     }
 
     /// The element as the core sees it; the list is good until control goes back to C.
@@ -302,17 +313,7 @@ impl ProfileElement<'_> {
             include: self.includes(),
             // SAFETY: the profile that this was copied from has valid lists, by the contract of
             // `Profile::new`; they change only while C runs, and elements are copied anew then.
-            exceptions: unsafe { slice(self.0.instances, self.0.instances_len) },
-        }
-    }
-
-    /// Where the list is.
-    pub(crate) fn place(self, profile: Option<Profile<'_>>) -> ListPlace {
-        ListPlace {
-            profile: profile.map_or(0, |profile| profile.as_ptr().addr()),
-            state: self.0.state,
-            list: self.0.instances.addr(),
-            len: self.0.instances_len,
+            exceptions: unsafe { slice(self.element.instances, self.element.instances_len) },
         }
     }
 }

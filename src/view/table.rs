@@ -85,6 +85,13 @@ impl<'call> MetricTable<'call> {
         MetricId(self.at(place).m_desc.pmid)
     }
 
+    /// The entry that the item of a metric tells: only the cluster is compared (FETCH-20, F-13).
+    #[inline(always)]
+    pub(crate) fn direct(self, wanted: MetricId) -> Option<Metric<'call>> {
+        let metric = self.entry(wanted.item() as usize)?;
+        (metric.pmid().cluster() == wanted.cluster()).then_some(metric)
+    }
+
     /// The first entry that has the identifier, looked for from the start.
     #[inline(always)]
     pub(crate) fn find(self, wanted: MetricId) -> Option<Metric<'call>> {
@@ -316,10 +323,26 @@ impl MadeTables {
 #[cfg(test)]
 mod tests {
     use super::{MadeTables, MetricTable};
-    use crate::view::memory::Lasting;
-    use crate::view::memory::{AnyBytes, CVec};
+    use crate::view::memory::{AnyBytes, Array, CVec, Lasting};
     use crate::view::types::pmdaMetric;
     use pmda_core::ident::MetricId;
+
+    /// F-13: the direct lookup ignores the domain and the entry's own item.
+    #[test]
+    fn direct_compares_the_cluster_alone() {
+        let mut table = CVec::with_capacity(2).expect("memory");
+        for pmid in [0x3e80_0400, 0x3e80_0409] {
+            let mut metric = pmdaMetric::zeroed();
+            metric.m_desc.pmid = pmid;
+            table.push(metric).expect("memory");
+        }
+        // SAFETY: two metrics, which stay until the end of the test.
+        let seen: MetricTable<'_> = unsafe { Array::new(table.as_ptr(), 2) };
+        let find = |pmid| seen.direct(MetricId(pmid)).map(|metric| metric.pmid().0);
+        assert_eq!(find(0x00c0_0401), Some(0x3e80_0409));
+        assert_eq!(find(0x3e80_0801), None);
+        assert_eq!(find(0x3e80_0402), None);
+    }
 
     /// N-6: a table has as many entries as were written, also where more were announced than it had
     /// room for.

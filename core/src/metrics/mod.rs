@@ -10,50 +10,6 @@ use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::index::{Index, Seed};
 
-/// How a metric is looked up (FETCH-20).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
-    /// In the hash that `pmdaRehash` has built.
-    Hashed,
-    /// The item field is the index.
-    Direct,
-    /// The first entry that has the identifier.
-    Linear,
-}
-
-impl Method {
-    /// The method for a table of `metrics` entries, chosen afresh at each call.
-    ///
-    /// An agent may set the flag without calling `pmdaRehash`; a hash that is empty beside a table
-    /// that is not is therefore ignored (F-8).
-    #[must_use]
-    pub fn choose(hash_flag: bool, hash_is_empty: bool, direct: bool, metrics: usize) -> Method {
-        if hash_flag && !(hash_is_empty && metrics > 0) {
-            Method::Hashed
-        } else if direct && !hash_flag {
-            Method::Direct
-        } else {
-            Method::Linear
-        }
-    }
-
-    /// The name in debug output (FETCH-81).
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Hashed => "hashed",
-            Method::Direct => "direct",
-            Method::Linear => "linear",
-        }
-    }
-}
-
-/// The direct lookup: the item is the index, and only the cluster is compared (FETCH-20, F-13).
-pub fn direct(wanted: MetricId, table: Table, pmid_at: impl Fn(usize) -> MetricId) -> Option<usize> {
-    let place = wanted.item() as usize;
-    (place < table.len && pmid_at(place).cluster() == wanted.cluster()).then_some(place)
-}
-
 /// Maps metric identifiers to places in the table that was given to `pmdaRehash`.
 ///
 /// It answers for the table as it was then, wherever the agent's fields point now (INIT-46).
@@ -171,7 +127,7 @@ fn hash(pmid: MetricId) -> u32 {
 }
 
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
-const SHORT: usize = 32;
+pub const SHORT: usize = 32;
 
 /// A table is indexed as a whole when the searches in it have looked at this many times its length.
 /// An index costs as much as some ten searches, but clients ask for one instance after the other.
@@ -188,14 +144,6 @@ pub struct Table {
     pub address: usize,
     /// Number of its entries.
     pub len: usize,
-}
-
-impl Table {
-    /// Whether a search from its start is as fast as a lookup.
-    #[must_use]
-    pub fn is_short(self) -> bool {
-        self.len <= SHORT
-    }
 }
 
 /// Remembers at which places of a table keys were found.
@@ -228,7 +176,7 @@ impl HintIndex {
         is_it: impl Fn(usize) -> bool,
         keys_at: impl Fn(usize, &mut dyn FnMut(u64)),
     ) -> Option<usize> {
-        if table.is_short() {
+        if table.len <= SHORT {
             return (0..table.len).find(|place| is_it(*place));
         }
         if table != self.table {
@@ -302,37 +250,8 @@ impl HintIndex {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::cell::Cell;
 
-    /// FETCH-20, F-8: the flag wins, then `e_direct`; an empty hash beside a full table is
-    /// ignored.
-    #[test]
-    fn method() {
-        assert_eq!(Method::choose(true, false, true, 3), Method::Hashed);
-        assert_eq!(Method::choose(true, true, true, 0), Method::Hashed);
-        assert_eq!(Method::choose(true, true, true, 3), Method::Linear);
-        assert_eq!(Method::choose(false, false, true, 3), Method::Direct);
-        assert_eq!(Method::choose(false, true, false, 3), Method::Linear);
-        let names = [Method::Hashed, Method::Direct, Method::Linear].map(Method::name);
-        assert_eq!(names, ["hashed", "direct", "linear"], "FETCH-81");
-    }
-
-    /// F-13: the direct lookup ignores the domain and the entry's own item.
-    #[test]
-    fn direct_compares_the_cluster_alone() {
-        let table = [MetricId(0x3e80_0400), MetricId(0x3e80_0409)];
-        let find = |pmid| {
-            let seen = Table { address: 1, len: 2 };
-            direct(MetricId(pmid), seen, |place| table[place])
-        };
-        assert_eq!(find(0x00c0_0401), Some(1));
-        assert_eq!(find(0x3e80_0801), None);
-        assert_eq!(find(0x3e80_0402), None);
-    }
-}
-
-#[cfg(test)]
-mod hashed_tests {
     use super::*;
 
     /// INIT-46: every entry is found at its place.
@@ -368,13 +287,6 @@ mod hashed_tests {
         let many = Hashed::build(1, std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
         assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
     }
-}
-
-#[cfg(test)]
-mod hint_index_tests {
-    use std::cell::Cell;
-
-    use super::*;
 
     fn find(places: &mut HintIndex, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
         let seen = Table {
