@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use crate::cache::{Domain, find, peek};
 use crate::instances::iterate::Walk;
 use crate::view::arg::Private;
-use crate::view::received::ListPlace;
+use crate::view::table::ListPlace;
 use pmda_core::cache::{Cache, Given, Position, Start, State};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;

@@ -16,7 +16,8 @@ use crate::events::low;
 use crate::events::release;
 use crate::events::reset;
 use crate::events::with;
-use crate::view::arg::{CBuffer, CBytes, In, Parameter};
+use crate::view::arg::In;
+use crate::view::buffer::{CBuffer, CBytes, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use pmda_core::events::{Form, printable};
 

@@ -5,7 +5,7 @@
 
 pub(crate) mod exports;
 pub(crate) mod lookup;
-mod messages;
+pub(crate) mod messages;
 
 use std::ffi::c_int;
 
@@ -17,8 +17,8 @@ use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::agent::{DescMethod, Ext};
 use crate::view::memory::Array;
 use crate::view::table::Metric;
-use crate::view::types::{self, pmID, pmdaFetchCallBack, timeval};
-use crate::view::value::{Atom, Output};
+use crate::view::types::{pmID, pmdaFetchCallBack, timeval};
+use crate::view::value::{Atom, Output, time_from};
 use pmda_core::context;
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
@@ -243,7 +243,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[inline(never)]
     fn undefined(&mut self, wanted: MetricId) -> Next {
         if !self.agent.interface().has_names() {
-            messages::undefined(wanted);
+            messages::undefined("pmdaFetch", wanted);
         }
         if let Err(error) = self.output.open(wanted, 0, Encoding::Unknown) {
             return self.fail(error);
@@ -445,5 +445,5 @@ fn stamp(ext: Ext<'_>, interface: Interface) -> timeval {
     if report != 0 {
         messages::trace_report(flags, report);
     }
-    types::time_from(fetch::change_stamp(report, SINCE_7_1_1))
+    time_from(fetch::change_stamp(report, SINCE_7_1_1))
 }

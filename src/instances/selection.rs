@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::record::AgentRecord;
 use crate::view::agent::Ext;
-use crate::view::received::{ListPlace, ProfileElement};
+use crate::view::table::{ListPlace, ProfileElement};
 use pmda_core::error::Result;
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;

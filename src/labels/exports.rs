@@ -9,7 +9,7 @@ use crate::drive::drive;
 use crate::drive::{guard, inner};
 use crate::labels::{Call, LabelAnswer, Request, add};
 use crate::view::agent::Ext;
-use crate::view::arg::CBytes;
+use crate::view::buffer::CBytes;
 use crate::view::label_set::{LabelSet, LabelSets};
 use pmda_core::constants::PM_LABEL_OPTIONAL;
 use pmda_core::error::Error;

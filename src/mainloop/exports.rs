@@ -16,12 +16,13 @@ use crate::mainloop::{Call, MainLoop, OwnMethods, SendingStatus, SessionAnswer, 
 use crate::record;
 use crate::sys::waits;
 use crate::view::agent::{Dispatch, FetchMethod, InstanceMethod};
-use crate::view::answers::{Instances, OwnedInstances, OwnedLabels, OwnedNames, Values};
+use crate::view::answers::{Instances, OwnedInstances, OwnedLabels, OwnedNames};
 use crate::view::arg::{CText, Out};
 use crate::view::label_set::LabelSets;
 use crate::view::memory::AnyBytes;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmdaMetric};
+use crate::view::value::Values;
 use pmda_core::context;
 use pmda_core::error::Error;
 use pmda_core::ident::MetricId;

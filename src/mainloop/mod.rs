@@ -32,11 +32,11 @@ use crate::view::agent::{
     AttributeMethod, Check, ChildrenMethod, CleanUp, DescMethod, Dispatch, Done, EndContext, Ext, FetchMethod,
     InstanceMethod, LabelMethod, NameMethod, PmidMethod, ProfileMethod, StoreMethod, TextMethod,
 };
-use crate::view::answers::{OwnedInstances, OwnedLabels, OwnedNames, Values};
+use crate::view::answers::{DraftReply, OwnedInstances, OwnedLabels, OwnedNames};
 use crate::view::arg::CText;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
-use crate::view::value::DraftReply;
+use crate::view::value::Values;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;

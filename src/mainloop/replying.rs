@@ -11,7 +11,7 @@ use crate::sys::channel::{Channel, Written};
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::agent::Dispatch;
-use crate::view::value::DraftReply;
+use crate::view::answers::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::Kind;

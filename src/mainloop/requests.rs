@@ -13,10 +13,11 @@ use crate::mainloop::Agent;
 use crate::mainloop::{Call, SessionAnswer};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::answers::{self, Values};
-use crate::view::memory::{self, Block};
-use crate::view::received::{self, OwnedProfile, OwnedResult};
+use crate::view::answers;
+use crate::view::memory::{self, Block, CVec};
+use crate::view::received::{OwnedProfile, OwnedResult};
 use crate::view::types::pmID;
+use crate::view::value::Values;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
@@ -144,7 +145,7 @@ pub(super) fn store<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut NoDr
 pub(super) fn fetch<'call>(agent: Agent<'call>, pdu: &[u8], arguments: &mut NoDropCell<MethodArguments>) -> Ask<'call> {
     let metrics = decode::fetch(pdu)?;
     let count = metrics.len() as c_int;
-    let metrics = received::metrics(metrics)?;
+    let metrics = CVec::of(metrics.map(|metric| metric.0))?.into_block();
     let method = agent.dispatch.fetch().ok_or(Error::NYI)?;
     let call = Call::Fetch(method, count, metrics.as_ptr());
     arguments.set(MethodArguments::Metrics(metrics));

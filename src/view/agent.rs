@@ -5,12 +5,11 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::view::arg::view;
 use crate::view::arg::{CText, MutableText, Out};
-use crate::view::declare::view;
 use crate::view::label_set::LabelSets;
 use crate::view::memory::{Block, Lasting};
-use crate::view::received::Profile;
-use crate::view::table::{Indom, IndomTable, MetricTable};
+use crate::view::table::{Indom, IndomTable, MetricTable, Profile};
 use crate::view::types::{
     Comm, pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack,
     pmdaExt, pmdaFetchCallBack, pmdaIndom, pmdaInterface, pmdaLabelCallBack, pmdaMetric, pmdaResult,

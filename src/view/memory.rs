@@ -191,6 +191,18 @@ impl<T: Copy> CVec<T> {
         })
     }
 
+    /// An array of some elements.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn of(elements: impl ExactSizeIterator<Item = T>) -> Result<CVec<T>> {
+        let mut array = CVec::with_capacity(elements.len())?;
+        for element in elements {
+            array.push(element)?;
+        }
+        Ok(array)
+    }
+
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         self.len

@@ -10,7 +10,7 @@
 pub mod agent;
 pub(crate) mod answers;
 pub(crate) mod arg;
-mod declare;
+pub(crate) mod buffer;
 pub(crate) mod event_block;
 pub mod label_set;
 pub mod memory;

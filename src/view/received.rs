@@ -1,18 +1,12 @@
 //! What arrived, in the structures and the memory that methods expect (the table of ownership below
-//! MAIN-12); and the profile of a client as it is seen from then on.
+//! MAIN-12).
 
-use std::cell::Cell;
 use std::ffi::c_int;
-use std::marker::PhantomData;
 use std::ptr;
 
-use crate::sys::slice;
-use crate::view::declare::view;
-use crate::view::memory::{AnyBytes, Array, Block, CVec};
-use crate::view::types::{pmID, pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
+use crate::view::memory::{AnyBytes, Block};
+use crate::view::types::{pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
 use pmda_core::error::{Error, Result};
-use pmda_core::ident::{InDom, MetricId};
-use pmda_core::profile::Element;
 use pmda_core::wire::decode;
 use pmda_core::wire::store::{Store, Value};
 
@@ -129,18 +123,6 @@ impl OwnedProfile {
     }
 }
 
-/// The metrics of a FETCH; the method may change them.
-///
-/// # Errors
-/// `-ENOMEM`.
-pub(crate) fn metrics(metrics: impl ExactSizeIterator<Item = MetricId>) -> Result<Block<pmID>> {
-    let mut list = CVec::with_capacity(metrics.len())?;
-    for metric in metrics {
-        list.push(metric.0)?;
-    }
-    Ok(list.into_block())
-}
-
 /// Size of a value set, in bytes; the structure has room for one value in any case.
 fn set_size(numval: i32) -> Result<usize> {
     let values = usize::try_from(numval).unwrap_or(0).max(1);
@@ -217,103 +199,4 @@ fn result(store: Store<'_>) -> Result<Block<u64>> {
         }
     }
     Ok(pieces.block)
-}
-
-/// `PM_PROFILE_INCLUDE`; any other number counts as exclude (INST-51).
-const INCLUDE: c_int = 0;
-
-view! {
-    /// A profile as it was received last. Agents may exchange it at any time.
-    Profile of pmProfile, contract
-    "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists."
-    fields {
-        /// The state of domains without an element.
-        state: state as c_int;
-        /// The number of elements.
-        len: profile_len as c_int;
-    }
-    arrays {
-        /// The elements at this moment.
-        elements: profile[profile_len] as Elements;
-    }
-}
-
-/// The elements of a profile.
-type Elements<'call> = Array<'call, pmInDomProfile>;
-
-/// What a profile says about one domain, copied out.
-#[derive(Clone, Copy)]
-pub(crate) struct ProfileElement<'call> {
-    element: pmInDomProfile,
-    /// Where it is.
-    pub(crate) place: ListPlace,
-    call: PhantomData<&'call c_int>,
-}
-
-/// Where the list of an element is. Two lists at one place are not the same list for that alone:
-/// so each place is forgotten when another list may be there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ListPlace {
-    profile: usize,
-    indom: u32,
-    state: c_int,
-    list: usize,
-    len: c_int,
-    /// How often such places were forgotten before.
-    forgotten: u32,
-}
-
-impl<'call> Profile<'call> {
-    /// What it says about a domain: the first of its elements for that, if it has one.
-    pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
-        let elements = self.elements();
-        let mut elements = elements.entries().iter().map(Cell::get);
-        let element = elements.find(|element| element.indom == indom.0)?;
-        Some(ProfileElement {
-            element,
-            place: ListPlace {
-                profile: self.as_ptr().addr(),
-                indom: element.indom,
-                state: element.state,
-                list: element.instances.addr(),
-                len: element.instances_len,
-                forgotten,
-            },
-            call: PhantomData,
-        })
-    }
-
-    /// Whether domains without an element are selected.
-    #[inline(always)]
-    pub(crate) fn includes(self) -> bool {
-        self.state() == INCLUDE
-    }
-
-    /// Whether all instances of all domains are selected.
-    #[inline(always)]
-    pub(crate) fn selects_all(self) -> bool {
-        self.len() <= 0 && self.includes()
-    }
-}
-
-impl ProfileElement<'_> {
-    /// Whether instances are listed.
-    pub(crate) fn has_list(self) -> bool {
-        self.element.instances_len > 0 && !self.element.instances.is_null()
-    }
-
-    /// Whether instances are selected that are not listed.
-    pub(crate) fn includes(self) -> bool {
-        self.element.state == INCLUDE
-    }
-
-    /// The element as the core sees it; the list is good until control goes back to C.
-    pub(crate) fn element(&self) -> Element<'_> {
-        Element {
-            include: self.includes(),
-            // SAFETY: the profile that this was copied from has valid lists, by the contract of
-            // `Profile::new`; they change only while C runs, and elements are copied anew then.
-            exceptions: unsafe { slice(self.element.instances, self.element.instances_len) },
-        }
-    }
 }

@@ -24,15 +24,6 @@ pub(crate) fn wide(part: impl Into<i64>) -> i64 {
     part.into()
 }
 
-/// A time that begins with these bytes, and is zero behind them (FETCH-60).
-pub(crate) fn time_from(bytes: [u8; 8]) -> timeval {
-    const { assert!(size_of::<timeval>() >= 8) };
-    let mut time = timeval { tv_sec: 0, tv_usec: 0 };
-    // SAFETY: a time has 8 bytes at least, and consists of numbers.
-    unsafe { (&raw mut time).cast::<[u8; 8]>().write(bytes) };
-    time
-}
-
 /// A result of a fetch as it crosses this interface: the time stamp is a `struct timeval`. PCP 6
 /// names it `pmResult`; PCP 7 has another `pmResult` and names this one `pmdaResult`. The layout is
 /// the same (FETCH-1).
