@@ -38,13 +38,13 @@ pub(crate) fn find<'call>(
 /// (F-8).
 #[inline(never)]
 fn indirect<'call>(agent: &AgentRecord, ext: Ext<'call>, wanted: MetricId) -> (Option<Metric<'call>>, &'static str) {
-    let table = ext.metrics();
     if ext.has(ExtFlags::HASHED) {
         let hash = agent.hash.lock();
-        if !hash.index.is_empty() || table.is_empty() {
+        if !hash.index.is_empty() || ext.metrics().is_empty() {
             return (hash.find(wanted), "hashed");
         }
     }
+    let table = ext.metrics();
     let is_it = |place| table.pmid(place) == wanted;
     let mut places = agent.metrics.lock();
     let place = places.find(table.extent(), wanted.0.into(), is_it, |place, add| {

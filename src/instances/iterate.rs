@@ -275,7 +275,7 @@ fn next_in_table(agent: &AgentRecord, ext: Ext<'_>, idp: Indom<'_>, selected: Se
         Selection::Listed(element) => selection::with_list(agent, &element, |profile| {
             let mut ahead = ahead.iter().map(|entry| entry.get().i_inst);
             let found = match profile {
-                Some(profile) => ahead.position(|inst| profile.selects(inst)),
+                Some(profile) => profile.position(ahead),
                 None => ahead.position(|inst| element.element().selects(inst)),
             };
             Some(from + found?)

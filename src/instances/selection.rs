@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use crate::record::AgentRecord;
 use crate::view::agent::Ext;
 use crate::view::table::{ListPlace, ProfileElement};
-use pmda_core::error::Result;
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
@@ -41,11 +40,14 @@ pub(crate) struct CompiledList {
 }
 
 impl CompiledList {
-    fn compile(&mut self, element: &ProfileElement<'_>) -> Result<()> {
-        self.from = None;
-        self.profile.set(element.element())?;
-        self.from = Some(element.place);
-        Ok(())
+    /// The compiled form of a list; without memory there is none.
+    fn of(&mut self, element: &ProfileElement<'_>) -> Option<&Compiled> {
+        if self.from != Some(element.place) {
+            self.from = None;
+            self.profile.set(element.element()).ok()?;
+            self.from = Some(element.place);
+        }
+        Some(&self.profile)
     }
 }
 
@@ -64,10 +66,12 @@ pub(crate) fn with_list<R>(
     use_it: impl FnOnce(Option<&Compiled>) -> R,
 ) -> R {
     // It is taken out while it is used: what uses it may take the lock.
-    let mut list = std::mem::take(&mut *agent.list.lock());
-    let is_ready = list.from == Some(element.place) || list.compile(element).is_ok();
-    let result = use_it(is_ready.then_some(&list.profile));
-    let other = std::mem::replace(&mut *agent.list.lock(), list);
+    let mut lists = std::mem::take(&mut *agent.list.lock());
+    if lists.is_empty() && lists.try_reserve_exact(1).is_ok() {
+        lists.push(CompiledList::default());
+    }
+    let result = use_it(lists.first_mut().and_then(|list| list.of(element)));
+    let other = std::mem::replace(&mut *agent.list.lock(), lists);
     drop(other);
     result
 }

@@ -65,8 +65,8 @@ pub(crate) struct AgentRecord {
     pub(crate) instances: Mutex<Map<TablePlaces>>,
     /// How often what was known of the lists of its profile was forgotten.
     pub(crate) forgotten: AtomicU32,
-    /// The list of a profile, compiled.
-    pub(crate) list: Mutex<CompiledList>,
+    /// The list of a profile, compiled; none before one is asked for.
+    pub(crate) list: Mutex<Vec<CompiledList>>,
     /// The position in a cached domain.
     pub(crate) walk: Walk,
     /// The main loop's part, made when it is asked for first: a DSO has none.

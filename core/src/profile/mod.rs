@@ -30,6 +30,7 @@ pub struct Compiled {
     include: bool,
     /// The exceptions, ascending and each once.
     sorted: Vec<i32>,
+    first: i32,
     /// A bit for each instance from the first exception to the last one; none where that would be
     /// too many: then the list is searched.
     bits: Vec<u64>,
@@ -55,6 +56,10 @@ impl Compiled {
     /// # Errors
     /// `-ENOMEM`; it is good for nothing then.
     pub fn set(&mut self, element: Element<'_>) -> Result<()> {
+        // Mostly lists are ascending, and the same as before.
+        if self.include == element.include && self.sorted == element.exceptions {
+            return Ok(());
+        }
         let mut list = std::mem::take(&mut self.sorted);
         list.clear();
         self.bits.clear();
@@ -67,18 +72,21 @@ impl Compiled {
         }
         list.dedup();
         (self.include, self.sorted) = (element.include, list);
-        let [first, .., last] = self.sorted[..] else {
+        let (Some(first), Some(last)) = (self.sorted.first(), self.sorted.last()) else {
             return Ok(());
         };
-        let span = last.abs_diff(first);
+        let span = last.abs_diff(*first);
         if span >= FEW_BITS && span as usize / BITS_PER_ID >= len {
             return Ok(());
         }
+        self.first = *first;
         let words = span as usize / 64 + 1;
-        self.bits.try_reserve(words).map_err(|_| Error::NOMEM)?;
+        if self.bits.try_reserve(words).is_err() {
+            return Ok(());
+        }
         self.bits.resize(words, 0);
         for inst in &self.sorted {
-            let offset = inst.abs_diff(first);
+            let offset = inst.abs_diff(*first);
             self.bits[offset as usize / 64] |= 1 << (offset % 64);
         }
         Ok(())
@@ -88,18 +96,32 @@ impl Compiled {
     #[must_use]
     #[inline]
     pub fn selects(&self, inst: i32) -> bool {
-        self.has(inst) != self.include
+        let is_listed = if self.bits.is_empty() {
+            self.is_in_list(inst)
+        } else {
+            self.has_bit(inst)
+        };
+        is_listed != self.include
     }
 
-    /// Whether an instance is one of the exceptions.
-    #[inline]
-    fn has(&self, inst: i32) -> bool {
-        let first = self.sorted.first().copied().unwrap_or(0);
+    /// The place of the first instance that is selected.
+    pub fn position(&self, mut instances: impl Iterator<Item = i32>) -> Option<usize> {
+        // Few of many are selected: each way has a loop of its own.
         if self.bits.is_empty() {
-            return self.sorted.binary_search(&inst).is_ok();
+            instances.position(|inst| self.is_in_list(inst) != self.include)
+        } else {
+            instances.position(|inst| self.has_bit(inst) != self.include)
         }
+    }
+
+    fn is_in_list(&self, inst: i32) -> bool {
+        self.sorted.binary_search(&inst).is_ok()
+    }
+
+    #[inline]
+    fn has_bit(&self, inst: i32) -> bool {
         // What is below the first one wraps around to a place behind the last one.
-        let offset = inst.wrapping_sub(first) as u32;
+        let offset = inst.wrapping_sub(self.first) as u32;
         let word = self.bits.get(offset as usize / 64);
         word.is_some_and(|word| word >> (offset % 64) & 1 != 0)
     }
@@ -198,9 +220,11 @@ mod tests {
             asked in prop::collection::vec(-400i32..400, 60),
         ) {
             let (listed, set) = (compiled(false, &list), list.iter().copied().collect::<BTreeSet<_>>());
-            for id in asked {
+            for id in asked.iter().copied() {
                 prop_assert_eq!(listed.selects(id), set.contains(&id));
             }
+            let first = asked.iter().position(|id| set.contains(id));
+            prop_assert_eq!(listed.position(asked.iter().copied()), first);
             let sorted: Vec<_> = set.into_iter().collect();
             prop_assert_eq!(listed.candidates(), Some(&sorted[..]));
         }
