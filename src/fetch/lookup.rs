@@ -81,7 +81,7 @@ pub(crate) fn rehash(ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let built = record::of_any(ext).and_then(|agent| {
         let before = agent.hash.lock().index.entered();
         let pmids = (0..table.len()).map(|place| table.pmid(place));
-        let built = Hashed::build(table.extent().address, pmids, before);
+        let built = Hashed::build(pmids, before);
         let (new, outcome) = match built {
             Ok(index) => (HashedTable { index, table: lasting }, Ok(())),
             Err(error) => (HashedTable::default(), Err(error)),

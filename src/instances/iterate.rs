@@ -40,9 +40,6 @@ const FEW_INSTANCES: usize = 32;
 pub(crate) struct InstanceCursor {
     ordinal: Ordinal,
     ahead: InstancesAhead,
-    /// Number of instances of a cached domain when it was first needed. It only decides between a
-    /// lookup of each instance and a loop over the domain.
-    domain: Option<usize>,
 }
 
 impl InstanceCursor {
@@ -51,7 +48,6 @@ impl InstanceCursor {
         InstanceCursor {
             ordinal,
             ahead: InstancesAhead::new(),
-            domain: None,
         }
     }
 
@@ -59,15 +55,13 @@ impl InstanceCursor {
     pub(crate) fn reset(&mut self, ordinal: Ordinal) {
         self.ordinal = ordinal;
         self.ahead.reset();
-        self.domain = None;
     }
+}
 
-    /// Whether looking up `listed` instances one by one is less work than going over the
-    /// cached domain.
-    fn worth(&mut self, listed: usize, indom: InDom) -> bool {
-        let size = || usize::try_from(cached_indom::active_count(indom).unwrap_or(0)).unwrap_or(0);
-        listed <= FEW_INSTANCES || listed < *self.domain.get_or_insert_with(size)
-    }
+/// Whether looking up `listed` instances one by one is less work than going over a cached domain.
+fn is_less(listed: usize, indom: InDom) -> bool {
+    // They came in as an int.
+    listed <= FEW_INSTANCES || cached_indom::active_count(indom) > Some(listed as c_int)
 }
 
 /// How many steps of a walk may find that the domain has grown, beside one for each entry that was
@@ -321,7 +315,7 @@ fn next_listed(
         }
     }
     selection::with_list(agent, element, |profile| match profile.and_then(Compiled::candidates) {
-        Some(candidates) if is_any && steps.worth(candidates.len(), indom) => {
+        Some(candidates) if is_any && is_less(candidates.len(), indom) => {
             let found = steps.ahead.read_listed(&agent.walk, indom, place, candidates);
             (found, 1)
         }

@@ -12,27 +12,12 @@ use crate::record;
 use crate::record::TablePlaces;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::Ext;
-use crate::view::names::InstanceList;
+pub(crate) use crate::view::names::Taker;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 use pmda_core::instances::{Match, Request, matches};
 use pmda_core::log::Bytes;
-
-/// Who takes the instances that a request asks for. No C code runs meanwhile.
-pub(crate) trait Taker {
-    /// Takes the name that belongs to an id.
-    ///
-    /// # Errors
-    /// `-ENOMEM` and whatever else the taker may say; so for the others.
-    fn name(self, name: &[u8]) -> Result<()>;
-
-    /// Takes the id that belongs to a name.
-    fn id(self, inst: c_int) -> Result<()>;
-
-    /// Takes ids and names, at most `room` of them.
-    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
-}
 
 /// The body of `pmdaInstance`.
 ///
@@ -123,18 +108,13 @@ fn place_of(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_
 /// [`place_of`] in a table that is indexed.
 #[inline(never)]
 fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
-    let search = || instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     let is_it = |place| instances.inst(place) == inst;
     let key = |inst: c_int| u64::from(inst as u32);
-    let Ok(mut tables) = record::of_any(ext).map(|agent| agent.instances.lock()) else {
-        return search();
-    };
-    match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
-        Ok(TablePlaces { by_id, .. }) => by_id.find(instances.extent(), key(inst), is_it, |place, add| {
+    with_places(ext, idp, |TablePlaces { by_id, .. }| {
+        by_id.find(instances.extent(), key(inst), is_it, |place, add| {
             add(key(instances.inst(place)));
-        }),
-        Err(_) => search(),
-    }
+        })
+    })
 }
 
 /// The first place of an instance whose name, or whose name's part before a space, is this one.
@@ -144,26 +124,32 @@ fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name:
         Some(b' ') => !name.contains(&b' '),
         behind => behind == Some(0),
     };
-    let search = || (0..instances.len()).find(|place| is_it(*place));
     if instances.is_short() {
-        return search();
+        return (0..instances.len()).find(|place| is_it(*place));
     }
-    let Ok(mut tables) = record::of_any(ext).map(|agent| agent.instances.lock()) else {
-        return search();
+    let key = pmda_core::instances::key(name);
+    with_places(ext, idp, |TablePlaces { by_name, .. }| {
+        by_name.find(instances.extent(), key, is_it, |place, add| {
+            if let Some(name) = instances.name(place) {
+                pmda_core::instances::keys(name.bytes(), add);
+            }
+        })
+    })
+}
+
+/// Searches with what is known of the table of a domain; without memory nothing is.
+fn with_places<R>(ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
+    let (indom, mut unknown) = (idp.indom(), TablePlaces::default());
+    let Ok(agent) = record::of_any(ext) else {
+        return search(&mut unknown);
     };
-    match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
-        Ok(TablePlaces { by_name, .. }) => by_name.find(
-            instances.extent(),
-            pmda_core::instances::key(name),
-            is_it,
-            |place, add| {
-                if let Some(name) = instances.name(place) {
-                    pmda_core::instances::keys(name.bytes(), add);
-                }
-            },
-        ),
-        Err(_) => search(),
+    let mut tables = agent.instances.lock();
+    let place = tables.iter().position(|(other, _)| *other == indom);
+    let place = place.unwrap_or(tables.len());
+    if place == tables.len() && tables.try_reserve(1).is_ok() {
+        tables.push((indom, TablePlaces::default()));
     }
+    search(tables.get_mut(place).map_or(&mut unknown, |(_, places)| places))
 }
 
 /// Debug output for an instance found by its name (INST-67).
@@ -176,19 +162,5 @@ fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
         );
     } else {
         log::trace!("pmdaInstance: exact match name={asked_shown} id={inst}\n");
-    }
-}
-
-impl Taker for InstanceList<'_> {
-    fn name(self, name: &[u8]) -> Result<()> {
-        InstanceList::name(self, name)
-    }
-
-    fn id(self, inst: c_int) -> Result<()> {
-        InstanceList::id(self, inst)
-    }
-
-    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
-        InstanceList::all(self, room, all)
     }
 }

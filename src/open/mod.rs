@@ -78,8 +78,7 @@ pub(crate) fn set_up(dispatch: Dispatch<'_>, request: &Request<'_>, methods: &pm
 
 /// A new extension, with everything that is not zero at first (INIT-10).
 fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'static>> {
-    let room = record::room()?;
-    let ext = agent::create(&request.texts)?;
+    let ext = record::register(dispatch, request.daemon, || agent::create(&request.texts))?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);
@@ -90,7 +89,6 @@ fn extension(dispatch: Dispatch<'_>, request: &Request<'_>) -> Result<Ext<'stati
     ext.set_io(Transport::Unknown.number());
     ext.add_flags(ExtFlags::SETUP_DONE);
     ext.set_result_callback(Some(free_result_values));
-    record::register(room, ext, dispatch, request.daemon)?;
     Ok(ext)
 }
 

@@ -27,7 +27,7 @@ use crate::view::result_block::Results;
 use crate::view::table::Metric;
 use crate::view::types::{pmdaExt, pmdaMetric};
 use pmda_core::error::{Error, Result};
-use pmda_core::ident::MetricId;
+use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
 use pmda_core::leak::try_leak;
 use pmda_core::metrics::{Hashed, HintIndex};
@@ -49,6 +49,8 @@ pub(crate) struct AgentRecord {
     _library: AtomicPtr<c_void>,
     /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
     interface: AtomicU32,
+    /// How often what was known of the lists of its profile was forgotten.
+    pub(crate) forgotten: AtomicU32,
     /// The agent's own pointer (INIT-49).
     pub(crate) user: AtomicPtr<c_void>,
     /// The agent's own trees of dynamic names (DYN-1).
@@ -62,9 +64,7 @@ pub(crate) struct AgentRecord {
     /// Where instance domains were found in `e_indoms`.
     pub(crate) indoms: Mutex<HintIndex>,
     /// Where instances were found in the tables of domains.
-    pub(crate) instances: Mutex<Map<TablePlaces>>,
-    /// How often what was known of the lists of its profile was forgotten.
-    pub(crate) forgotten: AtomicU32,
+    pub(crate) instances: Mutex<Vec<(InDom, TablePlaces)>>,
     /// The list of a profile, compiled; none before one is asked for.
     pub(crate) list: Mutex<Vec<CompiledList>>,
     /// The position in a cached domain.
@@ -111,6 +111,7 @@ impl AgentRecord {
             _ext: AtomicPtr::new(ext),
             _library: AtomicPtr::new(library::address()),
             interface: AtomicU32::new(0),
+            forgotten: AtomicU32::new(0),
             user: AtomicPtr::new(ptr::null_mut()),
             dynamic: Registrations::default(),
             results: Results::default(),
@@ -118,7 +119,6 @@ impl AgentRecord {
             metrics: Mutex::default(),
             indoms: Mutex::default(),
             instances: Mutex::default(),
-            forgotten: AtomicU32::new(0),
             list: Mutex::default(),
             walk: Walk::default(),
             session: StaticPtr::new(),
@@ -189,14 +189,16 @@ fn address_of(record: &AgentRecord) -> usize {
     ptr::from_ref(record).addr()
 }
 
-/// Room for the record of an agent.
-pub(crate) type Room = Block<AgentRecord>;
-
-/// Makes room for the record of an agent, and the state that it leads to.
+/// Makes the record of the agent that has a dispatch table, and has the `e_ext` of its extension,
+/// which is made with it, lead to it. Neither is ever freed.
 ///
 /// # Errors
-/// `-ENOMEM`.
-pub(crate) fn room() -> Result<Room> {
+/// `-ENOMEM`, and nothing was made.
+pub(crate) fn register(
+    dispatch: Dispatch<'_>,
+    daemon: bool,
+    extension: impl FnOnce() -> Result<Ext<'static>>,
+) -> Result<Ext<'static>> {
     let all = &mut library::lock()?.records.all;
     if all.is_empty() {
         // Most processes have one agent, and the list stays when the library is unloaded.
@@ -205,23 +207,14 @@ pub(crate) fn room() -> Result<Room> {
         all.try_reserve(1)
     }
     .map_err(|_| Error::NOMEM)?;
-    Block::room(1)
-}
-
-/// Makes the record of the agent that has a dispatch table, and has its `e_ext` lead to it. It
-/// is never freed.
-///
-/// # Errors
-/// `-ENOMEM`, if another thread has added a record since there was room for this one.
-pub(crate) fn register(room: Room, ext: Ext<'_>, dispatch: Dispatch<'_>, daemon: bool) -> Result<()> {
-    let all = &mut library::lock()?.records.all;
-    all.try_reserve(1).map_err(|_| Error::NOMEM)?;
+    let room = Block::room(1)?;
+    let ext = extension()?;
     let record: &'static AgentRecord = room.leak(AgentRecord::new(SeenDispatch::new(dispatch, daemon), ext.as_ptr()));
     let place = all.partition_point(|other| address_of(other) < address_of(record));
     all.push(record);
     all[place..].rotate_right(1);
     ext.set_record(&record.dispatch);
-    Ok(())
+    Ok(ext)
 }
 
 /// The record of an agent; `None` when this library has not set it up.

@@ -77,10 +77,11 @@ impl Results {
         made
     }
 
-    /// Gives a block back: the next fetch uses it. Without memory for the list it is lost.
+    /// Gives a block back: the next fetch uses it. Without memory for the list it is lost. The list
+    /// is no longer than it has to be: it stays when the library is unloaded.
     fn put_back(&self, block: ResultBlock) {
         let mut blocks = self.0.lock();
-        if blocks.try_reserve(1).is_ok() {
+        if blocks.try_reserve_exact(1).is_ok() {
             blocks.push(block);
         }
     }

@@ -18,21 +18,19 @@ pub struct Hashed {
     /// All of them, in the order of the table.
     pmids: Vec<MetricId>,
     places: Index,
-    address: usize,
     /// How many entries were put into this and all the tables before it.
     entered: u64,
 }
 
 impl Hashed {
-    /// An index over the identifiers of the table at `address`, in table order. Of duplicates that
+    /// An index over the identifiers of a table, in its order. Of duplicates that
     /// one counts which is in front in libpcp's hash (F-15).
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
-    pub fn build(address: usize, pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
+    pub fn build(pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
         let len = pmids.len();
         let mut hashed = Hashed {
-            address,
             entered: before.saturating_add(len as u64),
             ..Hashed::default()
         };
@@ -73,12 +71,6 @@ impl Hashed {
     #[must_use]
     pub fn entered(&self) -> u64 {
         self.entered
-    }
-
-    /// The address of the table that the places are in.
-    #[must_use]
-    pub fn address(&self) -> usize {
-        self.address
     }
 
     /// Whether nothing was ever put in.
@@ -258,11 +250,10 @@ mod tests {
     #[test]
     fn finds() {
         let pmids = [5, 7, 9].map(MetricId);
-        let hashed = Hashed::build(4096, pmids.into_iter(), 0).expect("memory");
+        let hashed = Hashed::build(pmids.into_iter(), 0).expect("memory");
         assert_eq!(hashed.find(MetricId(5)), Some(0));
         assert_eq!(hashed.find(MetricId(9)), Some(2));
         assert_eq!(hashed.find(MetricId(6)), None);
-        assert_eq!(hashed.address(), 4096);
         assert!(!hashed.is_empty() && Hashed::default().is_empty());
     }
 
@@ -274,7 +265,7 @@ mod tests {
         assert_eq!(points, [8, 28, 60, 124, 244, 484, 964]);
         let pairs = |count: u32| (0..count).map(|place| MetricId(1 + place / 2)).collect::<Vec<_>>();
         let lasts = |count: u32, before: u64| {
-            let hashed = Hashed::build(1, pairs(count).into_iter(), before).expect("memory");
+            let hashed = Hashed::build(pairs(count).into_iter(), before).expect("memory");
             assert_eq!(hashed.entered(), before + u64::from(count));
             let places = (0..count / 2).filter_map(|pair| hashed.find(MetricId(1 + pair)));
             places.filter(|place| place % 2 == 1).count()
@@ -284,7 +275,7 @@ mod tests {
         let twice = |count: u32| lasts(count, u64::from(count));
         assert_eq!([4, 6, 8, 14, 28, 30].map(twice), [1, 3, 4, 1, 13, 2]);
         // A table of nothing but duplicates costs no more than another.
-        let many = Hashed::build(1, std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
+        let many = Hashed::build(std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
         assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
     }
 
