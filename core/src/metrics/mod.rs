@@ -121,10 +121,6 @@ fn hash(pmid: MetricId) -> u32 {
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
 pub const SHORT: usize = 32;
 
-/// A table is indexed as a whole when the searches in it have looked at this many times its length.
-/// An index costs as much as some ten searches, but clients ask for one instance after the other.
-const WORTH_IT: usize = 1;
-
 /// Of entries with one key the first counts, so the others need no place in an index; some do have
 /// one, since keys are told apart by a part of their hash there.
 const EQUAL: usize = 4;
@@ -181,21 +177,20 @@ impl HintIndex {
             return Some(place as usize);
         }
         let found = (0..table.len).find(|place| is_it(*place))?;
-        self.learn(hash, found, keys_at);
+        self.learn(found, keys_at);
         Some(found)
     }
 
-    /// Notes where a key with this hash was found by a search; only searches that find something
-    /// count as effort, since no index can save the others.
-    fn learn(&mut self, hash: u32, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
+    /// Indexes the whole table when its searches have cost as much; only those that find something
+    /// count, since no index can save the others.
+    fn learn(&mut self, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
         self.effort = self.effort.saturating_add(found + 1);
-        if self.effort < self.table.len.saturating_mul(WORTH_IT) {
-            self.note(hash, found);
+        if self.effort < self.table.len {
             return;
         }
         self.effort = 0;
-        // With some room for what moves afterwards. An entry may have more keys than one.
-        let mut room = self.table.len + self.table.len / 4;
+        // An entry may have more keys than one.
+        let mut room = self.table.len;
         while self.make_room(room) && !self.fill(&keys_at) {
             room = room.saturating_mul(2);
         }
@@ -225,18 +220,6 @@ impl HintIndex {
         self.places.clear();
         let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
         self.places.reserve(places, end, |_| 0).is_ok()
-    }
-
-    /// Notes one place. When there is no room all are forgotten: places cannot be hashed again, as
-    /// the entries may be others by now. Before the table is indexed as a whole there is room
-    /// for a few places, more in a longer table.
-    fn note(&mut self, hash: u32, found: usize) {
-        if !self.places.has_room(1) && !self.make_room((2 * self.table.len).isqrt() + 8) {
-            return;
-        }
-        if let Ok(place) = u32::try_from(found) {
-            self.places.insert(hash, place);
-        }
     }
 }
 
