@@ -143,21 +143,13 @@ pub(crate) fn trace_count(indom: InDom, count: c_int) {
     }
 }
 
-/// Number of instances, `None` for an unknown domain (INST-20).
-pub(crate) fn count(indom: InDom, ext: Option<Ext<'_>>) -> Option<c_int> {
-    if let Some(count) = cached_indom::active_count(indom) {
-        return Some(count);
-    }
-    let ext = ext?;
-    find_indom(ext, indom).map(Indom::numinst)
-}
-
-/// The body of `__pmdaCntInst`.
+/// The body of `__pmdaCntInst` (INST-20).
 pub(crate) fn told_count(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
     if indom.is_null() {
         return 1;
     }
-    let count = count(indom, ext);
+    let in_table = || find_indom(ext?, indom).map(Indom::numinst);
+    let count = cached_indom::active_count(indom).or_else(in_table);
     if count.is_none() {
         log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
     }
@@ -262,7 +254,7 @@ fn step(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option
 fn next_in_table(agent: &AgentRecord, ext: Ext<'_>, idp: Indom<'_>, selected: Selection<'_>) -> Option<i32> {
     let instances = idp.instances();
     let from = usize::try_from(ext.ordinal()).ok()?;
-    let ahead = instances.rest(from);
+    let ahead = instances.entries().get(from..).unwrap_or_default();
     let place = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
@@ -337,39 +329,19 @@ fn next_listed(
 
 /// About how many instances an iteration that was just started will give: exact when the profile
 /// has no list for the domain, else no less than that unless a table holds an id more than once.
-#[inline(always)]
 pub(crate) fn estimate(agent: &AgentRecord, ext: Ext<'_>) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;
     };
-    if ext.profile().is_none_or(Profile::selects_all) && !agent.walk.is_at(idp) {
-        return usize::try_from(idp.numinst()).unwrap_or(0);
-    }
-    estimate_selected(agent, ext, idp)
-}
-
-/// [`estimate`] where there is a cache, or a profile that says more than that all are selected.
-#[inline(never)]
-fn estimate_selected(agent: &AgentRecord, ext: Ext<'_>, idp: Indom<'_>) -> usize {
-    let indom = idp.indom();
-    let all = || {
-        let count = if agent.walk.is_at(idp) {
-            cached_indom::active_count(indom).unwrap_or(0)
-        } else {
-            idp.numinst()
-        };
-        usize::try_from(count).unwrap_or(0)
+    let all = if agent.walk.is_at(idp) {
+        cached_indom::active_count(idp.indom()).unwrap_or(0)
+    } else {
+        idp.numinst()
     };
-    match selection::current(agent, ext, indom) {
-        Selection::All => all(),
+    let count = match selection::current(agent, ext, idp.indom()) {
+        Selection::All => all,
         Selection::Nothing => 0,
-        Selection::Listed(element) => {
-            let listed = |profile: Option<&Compiled>| profile?.candidates().map(<[i32]>::len);
-            let listed = selection::with_list(agent, &element, listed);
-            match listed {
-                Some(few) if few <= FEW_INSTANCES => few,
-                _ => all().min(listed.unwrap_or(usize::MAX)),
-            }
-        }
-    }
+        Selection::Listed(element) => element.most().min(all),
+    };
+    usize::try_from(count).unwrap_or(0)
 }

@@ -32,7 +32,11 @@ pub(crate) fn list(
 ) -> Result<()> {
     let request = Request::new(inst, name);
     if indom.is_null() {
-        return Err(null_domain(request));
+        // Single requests keep the answer that they have always had (INST-69).
+        return Err(match request {
+            Ok(Request::All) => Error::INDOM,
+            _ => Error::INST,
+        });
     }
     if cached_indom::exists(indom) {
         let request = request?;
@@ -44,14 +48,6 @@ pub(crate) fn list(
     let ext = ext.ok_or(Error::INDOM)?;
     let idp = find_indom(ext, indom).ok_or(Error::INDOM)?;
     from_table(ext, idp, request?, name, taker)
-}
-
-/// There is no domain to list; single requests keep the answer that they have always had (INST-69).
-fn null_domain(request: Result<Request<'_>>) -> Error {
-    match request {
-        Ok(Request::All) => Error::INDOM,
-        _ => Error::INST,
-    }
 }
 
 /// Answers from a cache.

@@ -200,13 +200,6 @@ impl<'call> IndomTable<'call> {
 }
 
 impl<'call> InstanceTable<'call> {
-    /// The instances from a place on, good until control goes back to C: for loops over long
-    /// tables.
-    #[inline(always)]
-    pub(crate) fn rest(&self, place: usize) -> &[Cell<pmdaInstid>] {
-        self.entries().get(place..).unwrap_or_default()
-    }
-
     /// The identifier of the instance at a place, if there is one.
     #[inline(always)]
     pub(crate) fn inst_at(self, place: c_int) -> Option<c_int> {
@@ -337,6 +330,15 @@ impl ProfileElement<'_> {
     /// Whether instances are selected that are not listed.
     pub(crate) fn includes(self) -> bool {
         self.element.state == INCLUDE
+    }
+
+    /// The largest number of instances that can be selected.
+    pub(crate) fn most(self) -> c_int {
+        if self.includes() {
+            c_int::MAX
+        } else {
+            self.element.instances_len
+        }
     }
 
     /// The element as the core sees it; the list is good until control goes back to C.
