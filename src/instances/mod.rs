@@ -114,16 +114,19 @@ fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_
 }
 
 /// The first place of an instance whose name, or whose name's part before a space, is this one.
+#[inline(always)]
 fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: &[u8]) -> Option<usize> {
-    // As `matches` finds it, without the length of a name, which most often differs early.
-    let is_it = |place| match instances.name(place).and_then(|other| other.behind(name)) {
-        Some(b' ') => !name.contains(&b' '),
-        behind => behind == Some(0),
-    };
     if instances.is_short() {
-        return (0..instances.len()).find(|place| is_it(*place));
+        return (0..instances.len()).find(|place| is_named(instances, *place, name));
     }
+    place_named_in_long_table(ext, idp, instances, name)
+}
+
+/// [`place_named`] in a table that is indexed.
+#[inline(never)]
+fn place_named_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: &[u8]) -> Option<usize> {
     let key = pmda_core::instances::key(name);
+    let is_it = |place| is_named(instances, place, name);
     with_places(ext, idp, |TablePlaces { by_name, .. }| {
         by_name.find(instances.extent(), key, is_it, |place, add| {
             if let Some(name) = instances.name(place) {
@@ -131,6 +134,15 @@ fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name:
             }
         })
     })
+}
+
+/// As [`matches`] finds it, without the length of a name, which most often differs early.
+#[inline(always)]
+fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
+    match instances.name(place).and_then(|other| other.behind(name)) {
+        Some(b' ') => !name.contains(&b' '),
+        behind => behind == Some(0),
+    }
 }
 
 /// Searches with what is known of the table of a domain; without memory nothing is.

@@ -250,12 +250,13 @@ impl<'call> CText<'call> {
 
     /// The byte behind a start of the text, 0 at its end; `None` if the text starts otherwise.
     pub(crate) fn behind(self, start: &[u8]) -> Option<u8> {
+        let (text, len) = (self.0.as_ptr(), start.len());
         // SAFETY: a NUL terminated string by the contract of `new`, and as many bytes as are
-        // compared at most. Where they are equal, and none of them is NUL, one more byte of the
-        // string follows.
+        // compared at most. Where they are equal, and the string is not shorter, one more byte of
+        // it follows.
         unsafe {
-            let same = libc::strncmp(self.0.as_ptr(), start.as_ptr().cast(), start.len()) == 0;
-            (same && !start.contains(&0)).then(|| *self.0.as_ptr().add(start.len()).cast::<u8>())
+            let same = libc::strncmp(text, start.as_ptr().cast(), len) == 0 && libc::strnlen(text, len) == len;
+            same.then(|| *text.add(len).cast::<u8>())
         }
     }
 

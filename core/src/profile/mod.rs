@@ -28,6 +28,8 @@ impl Element<'_> {
 #[derive(Default, Debug)]
 pub struct Compiled {
     include: bool,
+    /// The exceptions as they were given.
+    source: Vec<i32>,
     /// The exceptions, ascending and each once.
     sorted: Vec<i32>,
     first: i32,
@@ -54,29 +56,28 @@ impl Compiled {
     /// Prepares another element, in the memory of this one.
     ///
     /// # Errors
-    /// `-ENOMEM`; it is good for nothing then.
+    /// `-ENOMEM`; it lists nothing then.
     pub fn set(&mut self, element: Element<'_>) -> Result<()> {
-        // Mostly lists are ascending, and the same as before.
-        if self.include == element.include && self.sorted == element.exceptions {
+        // Mostly it is the same as before.
+        if self.include == element.include && self.source == element.exceptions {
             return Ok(());
         }
-        let mut list = std::mem::take(&mut self.sorted);
-        list.clear();
         self.bits.clear();
-        let len = element.exceptions.len();
-        list.try_reserve(len).map_err(|_| Error::NOMEM)?;
-        list.extend_from_slice(element.exceptions);
-        if !list.is_sorted() {
+        self.sorted.clear();
+        let mut source = std::mem::take(&mut self.source);
+        copy(&mut source, element.exceptions)?;
+        copy(&mut self.sorted, element.exceptions)?;
+        (self.include, self.source) = (element.include, source);
+        if !self.sorted.is_sorted() {
             // As a heap: `sort_unstable` is 27 KB of code, and would be here for this list alone.
-            list = BinaryHeap::from(list).into_sorted_vec();
+            self.sorted = BinaryHeap::from(std::mem::take(&mut self.sorted)).into_sorted_vec();
         }
-        list.dedup();
-        (self.include, self.sorted) = (element.include, list);
+        self.sorted.dedup();
         let (Some(first), Some(last)) = (self.sorted.first(), self.sorted.last()) else {
             return Ok(());
         };
         let span = last.abs_diff(*first);
-        if span >= FEW_BITS && span as usize / BITS_PER_ID >= len {
+        if span >= FEW_BITS && span as usize / BITS_PER_ID >= self.sorted.len() {
             return Ok(());
         }
         self.first = *first;
@@ -132,6 +133,14 @@ impl Compiled {
     pub fn candidates(&self) -> Option<&[i32]> {
         (!self.include).then_some(&self.sorted)
     }
+}
+
+/// Puts a copy of a list in the place of another one.
+fn copy(place: &mut Vec<i32>, list: &[i32]) -> Result<()> {
+    place.clear();
+    place.try_reserve(list.len()).map_err(|_| Error::NOMEM)?;
+    place.extend_from_slice(list);
+    Ok(())
 }
 
 #[cfg(test)]
