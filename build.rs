@@ -126,13 +126,10 @@ fn numbers(version: &str) -> [u32; 3] {
     parts.map(|part| part.unwrap_or_else(|| panic!("the version of libpcp.pc is three numbers, not {version}")))
 }
 
-/// Generates the Rust view of libpcp's headers, and of ours, as the compiler of the target reads
-/// them.
+/// Generates the Rust view of libpcp's headers as the compiler of the target reads them.
 fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out: &Path) -> Result<(), String> {
-    println!("cargo::rerun-if-changed=include");
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
-    let mut arguments = vec![format!("-I{}", root.join("include").display())];
-    arguments.extend(libpcp.include_paths.iter().map(|path| format!("-I{}", path.display())));
+    let paths = libpcp.include_paths.iter();
+    let mut arguments: Vec<_> = paths.map(|path| format!("-I{}", path.display())).collect();
     arguments.extend(times.split_whitespace().map(str::to_owned));
     if env::var("TARGET") != env::var("HOST") {
         // In front of clang's guesses, which are about this machine.
@@ -148,13 +145,7 @@ fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out:
         .allowlist_var("pmDebugOptions|PM_.*|PMAPI_.*|PMNS_.*")
         .blocklist_type("_IO_FILE|FILE")
         .raw_line("use libc::FILE;");
-    generate(libpcp_h, &arguments, &out.join("libpcp.rs"))?;
-    // What is never used but to compare with: the layout of our own types, see src/view/types.rs.
-    let headers = ["stdio.h", "sys/param.h", "pcp/pmapi.h", "pcp/pmda.h", "pcp/pmdaroot.h"];
-    let ours = bindgen::Builder::default()
-        .header_contents("layout.h", &headers.map(|name| format!("#include <{name}>\n")).concat())
-        .allowlist_type("pmda(Instid|Indom|Metric|Ext|Interface|Options)|__pmdaRootPDU(Hdr|Info|Container|Start|Stop)");
-    generate(ours, &arguments, &out.join("layout.rs"))
+    generate(libpcp_h, &arguments, &out.join("libpcp.rs"))
 }
 
 /// Writes what bindgen makes of headers with these arguments for clang.

@@ -13,12 +13,11 @@ use crate::cache::Domains;
 use crate::dynamic::Callbacks;
 use crate::help::Databases;
 use crate::queues::Filter;
-use crate::record::{AgentRecord, ExternalExts};
+use crate::record::Records;
 use crate::sys::libpcp::pmns::Kept;
 use crate::sys::lock::StaticPtr;
 use crate::sys::lock::{Guard, Mutex};
 use crate::view::event_block::Block;
-use crate::view::records::Records;
 use crate::view::table::MadeTables;
 use pmda_core::dynamic::List;
 use pmda_core::error::Result;
@@ -30,9 +29,7 @@ use pmda_core::queue::Queues;
 /// same lock.)
 pub(crate) struct Library {
     /// The agents.
-    pub(crate) records: Records<AgentRecord>,
-    /// What is kept for agents without a record.
-    pub(crate) external_exts: ExternalExts,
+    pub(crate) records: Records,
     /// The instance caches.
     pub(crate) domains: Domains,
     /// The registrations that serve every agent without its own (DYN-3).
@@ -91,7 +88,6 @@ fn make() -> Result<Guard<'static, Library>> {
     let library = LIBRARY.get_or_make(|| {
         Mutex::new(Library {
             records: Records::new(),
-            external_exts: ExternalExts::new(),
             domains: Domains::new(),
             dynamic: List::new(),
             made_tables: MadeTables::new(),

@@ -10,7 +10,7 @@ use pmda_core::wire::decode;
 #[derive(Debug)]
 pub(crate) struct Profile {
     include: bool,
-    domains: HashMap<u32, Compiled<'static>>,
+    domains: HashMap<u32, Compiled>,
 }
 
 /// Which instances of one domain are selected.
@@ -19,7 +19,7 @@ pub(crate) enum Selection<'p> {
     All,
     None,
     /// Those that it says.
-    Some(&'p Compiled<'static>),
+    Some(&'p Compiled),
 }
 
 impl Profile {
@@ -44,7 +44,7 @@ impl Profile {
                 exceptions: &exceptions,
             };
             // The first element for a domain counts.
-            if let (false, Some(compiled)) = (domains.contains_key(&selection.indom.serial()), Compiled::new(element)) {
+            if let (false, Ok(compiled)) = (domains.contains_key(&selection.indom.serial()), Compiled::new(element)) {
                 domains.insert(selection.indom.serial(), compiled);
             }
         }

@@ -3,9 +3,9 @@
 use std::ffi::c_int;
 
 use crate::cache::peek;
-use crate::record::state::Walk;
+use crate::instances::iterate::Walk;
 use crate::view::arg::Private;
-use crate::view::received::ListPlace;
+use crate::view::table::ListPlace;
 use pmda_core::cache::{Cache, Given, Position, Start, State, changes};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;

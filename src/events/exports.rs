@@ -8,7 +8,8 @@ use std::ptr;
 
 use crate::drive::guard;
 use crate::events::{add_parameter, add_record, address, create, high, low, release, with};
-use crate::view::arg::{CBuffer, CBytes, In, Parameter};
+use crate::view::arg::In;
+use crate::view::buffer::{CBuffer, CBytes, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use pmda_core::events::{Form, printable};
 

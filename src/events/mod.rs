@@ -7,7 +7,8 @@ use std::ptr;
 
 use crate::library;
 use crate::sys::libpcp::bindings as pcp;
-use crate::view::arg::{In, Parameter};
+use crate::view::arg::In;
+use crate::view::buffer::Parameter;
 use crate::view::types::{pmID, timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{self, Array, Form, Stamp, Value};

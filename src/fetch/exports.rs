@@ -69,7 +69,7 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
             let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
                 return Err(Err(Error::INVAL));
             };
-            let agent = record::for_fetch(ext).map_err(Err)?;
+            let agent = record::of_any(ext).map_err(Err)?;
             Ok(Fetch::new(ext, agent, list, ToCaller::new(resp), &mut steps, spare))
         },
         |fetch, ()| make(fetch.asked(), spare, pmda),

@@ -1,4 +1,4 @@
-//! What a fetch says in the log.
+//! What a fetch says in the log (section 4 of the specification: the log table).
 
 use std::ffi::c_int;
 
@@ -6,9 +6,9 @@ use crate::fetch::{Current, List};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
-use pmda_core::fetch::report::{self, Style};
+use pmda_core::fetch::type_name;
 use pmda_core::ident::MetricId;
-use pmda_core::log::Journal;
+use pmda_core::log::Level;
 
 /// Debug output for a call (FETCH-110).
 #[cold]
@@ -32,38 +32,118 @@ pub(super) fn trace_report(flags: u32, report: u8) {
     }
 }
 
+/// An unknown metric, for agents of interface 2 and 3 (FETCH-23, FETCH-80).
 #[cold]
-fn write(message: impl FnOnce(&mut Journal)) {
-    let mut journal = Journal::new();
-    message(&mut journal);
-    log::flush(&mut journal);
+pub(crate) fn undefined(function: &str, pmid: MetricId) {
+    log::notify!(Level::Err, "{function}: Requested metric {pmid} is not defined");
 }
 
-#[cold]
-pub(super) fn undefined(pmid: MetricId) {
-    write(|journal| report::undefined(journal, "pmdaFetch", pmid));
-}
-
+/// There is nothing to call (F-7).
 #[cold]
 pub(super) fn no_callback() {
-    write(report::no_callback);
+    log::notify!(Level::Err, "pmdaFetch: fetch callback not set");
 }
 
+/// A callback that failed.
 #[cold]
 pub(super) fn callback_failed(metric: Current, inst: c_int, error: Error) {
-    let style = Style {
-        revised: SINCE_6_0_5,
-        debug: log::debug(Debug::Libpmda),
+    let Some(level) = level(error, SINCE_6_0_5, log::debug(Debug::Libpmda)) else {
+        return;
     };
-    write(|journal| report::callback_failed(journal, style, metric.pmid, inst, error, log::errstr));
+    let pmid = metric.pmid;
+    match error {
+        Error::PMID => log::notify!(level, "pmdaFetch: PMID {pmid} not handled by fetch callback"),
+        Error::INST => log::notify!(
+            level,
+            "pmdaFetch: Instance {inst} of PMID {pmid} not handled by fetch callback"
+        ),
+        _ => {
+            let why = log::errstr(error);
+            if level == Level::Debug {
+                log::debug_line!("Fetch callback error from metric PMID {pmid}[{inst}]: {why}");
+            } else {
+                log::notify!(
+                    level,
+                    "pmdaFetch: Fetch callback error from metric PMID {pmid}[{inst}]: {why}"
+                );
+            }
+        }
+    }
 }
 
+/// How the error of a callback is told, if it is: by a generation of PCP (`revised` since 6.0.5),
+/// and with or without `-Dlibpmda` (FETCH-41, FETCH-45).
+fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
+    // What agents return in normal operation.
+    let is_usual = matches!(
+        error,
+        Error::VALUE | Error::APPVERSION | Error::PERMISSION | Error::AGAIN | Error::NYI
+    );
+    match error {
+        Error::INST if revised => Some(Level::Warning),
+        Error::INST if !debug => None,
+        _ if is_usual && !debug => None,
+        _ if is_usual && revised => Some(Level::Debug),
+        _ => Some(Level::Err),
+    }
+}
+
+/// A value that could not be put into the result; memory that has run out is not reported
+/// (FETCH-53).
 #[cold]
 pub(super) fn value_failed(metric: Current, inst: c_int, error: Error) {
-    write(|journal| report::value_failed(journal, metric.pmid, inst, metric.kind, error));
+    let Current { pmid, kind, .. } = metric;
+    match error {
+        Error::TYPE => log::notify!(
+            Level::Err,
+            "pmdaFetch: Descriptor type ({}) for metric {pmid} is bad",
+            type_name(kind)
+        ),
+        Error::VALUE => log::notify!(
+            Level::Err,
+            "pmdaFetch: No usable value from fetch callback for metric PMID {pmid}[{inst}]"
+        ),
+        Error::TOOBIG => log::notify!(
+            Level::Err,
+            "pmdaFetch: Value too big from fetch callback for metric PMID {pmid}[{inst}]"
+        ),
+        _ => {}
+    }
 }
 
+/// A value that was to be freed, but is of a type that has nothing to free (FETCH-42).
 #[cold]
 pub(super) fn not_freed(metric: Current) {
-    write(|journal| report::not_freed(journal, metric.pmid, metric.kind));
+    let (pmid, kind) = (metric.pmid, type_name(metric.kind));
+    log::notify!(
+        Level::Warning,
+        "pmdaFetch: Attempt to free value for metric {pmid} of wrong type {kind}"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FETCH-41, FETCH-45: the log table, for both generations.
+    #[test]
+    fn log_table() {
+        assert_eq!(level(Error::INST, true, false), Some(Level::Warning));
+        assert_eq!(level(Error::INST, false, true), Some(Level::Err));
+        assert_eq!(level(Error::INST, false, false), None);
+        assert_eq!(level(Error::PMID, false, false), Some(Level::Err));
+        assert_eq!(level(Error::GENERIC, false, false), Some(Level::Err));
+        for quiet in [
+            Error::VALUE,
+            Error::APPVERSION,
+            Error::PERMISSION,
+            Error::AGAIN,
+            Error::NYI,
+        ] {
+            assert_eq!(level(quiet, true, false), None);
+            assert_eq!(level(quiet, true, true), Some(Level::Debug));
+            assert_eq!(level(quiet, false, false), None);
+            assert_eq!(level(quiet, false, true), Some(Level::Err));
+        }
+    }
 }

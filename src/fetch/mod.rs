@@ -5,20 +5,20 @@
 
 pub(crate) mod exports;
 pub(crate) mod lookup;
-mod messages;
+pub(crate) mod messages;
 
 use std::ffi::c_int;
 
 use crate::drive::{Machine, Step};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
-use crate::record::{self, Fetched};
+use crate::record::{self, AgentRecord};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::agent::{DescMethod, Ext};
 use crate::view::memory::Array;
 use crate::view::table::Metric;
-use crate::view::types::{self, pmID, pmdaFetchCallBack, timeval};
-use crate::view::value::{Atom, Output};
+use crate::view::types::{pmID, pmdaFetchCallBack, timeval};
+use crate::view::value::{Atom, Output, time_from};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident::{InDom, MetricId};
@@ -75,7 +75,7 @@ pub(crate) struct PendingCallback<'call> {
 /// A fetch of the metrics of a list.
 pub(crate) struct Fetch<'call, L, O> {
     ext: Ext<'call>,
-    agent: Fetched,
+    agent: &'static AgentRecord,
     list: L,
     output: O,
     steps: &'call mut InstanceCursor,
@@ -121,11 +121,11 @@ pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
 }
 
 impl<'call, L: List, O: Output> Fetch<'call, L, O> {
-    /// A fetch that is still to begin; `agent` is what [`record::for_fetch`] says.
+    /// A fetch that is still to begin; `agent` is what [`record::of_any`] says.
     #[inline(always)]
     pub(crate) fn new(
         ext: Ext<'call>,
-        agent: Fetched,
+        agent: &'static AgentRecord,
         list: L,
         output: O,
         steps: &'call mut InstanceCursor,
@@ -161,11 +161,11 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
             messages::trace_call(&self.list);
         }
-        let (ext, interface) = (self.ext, self.agent.interface);
+        let (ext, interface) = (self.ext, self.agent.interface());
         record::check_botch(ext, self.agent);
         enter_context(ext, interface);
         self.output
-            .begin(&self.agent.state.results, self.list.len(), || stamp(ext, interface))
+            .begin(&self.agent.results, self.list.len(), || stamp(ext, interface))
     }
 
     /// What the fetch has worked with, when it is over.
@@ -184,7 +184,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     fn next_metric(&mut self) -> Next {
         while self.place < self.list.len() {
             let wanted = self.list.pmid(self.place);
-            let next = match lookup::metric(self.agent.state, self.ext, wanted) {
+            let next = match lookup::find(self.agent, self.ext, wanted).0 {
                 Some(metric) => self.open(wanted, metric),
                 None => self.absent(wanted),
             };
@@ -199,7 +199,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[inline(never)]
     fn absent(&mut self, wanted: MetricId) -> Next {
         self.spare.clear();
-        if let Some(method) = record::desc_method(self.ext) {
+        if let Some(method) = record::desc_method(self.ext, self.agent) {
             self.asked.method = Some((method, wanted));
             return Next::Describe;
         }
@@ -242,8 +242,8 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[cold]
     #[inline(never)]
     fn undefined(&mut self, wanted: MetricId) -> Next {
-        if !self.agent.interface.has_names() {
-            messages::undefined(wanted);
+        if !self.agent.interface().has_names() {
+            messages::undefined("pmdaFetch", wanted);
         }
         if let Err(error) = self.output.open(wanted, 0, Encoding::Unknown) {
             return self.fail(error);
@@ -270,8 +270,8 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
                 return Next::Metric;
             }
         }
-        iterate::start(self.agent.state, indom, self.ext);
-        let room = iterate::estimate(self.agent.state, self.ext);
+        iterate::start(self.agent, indom, self.ext);
+        let room = iterate::estimate(self.agent, self.ext);
         if let Err(error) = self.output.open(wanted, room, self.current.encoding) {
             return self.fail(error);
         }
@@ -283,9 +283,9 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[cold]
     #[inline(never)]
     fn shown_pass(&mut self, indom: InDom) -> bool {
-        iterate::start(self.agent.state, indom, self.ext);
+        iterate::start(self.agent, indom, self.ext);
         self.steps.reset(Ordinal::Examined);
-        let mut next = || iterate::next(self.agent.state, self.ext, self.steps);
+        let mut next = || iterate::next(self.agent, self.ext, self.steps);
         let any = next().is_some();
         while any && next().is_some() {}
         any
@@ -294,7 +294,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     /// Goes on with the next instance.
     #[inline(always)]
     fn next_instance(&mut self) -> Next {
-        let Some(inst) = iterate::next(self.agent.state, self.ext, self.steps) else {
+        let Some(inst) = iterate::next(self.agent, self.ext, self.steps) else {
             self.close();
             return Next::Metric;
         };
@@ -351,7 +351,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     fn answered(&mut self, returned: c_int, atom: Atom) -> Result<()> {
         let Current { kind, encoding, .. } = self.current;
         let inst = self.asked.inst;
-        match FetchStatus::of(self.agent.interface, returned) {
+        match FetchStatus::of(self.agent.interface(), returned) {
             Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
             Ok(status) => {
                 let stored = self.output.add(kind, encoding, inst, &atom);
@@ -445,5 +445,5 @@ fn stamp(ext: Ext<'_>, interface: Interface) -> timeval {
     if report != 0 {
         messages::trace_report(flags, report);
     }
-    types::time_from(fetch::change_stamp(report, SINCE_7_1_1))
+    time_from(fetch::change_stamp(report, SINCE_7_1_1))
 }

@@ -66,8 +66,8 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) {
     guard(|| {
-        if let Some((ext, state)) = pmda.and_then(|ext| Some((ext, record::fetch_state(ext).ok()?))) {
-            iterate::start(state, InDom(indom), ext);
+        if let Some((ext, agent)) = pmda.and_then(|ext| Some((ext, record::of_any(ext).ok()?))) {
+            iterate::start(agent, InDom(indom), ext);
         }
     });
 }
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: Out<'_, c_int>, pmda: Option<Ext<'
     guard(|| {
         let next = pmda.and_then(|ext| {
             let mut steps = iterate::InstanceCursor::new(iterate::Ordinal::Examined);
-            iterate::next(record::fetch_state(ext).ok()?, ext, &mut steps)
+            iterate::next(record::of_any(ext).ok()?, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };
         inst.set(next);

@@ -5,17 +5,18 @@
 //! the private record (INST-43).
 
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::cache::cached_indom;
 use crate::cache::cached_indom::InstancesAhead;
 use crate::fetch::lookup::find_indom;
 use crate::instances::selection;
 use crate::instances::selection::Selection;
-use crate::record::state::FetchState;
+use crate::record::AgentRecord;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::Ext;
-use crate::view::received::{Profile, ProfileElement};
-use crate::view::table::Indom;
+use crate::view::table::{Indom, IndomNode, Profile, ProfileElement};
+use pmda_core::cache::{Position, Start};
 use pmda_core::ident::InDom;
 use pmda_core::log::Level;
 use pmda_core::profile::Compiled;
@@ -39,9 +40,6 @@ const FEW_INSTANCES: usize = 32;
 pub(crate) struct InstanceCursor {
     ordinal: Ordinal,
     ahead: InstancesAhead,
-    /// Number of instances of a cached domain when it was first needed. It only decides between a
-    /// lookup of each instance and a loop over the domain.
-    domain: Option<usize>,
 }
 
 impl InstanceCursor {
@@ -50,7 +48,6 @@ impl InstanceCursor {
         InstanceCursor {
             ordinal,
             ahead: InstancesAhead::new(),
-            domain: None,
         }
     }
 
@@ -58,14 +55,84 @@ impl InstanceCursor {
     pub(crate) fn reset(&mut self, ordinal: Ordinal) {
         self.ordinal = ordinal;
         self.ahead.reset();
-        self.domain = None;
+    }
+}
+
+/// Whether looking up `listed` instances one by one is less work than going over a cached domain.
+fn is_less(listed: usize, indom: InDom) -> bool {
+    // They came in as an int.
+    listed <= FEW_INSTANCES || cached_indom::active_count(indom) > Some(listed as c_int)
+}
+
+/// How many steps of a walk may find that the domain has grown, beside one for each entry that was
+/// listed at its start: then the walk ends. The C library goes on for as long as callbacks store
+/// new instances.
+const GROWING_STEPS: usize = 1 << 16;
+
+/// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a
+/// list, the cache may change in any way between two steps.
+pub(crate) struct Walk {
+    /// What `e_idp` points to while a cached domain is walked.
+    node: IndomNode,
+    /// The entry that was noted, as [`Position::to_bits`].
+    position: AtomicU64,
+    /// Number of entries that were ever inserted, when it was looked at last.
+    inserted: AtomicU32,
+    /// At how many more steps the domain may have grown.
+    growing: AtomicUsize,
+}
+
+impl Default for Walk {
+    fn default() -> Walk {
+        Walk {
+            node: IndomNode::new(),
+            position: AtomicU64::new(Position::END.to_bits()),
+            inserted: AtomicU32::new(0),
+            growing: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Walk {
+    /// Starts at the first entry of `indom`, and gives what `e_idp` is to point to.
+    pub(crate) fn begin(&'static self, indom: InDom, start: Start) -> Indom<'static> {
+        self.go_on(start.first);
+        self.inserted.store(start.inserted, Ordering::Relaxed);
+        self.growing
+            .store(start.listed.saturating_add(GROWING_STEPS), Ordering::Relaxed);
+        self.node.stamp(indom);
+        self.node.view()
     }
 
-    /// Whether looking up `listed` instances one by one is less work than going over the
-    /// cached domain.
-    fn worth(&mut self, listed: usize, indom: InDom) -> bool {
-        let size = || usize::try_from(cached_indom::active_count(indom).unwrap_or(0)).unwrap_or(0);
-        listed <= FEW_INSTANCES || listed < *self.domain.get_or_insert_with(size)
+    /// Whether `e_idp` says that a cached domain is being walked.
+    #[inline(always)]
+    pub(crate) fn is_at(&self, idp: Indom<'_>) -> bool {
+        self.node.is(idp)
+    }
+
+    /// Where it goes on.
+    #[inline(always)]
+    pub(crate) fn position(&self) -> Position {
+        Position::from_bits(self.position.load(Ordering::Relaxed))
+    }
+
+    /// Where it goes on, given how many entries were ever inserted: at the end when the domain has
+    /// grown at too many steps.
+    pub(crate) fn resume(&self, inserted: u32) -> Position {
+        if self.inserted.swap(inserted, Ordering::Relaxed) != inserted {
+            let left = self.growing.load(Ordering::Relaxed);
+            if left == 0 {
+                return Position::END;
+            }
+            self.growing.store(left - 1, Ordering::Relaxed);
+        }
+        self.position()
+    }
+
+    /// An instance is given, and this is the entry behind it.
+    #[inline(always)]
+    pub(crate) fn go_on(&self, next: Position) {
+        self.position.store(next.to_bits(), Ordering::Relaxed);
     }
 }
 
@@ -76,21 +143,13 @@ pub(crate) fn trace_count(indom: InDom, count: c_int) {
     }
 }
 
-/// Number of instances, `None` for an unknown domain (INST-20).
-pub(crate) fn count(indom: InDom, ext: Option<Ext<'_>>) -> Option<c_int> {
-    if let Some(count) = cached_indom::active_count(indom) {
-        return Some(count);
-    }
-    let ext = ext?;
-    find_indom(ext, indom).map(Indom::numinst)
-}
-
-/// The body of `__pmdaCntInst`.
+/// The body of `__pmdaCntInst` (INST-20).
 pub(crate) fn told_count(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
     if indom.is_null() {
         return 1;
     }
-    let count = count(indom, ext);
+    let in_table = || find_indom(ext?, indom).map(Indom::numinst);
+    let count = cached_indom::active_count(indom).or_else(in_table);
     if count.is_none() {
         log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
     }
@@ -101,11 +160,11 @@ pub(crate) fn told_count(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
 
 /// The body of `__pmdaStartInst` (INST-30).
 #[inline(always)]
-pub(crate) fn start(state: &'static FetchState, indom: InDom, ext: Ext<'_>) {
+pub(crate) fn start(agent: &'static AgentRecord, indom: InDom, ext: Ext<'_>) {
     let idp = if indom.is_null() {
         None
     } else if cached_indom::exists(indom) {
-        start_cached(state, indom)
+        start_cached(agent, indom)
     } else {
         find_indom(ext, indom)
     };
@@ -114,8 +173,8 @@ pub(crate) fn start(state: &'static FetchState, indom: InDom, ext: Ext<'_>) {
     if let Some(idp) = idp {
         ext.set_walked(idp);
     }
-    if !ext.profile().is_none_or(Profile::selects_all) && !indom.is_null() {
-        selection::refresh(state, ext, indom);
+    if !ext.profile().is_none_or(Profile::selects_all) {
+        selection::forget(agent);
     }
     if log::debug(Debug::Indom) {
         trace_start(ext, indom);
@@ -124,8 +183,8 @@ pub(crate) fn start(state: &'static FetchState, indom: InDom, ext: Ext<'_>) {
 
 /// Starts to go over a cached domain, and gives the node that stands for it.
 #[inline(never)]
-fn start_cached(state: &'static FetchState, indom: InDom) -> Option<Indom<'static>> {
-    Some(state.walk.begin(indom, cached_indom::start(indom)?))
+fn start_cached(agent: &'static AgentRecord, indom: InDom) -> Option<Indom<'static>> {
+    Some(agent.walk.begin(indom, cached_indom::start(indom)?))
 }
 
 /// Debug output for the start of an iteration.
@@ -137,19 +196,19 @@ fn trace_start(ext: Ext<'_>, indom: InDom) {
 
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
-pub(crate) fn next(state: &FetchState, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
+pub(crate) fn next(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     // The steps of a domain of which everything is selected, by far the most frequent case, are
     // taken without a call. All that the agent may have changed since the last step is looked at
     // all the same.
     let ordinal = ext.ordinal();
     let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
-        return step(state, ext, steps);
+        return step(agent, ext, steps);
     };
     if ext.singular() == 0 || !ext.profile().is_none_or(Profile::selects_all) || log::debug(Debug::Indom) {
-        return step(state, ext, steps);
+        return step(agent, ext, steps);
     }
-    if state.walk.is_at(idp) {
-        if let Some(inst) = steps.ahead.next(&state.walk, idp.indom()) {
+    if agent.walk.is_at(idp) {
+        if let Some(inst) = steps.ahead.next(&agent.walk, idp.indom()) {
             ext.set_ordinal(ordinal.saturating_add(1));
             return Some(inst);
         }
@@ -163,7 +222,7 @@ pub(crate) fn next(state: &FetchState, ext: Ext<'_>, steps: &mut InstanceCursor)
 
 /// One step, in any case.
 #[inline(never)]
-fn step(state: &FetchState, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
+fn step(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     if ext.singular() == 0 {
         ext.set_singular(-1);
         return Some(0);
@@ -172,13 +231,13 @@ fn step(state: &FetchState, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<
     if ext.ordinal() < 0 {
         return None;
     }
-    let is_cached = state.walk.is_at(idp);
+    let is_cached = agent.walk.is_at(idp);
     let indom = idp.indom();
-    let selected = selection::current(state, ext, indom);
+    let selected = selection::current(agent, ext, indom);
     let found = match selected {
         Selection::Nothing => None,
-        _ if is_cached => next_cached(state, ext, indom, selected, steps),
-        _ => next_in_table(state, ext, idp, selected),
+        _ if is_cached => next_cached(agent, ext, indom, selected, steps),
+        _ => next_in_table(agent, ext, idp, selected),
     };
     if found.is_none() {
         ext.set_ordinal(-1);
@@ -192,15 +251,19 @@ fn step(state: &FetchState, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<
 }
 
 /// The next selected element of a classic table, in table order.
-fn next_in_table(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>, selected: Selection<'_>) -> Option<i32> {
+fn next_in_table(agent: &AgentRecord, ext: Ext<'_>, idp: Indom<'_>, selected: Selection<'_>) -> Option<i32> {
     let instances = idp.instances();
     let from = usize::try_from(ext.ordinal()).ok()?;
-    let ahead = instances.rest(from);
+    let ahead = instances.entries().get(from..).unwrap_or_default();
     let place = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
-        Selection::Listed(element) => selection::listed_here(state, ext, idp.indom(), &element, |profile| {
-            let found = profile.position(ahead, |entry| entry.get().i_inst);
+        Selection::Listed(element) => selection::with_list(agent, &element, |profile| {
+            let mut ahead = ahead.iter().map(|entry| entry.get().i_inst);
+            let found = match profile {
+                Some(profile) => profile.position(ahead),
+                None => ahead.position(|inst| element.element().selects(inst)),
+            };
             Some(from + found?)
         }),
     }?;
@@ -210,16 +273,16 @@ fn next_in_table(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>, selected: Sel
 
 /// The next selected active instance of a cached domain, in ascending order of ids.
 fn next_cached(
-    state: &FetchState,
+    agent: &AgentRecord,
     ext: Ext<'_>,
     indom: InDom,
     selected: Selection<'_>,
     steps: &mut InstanceCursor,
 ) -> Option<i32> {
     let (found, examined) = match selected {
-        Selection::All => (steps.ahead.next(&state.walk, indom), 1),
+        Selection::All => (steps.ahead.next(&agent.walk, indom), 1),
         Selection::Nothing => (None, 0),
-        Selection::Listed(element) => next_listed(state, ext, indom, &element, steps),
+        Selection::Listed(element) => next_listed(agent, indom, &element, steps),
     };
     if found.is_some() {
         ext.set_ordinal(ext.ordinal().saturating_add(examined));
@@ -230,32 +293,35 @@ fn next_cached(
 /// [`next_cached`] with a profile that lists instances. Where it lists those to include, and they
 /// are fewer than the domain has, they are looked up, some of them ahead.
 fn next_listed(
-    state: &FetchState,
-    ext: Ext<'_>,
+    agent: &AgentRecord,
     indom: InDom,
     element: &ProfileElement<'_>,
     steps: &mut InstanceCursor,
 ) -> (Option<i32>, c_int) {
     // Debug output shows the ordinal.
     let is_any = steps.ordinal == Ordinal::Any && !log::debug(Debug::Indom);
-    let place = element.place(ext.profile());
-    if is_any && selection::is_known(state, indom, place) {
-        if let Some(inst) = steps.ahead.next_listed(&state.walk, indom, place) {
+    let place = element.place;
+    if is_any {
+        if let Some(inst) = steps.ahead.next_listed(&agent.walk, indom, place) {
             return (Some(inst), 1);
         }
     }
-    selection::listed(state, ext, indom, element, |profile| match profile.candidates() {
-        Some(candidates) if is_any && steps.worth(candidates.len(), indom) => {
-            let found = steps.ahead.read_listed(&state.walk, indom, place, candidates);
+    selection::with_list(agent, element, |profile| match profile.and_then(Compiled::candidates) {
+        Some(candidates) if is_any && is_less(candidates.len(), indom) => {
+            let found = steps.ahead.read_listed(&agent.walk, indom, place, candidates);
             (found, 1)
         }
         _ => {
+            let selects = |inst: &i32| match profile {
+                Some(profile) => profile.selects(*inst),
+                None => element.element().selects(*inst),
+            };
             let mut examined: c_int = 0;
             let mut next = || {
                 examined = examined.saturating_add(1);
-                steps.ahead.next(&state.walk, indom)
+                steps.ahead.next(&agent.walk, indom)
             };
-            let found = std::iter::from_fn(&mut next).find(|inst| profile.selects(*inst));
+            let found = std::iter::from_fn(&mut next).find(selects);
             (found, examined)
         }
     })
@@ -263,39 +329,19 @@ fn next_listed(
 
 /// About how many instances an iteration that was just started will give: exact when the profile
 /// has no list for the domain, else no less than that unless a table holds an id more than once.
-#[inline(always)]
-pub(crate) fn estimate(state: &FetchState, ext: Ext<'_>) -> usize {
+pub(crate) fn estimate(agent: &AgentRecord, ext: Ext<'_>) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;
     };
-    if ext.profile().is_none_or(Profile::selects_all) && !state.walk.is_at(idp) {
-        return usize::try_from(idp.numinst()).unwrap_or(0);
-    }
-    estimate_selected(state, ext, idp)
-}
-
-/// [`estimate`] where there is a cache, or a profile that says more than that all are selected.
-#[inline(never)]
-fn estimate_selected(state: &FetchState, ext: Ext<'_>, idp: Indom<'_>) -> usize {
-    let indom = idp.indom();
-    let all = || {
-        let count = if state.walk.is_at(idp) {
-            cached_indom::active_count(indom).unwrap_or(0)
-        } else {
-            idp.numinst()
-        };
-        usize::try_from(count).unwrap_or(0)
+    let all = if agent.walk.is_at(idp) {
+        cached_indom::active_count(idp.indom()).unwrap_or(0)
+    } else {
+        idp.numinst()
     };
-    match selection::current(state, ext, indom) {
-        Selection::All => all(),
+    let count = match selection::current(agent, ext, idp.indom()) {
+        Selection::All => all,
         Selection::Nothing => 0,
-        Selection::Listed(element) => {
-            let listed = |profile: &Compiled<'_>| profile.candidates().map(<[i32]>::len);
-            match selection::listed_here(state, ext, indom, &element, listed) {
-                Some(few) if few <= FEW_INSTANCES => few,
-                Some(many) => many.min(all()),
-                None => all(),
-            }
-        }
-    }
+        Selection::Listed(element) => element.most().min(all),
+    };
+    usize::try_from(count).unwrap_or(0)
 }

@@ -9,30 +9,15 @@ use std::ffi::c_int;
 use crate::cache::cached_indom;
 use crate::fetch::lookup::find_indom;
 use crate::record;
-use crate::record::state::TablePlaces;
+use crate::record::TablePlaces;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::Ext;
-use crate::view::names::InstanceList;
+pub(crate) use crate::view::names::Taker;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 use pmda_core::instances::{Match, Request, matches};
 use pmda_core::log::Bytes;
-
-/// Who takes the instances that a request asks for. No C code runs meanwhile.
-pub(crate) trait Taker {
-    /// Takes the name that belongs to an id.
-    ///
-    /// # Errors
-    /// `-ENOMEM` and whatever else the taker may say; so for the others.
-    fn name(self, name: &[u8]) -> Result<()>;
-
-    /// Takes the id that belongs to a name.
-    fn id(self, inst: c_int) -> Result<()>;
-
-    /// Takes ids and names, at most `room` of them.
-    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
-}
 
 /// The body of `pmdaInstance`.
 ///
@@ -47,7 +32,11 @@ pub(crate) fn list(
 ) -> Result<()> {
     let request = Request::new(inst, name);
     if indom.is_null() {
-        return Err(null_domain(request));
+        // Single requests keep the answer that they have always had (INST-69).
+        return Err(match request {
+            Ok(Request::All) => Error::INDOM,
+            _ => Error::INST,
+        });
     }
     if cached_indom::exists(indom) {
         let request = request?;
@@ -59,14 +48,6 @@ pub(crate) fn list(
     let ext = ext.ok_or(Error::INDOM)?;
     let idp = find_indom(ext, indom).ok_or(Error::INDOM)?;
     from_table(ext, idp, request?, name, taker)
-}
-
-/// There is no domain to list; single requests keep the answer that they have always had (INST-69).
-fn null_domain(request: Result<Request<'_>>) -> Error {
-    match request {
-        Ok(Request::All) => Error::INDOM,
-        _ => Error::INST,
-    }
 }
 
 /// Answers from a cache.
@@ -114,7 +95,7 @@ fn from_table(
 /// The first place of an instance in a table.
 #[inline(always)]
 fn place_of(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
-    if instances.extent().is_short() {
+    if instances.is_short() {
         return instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     }
     place_in_long_table(ext, idp, instances, inst)
@@ -123,47 +104,60 @@ fn place_of(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_
 /// [`place_of`] in a table that is indexed.
 #[inline(never)]
 fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
-    let search = || instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     let is_it = |place| instances.inst(place) == inst;
     let key = |inst: c_int| u64::from(inst as u32);
-    let Ok(mut tables) = record::fetch_state(ext).and_then(|state| state.instances.lock()) else {
-        return search();
-    };
-    match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
-        Ok(TablePlaces { by_id, .. }) => by_id.find(instances.extent(), key(inst), is_it, |place, add| {
+    with_places(ext, idp, |TablePlaces { by_id, .. }| {
+        by_id.find(instances.extent(), key(inst), is_it, |place, add| {
             add(key(instances.inst(place)));
-        }),
-        Err(_) => search(),
-    }
+        })
+    })
 }
 
 /// The first place of an instance whose name, or whose name's part before a space, is this one.
+#[inline(always)]
 fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: &[u8]) -> Option<usize> {
-    // As `matches` finds it, without the length of a name, which most often differs early.
-    let is_it = |place| match instances.name(place).and_then(|other| other.behind(name)) {
+    if instances.is_short() {
+        return (0..instances.len()).find(|place| is_named(instances, *place, name));
+    }
+    place_named_in_long_table(ext, idp, instances, name)
+}
+
+/// [`place_named`] in a table that is indexed.
+#[inline(never)]
+fn place_named_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: &[u8]) -> Option<usize> {
+    let key = pmda_core::instances::key(name);
+    let is_it = |place| is_named(instances, place, name);
+    with_places(ext, idp, |TablePlaces { by_name, .. }| {
+        by_name.find(instances.extent(), key, is_it, |place, add| {
+            if let Some(name) = instances.name(place) {
+                pmda_core::instances::keys(name.bytes(), add);
+            }
+        })
+    })
+}
+
+/// As [`matches`] finds it, without the length of a name, which most often differs early.
+#[inline(always)]
+fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
+    match instances.name(place).and_then(|other| other.behind(name)) {
         Some(b' ') => !name.contains(&b' '),
         behind => behind == Some(0),
-    };
-    let search = || (0..instances.len()).find(|place| is_it(*place));
-    if instances.extent().is_short() {
-        return search();
     }
-    let Ok(mut tables) = record::fetch_state(ext).and_then(|state| state.instances.lock()) else {
-        return search();
+}
+
+/// Searches with what is known of the table of a domain; without memory nothing is.
+fn with_places<R>(ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
+    let (indom, mut unknown) = (idp.indom(), TablePlaces::default());
+    let Ok(agent) = record::of_any(ext) else {
+        return search(&mut unknown);
     };
-    match tables.get_or_insert_with(idp.indom().0, TablePlaces::default) {
-        Ok(TablePlaces { by_name, .. }) => by_name.find(
-            instances.extent(),
-            pmda_core::instances::key(name),
-            is_it,
-            |place, add| {
-                if let Some(name) = instances.name(place) {
-                    pmda_core::instances::keys(name.bytes(), add);
-                }
-            },
-        ),
-        Err(_) => search(),
+    let mut tables = agent.instances.lock();
+    let place = tables.iter().position(|(other, _)| *other == indom);
+    let place = place.unwrap_or(tables.len());
+    if place == tables.len() && tables.try_reserve(1).is_ok() {
+        tables.push((indom, TablePlaces::default()));
     }
+    search(tables.get_mut(place).map_or(&mut unknown, |(_, places)| places))
 }
 
 /// Debug output for an instance found by its name (INST-67).
@@ -176,19 +170,5 @@ fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
         );
     } else {
         log::trace!("pmdaInstance: exact match name={asked_shown} id={inst}\n");
-    }
-}
-
-impl Taker for InstanceList<'_> {
-    fn name(self, name: &[u8]) -> Result<()> {
-        InstanceList::name(self, name)
-    }
-
-    fn id(self, inst: c_int) -> Result<()> {
-        InstanceList::id(self, inst)
-    }
-
-    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
-        InstanceList::all(self, room, all)
     }
 }

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int};
 use crate::drive::{drive, guard, inner};
 use crate::labels::{Call, LabelAnswer, Request, add};
 use crate::view::agent::Ext;
-use crate::view::arg::CBytes;
+use crate::view::buffer::CBytes;
 use crate::view::label_set::{LabelSet, LabelSets};
 use pmda_core::constants::PM_LABEL_OPTIONAL;
 use pmda_core::error::Error;

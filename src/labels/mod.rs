@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int};
 
 use crate::drive::{Machine, NoDropCell, Step};
 use crate::instances::iterate;
-use crate::record::state::FetchState;
+use crate::record::AgentRecord;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{SINCE_6_0_5, SINCE_7_2};
@@ -139,7 +139,7 @@ pub(crate) type Begun<'call> = std::result::Result<Request<'call>, Result<c_int>
 /// there are none after all, there is no array either (L-2).
 pub(crate) struct Request<'call> {
     ext: Ext<'call>,
-    state: &'static FetchState,
+    agent: &'static AgentRecord,
     indom: InDom,
     sets: LabelSets<'call>,
     array: NoDropCell<LabelArray>,
@@ -191,13 +191,13 @@ impl<'call> Request<'call> {
         // What was there was never ours.
         sets.store_none();
         let array = LabelArray::new(room).map_err(Err)?;
-        let state = record::fetch_state(ext).map_err(Err)?;
+        let agent = record::of_any(ext).map_err(Err)?;
         if !indom.is_null() {
-            iterate::start(state, indom, ext);
+            iterate::start(agent, indom, ext);
         }
         Ok(Request {
             ext,
-            state,
+            agent,
             indom,
             sets,
             array: NoDropCell::new(array),
@@ -211,7 +211,7 @@ impl<'call> Request<'call> {
         if self.indom.is_null() {
             return (!std::mem::replace(&mut self.is_over, true)).then_some(PM_IN_NULL);
         }
-        iterate::next(self.state, self.ext, &mut self.steps)
+        iterate::next(self.agent, self.ext, &mut self.steps)
     }
 
     /// The next call; an agent without a callback gives empty sets.

@@ -7,14 +7,14 @@ use std::ffi::c_int;
 use std::{fmt, io};
 
 use crate::drive::NoDropCell;
-use crate::record::state::Session;
+use crate::record::Session;
 use crate::sys::descriptor;
 use crate::sys::diagnostics::{self, ReadTrace};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::Mutex;
-use crate::view::value::DraftReply;
+use crate::view::answers::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::Reply;

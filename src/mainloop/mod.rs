@@ -20,15 +20,15 @@ use crate::instances::iterate::InstanceCursor;
 use crate::instances::{self, Taker, selection};
 use crate::mainloop::connection::{Incoming, Outgoing, Purpose};
 use crate::record;
-use crate::record::state::Session;
+use crate::record::Session;
 use crate::sys::diagnostics;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
 use crate::view::agent::{Check, Dispatch, EndContext, Ext};
+use crate::view::answers::DraftReply;
 use crate::view::received::OwnedProfile;
 use crate::view::table::Metric;
 use crate::view::types::Comm;
-use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::interface::Interface;
@@ -237,8 +237,8 @@ impl<'call> MainLoop<'call> {
 
     /// PROFILE: the profile that a method has accepted is kept.
     fn keep_profile(&mut self, profile: Option<OwnedProfile>, status: c_int) {
-        if let Ok(state) = record::fetch_state(self.agent.ext) {
-            selection::forget(state);
+        if let Ok(agent) = record::of_any(self.agent.ext) {
+            selection::forget(agent);
         }
         if let Some(profile) = profile.filter(|_| status >= 0) {
             self.agent.session.keep_profile(profile);
@@ -255,7 +255,7 @@ impl<'call> MainLoop<'call> {
         'call: 'f,
     {
         let Agent { ext, session, .. } = self.agent;
-        let known = record::for_fetch(ext)?;
+        let known = record::of_any(ext)?;
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
         let list = Listed(decode::fetch_ids(pdu.bytes())?);
         let draft = DraftReply::take(&session.draft)?;

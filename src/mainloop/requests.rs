@@ -13,8 +13,8 @@ use crate::view::agent::{
     AttributeMethod, ChildrenMethod, DescMethod, FetchMethod, InstanceMethod, LabelMethod, NameMethod, PmidMethod,
     ProfileMethod, StoreMethod, TextMethod,
 };
-use crate::view::memory::{Block, string};
-use crate::view::received::{self, OwnedProfile, OwnedResult};
+use crate::view::memory::{Block, CVec, string};
+use crate::view::received::{OwnedProfile, OwnedResult};
 use crate::view::types::{pmID, pmProfile, pmdaResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
@@ -85,7 +85,7 @@ pub(super) fn fetch(
 ) -> Result<(FetchMethod, c_int, *mut pmID)> {
     let metrics = decode::fetch(pdu)?;
     let count = metrics.len() as c_int;
-    let metrics = received::metrics(metrics)?;
+    let metrics = CVec::of(metrics.map(|metric| metric.0))?.into_block();
     let found = (agent.dispatch.fetch().ok_or(Error::NYI)?, count, metrics.as_ptr());
     kept.set(metrics);
     Ok(found)

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 
 use crate::drive::guard;
-use crate::fetch::lookup;
+use crate::fetch::{lookup, messages};
 use crate::instances::selection;
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::log::Debug;
@@ -16,9 +16,8 @@ use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
 use crate::{fetch, record};
 use pmda_core::error::{Error, Result};
-use pmda_core::fetch::report;
 use pmda_core::ident::MetricId;
-use pmda_core::log::{Journal, Level};
+use pmda_core::log::Level;
 
 /// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive
 /// (FETCH-100).
@@ -31,7 +30,7 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<E
         let ext = pmda.ok_or(Error::INVAL)?;
         // SAFETY: the caller keeps the profile until the agent gets another one.
         unsafe { ext.set_profile(prof) };
-        selection::forget(record::fetch_state(ext)?);
+        selection::forget(record::of_any(ext)?);
         Ok(())
     })
 }
@@ -133,18 +132,16 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
 fn describe(pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
-    let interface = record::interface(ext);
+    let agent = record::of_any(ext)?;
+    let interface = agent.interface();
     fetch::enter_context(ext, interface);
-    let (metric, method) = lookup::find(record::fetch_state(ext)?, ext, pmid);
-    let mut journal = Journal::new();
+    let (metric, method) = lookup::find(agent, ext, pmid);
     if metric.is_none() && !interface.has_names() {
-        report::undefined(&mut journal, "pmdaDesc", pmid);
+        messages::undefined("pmdaDesc", pmid);
     }
     if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
         let outcome = if metric.is_none() { "fail" } else { "success" };
-        let method = method.name();
-        journal.trace(format_args!("pmdaDesc({pmid}, ...) method={method} {outcome}\n"));
+        log::trace!("pmdaDesc({pmid}, ...) method={method} {outcome}\n");
     }
-    log::flush(&mut journal);
     metric.map(Metric::desc).ok_or(Error::PMID)
 }

@@ -8,7 +8,7 @@ use crate::drive::NoDropCell;
 use crate::mainloop::connection::{self, Incoming, Outgoing, Purpose};
 use crate::open::{Name, is_supported, text};
 use crate::record;
-use crate::record::state::Session;
+use crate::record::Session;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};

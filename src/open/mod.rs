@@ -74,8 +74,7 @@ pub(crate) fn set_up(
 
 /// A new extension, with everything that is not zero at first (INIT-10).
 fn extension(dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
-    let room = record::room()?;
-    let ext = agent::create(texts)?;
+    let ext = record::register(dispatch, daemon, || agent::create(texts))?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);
@@ -86,7 +85,6 @@ fn extension(dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Resu
     ext.set_io(Transport::Unknown.number());
     ext.add_flags(ExtFlags::SETUP_DONE);
     ext.set_result_callback(Some(free_result_values));
-    record::register(room, ext, dispatch, daemon)?;
     Ok(ext)
 }
 

@@ -14,7 +14,6 @@ pub(crate) mod reentrancy;
 pub(crate) mod root_socket;
 mod safe_externs;
 pub(crate) mod socket;
-pub(crate) mod threads;
 pub(crate) mod waits;
 
 /// A C array given as pointer and count; empty when the pointer is NULL or the count is not

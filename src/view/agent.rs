@@ -3,13 +3,13 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::view::arg::view;
 use crate::view::arg::{CText, MutableText, Out};
-use crate::view::declare::view;
 use crate::view::label_set::LabelSets;
 use crate::view::memory::{Block, Lasting};
-use crate::view::received::Profile;
-use crate::view::table::{Indom, IndomTable, MetricTable};
+use crate::view::table::{Indom, IndomTable, MetricTable, Profile};
 use crate::view::types::{
     Comm, pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack,
     pmdaExt, pmdaFetchCallBack, pmdaIndom, pmdaInterface, pmdaLabelCallBack, pmdaMetric, pmdaResult,
@@ -163,6 +163,64 @@ impl Dispatch<'_> {
     }
 }
 
+/// The dispatch table of an agent as it was last seen. It may have moved since (MAIN-41), so it is
+/// compared, and read only for daemons.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SeenDispatch {
+    table: AtomicPtr<pmdaInterface>,
+    /// The `desc` method.
+    desc: AtomicPtr<c_void>,
+    /// The agent is a daemon: its dispatch table stays where it is.
+    daemon: bool,
+}
+
+impl SeenDispatch {
+    /// None was seen yet.
+    pub(crate) const fn none() -> SeenDispatch {
+        SeenDispatch {
+            table: AtomicPtr::new(ptr::null_mut()),
+            desc: AtomicPtr::new(ptr::null_mut()),
+            daemon: false,
+        }
+    }
+
+    /// The dispatch table of a new agent.
+    pub(crate) fn new(dispatch: Dispatch<'_>, daemon: bool) -> SeenDispatch {
+        SeenDispatch {
+            table: AtomicPtr::new(dispatch.as_ptr()),
+            daemon,
+            ..SeenDispatch::none()
+        }
+    }
+
+    /// Notes where the dispatch table is now, and its `desc` method: the table may move or go
+    /// without notice (MAIN-56).
+    pub(crate) fn note(&self, dispatch: Dispatch<'_>) {
+        self.table.store(dispatch.as_ptr(), Ordering::Relaxed);
+        let desc = dispatch.desc().map_or(ptr::null_mut(), |method| method as *mut c_void);
+        self.desc.store(desc, Ordering::Relaxed);
+    }
+
+    /// The dispatch table of a daemon. That of a DSO may have been moved without notice, so it is
+    /// not looked at (MAIN-56).
+    pub(crate) fn table(&self) -> Option<Dispatch<'_>> {
+        if !self.daemon {
+            return None;
+        }
+        // SAFETY: the dispatch table of a daemon stays where it was when it was noted; NULL is told
+        // apart.
+        unsafe { Dispatch::new(self.table.load(Ordering::Relaxed)) }
+    }
+
+    /// The `desc` method as it was last seen.
+    pub(crate) fn desc(&self) -> Option<DescMethod> {
+        let method = self.desc.load(Ordering::Relaxed);
+        // SAFETY: `note` has stored it from a method of this type, or NULL, which is `None`.
+        unsafe { std::mem::transmute::<*mut c_void, Option<DescMethod>>(method) }
+    }
+}
+
 impl Ext<'_> {
     /// Tells another library, or another copy of this one, that has made the extension, where its
     /// dispatch table is: that is the first word of such a record (INIT-51).
@@ -276,12 +334,13 @@ view! {
         set_first_indom: e_indoms as *mut pmdaIndom;
         /// Stores the number of instance domains.
         set_indom_count: e_nindoms as c_int;
-        /// Stores the address of the library's own record.
-        set_record: e_ext as *mut c_void;
         /// Stores the profile.
         set_profile: e_prof as *mut pmProfile;
     }
     kept {
+        /// Stores where the library's own record is: that begins with the address that others read
+        /// through this pointer (INIT-51).
+        set_record: e_ext as &'static SeenDispatch;
         /// Stores the instance domain that is walked: one of the agent's, which keeps its table, or
         /// our node for a cached one.
         set_walked: e_idp as Indom<'_>;

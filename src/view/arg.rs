@@ -1,15 +1,194 @@
-//! The one place where raw pointers become safe types: parameters, with or without a length, and
-//! values of events.
+//! How C's structures and parameters are seen: a structure as a pointer behind functions that copy
+//! one field out, or in; texts, and places to be read or written.
+//!
+//! `Option<VIEW>` is the pointer itself, NULL being `None`, so exported functions and methods take
+//! their arguments as views: what C has to see to when it hands such a pointer over is the view's
+//! contract, which is said once, where the view is declared. `tests/support/generated.rs` turns the
+//! views back into pointers for the headers.
+//!
+//! A view lasts as long as the call that it came in by: `'call`. So it cannot be stored in
+//! something that stays, nor sent to another thread:
+//!
+//! ```
+//! # use pcp_pmda::view::agent::Ext;
+//! fn in_the_call(ext: Ext<'_>) -> std::ffi::c_int {
+//!     let copy = ext;
+//!     copy.domain()
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! # use pcp_pmda::view::agent::Ext;
+//! fn stored(ext: Ext<'_>, place: &std::cell::Cell<Option<Ext<'static>>>) {
+//!     place.set(Some(ext));
+//! }
+//! ```
+//!
+//! ```compile_fail,E0277
+//! # use pcp_pmda::view::agent::Ext;
+//! fn sent(ext: Ext<'_>) -> std::ffi::c_int {
+//!     std::thread::scope(|scope| scope.spawn(|| ext.domain()).join().unwrap_or(0))
+//! }
+//! ```
+//!
+//! Numbers and functions may be stored by anybody. What stores a pointer, or a number by which a
+//! pointer is followed, is `unsafe`: another view of the same structure follows it. A pointer that
+//! has the type of what it leads to may be stored as well.
+//!
+//! ```
+//! # use pcp_pmda::view::memory::Lasting;
+//! # use pcp_pmda::view::agent::Ext;
+//! # use pcp_pmda::view::types::pmdaMetric;
+//! fn numbers_and_tables(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
+//!     ext.set_ordinal(-1);
+//!     ext.set_fetch_callback(None);
+//!     ext.set_metrics(table);
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
+//! # use pcp_pmda::view::agent::Ext;
+//! fn wild_pointer(ext: Ext<'_>) {
+//!     ext.set_profile(std::ptr::without_provenance_mut(16));
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
+//! # use pcp_pmda::view::agent::Ext;
+//! fn larger_than_its_table(ext: Ext<'_>) {
+//!     ext.set_metric_count(1000);
+//! }
+//! ```
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::view::declare::view;
 use crate::view::memory::{self, Block};
-use crate::view::types::{pmAtomValue, pmDesc, pmValueBlock};
+use crate::view::types::{pmAtomValue, pmDesc};
 use pmda_core::error::{Error, Result};
+
+/// Declares a typed view of a C structure: what it points to, and which fields are read and
+/// written.
+///
+/// A view is a plain pointer that is not NULL. It holds no reference, so C may change the structure
+/// at any time; each function reads or writes one field at that moment.
+///
+/// - `fields` are read, and written if a setter stands in brackets behind the name. Only what C
+///   does not follow may have one: numbers and functions.
+/// - `followed` are pointers, and counts of what pointers lead to: their setters are `unsafe`.
+/// - `kept` are pointers that are written as views: the type says that they lead to such a thing.
+/// - `views` and `arrays` are pointers that are read as what they point to.
+macro_rules! view {
+    (
+        $(#[$doc:meta])*
+        $name:ident of $structure:ty, contract $contract:literal
+        $(fields { $($(#[$get_doc:meta])* $get:ident $([$set:ident])?: $get_field:ident $(. $get_part:ident)? as $get_type:ty;)* })?
+        $(followed { $($(#[$put_doc:meta])* $put:ident: $put_field:ident as $put_type:ty;)* })?
+        $(kept { $($(#[$keep_doc:meta])* $keep:ident: $keep_field:ident as $keep_type:ty;)* })?
+        $(views { $($(#[$view_doc:meta])* $view:ident: $view_field:ident as $view_type:ident;)* })?
+        $(arrays { $($(#[$array_doc:meta])* $array:ident: $array_field:ident [$array_count:ident] as $array_type:ident;)* })?
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(transparent)]
+        pub struct $name<'call>(std::ptr::NonNull<$structure>, std::marker::PhantomData<&'call $structure>);
+
+        impl<'call> $name<'call> {
+            /// The view of what a pointer points to; `None` for NULL.
+            ///
+            /// # Safety
+            #[doc = $contract]
+            /// That holds for `'call`.
+            #[inline(always)]
+            #[allow(dead_code, reason = "some come from C alone, as arguments")]
+            pub(crate) unsafe fn new(pointer: *mut $structure) -> Option<$name<'call>> {
+                std::ptr::NonNull::new(pointer).map(|pointer| $name(pointer, std::marker::PhantomData))
+            }
+
+            /// The structure as C sees it.
+            #[inline(always)]
+            #[allow(dead_code, reason = "not each is handed on to C")]
+            pub(crate) fn as_ptr(self) -> *mut $structure {
+                self.0.as_ptr()
+            }
+
+            $($(
+                $(#[$get_doc])*
+                #[inline(always)]
+                #[allow(dead_code, reason = "some are only written")]
+                pub fn $get(self) -> $get_type {
+                    // SAFETY: the structure is valid by the contract of `new`. The field is copied,
+                    // and no reference to it is made, so that it does not matter who else has a
+                    // pointer to it.
+                    unsafe { (&raw const (*self.0.as_ptr()).$get_field $(. $get_part)?).read() }
+                }
+
+                $(
+                    #[doc = concat!("Stores what [`", stringify!($name), "::", stringify!($get), "`] reads.")]
+                    #[inline(always)]
+                    pub fn $set(self, value: $get_type) {
+                        // SAFETY: the structure is valid by the contract of `new`, and nobody holds
+                        // a reference to the field: C has none, and this room makes none.
+                        unsafe { (&raw mut (*self.0.as_ptr()).$get_field).write(value) };
+                    }
+                )?
+            )*)?
+
+            $($(
+                $(#[$put_doc])*
+                ///
+                /// # Safety
+                /// With this value the structure still is as the contract of the view demands, as
+                /// long as it is there.
+                #[inline(always)]
+                pub unsafe fn $put(self, value: $put_type) {
+                    // SAFETY: as for the fields that are plain; the caller answers for the value.
+                    unsafe { (&raw mut (*self.0.as_ptr()).$put_field).write(value) };
+                }
+            )*)?
+
+            $($(
+                $(#[$keep_doc])*
+                #[inline(always)]
+                pub fn $keep(self, value: $keep_type) {
+                    const { assert!(size_of::<$keep_type>() == size_of::<*mut std::ffi::c_void>()) };
+                    // SAFETY: as for the fields that are plain. The value is a pointer or NULL, and
+                    // has a type that nobody has without what it points to.
+                    unsafe { (&raw mut (*self.0.as_ptr()).$keep_field).cast::<$keep_type>().write(value) };
+                }
+            )*)?
+
+            $($(
+                $(#[$view_doc])*
+                #[inline(always)]
+                pub fn $view(self) -> Option<$view_type<'call>> {
+                    // SAFETY: the structure is valid by the contract of `new`, which extends to
+                    // what it points to: NULL, or what the other view demands. The pointer is
+                    // copied.
+                    unsafe { $view_type::new((&raw const (*self.0.as_ptr()).$view_field).read().cast()) }
+                }
+            )*)?
+
+            $($(
+                $(#[$array_doc])*
+                #[inline(always)]
+                pub fn $array(self) -> $array_type<'call> {
+                    // SAFETY: the structure is valid by the contract of `new`, which extends to
+                    // what it points to: NULL, or as many valid elements as it says. Pointer and
+                    // count are copied.
+                    unsafe {
+                        let first = (&raw const (*self.0.as_ptr()).$array_field).read();
+                        $array_type::new(first.cast(), (&raw const (*self.0.as_ptr()).$array_count).read())
+                    }
+                }
+            )*)?
+        }
+    };
+}
+
+pub(super) use view;
 
 /// An address that prints as C's `%p` does it.
 #[derive(Clone, Copy)]
@@ -71,12 +250,13 @@ impl<'call> CText<'call> {
 
     /// The byte behind a start of the text, 0 at its end; `None` if the text starts otherwise.
     pub(crate) fn behind(self, start: &[u8]) -> Option<u8> {
+        let (text, len) = (self.0.as_ptr(), start.len());
         // SAFETY: a NUL terminated string by the contract of `new`, and as many bytes as are
-        // compared at most. Where they are equal, and none of them is NUL, one more byte of the
-        // string follows.
+        // compared at most. Where they are equal, and the string is not shorter, one more byte of
+        // it follows.
         unsafe {
-            let same = libc::strncmp(self.0.as_ptr(), start.as_ptr().cast(), start.len()) == 0;
-            (same && !start.contains(&0)).then(|| *self.0.as_ptr().add(start.len()).cast::<u8>())
+            let same = libc::strncmp(text, start.as_ptr().cast(), len) == 0 && libc::strnlen(text, len) == len;
+            same.then(|| *text.add(len).cast::<u8>())
         }
     }
 
@@ -268,224 +448,5 @@ impl Private {
 impl fmt::Pointer for Private {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Pointer::fmt(&self.0, out)
-    }
-}
-
-view! {
-    /// An atom whose type says which member C has filled in.
-    Parameter of pmAtomValue, contract
-    "`pointer` is NULL, or points to the member for its type: a string is NULL or terminated, a value block NULL or as \
-     long as it says."
-    fields {
-        /// The bits of a four-byte type.
-        word: ul as u32;
-        /// The bits of an eight-byte type.
-        long: ull as u64;
-        /// A value block, or NULL.
-        block: vbp as *mut pmValueBlock;
-    }
-    views {
-        /// The string of an atom that holds one.
-        text: cp as CText;
-    }
-}
-
-impl<'call> Parameter<'call> {
-    /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
-    ///
-    /// # Errors
-    /// `-EINVAL` without a block, and for one that is shorter than its word.
-    pub(crate) fn payload(self) -> Result<CBytes<'call>> {
-        let block = self.block();
-        if block.is_null() {
-            return Err(Error::INVAL);
-        }
-        // SAFETY: not NULL, so it has the leading word by the contract of `new`; the payload
-        // follows it and is as long as the word says.
-        unsafe {
-            let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::INVAL)?;
-            Ok(CBytes::with_len((&raw const (*block).vbuf).cast::<u8>(), length))
-        }
-    }
-}
-
-/// Bytes of C, looked at only until control goes back to C.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CBytes<'call> {
-    start: *const u8,
-    len: usize,
-    call: PhantomData<&'call u8>,
-}
-
-impl<'call> CBytes<'call> {
-    /// The bytes from `start` on; none for NULL and for a negative count.
-    ///
-    /// # Safety
-    /// `start` is NULL or readable for `count` bytes. They stay so, unchanged, while
-    /// [`CBytes::bytes`] of them are in use.
-    pub(crate) unsafe fn new(start: *const c_void, count: c_int) -> CBytes<'call> {
-        let len = usize::try_from(count).unwrap_or(0);
-        CBytes {
-            start: start.cast(),
-            len: if start.is_null() { 0 } else { len },
-            call: PhantomData,
-        }
-    }
-
-    /// `len` bytes from `start` on.
-    ///
-    /// # Safety
-    /// `start` is readable for `len` bytes, or NULL with none. They stay so, unchanged, while
-    /// [`CBytes::bytes`] of them are in use.
-    pub(crate) unsafe fn with_len<T>(start: *const T, len: usize) -> CBytes<'call> {
-        CBytes {
-            start: start.cast(),
-            len,
-            call: PhantomData,
-        }
-    }
-
-    /// The bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        if self.len == 0 {
-            return &[];
-        }
-        // SAFETY: `new` was told that `len` bytes are readable and do not change meanwhile; with
-        // a length other than 0 the pointer is not NULL.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
-    }
-}
-
-/// A text that C gives with a length: it ends there or at a NUL.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CField<'call> {
-    start: *const c_char,
-    length: c_int,
-    call: PhantomData<&'call u8>,
-}
-
-impl<'call> CField<'call> {
-    /// The text from `start` on. Nothing is read yet.
-    ///
-    /// # Safety
-    /// `start` is NULL or readable for `length` bytes or up to a NUL, unchanged, while
-    /// [`CField::bytes`] of it are in use.
-    pub(crate) unsafe fn new(start: *const c_char, length: c_int) -> CField<'call> {
-        CField {
-            start,
-            length,
-            call: PhantomData,
-        }
-    }
-
-    /// The length that C has given.
-    pub(crate) fn length(self) -> c_int {
-        self.length
-    }
-
-    /// Whether C has given a length alone.
-    pub(crate) fn is_null(self) -> bool {
-        self.start.is_null()
-    }
-
-    /// The bytes before the NUL or the end; none for a length that is not positive.
-    ///
-    /// # Errors
-    /// `-EINVAL` for NULL with a positive length.
-    pub(crate) fn bytes(&self) -> Result<&[u8]> {
-        let Ok(length @ 1..) = usize::try_from(self.length) else {
-            return Ok(&[]);
-        };
-        if self.start.is_null() {
-            return Err(Error::INVAL);
-        }
-        // SAFETY: strnlen stops at `length` and at a NUL, so it stays within what `new` was told is
-        // readable.
-        Ok(unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), libc::strnlen(self.start, length)) })
-    }
-}
-
-/// A buffer of C, to be filled.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CBuffer<'call> {
-    start: *mut u8,
-    size: c_int,
-    call: PhantomData<&'call u8>,
-}
-
-impl<'call> CBuffer<'call> {
-    /// The buffer from `start` on.
-    ///
-    /// # Safety
-    /// `start` is NULL or valid for reads and writes of `size` bytes until the view was used for
-    /// the last time. Nobody else writes there while [`CBuffer::filled`] of it is in use.
-    pub(crate) unsafe fn new<T>(start: *mut T, size: c_int) -> CBuffer<'call> {
-        CBuffer {
-            start: start.cast(),
-            size,
-            call: PhantomData,
-        }
-    }
-
-    /// Whether C does not want what would be in the buffer.
-    pub(crate) fn is_null(self) -> bool {
-        self.start.is_null()
-    }
-
-    /// The size that C has given.
-    pub(crate) fn size(self) -> c_int {
-        self.size
-    }
-
-    /// Beginning and size of a buffer that there is.
-    ///
-    /// # Errors
-    /// `-EINVAL` for NULL and for a size that is not positive.
-    pub(crate) fn room(self) -> Result<(*mut u8, usize)> {
-        match usize::try_from(self.size) {
-            Ok(size) if size > 0 && !self.start.is_null() => Ok((self.start, size)),
-            _ => Err(Error::INVAL),
-        }
-    }
-
-    /// The first bytes of the buffer, which somebody has filled.
-    ///
-    /// # Panics
-    /// When the buffer has fewer.
-    pub(crate) fn filled(&self, len: usize) -> &[u8] {
-        let Ok((start, size)) = self.room() else { return &[] };
-        assert!(len <= size, "{len} bytes of {size}");
-        // SAFETY: `new` was told that `size` bytes are readable, and `len` is not more.
-        unsafe { std::slice::from_raw_parts(start, len) }
-    }
-
-    /// Stores bytes at an offset.
-    ///
-    /// # Panics
-    /// When they do not fit.
-    pub(crate) fn write(self, offset: usize, bytes: &[u8]) {
-        let Ok((start, size)) = self.room() else { return };
-        assert!(
-            offset.checked_add(bytes.len()).is_some_and(|end| end <= size),
-            "beyond {size} bytes"
-        );
-        // SAFETY: the assertion keeps the bytes in the buffer, which is writable by the contract of
-        // `new`; `copy` does not mind when they come from the same place.
-        unsafe { std::ptr::copy(bytes.as_ptr(), start.add(offset), bytes.len()) };
-    }
-
-    /// Stores a text and a NUL.
-    ///
-    /// # Errors
-    /// `-E2BIG` when they do not fit.
-    pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
-        match self.room() {
-            Ok((_, size)) if size > text.len() => {
-                self.write(0, text);
-                self.write(text.len(), &[0]);
-                Ok(())
-            }
-            _ => Err(Error::os(libc::E2BIG)),
-        }
     }
 }

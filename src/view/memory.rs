@@ -31,7 +31,7 @@ use crate::view::types::{
     pmAtomValue, pmDesc, pmInDomProfile, pmLabel, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaMetric, pmdaResult,
 };
 use pmda_core::error::{Error, Result};
-use pmda_core::metrics::Table;
+use pmda_core::metrics::{SHORT, Table};
 
 /// An array of C as it was at one moment of a call. C may exchange, move and rewrite it whenever it
 /// runs, so a view is made anew after each call into C.
@@ -96,6 +96,12 @@ impl<T: Copy> Array<'_, T> {
             address: self.first.addr(),
             len: self.len(),
         }
+    }
+
+    /// Whether a search from the start is as fast as a lookup.
+    #[inline(always)]
+    pub(crate) fn is_short(self) -> bool {
+        self.len() <= SHORT
     }
 
     /// The elements, good until control goes back to C.
@@ -183,6 +189,18 @@ impl<T: Copy> CVec<T> {
             len: 0,
             capacity,
         })
+    }
+
+    /// An array of some elements.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn of(elements: impl ExactSizeIterator<Item = T>) -> Result<CVec<T>> {
+        let mut array = CVec::with_capacity(elements.len())?;
+        for element in elements {
+            array.push(element)?;
+        }
+        Ok(array)
     }
 
     /// The number of elements.

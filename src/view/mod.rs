@@ -10,14 +10,13 @@
 pub mod agent;
 pub(crate) mod answers;
 pub(crate) mod arg;
-mod declare;
+pub(crate) mod buffer;
 pub(crate) mod event_block;
 pub mod label_set;
 pub mod memory;
 pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod received;
-pub(crate) mod records;
 pub(crate) mod result_block;
 pub mod table;
 pub mod types;

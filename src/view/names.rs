@@ -10,8 +10,8 @@ use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, Kept, NodeRef};
 use crate::sys::slice_mut;
+use crate::view::arg::view;
 use crate::view::arg::{CText, Out};
-use crate::view::declare::view;
 use crate::view::memory::{Block, CVec, string};
 use crate::view::types::{pmInResult, pmdaNameSpace};
 use pmda_core::error::{Error, Result};
@@ -214,6 +214,21 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     Ok(())
 }
 
+/// Who takes the instances that a request asks for. No C code runs meanwhile.
+pub(crate) trait Taker {
+    /// Takes the name that belongs to an id.
+    ///
+    /// # Errors
+    /// `-ENOMEM` and whatever else the taker may say; so for the others.
+    fn name(self, name: &[u8]) -> Result<()>;
+
+    /// Takes the id that belongs to a name.
+    fn id(self, inst: c_int) -> Result<()>;
+
+    /// Takes ids and names, at most `room` of them.
+    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
+}
+
 /// Where C wants a list of instances: a structure, lists of ids and names, and each name in a block
 /// of its own (INST-5).
 pub(crate) struct InstanceList<'call> {
@@ -227,32 +242,33 @@ impl<'call> InstanceList<'call> {
         InstanceList { indom, place }
     }
 
-    /// Gives out one name.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn name(self, name: &[u8]) -> Result<()> {
+    /// Fills in the structure, and hands it over.
+    fn give(self, mut shell: Block<pmInResult>, count: usize, ids: *mut c_int, names: *mut *mut c_char) {
+        shell.put(pmInResult {
+            indom: self.indom.0,
+            numinst: c_int::try_from(count).unwrap_or(c_int::MAX),
+            instlist: ids,
+            namelist: names,
+        });
+        self.place.hand_over(shell);
+    }
+}
+
+impl Taker for InstanceList<'_> {
+    fn name(self, name: &[u8]) -> Result<()> {
         let (shell, mut names) = (Block::room(1)?, Block::room(1)?);
         names.put(string(name)?.into_raw());
         self.give(shell, 1, ptr::null_mut(), names.into_raw());
         Ok(())
     }
 
-    /// Gives out one id.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn id(self, inst: c_int) -> Result<()> {
+    fn id(self, inst: c_int) -> Result<()> {
         let (shell, ids) = (Block::room(1)?, Block::holding(inst)?);
         self.give(shell, 1, ids.into_raw(), ptr::null_mut());
         Ok(())
     }
 
-    /// Gives out ids and names, at most `room` of them.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
+    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
         let shell = Block::room(1)?;
         let mut ids = CVec::with_capacity(room)?;
         let mut names = Names(CVec::with_capacity(room)?);
@@ -264,17 +280,6 @@ impl<'call> InstanceList<'call> {
         let names = ManuallyDrop::new(names);
         self.give(shell, count, ids.into_raw(), names.0.as_ptr());
         Ok(())
-    }
-
-    /// Fills in the structure, and hands it over.
-    fn give(self, mut shell: Block<pmInResult>, count: usize, ids: *mut c_int, names: *mut *mut c_char) {
-        shell.put(pmInResult {
-            indom: self.indom.0,
-            numinst: c_int::try_from(count).unwrap_or(c_int::MAX),
-            instlist: ids,
-            namelist: names,
-        });
-        self.place.hand_over(shell);
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::sys::libpcp::getopt;
 use crate::view::arg::CText;
-use crate::view::declare::view;
+use crate::view::arg::view;
 use crate::view::types::{pmdaOptionOverride, pmdaOptions};
 
 view! {

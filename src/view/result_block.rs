@@ -9,7 +9,6 @@ use std::ffi::c_int;
 use std::ptr;
 
 use crate::sys::lock::Mutex;
-use crate::sys::threads;
 use crate::view::arg::Out;
 use crate::view::memory::Block;
 use crate::view::types::{pmValue, pmValueSet, pmdaResult, timeval};
@@ -18,177 +17,73 @@ use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{Encoding, Tally};
 use pmda_core::ident::MetricId;
 
-/// How many blocks are kept with the fetch that works on them: one for a fetch, and one for a fetch
-/// inside of that.
-const SLOTS: usize = 2;
-
-/// A fetch was left when another one begins in its frame, or so little above. Further above it may
-/// be on a stack of its own, as coroutines have them, and go on later: then the C library's block
-/// would be overwritten, and ours is left alone.
-const NEAR: usize = 1 << 11;
-
-/// Which fetch has taken a block: where it keeps its state on the stack, and its thread.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct User {
-    frame: usize,
-    thread: u32,
-}
-
-impl User {
-    /// Whether this fetch was left, now that another one begins. A fetch inside of it begins
-    /// further down the stack.
-    fn was_left(self, next: User) -> bool {
-        self.thread == next.thread && next.frame.checked_sub(self.frame).is_some_and(|above| above < NEAR)
-    }
-}
-
-/// A block from malloc for a result, and the fetch that works on it, if any.
-#[derive(Clone, Copy)]
-struct Slot {
-    /// NULL if there is no block yet.
+/// A block from malloc for a result.
+struct ResultBlock {
     result: *mut pmdaResult,
     /// Number of value sets that there is room for.
     capacity: usize,
-    user: Option<User>,
 }
 
-const EMPTY: Slot = Slot {
-    result: ptr::null_mut(),
-    capacity: 0,
-    user: None,
-};
+// SAFETY: the block is memory from malloc, which any thread may use, and has one owner.
+unsafe impl Send for ResultBlock {}
 
-impl Slot {
+impl ResultBlock {
+    /// None yet.
+    const NONE: ResultBlock = ResultBlock {
+        result: ptr::null_mut(),
+        capacity: 0,
+    };
+
     /// A new block; there is always room for one value set.
-    fn new(sets: usize, user: Option<User>) -> Result<Slot> {
+    fn new(sets: usize) -> Result<ResultBlock> {
         let capacity = sets.max(1);
         let more = (capacity - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
         let result = Block::<u8>::room(size.ok_or(Error::NOMEM)?)?.into_raw().cast();
-        Ok(Slot { result, capacity, user })
-    }
-
-    /// Where the value sets stand in the block.
-    #[inline(always)]
-    fn sets(self) -> *mut *mut pmValueSet {
-        // SAFETY: a block of ours, which has room for a result.
-        unsafe { (&raw mut (*self.result).vset).cast() }
-    }
-
-    /// Frees the first `filled` value sets, which a fetch has made.
-    fn free_sets(self, filled: usize) {
-        // SAFETY: a block of ours, whose first `filled` sets were put in by the fetch that is over:
-        // nobody else has got them.
-        unsafe {
-            (*self.result).numpmid = c_int::try_from(filled).unwrap_or(c_int::MAX);
-            for place in 0..filled {
-                free_set(self.sets().add(place).read());
-            }
-        }
-    }
-
-    /// Frees what a fetch that was left by `longjmp` has put in; the block is as good as new.
-    #[cold]
-    fn forget_sets(self) {
-        if self.result.is_null() {
-            return;
-        }
-        // SAFETY: the fetch has put its value sets in, one after the other, and NULL behind them.
-        let filled = unsafe {
-            let sets = usize::try_from((*self.result).numpmid).unwrap_or(0).min(self.capacity);
-            let is_there = |place: &usize| !self.sets().add(*place).read().is_null();
-            (0..sets).take_while(is_there).count()
-        };
-        self.free_sets(filled);
+        Ok(ResultBlock { result, capacity })
     }
 }
 
-/// The blocks of an agent.
-struct Blocks {
-    slots: [Slot; SLOTS],
-    /// Of fetches further inside: one that none works on.
-    beyond: Slot,
-}
-
-// SAFETY: the blocks are memory from malloc, which any thread may use. A block that was taken out
-// of its slot has one owner; the slots themselves are behind a lock.
-unsafe impl Send for Blocks {}
-
-/// The blocks of an agent: those of fetches that were left by `longjmp` are used again.
-pub(crate) struct Results(Mutex<Blocks>);
-
-impl Default for Results {
-    fn default() -> Results {
-        Results(Mutex::new(Blocks {
-            slots: [EMPTY; SLOTS],
-            beyond: EMPTY,
-        }))
-    }
-}
+/// The blocks of an agent that no fetch works on: one, and as many more as fetches were inside of
+/// each other. A fetch takes the last one, and puts it back in the end; one that a callback leaves
+/// by `longjmp` does not, so its block is lost.
+#[derive(Default)]
+pub(crate) struct Results(Mutex<Vec<ResultBlock>>);
 
 impl Results {
-    /// Takes the block of the first slot that no fetch works on any more, or what is beyond the
-    /// slots; made larger when it has no room for `sets` value sets.
+    /// Takes a block, made larger when it has no room for `sets` value sets.
     ///
     /// # Errors
     /// `-ENOMEM`; the agent keeps the block that it has (F-5).
-    fn take(&self, sets: usize, user: User) -> Result<Slot> {
-        let mut blocks = self.0.lock();
-        let vacant = |slot: &&mut Slot| slot.user.is_none_or(|before| before.was_left(user));
-        let (slot, left) = match blocks.slots.iter_mut().find(vacant) {
-            Some(slot) => {
-                let left = slot.user.replace(user).is_some();
-                (*slot, left)
-            }
-            None => (std::mem::replace(&mut blocks.beyond, EMPTY), false),
-        };
-        drop(blocks);
-        if left {
-            slot.forget_sets();
+    fn take(&self, sets: usize) -> Result<ResultBlock> {
+        let block = self.0.lock().pop();
+        match block {
+            Some(block) if block.capacity >= sets => Ok(block),
+            old => self.larger(old, sets),
         }
-        if slot.capacity >= sets && !slot.result.is_null() {
-            return Ok(slot);
-        }
-        self.larger(slot, sets)
     }
 
     /// A block with room for more value sets than the one that there is.
     #[cold]
-    fn larger(&self, old: Slot, sets: usize) -> Result<Slot> {
-        let made = Slot::new(sets, old.user);
-        let mut blocks = self.0.lock();
-        let own = blocks
-            .slots
-            .iter_mut()
-            .find(|slot| slot.user.is_some() && slot.user == old.user);
-        match (&made, own) {
-            (Ok(made), Some(own)) => *own = *made,
-            (Err(_), Some(own)) => own.user = None,
-            (Err(_), None) => blocks.beyond = old,
-            (Ok(_), None) => {}
-        }
-        drop(blocks);
-        if made.is_ok() {
-            // SAFETY: NULL or a block from malloc that was taken out of the agent's list: nobody
-            // else has it.
-            unsafe { libc::free(old.result.cast()) };
+    fn larger(&self, old: Option<ResultBlock>, sets: usize) -> Result<ResultBlock> {
+        let made = ResultBlock::new(sets);
+        match (&made, old) {
+            // SAFETY: a block from malloc that was taken out of the agent's list: nobody else has
+            // it.
+            (Ok(_), Some(old)) => unsafe { libc::free(old.result.cast()) },
+            (Err(_), Some(old)) => self.put_back(old),
+            (_, None) => {}
         }
         made
     }
 
-    /// Gives a block back: the next fetch uses it. What a fetch inside of this one has left stays
-    /// for the next one inside of the next.
-    fn put_back(&self, block: Slot) {
+    /// Gives a block back: the next fetch uses it. Without memory for the list it is lost. The list
+    /// is no longer than it has to be: it stays when the library is unloaded.
+    fn put_back(&self, block: ResultBlock) {
         let mut blocks = self.0.lock();
-        if let Some(own) = blocks.slots.iter_mut().find(|own| own.result == block.result) {
-            own.user = None;
-            return;
+        if blocks.try_reserve_exact(1).is_ok() {
+            blocks.push(block);
         }
-        let before = std::mem::replace(&mut blocks.beyond, block);
-        drop(blocks);
-        // SAFETY: NULL or a block from malloc, which was just taken out of the list: nobody else
-        // has it.
-        unsafe { libc::free(before.result.cast()) };
     }
 }
 
@@ -198,10 +93,10 @@ pub(crate) struct ToCaller<'call> {
     place: Out<'call, *mut pmdaResult>,
     /// Where the block came from.
     results: Option<&'static Results>,
-    block: Slot,
+    block: ResultBlock,
     /// How many value sets there will be.
     sets: usize,
-    /// How many were put in.
+    /// How many are finished.
     filled: usize,
     /// The set that gets values.
     set: ValueSet,
@@ -213,53 +108,38 @@ impl ToCaller<'_> {
         ToCaller {
             place,
             results: None,
-            block: EMPTY,
+            block: ResultBlock::NONE,
             sets: 0,
             filled: 0,
             set: ValueSet::NONE,
         }
     }
 
-    /// Puts in the next value set, which still gets its values.
+    /// Where the value set at a place stands in the block.
     ///
     /// # Panics
     /// When there is no room.
     #[inline(always)]
-    fn push(&mut self, set: *mut pmValueSet) {
-        assert!(self.filled < self.sets, "{} value sets", self.filled);
-        self.put(set);
-        self.filled += 1;
-        // A reader of the block of a fetch that was left sees how far it has come.
-        self.put(ptr::null_mut());
+    fn at(&self, place: usize) -> *mut *mut pmValueSet {
+        assert!(place < self.sets, "value set {place} of {}", self.sets);
+        // SAFETY: the block was taken with room for `sets` value sets.
+        unsafe {
+            (&raw mut (*self.block.result).vset)
+                .cast::<*mut pmValueSet>()
+                .add(place)
+        }
     }
 
-    /// Puts something in where the next value set will be, if there is to be one.
+    /// Puts the set that gets values in, or NULL when it has gone.
     #[inline(always)]
-    fn put(&mut self, set: *mut pmValueSet) {
-        if self.filled < self.sets {
-            // SAFETY: the block was taken with room for `sets` value sets.
-            unsafe { self.block.sets().add(self.filled).write(set) };
-        }
-    }
-
-    /// Takes the last value set out.
-    fn pop(&mut self) {
-        self.filled = self.filled.saturating_sub(1);
-        self.put(ptr::null_mut());
-    }
-
-    /// The set is somewhere else now, or gone.
-    #[cold]
-    fn moved(&mut self) {
-        self.pop();
-        if self.set.is_open() {
-            self.push(self.set.start);
-        }
+    fn put(&self) {
+        // SAFETY: a place in the block.
+        unsafe { self.at(self.filled).write(self.set.start) };
     }
 
     fn put_back(&mut self) {
         if let Some(results) = self.results.take() {
-            results.put_back(self.block);
+            results.put_back(std::mem::replace(&mut self.block, ResultBlock::NONE));
         }
     }
 }
@@ -269,11 +149,7 @@ impl Output for ToCaller<'_> {
     /// touched later, as the block may be somebody else's memory by then: dbpmda frees it after a
     /// store that was refused, and fetches again.
     fn begin(&mut self, results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        let user = User {
-            frame: ptr::from_ref(self).addr(),
-            thread: threads::number(),
-        };
-        self.block = results.take(metrics, user)?;
+        self.block = results.take(metrics)?;
         (self.results, self.sets) = (Some(results), metrics);
         let stamp = stamp();
         // SAFETY: a block of ours, which has room for a result.
@@ -281,14 +157,13 @@ impl Output for ToCaller<'_> {
             (*self.block.result).timestamp = stamp;
             (*self.block.result).numpmid = c_int::try_from(metrics).unwrap_or(c_int::MAX);
         }
-        self.put(ptr::null_mut());
         Ok(())
     }
 
     #[inline(always)]
     fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()> {
         self.set = ValueSet::new(pmid, values, encoding)?;
-        self.push(self.set.start);
+        self.put();
         Ok(())
     }
 
@@ -297,7 +172,7 @@ impl Output for ToCaller<'_> {
         let before = self.set.start;
         let added = self.set.add(kind, encoding, inst, atom);
         if self.set.start != before {
-            self.moved();
+            self.put();
         }
         added
     }
@@ -313,6 +188,7 @@ impl Output for ToCaller<'_> {
     #[inline(always)]
     fn close(&mut self) {
         self.set.close();
+        self.filled += 1;
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -322,14 +198,15 @@ impl Output for ToCaller<'_> {
         Ok(())
     }
 
-    /// Frees the value sets that were put in (FETCH-74).
+    /// Frees the value sets; `numpmid` is the number of those that were finished (FETCH-74).
     #[cold]
     fn abandon(&mut self) {
-        if self.set.is_open() {
-            self.pop();
-            self.set.discard();
+        self.set.discard();
+        // SAFETY: a block of ours with as many sets as were finished, which nobody else has got.
+        unsafe {
+            (*self.block.result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
+            (0..self.filled).for_each(|place| free_set(self.at(place).read()));
         }
-        self.block.free_sets(self.filled);
         self.put_back();
     }
 }

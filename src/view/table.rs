@@ -1,4 +1,5 @@
-//! The tables of an agent: metrics, instance domains, and the instances of a domain.
+//! The tables of an agent: metrics, instance domains, the instances of a domain, and the profile,
+//! which says which of them are selected.
 //!
 //! A table is seen as it was at one moment: its address and its length. Agents exchange, move and
 //! rewrite their tables in callbacks, so a view is made anew after each call into C.
@@ -10,12 +11,14 @@ use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
+use crate::sys::slice;
+use crate::view::arg::view;
 use crate::view::arg::{CText, Out};
-use crate::view::declare::view;
 use crate::view::memory::{AnyBytes, Array, CVec, Lasting};
-use crate::view::types::{pmDesc, pmdaIndom, pmdaInstid, pmdaMetric};
+use crate::view::types::{pmDesc, pmInDomProfile, pmProfile, pmdaIndom, pmdaInstid, pmdaMetric};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
+use pmda_core::profile::Element;
 
 /// The metrics of an agent.
 pub type MetricTable<'call> = Array<'call, pmdaMetric>;
@@ -83,6 +86,13 @@ impl<'call> MetricTable<'call> {
     #[inline(always)]
     pub(crate) fn pmid(self, place: usize) -> MetricId {
         MetricId(self.at(place).m_desc.pmid)
+    }
+
+    /// The entry that the item of a metric tells: only the cluster is compared (FETCH-20, F-13).
+    #[inline(always)]
+    pub(crate) fn direct(self, wanted: MetricId) -> Option<Metric<'call>> {
+        let metric = self.entry(wanted.item() as usize)?;
+        (metric.pmid().cluster() == wanted.cluster()).then_some(metric)
     }
 
     /// The first entry that has the identifier, looked for from the start.
@@ -190,13 +200,6 @@ impl<'call> IndomTable<'call> {
 }
 
 impl<'call> InstanceTable<'call> {
-    /// The instances from a place on, good until control goes back to C: for loops over long
-    /// tables.
-    #[inline(always)]
-    pub(crate) fn rest(&self, place: usize) -> &[Cell<pmdaInstid>] {
-        self.entries().get(place..).unwrap_or_default()
-    }
-
     /// The identifier of the instance at a place, if there is one.
     #[inline(always)]
     pub(crate) fn inst_at(self, place: c_int) -> Option<c_int> {
@@ -238,6 +241,114 @@ impl<'call> InstanceTable<'call> {
         }
         // SAFETY: the name of a valid entry that is not NULL is a C string.
         unsafe { CStr::from_ptr(name) }.to_bytes()
+    }
+}
+
+/// `PM_PROFILE_INCLUDE`; any other number counts as exclude (INST-51).
+const INCLUDE: c_int = 0;
+
+view! {
+    /// A profile as it was received last. Agents may exchange it at any time.
+    Profile of pmProfile, contract
+    "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists."
+    fields {
+        /// The state of domains without an element.
+        state: state as c_int;
+        /// The number of elements.
+        count: profile_len as c_int;
+    }
+    arrays {
+        /// The elements at this moment.
+        elements: profile[profile_len] as Elements;
+    }
+}
+
+/// The elements of a profile.
+type Elements<'call> = Array<'call, pmInDomProfile>;
+
+/// What a profile says about one domain, copied out.
+#[derive(Clone, Copy)]
+pub(crate) struct ProfileElement<'call> {
+    element: pmInDomProfile,
+    /// Where it is.
+    pub(crate) place: ListPlace,
+    call: PhantomData<&'call c_int>,
+}
+
+/// Where the list of an element is. Two lists at one place are not the same list for that alone:
+/// so each place is forgotten when another list may be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ListPlace {
+    profile: usize,
+    indom: u32,
+    state: c_int,
+    list: usize,
+    len: c_int,
+    /// How often such places were forgotten before.
+    forgotten: u32,
+}
+
+impl<'call> Profile<'call> {
+    /// What it says about a domain: the first of its elements for that, if it has one.
+    pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
+        let elements = self.elements();
+        let mut elements = elements.entries().iter().map(Cell::get);
+        let element = elements.find(|element| element.indom == indom.0)?;
+        Some(ProfileElement {
+            element,
+            place: ListPlace {
+                profile: self.as_ptr().addr(),
+                indom: element.indom,
+                state: element.state,
+                list: element.instances.addr(),
+                len: element.instances_len,
+                forgotten,
+            },
+            call: PhantomData,
+        })
+    }
+
+    /// Whether domains without an element are selected.
+    #[inline(always)]
+    pub(crate) fn includes(self) -> bool {
+        self.state() == INCLUDE
+    }
+
+    /// Whether all instances of all domains are selected.
+    #[inline(always)]
+    pub(crate) fn selects_all(self) -> bool {
+        self.count() <= 0 && self.includes()
+    }
+}
+
+impl ProfileElement<'_> {
+    /// Whether instances are listed.
+    pub(crate) fn has_list(self) -> bool {
+        self.element.instances_len > 0 && !self.element.instances.is_null()
+    }
+
+    /// Whether instances are selected that are not listed.
+    pub(crate) fn includes(self) -> bool {
+        self.element.state == INCLUDE
+    }
+
+    /// The largest number of instances that can be selected.
+    pub(crate) fn most(self) -> c_int {
+        if self.includes() {
+            c_int::MAX
+        } else {
+            self.element.instances_len
+        }
+    }
+
+    /// The element as the core sees it; the list is good until control goes back to C.
+    pub(crate) fn element(&self) -> Element<'_> {
+        Element {
+            include: self.includes(),
+            // SAFETY: the profile that this was copied from has valid lists, by the contract of
+            // `Profile::new`; they change only while C runs, and elements are copied anew then.
+            exceptions: unsafe { slice(self.element.instances, self.element.instances_len) },
+        }
     }
 }
 
@@ -316,10 +427,26 @@ impl MadeTables {
 #[cfg(test)]
 mod tests {
     use super::{MadeTables, MetricTable};
-    use crate::view::memory::Lasting;
-    use crate::view::memory::{AnyBytes, CVec};
+    use crate::view::memory::{AnyBytes, Array, CVec, Lasting};
     use crate::view::types::pmdaMetric;
     use pmda_core::ident::MetricId;
+
+    /// F-13: the direct lookup ignores the domain and the entry's own item.
+    #[test]
+    fn direct_compares_the_cluster_alone() {
+        let mut table = CVec::with_capacity(2).expect("memory");
+        for pmid in [0x3e80_0400, 0x3e80_0409] {
+            let mut metric = pmdaMetric::zeroed();
+            metric.m_desc.pmid = pmid;
+            table.push(metric).expect("memory");
+        }
+        // SAFETY: two metrics, which stay until the end of the test.
+        let seen: MetricTable<'_> = unsafe { Array::new(table.as_ptr(), 2) };
+        let find = |pmid| seen.direct(MetricId(pmid)).map(|metric| metric.pmid().0);
+        assert_eq!(find(0x00c0_0401), Some(0x3e80_0409));
+        assert_eq!(find(0x3e80_0801), None);
+        assert_eq!(find(0x3e80_0402), None);
+    }
 
     /// N-6: a table has as many entries as were written, also where more were announced than it had
     /// room for.

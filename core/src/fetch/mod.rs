@@ -1,8 +1,6 @@
 //! The rules of a fetch: what a callback's answer means, what becomes of a metric whose instances
 //! failed, how values are encoded, and what is said in the log.
 
-pub mod report;
-
 use crate::error::{Error, Result};
 use crate::interface::Interface;
 

@@ -10,50 +10,6 @@ use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::index::{Index, Seed};
 
-/// How a metric is looked up (FETCH-20).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
-    /// In the hash that `pmdaRehash` has built.
-    Hashed,
-    /// The item field is the index.
-    Direct,
-    /// The first entry that has the identifier.
-    Linear,
-}
-
-impl Method {
-    /// The method for a table of `metrics` entries, chosen afresh at each call.
-    ///
-    /// An agent may set the flag without calling `pmdaRehash`; a hash that is empty beside a table
-    /// that is not is therefore ignored (F-8).
-    #[must_use]
-    pub fn choose(hash_flag: bool, hash_is_empty: bool, direct: bool, metrics: usize) -> Method {
-        if hash_flag && !(hash_is_empty && metrics > 0) {
-            Method::Hashed
-        } else if direct && !hash_flag {
-            Method::Direct
-        } else {
-            Method::Linear
-        }
-    }
-
-    /// The name in debug output (FETCH-81).
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Hashed => "hashed",
-            Method::Direct => "direct",
-            Method::Linear => "linear",
-        }
-    }
-}
-
-/// The direct lookup: the item is the index, and only the cluster is compared (FETCH-20, F-13).
-pub fn direct(wanted: MetricId, table: Table, pmid_at: impl Fn(usize) -> MetricId) -> Option<usize> {
-    let place = wanted.item() as usize;
-    (place < table.len && pmid_at(place).cluster() == wanted.cluster()).then_some(place)
-}
-
 /// Maps metric identifiers to places in the table that was given to `pmdaRehash`.
 ///
 /// It answers for the table as it was then, wherever the agent's fields point now (INIT-46).
@@ -62,21 +18,19 @@ pub struct Hashed {
     /// All of them, in the order of the table.
     pmids: Vec<MetricId>,
     places: Index,
-    address: usize,
     /// How many entries were put into this and all the tables before it.
     entered: u64,
 }
 
 impl Hashed {
-    /// An index over the identifiers of the table at `address`, in table order. Of duplicates that
+    /// An index over the identifiers of a table, in its order. Of duplicates that
     /// one counts which is in front in libpcp's hash (F-15).
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
-    pub fn build(address: usize, pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
+    pub fn build(pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
         let len = pmids.len();
         let mut hashed = Hashed {
-            address,
             entered: before.saturating_add(len as u64),
             ..Hashed::default()
         };
@@ -117,12 +71,6 @@ impl Hashed {
     #[must_use]
     pub fn entered(&self) -> u64 {
         self.entered
-    }
-
-    /// The address of the table that the places are in.
-    #[must_use]
-    pub fn address(&self) -> usize {
-        self.address
     }
 
     /// Whether nothing was ever put in.
@@ -171,11 +119,7 @@ fn hash(pmid: MetricId) -> u32 {
 }
 
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
-const SHORT: usize = 32;
-
-/// A table is indexed as a whole when the searches in it have looked at this many times its length.
-/// An index costs as much as some ten searches, but clients ask for one instance after the other.
-const WORTH_IT: usize = 1;
+pub const SHORT: usize = 32;
 
 /// Of entries with one key the first counts, so the others need no place in an index; some do have
 /// one, since keys are told apart by a part of their hash there.
@@ -188,14 +132,6 @@ pub struct Table {
     pub address: usize,
     /// Number of its entries.
     pub len: usize,
-}
-
-impl Table {
-    /// Whether a search from its start is as fast as a lookup.
-    #[must_use]
-    pub fn is_short(self) -> bool {
-        self.len <= SHORT
-    }
 }
 
 /// Remembers at which places of a table keys were found.
@@ -228,7 +164,7 @@ impl HintIndex {
         is_it: impl Fn(usize) -> bool,
         keys_at: impl Fn(usize, &mut dyn FnMut(u64)),
     ) -> Option<usize> {
-        if table.is_short() {
+        if table.len <= SHORT {
             return (0..table.len).find(|place| is_it(*place));
         }
         if table != self.table {
@@ -241,21 +177,20 @@ impl HintIndex {
             return Some(place as usize);
         }
         let found = (0..table.len).find(|place| is_it(*place))?;
-        self.learn(hash, found, keys_at);
+        self.learn(found, keys_at);
         Some(found)
     }
 
-    /// Notes where a key with this hash was found by a search; only searches that find something
-    /// count as effort, since no index can save the others.
-    fn learn(&mut self, hash: u32, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
+    /// Indexes the whole table when its searches have cost as much; only those that find something
+    /// count, since no index can save the others.
+    fn learn(&mut self, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
         self.effort = self.effort.saturating_add(found + 1);
-        if self.effort < self.table.len.saturating_mul(WORTH_IT) {
-            self.note(hash, found);
+        if self.effort < self.table.len {
             return;
         }
         self.effort = 0;
-        // With some room for what moves afterwards. An entry may have more keys than one.
-        let mut room = self.table.len + self.table.len / 4;
+        // An entry may have more keys than one.
+        let mut room = self.table.len;
         while self.make_room(room) && !self.fill(&keys_at) {
             room = room.saturating_mul(2);
         }
@@ -286,64 +221,22 @@ impl HintIndex {
         let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
         self.places.reserve(places, end, |_| 0).is_ok()
     }
-
-    /// Notes one place. When there is no room all are forgotten: places cannot be hashed again, as
-    /// the entries may be others by now. Before the table is indexed as a whole there is room
-    /// for a few places, more in a longer table.
-    fn note(&mut self, hash: u32, found: usize) {
-        if !self.places.has_room(1) && !self.make_room((2 * self.table.len).isqrt() + 8) {
-            return;
-        }
-        if let Ok(place) = u32::try_from(found) {
-            self.places.insert(hash, place);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::cell::Cell;
 
-    /// FETCH-20, F-8: the flag wins, then `e_direct`; an empty hash beside a full table is
-    /// ignored.
-    #[test]
-    fn method() {
-        assert_eq!(Method::choose(true, false, true, 3), Method::Hashed);
-        assert_eq!(Method::choose(true, true, true, 0), Method::Hashed);
-        assert_eq!(Method::choose(true, true, true, 3), Method::Linear);
-        assert_eq!(Method::choose(false, false, true, 3), Method::Direct);
-        assert_eq!(Method::choose(false, true, false, 3), Method::Linear);
-        let names = [Method::Hashed, Method::Direct, Method::Linear].map(Method::name);
-        assert_eq!(names, ["hashed", "direct", "linear"], "FETCH-81");
-    }
-
-    /// F-13: the direct lookup ignores the domain and the entry's own item.
-    #[test]
-    fn direct_compares_the_cluster_alone() {
-        let table = [MetricId(0x3e80_0400), MetricId(0x3e80_0409)];
-        let find = |pmid| {
-            let seen = Table { address: 1, len: 2 };
-            direct(MetricId(pmid), seen, |place| table[place])
-        };
-        assert_eq!(find(0x00c0_0401), Some(1));
-        assert_eq!(find(0x3e80_0801), None);
-        assert_eq!(find(0x3e80_0402), None);
-    }
-}
-
-#[cfg(test)]
-mod hashed_tests {
     use super::*;
 
     /// INIT-46: every entry is found at its place.
     #[test]
     fn finds() {
         let pmids = [5, 7, 9].map(MetricId);
-        let hashed = Hashed::build(4096, pmids.into_iter(), 0).expect("memory");
+        let hashed = Hashed::build(pmids.into_iter(), 0).expect("memory");
         assert_eq!(hashed.find(MetricId(5)), Some(0));
         assert_eq!(hashed.find(MetricId(9)), Some(2));
         assert_eq!(hashed.find(MetricId(6)), None);
-        assert_eq!(hashed.address(), 4096);
         assert!(!hashed.is_empty() && Hashed::default().is_empty());
     }
 
@@ -355,7 +248,7 @@ mod hashed_tests {
         assert_eq!(points, [8, 28, 60, 124, 244, 484, 964]);
         let pairs = |count: u32| (0..count).map(|place| MetricId(1 + place / 2)).collect::<Vec<_>>();
         let lasts = |count: u32, before: u64| {
-            let hashed = Hashed::build(1, pairs(count).into_iter(), before).expect("memory");
+            let hashed = Hashed::build(pairs(count).into_iter(), before).expect("memory");
             assert_eq!(hashed.entered(), before + u64::from(count));
             let places = (0..count / 2).filter_map(|pair| hashed.find(MetricId(1 + pair)));
             places.filter(|place| place % 2 == 1).count()
@@ -365,16 +258,9 @@ mod hashed_tests {
         let twice = |count: u32| lasts(count, u64::from(count));
         assert_eq!([4, 6, 8, 14, 28, 30].map(twice), [1, 3, 4, 1, 13, 2]);
         // A table of nothing but duplicates costs no more than another.
-        let many = Hashed::build(1, std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
+        let many = Hashed::build(std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
         assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
     }
-}
-
-#[cfg(test)]
-mod hint_index_tests {
-    use std::cell::Cell;
-
-    use super::*;
 
     fn find(places: &mut HintIndex, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
         let seen = Table {
