@@ -6,7 +6,6 @@
 //! which differ between the generations, hold everywhere.
 
 mod parse;
-mod plain;
 
 pub use parse::{Text, parse};
 

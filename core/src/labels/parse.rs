@@ -1,7 +1,6 @@
 //! Reads the JSON texts of labels.
 
-use super::plain::{self, is_space};
-use super::{MAX_DEPTH, MAX_TEXT, Set};
+use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, MAX_TEXT, Set, Span, sort};
 use crate::error::{Error, Result};
 
 /// A text as the parser sees it.
@@ -29,7 +28,7 @@ pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
     if text.len() >= MAX_TEXT {
         return Err(Error::E2BIG);
     }
-    match plain::read(text, flags, leading_letter)? {
+    match plain(text, flags, leading_letter)? {
         Some(set) => Ok(Text::Plain(set)),
         None => other(text).map(Text::Other),
     }
@@ -87,13 +86,235 @@ const fn is_structural(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')
 }
 
+/// Whether JSON takes a byte between two words for white space.
+const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// The labels of a plain text (see [`parse()`]), with `flags`, and the text without white
+/// space; `None` when it is not plain, whatever the reason.
+///
+/// # Errors
+/// `-ENOMEM`.
+fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<Set>> {
+    let mut reader = Reader {
+        text,
+        at: 0,
+        json: Vec::new(),
+        labels: Vec::new(),
+        no_memory: false,
+    };
+    // What is read is never longer than the text.
+    reader.json.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
+    let plain = reader.object(flags, leading_letter);
+    if reader.no_memory {
+        return Err(Error::NOMEM);
+    }
+    Ok(plain.map(|()| Set {
+        json: reader.json,
+        labels: reader.labels,
+    }))
+}
+
+/// A strict reader: `None` means "not plain", or that there is no memory for another label. What it
+/// has read is in `json` and `labels`.
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    json: Vec<u8>,
+    labels: Vec<Span>,
+    no_memory: bool,
+}
+
+impl Reader<'_> {
+    fn object(&mut self, flags: u8, leading_letter: bool) -> Option<()> {
+        self.token(b'{')?;
+        if self.peek() != Some(b'}') {
+            loop {
+                let label = self.member(flags, leading_letter)?;
+                if self.labels.len() == MAX_LABELS {
+                    return None;
+                }
+                self.no_memory = self.labels.try_reserve(1).is_err();
+                if self.no_memory {
+                    return None;
+                }
+                self.labels.push(label);
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.token(b',')?;
+            }
+        }
+        self.token(b'}')?;
+        if self.peek().is_some() {
+            return None;
+        }
+        self.sort()?;
+        if self.labels.is_empty() {
+            self.json.clear();
+        }
+        Some(())
+    }
+
+    /// Sorts by name; equal names are not plain.
+    fn sort(&mut self) -> Option<()> {
+        let json = &self.json;
+        sort(&mut self.labels, |left, right| left.name(json) < right.name(json));
+        let mut pairs = self.labels.windows(2);
+        let different = pairs.all(|pair| pair[0].name(json) != pair[1].name(json));
+        different.then_some(())
+    }
+
+    fn member(&mut self, flags: u8, leading_letter: bool) -> Option<Span> {
+        self.peek();
+        let name = self.json.len() + 1;
+        self.string()?;
+        let name_len = self.json.len() - 1 - name;
+        if !legal(&self.json[name..name + name_len], leading_letter) {
+            return None;
+        }
+        self.token(b':')?;
+        self.peek();
+        let value = self.json.len();
+        self.value(0)?;
+        Some(Span {
+            name: u16::try_from(name).ok()?,
+            name_len: u8::try_from(name_len).ok()?,
+            flags,
+            value: u16::try_from(value).ok()?,
+            value_len: u16::try_from(self.json.len() - value).ok()?,
+        })
+    }
+
+    fn value(&mut self, depth: usize) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'n' => self.word(b"null"),
+            b'[' => self.list(depth + 1),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Option<()> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        self.token(b'[')?;
+        if self.peek() != Some(b']') {
+            loop {
+                self.value(depth)?;
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.token(b',')?;
+            }
+        }
+        self.token(b']')
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.text.get(self.at)?;
+            if !is_space(byte) {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    fn token(&mut self, byte: u8) -> Option<()> {
+        (self.peek() == Some(byte)).then(|| self.take(1))
+    }
+
+    /// Takes over `count` bytes as they are.
+    fn take(&mut self, count: usize) {
+        let end = self.at + count;
+        // Room: as much as the text has, from the start.
+        self.json.extend_from_slice(&self.text[self.at..end]);
+        self.at = end;
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.text[self.at..].starts_with(word).then(|| self.take(word.len()))
+    }
+
+    /// A string, escapes left as they are; bytes beyond ASCII pass (LABEL-33).
+    fn string(&mut self) -> Option<()> {
+        let rest = self.text[self.at..].strip_prefix(b"\"")?;
+        let mut length = 0;
+        loop {
+            length += ordinary(&rest[length..]);
+            match *rest.get(length)? {
+                b'"' => break,
+                b'\\' if b"\"\\/bfnrtu".contains(rest.get(length + 1)?) => length += 2,
+                b'\\' | ..=0x1f => return None,
+                _ => length += 1,
+            }
+        }
+        self.take(length + 2);
+        Some(())
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let rest = &self.text[self.at..];
+        let digits = |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let mut length = usize::from(rest.first() == Some(&b'-'));
+        let whole = digits(length);
+        if whole == 0 || (whole > 1 && rest[length] == b'0') {
+            return None;
+        }
+        length += whole;
+        if rest.get(length) == Some(&b'.') {
+            let part = digits(length + 1);
+            if part == 0 {
+                return None;
+            }
+            length += 1 + part;
+        }
+        if matches!(rest.get(length), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(rest.get(length + 1), Some(b'+' | b'-')));
+            let power = digits((length + 1 + sign).min(rest.len()));
+            if power == 0 {
+                return None;
+            }
+            length += 1 + sign + power;
+        }
+        self.take(length);
+        Some(())
+    }
+}
+
+/// How many bytes at the start of a text mean nothing but themselves inside of a string: a multiple
+/// of 16. Each group is looked at without a branch, so that the compiler makes few instructions of
+/// it.
+fn ordinary(text: &[u8]) -> usize {
+    let special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\') | u8::from(*byte < b' ');
+    let groups = text.chunks_exact(16);
+    16 * groups
+        .take_while(|group| group.iter().fold(0, |any, byte| any | special(byte)) == 0)
+        .count()
+}
+
+/// Whether a label may have this name (LABEL-32).
+fn legal(name: &[u8], leading_letter: bool) -> bool {
+    let Some(first) = name.first() else { return false };
+    name.len() <= MAX_NAME
+        && (first.is_ascii_alphabetic() || !leading_letter)
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn plain(text: &str) -> Option<String> {
+    fn read(text: &str) -> Option<String> {
         match parse(text.as_bytes(), 0, true) {
             Ok(Text::Plain(set)) => Some(
                 set.iter()
@@ -120,15 +341,15 @@ mod tests {
     /// LABEL-33, LABEL-36, L-6: order, values of every kind, white space.
     #[test]
     fn plain_texts() {
-        assert_eq!(plain(r#"{"b":1,"a":"x y"}"#).as_deref(), Some(r#"a="x y";b=1;"#));
+        assert_eq!(read(r#"{"b":1,"a":"x y"}"#).as_deref(), Some(r#"a="x y";b=1;"#));
         let list = " {\t\"l\" : [ 1 , \"a, b\" ,[ ] , -2.5e+10 ],\n\"n\": null , \"t\":true,\"f\":false } ";
         let expected = r#"f=false;l=[1,"a, b",[],-2.5e+10];n=null;t=true;"#;
-        assert_eq!(plain(list).as_deref(), Some(expected));
+        assert_eq!(read(list).as_deref(), Some(expected));
         assert_eq!(
-            plain(r#"{"a":"\n\t\"\\\/\b\f\r\u0041"}"#).as_deref(),
+            read(r#"{"a":"\n\t\"\\\/\b\f\r\u0041"}"#).as_deref(),
             Some(r#"a="\n\t\"\\\/\b\f\r\u0041";"#)
         );
-        assert_eq!(plain(" { } ").as_deref(), Some(""));
+        assert_eq!(read(" { } ").as_deref(), Some(""));
     }
 
     /// LABEL-32, LABEL-33, LABEL-34, LABEL-35: everything else is libpcp's to judge.
@@ -175,7 +396,7 @@ mod tests {
         }
         let name = "n".repeat(255);
         assert!(passed_on(&format!("{{\"{name}\":1}}")).is_some());
-        assert!(plain(&format!("{{\"{}\":1}}", &name[1..])).is_some());
+        assert!(read(&format!("{{\"{}\":1}}", &name[1..])).is_some());
     }
 
     /// LABEL-32: since PCP 7.2 a name starts with anything that it may contain.
@@ -204,10 +425,10 @@ mod tests {
         assert!(passed_on(&nested(60)).is_some());
         assert_eq!(parse(nested(61).as_bytes(), 0, true), Err(Error::INVAL));
         let listed = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-        assert!(plain(&listed(59)).is_some());
+        assert!(read(&listed(59)).is_some());
         assert_eq!(parse(listed(60).as_bytes(), 0, true), Err(Error::INVAL));
         let long = |size: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8));
-        assert!(plain(&long(65533)).is_some());
+        assert!(read(&long(65533)).is_some());
         assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(Error::E2BIG));
     }
 
@@ -218,7 +439,7 @@ mod tests {
             let members: Vec<_> = (0..count).map(|number| format!("\"n{number}\":{number}")).collect();
             format!("{{{}}}", members.join(","))
         };
-        assert!(plain(&text(255)).is_some());
+        assert!(read(&text(255)).is_some());
         assert!(passed_on(&text(256)).is_some());
     }
 

@@ -79,6 +79,8 @@ pub fn leaves<'t, N: Node<'t>>(node: N, name: &[u8], sink: &mut impl Sink) -> Re
     // What stands before the names of the level being listed; the nodes above, and how much of it
     // is that of their own level.
     let (mut path, mut above) = (Vec::new(), Vec::new());
+    // Few names are longer.
+    path.try_reserve(128).map_err(|_| Error::NOMEM)?;
     extend(&mut path, name)?;
     let mut next = node.first();
     loop {
