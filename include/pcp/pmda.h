@@ -893,8 +893,8 @@ PMDA_CALL extern void pmdaExtDynamicPMNS(const char *prefix, int *clusters, int 
         pmdaMetric *metrics, int nmetrics, pmdaExt *ext);
 
 /*
- * Records a mask for the cluster numbers below a prefix that was registered with
- * pmdaDynamicPMNS. It has no effect.
+ * Meant to record a mask for the cluster numbers below a prefix that was registered with
+ * pmdaDynamicPMNS, which nothing reads.
  *
  * Returns:
  * 0; -EINVAL when the prefix is not registered or NULL.
