@@ -107,12 +107,8 @@ pub(crate) enum DynamicAnswer {
     Done,
 }
 
-/// The next registration's call to bring its tree up to date; one without that callback has nothing
+/// The call to bring the tree of a registration up to date; one without that callback has nothing
 /// to do.
-fn next_update<'call>(walk: &mut Walk, ext: Ext<'call>) -> Option<Call<'call>> {
-    walk.find_map(|entry| update(&entry.calls, ext))
-}
-
 fn update<'call>(callbacks: &Callbacks, ext: Ext<'call>) -> Option<Call<'call>> {
     callbacks
         .update
@@ -157,7 +153,7 @@ impl<'call> Lookup<'call> {
 
     /// The next update, or the new metric table behind the last one.
     fn step(&mut self) -> Step<Call<'call>, Found> {
-        if let Some(call) = next_update(&mut self.updates, self.ext) {
+        if let Some(call) = self.updates.find_map(|entry| update(&entry.calls, self.ext)) {
             return Step::Call(call);
         }
         if std::mem::take(&mut self.changed) {

@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::drive::{drive, drive_reading, guard};
-use crate::queues::{self, Fetch, Filter, Release};
+use crate::queues::{self, Fetch, Filter, Release, noted, store, with};
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
 use crate::view::types::{
@@ -64,7 +64,10 @@ pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueHandle(name: Option<CText<'_>>) -> c_int {
-    guard(|| queues::find(name.ok_or(Error::os(libc::ESRCH))?.bytes()))
+    guard(|| {
+        let name = name.ok_or(Error::ESRCH)?;
+        with(|queues, _| queues.find(name.bytes()))
+    })
 }
 
 /// Appends a copy of an event to a queue (QUEUE-10). Events that are too large, or that nobody
@@ -141,7 +144,7 @@ pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: Out<'_, pmAtom
 /// The client's slot.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
-    guard(|| queues::register(context))
+    guard(|| with(|queues, _| queues.register(context)))
 }
 
 /// Ends a client: its filters are released, and queues that were shut down go with their last
@@ -163,7 +166,7 @@ pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventClients(avp: Out<'_, pmAtomValue>) -> c_int {
-    guard(|| queues::clients(avp.member()))
+    guard(|| store(avp.member(), with(|queues, _| Ok(queues.clients()))?))
 }
 
 /// Installs a filter for a client and a queue, and grants access; the filter before it is released
@@ -197,7 +200,10 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
 /// 0, or `-EINVAL` for an unknown client or queue.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
-    guard(|| queues::set_access(context, handle, allow != 0))
+    guard(|| {
+        let done = with(|queues, _| queues.set_access(context, handle, allow != 0));
+        noted(handle, done)
+    })
 }
 
 /// Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). `decoder` is

@@ -87,14 +87,6 @@ pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
     with(|queues, arrays| queues.create(name, limit, clients, || arrays.create()))
 }
 
-/// The handle of a queue (QUEUE-3).
-///
-/// # Errors
-/// `-ESRCH`.
-pub(crate) fn find(name: &[u8]) -> Result<c_int> {
-    with(|queues, _| queues.find(name))
-}
-
 /// Stores one of the counters of a queue in the leading bytes of an atom (QUEUE-5).
 ///
 /// # Errors
@@ -102,14 +94,6 @@ pub(crate) fn find(name: &[u8]) -> Result<c_int> {
 pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
     let counters = noted(handle, with(|queues, _| queues.counters(handle)))?;
     store(atom, value(counters))
-}
-
-/// Stores the number of registered clients (QUEUE-21).
-///
-/// # Errors
-/// `-EINVAL` for no atom.
-pub(crate) fn clients(atom: Out<'_, u32>) -> Result<c_int> {
-    store(atom, with(|queues, _| Ok(queues.clients()))?)
 }
 
 fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
@@ -162,22 +146,6 @@ fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
         log::notify!(Level::Err, "event allocation failure: {bytes} bytes");
     }
     Err(error)
-}
-
-/// Registers a client; a known one keeps its place (QUEUE-20). Gives its slot.
-///
-/// # Errors
-/// `-ENOMEM`.
-pub(crate) fn register(context: c_int) -> Result<c_int> {
-    with(|queues, _| queues.register(context))
-}
-
-/// Grants or denies a client the events of a queue (QUEUE-24).
-///
-/// # Errors
-/// `-EINVAL` for an unknown client or queue.
-pub(crate) fn set_access(context: c_int, handle: c_int, allow: bool) -> Result<()> {
-    noted(handle, with(|queues, _| queues.set_access(context, handle, allow)))
 }
 
 /// Releases filters, and cleans up behind the queues that have gone with them.
