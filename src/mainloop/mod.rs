@@ -11,11 +11,10 @@ pub(crate) mod exports;
 mod requests;
 
 use std::ffi::c_int;
-use std::iter;
+use std::{fmt, iter};
 
 use crate::drive::{NoDropCell, inner};
-use crate::fetch;
-use crate::fetch::Fetch;
+use crate::fetch::{self, Fetch};
 use crate::instances::iterate::InstanceCursor;
 use crate::instances::{self, Taker, selection};
 use crate::mainloop::connection::{Incoming, Outgoing, Purpose};
@@ -88,7 +87,7 @@ impl<'call> Agent<'call> {
     }
 
     /// Logs `NAME: TEXT`.
-    fn complain(self, text: std::fmt::Arguments<'_>) {
+    fn complain(self, text: fmt::Arguments<'_>) {
         let name = self.ext.name();
         let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
         log::notify!(Level::Err, "{name}: {text}");
