@@ -26,6 +26,30 @@ pub const PM_TEXT_PMID: i32 = 4;
 /// The help text of an instance domain.
 pub const PM_TEXT_INDOM: i32 = 8;
 
+/// A value of 32 bits with a sign; in the heads of value blocks, as are those that follow.
+pub const PM_TYPE_32: u32 = 0;
+/// A value of 32 bits without a sign.
+pub const PM_TYPE_U32: u32 = 1;
+/// A value of 64 bits with a sign.
+pub const PM_TYPE_64: u32 = 2;
+/// A value of 64 bits without a sign.
+pub const PM_TYPE_U64: u32 = 3;
+/// A floating-point number of 32 bits.
+pub const PM_TYPE_FLOAT: u32 = 4;
+/// A floating-point number of 64 bits.
+pub const PM_TYPE_DOUBLE: u32 = 5;
+/// An array of event records with microseconds.
+pub const PM_TYPE_EVENT: u32 = 9;
+/// An array of event records with nanoseconds.
+pub const PM_TYPE_HIGHRES_EVENT: u32 = 10;
+
+/// `valfmt` of values in place.
+pub const PM_VAL_INSITU: i32 = 0;
+/// `valfmt` of blocks that go with the result.
+pub const PM_VAL_DPTR: i32 = 1;
+/// `valfmt` of blocks that stay their agent's.
+pub const PM_VAL_SPTR: i32 = 2;
+
 /// The instance of a metric without an instance domain.
 pub const PM_IN_NULL: i32 = -1;
 

@@ -2,6 +2,7 @@
 //! WIRE-46).
 
 use super::padded;
+use crate::constants::*;
 
 /// Length of a block's header, in bytes.
 pub const HEADER: usize = 4;
@@ -51,10 +52,10 @@ pub struct Malformed;
 /// [`Malformed`]; the payload is in no defined order then.
 pub fn exchange(kind: u32, payload: &mut [u8], direction: Direction) -> Result<(), Malformed> {
     match kind {
-        2 | 3 | 5 => number::<8>(payload),
-        4 => number::<4>(payload),
-        9 => events(payload, &[4, 4], direction),
-        10 => events(payload, &[8, 8], direction),
+        PM_TYPE_64 | PM_TYPE_U64 | PM_TYPE_DOUBLE => number::<8>(payload),
+        PM_TYPE_FLOAT => number::<4>(payload),
+        PM_TYPE_EVENT => events(payload, &[4, 4], direction),
+        PM_TYPE_HIGHRES_EVENT => events(payload, &[8, 8], direction),
         _ => Ok(()),
     }
 }
@@ -101,9 +102,9 @@ impl<'a> Walk<'a> {
         let room = padded(size).ok_or(Malformed)?.min(self.rest.len());
         let payload = self.take(room)?.get_mut(..size).ok_or(Malformed)?;
         match kind(header) {
-            0 | 1 => number::<4>(payload),
+            PM_TYPE_32 | PM_TYPE_U32 => number::<4>(payload),
             // Arrays do not nest.
-            9 | 10 => Ok(()),
+            PM_TYPE_EVENT | PM_TYPE_HIGHRES_EVENT => Ok(()),
             other => exchange(other, payload, self.direction),
         }
     }

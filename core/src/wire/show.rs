@@ -4,6 +4,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::{HEADER, Kind, decode, number, store};
+use crate::constants::{PM_TEXT_INDOM, PM_TEXT_PMID};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::log::{Bytes, Line};
@@ -111,8 +112,8 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
         Kind::PDU_TEXT_REQ => {
             let decode::About { ident, kind } = decode::text_request(pdu)?;
             match kind {
-                _ if kind & 4 != 0 => add(format_args!("type {kind:#x}, pmid {}", MetricId(ident))),
-                _ if kind & 8 != 0 => add(format_args!("type {kind:#x}, indom {}", InDom(ident))),
+                _ if kind & PM_TEXT_PMID != 0 => add(format_args!("type {kind:#x}, pmid {}", MetricId(ident))),
+                _ if kind & PM_TEXT_INDOM != 0 => add(format_args!("type {kind:#x}, indom {}", InDom(ident))),
                 _ => add(format_args!("type {kind:#x}, ident {ident:#x}")),
             }
         }

@@ -2,6 +2,7 @@
 
 use super::block::{self, Direction};
 use super::{count, number, padded, word};
+use crate::constants::{PM_VAL_INSITU, PM_VAL_SPTR};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
@@ -24,7 +25,7 @@ pub struct Set<'a> {
     pub metric: MetricId,
     /// Number of values; an error code or 0 when there are none.
     pub numval: i32,
-    /// How the values are given: 0 in place, 1 and 2 as blocks.
+    /// How the values are given: `PM_VAL_INSITU`, or as blocks.
     pub format: i32,
     pairs: &'a [u8],
     pdu: &'a [u8],
@@ -74,7 +75,7 @@ impl<'a> Set<'a> {
         self.pairs.chunks_exact(8).map(move |pair| {
             let value = word(pair, 4).unwrap_or(0);
             let value = match self.format {
-                0 => Value::Word(value),
+                PM_VAL_INSITU => Value::Word(value),
                 _ => block_at(self.pdu, value).map_or(Value::Block(0, &[]), |(_, header, payload)| {
                     Value::Block(header, payload)
                 }),
@@ -107,7 +108,7 @@ fn set_at(pdu: &[u8], offset: usize) -> Option<(Set<'_>, usize)> {
             let end = values.checked_mul(8)?.checked_add(first)?;
             (number(pdu, start)?, pdu.get(first..end)?, end)
         }
-        _ => (0, &pdu[..0], start),
+        _ => (PM_VAL_INSITU, &pdu[..0], start),
     };
     let set = Set {
         metric,
@@ -116,7 +117,7 @@ fn set_at(pdu: &[u8], offset: usize) -> Option<(Set<'_>, usize)> {
         pairs,
         pdu,
     };
-    (0..=2).contains(&format).then_some((set, end))
+    (PM_VAL_INSITU..=PM_VAL_SPTR).contains(&format).then_some((set, end))
 }
 
 /// The block at word `index`: its byte offset, header word and payload.
@@ -163,7 +164,7 @@ fn check(pdu: &[u8]) -> Option<Store<'_>> {
     for _ in 0..metrics {
         let (set, next) = set_at(pdu, offset)?;
         offset = next;
-        if set.format == 0 {
+        if set.format == PM_VAL_INSITU {
             continue;
         }
         for pair in set.pairs.chunks_exact(8) {

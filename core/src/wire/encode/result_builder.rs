@@ -2,15 +2,10 @@
 //! end.
 
 use super::{KEPT, Reply, put_block};
+use crate::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::wire::{HEADER, Kind, PADDING, number, padded};
-
-/// `valfmt` of values in place, of blocks that are copied at once, and of blocks that are copied in
-/// the end.
-const IN_PLACE: i32 = 0;
-const COPIED: i32 = 1;
-const DEFERRED: i32 = 2;
 
 /// Bytes in front of the first entry: the header, the two words of the time stamp, and the number
 /// of metrics.
@@ -34,6 +29,8 @@ pub struct ResultBuilder {
     entry: usize,
     /// How many bytes of blocks, and how many to be copied in the end, there were at its start.
     before: (usize, usize),
+    /// Its `valfmt`: blocks that are copied at once are `PM_VAL_DPTR`, those that are copied in the
+    /// end `PM_VAL_SPTR`.
     format: i32,
 }
 
@@ -82,7 +79,7 @@ impl ResultBuilder {
         reserve(&mut self.reply.bytes, room.ok_or(Error::NOMEM)?)?;
         self.entry = self.reply.bytes.len();
         self.before = (self.blocks.len(), self.deferred.len());
-        self.format = IN_PLACE;
+        self.format = PM_VAL_INSITU;
         self.reply.word(metric.0);
         self.reply.word(0);
         self.reply.word(0);
@@ -102,7 +99,7 @@ impl ResultBuilder {
     /// `-ENOMEM`; nothing is added then, here as in the functions that follow.
     #[inline]
     pub fn word(&mut self, inst: i32, word: u32) -> Result<()> {
-        self.format = IN_PLACE;
+        self.format = PM_VAL_INSITU;
         self.pair(inst, word)
     }
 
@@ -157,7 +154,7 @@ impl ResultBuilder {
         let place = u32::try_from(self.blocks.len() / 4).map_err(|_| Error::TOOBIG)?;
         reserve(&mut self.reply.bytes, 8)?;
         add(&mut self.blocks)?;
-        self.format = COPIED;
+        self.format = PM_VAL_DPTR;
         self.pair(inst, place)
     }
 
@@ -169,7 +166,7 @@ impl ResultBuilder {
         self.deferred.try_reserve(1).map_err(|_| Error::NOMEM)?;
         self.pair(inst, 0)?;
         self.deferred.push((self.blocks.len(), block));
-        self.format = DEFERRED;
+        self.format = PM_VAL_SPTR;
         Ok(())
     }
 
@@ -225,14 +222,14 @@ impl ResultBuilder {
                 entry += 8;
                 continue;
             }
-            let format = number(bytes, entry + 8).unwrap_or(IN_PLACE);
+            let format = number(bytes, entry + 8).unwrap_or(PM_VAL_INSITU);
             let pairs = entry + HEAD..entry + HEAD + values * 8;
             entry = pairs.end;
-            if format == COPIED {
+            if format == PM_VAL_DPTR {
                 // The deferred blocks in front push these blocks back.
                 let shift = bytes.len() - copied;
                 add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, shift)?;
-            } else if format == DEFERRED {
+            } else if format == PM_VAL_SPTR {
                 for pair in pairs.step_by(8) {
                     let (before, block) = deferred.next().ok_or(Error::GENERIC)?;
                     append(bytes, blocks.get(copied..*before).ok_or(Error::GENERIC)?)?;
