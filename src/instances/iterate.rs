@@ -7,11 +7,9 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::cache::cached_indom;
-use crate::cache::cached_indom::InstancesAhead;
+use crate::cache::cached_indom::{self, InstancesAhead};
 use crate::fetch::lookup::find_indom;
-use crate::instances::selection;
-use crate::instances::selection::Selection;
+use crate::instances::selection::{self, Selection};
 use crate::record::AgentRecord;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::Ext;
@@ -300,15 +298,14 @@ fn next_listed(
 ) -> (Option<i32>, c_int) {
     // Debug output shows the ordinal.
     let is_any = steps.ordinal == Ordinal::Any && !log::debug(Debug::Indom);
-    let place = element.place;
     if is_any {
-        if let Some(inst) = steps.ahead.next_listed(&agent.walk, indom, place) {
+        if let Some(inst) = steps.ahead.next_listed(&agent.walk, indom, element.place) {
             return (Some(inst), 1);
         }
     }
     selection::with_list(agent, element, |profile| match profile.and_then(Compiled::candidates) {
         Some(candidates) if is_any && is_less(candidates.len(), indom) => {
-            let found = steps.ahead.read_listed(&agent.walk, indom, place, candidates);
+            let found = steps.ahead.read_listed(&agent.walk, indom, element.place, candidates);
             (found, 1)
         }
         _ => {
