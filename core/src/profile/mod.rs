@@ -107,8 +107,10 @@ impl Compiled {
 
     /// The place of the first instance that is selected.
     pub fn position(&self, mut instances: impl Iterator<Item = i32>) -> Option<usize> {
-        // Few of many are selected: each way has a loop of its own.
-        if self.bits.is_empty() {
+        // Few of many are selected, often one: each way has a loop of its own.
+        if let ([only], false) = (&self.sorted[..], self.include) {
+            instances.position(|inst| inst == *only)
+        } else if self.bits.is_empty() {
             instances.position(|inst| self.is_in_list(inst) != self.include)
         } else {
             instances.position(|inst| self.has_bit(inst) != self.include)
@@ -234,6 +236,10 @@ mod tests {
             }
             let first = asked.iter().position(|id| set.contains(id));
             prop_assert_eq!(listed.position(asked.iter().copied()), first);
+            for id in &list {
+                let place = asked.iter().position(|asked| asked == id);
+                prop_assert_eq!(compiled(false, &[*id]).position(asked.iter().copied()), place);
+            }
             let sorted: Vec<_> = set.into_iter().collect();
             prop_assert_eq!(listed.candidates(), Some(&sorted[..]));
         }
