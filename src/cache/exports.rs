@@ -230,7 +230,8 @@ pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     operate(InDom(indom), op)
 }
 
+/// As a function of C it takes the place of the one that calls it on the stack.
 #[inline(never)]
-fn operate(indom: InDom, op: c_int) -> c_int {
+extern "C" fn operate(indom: InDom, op: c_int) -> c_int {
     guard(|| cache::operate(indom, op))
 }

@@ -320,9 +320,10 @@ impl Seed {
         }
     }
 
-    /// When nobody has given one: in a constructor of the program that runs before ours, without
-    /// random numbers of the kernel, or in a unit test. It is made of the time, and of where the loader has put things. (What std has for this
-    /// needs thread-local memory, which is dear in a library that is opened by `dlopen`.)
+    /// When nobody has given one: in a constructor of the program that runs before ours, in a unit
+    /// test, or when the kernel had no random numbers. It is made of the time, and of where the
+    /// loader has put things. (What std has for this needs thread-local memory, which is dear in a
+    /// library that is opened by `dlopen`.)
     #[cold]
     #[inline(never)]
     fn first() -> Seed {
