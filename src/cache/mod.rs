@@ -36,7 +36,7 @@ pub(crate) struct Domains {
     directory: Option<FilePath>,
 }
 
-const RECENT: usize = 64;
+const RECENT: usize = 8;
 
 /// No domain with these last bits has a cache.
 const NONE: u8 = u8::MAX;
@@ -109,7 +109,11 @@ impl Domains {
         if indom.is_null() {
             return Err(Error::INDOM);
         }
-        self.caches.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        if self.caches.len() == self.caches.capacity() {
+            // Most agents have few.
+            let more = self.caches.len().max(1);
+            self.caches.try_reserve_exact(more).map_err(|_| Error::NOMEM)?;
+        }
         self.caches.push(try_leak(Cache::new(indom, Seed::process()))?);
         let place = self.caches.len() - 1;
         self.note(indom, place);

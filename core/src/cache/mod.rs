@@ -57,7 +57,6 @@ enum Mode {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Cache<T> {
-    indom: InDom,
     slab: Slab<T>,
     /// Slots of the live entries, by short name.
     names: Index,
@@ -67,6 +66,7 @@ pub struct Cache<T> {
     empty: usize,
     /// No live entry has a lower time stamp, other than 0.
     oldest: i64,
+    indom: InDom,
     /// Where the next one to be stored is looked for first.
     next: u32,
     /// One more than the greatest id that was ever listed.
@@ -79,6 +79,8 @@ pub struct Cache<T> {
     chains: u32,
     /// The next entry's place in the chains.
     sequence: u32,
+    /// How many saves have ended.
+    saves: u32,
     /// Of the live entries.
     keys: Keys,
     /// The set of instances differs from the file's.
@@ -88,16 +90,14 @@ pub struct Cache<T> {
     /// Whether the leftovers of killed agents were removed.
     swept: bool,
     mode: Mode,
+    /// Whether debug output is wanted (`-Dindom`).
+    pub debug: bool,
     strings: bool,
     /// The limit was set by the agent: that of a file does not count.
     limited: bool,
     maximum: u32,
-    /// How many saves have ended.
-    saves: u32,
     /// What there is to say. Who calls takes it, and writes it out when nothing is locked.
     pub journal: Journal,
-    /// Whether debug output is wanted (`-Dindom`).
-    pub debug: bool,
     /// What a file holds above the limit.
     over_limit: Vec<persist::OverLimitRecord>,
     /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
