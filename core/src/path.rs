@@ -29,7 +29,7 @@ pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
 
 /// A path with the NUL that the system wants.
 #[derive(Debug)]
-pub struct FilePath(Vec<u8>);
+pub struct FilePath(Box<[u8]>);
 
 impl FilePath {
     /// The path that the parts make together, with `end` behind them, which is short.
@@ -43,7 +43,8 @@ impl FilePath {
         let used = 80 - rest.len();
         let path = joined(&[&joined(parts)?, &room[..used], b"\0"])?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::INVAL)?;
-        Ok(FilePath(path))
+        // It has room for no more, so this moves nothing.
+        Ok(FilePath(path.into_boxed_slice()))
     }
 
     /// The path as the system wants it.
