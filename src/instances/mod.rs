@@ -136,7 +136,7 @@ fn place_named_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTa
     })
 }
 
-/// As [`matches`] finds it, without the length of a name, which most often differs early.
+/// As [`matches()`] finds it, without the length of a name, which most often differs early.
 #[inline(always)]
 fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
     match instances.name(place).and_then(|other| other.behind(name)) {
