@@ -27,26 +27,27 @@ use pmda_core::path::FilePath;
 
 /// All domains with a cache.
 pub(crate) struct Domains {
-    /// In the order in which they were made. They stay for good (CACHE-1).
-    caches: Vec<&'static mut Cache<Private>>,
-    /// Which of them was found last, by the last bits of the domain, or [`NONE`]: an agent mostly
-    /// numbers its domains from 0 or 1 on.
-    recent: [u8; RECENT],
+    /// In ascending order. They stay for good (CACHE-1).
+    caches: Vec<Made>,
+    /// Which of them was found last, by the last bits of the domain: an agent mostly numbers its
+    /// domains from 0 or 1 on.
+    recent: [u8; 8],
     /// Where the files of all caches are, once that was asked for (CACHE-72).
     directory: Option<FilePath>,
 }
 
-const RECENT: usize = 8;
-
-/// No domain with these last bits has a cache.
-const NONE: u8 = u8::MAX;
+/// A cache, and how many there were before it was made.
+struct Made {
+    before: usize,
+    cache: &'static mut Cache<Private>,
+}
 
 impl Domains {
     /// None yet.
     pub(crate) const fn new() -> Domains {
         Domains {
             caches: Vec::new(),
-            recent: [NONE; RECENT],
+            recent: [0; 8],
             directory: None,
         }
     }
@@ -56,9 +57,9 @@ impl Domains {
     fn find(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
         let place = match self.recent(indom) {
             Some(place) => place,
-            None => self.search(indom)?,
+            None => self.search(indom).ok()?,
         };
-        self.caches.get_mut(place).map(|cache| &mut **cache)
+        self.caches.get_mut(place).map(|made| &mut *made.cache)
     }
 
     /// The cache of a domain; it is made if there is none (CACHE-5).
@@ -67,57 +68,60 @@ impl Domains {
     /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
     #[inline(always)]
     fn open(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
-        match self.recent(indom) {
-            Some(place) => Ok(&mut *self.caches[place]),
-            None => self.open_anywhere(indom),
-        }
-    }
-
-    #[inline(never)]
-    fn open_anywhere(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
-        let place = match self.search(indom) {
+        let place = match self.recent(indom) {
             Some(place) => place,
-            None => self.make(indom)?,
+            None => self.search_or_make(indom)?,
         };
-        Ok(&mut *self.caches[place])
+        Ok(&mut *self.caches[place].cache)
     }
 
     /// Which cache is that of a domain, if it was found last.
     #[inline(always)]
     fn recent(&self, indom: InDom) -> Option<usize> {
-        let place = usize::from(self.recent[indom.0 as usize % RECENT]);
-        let is_it = self.caches.get(place)?.indom().0 == indom.0;
+        let place = usize::from(self.recent[indom.0 as usize % 8]);
+        let is_it = self.caches.get(place)?.cache.indom().0 == indom.0;
         is_it.then_some(place)
     }
 
+    /// Which cache is that of a domain; if it has none, where it would stand.
     #[inline(never)]
-    fn search(&mut self, indom: InDom) -> Option<usize> {
-        if self.recent[indom.0 as usize % RECENT] == NONE {
-            return None;
-        }
-        let place = self.caches.iter().position(|cache| cache.indom() == indom)?;
-        self.note(indom, place);
-        Some(place)
+    fn search(&mut self, indom: InDom) -> std::result::Result<usize, usize> {
+        let place = self
+            .caches
+            .binary_search_by_key(&indom.0, |made| made.cache.indom().0)?;
+        self.recent[indom.0 as usize % 8] = u8::try_from(place).unwrap_or(0);
+        Ok(place)
     }
 
-    fn note(&mut self, indom: InDom, place: usize) {
-        self.recent[indom.0 as usize % RECENT] = u8::try_from(place).map_or(0, |place| place.min(NONE - 1));
+    #[inline(never)]
+    fn search_or_make(&mut self, indom: InDom) -> Result<usize> {
+        match self.search(indom) {
+            Ok(place) => Ok(place),
+            Err(place) => self.make(indom, place),
+        }
     }
 
     #[cold]
-    fn make(&mut self, indom: InDom) -> Result<usize> {
+    fn make(&mut self, indom: InDom, place: usize) -> Result<usize> {
         if indom.is_null() {
             return Err(Error::INDOM);
         }
-        if self.caches.len() == self.caches.capacity() {
+        let before = self.caches.len();
+        if before == self.caches.capacity() {
             // Most agents have few.
-            let more = self.caches.len().max(1);
-            self.caches.try_reserve_exact(more).map_err(|_| Error::NOMEM)?;
+            self.caches.try_reserve_exact(before.max(1)).map_err(|_| Error::NOMEM)?;
         }
-        self.caches.push(try_leak(Cache::new(indom, Seed::process()))?);
-        let place = self.caches.len() - 1;
-        self.note(indom, place);
+        let cache = try_leak(Cache::new(indom, Seed::process()))?;
+        // Room: just made.
+        self.caches.push(Made { before, cache });
+        self.caches[place..].rotate_right(1);
         Ok(place)
+    }
+
+    /// The cache that was made when there were so many.
+    fn made(&self, before: usize) -> Option<&Cache<Private>> {
+        let made = self.caches.iter().find(|made| made.before == before)?;
+        Some(&*made.cache)
     }
 }
 
@@ -182,7 +186,7 @@ pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
 /// All caches as text, one by one, the newest first.
 pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
     let count = library::peek().map_or(0, |library| library.domains.caches.len());
-    let dump = move |place: usize| Some(library::peek()?.domains.caches.get(place)?.dump(chains));
+    let dump = move |before: usize| Some(library::peek()?.domains.made(before)?.dump(chains));
     (0..count).rev().filter_map(dump)
 }
 
