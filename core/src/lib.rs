@@ -19,7 +19,6 @@ pub mod help;
 pub mod ident;
 pub mod index;
 pub mod instances;
-pub mod interface;
 pub mod labels;
 pub mod leak;
 pub mod log;

@@ -1,7 +1,6 @@
-//! The tables of an agent: the lookup of metrics and of instance domains, and the hash of
-//! `pmdaRehash`.
+//! The tables of an agent: the lookup of instance domains, and the hash of `pmdaRehash`.
 
-use crate::record::{self, AgentRecord, HashedTable};
+use crate::record::{self, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::{Ext, ExtFlags};
 use crate::view::arg::CText;
@@ -11,47 +10,6 @@ use crate::view::types::pmdaMetric;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::metrics::Hashed;
-
-/// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives the name
-/// of the method for debug output (FETCH-81). A direct table and a short one are looked at in
-/// place.
-#[inline(always)]
-pub(crate) fn find<'call>(
-    agent: &AgentRecord,
-    ext: Ext<'call>,
-    wanted: MetricId,
-) -> (Option<Metric<'call>>, &'static str) {
-    if !ext.has(ExtFlags::HASHED) {
-        let table = ext.metrics();
-        if ext.direct() != 0 {
-            return (table.direct(wanted), "direct");
-        }
-        if table.is_short() {
-            return (table.find(wanted), "linear");
-        }
-    }
-    indirect(agent, ext, wanted)
-}
-
-/// [`find`] in a table that is hashed, or long and searched. An agent may set the flag without
-/// calling `pmdaRehash`; a hash that is empty beside a table that is not is therefore ignored
-/// (F-8).
-#[inline(never)]
-fn indirect<'call>(agent: &AgentRecord, ext: Ext<'call>, wanted: MetricId) -> (Option<Metric<'call>>, &'static str) {
-    if ext.has(ExtFlags::HASHED) {
-        let hash = agent.hash.lock();
-        if !hash.index.is_empty() || ext.metrics().is_empty() {
-            return (hash.find(wanted), "hashed");
-        }
-    }
-    let table = ext.metrics();
-    let is_it = |place| table.pmid(place) == wanted;
-    let mut places = agent.metrics.lock();
-    let place = places.find(table.extent(), wanted.0.into(), is_it, |place, add| {
-        add(table.pmid(place).0.into());
-    });
-    (place.and_then(|place| table.entry(place)), "linear")
-}
 
 /// The first element of `e_indoms` for an instance domain.
 pub(crate) fn find_indom(ext: Ext<'_>, indom: InDom) -> Option<Indom<'_>> {

@@ -14,16 +14,16 @@ use crate::instances::iterate::{self, InstanceCursor, Ordinal};
 use crate::record::{self, AgentRecord};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
-use crate::view::agent::{DescMethod, Ext};
+use crate::view::agent::{DescMethod, Ext, ExtFlags};
 use crate::view::memory::Array;
 use crate::view::table::Metric;
 use crate::view::types::{pmID, pmdaFetchCallBack, timeval};
 use crate::view::value::{Atom, Output, time_from};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
+use pmda_core::ident;
+use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::interface;
-use pmda_core::interface::Interface;
 
 /// Metrics that are fetched one after the other.
 pub(crate) trait List {
@@ -113,10 +113,51 @@ struct Current {
     singular: bool,
 }
 
+/// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives the name
+/// of the method for debug output (FETCH-81). A direct table and a short one are looked at in
+/// place.
+#[inline(always)]
+pub(crate) fn find<'call>(
+    agent: &AgentRecord,
+    ext: Ext<'call>,
+    wanted: MetricId,
+) -> (Option<Metric<'call>>, &'static str) {
+    if !ext.has(ExtFlags::HASHED) {
+        let table = ext.metrics();
+        if ext.direct() != 0 {
+            return (table.direct(wanted), "direct");
+        }
+        if table.is_short() {
+            return (table.find(wanted), "linear");
+        }
+    }
+    indirect(agent, ext, wanted)
+}
+
+/// [`find`] in a table that is hashed, or long and searched. An agent may set the flag without
+/// calling `pmdaRehash`; a hash that is empty beside a table that is not is therefore ignored
+/// (F-8).
+#[inline(never)]
+fn indirect<'call>(agent: &AgentRecord, ext: Ext<'call>, wanted: MetricId) -> (Option<Metric<'call>>, &'static str) {
+    if ext.has(ExtFlags::HASHED) {
+        let hash = agent.hash.lock();
+        if !hash.index.is_empty() || ext.metrics().is_empty() {
+            return (hash.find(wanted), "hashed");
+        }
+    }
+    let table = ext.metrics();
+    let is_it = |place| table.pmid(place) == wanted;
+    let mut places = agent.metrics.lock();
+    let place = places.find(table.extent(), wanted.0.into(), is_it, |place, add| {
+        add(table.pmid(place).0.into());
+    });
+    (place.and_then(|place| table.entry(place)), "linear")
+}
+
 /// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
 pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
     if interface.has_contexts() {
-        interface::set_current_context(ext.context());
+        ident::set_current_context(ext.context());
     }
 }
 
@@ -184,7 +225,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     fn next_metric(&mut self) -> Next {
         while self.place < self.list.len() {
             let wanted = self.list.pmid(self.place);
-            let next = match lookup::find(self.agent, self.ext, wanted).0 {
+            let next = match find(self.agent, self.ext, wanted).0 {
                 Some(metric) => self.open(wanted, metric),
                 None => self.absent(wanted),
             };

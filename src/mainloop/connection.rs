@@ -14,7 +14,7 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::Mutex;
-use crate::view::answers::DraftReply;
+use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::Reply;
@@ -242,7 +242,7 @@ impl Outgoing {
 
     fn announce(&mut self, fd: c_int, purpose: Purpose) {
         (self.fd, self.purpose, self.written, self.socket) = (fd, purpose, 0, None);
-        config::ignore_sigpipe();
+        config::__pmIgnoreSignalPIPE();
         if is_any_shown() {
             self.socket = diagnostics::sending(fd, self.bytes());
         }

@@ -26,8 +26,8 @@ use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmdaMetric};
 use crate::view::value::Values;
 use pmda_core::error::Error;
+use pmda_core::ident;
 use pmda_core::ident::MetricId;
-use pmda_core::interface;
 use pmda_core::wire::Kind;
 use pmda_core::wire::decode::About;
 
@@ -473,11 +473,11 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, er
 /// (MAIN-25).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetContext() -> c_int {
-    inner(interface::current_context)
+    inner(ident::current_context)
 }
 
 /// Sets what `pmdaGetContext` returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaSetContext(context: c_int) {
-    inner(|| interface::set_current_context(context));
+    inner(|| ident::set_current_context(context));
 }

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 
 use crate::drive::guard;
-use crate::fetch::{lookup, messages};
+use crate::fetch::messages;
 use crate::instances::selection;
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::log::Debug;
@@ -135,7 +135,7 @@ fn describe(pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
     let agent = record::of_any(ext)?;
     let interface = agent.interface();
     fetch::enter_context(ext, interface);
-    let (metric, method) = lookup::find(agent, ext, pmid);
+    let (metric, method) = fetch::find(agent, ext, pmid);
     if metric.is_none() && !interface.has_names() {
         messages::undefined("pmdaDesc", pmid);
     }

@@ -30,7 +30,7 @@ use crate::view::types::{
     pmdaLabelCallBack, pmdaMetric, pmdaOptions, pmdaResultCallBack,
 };
 use crate::{open, record};
-use pmda_core::interface::Interface;
+use pmda_core::ident::Interface;
 
 /// The methods that an agent gets, as a dispatch table of the last interface version.
 pub(crate) const DEFAULT_METHODS: pmdaInterface = pmdaInterface {

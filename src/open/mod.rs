@@ -18,7 +18,7 @@ use crate::view::agent::{self, Dispatch, Ext, ExtFlags, ExtTexts, Transport};
 use crate::view::arg::{CText, Pointer};
 use crate::view::types::{Comm, pmdaInterface};
 use pmda_core::error::{Error, Result};
-use pmda_core::interface::Interface;
+use pmda_core::ident::Interface;
 use pmda_core::log::{Bytes, Level};
 
 /// The bytes of a text, none for NULL.

@@ -86,7 +86,7 @@ fn done(returned: isize) -> Result<usize> {
 
 /// Prepares the process for sending: SIGPIPE is ignored.
 pub(crate) fn prepare() {
-    config::ignore_sigpipe();
+    config::__pmIgnoreSignalPIPE();
 }
 
 /// # Safety

@@ -16,7 +16,7 @@ use crate::view::types::{
     pmdaResultCallBack,
 };
 use pmda_core::error::{Error, Result};
-use pmda_core::interface::Interface;
+use pmda_core::ident::Interface;
 
 /// Takes the instance profile.
 pub type ProfileMethod = unsafe extern "C-unwind" fn(*mut pmProfile, Option<Ext<'_>>) -> c_int;

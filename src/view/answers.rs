@@ -2,28 +2,23 @@
 //! once.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::ManuallyDrop;
 use std::ptr;
 
 use crate::sys::diagnostics;
 use crate::sys::libpcp::labels::{SetRef, Sets};
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::lock::Mutex;
 use crate::sys::slice;
 use crate::view::arg::CText;
 use crate::view::arg::view;
 use crate::view::memory::Array;
-use crate::view::result_block::Results;
-use crate::view::types::{pmDesc, pmInResult, pmLabelSet, timeval};
-use crate::view::value::{Atom, Output, ValueBlock};
+use crate::view::types::{pmDesc, pmInResult, pmLabelSet};
 use pmda_core::constants::{
     PM_LABEL_CLUSTER, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM, PM_LABEL_INSTANCES, PM_LABEL_ITEM,
 };
 use pmda_core::error::{Error, Result};
-use pmda_core::fetch::{self, Encoding, Tally};
-use pmda_core::ident::{InDom, MetricId};
+use pmda_core::ident::InDom;
 use pmda_core::labels::Span;
-use pmda_core::wire::encode::{LabelSet, Reply, ResultBuilder};
+use pmda_core::wire::encode::{LabelSet, Reply};
 
 /// DESC; what the method wrote is sent unchecked.
 pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
@@ -225,101 +220,4 @@ fn label_set(set: SetRef<'_>) -> LabelSet<'_, impl ExactSizeIterator<Item = Span
         json,
         labels,
     }
-}
-
-/// The reply under construction that the last fetch has left. There is none before the first
-/// fetch, and while a fetch works on it.
-pub(crate) type SpareDraft = Mutex<Option<ResultBuilder>>;
-
-/// A reply under construction, to which the library's own fetch writes its values directly. When a
-/// callback leaves by `longjmp` it is lost.
-pub(crate) struct DraftReply {
-    draft: ManuallyDrop<ResultBuilder>,
-    /// What the set that is being written has.
-    tally: Tally,
-}
-
-impl DraftReply {
-    /// Takes a draft, or makes one.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn take(spare: &SpareDraft) -> Result<DraftReply> {
-        let draft = spare.lock().take();
-        Ok(DraftReply {
-            draft: ManuallyDrop::new(draft.map_or_else(ResultBuilder::new, Ok)?),
-            tally: Tally::EMPTY,
-        })
-    }
-
-    /// Gives the draft back. A fetch that a callback has started inside of this one has left its
-    /// own, which goes then.
-    pub(crate) fn give_back(self, spare: &SpareDraft) {
-        let mut draft = ManuallyDrop::into_inner(self.draft);
-        draft.trim();
-        let other = spare.lock().replace(draft);
-        drop(other);
-    }
-
-    /// The finished reply.
-    pub(crate) fn reply(&mut self) -> &mut Reply {
-        self.draft.reply()
-    }
-}
-
-impl Output for DraftReply {
-    /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
-    /// (MAIN-20).
-    fn begin(&mut self, _results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        self.draft.begin(stamp().tv_sec as u32, metrics)
-    }
-
-    fn open(&mut self, pmid: MetricId, values: usize, _encoding: Encoding) -> Result<()> {
-        self.tally = Tally::EMPTY;
-        self.draft.open(pmid, values)
-    }
-
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
-        let draft = &mut *self.draft;
-        match encoding {
-            Encoding::InSitu => draft.word(inst, atom.word()),
-            Encoding::Wide => draft.wide(inst, fetch::header(kind, 8)?, atom.wide()),
-            Encoding::Narrow => draft.block(inst, fetch::header(kind, 4)?, &atom.word().to_be_bytes()),
-            Encoding::Text => {
-                let text = atom.text()?;
-                draft.block(inst, fetch::header(kind, text.len())?, text)
-            }
-            Encoding::Copy => {
-                let data = atom.data()?;
-                draft.block(inst, fetch::header(kind, data.len())?, data)
-            }
-            Encoding::Borrowed => draft.deferred(inst, atom.checked_block()?.as_ptr().expose_provenance()),
-            Encoding::Unknown => Err(Error::TYPE),
-        }?;
-        self.tally.stored();
-        Ok(())
-    }
-
-    fn is_open(&self) -> bool {
-        true
-    }
-
-    fn failed(&mut self, status: Result<()>) {
-        self.tally.failed(status);
-    }
-
-    fn close(&mut self) {
-        self.draft.close(self.tally.numval());
-    }
-
-    /// Completes the reply: the agent's own blocks are copied now (FETCH-52).
-    fn finish(&mut self) -> Result<()> {
-        self.draft.finish(|block| {
-            // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that
-            // their agent keeps until the fetch is done, as `Atom::new` demands.
-            unsafe { ValueBlock::new(ptr::with_exposed_provenance_mut(block)) }.map(ValueBlock::bytes)
-        })
-    }
-
-    fn abandon(&mut self) {}
 }

@@ -1,22 +1,24 @@
 //! The value in an atom, and what takes it (section 5 of the specification's fetch chapter); the
-//! values of a result that a method has given, which become the reply.
+//! reply that the library's own fetch writes, and the one from the result of another method.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 /// What a result holds of a value: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
+use crate::sys::lock::Mutex;
 use crate::sys::slice;
 use crate::view::arg::view;
 use crate::view::memory::Block;
 use crate::view::result_block::Results;
 use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet, pmdaResult, timeval};
 use pmda_core::error::{Error, Result};
-use pmda_core::fetch::{self, Encoding};
+use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block;
-use pmda_core::wire::encode::{self, Reply, entry_size};
+use pmda_core::wire::encode::{self, Reply, ResultBuilder, entry_size};
 
 /// `PM_VAL_INSITU`, `PM_VAL_DPTR` and `PM_VAL_SPTR`: where the value is, and who owns it (FETCH-4).
 pub(crate) const INSITU: i32 = 0;
@@ -314,4 +316,101 @@ impl ValueSet<'_> {
             .map(|value| (value.inst, unsafe { value.value.lval as u32 }));
         result.words(metric, format, words)
     }
+}
+
+/// The reply under construction that the last fetch has left. There is none before the first
+/// fetch, and while a fetch works on it.
+pub(crate) type SpareDraft = Mutex<Option<ResultBuilder>>;
+
+/// A reply under construction, to which the library's own fetch writes its values directly. When a
+/// callback leaves by `longjmp` it is lost.
+pub(crate) struct DraftReply {
+    draft: ManuallyDrop<ResultBuilder>,
+    /// What the set that is being written has.
+    tally: Tally,
+}
+
+impl DraftReply {
+    /// Takes a draft, or makes one.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn take(spare: &SpareDraft) -> Result<DraftReply> {
+        let draft = spare.lock().take();
+        Ok(DraftReply {
+            draft: ManuallyDrop::new(draft.map_or_else(ResultBuilder::new, Ok)?),
+            tally: Tally::EMPTY,
+        })
+    }
+
+    /// Gives the draft back. A fetch that a callback has started inside of this one has left its
+    /// own, which goes then.
+    pub(crate) fn give_back(self, spare: &SpareDraft) {
+        let mut draft = ManuallyDrop::into_inner(self.draft);
+        draft.trim();
+        let other = spare.lock().replace(draft);
+        drop(other);
+    }
+
+    /// The finished reply.
+    pub(crate) fn reply(&mut self) -> &mut Reply {
+        self.draft.reply()
+    }
+}
+
+impl Output for DraftReply {
+    /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
+    /// (MAIN-20).
+    fn begin(&mut self, _results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+        self.draft.begin(stamp().tv_sec as u32, metrics)
+    }
+
+    fn open(&mut self, pmid: MetricId, values: usize, _encoding: Encoding) -> Result<()> {
+        self.tally = Tally::EMPTY;
+        self.draft.open(pmid, values)
+    }
+
+    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
+        let draft = &mut *self.draft;
+        match encoding {
+            Encoding::InSitu => draft.word(inst, atom.word()),
+            Encoding::Wide => draft.wide(inst, fetch::header(kind, 8)?, atom.wide()),
+            Encoding::Narrow => draft.block(inst, fetch::header(kind, 4)?, &atom.word().to_be_bytes()),
+            Encoding::Text => {
+                let text = atom.text()?;
+                draft.block(inst, fetch::header(kind, text.len())?, text)
+            }
+            Encoding::Copy => {
+                let data = atom.data()?;
+                draft.block(inst, fetch::header(kind, data.len())?, data)
+            }
+            Encoding::Borrowed => draft.deferred(inst, atom.checked_block()?.as_ptr().expose_provenance()),
+            Encoding::Unknown => Err(Error::TYPE),
+        }?;
+        self.tally.stored();
+        Ok(())
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn failed(&mut self, status: Result<()>) {
+        self.tally.failed(status);
+    }
+
+    fn close(&mut self) {
+        self.draft.close(self.tally.numval());
+    }
+
+    /// Completes the reply: the agent's own blocks are copied now (FETCH-52).
+    fn finish(&mut self) -> Result<()> {
+        self.draft.finish(|block| {
+            // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that
+            // their agent keeps until the fetch is done, as `Atom::new` demands.
+            unsafe { ValueBlock::new(ptr::with_exposed_provenance_mut(block)) }.map(ValueBlock::bytes)
+        })
+    }
+
+    fn abandon(&mut self) {}
 }

@@ -2,7 +2,7 @@
 //! failed, how values are encoded, and what is said in the log.
 
 use crate::error::{Error, Result};
-use crate::interface::Interface;
+use crate::ident::Interface;
 
 /// `PMDA_FETCH_DYNAMIC`: the value is the library's to free.
 const DYNAMIC: i32 = 2;

@@ -4,7 +4,10 @@ use std::ffi::CStr;
 
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::safe_externs::{__pmIgnoreSignalPIPE, __pmSetInternalState};
+/// Has SIGPIPE ignored from now on, unless the process has a handler of its own. libpcp does it
+/// once (ROOT-10).
+pub(crate) use crate::sys::libpcp::safe_externs::__pmIgnoreSignalPIPE;
+use crate::sys::libpcp::safe_externs::__pmSetInternalState;
 use pmda_core::path::joined;
 
 /// Looks at the value of a variable of pcp.conf, which the environment overrides; `None` when it
@@ -32,10 +35,4 @@ pub(crate) fn optional(name: &CStr) -> Option<Vec<u8>> {
 /// Tells libpcp that this process is below the PMAPI: an agent, not a client (INIT-11).
 pub(crate) fn below_pmapi() {
     __pmSetInternalState(1);
-}
-
-/// Has SIGPIPE ignored from now on, unless the process has a handler of its own. libpcp does it
-/// once (ROOT-10).
-pub(crate) fn ignore_sigpipe() {
-    __pmIgnoreSignalPIPE();
 }

@@ -7,7 +7,7 @@ use crate::sys::libpcp::bindings::__pmnsTree;
 
 unsafe extern "C" {
     pub(super) safe fn __pmSetInternalState(state: c_int);
-    pub(super) safe fn __pmIgnoreSignalPIPE() -> c_int;
+    pub(crate) safe fn __pmIgnoreSignalPIPE() -> c_int;
     pub(super) safe fn __pmSetVersionIPC(fd: c_int, version: c_int) -> c_int;
     pub(super) safe fn __pmVersionIPC(fd: c_int) -> c_int;
     pub(super) safe fn __pmSetSocketIPC(fd: c_int) -> c_int;
