@@ -227,19 +227,6 @@ impl<T> Slab<T> {
         entry.id = next;
         self.free = slot;
     }
-
-    /// All entries with their slots, in no order that means anything.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Entry<T>)> {
-        let entries = (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter()));
-        entries.filter(|(_, entry)| entry.state != State::Free)
-    }
-
-    /// Works on all slots in order, free ones among them.
-    pub(super) fn for_each(&mut self, mut work: impl FnMut(&mut Entry<T>)) {
-        for chunk in &mut self.chunks {
-            chunk.iter_mut().for_each(&mut work);
-        }
-    }
 }
 
 /// Texts that are not longer are kept in the value itself.

@@ -351,11 +351,13 @@ impl<T: Copy> Cache<T> {
     }
 
     fn set_all(&mut self, from: State, to: State) -> usize {
-        self.slab.for_each(|entry| {
+        // Not by slots, of which there are as many as there ever were instances at a time.
+        for listed in self.order.iter() {
+            let entry = self.slab.get_mut(listed.slot);
             if entry.state == from {
                 entry.state = to;
             }
-        });
+        }
         count_change();
         let changed = self.counter(from).map_or(0, std::mem::take);
         if let Some(count) = self.counter(to) {
@@ -379,7 +381,9 @@ impl<T: Copy> Cache<T> {
 
     fn cull_where(&mut self, is_culled: impl Fn(State) -> bool) -> usize {
         let mut culled = 0;
-        for slot in 0..self.slab.len() {
+        let mut next = self.order.first();
+        while let Some(ListedSlot { slot, .. }) = self.order.get(next) {
+            next = self.order.next(next);
             if is_culled(self.slab.get(slot).state) {
                 self.cull(slot);
                 culled += 1;

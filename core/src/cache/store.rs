@@ -384,8 +384,9 @@ impl<T: Copy> Cache<T> {
         let len = self.sequence as usize;
         room(&mut slots, len)?;
         slots.resize(len, NONE);
-        for (slot, entry) in self.slab.iter() {
-            slots[len - 1 - entry.sequence as usize] = slot;
+        for listed in self.order.iter() {
+            let entry = self.slab.get(listed.slot);
+            slots[len - 1 - entry.sequence as usize] = listed.slot;
         }
         slots.retain(|slot| *slot != NONE);
         Ok(slots)
@@ -397,8 +398,10 @@ impl<T: Copy> Cache<T> {
             // Nothing drops out or moves: the usual case while a domain is filled.
             let last = self.sequence.wrapping_sub(1);
             if turn {
-                self.slab
-                    .for_each(|entry| entry.sequence = last.wrapping_sub(entry.sequence));
+                for listed in self.order.iter() {
+                    let entry = self.slab.get_mut(listed.slot);
+                    entry.sequence = last.wrapping_sub(entry.sequence);
+                }
             }
             return Ok(());
         }
@@ -431,14 +434,13 @@ impl<T: Copy> Cache<T> {
             return;
         }
         count_change();
-        self.order.retain(&self.slab, |entry| entry.state != State::Empty);
-        for slot in 0..self.slab.len() {
-            let entry = self.slab.get(slot);
-            if entry.state == State::Empty {
-                self.lowest = self.lowest.min(entry.id);
-                self.slab.remove(slot);
+        for listed in self.order.iter() {
+            if self.slab.get(listed.slot).state == State::Empty {
+                self.lowest = self.lowest.min(listed.id);
+                self.slab.remove(listed.slot);
             }
         }
+        self.order.retain(&self.slab, |entry| entry.state != State::Free);
         self.empty = 0;
     }
 }
