@@ -87,8 +87,9 @@ impl InstancesAhead {
     /// The next of those that were read, if a walk over this list, or over all, would read it now.
     #[inline(always)]
     fn next_read(&mut self, walk: &Walk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
-        let is_current = walk.position() == self.after && changes() == self.changes;
-        if self.source != Some((indom, list)) || self.next >= self.len || !is_current {
+        let (domain, read) = self.source?;
+        let is_current = walk.position() == self.after && domain.0 == indom.0 && changes() == self.changes;
+        if read != list || self.next >= self.len || !is_current {
             return None;
         }
         let given = *self.read.as_ref()?.get(self.next)?;
