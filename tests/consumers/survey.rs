@@ -143,10 +143,12 @@ fn differences(truth: &[Answers], ours: &Answers) -> BTreeMap<String, String> {
 }
 
 /// Whether a metric measures the agents' own processes, of which the library is a part: the memory
-/// that they have, and how many files, inodes and directory entries the machine has open.
+/// that they have, how many files, inodes and directory entries the machine has open, and how many
+/// processes it has and runs at the moment.
 fn measures_itself(question: &str) -> bool {
     static VALUES: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(pmcd\.datasize|sample\.datasize|vfs\.[a-z.]+) (fetch|pminfo) ").expect("a valid pattern")
+        let own = r"(pmcd|sample)\.datasize|vfs\.[a-z.]+|kernel\.all\.(nprocs|runnable|running|blocked)|proc\.(nprocs|runq\.[a-z]+)";
+        Regex::new(&format!("^({own}) (fetch|pminfo) ")).expect("a valid pattern")
     });
     VALUES.is_match(question)
 }
