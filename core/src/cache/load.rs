@@ -145,8 +145,10 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Reports what is wrong with the file.
     fn complain(&mut self, path: &FilePath, what: &[u8], line: &[u8]) {
-        let text = format_args!("pmdaCacheOp: {}{}{}", Bytes(path.bytes()), Bytes(what), Bytes(line));
-        self.journal.notify(Level::Err, text);
+        self.journal.notify(
+            Level::Err,
+            format_args!("pmdaCacheOp: {}{}{}", Bytes(path.bytes()), Bytes(what), Bytes(line)),
+        );
     }
 
     /// Adopts mode and limit of a file.
