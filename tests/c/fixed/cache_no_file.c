@@ -27,12 +27,13 @@ next(void)
 static void
 load(const char *what)
 {
-    int sts;
+    int sts, inst;
 
     alarm(10);
     sts = pmdaCacheOp(d, PMDA_CACHE_LOAD);
     alarm(0);
-    printf("%s: %d of %d, next %d\n", what, sts, pmdaCacheOp(d, PMDA_CACHE_SIZE), pmdaCacheStore(d, PMDA_CACHE_ADD, "next", NULL));
+    inst = pmdaCacheStore(d, PMDA_CACHE_ADD, "next", NULL);
+    printf("%s: %d, next %d of %d\n", what, sts, inst, pmdaCacheOp(d, PMDA_CACHE_SIZE));
     remove(path);
 }
 
