@@ -6,6 +6,7 @@
 //! how large it is stands elsewhere.
 
 use std::ffi::c_int;
+use std::mem::offset_of;
 use std::ptr;
 
 use crate::sys::lock::Mutex;
@@ -211,8 +212,8 @@ impl Output for ToCaller<'_> {
     }
 }
 
-/// Bytes of a value set in front of its values (FETCH-2).
-const SET_HEADER: usize = 16;
+/// Bytes of a value set in front of its values (FETCH-2): fewer where pointers have 32 bits.
+const SET_HEADER: usize = offset_of!(pmValueSet, vlist);
 
 /// A metric set without knowing how many values it will get starts with this room.
 const FIRST_VALUES: usize = 16;
