@@ -140,9 +140,16 @@ fn place_named_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTa
 #[inline(always)]
 fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
     match instances.name(place).and_then(|other| other.behind(name)) {
-        Some(b' ') => !name.contains(&b' '),
+        Some(b' ') => is_without_space(name),
         behind => behind == Some(0),
     }
+}
+
+/// Whether a name can be the part of another one before its first space.
+#[cold]
+#[inline(never)]
+fn is_without_space(name: &[u8]) -> bool {
+    !name.contains(&b' ')
 }
 
 /// Searches with what is known of the table of a domain; without memory nothing is.
