@@ -226,7 +226,7 @@ fn step<C, D>(body: impl FnOnce() -> Step<C, D>) -> Outcome<C, D> {
         };
     }));
     if let Err(panic) = end {
-        caught::<()>(&*panic);
+        caught(panic);
     }
     // Mostly it is a call: with a way out of its own, the driver need not ask again what it was.
     if let Outcome::Call(wanted) = outcome {
@@ -243,7 +243,10 @@ pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     // unwinding, and every core module keeps its invariants at each point where it can panic.
     match catch_unwind(AssertUnwindSafe(|| run_body(body))) {
         Ok(value) => value.into_c(),
-        Err(panic) => caught::<R>(&*panic),
+        Err(panic) => {
+            caught(panic);
+            R::FAILED
+        }
     }
 }
 
@@ -274,10 +277,11 @@ fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }
 
-/// The way out after a panic, kept out of line: it is never taken.
+/// What becomes of a panic: it is logged.
 #[cold]
 #[inline(never)]
-fn caught<R: CReturn>(panic: &(dyn Any + Send)) -> R::C {
+#[expect(clippy::needless_pass_by_value, reason = "it is dropped here, once, and not where it was caught")]
+fn caught(panic: Box<dyn Any + Send>) {
     let text = panic
         .downcast_ref::<&str>()
         .copied()
@@ -285,7 +289,6 @@ fn caught<R: CReturn>(panic: &(dyn Any + Send)) -> R::C {
         .unwrap_or("no message");
     // Logging could panic as well; then there is nothing left to say.
     let _ = catch_unwind(|| log::notify!(Level::Crit, "libpcp_pmda: internal error: {text}"));
-    R::FAILED
 }
 
 /// The answer to a call on top of another one.

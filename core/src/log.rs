@@ -75,6 +75,7 @@ impl Line {
     }
 
     /// Adds bytes as they are.
+    #[inline(never)]
     pub fn push(&mut self, bytes: &[u8]) {
         if self.cut {
             return;
@@ -124,6 +125,7 @@ impl Line {
     }
 
     /// The text as a C string: it ends at the first NUL.
+    #[inline(never)]
     pub fn c_str(&mut self) -> &CStr {
         let text = if self.long.is_empty() {
             self.room[self.used] = 0;

@@ -254,6 +254,7 @@ pub(crate) fn errstr(error: Error) -> ErrorText {
 }
 
 /// The text of any code, also of those that are not errors.
+#[inline(never)]
 pub(crate) fn errstr_of(code: c_int) -> ErrorText {
     // SAFETY: the room has the size that is passed along.
     TextRoom::filled(|room, size| unsafe {
