@@ -280,7 +280,10 @@ fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
 /// What becomes of a panic: it is logged.
 #[cold]
 #[inline(never)]
-#[expect(clippy::needless_pass_by_value, reason = "it is dropped here, once, and not where it was caught")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is dropped here, once, and not where it was caught"
+)]
 fn caught(panic: Box<dyn Any + Send>) {
     let text = panic
         .downcast_ref::<&str>()

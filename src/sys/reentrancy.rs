@@ -133,19 +133,37 @@ unsafe extern "C" {
     /// Where the stack pointer is in this frame.
     fn _Unwind_GetCFA(context: *mut Context) -> usize;
     /// Stores whether a signal has interrupted this frame.
+    #[cfg(not(target_arch = "arm"))]
     fn _Unwind_GetIPInfo(context: *mut Context, interrupted: *mut c_int) -> usize;
+}
+
+/// Whether a signal has interrupted a frame.
+///
+/// # Safety
+/// The context is one that the unwinder has just given.
+#[cfg(not(target_arch = "arm"))]
+unsafe fn is_interrupted(context: *mut Context) -> bool {
+    let mut interrupted = 0;
+    // SAFETY: the unwinder's own context, as the caller promises, and a number to write to.
+    unsafe { _Unwind_GetIPInfo(context, &raw mut interrupted) };
+    interrupted != 0
+}
+
+/// Whether a signal has interrupted a frame: ARM's unwinder does not know, so any may be one.
+#[cfg(target_arch = "arm")]
+unsafe fn is_interrupted(_: *mut Context) -> bool {
+    true
 }
 
 /// Looks at one frame, from the innermost on.
 extern "C" fn look_at(context: *mut Context, search: *mut c_void) -> c_int {
-    let mut interrupted = 0;
     // SAFETY: the unwinder gives its context, and what `is_left` has given to it, which nobody else
     // uses meanwhile.
-    let (search, top) = unsafe {
-        _Unwind_GetIPInfo(context, &raw mut interrupted);
-        (&mut *search.cast::<Search>(), _Unwind_GetCFA(context))
+    let (search, interrupted, top) = unsafe {
+        let interrupted = is_interrupted(context);
+        (&mut *search.cast::<Search>(), interrupted, _Unwind_GetCFA(context))
     };
-    if interrupted != 0 {
+    if interrupted {
         return STOP;
     }
     if search.below <= search.frame && search.frame < top {
