@@ -56,10 +56,19 @@ impl Reply {
 
     /// Adds bytes, or notes that there is no memory for them.
     fn put(&mut self, bytes: &[u8]) {
-        self.cut |= self.bytes.try_reserve(bytes.len()).is_err();
+        if bytes.len() > self.bytes.capacity() - self.bytes.len() {
+            self.grow(bytes.len());
+        }
         if !self.cut {
             self.bytes.extend_from_slice(bytes);
         }
+    }
+
+    /// Makes room for more bytes, or notes that there is no memory for them.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) {
+        self.cut |= self.bytes.try_reserve(more).is_err();
     }
 
     fn word(&mut self, word: u32) {

@@ -234,6 +234,7 @@ impl<const SIZE: usize> TextRoom<SIZE> {
     }
 
     /// The bytes before the NUL.
+    #[inline(never)]
     pub(crate) fn bytes(&self) -> &[u8] {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_bytes()
     }
