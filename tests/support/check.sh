@@ -34,6 +34,7 @@ step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step scripts tests/support/scripts.sh
 step documentation env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --document-private-items
 step build packaging/build.sh
+step 'oldest Rust' tests/support/oldest_rust.sh
 
 printf '== tests\n'
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log"

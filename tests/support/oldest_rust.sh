@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# All crates with the oldest Rust that Cargo.toml allows, which may refuse what a newer one takes. It comes out of Debian's packages,
+# unpacked below target. Where Debian has no package of that release, this says so, and `make check-rust` is the test that is left.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p;T;q' Cargo.toml)
+readonly oldest home=${CARGO_TARGET_DIR:-$PWD/target}/rust-$oldest
+
+# version PACKAGE: that of the package, if there is one of the release.
+version() { apt-cache madison "$1" | awk -F ' *[|] *' -v release="$oldest." 'index($2, release) == 1 { print $2; exit }'; }
+
+# download PACKAGE...
+download() {
+    apt-get download -q "$@" >"$home/apt.log" 2>&1 || { cat "$home/apt.log" >&2; return 1; }
+}
+
+if [ ! -x "$home/rustc" ]; then
+    name=web # Debian 12 has it for browsers: rustc-web
+    version=$(version rustc-web)
+    if [ -z "$version" ]; then
+        name=
+        version=$(version rustc)
+    fi
+    if [ -z "$version" ]; then
+        echo "Rust $oldest is not among this system's packages: make check-rust builds with it"
+        exit
+    fi
+    rm -rf "$home"
+    mkdir -p "$home/deb"
+    cd "$home/deb"
+    download "rustc${name:+-$name}=$version" "libstd-rust${name:+-$name}-dev=$version" "libstd-rust${name:+-$name}-$oldest=$version"
+    llvm=$(dpkg-deb -f libstd-rust*-"$oldest"_*.deb Depends | grep -o 'libllvm[0-9]*')
+    download "$llvm"
+    for package in *.deb; do
+        dpkg-deb -x "$package" "$home/root"
+    done
+    cd - >/dev/null
+    rm -r "$home/deb"
+    libraries=$(dirname "$(find "$home/root" -name 'libLLVM*.so*' -type f | head -n 1)")
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "'$libraries'" "'$home/root/usr/bin/rustc'" >"$home/rustc"
+    chmod 755 "$home/rustc"
+fi
+# What only runs during the build need not be fast.
+RUSTC=$home/rustc CARGO_TARGET_DIR=$home/target cargo check --quiet --locked --config 'profile.dev.package."*".opt-level=0' \
+    --package pcp-pmda --package pmda-core --package pmda --package pmda-derive
