@@ -1,13 +1,13 @@
 /*
- * A race on purpose: two threads change the flags of one agent, which belongs to one thread at a time.  races.sh runs it
- * to see that the tool sees it.
+ * A race on purpose: two threads change the flags of one agent, which belongs to one thread at a time. `make races` runs it to see that the
+ * tool sees it. They start each call together: the tool forgets what a thread did long before.
  */
 
 #include <pthread.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 
-#define CALLS	300000	/* much longer than a thread waits for its turn */
+#define CALLS	100
 
 static pmdaInterface table;
 static pthread_barrier_t start;
@@ -18,9 +18,10 @@ work(void *argument)
     int i;
 
     (void)argument;
-    pthread_barrier_wait(&start);
-    for (i = 0; i < CALLS; i++)
+    for (i = 0; i < CALLS; i++) {
+	pthread_barrier_wait(&start);
 	pmdaSetFlags(&table, PMDA_EXT_FLAG_DIRECT);
+    }
     return NULL;
 }
 
