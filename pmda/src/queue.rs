@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use pmda_core::queue::{End, Ending, FetchSession, Payload, Queues};
+use pmda_core::queue::{End, Ending, FetchSession, Payload, Queues, State};
 
 use crate::profile::Profile;
 use crate::{Client, ClientId, Def, Encoder, Error, Events, Metrics, Record, Result, Value};
@@ -148,18 +148,19 @@ impl<P> Queue<P> {
         self.queues.set_access(id, HANDLE, true)?;
         let mut events = Events::none();
         let mut reading = Reading {
-            session: self.queues.begin(HANDLE, id)?,
+            session: FetchSession::new(HANDLE, id),
             queues: &mut self.queues,
-            missed: 0,
         };
-        while let Some((waiting, filter)) = reading.next() {
+        reading.queues.begin(&mut reading.session)?;
+        while let State::Showing(event, filter) = reading.session.state {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
-            if filter.is_none_or(|filter| filter(&waiting.event)) {
+            let waiting = reading.queues.payload(&event);
+            if let Some(waiting) = waiting.filter(|waiting| filter.is_none_or(|filter| filter(&waiting.event))) {
                 show(&waiting.event, &mut events.record(waiting.time));
             }
+            reading.queues.advance(&mut reading.session);
         }
-        let missed = reading.missed;
-        if missed > 0 {
+        if let State::Ended(End::Missed(missed @ 1..)) = reading.session.state {
             events.missed(SystemTime::now(), missed);
         }
         Ok(events)
@@ -171,19 +172,6 @@ impl<P> Queue<P> {
 struct Reading<'q, P> {
     queues: &'q mut Queues<Waiting<P>, usize>,
     session: FetchSession<(), usize>,
-    /// How many events were missed.
-    missed: u64,
-}
-
-impl<P> Reading<'_, P> {
-    /// The next event, and the filter that it has to pass.
-    fn next(&mut self) -> Option<(&Waiting<P>, Option<usize>)> {
-        if let Some(End::Missed(missed)) = self.queues.advance(&mut self.session) {
-            self.missed = missed;
-        }
-        let waiting = self.queues.payload(&self.session)?;
-        Some((waiting, self.session.filter))
-    }
 }
 
 impl<P> Drop for Reading<'_, P> {

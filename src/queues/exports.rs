@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::drive::{drive, drive_reading, guard};
+use crate::drive::{drive, guard, run};
 use crate::queues::{self, Fetch, Filter, Release, noted, store, with};
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
@@ -12,6 +12,7 @@ use crate::view::types::{
     pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack, timeval,
 };
 use pmda_core::error::{Error, Result};
+use pmda_core::queue::{Event, State};
 
 /// Runs a machine that releases filters.
 #[inline(always)]
@@ -226,23 +227,19 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,
 ) -> c_int {
-    drive_reading(
-        || Fetch::new(handle, context, avp).map_err(Err),
-        |fetch, ()| {
-            let Some(event) = fetch.session.event else {
-                return Error::INVAL.code();
-            };
-            let (payload, size) = (event.payload, event.size);
-            if let Some((apply, filter)) = fetch.asked_filter() {
-                // SAFETY: the filter gets the cookie that it was set with, and an event that the
-                // machine keeps alive until it is answered.
-                return unsafe { apply(filter.0, payload.data(), size) };
-            }
-            match decoder {
-                // SAFETY: the caller's decoder gets the cookie that came along, and the event.
-                Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
-                None => Error::INVAL.code(),
-            }
-        },
-    )
+    run(&mut Fetch::new(handle, context, avp), |fetch, ()| {
+        let State::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
+            return Error::INVAL.code();
+        };
+        if let Some((apply, filter)) = filter.and_then(|filter| Some((filter.apply?, filter.data))) {
+            // SAFETY: the filter gets the cookie that it was set with, and an event that the
+            // machine keeps alive until it is answered.
+            return unsafe { apply(filter.0, payload.data(), size) };
+        }
+        match decoder {
+            // SAFETY: the caller's decoder gets the cookie that came along, and the event.
+            Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
+            None => Error::INVAL.code(),
+        }
+    })
 }

@@ -16,7 +16,7 @@ use crate::view::memory::{Block, CVec, string};
 use crate::view::types::{pmInResult, pmdaNameSpace};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::namespace::{self, Access, Node, Paths, Place, Sink, Size};
+use pmda_core::namespace::{self, Access, Node, Paths, Place, Sink, Size, Walk};
 
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
@@ -46,9 +46,9 @@ pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<Below> {
 /// # Errors
 /// As [`children`].
 pub(crate) fn leaves<'t>(node: impl Node<'t>, name: &[u8]) -> Result<Below> {
-    let mut size = Size::default();
-    namespace::leaves(node, name, &mut size)?;
-    below(size, |list| namespace::leaves(node, name, list))
+    let (mut walk, mut size) = (Walk::default(), Size::default());
+    walk.list(node, name, &mut size)?;
+    below(size, |list| walk.list(node, name, list))
 }
 
 fn below(size: Size, list: impl FnOnce(&mut List<'_>) -> Result<()>) -> Result<Below> {

@@ -67,39 +67,58 @@ pub fn children<'t, N: Node<'t>>(node: N, sink: &mut impl Sink) -> Result<()> {
     Ok(())
 }
 
-/// The full names of all leaves below `node`, which is known as `name`; of itself when it is a leaf
-/// (TREE-33, traverse 1).
-///
-/// # Errors
-/// `-ENOMEM`, and what the sink gives.
-pub fn leaves<'t, N: Node<'t>>(node: N, name: &[u8], sink: &mut impl Sink) -> Result<()> {
-    if !node.is_branch() {
-        return sink.add([b"", name], false);
-    }
-    // What stands before the names of the level being listed; the nodes above, and how much of it
-    // is that of their own level.
-    let (mut path, mut above) = (Vec::new(), Vec::new());
-    // Few names are longer.
-    path.try_reserve(128).map_err(|_| Error::NOMEM)?;
-    extend(&mut path, name)?;
-    let mut next = node.first();
-    loop {
-        while let Some(child) = next {
-            next = child.next();
-            if !child.is_branch() {
-                sink.add([&path, child.name()], false)?;
-            } else if let Some(below) = child.first() {
-                above.try_reserve(1).map_err(|_| Error::NOMEM)?;
-                above.push((next, path.len()));
-                extend(&mut path, child.name())?;
-                next = Some(below);
-            }
+/// A walk over the leaves below a node. Another one over the same asks for no memory.
+#[derive(Debug)]
+pub struct Walk<N> {
+    /// What stands before the names of the level being listed.
+    path: Vec<u8>,
+    /// Where each level above goes on, and how much of the path is its own.
+    above: Vec<(Option<N>, usize)>,
+}
+
+impl<N> Default for Walk<N> {
+    fn default() -> Walk<N> {
+        Walk {
+            path: Vec::new(),
+            above: Vec::new(),
         }
-        let Some((after, length)) = above.pop() else {
-            return Ok(());
-        };
-        path.truncate(length);
-        next = after;
+    }
+}
+
+impl<'t, N: Node<'t>> Walk<N> {
+    /// Lists the full names of all leaves below `node`, which is known as `name`; of itself when it
+    /// is a leaf (TREE-33, traverse 1).
+    ///
+    /// # Errors
+    /// `-ENOMEM`, and what the sink gives.
+    pub fn list(&mut self, node: N, name: &[u8], sink: &mut impl Sink) -> Result<()> {
+        if !node.is_branch() {
+            return sink.add([b"", name], false);
+        }
+        let Walk { path, above } = self;
+        path.clear();
+        // Few names are longer.
+        path.try_reserve(128).map_err(|_| Error::NOMEM)?;
+        extend(path, name)?;
+        let mut next = node.first();
+        loop {
+            while let Some(child) = next {
+                next = child.next();
+                if !child.is_branch() {
+                    sink.add([path, child.name()], false)?;
+                } else if let Some(below) = child.first() {
+                    above.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                    above.push((next, path.len()));
+                    extend(path, child.name())?;
+                    next = Some(below);
+                }
+            }
+            let Some((after, length)) = above.pop() else {
+                return Ok(());
+            };
+            path.truncate(length);
+            next = after;
+        }
     }
 }
 

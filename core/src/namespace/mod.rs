@@ -14,7 +14,7 @@ mod model;
 mod tests;
 mod wide;
 
-pub use list::{Paths, Place, Sink, Size, children, find, leaves, lookup, names_of, place};
+pub use list::{Paths, Place, Sink, Size, Walk, children, find, lookup, names_of, place};
 pub use wide::{Access, Indexes, SLOTS};
 
 use crate::error::{Error, Result};

@@ -63,9 +63,9 @@ fn children_of<'t>(node: impl Node<'t>) -> Listed {
 }
 
 fn leaves_of<'t>(node: impl Node<'t>, name: &str) -> Vec<String> {
-    let (mut size, mut listed) = (Size::default(), Listed::default());
-    leaves(node, name.as_bytes(), &mut size).unwrap();
-    leaves(node, name.as_bytes(), &mut listed).unwrap();
+    let (mut walk, mut size, mut listed) = (Walk::default(), Size::default(), Listed::default());
+    walk.list(node, name.as_bytes(), &mut size).unwrap();
+    walk.list(node, name.as_bytes(), &mut listed).unwrap();
     assert!(listed.is(size) && !listed.branches.contains(&true));
     listed.names
 }

@@ -3,6 +3,7 @@
 use super::backlog::Events;
 use super::{Payload, Queue, Queues, in_use, trace};
 use crate::error::{Error, Result};
+use crate::log::Journal;
 
 /// The cursor of a client that has not fetched.
 const IDLE: u64 = u64::MAX;
@@ -64,20 +65,31 @@ pub struct Event<V> {
     pub payload: V,
 }
 
-/// A fetch under way. It names queue and client by slot and generation, so it outlives both (E-14).
+/// A fetch. It names queue and client by handle and slot, and by what differs for each that ever had
+/// them, so it outlives both (E-14).
 #[derive(Clone, Copy, Debug)]
 pub struct FetchSession<V, F> {
-    queue: usize,
-    queue_generation: u64,
+    /// That of the queue.
+    pub handle: i32,
+    context: i32,
     client: usize,
+    queue_generation: u64,
     /// That of the reader, which belongs to this queue and this client.
     generation: u64,
     /// The event array that the fetch fills.
     pub array: i32,
-    /// The event that is shown: the client has not seen it to the end.
-    pub event: Option<Event<V>>,
-    /// The filter that has to let it pass first.
-    pub filter: Option<F>,
+    /// How far it has come.
+    pub state: State<V, F>,
+}
+
+/// How far a fetch has come.
+#[derive(Clone, Copy, Debug)]
+pub enum State<V, F> {
+    /// An event is shown, to the filter that has to let it pass if there is one: the client has not
+    /// seen it to the end.
+    Showing(Event<V>, Option<F>),
+    /// There is no other.
+    Ended(End),
 }
 
 /// How a fetch ended.
@@ -90,16 +102,29 @@ pub enum End {
 }
 
 impl<V, F> FetchSession<V, F> {
-    /// One that has not begun.
-    pub const NONE: FetchSession<V, F> = FetchSession {
-        queue: usize::MAX,
-        queue_generation: 0,
-        client: usize::MAX,
-        generation: 0,
-        array: -1,
-        event: None,
-        filter: None,
-    };
+    /// A fetch of a client from a queue, which has not begun.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(handle: i32, context: i32) -> FetchSession<V, F> {
+        FetchSession {
+            handle,
+            context,
+            client: usize::MAX,
+            queue_generation: 0,
+            generation: 0,
+            array: -1,
+            state: State::Ended(End::Gone),
+        }
+    }
+
+    /// The event that is shown.
+    #[inline(always)]
+    pub const fn event(&self) -> Option<&Event<V>> {
+        match &self.state {
+            State::Showing(event, _) => Some(event),
+            State::Ended(_) => None,
+        }
+    }
 
     /// What is known of its client, if queue and client are still those that it began with.
     #[inline(always)]
@@ -110,15 +135,16 @@ impl<V, F> FetchSession<V, F> {
 }
 
 impl<P: Payload, F: Copy> Queues<P, F> {
-    /// Begins a fetch. The first one of a client makes it active, in a place that was kept for a
-    /// client or in addition to the others (QUEUE-23, E-8); it begins with the oldest event.
+    /// Begins a fetch, and shows what comes first. The first fetch of a client makes it active, in a
+    /// place that was kept for a client or in addition to the others (QUEUE-23, E-8); it begins with
+    /// the oldest event.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
     #[inline(always)]
-    pub fn begin(&mut self, handle: i32, context: i32) -> Result<FetchSession<P::View, F>> {
-        let (slot, queue) = in_use(&mut self.slots, handle)?;
-        let context = context as u32;
+    pub fn begin(&mut self, session: &mut FetchSession<P::View, F>) -> Result<()> {
+        let queue = in_use(&mut self.slots, session.handle)?.1;
+        let context = session.context as u32;
         let near = self.by_context.get_at(context, self.last);
         // Behind the last one the first one has its turn again.
         let near = near.or_else(|| self.by_context.get_at(context, 0));
@@ -126,50 +152,89 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let (place, client) = found.ok_or(Error::INVAL)?;
         self.last = place;
         let client = *client;
-        let reader = queue.enter(client, &mut self.generation)?;
-        let generation = reader.generation;
-        if !reader.is_active() {
-            queue.activate(client, &mut self.events);
+        if !matches!(queue.readers.get(client), Some(Some(reader)) if reader.is_active()) {
+            queue.activate(client, &mut self.generation, &mut self.events)?;
         }
         if let Some(journal) = &mut self.journal {
             trace::start(journal, queue, client, &self.events);
         }
-        Ok(FetchSession {
-            queue: slot,
-            queue_generation: queue.generation,
-            client,
-            generation,
-            array: queue.array,
-            event: None,
-            filter: None,
-        })
+        let reader = queue.readers[client].as_ref().ok_or(Error::GENERIC)?;
+        session.client = client;
+        session.queue_generation = queue.generation;
+        session.generation = reader.generation;
+        session.array = queue.array;
+        queue.advance(session, &mut self.events, &mut self.journal);
+        Ok(())
     }
 
-    /// Takes note that the client is done with the event that it was shown, if there is one, and
-    /// puts the next one in its place; or ends the fetch, which takes the number of missed events
-    /// to report (QUEUE-35). Events that the client has no access to count as seen (E-18); of those
-    /// it has missed none.
+    /// Takes note that the client is done with the event that it was shown, and puts the next one in
+    /// its place; or ends the fetch, which takes the number of missed events to report (QUEUE-35).
+    /// Events that the client has no access to count as seen (E-18); of those it has missed none.
     ///
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
-    pub fn advance(&mut self, session: &mut FetchSession<P::View, F>) -> Option<End> {
-        let Some(queue) = self.slots.get_mut(session.queue) else {
-            return Some(self.break_off(session));
-        };
-        let (name, backlog, readers) = (&queue.name, &mut queue.backlog, &mut queue.readers);
-        let Some(reader) = session.reader(readers) else {
-            return Some(self.break_off(session));
-        };
-        let events = &mut self.events;
+    pub fn advance(&mut self, session: &mut FetchSession<P::View, F>) {
+        let queue = in_use(&mut self.slots, session.handle).ok();
+        let advanced = queue.and_then(|(_, queue)| queue.advance(session, &mut self.events, &mut self.journal));
+        if advanced.is_none() {
+            self.break_off(session);
+        }
+    }
+
+    /// The payload of an event that a fetch shows.
+    pub fn payload(&self, event: &Event<P::View>) -> Option<&P> {
+        self.events.get(event.slot).payload()
+    }
+
+    /// A filter has judged the event that is shown: it is dropped by anything but 0. Else it is to be
+    /// decoded, if queue and client are still there.
+    pub fn judged(&mut self, session: &mut FetchSession<P::View, F>, verdict: i32) {
+        let queue = in_use(&mut self.slots, session.handle);
+        let alive = queue.is_ok_and(|(_, queue)| session.reader(&mut queue.readers).is_some());
+        if let Some(journal) = &mut self.journal {
+            journal.debug(format_args!("Clientq filter applied ({verdict})"));
+            trace::event::<P>(journal, session.event().filter(|_| alive), verdict != 0);
+        }
+        match session.state {
+            State::Showing(event, _) if alive && verdict == 0 => session.state = State::Showing(event, None),
+            _ => self.advance(session),
+        }
+    }
+
+    /// Ends a fetch at the event that it is shown, which the client has not seen to the end. What
+    /// it has missed is for the next one to report.
+    #[cold]
+    #[inline(never)]
+    pub fn break_off(&mut self, session: &mut FetchSession<P::View, F>) {
+        if let Some(event) = session.event() {
+            self.events.release(event.slot);
+        }
+        session.state = State::Ended(match in_use(&mut self.slots, session.handle) {
+            Ok((_, queue)) if queue.generation == session.queue_generation => End::Missed(0),
+            _ => End::Gone,
+        });
+    }
+}
+
+impl<F: Copy> Queue<F> {
+    /// Goes on to the next event; `None` when the client has gone.
+    #[inline(always)]
+    fn advance<P: Payload>(
+        &mut self,
+        session: &mut FetchSession<P::View, F>,
+        events: &mut Events<P>,
+        journal: &mut Option<Journal>,
+    ) -> Option<()> {
+        let (name, backlog) = (&self.name, &mut self.backlog);
+        let reader = session.reader(&mut self.readers)?;
         loop {
-            if let Some(Event { slot, number, .. }) = session.event.take() {
-                session.filter = None;
+            if let Some(&Event { slot, number, .. }) = session.event() {
                 let event = events.get_mut(slot);
                 event.holders -= 1;
                 // Else a fetch inside of a callback of this one was faster.
                 if reader.cursor == number {
                     reader.cursor += 1;
-                    if let (true, Some(journal)) = (backlog.seen(number, event), &mut self.journal) {
+                    if let (true, Some(journal)) = (backlog.seen(number, event), &mut *journal) {
                         trace::removal(journal, name, event);
                     }
                 }
@@ -185,79 +250,52 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             }
             let Some(slot) = backlog.get(reader.cursor) else {
                 let missed = std::mem::take(&mut reader.missed);
-                return Some(End::Missed(if reader.access == Access::Denied { 0 } else { missed }));
+                let is_denied = reader.access == Access::Denied;
+                session.state = State::Ended(End::Missed(if is_denied { 0 } else { missed }));
+                return Some(());
             };
-            let event = events.get_mut(slot);
-            event.holders += 1;
-            session.event = Some(Event {
+            let stored = events.get_mut(slot);
+            let event = Event {
                 slot,
                 number: reader.cursor,
-                size: event.size,
-                payload: event.payload()?.view(),
-            });
-            let is_denied = match reader.access {
-                Access::Denied => true,
-                Access::Allowed => false,
-                Access::Filtered => {
-                    session.filter = reader.filter;
-                    return None;
-                }
+                size: stored.size,
+                payload: stored.payload()?.view(),
             };
-            if let Some(journal) = &mut self.journal {
+            stored.holders += 1;
+            if reader.access == Access::Filtered {
+                session.state = State::Showing(event, reader.filter);
+                return Some(());
+            }
+            session.state = State::Showing(event, None);
+            let is_denied = reader.access == Access::Denied;
+            if let Some(journal) = &mut *journal {
                 if is_denied {
                     journal.debug(format_args!("Clientq access denied"));
                 }
-                trace::event::<P>(journal, session.event.as_ref(), is_denied);
+                trace::event::<P>(journal, session.event(), is_denied);
             }
             if !is_denied {
-                return None;
+                return Some(());
             }
-        }
-    }
-
-    /// The payload of the event that a session is shown.
-    pub fn payload(&self, session: &FetchSession<P::View, F>) -> Option<&P> {
-        self.events.get(session.event.as_ref()?.slot).payload()
-    }
-
-    /// A filter has judged the event that is shown. Whether queue and client are still there.
-    pub fn judged(&mut self, session: &FetchSession<P::View, F>, verdict: i32) -> bool {
-        let queue = self.slots.get_mut(session.queue);
-        let alive = queue.is_some_and(|queue| session.reader(&mut queue.readers).is_some());
-        if let Some(journal) = &mut self.journal {
-            journal.debug(format_args!("Clientq filter applied ({verdict})"));
-            trace::event::<P>(journal, session.event.as_ref().filter(|_| alive), verdict != 0);
-        }
-        alive
-    }
-
-    /// Ends a fetch at the event that it is shown, which the client has not seen to the end. What
-    /// it has missed is for the next one to report.
-    #[cold]
-    #[inline(never)]
-    pub fn break_off(&mut self, session: &mut FetchSession<P::View, F>) -> End {
-        if let Some(event) = session.event.take() {
-            self.events.release(event.slot);
-        }
-        match self.slots.get(session.queue) {
-            Some(queue) if queue.generation == session.queue_generation => End::Missed(0),
-            _ => End::Gone,
         }
     }
 }
 
 impl<F> Queue<F> {
-    /// A client has its first fetch.
+    /// A client has its first fetch; `generation` counts.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[cold]
     #[inline(never)]
-    fn activate<P: Payload>(&mut self, client: usize, events: &mut Events<P>) {
-        if let Some(Some(reader)) = self.readers.get_mut(client) {
-            // A place has been waiting since the queue was made, so all that was evicted since then
-            // was missed.
-            reader.cursor = if self.places > 0 { 0 } else { self.backlog.oldest };
-        }
+    fn activate<P: Payload>(&mut self, client: usize, generation: &mut u64, events: &mut Events<P>) -> Result<()> {
+        // A place has been waiting since the queue was made, so all that was evicted since then was
+        // missed.
+        let cursor = if self.places > 0 { 0 } else { self.backlog.oldest };
+        self.enter(client, generation)?.cursor = cursor;
         self.places = self.places.saturating_sub(1);
         self.active = self.active.saturating_add(1);
         self.backlog.claim(events);
+        Ok(())
     }
 }

@@ -33,7 +33,7 @@ use crate::handles::{self, Handles};
 use crate::index::Map;
 use crate::log::{Bytes, Journal};
 
-pub use fetch::{End, Event, FetchSession};
+pub use fetch::{End, Event, FetchSession, State};
 pub use trace::Excerpt;
 
 /// What a queue stores of an event.
@@ -96,24 +96,16 @@ impl<F> Queue<F> {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    #[inline(always)]
     fn enter(&mut self, client: usize, generation: &mut u64) -> Result<&mut Reader<F>> {
-        if !matches!(self.readers.get(client), Some(Some(_))) {
-            self.make(client, generation)?;
-        }
-        self.readers[client].as_mut().ok_or(Error::GENERIC)
-    }
-
-    #[cold]
-    fn make(&mut self, client: usize, generation: &mut u64) -> Result<()> {
         if self.readers.len() <= client {
             let more = client + 1 - self.readers.len();
             self.readers.try_reserve(more).map_err(|_| Error::NOMEM)?;
             self.readers.resize_with(client + 1, || None);
         }
-        *generation += 1;
-        self.readers[client] = Some(Reader::new(*generation));
-        Ok(())
+        Ok(self.readers[client].get_or_insert_with(|| {
+            *generation += 1;
+            Reader::new(*generation)
+        }))
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::{End, Ending, Payload, Queues};
+use super::{End, Ending, FetchSession, Payload, Queues, State};
 use crate::error::Error;
 
 const LIMIT: usize = 40;
@@ -111,18 +111,28 @@ impl Model {
 }
 
 fn fetch<P: Payload>(queues: &mut Queues<P, ()>, queue: i32, client: i32, stop: usize) -> (Vec<P::View>, Option<u64>) {
-    let mut session = queues.begin(queue, client).expect("both exist");
+    let mut session = FetchSession::new(queue, client);
+    queues.begin(&mut session).expect("both exist");
     let mut shown = Vec::new();
     loop {
-        match (queues.advance(&mut session), session.event) {
-            (Some(End::Missed(count)), None) => return (shown, Some(count)),
-            (None, Some(_)) if shown.len() == stop => {
-                assert_eq!(queues.break_off(&mut session), End::Missed(0));
+        match session.state {
+            State::Ended(End::Missed(count)) => return (shown, Some(count)),
+            State::Ended(End::Gone) => panic!("nobody shut the queue down"),
+            State::Showing(..) if shown.len() == stop => {
+                queues.break_off(&mut session);
+                assert_eq!(ended(&session), Some(End::Missed(0)));
                 return (shown, None);
             }
-            (None, Some(event)) => shown.push(event.payload),
-            (end, _) => panic!("nobody shut the queue down: {end:?}"),
+            State::Showing(event, _) => shown.push(event.payload),
         }
+        queues.advance(&mut session);
+    }
+}
+
+fn ended<V, F>(session: &FetchSession<V, F>) -> Option<End> {
+    match session.state {
+        State::Ended(end) => Some(end),
+        _ => None,
     }
 }
 
@@ -211,8 +221,9 @@ fn kept_until_the_last_fetch_is_done() {
     for (queue, event) in handles.into_iter().zip(&events) {
         queues.append(queue, LARGE, |_| Ok(Rc::clone(event))).expect("memory");
         for client in [1, 2] {
-            let mut session = queues.begin(queue, client).expect("both exist");
-            assert_eq!(queues.advance(&mut session), None);
+            let mut session = FetchSession::new(queue, client);
+            queues.begin(&mut session).expect("both exist");
+            assert!(session.event().is_some());
             sessions.push(session);
         }
         queues.append(queue, LARGE, |_| Ok(Rc::new(()))).expect("memory");
@@ -225,7 +236,10 @@ fn kept_until_the_last_fetch_is_done() {
     assert_eq!(counts(&events), [2, 2]);
     let ends: Vec<_> = sessions[..3]
         .iter_mut()
-        .map(|session| queues.advance(session))
+        .map(|session| {
+            queues.advance(session);
+            ended(session)
+        })
         .collect();
     assert_eq!(ends, [Some(End::Missed(0)), Some(End::Missed(0)), Some(End::Gone)]);
     assert_eq!(counts(&events), [1, 2]);
