@@ -8,8 +8,9 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
-use crate::drive::{drive, guard};
-use crate::dynamic::{Call, Callbacks, DynamicAnswer, Found, Lookup, LookupKey, Rebuild, Registrations, Walk};
+use crate::drive::{Guarded, guard, guarded};
+use crate::dynamic::rebuild::{Copies, NewTable};
+use crate::dynamic::{Callbacks, LookupKey, Registrations, Walk, search};
 use crate::sys::libpcp::log;
 use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};
@@ -32,30 +33,69 @@ fn registered(ext: Ext<'_>) -> Walk {
     Walk::new(record::of(ext).map(|record| &record.dynamic))
 }
 
-/// Makes the calls of a machine. Each callback was registered with its type, by an agent that has
-/// promised that it follows its contract: that is what each call relies on.
-#[inline(always)]
-fn make(call: Call<'_>) -> DynamicAnswer {
-    match call {
-        // SAFETY: the place holds NULL or the agent's tree.
-        Call::Update(update, ext, tree) => DynamicAnswer::Updated(unsafe { update(ext.as_ptr(), tree) }),
-        Call::Count(count) => {
-            let mut counts = Counts::default();
+/// Has a tree brought up to date; whether metrics have changed (DYN-5).
+fn update(ext: Ext<'_>, callbacks: &Callbacks) -> bool {
+    let Some(update) = callbacks.update else { return false };
+    // SAFETY: the callback was registered with its type, by an agent that has promised that it
+    // follows its contract; so were the others below. The place holds NULL or the agent's tree.
+    unsafe { update(ext.as_ptr(), callbacks.tree.as_ptr()) != 0 }
+}
+
+/// A lookup: all trees are brought up to date, and the metric table if need be (DYN-10); then the
+/// trees are searched. For no agent nothing is found.
+fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static Callbacks>> {
+    let Some(ext) = ext else { return Ok(None) };
+    let registrations = guarded(|| registered(ext))?;
+    let (mut walk, mut has_changed) = (registrations, false);
+    while let Some(callbacks) = guarded(|| walk.next())? {
+        has_changed |= update(ext, callbacks);
+    }
+    if has_changed {
+        rebuild(ext, registrations)?;
+    }
+    guarded(|| search(registrations, key))
+}
+
+/// Gives an agent a new metric table.
+fn rebuild(ext: Ext<'_>, registrations: Walk) -> Guarded<()> {
+    let new = guarded(|| { registrations }.next().map(NewTable::new))?;
+    let Some(mut table) = new else { return Ok(()) };
+    let filled = fill(&mut table, ext, registrations);
+    if let Some(old) = guarded(|| table.finish(ext, filled.is_ok()))? {
+        // SAFETY: nobody has a view of the table, and its agent has another one (N-17).
+        unsafe { old.free() };
+    }
+    Ok(())
+}
+
+/// Asks all registrations how much they want to add (DYN-20), then for the copies, with their trees
+/// brought up to date once more.
+fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: Walk) -> Guarded<()> {
+    let mut walk = registrations;
+    while let Some(callbacks) = guarded(|| walk.next())? {
+        let mut counts = Counts::default();
+        if let Some(count) = callbacks.counts {
             // SAFETY: the counts live in this frame.
             unsafe { count(&raw mut counts.metrics, &raw mut counts.trees) };
-            DynamicAnswer::Counted(counts)
         }
-        Call::Copy(copy, source, target, number) => {
+        guarded(|| table.note(counts))?.map_err(Error::code)?;
+    }
+    if !guarded(|| table.make())?.map_err(Error::code)? {
+        return Ok(());
+    }
+    walk = registrations;
+    for place in 0.. {
+        let Some(callbacks) = guarded(|| walk.next())? else {
+            break;
+        };
+        let mut copies = Copies::new(callbacks, table.copies(place));
+        update(ext, callbacks);
+        while let Some((copy, source, target, number)) = guarded(|| copies.next(table))?.map_err(Error::code)? {
             // SAFETY: a metric of the registered table, and one of the table that is being made.
             unsafe { copy(source, target, number) };
-            DynamicAnswer::Done
-        }
-        Call::Free(table) => {
-            // SAFETY: the machine has no view of the table, and its agent has another one (N-17).
-            unsafe { table.free() };
-            DynamicAnswer::Done
         }
     }
+    Ok(())
 }
 
 /// Registers a tree of dynamic names, for all agents of the process that have none of their own.
@@ -173,15 +213,10 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, ma
     })
 }
 
-/// A lookup in what is registered for an agent; for no agent nothing is found.
-fn lookup<'call>(ext: Option<Ext<'call>>, key: LookupKey<'call>) -> Result<Lookup<'call>, Found> {
-    let ext = ext.ok_or(None)?;
-    Ok(Lookup::new(ext, registered(ext), key))
-}
-
-/// The tree of a registration as C gets it.
-fn tree_of(callbacks: &Callbacks) -> *mut pmdaNameSpace {
-    callbacks.tree.tree().map_or(ptr::null_mut(), Tree::as_ptr)
+/// The tree that was found, as C gets it.
+fn tree_of(found: Guarded<Option<&Callbacks>>) -> *mut pmdaNameSpace {
+    let tree = found.ok().flatten().and_then(|callbacks| callbacks.tree.tree());
+    tree.map_or(ptr::null_mut(), Tree::as_ptr)
 }
 
 /// Finds the tree that has `name`, after all trees were brought up to date.
@@ -196,8 +231,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(
     pmda: Option<Ext<'_>>,
     name: Option<CText<'_>>,
 ) -> *mut pmdaNameSpace {
-    let found = drive(|| lookup(pmda, LookupKey::Name(name)), make);
-    found.map_or(ptr::null_mut(), tree_of)
+    tree_of(lookup(pmda, LookupKey::Name(name)))
 }
 
 /// Finds the tree that has a name for `pmid`, after all trees were brought up to date.
@@ -209,8 +243,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupName(
 /// `pmda` is NULL or valid; the trees that the callbacks give are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicLookupPMID(pmda: Option<Ext<'_>>, pmid: pmID) -> *mut pmdaNameSpace {
-    let found = drive(|| lookup(pmda, LookupKey::Metric(MetricId(pmid))), make);
-    found.map_or(ptr::null_mut(), tree_of)
+    tree_of(lookup(pmda, LookupKey::Metric(MetricId(pmid))))
 }
 
 /// Asks the text callback of the first registration that has a name for `pmid`, after all trees
@@ -233,7 +266,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     let Some(ext) = pmda.filter(|_| !buf.is_null()) else {
         return Error::INVAL.code();
     };
-    let found = drive(|| lookup(pmda, LookupKey::Metric(MetricId(pmid))), make);
+    let found = lookup(pmda, LookupKey::Metric(MetricId(pmid))).ok().flatten();
     let Some(text) = found.and_then(|callbacks| callbacks.text) else {
         return NOENT.code();
     };
@@ -249,8 +282,8 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext<'_>>) {
-    drive(
-        || pmda.and_then(|ext| Rebuild::new(ext, registered(ext))).ok_or(()),
-        make,
-    );
+    if let Some(ext) = pmda {
+        // Nobody is told of a failure.
+        let _ = guarded(|| registered(ext)).and_then(|registrations| rebuild(ext, registrations));
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::drive::{drive, guard, run};
+use crate::drive::{Guarded, guard, guarded, run};
 use crate::queues::{self, Fetch, Filter, Release, noted, store, with};
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
@@ -14,13 +14,15 @@ use crate::view::types::{
 use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Event, State};
 
-/// Runs a machine that releases filters.
-#[inline(always)]
-fn release_filters(begin: impl FnOnce() -> Result<Release>) -> c_int {
-    let begin = || begin().map_err(Err);
-    // SAFETY: the agent gave function and argument of a filter together, for as long as the filter
-    // is in use; the machine releases each once, when nobody else has it any more.
-    drive(begin, |(release, filter)| unsafe { release(filter.0) })
+/// Releases filters.
+fn release_filters(begin: impl FnOnce() -> Result<Release>) -> Guarded<()> {
+    let mut filters = guarded(begin)?.map_err(Error::code)?;
+    while let Some((release, filter)) = guarded(|| filters.next())? {
+        // SAFETY: the agent gave function and argument of a filter together, for as long as the
+        // filter is in use; each is released once, when nobody else has it any more.
+        unsafe { release(filter.0) };
+    }
+    Ok(())
 }
 
 /// Makes a queue that keeps at most `maxmemory` bytes of events (QUEUE-1). The name is copied.
@@ -53,7 +55,7 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText<'_>>, maxmem
 /// 0, or `-EINVAL` for a handle that is not in use.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
-    release_filters(|| Release::queue(handle))
+    release_filters(|| Release::queue(handle)).err().unwrap_or(0)
 }
 
 /// Looks a queue up by name (QUEUE-3).
@@ -155,7 +157,7 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
 /// 0, for unknown clients too.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
-    release_filters(|| Ok(Release::client(context)))
+    release_filters(|| Ok(Release::client(context))).err().unwrap_or(0)
 }
 
 /// Stores the number of registered clients in `avp->ul` (QUEUE-21).
@@ -193,6 +195,8 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
         release,
     };
     release_filters(|| Release::replaced(context, handle, filter))
+        .err()
+        .unwrap_or(0)
 }
 
 /// Grants (non-zero) or denies a client the events of a queue; at first they are denied (QUEUE-24).

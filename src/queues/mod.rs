@@ -6,7 +6,7 @@ mod fetch;
 
 use std::ffi::c_int;
 
-use crate::drive::{Machine, NoDropCell, Step};
+use crate::drive::NoDropCell;
 use crate::events;
 use crate::library::{self, Library};
 pub(crate) use crate::queues::fetch::Fetch;
@@ -33,9 +33,6 @@ pub(crate) struct Filter {
     /// Frees it.
     pub(crate) release: pmdaEventReleaseFilterCallBack,
 }
-
-/// A filter's own function, and what it gets.
-pub(crate) type ReleaseCall = (Function<pmdaEventReleaseFilterCallBack>, Cookie);
 
 /// Works on queues, clients and event arrays, and logs what there is to say about it under
 /// `-Dlibpmda`. Nothing of C is called meanwhile.
@@ -213,8 +210,18 @@ impl Release {
         self.leftovers.set(leftovers);
     }
 
-    /// The next filter to release.
-    fn next(&mut self) -> Option<Filter> {
+    /// The next filter to release: its function, and what that gets, which is NULL if there is no
+    /// filter (E-13).
+    pub(crate) fn next(&mut self) -> Option<(Function<pmdaEventReleaseFilterCallBack>, Cookie)> {
+        loop {
+            let filter = self.next_filter()?;
+            if let Some(release) = filter.release {
+                return Some((release, filter.data));
+            }
+        }
+    }
+
+    fn next_filter(&mut self) -> Option<Filter> {
         if let Some(filter) = self.replaced.take() {
             return Some(filter);
         }
@@ -234,29 +241,5 @@ impl Release {
             }
             self.clean_up(with(|queues, _| Ok(queues.reap())).ok()??);
         }
-    }
-
-    fn step(&mut self) -> Step<ReleaseCall, Result<()>> {
-        while let Some(filter) = self.next() {
-            // It gets NULL if there is no filter (E-13).
-            if let Some(release) = filter.release {
-                return Step::Call((release, filter.data));
-            }
-        }
-        Step::Done(Ok(()))
-    }
-}
-
-impl Machine for Release {
-    type Call = ReleaseCall;
-    type Answer = ();
-    type Done = Result<()>;
-
-    fn start(&mut self) -> Step<ReleaseCall, Result<()>> {
-        self.step()
-    }
-
-    fn resume(&mut self, (): ()) -> Step<ReleaseCall, Result<()>> {
-        self.step()
     }
 }
