@@ -151,7 +151,7 @@ impl<P> Queue<P> {
             session: FetchSession::new(HANDLE, id),
             queues: &mut self.queues,
         };
-        reading.queues.begin(&mut reading.session)?;
+        reading.queues.begin(&mut reading.session, |_| Ok(()))?;
         while let State::Showing(event, filter) = reading.session.state {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
             let waiting = reading.queues.payload(&event);

@@ -77,8 +77,8 @@ impl NewTable {
     }
 
     /// Gives the table to an agent: the one that was made, or, when there is nothing to add or no
-    /// memory, the fixed entries alone. The old table, if it was made here, is to be freed, now that
-    /// it is out of use (N-17).
+    /// memory, the fixed entries alone. The old table, if it was made here, is to be freed: it is
+    /// out of use now (N-17).
     pub(crate) fn finish(&mut self, ext: Ext<'_>, is_filled: bool) -> Option<MadeTable> {
         let made = self.table.take().filter(|_| is_filled);
         let made = made.and_then(|mut table| {

@@ -235,10 +235,12 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
         let State::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
             return Error::INVAL.code();
         };
-        if let Some((apply, filter)) = filter.and_then(|filter| Some((filter.apply?, filter.data))) {
+        if let Some(filter) = filter {
             // SAFETY: the filter gets the cookie that it was set with, and an event that the
             // machine keeps alive until it is answered.
-            return unsafe { apply(filter.0, payload.data(), size) };
+            return filter.apply.map_or(Error::INVAL.code(), |apply| unsafe {
+                apply(filter.data.0, payload.data(), size)
+            });
         }
         match decoder {
             // SAFETY: the caller's decoder gets the cookie that came along, and the event.

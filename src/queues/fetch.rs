@@ -15,8 +15,8 @@ use pmda_core::queue::{End, FetchSession, Queues, State};
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
-/// The fetch begins under the lock of its first event, and ends under that of the last: most fetches
-/// find one event.
+/// The fetch begins under the lock of its first event, and ends under that of the last: most
+/// fetches find one event.
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
@@ -39,17 +39,17 @@ impl<'call> Fetch<'call> {
         }
     }
 
-    /// Goes no further.
+    /// Goes no further, after an error of a decoder.
     #[cold]
     #[inline(never)]
     fn break_off(
         &mut self,
         queues: &mut Queues<Block, Filter>,
         arrays: &mut Arrays,
-        status: Result<()>,
+        error: Error,
     ) -> Step<(), Result<c_int>> {
         queues.break_off(&mut self.session);
-        self.outcome(arrays, status)
+        self.outcome(arrays, Err(error))
     }
 
     /// The first call of the event that is shown. At the end of the fetch stores the address of the
@@ -89,13 +89,14 @@ impl Machine for Fetch<'_> {
             return Step::Done(Err(Error::INVAL));
         }
         let first = with(|queues, arrays| {
-            queues.begin(&mut self.session)?;
-            Ok(match arrays.get(self.session.array).map(Array::reset) {
-                Ok(()) => self.outcome(arrays, Ok(())),
-                Err(error) => self.break_off(queues, arrays, Err(error)),
-            })
+            queues.begin(&mut self.session, |array| arrays.get(array).map(Array::reset))?;
+            Ok(self.outcome(arrays, Ok(())))
         });
         first.unwrap_or_else(|error| {
+            if error == Error::NOCONTEXT {
+                // Somebody has released the array through its handle, so there is nothing to fill.
+                self.out.lend(None::<&mut [u32]>);
+            }
             // Queue and client are looked up one after the other.
             log_vacant(self.session.handle);
             log_vacant(self.session.handle);
@@ -104,21 +105,19 @@ impl Machine for Fetch<'_> {
     }
 
     #[inline(always)]
-    fn resume(&mut self, status: c_int) -> Step<(), Result<c_int>> {
+    fn resume(&mut self, answer: c_int) -> Step<(), Result<c_int>> {
         let next = with(|queues, arrays| {
             if let State::Showing(_, Some(_)) = self.session.state {
-                queues.judged(&mut self.session, status);
+                queues.judged(&mut self.session, answer);
                 return Ok(self.outcome(arrays, Ok(())));
             }
-            Ok(match Error::check(status) {
+            Ok(match Error::check(answer) {
                 Ok(records) => {
                     self.found |= records != 0;
                     queues.advance(&mut self.session);
                     self.outcome(arrays, Ok(()))
                 }
-                // Such as one that has released the array through its handle, so that there is
-                // nothing to fill.
-                Err(error) => self.break_off(queues, arrays, Err(error)),
+                Err(error) => self.break_off(queues, arrays, error),
             })
         });
         next.unwrap_or_else(|error| Step::Done(Err(error)))

@@ -65,8 +65,7 @@ pub struct Event<V> {
     pub payload: V,
 }
 
-/// A fetch. It names queue and client by handle and slot, and by what differs for each that ever had
-/// them, so it outlives both (E-14).
+/// A fetch. It names queue and client by handle, slot and generation, so it outlives both (E-14).
 #[derive(Clone, Copy, Debug)]
 pub struct FetchSession<V, F> {
     /// That of the queue.
@@ -135,14 +134,18 @@ impl<V, F> FetchSession<V, F> {
 }
 
 impl<P: Payload, F: Copy> Queues<P, F> {
-    /// Begins a fetch, and shows what comes first. The first fetch of a client makes it active, in a
-    /// place that was kept for a client or in addition to the others (QUEUE-23, E-8); it begins with
-    /// the oldest event.
+    /// Begins a fetch, has the event array prepared, and shows what comes first. The first fetch of
+    /// a client makes it active, in a place that was kept for a client or in addition to the others
+    /// (QUEUE-23, E-8); it begins with the oldest event.
     ///
     /// # Errors
-    /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`.
+    /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`, what `prepare` fails with.
     #[inline(always)]
-    pub fn begin(&mut self, session: &mut FetchSession<P::View, F>) -> Result<()> {
+    pub fn begin(
+        &mut self,
+        session: &mut FetchSession<P::View, F>,
+        prepare: impl FnOnce(i32) -> Result<()>,
+    ) -> Result<()> {
         let queue = in_use(&mut self.slots, session.handle)?.1;
         let context = session.context as u32;
         let near = self.by_context.get_at(context, self.last);
@@ -163,13 +166,15 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         session.queue_generation = queue.generation;
         session.generation = reader.generation;
         session.array = queue.array;
+        prepare(queue.array)?;
         queue.advance(session, &mut self.events, &mut self.journal);
         Ok(())
     }
 
-    /// Takes note that the client is done with the event that it was shown, and puts the next one in
-    /// its place; or ends the fetch, which takes the number of missed events to report (QUEUE-35).
-    /// Events that the client has no access to count as seen (E-18); of those it has missed none.
+    /// Takes note that the client is done with the event that it was shown, and puts the next one
+    /// in its place; or ends the fetch, which takes the number of missed events to report
+    /// (QUEUE-35). Events that the client has no access to count as seen (E-18); of those it has
+    /// missed none.
     ///
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
@@ -186,8 +191,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.events.get(event.slot).payload()
     }
 
-    /// A filter has judged the event that is shown: it is dropped by anything but 0. Else it is to be
-    /// decoded, if queue and client are still there.
+    /// A filter has judged the event that is shown: it is dropped by anything but 0. Else it is to
+    /// be decoded, if queue and client are still there.
     pub fn judged(&mut self, session: &mut FetchSession<P::View, F>, verdict: i32) {
         let queue = in_use(&mut self.slots, session.handle);
         let alive = queue.is_ok_and(|(_, queue)| session.reader(&mut queue.readers).is_some());

@@ -112,7 +112,7 @@ impl Model {
 
 fn fetch<P: Payload>(queues: &mut Queues<P, ()>, queue: i32, client: i32, stop: usize) -> (Vec<P::View>, Option<u64>) {
     let mut session = FetchSession::new(queue, client);
-    queues.begin(&mut session).expect("both exist");
+    queues.begin(&mut session, |_| Ok(())).expect("both exist");
     let mut shown = Vec::new();
     loop {
         match session.state {
@@ -222,7 +222,7 @@ fn kept_until_the_last_fetch_is_done() {
         queues.append(queue, LARGE, |_| Ok(Rc::clone(event))).expect("memory");
         for client in [1, 2] {
             let mut session = FetchSession::new(queue, client);
-            queues.begin(&mut session).expect("both exist");
+            queues.begin(&mut session, |_| Ok(())).expect("both exist");
             assert!(session.event().is_some());
             sessions.push(session);
         }
