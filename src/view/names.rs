@@ -103,9 +103,8 @@ struct List<'b> {
     states: Option<&'b mut CVec<c_int>>,
 }
 
-impl<'b> List<'b> {
-    /// The place of the next name, which has `bytes` bytes and a NUL. That is written already.
-    fn place(&mut self, bytes: usize, is_branch: bool) -> Result<&'b mut [MaybeUninit<u8>]> {
+impl Sink for List<'_> {
+    fn add<'t>(&mut self, bytes: usize, is_branch: bool, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
         let (pointer, pointers) = take(&mut self.pointers).split_first_mut().ok_or(Error::GENERIC)?;
         let (name, text) = take(&mut self.text)
             .split_at_mut_checked(bytes + 1)
@@ -115,25 +114,8 @@ impl<'b> List<'b> {
         if let Some(states) = &mut self.states {
             states.push(STATUS[usize::from(is_branch)])?;
         }
-        let (nul, name) = name.split_last_mut().ok_or(Error::GENERIC)?;
+        let (nul, mut rest) = name.split_last_mut().ok_or(Error::GENERIC)?;
         nul.write(0);
-        Ok(name)
-    }
-}
-
-impl Sink for List<'_> {
-    fn add(&mut self, parts: [&[u8]; 2], is_branch: bool) -> Result<()> {
-        let mut rest = self.place(parts[0].len() + parts[1].len(), is_branch)?;
-        for part in parts {
-            let (place, after) = rest.split_at_mut(part.len());
-            write(place, part);
-            rest = after;
-        }
-        Ok(())
-    }
-
-    fn add_backwards<'t>(&mut self, bytes: usize, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
-        let mut rest = self.place(bytes, false)?;
         for part in parts {
             let (before, place) = rest.split_at_mut(rest.len() - part.len());
             write(place, part);
@@ -147,6 +129,7 @@ impl Sink for List<'_> {
     }
 }
 
+/// Writes bytes: a function, by whose parameters the compiler knows that nothing overlaps.
 fn write(room: &mut [MaybeUninit<u8>], bytes: &[u8]) {
     for (place, byte) in room.iter_mut().zip(bytes) {
         place.write(*byte);

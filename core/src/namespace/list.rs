@@ -3,6 +3,8 @@
 //!
 //! Each list is made twice: once to measure it, and once to write it to where it stays.
 
+use std::iter;
+
 use super::Node;
 use super::wide::{Access, child};
 use crate::error::{Error, Result};
@@ -16,18 +18,12 @@ const E2BIG: i32 = 7;
 
 /// Where the names of a list go, one after the other.
 pub trait Sink {
-    /// Adds the name that two parts make up, and whether names go on below it.
+    /// Adds a name of `bytes` bytes, whose parts come from the last one to the first, and whether
+    /// names go on below it. The dots between the parts are the sink's to write.
     ///
     /// # Errors
     /// `-E2BIG`, `-ENOMEM`.
-    fn add(&mut self, parts: [&[u8]; 2], is_branch: bool) -> Result<()>;
-
-    /// Adds a name of `bytes` bytes, whose components come from the last one to the first. The
-    /// dots between them are the sink's to write.
-    ///
-    /// # Errors
-    /// As [`Sink::add`].
-    fn add_backwards<'t>(&mut self, bytes: usize, parts: impl Iterator<Item = &'t [u8]>) -> Result<()>;
+    fn add<'t>(&mut self, bytes: usize, is_branch: bool, parts: impl Iterator<Item = &'t [u8]>) -> Result<()>;
 }
 
 /// Names and their bytes, each with a NUL at its end.
@@ -40,11 +36,7 @@ pub struct Size {
 }
 
 impl Sink for Size {
-    fn add(&mut self, parts: [&[u8]; 2], _is_branch: bool) -> Result<()> {
-        self.add_backwards(parts[0].len() + parts[1].len(), std::iter::empty())
-    }
-
-    fn add_backwards<'t>(&mut self, bytes: usize, _parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
+    fn add<'t>(&mut self, bytes: usize, _: bool, _: impl Iterator<Item = &'t [u8]>) -> Result<()> {
         self.count += 1;
         self.bytes += bytes + 1;
         if self.bytes + self.count * size_of::<usize>() > LIMIT {
@@ -61,7 +53,8 @@ impl Sink for Size {
 pub fn children<'t, N: Node<'t>>(node: N, sink: &mut impl Sink) -> Result<()> {
     let mut next = node.first();
     while let Some(child) = next {
-        sink.add([b"", child.name()], child.is_branch())?;
+        let name = child.name();
+        sink.add(name.len(), child.is_branch(), iter::once(name))?;
         next = child.next();
     }
     Ok(())
@@ -93,7 +86,7 @@ impl<'t, N: Node<'t>> Walk<N> {
     /// `-ENOMEM`, and what the sink gives.
     pub fn list(&mut self, node: N, name: &[u8], sink: &mut impl Sink) -> Result<()> {
         if !node.is_branch() {
-            return sink.add([b"", name], false);
+            return sink.add(name.len(), false, iter::once(name));
         }
         let Walk { path, above } = self;
         path.clear();
@@ -105,7 +98,10 @@ impl<'t, N: Node<'t>> Walk<N> {
             while let Some(child) = next {
                 next = child.next();
                 if !child.is_branch() {
-                    sink.add([path, child.name()], false)?;
+                    let name = child.name();
+                    // The dot behind the path is between the two.
+                    let parts = [name, &path[..path.len() - 1]];
+                    sink.add(path.len() + name.len(), false, parts.into_iter())?;
                 } else if let Some(below) = child.first() {
                     above.try_reserve(1).map_err(|_| Error::NOMEM)?;
                     above.push((next, path.len()));
@@ -143,7 +139,7 @@ impl<'t, N: Node<'t>> Paths<N> {
     /// The nodes of the identifier, in the order of the chain.
     fn nodes(&self) -> impl Iterator<Item = N> {
         let pmid = self.pmid;
-        std::iter::successors(self.head, |node| node.chained()).filter(move |node| node.pmid() == pmid)
+        iter::successors(self.head, |node| node.chained()).filter(move |node| node.pmid() == pmid)
     }
 
     /// Lists the names.
@@ -155,7 +151,7 @@ impl<'t, N: Node<'t>> Paths<N> {
         let known = (self.size.count == 1).then(|| self.size.bytes.saturating_sub(1));
         for node in self.nodes() {
             let bytes = known.unwrap_or_else(|| length(node));
-            sink.add_backwards(bytes, ancestry(node).map(Node::name))?;
+            sink.add(bytes, false, ancestry(node).map(Node::name))?;
         }
         Ok(())
     }
@@ -182,14 +178,14 @@ pub fn names_of<'t, N: Node<'t>>(head: Option<N>, pmid: MetricId) -> Result<Path
 /// (TREE-2).
 fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
     let step = |node: N| node.parent().map(|parent| (node, parent));
-    std::iter::successors(step(node), move |(_, parent)| step(*parent)).map(|(node, _)| node)
+    iter::successors(step(node), move |(_, parent)| step(*parent)).map(|(node, _)| node)
 }
 
 /// Finds `name` among `node`, its following siblings and what is below them (TREE-30).
 ///
 /// The first sibling that fits decides: there is no way back from its children.
 pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
-    let mut siblings = std::iter::successors(node, |node| node.next());
+    let mut siblings = iter::successors(node, |node| node.next());
     let (node, below) = siblings.find_map(|node| fit(node, name))?;
     match below {
         None => Some(node),

@@ -31,17 +31,12 @@ impl Listed {
 }
 
 impl Sink for Listed {
-    fn add(&mut self, parts: [&[u8]; 2], is_branch: bool) -> Result<()> {
-        self.push(parts.concat(), is_branch);
-        Ok(())
-    }
-
-    fn add_backwards<'t>(&mut self, bytes: usize, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
+    fn add<'t>(&mut self, bytes: usize, is_branch: bool, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
         let mut parts: Vec<_> = parts.collect();
         parts.reverse();
         let name = parts.join(&b'.');
         assert_eq!(name.len(), bytes);
-        self.push(name, false);
+        self.push(name, is_branch);
         Ok(())
     }
 }
