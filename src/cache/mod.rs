@@ -190,22 +190,14 @@ pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
     (0..count).rev().filter_map(dump)
 }
 
-/// The next active instance of a walk, or -1. Walking changes nothing and has nothing to say.
+/// The next active instance of a walk, or -1. Walking has nothing to say, but it makes the cache if
+/// there is none (CACHE-5).
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
 #[inline(always)]
 pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
-    match peek(indom, Cache::walk).flatten() {
-        Some(inst) => Ok(inst),
-        None => end_walk(indom),
-    }
-}
-
-/// At the end of a walk the domain has a cache, whether it had one or not (CACHE-5).
-#[inline(never)]
-fn end_walk(indom: InDom) -> Result<c_int> {
-    open(indom, |_| Ok(-1))
+    open(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
 
 /// Does an operation. What reads and writes files needs much of the stack, as finding their

@@ -115,6 +115,12 @@ impl<T> Entry<T> {
         &self.name()[..self.short as usize]
     }
 
+    /// Whether an entry, which was culled, has the same short name.
+    #[cold]
+    pub(super) fn is_namesake(&self, other: &Entry<T>) -> bool {
+        self.hash == other.hash && equal(self.short_name(), other.short_name())
+    }
+
     pub(super) fn is_live(&self) -> bool {
         self.state.is_live()
     }

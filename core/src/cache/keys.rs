@@ -50,11 +50,8 @@ impl Keys {
 
     /// The slot with a key that is not empty and [not shared](Keys::is_shared).
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
-        self.search(self.seed.bytes(key), key)
-    }
-
-    fn search(&self, hash: u32, key: &[u8]) -> Option<u32> {
-        self.index.find(hash, |slot| equal(self.get(slot), key))
+        let same = |slot: u32| equal(self.get(slot), key);
+        self.index.find(self.seed.bytes(key), same)
     }
 
     /// Makes room for a key of any slot below `end`.
@@ -84,12 +81,11 @@ impl Keys {
             self.cells.push(Text::EMPTY);
         }
         if !key.bytes().is_empty() && !self.is_shared {
-            let hash = self.seed.bytes(key.bytes());
-            if self.search(hash, key.bytes()).is_some() {
+            let cells = &self.cells;
+            let same = |other: u32| equal(bytes(cells, other), key.bytes());
+            if self.index.insert(self.seed.bytes(key.bytes()), slot, same) {
                 self.is_shared = true;
                 self.index.clear();
-            } else {
-                self.index.insert(hash, slot);
             }
         }
         if let Some(cell) = self.cells.get_mut(place) {

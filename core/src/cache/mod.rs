@@ -26,8 +26,8 @@ pub use entry::{Entry, State};
 use entry::{Short, Slab, Text, equal, signed};
 use keys::{Key, Keys};
 pub use load::CacheFile;
+use order::Order;
 pub use order::Position;
-use order::{ListedSlot, Order};
 pub use persist::{Snapshot, Write, directory_below, file_path};
 pub use walk::{Given, Start};
 
@@ -58,7 +58,8 @@ enum Mode {
 #[repr(C)]
 pub struct Cache<T> {
     slab: Slab<T>,
-    /// Slots of the live entries, by short name.
+    /// One slot for each short name: of the live entry that has it, or of one that was culled and is
+    /// not reclaimed. So a purge has nothing to look for here.
     names: Index,
     order: Order,
     active: usize,
@@ -195,14 +196,7 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Culls an entry that is live. What the agent has attached to it stays in its slot.
-    fn cull(&mut self, slot: u32) {
-        self.names.remove(self.slab.get(slot).hash, slot);
-        self.keys.take(slot);
-        self.set_state(slot, State::Empty);
-    }
-
-    /// Changes the state of an entry that is live. One that is culled has no name or key any more.
+    /// Changes the state of an entry that is live. One that is culled has no key any more.
     fn set_state(&mut self, slot: u32, state: State) {
         let entry = self.slab.get_mut(slot);
         let old = std::mem::replace(&mut entry.state, state);
@@ -246,8 +240,9 @@ impl<T: Copy> Cache<T> {
             entry.hash == short.hash && equal(entry.short_name(), text)
         };
         let slot = self.names.find(short.hash, same)?;
-        let is_whole = short.len == name.len() || self.slab.get(slot).name() == name;
-        Some(Named { slot, is_whole })
+        let entry = self.slab.get(slot);
+        let is_whole = short.len == name.len() || entry.name() == name;
+        entry.is_live().then_some(Named { slot, is_whole })
     }
 
     /// The live entry with an id.
@@ -270,7 +265,11 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `PM_ERR_INST` when there is none.
     pub fn lookup(&self, id: i32) -> Result<&Entry<T>> {
-        let id = u32::try_from(id).map_err(|_| Error::INST)?;
+        // Negative numbers are greater than all ids.
+        let id = u32::from_ne_bytes(id.to_ne_bytes());
+        if id >= self.above {
+            return Err(Error::INST);
+        }
         // Slots are taken in ascending order, as ids are: mostly they are the same.
         match self.slab.guess(id) {
             Some(entry) if entry.id == id && entry.is_live() => Ok(entry),
@@ -371,25 +370,32 @@ impl<T: Copy> Cache<T> {
     pub fn cull_all(&mut self) -> usize {
         self.instances_dirty |= !self.over_limit.is_empty();
         self.over_limit.clear();
-        self.cull_where(State::is_live)
+        self.cull_where(|_| true)
     }
 
     /// Culls all inactive instances; returns how many.
     pub fn cull_inactive(&mut self) -> usize {
-        self.cull_where(|state| state == State::Inactive)
+        self.cull_where(|entry| entry.state == State::Inactive)
     }
 
-    fn cull_where(&mut self, is_culled: impl Fn(State) -> bool) -> usize {
-        let mut culled = 0;
-        let mut next = self.order.first();
-        while let Some(ListedSlot { slot, .. }) = self.order.get(next) {
-            next = self.order.next(next);
-            if is_culled(self.slab.get(slot).state) {
-                self.cull(slot);
-                culled += 1;
+    /// Culls the instances that `is_culled` accepts, in ascending order of ids; returns how many.
+    fn cull_where(&mut self, mut is_culled: impl FnMut(&mut Entry<T>) -> bool) -> usize {
+        let before = self.active + self.inactive;
+        for listed in self.order.iter() {
+            let entry = self.slab.get_mut(listed.slot);
+            if entry.is_live() && is_culled(entry) {
+                match entry.state {
+                    State::Active => self.active -= 1,
+                    _ => self.inactive -= 1,
+                }
+                entry.state = State::Empty;
+                self.keys.take(listed.slot);
             }
         }
+        let culled = before - self.active - self.inactive;
+        self.empty += culled;
         self.instances_dirty |= culled > 0;
+        count_change();
         culled
     }
 
@@ -406,24 +412,16 @@ impl<T: Copy> Cache<T> {
         }
         room(&mut attached, self.active + self.inactive)?;
         let mut oldest = i64::MAX;
-        let mut culled = 0;
-        let mut next = self.order.first();
-        while let Some(ListedSlot { slot, .. }) = self.order.get(next) {
-            next = self.order.next(next);
-            let entry = self.slab.get_mut(slot);
-            if !entry.is_live() || entry.stamp == 0 {
-                continue;
-            }
-            if entry.stamp >= limit {
+        let culled = self.cull_where(|entry| {
+            let is_old = entry.stamp != 0 && entry.stamp < limit;
+            if is_old {
+                attached.extend(entry.private.take());
+            } else if entry.stamp != 0 {
                 oldest = oldest.min(entry.stamp);
-                continue;
             }
-            attached.extend(entry.private.take());
-            self.cull(slot);
-            culled += 1;
-        }
+            is_old
+        });
         self.oldest = oldest;
-        self.instances_dirty |= culled > 0;
         Ok((culled, attached))
     }
 

@@ -76,7 +76,8 @@ impl<T: Copy> Cache<T> {
             }
             PMDA_CACHE_HIDE => self.set_state(slot, State::Inactive),
             PMDA_CACHE_CULL => {
-                self.cull(slot);
+                self.keys.take(slot);
+                self.set_state(slot, State::Empty);
                 self.instances_dirty = true;
             }
             _ => return Err(Error::INVAL),
@@ -279,7 +280,9 @@ impl<T: Copy> Cache<T> {
             state,
         });
         self.inserted = self.inserted.saturating_add(1);
-        self.names.insert(short.hash, slot);
+        let entries = &self.slab;
+        let is_namesake = |other: u32| entries.get(slot).is_namesake(entries.get(other));
+        self.names.insert(short.hash, slot, is_namesake);
         self.sequence += 1;
         self.order.insert(ListedSlot { id, slot });
         self.set_key(slot, key);
@@ -437,6 +440,7 @@ impl<T: Copy> Cache<T> {
         for listed in self.order.iter() {
             if self.slab.get(listed.slot).state == State::Empty {
                 self.lowest = self.lowest.min(listed.id);
+                self.names.remove(self.slab.get(listed.slot).hash, listed.slot);
                 self.slab.remove(listed.slot);
             }
         }

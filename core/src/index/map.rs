@@ -107,7 +107,7 @@ impl<V> Map<V> {
     fn push(&mut self, key: u64, value: V) -> usize {
         let place = self.entries.len();
         let slot = u32::try_from(place).expect("there is room");
-        self.index.insert(Seed::process().number(key), slot);
+        self.index.insert(Seed::process().number(key), slot, |_| false);
         // Room: the caller has made it.
         self.entries.push((key, value));
         place
@@ -123,7 +123,7 @@ impl<V> Map<V> {
         let last = self.entries.len() - 1;
         if place != last {
             let moved = seed.number(self.entries[last].0);
-            self.index.replace(moved, slot(last), slot(place));
+            self.index.insert(moved, slot(place), |other| other == slot(last));
         }
         let (_, value) = self.entries.swap_remove(place);
         if self.entries.capacity() / 8 > self.entries.len().max(8) {

@@ -99,24 +99,25 @@ impl Index {
     /// The first slot with this hash that `same` accepts, in the order of insertion as long as none
     /// was removed.
     #[inline(always)]
-    pub fn find(&self, hash: u32, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.search(hash, |_, slot| same(slot)).map(|(_, slot)| slot)
+    pub fn find(&self, hash: u32, same: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.search(hash, same).ok().map(|(_, slot)| slot)
     }
 
-    /// Cell and slot of the first that `wanted` accepts.
+    /// Cell and slot of the first that `wanted` accepts; if there is none, the empty cell where the
+    /// search has ended.
     #[inline(always)]
-    fn search(&self, hash: u32, mut wanted: impl FnMut(usize, u32) -> bool) -> Option<(usize, u32)> {
+    fn search(&self, hash: u32, mut wanted: impl FnMut(u32) -> bool) -> std::result::Result<(usize, u32), usize> {
         let (tag, mask) = (self.tag(hash), self.mask());
         let mut at = self.start(hash);
         loop {
-            let cell = *self.cells.get(at)?;
+            let cell = *self.cells.get(at).ok_or(at)?;
             // A cell without a slot may look as if its hash fitted.
             let fits = (cell ^ tag) & !mask == 0;
-            if fits && cell < GONE && wanted(at, cell & mask) {
-                return Some((at, cell & mask));
+            if fits && cell < GONE && wanted(cell & mask) {
+                return Ok((at, cell & mask));
             }
             if cell == EMPTY {
-                return None;
+                return Err(at);
             }
             at += 1;
             if at == self.cells.len() {
@@ -127,7 +128,7 @@ impl Index {
 
     /// All slots with this hash, and perhaps some with another.
     pub fn for_each(&self, hash: u32, mut work: impl FnMut(u32)) {
-        self.search(hash, |_, slot| {
+        let _ = self.search(hash, |slot| {
             work(slot);
             false
         });
@@ -219,44 +220,30 @@ impl Index {
             return Err(Error::NOMEM);
         }
         for slot in self.slots() {
-            table.insert(hash_of(slot), slot);
+            table.insert(hash_of(slot), slot, |_| false);
         }
         *self = table;
         Ok(())
     }
 
-    /// Puts a slot in, for which there is room; see [`Index::reserve`].
+    /// Puts a slot in, for which there is room (see [`Index::reserve`]): in the place of the one with
+    /// the same hash that `same` accepts, if there is such a one. Returns whether there was.
     #[inline]
-    pub fn insert(&mut self, hash: u32, slot: u32) {
+    pub fn insert(&mut self, hash: u32, slot: u32, same: impl FnMut(u32) -> bool) -> bool {
         debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
-        let tagged = self.tag(hash) | slot;
-        let mut at = self.start(hash);
-        loop {
-            let cell = &mut self.cells[at];
-            if *cell == EMPTY {
-                *cell = tagged;
-                self.used += 1;
-                self.len += 1;
-                return;
-            }
-            at += 1;
-            if at == self.cells.len() {
-                at = 0;
-            }
+        let found = self.search(hash, same);
+        let at = found.map_or_else(|at| at, |(at, _)| at);
+        self.cells[at] = self.tag(hash) | slot;
+        if found.is_err() {
+            self.used += 1;
+            self.len += 1;
         }
-    }
-
-    /// Puts `new` in the place of a slot with the same hash.
-    pub fn replace(&mut self, hash: u32, old: u32, new: u32) {
-        debug_assert!(self.fits(new));
-        if let Some((at, _)) = self.search(hash, |_, slot| slot == old) {
-            self.cells[at] = self.tag(hash) | new;
-        }
+        found.is_ok()
     }
 
     /// Takes a slot out; whether it was there.
     pub fn remove(&mut self, hash: u32, slot: u32) -> bool {
-        let Some((at, _)) = self.search(hash, |_, found| found == slot) else {
+        let Ok((at, _)) = self.search(hash, |found| found == slot) else {
             return false;
         };
         self.vacate(at);
@@ -376,14 +363,14 @@ impl Seed {
     #[inline]
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> u32 {
-        // They may end with zeros, so their number counts.
-        let mut state = self.mix(self.state, bytes.len() as u64);
+        let mut state = self.state;
         let mut rest = bytes;
         while let Some((word, tail)) = rest.split_first_chunk::<8>() {
             state = self.mix(state, u64::from_le_bytes(*word));
             rest = tail;
         }
-        self.end(self.mix(state, last(rest)))
+        // They may end with zeros, so the number of the last ones counts, in a byte that they leave.
+        self.end(self.mix(state, last(rest) | (rest.len() as u64) << 56))
     }
 }
 

@@ -31,7 +31,7 @@ fn grows_and_shrinks() {
     let mut largest = 0;
     for slot in 0..100_000 {
         index.reserve(1, slot + 1, good).expect("memory");
-        index.insert(good(slot), slot);
+        index.insert(good(slot), slot, |_| false);
         largest = largest.max(index.cells());
     }
     check(&index);
@@ -68,7 +68,7 @@ fn small_tables_stay() {
     for (wanted, cells, left) in [(42, 64, 64), (43, 128, 8)] {
         let mut index = Index::new();
         index.reserve(wanted, 1, good).expect("memory");
-        index.insert(good(0), 0);
+        index.insert(good(0), 0, |_| false);
         assert_eq!(index.cells(), cells);
         index.shrink(good);
         assert_eq!(index.cells(), left);
@@ -81,7 +81,7 @@ fn churn_leaves_nothing_behind() {
     let mut index = Index::new();
     for slot in 0..200_000 {
         index.reserve(1, slot + 1, good).expect("memory");
-        index.insert(good(slot), slot);
+        index.insert(good(slot), slot, |_| false);
         if slot >= 1000 {
             assert!(index.remove(good(slot - 1000), slot - 1000));
         }
@@ -97,7 +97,7 @@ fn large_slots() {
     let mut index = Index::new();
     for slot in [0, 1 << 20, 1 << 30, u32::MAX - 3] {
         index.reserve(1, slot + 1, good).expect("memory");
-        index.insert(good(slot), slot);
+        index.insert(good(slot), slot, |_| false);
     }
     for slot in [0, 1 << 20, 1 << 30, u32::MAX - 3] {
         assert_eq!(find(&index, good, slot), Some(slot));
@@ -113,12 +113,14 @@ fn equal_hashes() {
     let same: fn(u32) -> u32 = |_| 0xffff_ffff;
     let mut index = Index::new();
     index.reserve(20, 40, same).expect("memory");
-    (0..20).rev().for_each(|slot| index.insert(same(slot), slot));
+    for slot in (0..20).rev() {
+        assert!(!index.insert(same(slot), slot, |_| false));
+    }
     assert_eq!(index.find(same(0), |slot| slot < 12), Some(11));
     let mut seen = Vec::new();
     index.for_each(same(0), |slot| seen.push(slot));
     assert_eq!(seen, (0..20).rev().collect::<Vec<_>>());
-    index.replace(same(0), 11, 39);
+    assert!(index.insert(same(0), 39, |slot| slot == 11));
     assert_eq!(index.find(same(0), |slot| slot < 12 || slot == 39), Some(39));
     for slot in (4..11).chain(12..20).chain([39]) {
         assert!(index.remove(same(0), slot));
@@ -174,11 +176,11 @@ proptest! {
             match step {
                 Step::Put(slot) => if model.insert(slot, ()).is_none() {
                     index.reserve(1, 400, hash).expect("memory");
-                    index.insert(hash(slot), slot);
+                    index.insert(hash(slot), slot, |_| false);
                 },
                 Step::Take(slot) => prop_assert_eq!(index.remove(hash(slot), slot), model.remove(&slot).is_some()),
                 Step::Replace(old, new) => if new % 200 == old && !model.contains_key(&new) && model.remove(&old).is_some() {
-                    index.replace(hash(old), old, new);
+                    prop_assert!(index.insert(hash(old), new, |slot| slot == old));
                     model.insert(new, ());
                 },
                 Step::Shrink => index.shrink(hash),
@@ -252,10 +254,12 @@ fn sequences() {
             let seed = Seed::new(random(2 * number + 1), random(2 * number + 2));
             let mut index = Index::new();
             index.reserve(COUNT as usize, COUNT, |_| 0).expect("memory");
-            (0..COUNT).for_each(|slot| index.insert(hash(seed, slot), slot));
+            for slot in 0..COUNT {
+                index.insert(hash(seed, slot), slot, |_| false);
+            }
             let cells = index.cells.len();
             let passed = |slot: u32| {
-                let found = index.search(hash(seed, slot), |_, found| found == slot);
+                let found = index.search(hash(seed, slot), |found| found == slot);
                 (found.expect("inserted").0 + cells - index.start(hash(seed, slot))) % cells
             };
             (0..COUNT).map(passed).sum::<usize>()

@@ -48,12 +48,9 @@ impl Hashed {
         for place in 0..end {
             turns -= usize::from(growth.add());
             let pmid = hashed.pmids[place as usize];
-            match hashed.find(pmid) {
-                None => hashed.places.insert(hash(pmid), place),
-                Some(known) if turns % 2 == 0 => {
-                    hashed.places.replace(hash(pmid), known as u32, place);
-                }
-                Some(_) => {}
+            if turns % 2 == 0 || hashed.find(pmid).is_none() {
+                let same = |known: u32| hashed.pmids[known as usize] == pmid;
+                hashed.places.insert(hash(pmid), place, same);
             }
         }
         Ok(hashed)
@@ -207,7 +204,7 @@ impl HintIndex {
                     let mut equal = 0;
                     self.places.for_each(hash, |_| equal += 1);
                     if equal < EQUAL {
-                        self.places.insert(hash, place);
+                        self.places.insert(hash, place, |_| false);
                     }
                 }
             });

@@ -119,7 +119,7 @@ impl<K: Copy + Eq> Children<K> {
         self.index.reserve(1, slot + 1, |slot| self.hashes[slot as usize])?;
         self.kept.push(child.keep());
         self.hashes.push(hash);
-        self.index.insert(hash, slot);
+        self.index.insert(hash, slot, |_| false);
         Ok(())
     }
 }
