@@ -231,7 +231,7 @@ pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
 }
 
 /// Does an operation in memory.
-#[inline(never)]
+#[inline(always)]
 fn work(indom: InDom, op: c_int) -> Result<c_int> {
     // An unknown operation makes the cache, too.
     with(indom, |cache| match op {
@@ -322,7 +322,7 @@ fn find_directory() -> Result<()> {
 /// Out of line: its frame is not there while libpcp reads pcp.conf.
 #[inline(never)]
 fn remember_directory(variable: &CStr) -> Result<()> {
-    let path = directory_below(variable.to_bytes())?;
+    let path = cancel::disabled(|| directory_below(variable.to_bytes()))?;
     // Another thread may have been first.
     library::lock()?.domains.directory.get_or_insert(path);
     Ok(())

@@ -3,7 +3,6 @@
 //! labels.
 
 use std::ffi::CStr;
-use std::fmt::Arguments;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -168,10 +167,11 @@ fn is_refusal(error: &io::Error) -> bool {
     )
 }
 
-/// The name of a temporary file beside this one: what they all begin with, and `rest`.
-fn temporary(target: &FilePath, rest: Arguments<'_>) -> io::Result<FilePath> {
-    let (directory, name) = target.split();
-    FilePath::new(&[directory, b".", name], format_args!(".tmp-{rest}")).map_err(io_error)
+/// Whether a name is that of a temporary file beside the file of a domain.
+fn is_temporary(name: &[u8]) -> bool {
+    let is_number = |byte: &u8| matches!(byte, b'.' | b'0'..=b'9');
+    let rest = name.iter().skip_while(|byte| is_number(byte));
+    name.starts_with(b".") && rest.take(4).eq(b"tmp-")
 }
 
 /// A new file in the same directory. Until it has its owner, the successor of an old file is for us
@@ -187,7 +187,9 @@ fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
         let number = now.as_nanos() + attempt;
-        let temporary = temporary(target, format_args!("{}-{number}", std::process::id()))?;
+        let (directory, name) = target.split();
+        let end = format_args!(".tmp-{}-{number}", std::process::id());
+        let temporary = FilePath::new(&[directory, b".", name], end).map_err(io_error)?;
         match temporary.open(flags, mode) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
@@ -197,28 +199,17 @@ fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     Err(last)
 }
 
-/// Removes what agents that were killed while they wrote this file have left behind. What cannot be
-/// removed stays.
-pub(super) fn sweep(path: &FilePath) {
-    let followed = follow(path);
-    let target = match &followed {
-        Ok(Some((target, _))) => target,
-        _ => path,
-    };
-    let Ok(prefix) = temporary(target, format_args!("")) else {
-        return;
-    };
-    let (directory, prefix) = prefix.split();
-    let directory = if directory.is_empty() { b"." } else { directory };
-    let opened = FilePath::new(&[directory], format_args!("")).map_err(io_error);
-    let Ok(directory) = opened.and_then(|path| path.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)) else {
+/// Removes what agents that were killed while they wrote a file have left in a directory. What
+/// cannot be removed stays.
+pub(super) fn sweep(directory: &FilePath) {
+    let Ok(directory) = directory.open(OFlags::RDONLY | OFlags::DIRECTORY, 0) else {
         return;
     };
     let Ok(mut room) = room() else { return };
     let mut entries = RawDir::new(&directory, room.spare_capacity_mut());
     while let Some(Ok(entry)) = entries.next() {
         let name = entry.file_name();
-        if !name.to_bytes().starts_with(prefix) {
+        if !is_temporary(name.to_bytes()) {
             continue;
         }
         let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -368,6 +359,8 @@ mod tests {
             (".1.2.tmp-8-8", None),
             (".1.23.tmp-7-7", Some(old)),
             ("1.2.tmp-7-7", Some(old)),
+            (".x.tmp-7-7", Some(old)),
+            (".1.tm", Some(old)),
         ] {
             let made = File::create(directory.path().join(name)).expect("ours");
             if let Some(time) = time {
@@ -375,11 +368,9 @@ mod tests {
             }
         }
         write(&file, b"one").expect("new");
-        sweep(&file.as_path().into());
-        assert_eq!(
-            names(directory.path()),
-            [".1.2.tmp-8-8", ".1.23.tmp-7-7", "1.2", "1.2.tmp-7-7"]
-        );
+        sweep(&directory.path().into());
+        let left = [".1.2.tmp-8-8", ".1.tm", ".x.tmp-7-7", "1.2", "1.2.tmp-7-7"];
+        assert_eq!(names(directory.path()), left);
     }
 
     /// CACHE-71, DEF-1: what cannot be written is an error.

@@ -88,8 +88,6 @@ pub struct Cache<T> {
     instances_dirty: bool,
     /// Only time stamps or the limit differ.
     stamps_dirty: bool,
-    /// Whether the leftovers of killed agents were removed.
-    swept: bool,
     mode: Mode,
     /// Whether debug output is wanted (`-Dindom`).
     pub debug: bool,
@@ -175,7 +173,6 @@ impl<T: Copy> Cache<T> {
             sequence: 0,
             oldest: i64::MAX,
             next: 0,
-            swept: false,
             attempts: [0; store::ATTEMPTS],
         }
     }

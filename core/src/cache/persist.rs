@@ -27,8 +27,9 @@ pub enum Write {
     Always,
 }
 
-/// The path of the directory of all cache files below PCP's variable directory; its last component
-/// is made if it is missing (CACHE-72, CACHE-73).
+/// The path of the directory of all cache files below PCP's variable directory, at its first use:
+/// its last component is made if it is missing (CACHE-72, CACHE-73), and what killed agents have left
+/// there is removed.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -36,6 +37,7 @@ pub fn directory_below(variable: &[u8]) -> Result<FilePath> {
     let path = FilePath::new(&[variable], format_args!("/config/pmda"))?;
     // A failure shows when a file is opened.
     let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
+    disk::sweep(&path);
     Ok(path)
 }
 
@@ -71,7 +73,6 @@ pub struct Snapshot {
     /// The marks of what had changed: instances, stamps.
     dirty: (bool, bool),
     when: Write,
-    sweeps: bool,
     /// How many saves had ended when this one began.
     saves: u32,
 }
@@ -82,11 +83,7 @@ impl Snapshot {
     /// # Errors
     /// What the system says; the old file is as it was, unless it had to be written in place.
     pub fn write(&self) -> io::Result<()> {
-        disk::write(&self.path, &self.text)?;
-        if self.sweeps {
-            disk::sweep(&self.path);
-        }
-        Ok(())
+        disk::write(&self.path, &self.text)
     }
 }
 
@@ -128,7 +125,6 @@ impl<T: Copy + Pointer> Cache<T> {
             now,
             dirty: (self.instances_dirty, self.stamps_dirty),
             when,
-            sweeps: self.instances_dirty && !self.swept,
             saves: self.saves,
         };
         self.collect(&mut snapshot)?;
@@ -138,7 +134,6 @@ impl<T: Copy + Pointer> Cache<T> {
         self.oldest = self.oldest.min(now);
         self.instances_dirty = false;
         self.stamps_dirty = false;
-        self.swept |= snapshot.sweeps;
         Ok(Some(snapshot))
     }
 
