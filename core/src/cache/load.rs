@@ -196,9 +196,11 @@ impl<T: Copy + Pointer> Cache<T> {
         let named = self.find_short(record.name, short);
         let slot = match (known, named) {
             (Some(slot), Some(same)) if same == (Named { slot, is_whole: true }) => {
-                let key = Text::new(key)?;
-                self.reserve_key(&key)?;
-                self.set_key(slot, key);
+                if self.keys.get(slot) != key {
+                    let key = Text::new(key)?;
+                    self.reserve_key(&key)?;
+                    self.keys.set(slot, key);
+                }
                 slot
             }
             (None, None) => self.insert(record.id, record.name, short, key, State::Inactive)?,

@@ -138,9 +138,13 @@ fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
 }
 
 /// By how many elements a list grows: small ones double, others get a quarter more, so that little
-/// memory is unused at any size (DEF-14).
+/// memory is unused at any size (DEF-14). malloc has no block of less than 24 bytes.
 fn growth<E>(len: usize) -> usize {
-    if len * size_of::<E>() < 1024 { len } else { len / 4 }
+    match len * size_of::<E>() {
+        0 => 16 / size_of::<E>(),
+        1..1024 => len,
+        _ => len / 4,
+    }
 }
 
 impl<T: Copy> Cache<T> {
@@ -217,13 +221,6 @@ impl<T: Copy> Cache<T> {
             return Ok(());
         }
         self.keys.reserve(self.slab.len() + 1)
-    }
-
-    /// Gives an entry another key, for which there is room; an empty one is none.
-    fn set_key(&mut self, slot: u32, key: Text) {
-        if !equal(self.keys.get(slot), key.bytes()) {
-            self.keys.set(slot, key);
-        }
     }
 }
 

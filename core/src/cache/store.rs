@@ -285,7 +285,9 @@ impl<T: Copy> Cache<T> {
         self.names.insert(short.hash, slot, is_namesake);
         self.sequence += 1;
         self.order.insert(ListedSlot { id, slot });
-        self.set_key(slot, key);
+        if !key.bytes().is_empty() {
+            self.keys.set(slot, key);
+        }
         self.above = self.above.max(id + 1);
         count_change();
         if let Some(count) = self.counter(state) {
