@@ -148,7 +148,7 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
 /// None of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int {
-    guard(|| cache::purge(InDom(indom), wide(recent)).map(|(number, _)| number))
+    guard(|| cache::purge(InDom(indom), wide(recent), None))
 }
 
 /// As [`pmdaCachePurge`]; `callback` gets what was attached to each instance, in ascending order of

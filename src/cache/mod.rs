@@ -335,15 +335,14 @@ fn path(indom: InDom) -> Result<FilePath> {
     file_path(directory, indom)
 }
 
-/// Culls the instances that were saved more than `recent` seconds ago and not stored since. Gives
-/// their number, and what was attached to them, in ascending order of ids.
+/// Culls the instances that were saved more than `recent` seconds ago and not stored since; gives
+/// their number. What was attached to them goes into the list, in ascending order of ids.
 ///
 /// # Errors
 /// `PM_ERR_INDOM`, `-ENOMEM`.
-pub(crate) fn purge(indom: InDom, recent: i64) -> Result<(c_int, Vec<Private>)> {
+pub(crate) fn purge(indom: InDom, recent: i64, attached: Option<&mut Vec<Private>>) -> Result<c_int> {
     let limit = now().saturating_sub(recent);
-    let (number, attached) = with(indom, |cache| cache.purge(limit))?;
-    Ok((count(number), attached))
+    with(indom, |cache| cache.purge(limit, attached)).map(count)
 }
 
 /// Tells the agent about each culled instance, after all were culled.
@@ -359,7 +358,8 @@ impl Purge {
     /// # Errors
     /// As [`purge`].
     pub(crate) fn new(indom: InDom, recent: i64, callback: Option<Free>) -> Result<Purge> {
-        let (number, attached) = purge(indom, recent)?;
+        let mut attached = Vec::new();
+        let number = purge(indom, recent, Some(&mut attached))?;
         Ok(Purge {
             callback,
             number,

@@ -393,30 +393,32 @@ impl<T: Copy> Cache<T> {
         culled
     }
 
-    /// Culls what was written before `limit` and not stored since (CACHE-62). Returns how many, and
-    /// what was attached to them, in ascending order of ids (CACHE-63).
+    /// Culls what was written before `limit` and not stored since (CACHE-62); returns how many. What
+    /// was attached to them goes into the list, if one is given, in ascending order of ids (CACHE-63).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing was culled.
-    pub fn purge(&mut self, limit: i64) -> Result<(usize, Vec<T>)> {
-        let mut attached = Vec::new();
+    pub fn purge(&mut self, limit: i64, mut attached: Option<&mut Vec<T>>) -> Result<usize> {
         // Agents purge much more often than there is something to purge.
         if limit <= self.oldest {
-            return Ok((0, attached));
+            return Ok(0);
         }
-        room(&mut attached, self.active + self.inactive)?;
+        if let Some(list) = &mut attached {
+            room(list, self.active + self.inactive)?;
+        }
         let mut oldest = i64::MAX;
         let culled = self.cull_where(|entry| {
             let is_old = entry.stamp != 0 && entry.stamp < limit;
-            if is_old {
-                attached.extend(entry.private.take());
-            } else if entry.stamp != 0 {
+            if let (Some(list), true) = (&mut attached, is_old) {
+                list.extend(entry.private);
+            }
+            if entry.stamp != 0 && !is_old {
                 oldest = oldest.min(entry.stamp);
             }
             is_old
         });
         self.oldest = oldest;
-        Ok((culled, attached))
+        Ok(culled)
     }
 
     /// Lets ids be used again (CACHE-24).
