@@ -2,9 +2,9 @@
 
 use std::fmt::Pointer;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::ops::Range;
+use std::io::{self, ErrorKind};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 
 use super::entry::{State, Text, find_byte};
@@ -68,8 +68,9 @@ impl CacheFile {
 
     /// Reads the next piece. This is the part that waits for the disk.
     pub fn read(&mut self) {
-        if let Some(file) = &mut self.file {
-            self.lines.read(file);
+        if let Some(file) = &self.file {
+            self.lines
+                .read(|buffer| Ok(rustix::io::read(file, spare_capacity(buffer))?));
         }
     }
 }
@@ -258,9 +259,9 @@ impl<T: Copy + Pointer> Cache<T> {
 /// the end of a file that may have none, or keeps more of it than one piece and one line.
 #[derive(Debug, Default)]
 struct Lines {
-    /// Initialised throughout; the bytes of interest are those in `held`.
     buffer: Vec<u8>,
-    held: Range<usize>,
+    /// How much of it was taken.
+    start: usize,
     /// How the reading has ended, if it has.
     end: Option<io::Result<()>>,
 }
@@ -277,41 +278,34 @@ struct Line<'l> {
 }
 
 impl Lines {
-    /// Reads the next piece.
-    fn read(&mut self, input: &mut impl Read) {
+    /// Reads the next piece: `append` fills the room in the buffer.
+    fn read(&mut self, append: impl FnOnce(&mut Vec<u8>) -> io::Result<usize>) {
         if self.end.is_some() {
             return;
         }
-        if self.held.start > 0 {
-            self.buffer.copy_within(self.held.clone(), 0);
-            self.held = 0..self.held.len();
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let piece = (2 * self.buffer.capacity()).clamp(FIRST_PIECE, PIECE);
+        if room(&mut self.buffer, piece).is_err() {
+            self.end = Some(Err(io::Error::from_raw_os_error(12)));
+            return;
         }
-        // The room doubles until it holds two pieces, and for a line that does not fit.
-        let piece = self.buffer.len().clamp(FIRST_PIECE, PIECE);
-        if self.buffer.len() - self.held.end < piece {
-            let more = self.buffer.len().max(FIRST_PIECE);
-            if room(&mut self.buffer, more).is_err() {
-                self.end = Some(Err(io::Error::from_raw_os_error(12)));
-                return;
-            }
-            self.buffer.resize(self.buffer.len() + more, 0);
-        }
-        match input.read(&mut self.buffer[self.held.end..]) {
+        match append(&mut self.buffer) {
             Ok(0) => self.end = Some(Ok(())),
-            Ok(count) => self.held.end = (self.held.end + count).min(self.buffer.len()),
+            Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => self.end = Some(Err(error)),
         }
     }
 
-    /// How many lines are there, about.
+    /// How many lines were read last, about.
     fn count(&self) -> usize {
-        self.held().iter().filter(|byte| **byte == b'\n').count()
+        self.buffer.iter().filter(|byte| **byte == b'\n').count()
     }
 
     /// The next line, of at most about `longest` bytes; `None` until more is read, or at the end.
     fn next(&mut self, longest: usize) -> Option<Line<'_>> {
-        let held = self.buffer.get(self.held.clone()).unwrap_or_default();
+        let held = self.buffer.get(self.start..).unwrap_or_default();
         let newline = find_byte(held, b'\n');
         let length = newline.map_or(held.len(), |at| at + 1);
         let nul = find_byte(&held[..length], 0);
@@ -321,22 +315,28 @@ impl Lines {
         if length == 0 || newline.is_none() && !is_last && !is_long {
             return None;
         }
-        self.held.start += length;
+        self.start += length;
         Some(Line {
             text: &held[..nul.unwrap_or(length)],
             is_cut: nul.is_some(),
             is_endless: newline.is_none() && !is_last && nul.is_none(),
         })
     }
-
-    fn held(&self) -> &[u8] {
-        self.buffer.get(self.held.clone()).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
+
+    /// Appends what an input gives.
+    fn append(input: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let mut piece = vec![0; buffer.capacity() - buffer.len()];
+        let count = input.read(&mut piece)?;
+        buffer.extend_from_slice(&piece[..count]);
+        Ok(count)
+    }
 
     /// Gives a few bytes at a time, is interrupted before each, and fails at the end if it is to.
     struct Slow<'b>(&'b [u8], bool, bool);
@@ -362,7 +362,7 @@ mod tests {
     fn lines_of(mut input: impl Read) -> (Vec<Owned>, io::Result<()>) {
         let (mut lines, mut all) = (Lines::default(), Vec::new());
         loop {
-            lines.read(&mut input);
+            lines.read(|buffer| append(&mut input, buffer));
             while let Some(line) = lines.next(LONGEST_LINE) {
                 all.push((line.text.to_vec(), line.is_cut, line.is_endless));
                 if line.is_endless {
@@ -426,7 +426,7 @@ mod tests {
     fn endless() {
         let mut lines = Lines::default();
         for _ in 0..10_000 {
-            lines.read(&mut io::repeat(b'x'));
+            lines.read(|buffer| append(&mut io::repeat(b'x'), buffer));
             if let Some(line) = lines.next(PIECE) {
                 assert!(line.is_endless);
                 assert!(lines.buffer.len() <= 4 * PIECE);
