@@ -68,11 +68,10 @@ impl Domains {
     /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
     #[inline(always)]
     fn open(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
-        let place = match self.recent(indom) {
-            Some(place) => place,
-            None => self.search_or_make(indom)?,
-        };
-        Ok(&mut *self.caches[place].cache)
+        match self.recent(indom) {
+            Some(place) => Ok(&mut *self.caches[place].cache),
+            None => self.search_or_make(indom),
+        }
     }
 
     /// Which cache is that of a domain, if it was found last.
@@ -94,11 +93,12 @@ impl Domains {
     }
 
     #[inline(never)]
-    fn search_or_make(&mut self, indom: InDom) -> Result<usize> {
-        match self.search(indom) {
-            Ok(place) => Ok(place),
-            Err(place) => self.make(indom, place),
-        }
+    fn search_or_make(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
+        let place = match self.search(indom) {
+            Ok(place) => place,
+            Err(place) => self.make(indom, place)?,
+        };
+        Ok(&mut *self.caches[place].cache)
     }
 
     #[cold]
