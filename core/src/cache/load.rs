@@ -10,7 +10,7 @@ use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 use super::entry::{State, Text, find_byte};
 use super::file::{self, Header, LONGEST_LINE, Record};
 use super::persist::OverLimitRecord;
-use super::{Cache, Named, room};
+use super::{Cache, room};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
@@ -196,7 +196,7 @@ impl<T: Copy + Pointer> Cache<T> {
         let known = self.find_id(record.id);
         let named = self.find_short(record.name, short);
         let slot = match (known, named) {
-            (Some(slot), Some(same)) if same == (Named { slot, is_whole: true }) => {
+            (Some(slot), Some(same)) if slot == same && self.is_name_of(slot, record.name, short) => {
                 if self.keys.get(slot) != key {
                     let key = Text::new(key)?;
                     self.reserve_key(&key)?;
@@ -209,8 +209,8 @@ impl<T: Copy + Pointer> Cache<T> {
                 self.conflict(record, slot, true, path);
                 return Ok(());
             }
-            (None, Some(found)) => {
-                self.conflict(record, found.slot, false, path);
+            (None, Some(slot)) => {
+                self.conflict(record, slot, false, path);
                 return Ok(());
             }
         };

@@ -103,14 +103,6 @@ pub struct Cache<T> {
     attempts: [u32; store::ATTEMPTS],
 }
 
-/// The live entry that has the short name of a text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Named {
-    slot: u32,
-    /// Whether the rest of its name is that of the text as well (CACHE-10).
-    is_whole: bool,
-}
-
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
 /// A number that changes whenever an instance of a cache becomes active or ceases to be, and
@@ -227,16 +219,20 @@ impl<T: Copy> Cache<T> {
 impl<T: Copy> Cache<T> {
     /// The live entry that has the short name of a name (CACHE-10).
     #[inline(always)]
-    fn find_short(&self, name: &[u8], short: Short) -> Option<Named> {
+    fn find_short(&self, name: &[u8], short: Short) -> Option<u32> {
         let text = &name[..short.len];
         let same = |slot: u32| {
             let entry = self.slab.get(slot);
             entry.hash == short.hash && equal(entry.short_name(), text)
         };
         let slot = self.names.find(short.hash, same)?;
-        let entry = self.slab.get(slot);
-        let is_whole = short.len == name.len() || entry.name() == name;
-        entry.is_live().then_some(Named { slot, is_whole })
+        self.slab.get(slot).is_live().then_some(slot)
+    }
+
+    /// Whether a name, which has the short name of an entry, is no other name than that of the entry
+    /// (CACHE-10): it may end where the short name ends.
+    fn is_name_of(&self, slot: u32, name: &[u8], short: Short) -> bool {
+        short.len == name.len() || self.slab.get(slot).name() == name
     }
 
     /// The live entry with an id.
@@ -282,8 +278,8 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `PM_ERR_INST` when there is none.
     pub fn lookup_name(&self, name: &[u8]) -> Result<&Entry<T>> {
-        let found = self.find_short(name, self.short(name)).ok_or(Error::INST)?;
-        Ok(self.slab.get(found.slot))
+        let slot = self.find_short(name, self.short(name)).ok_or(Error::INST)?;
+        Ok(self.slab.get(slot))
     }
 
     /// The instance with a key, or with the name as its key (CACHE-31).

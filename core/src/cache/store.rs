@@ -9,7 +9,7 @@
 use super::entry::{Entry, Short, State, Text, equal, short, signed};
 use super::keys::{Key, jenkins_hash};
 use super::order::ListedSlot;
-use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, Named, count_change, room};
+use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, count_change, room};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
@@ -53,9 +53,9 @@ impl<T: Copy> Cache<T> {
 
     #[inline(never)]
     fn store_found(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>) -> Result<i32> {
-        let short = self.short(name.unwrap_or_default());
-        let found = name.and_then(|name| self.find_short(name, short));
-        let Some(Named { slot, is_whole }) = found else {
+        let text = name.unwrap_or_default();
+        let short = self.short(text);
+        let Some(slot) = name.and_then(|name| self.find_short(name, short)) else {
             if flags == PMDA_CACHE_ADD {
                 return self.add(None, name, short, &[], private);
             }
@@ -69,7 +69,7 @@ impl<T: Copy> Cache<T> {
             return Err(Error::INST);
         };
         match flags {
-            _ if !is_whole => return Err(Error::INVAL),
+            _ if !self.is_name_of(slot, text, short) => return Err(Error::INVAL),
             PMDA_CACHE_ADD => {
                 self.keys.take(slot);
                 self.activate(slot, private);
@@ -102,8 +102,9 @@ impl<T: Copy> Cache<T> {
             None if key.is_empty() => return self.add(None, None, short, &[], private),
             _ => key,
         };
-        if let Some(found) = name.and_then(|name| self.find_short(name, short)) {
-            return self.store_known(found, key, private);
+        if let Some((name, slot)) = name.and_then(|name| Some((name, self.find_short(name, short)?))) {
+            let is_whole = self.is_name_of(slot, name, short);
+            return self.store_known(slot, is_whole, key, private);
         }
         if !key.is_empty() {
             if let Some(slot) = self.find_key(key) {
@@ -122,10 +123,10 @@ impl<T: Copy> Cache<T> {
     }
 
     /// [`Cache::store_key`] for an instance whose name is known (CACHE-51).
-    fn store_known(&mut self, found: Named, key: &[u8], private: Option<T>) -> Result<i32> {
-        let entry = self.slab.get(found.slot);
+    fn store_known(&mut self, slot: u32, is_whole: bool, key: &[u8], private: Option<T>) -> Result<i32> {
+        let entry = self.slab.get(slot);
         let id = signed(entry.id);
-        let old = self.keys.get(found.slot);
+        let old = self.keys.get(slot);
         if old != key {
             if self.debug {
                 self.journal.trace(format_args!(
@@ -138,10 +139,10 @@ impl<T: Copy> Cache<T> {
             }
             return Err(Error::INST);
         }
-        if !found.is_whole {
+        if !is_whole {
             return Err(Error::INVAL);
         }
-        self.activate(found.slot, private);
+        self.activate(slot, private);
         Ok(id)
     }
 

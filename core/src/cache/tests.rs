@@ -293,6 +293,18 @@ fn purged_names() {
     }
 }
 
+/// CACHE-36: an instance that comes and goes has one place in the table of names, however many of
+/// its entries are still to be reclaimed.
+#[test]
+fn one_place_for_a_name() {
+    let mut cache = aged(1, |_| false);
+    for _ in 0..40 {
+        assert!(cache.store(PMDA_CACHE_CULL, Some(b"n0"), None).is_ok());
+        add(&mut cache, "n0");
+    }
+    assert_eq!((cache.empty, cache.names.len()), (40, 1));
+}
+
 /// CACHE-31: a file may give one key to many; the one with the lowest id is found.
 #[test]
 fn shared_keys() {
