@@ -58,8 +58,8 @@ enum Mode {
 #[repr(C)]
 pub struct Cache<T> {
     slab: Slab<T>,
-    /// One slot for each short name: of the live entry that has it, or of one that was culled and is
-    /// not reclaimed. So a purge has nothing to look for here.
+    /// One slot for each short name: of the live entry that has it, or of one that was culled and
+    /// is not reclaimed. So a purge has nothing to look for here.
     names: Index,
     order: Order,
     active: usize,
@@ -229,8 +229,8 @@ impl<T: Copy> Cache<T> {
         self.slab.get(slot).is_live().then_some(slot)
     }
 
-    /// Whether a name, which has the short name of an entry, is no other name than that of the entry
-    /// (CACHE-10): it may end where the short name ends.
+    /// Whether a name, which has the short name of an entry, is no other name than that of the
+    /// entry (CACHE-10): it may end where the short name ends.
     fn is_name_of(&self, slot: u32, name: &[u8], short: Short) -> bool {
         short.len == name.len() || self.slab.get(slot).name() == name
     }
@@ -389,8 +389,9 @@ impl<T: Copy> Cache<T> {
         culled
     }
 
-    /// Culls what was written before `limit` and not stored since (CACHE-62); returns how many. What
-    /// was attached to them goes into the list, if one is given, in ascending order of ids (CACHE-63).
+    /// Culls what was written before `limit` and not stored since (CACHE-62); returns how many.
+    /// What was attached to them goes into the list, if one is given, in ascending order of ids
+    /// (CACHE-63).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing was culled.

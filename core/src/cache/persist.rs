@@ -28,8 +28,8 @@ pub enum Write {
 }
 
 /// The path of the directory of all cache files below PCP's variable directory, at its first use:
-/// its last component is made if it is missing (CACHE-72, CACHE-73), and what killed agents have left
-/// there is removed.
+/// its last component is made if it is missing (CACHE-72, CACHE-73), and what killed agents have
+/// left there is removed.
 ///
 /// # Errors
 /// `-ENOMEM`.

@@ -226,8 +226,8 @@ impl Index {
         Ok(())
     }
 
-    /// Puts a slot in, for which there is room (see [`Index::reserve`]): in the place of the one with
-    /// the same hash that `same` accepts, if there is such a one. Returns whether there was.
+    /// Puts a slot in, for which there is room (see [`Index::reserve`]): in the place of the one
+    /// with the same hash that `same` accepts, if there is such a one. Returns whether there was.
     #[inline]
     pub fn insert(&mut self, hash: u32, slot: u32, same: impl FnMut(u32) -> bool) -> bool {
         debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
@@ -369,7 +369,8 @@ impl Seed {
             state = self.mix(state, u64::from_le_bytes(*word));
             rest = tail;
         }
-        // They may end with zeros, so the number of the last ones counts, in a byte that they leave.
+        // They may end with zeros, so the number of the last ones counts, in a byte that they
+        // leave.
         self.end(self.mix(state, last(rest) | (rest.len() as u64) << 56))
     }
 }
