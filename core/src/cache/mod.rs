@@ -58,8 +58,8 @@ enum Mode {
 #[repr(C)]
 pub struct Cache<T> {
     slab: Slab<T>,
-    /// One slot for each short name: of the live entry that has it, or of one that was culled and
-    /// is not reclaimed. So a purge has nothing to look for here.
+    /// One slot for each short name: of the live entry that has it, or of one that was culled with
+    /// others and is not reclaimed. So a purge has nothing to look for here.
     names: Index,
     order: Order,
     active: usize,
@@ -369,7 +369,7 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Culls the instances that `is_culled` accepts, in ascending order of ids; returns how many.
-    fn cull_where(&mut self, mut is_culled: impl FnMut(&mut Entry<T>) -> bool) -> usize {
+    fn cull_where(&mut self, mut is_culled: impl FnMut(&Entry<T>) -> bool) -> usize {
         let before = self.active + self.inactive;
         for listed in self.order.iter() {
             let entry = self.slab.get_mut(listed.slot);

@@ -76,6 +76,7 @@ impl<T: Copy> Cache<T> {
             }
             PMDA_CACHE_HIDE => self.set_state(slot, State::Inactive),
             PMDA_CACHE_CULL => {
+                self.names.remove(short.hash, slot);
                 self.keys.take(slot);
                 self.set_state(slot, State::Empty);
                 self.instances_dirty = true;
@@ -440,10 +441,11 @@ impl<T: Copy> Cache<T> {
             return;
         }
         count_change();
+        let slab = &self.slab;
+        self.names.retain(|slot| slab.get(slot).is_live());
         for listed in self.order.iter() {
             if self.slab.get(listed.slot).state == State::Empty {
                 self.lowest = self.lowest.min(listed.id);
-                self.names.remove(self.slab.get(listed.slot).hash, listed.slot);
                 self.slab.remove(listed.slot);
             }
         }

@@ -298,11 +298,16 @@ fn purged_names() {
 #[test]
 fn one_place_for_a_name() {
     let mut cache = aged(1, |_| false);
-    for _ in 0..40 {
-        assert!(cache.store(PMDA_CACHE_CULL, Some(b"n0"), None).is_ok());
+    for culled in 1..40 {
+        if culled % 2 == 0 {
+            assert!(cache.store(PMDA_CACHE_CULL, Some(b"n0"), None).is_ok());
+        } else {
+            assert_eq!(cache.cull_all(), 1);
+        }
+        assert!(cache.lookup_name(b"n0").is_err());
         add(&mut cache, "n0");
+        assert_eq!((cache.empty, cache.names.len()), (culled, 1));
     }
-    assert_eq!((cache.empty, cache.names.len()), (40, 1));
 }
 
 /// CACHE-31: a file may give one key to many; the one with the lowest id is found.

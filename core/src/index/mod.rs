@@ -250,6 +250,18 @@ impl Index {
         true
     }
 
+    /// Takes out the slots for which `keep` is false.
+    pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
+        let mask = self.mask();
+        // Backwards, so that the last cells of a run are emptied, not only marked.
+        for at in (0..self.cells.len()).rev() {
+            let cell = self.cells[at];
+            if cell < GONE && !keep(cell & mask) {
+                self.vacate(at);
+            }
+        }
+    }
+
     /// Empties a cell. Behind it nothing may follow that a search would no longer reach; if nothing
     /// does, the cells before it that hold nothing any more are free as well.
     fn vacate(&mut self, at: usize) {
