@@ -31,7 +31,7 @@ pub fn run(names: &[String]) -> Result<(), String> {
     };
     let (mut ran, mut failed, mut left) = (0, 0, 0);
     for program in &programs {
-        // The sanitizer cannot live with a limit of its own memory, or with a malloc that is not its own.
+        // The sanitizer cannot live with a limit of its own memory, or with another malloc.
         let is_unfit = |word| program.text.contains(word);
         if program.name.starts_with("c/") && ["RLIMIT_AS", "__libc_malloc"].into_iter().any(is_unfit) {
             left += 1;
