@@ -140,7 +140,6 @@ to_load(void)
     store("another");
 }
 
-/* The first save of a process looks for what others have left behind, too. */
 static void
 linked(void)
 {
@@ -188,7 +187,7 @@ static const struct {
     { "save", saved, save, 1, 0 },
     { "sync", saved, sync_, 1, 0 },
     { "the first save, through a link", linked, save, 1, 0 },
-    { "purge", saved, purge, 1, 0 },
+    { "purge", saved, purge, 0, 0 },
     { "purge with a callback", saved, purge_callback, 1, 0 },
     { "load", to_load, load, 1, 1 },
 };

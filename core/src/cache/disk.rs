@@ -188,8 +188,11 @@ fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     for attempt in 0..16 {
         let number = now.as_nanos() + attempt;
         let (directory, name) = target.split();
-        let end = format_args!(".tmp-{}-{number}", std::process::id());
-        let temporary = FilePath::new(&[directory, b".", name], end).map_err(io_error)?;
+        let temporary = FilePath::new(
+            &[directory, b".", name],
+            format_args!(".tmp-{}-{number}", std::process::id()),
+        )
+        .map_err(io_error)?;
         match temporary.open(flags, mode) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,

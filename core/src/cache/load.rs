@@ -287,6 +287,8 @@ impl Lines {
         self.start = 0;
         let piece = (2 * self.buffer.capacity()).clamp(FIRST_PIECE, PIECE);
         if room(&mut self.buffer, piece).is_err() {
+            // The beginning of a line is not one.
+            self.buffer.clear();
             self.end = Some(Err(io::Error::from_raw_os_error(12)));
             return;
         }

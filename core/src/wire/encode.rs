@@ -57,18 +57,18 @@ impl Reply {
     /// Adds bytes, or notes that there is no memory for them.
     fn put(&mut self, bytes: &[u8]) {
         if bytes.len() > self.bytes.capacity() - self.bytes.len() {
-            self.grow(bytes.len());
+            self.cut |= self.try_reserve(bytes.len()).is_err();
         }
         if !self.cut {
             self.bytes.extend_from_slice(bytes);
         }
     }
 
-    /// Makes room for more bytes, or notes that there is no memory for them.
+    /// Makes room for more bytes.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, more: usize) {
-        self.cut |= self.bytes.try_reserve(more).is_err();
+    fn try_reserve(&mut self, more: usize) -> Result<()> {
+        self.bytes.try_reserve(more).map_err(|_| Error::NOMEM)
     }
 
     fn word(&mut self, word: u32) {
@@ -300,7 +300,7 @@ impl Reply {
             self.trim();
         }
         let more = end.saturating_sub(self.bytes.len());
-        self.bytes.try_reserve(more).map_err(|_| Error::NOMEM)?;
+        self.try_reserve(more)?;
         self.bytes.resize(end, 0);
         (self.cut, self.fallback_error) = (false, None);
         for (place, word) in self.bytes.chunks_exact_mut(4).zip(head) {
