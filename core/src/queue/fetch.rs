@@ -234,6 +234,7 @@ impl<F: Copy> Queue<F> {
         let reader = session.reader(&mut self.readers)?;
         loop {
             if let Some(&Event { slot, number, .. }) = session.event() {
+                session.state = State::Ended(End::Gone);
                 let event = events.get_mut(slot);
                 event.holders -= 1;
                 // Else a fetch inside of a callback of this one was faster.
