@@ -294,10 +294,10 @@ fn no_more_than_was_paid() {
         for group in 0..groups {
             (0..100).for_each(|number| tree.put_fresh(&format!("g{group}"), number));
         }
-        let mut random = 4711_usize;
+        let mut random = 4711_u64;
         let mut any = |most: usize| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 33) % most
+            (random >> 33) as usize % most
         };
         for _ in 0..40_000 {
             let name = format!("g{}.m{}", any(groups), any(100));
