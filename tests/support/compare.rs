@@ -31,10 +31,10 @@ fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
     static TRACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\[\d+\](pm|__pm)"));
     static SENDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(pmXmitPDU: CREDS [^\n]*\n000: +14 +700c) +[0-9a-f]+"));
     // With 32 bits they are as long as identifiers, but higher; below qemu programs start at
-    // 0x400000.
+    // 0x400000, and their heap is behind them.
     static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
         pattern(if cfg!(target_pointer_width = "32") {
-            r"0x([5-9a-f][0-9a-f]{7}|4[0-9a-f]{5})\b"
+            r"0x([5-9a-f][0-9a-f]{7}|[45][0-9a-f]{5})\b"
         } else {
             r"0x[0-9a-f]{9,16}\b"
         })

@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(room_after(KEPT).1, 0);
         builder.begin(0, 1).expect("small");
         builder.open(MetricId(1), KEPT / 8).expect("memory");
-        for value in 0..=KEPT / 16 {
+        for value in 0..=KEPT / size_of::<(usize, usize)>() {
             builder.deferred(0, value).expect("memory");
         }
         builder.trim();
