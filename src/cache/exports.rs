@@ -10,7 +10,7 @@ use crate::sys::process::Stream;
 use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
-use pmda_core::constants::PMDA_CACHE_WALK_NEXT;
+use pmda_core::constants::{PMDA_CACHE_LOAD, PMDA_CACHE_SAVE, PMDA_CACHE_SYNC, PMDA_CACHE_WALK_NEXT, PMDA_CACHE_WRITE};
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
 
@@ -223,14 +223,25 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<Stream>, do_hash: c_i
 /// None of its own; it writes to stderr and to libpcp's log.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
+    let indom = InDom(indom);
     // The one operation that is asked for once an instance.
     if op == PMDA_CACHE_WALK_NEXT {
-        return guard(|| cache::walk_next(InDom(indom)));
+        return guard(|| cache::walk_next(indom));
     }
-    operate(InDom(indom), op)
+    match op {
+        PMDA_CACHE_LOAD | PMDA_CACHE_SAVE | PMDA_CACHE_SYNC | PMDA_CACHE_WRITE => persist(indom, op),
+        _ => operate(indom, op),
+    }
 }
 
 /// As a function of C it takes the place of the one that calls it on the stack.
+#[cold]
+#[inline(never)]
+extern "C" fn persist(indom: InDom, op: c_int) -> c_int {
+    guard(|| cache::persist(indom, op))
+}
+
+/// As [`persist`].
 #[inline(never)]
 extern "C" fn operate(indom: InDom, op: c_int) -> c_int {
     guard(|| cache::operate(indom, op))

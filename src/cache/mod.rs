@@ -200,14 +200,13 @@ pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
     open(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
 
-/// Does an operation. What reads and writes files needs much of the stack, as finding their
-/// directory does: each has a frame of its own.
+/// Reads or writes the file of a domain. This needs much of the stack, as finding the directory
+/// does: so as little as possible stays there meanwhile.
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, and what reading or
-/// writing a file may give.
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, and what reading or writing a file may give.
 #[inline]
-pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
+pub(crate) fn persist(indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
     }
@@ -215,12 +214,10 @@ pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
         PMDA_CACHE_SAVE => Write::Save,
         PMDA_CACHE_SYNC => Write::Sync,
         PMDA_CACHE_WRITE => Write::Always,
-        PMDA_CACHE_LOAD => {
+        _ => {
             find_directory()?;
             return load(indom);
         }
-        PMDA_CACHE_CHECK => return Ok(c_int::from(peek(indom, |_| ()).is_some())),
-        _ => return work(indom, op),
     };
     // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
     if !is_due(indom, when)? {
@@ -231,8 +228,17 @@ pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
 }
 
 /// Does an operation in memory.
-#[inline(always)]
-fn work(indom: InDom, op: c_int) -> Result<c_int> {
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, `-ENOMEM`.
+#[inline]
+pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
+    if indom.is_null() {
+        return Err(Error::INDOM);
+    }
+    if op == PMDA_CACHE_CHECK {
+        return Ok(c_int::from(peek(indom, |_| ()).is_some()));
+    }
     // An unknown operation makes the cache, too.
     with(indom, |cache| match op {
         PMDA_CACHE_CULL => Ok(count(cache.cull_all())),
