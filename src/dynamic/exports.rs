@@ -37,7 +37,7 @@ fn registered(ext: Ext<'_>) -> Walk {
 fn update(ext: Ext<'_>, callbacks: &Callbacks) -> bool {
     let Some(update) = callbacks.update else { return false };
     // SAFETY: the callback was registered with its type, by an agent that has promised that it
-    // follows its contract; so were the others below. The place holds NULL or the agent's tree.
+    // follows its contract. The place holds NULL or the agent's tree.
     unsafe { update(ext.as_ptr(), callbacks.tree.as_ptr()) != 0 }
 }
 
@@ -75,7 +75,8 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: Walk) -> Guarded<()> 
     while let Some(callbacks) = guarded(|| walk.next())? {
         let mut counts = Counts::default();
         if let Some(count) = callbacks.counts {
-            // SAFETY: the counts live in this frame.
+            // SAFETY: the callback was registered with its type, by an agent that has promised
+            // that it follows its contract: it writes two numbers, which live in this frame.
             unsafe { count(&raw mut counts.metrics, &raw mut counts.trees) };
         }
         guarded(|| table.note(counts))?.map_err(Error::code)?;
@@ -91,7 +92,9 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: Walk) -> Guarded<()> 
         let mut copies = Copies::new(callbacks, table.copies(place));
         update(ext, callbacks);
         while let Some((copy, source, target, number)) = guarded(|| copies.next(table))?.map_err(Error::code)? {
-            // SAFETY: a metric of the registered table, and one of the table that is being made.
+            // SAFETY: the callback was registered with its type, by an agent that has promised
+            // that it follows its contract: it reads a metric of the registered table, and writes
+            // one of the table that is being made, which nobody looks at meanwhile.
             unsafe { copy(source, target, number) };
         }
     }

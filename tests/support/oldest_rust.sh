@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All crates with the oldest Rust that Cargo.toml allows, which may refuse what a newer one takes. It comes out of Debian's packages,
-# unpacked below target. Where Debian has no package of that release, this says so, and `make check-rust` is the test that is left.
+# The crates that users build, with the oldest Rust that Cargo.toml allows, which may refuse what a newer one takes. It comes out of
+# Debian's packages, unpacked below target. Where Debian has no package of that release, this says so, and `make check-rust` is the test
+# that is left.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -38,7 +39,7 @@ if [ ! -x "$home/rustc" ]; then
     cd - >/dev/null
     rm -r "$home/deb"
     libraries=$(dirname "$(find "$home/root" -name 'libLLVM*.so*' -type f | head -n 1)")
-    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "'$libraries'" "'$home/root/usr/bin/rustc'" >"$home/rustc"
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" "$home/root/usr/bin/rustc" >"$home/rustc"
     chmod 755 "$home/rustc"
 fi
 # What only runs during the build need not be fast.

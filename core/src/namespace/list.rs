@@ -90,6 +90,7 @@ impl<'t, N: Node<'t>> Walk<N> {
         }
         let Walk { path, above } = self;
         path.clear();
+        above.clear();
         // Few names are longer.
         path.try_reserve(128).map_err(|_| Error::NOMEM)?;
         extend(path, name)?;
