@@ -8,9 +8,10 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::OnceLock;
 use std::{mem, ptr, thread};
 
+use pcp_pmda::view::agent::pmdaInterface;
 use pcp_pmda::view::types::{
     pmAtomValue, pmInDom, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaExt, pmdaFetchCallBack, pmdaIndom,
-    pmdaInstid, pmdaInterface, pmdaLabelCallBack, pmdaMetric, pmdaNameSpace, pmdaResult,
+    pmdaInstid, pmdaLabelCallBack, pmdaMetric, pmdaNameSpace, pmdaResult,
 };
 
 // The functions as agents see them. They are linked in with the crate, and have no path in Rust.

@@ -108,7 +108,10 @@ fn agents_in_rust_are_safe() {
             .filter(|line| !line.trim_start().starts_with("//"))
             .collect();
         let found = block.find_iter(&code).count();
-        assert!(found == 0 || path.starts_with("src/dso/"), "{path}");
+        assert!(
+            found == 0 || path.starts_with("src/dso/") || path.starts_with("src/memory/"),
+            "{path}"
+        );
         blocks += found;
     }
     assert!(blocks <= 25, "{blocks} unsafe blocks");

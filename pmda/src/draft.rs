@@ -4,7 +4,7 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::encode::ResultBuilder;
 
 use crate::Result;
-use crate::dso::Sets;
+use crate::memory::Sets;
 
 /// A result that is being made: the bytes of a reply, or, in a host of shared objects, the host's
 /// structures.

@@ -80,6 +80,7 @@ mod guard;
 mod indom;
 mod labels;
 mod logger;
+mod memory;
 mod metrics;
 mod options;
 pub mod prelude;

@@ -10,7 +10,8 @@ use std::ptr;
 
 use crate::drive::{Guarded, guard, guarded};
 use crate::dynamic::rebuild::{Copies, NewTable};
-use crate::dynamic::{Callbacks, LookupKey, Registrations, Walk, search};
+use crate::dynamic::{LookupKey, Walk, search};
+use crate::library::callbacks::{Callbacks, Registrations};
 use crate::sys::libpcp::log;
 use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};

@@ -9,33 +9,10 @@ pub(crate) mod exports;
 mod rebuild;
 
 use crate::library;
-use crate::sys::lock::Mutex;
+use crate::library::callbacks::{Callbacks, Registrations};
 use crate::tree::SharedIndexes;
 use crate::view::arg::CText;
-use crate::view::memory::Lasting;
-use crate::view::names::TreePlace;
-use crate::view::types::{pmdaCountMetrics, pmdaMetric, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText};
-use pmda_core::dynamic::List;
 use pmda_core::ident::MetricId;
-
-/// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
-pub(crate) struct Callbacks {
-    /// Brings the tree up to date.
-    pub(crate) update: pmdaUpdatePMNS,
-    /// Gives the help text of a metric.
-    pub(crate) text: pmdaUpdateText,
-    /// Fills in the copy of a metric.
-    pub(crate) metric: pmdaUpdateMetric,
-    /// Tells how many copies there will be.
-    pub(crate) counts: pmdaCountMetrics,
-    /// The metrics to copy.
-    pub(crate) metrics: Lasting<pmdaMetric>,
-    /// Where the agent keeps its tree.
-    pub(crate) tree: TreePlace,
-}
-
-/// The registrations of one agent.
-pub(crate) type Registrations = Mutex<List<Callbacks>>;
 
 /// A walk over the registrations that count for an agent: its own, else those of the process
 /// (DYN-3). It goes as far as there were some at its start: callbacks may register more meanwhile

@@ -3,9 +3,9 @@
 use std::ffi::c_int;
 
 use crate::drive::NoDropCell;
-use crate::dynamic::Callbacks;
-use crate::fetch::lookup::rehash;
 use crate::library;
+use crate::library::callbacks::Callbacks;
+use crate::record::lookup::rehash;
 use crate::view::agent::{Ext, Function};
 use crate::view::memory::{AnyBytes, CVec, Lasting};
 use crate::view::table::MadeTable;

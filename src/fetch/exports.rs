@@ -70,7 +70,14 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
                 return Err(Err(Error::INVAL));
             };
             let agent = record::of_any(ext).map_err(Err)?;
-            Ok(Fetch::new(ext, agent, list, ToCaller::new(resp), &mut steps, spare))
+            Ok(Fetch::new(
+                ext,
+                agent,
+                list,
+                ToCaller::new(resp, &agent.results),
+                &mut steps,
+                spare,
+            ))
         },
         |fetch, ()| make(fetch.asked(), spare, pmda),
     )

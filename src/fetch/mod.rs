@@ -4,7 +4,6 @@
 //! tables, or leave in any way. So whatever is needed after it is read afresh.
 
 pub(crate) mod exports;
-pub(crate) mod lookup;
 pub(crate) mod messages;
 
 use std::ffi::c_int;
@@ -205,8 +204,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
         let (ext, interface) = (self.ext, self.agent.interface());
         record::check_botch(ext, self.agent);
         enter_context(ext, interface);
-        self.output
-            .begin(&self.agent.results, self.list.len(), || stamp(ext, interface))
+        self.output.begin(self.list.len(), || stamp(ext, interface))
     }
 
     /// What the fetch has worked with, when it is over.

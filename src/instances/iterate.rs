@@ -5,16 +5,14 @@
 //! the private record (INST-43).
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::cache::cached_indom::{self, InstancesAhead};
-use crate::fetch::lookup::find_indom;
 use crate::instances::selection::{self, Selection};
 use crate::record::AgentRecord;
+use crate::record::lookup::find_indom;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::Ext;
-use crate::view::table::{Indom, IndomNode, Profile, ProfileElement};
-use pmda_core::cache::{Position, Start};
+use crate::view::table::{Indom, Profile, ProfileElement};
 use pmda_core::ident::InDom;
 use pmda_core::log::Level;
 use pmda_core::profile::Compiled;
@@ -60,78 +58,6 @@ impl InstanceCursor {
 fn is_less(listed: usize, indom: InDom) -> bool {
     // They came in as an int.
     listed <= FEW_INSTANCES || cached_indom::active_count(indom) > Some(listed as c_int)
-}
-
-/// How many steps of a walk may find that the domain has grown, beside one for each entry that was
-/// listed at its start: then the walk ends. The C library goes on for as long as callbacks store
-/// new instances.
-const GROWING_STEPS: usize = 1 << 16;
-
-/// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a
-/// list, the cache may change in any way between two steps.
-pub(crate) struct Walk {
-    /// What `e_idp` points to while a cached domain is walked.
-    node: IndomNode,
-    /// The entry that was noted, as [`Position::to_bits`].
-    position: AtomicU64,
-    /// Number of entries that were ever inserted, when it was looked at last.
-    inserted: AtomicU32,
-    /// At how many more steps the domain may have grown.
-    growing: AtomicUsize,
-}
-
-impl Default for Walk {
-    fn default() -> Walk {
-        Walk {
-            node: IndomNode::new(),
-            position: AtomicU64::new(Position::END.to_bits()),
-            inserted: AtomicU32::new(0),
-            growing: AtomicUsize::new(0),
-        }
-    }
-}
-
-impl Walk {
-    /// Starts at the first entry of `indom`, and gives what `e_idp` is to point to.
-    pub(crate) fn begin(&'static self, indom: InDom, start: Start) -> Indom<'static> {
-        self.go_on(start.first);
-        self.inserted.store(start.inserted, Ordering::Relaxed);
-        self.growing
-            .store(start.listed.saturating_add(GROWING_STEPS), Ordering::Relaxed);
-        self.node.stamp(indom);
-        self.node.view()
-    }
-
-    /// Whether `e_idp` says that a cached domain is being walked.
-    #[inline(always)]
-    pub(crate) fn is_at(&self, idp: Indom<'_>) -> bool {
-        self.node.is(idp)
-    }
-
-    /// Where it goes on.
-    #[inline(always)]
-    pub(crate) fn position(&self) -> Position {
-        Position::from_bits(self.position.load(Ordering::Relaxed))
-    }
-
-    /// Where it goes on, given how many entries were ever inserted: at the end when the domain has
-    /// grown at too many steps.
-    pub(crate) fn resume(&self, inserted: u32) -> Position {
-        if self.inserted.swap(inserted, Ordering::Relaxed) != inserted {
-            let left = self.growing.load(Ordering::Relaxed);
-            if left == 0 {
-                return Position::END;
-            }
-            self.growing.store(left - 1, Ordering::Relaxed);
-        }
-        self.position()
-    }
-
-    /// An instance is given, and this is the entry behind it.
-    #[inline(always)]
-    pub(crate) fn go_on(&self, next: Position) {
-        self.position.store(next.to_bits(), Ordering::Relaxed);
-    }
 }
 
 /// Debug output for a count of instances.

@@ -7,9 +7,9 @@ pub(crate) mod selection;
 use std::ffi::c_int;
 
 use crate::cache::cached_indom;
-use crate::fetch::lookup::find_indom;
 use crate::record;
 use crate::record::TablePlaces;
+use crate::record::lookup::find_indom;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::agent::Ext;
 pub(crate) use crate::view::names::Taker;

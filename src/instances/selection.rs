@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::library::iteration::CompiledList;
 use crate::record::AgentRecord;
 use crate::view::agent::Ext;
-use crate::view::table::{ListPlace, ProfileElement};
+use crate::view::table::ProfileElement;
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
@@ -27,27 +28,6 @@ pub(crate) fn current<'call>(agent: &AgentRecord, ext: Ext<'call>, indom: InDom)
         Some(element) if !element.includes() => Selection::Nothing,
         None if !profile.includes() => Selection::Nothing,
         _ => Selection::All,
-    }
-}
-
-/// The list of a profile that an agent was asked about last, compiled. While it is at the same
-/// place, an iteration goes on with what was compiled (INST-53).
-#[derive(Default)]
-pub(crate) struct CompiledList {
-    /// What it was made from.
-    from: Option<ListPlace>,
-    profile: Compiled,
-}
-
-impl CompiledList {
-    /// The compiled form of a list; without memory there is none.
-    fn of(&mut self, element: &ProfileElement<'_>) -> Option<&Compiled> {
-        if self.from != Some(element.place) {
-            self.from = None;
-            self.profile.set(element.element()).ok()?;
-            self.from = Some(element.place);
-        }
-        Some(&self.profile)
     }
 }
 

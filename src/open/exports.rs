@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 
 use crate::drive::{Guarded, guard, guarded};
 use crate::fetch::exports::pmdaFetch;
-use crate::fetch::lookup;
 use crate::help::exports::pmdaText;
 use crate::instances::exports::pmdaInstance;
 use crate::labels::exports::pmdaLabel;
@@ -18,16 +17,17 @@ use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, p
 use crate::open::connect::{Connect, Connection};
 use crate::open::options::{END, Search};
 use crate::open::{init, log_file, set_callback, set_up};
+use crate::record::lookup;
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{process, socket};
-use crate::view::agent::{Dispatch, Ext, ExtTexts};
+use crate::view::agent::{Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::memory::Lasting;
 use crate::view::options::{Arguments, Options};
 use crate::view::types::{
-    Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaInterface,
-    pmdaLabelCallBack, pmdaMetric, pmdaOptions, pmdaResultCallBack,
+    Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaLabelCallBack,
+    pmdaMetric, pmdaOptions, pmdaResultCallBack,
 };
 use crate::{open, record};
 use pmda_core::ident::Interface;

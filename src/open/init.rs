@@ -5,15 +5,15 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 
-use crate::fetch::lookup::rehash;
 use crate::open::{Name, is_supported, text};
+use crate::record::lookup::rehash;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::agent::{Dispatch, Ext, ExtFlags};
+use crate::view::agent::{Dispatch, Ext, ExtFlags, pmdaInterface};
 use crate::view::arg::Pointer;
 use crate::view::memory::Lasting;
 use crate::view::table::{IndomTable, MetricTable};
-use crate::view::types::{pmdaIndom, pmdaInterface, pmdaMetric};
+use crate::view::types::{pmdaIndom, pmdaMetric};
 use crate::{help, record};
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};

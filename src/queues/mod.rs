@@ -8,6 +8,7 @@ use std::ffi::c_int;
 
 use crate::drive::NoDropCell;
 use crate::events;
+pub(crate) use crate::library::filter::Filter;
 use crate::library::{self, Library};
 pub(crate) use crate::queues::fetch::Fetch;
 use crate::sys::libpcp::log::{self, Debug};
@@ -16,23 +17,12 @@ use crate::sys::lock::Guard;
 use crate::view::agent::Function;
 use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{Block, NewEvent};
-use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
+use crate::view::types::pmdaEventReleaseFilterCallBack;
 use pmda_core::error::{Error, Result};
 use pmda_core::events::Arrays;
 use pmda_core::fetch as agent_fetch;
 use pmda_core::log::{Bytes, Journal, Level};
 use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
-
-/// A filter as the agent gave it.
-#[derive(Clone, Copy)]
-pub(crate) struct Filter {
-    /// What its functions get.
-    pub(crate) data: Cookie,
-    /// Decides about an event; anything but 0 drops it.
-    pub(crate) apply: pmdaEventApplyFilterCallBack,
-    /// Frees it.
-    pub(crate) release: pmdaEventReleaseFilterCallBack,
-}
 
 /// Works on queues, clients and event arrays, and logs what there is to say about it under
 /// `-Dlibpmda`. Nothing of C is called meanwhile.

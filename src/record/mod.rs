@@ -8,186 +8,20 @@
 //! What the fields hold is behind the lock of the library, or atomic, so that a shared reference is
 //! enough. A record is never freed, as nothing tells us when an agent ends (INIT-14).
 
-use std::ffi::{c_int, c_void};
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+pub(crate) use crate::library::agents::{AgentRecord, HashedTable, Session, TablePlaces};
+pub(crate) mod lookup;
 
-use crate::dynamic::Registrations;
-use crate::instances::iterate::Walk;
-use crate::instances::selection::CompiledList;
+use crate::library::agents::address_of;
+
+use std::ptr;
+use std::sync::atomic::Ordering;
+
 use crate::library;
-use crate::sys::descriptor::Stream;
 use crate::sys::libpcp::log;
-use crate::sys::lock::{Mutex, StaticPtr};
 use crate::view::agent::{DescMethod, Dispatch, Ext, SeenDispatch};
-use crate::view::memory::{Block, Lasting};
-use crate::view::received::OwnedProfile;
-use crate::view::result_block::Results;
-use crate::view::table::Metric;
-use crate::view::types::{pmdaExt, pmdaMetric};
-use crate::view::value::SpareDraft;
+use crate::view::memory::Block;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
-use pmda_core::ident::{InDom, MetricId};
-use pmda_core::index::Map;
-use pmda_core::leak::try_leak;
-use pmda_core::metrics::{Hashed, HintIndex};
-use pmda_core::wire::encode::Reply;
-use pmda_core::wire::receive::{Failure, Pdu, Receiver};
-
-/// What the library keeps for one agent. What was learned from the agent's tables is checked
-/// against them when it is used, except for the hash, which the agent asked for.
-#[repr(C)]
-pub(crate) struct AgentRecord {
-    /// The dispatch table: its address is the first word, as in the record of the C library. A pmcd
-    /// on that one moves the table of an agent that has this library inside (INIT-51).
-    dispatch: SeenDispatch,
-    /// The extension that was made with this record: never looked at, but a leak checker finds it
-    /// here when the agent has forgotten it.
-    _ext: AtomicPtr<pmdaExt>,
-    /// The state of the library, to be found here when the library has been unloaded.
-    _library: AtomicPtr<c_void>,
-    /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
-    interface: AtomicU32,
-    /// How often what was known of the lists of its profile was forgotten.
-    pub(crate) forgotten: AtomicU32,
-    /// The agent's own pointer (INIT-49).
-    pub(crate) user: AtomicPtr<c_void>,
-    /// The agent's own trees of dynamic names (DYN-1).
-    pub(crate) dynamic: Registrations,
-    /// The results that fetches have given out (FETCH-12).
-    pub(crate) results: Results,
-    /// What `pmdaRehash` has built.
-    pub(crate) hash: Mutex<HashedTable>,
-    /// Where metrics were found in a table that is searched.
-    pub(crate) metrics: Mutex<HintIndex>,
-    /// Where instance domains were found in `e_indoms`.
-    pub(crate) indoms: Mutex<HintIndex>,
-    /// Where instances were found in the tables of domains.
-    pub(crate) instances: Mutex<Vec<(InDom, TablePlaces)>>,
-    /// The list of a profile, compiled; none before one is asked for.
-    pub(crate) list: Mutex<Vec<CompiledList>>,
-    /// The position in a cached domain.
-    pub(crate) walk: Walk,
-    /// The main loop's part, made when it is asked for first: a DSO has none.
-    session: StaticPtr<Session>,
-}
-
-/// Where the instances of one table were found, by id and by the hash of a name.
-#[derive(Default)]
-pub(crate) struct TablePlaces {
-    pub(crate) by_id: HintIndex,
-    pub(crate) by_name: HintIndex,
-}
-
-/// What `pmdaRehash` has built, and the table that it was built over.
-pub(crate) struct HashedTable {
-    pub(crate) index: Hashed,
-    pub(crate) table: Lasting<pmdaMetric>,
-}
-
-impl Default for HashedTable {
-    fn default() -> HashedTable {
-        HashedTable {
-            index: Hashed::default(),
-            table: Lasting::EMPTY,
-        }
-    }
-}
-
-impl HashedTable {
-    /// The entry of a metric in the table that the hash was built over.
-    #[inline(always)]
-    pub(crate) fn find<'call>(&self, wanted: MetricId) -> Option<Metric<'call>> {
-        self.table.seen().entry(self.index.find(wanted)?)
-    }
-}
-
-impl AgentRecord {
-    /// A record of which nothing but these is known yet.
-    fn new(dispatch: SeenDispatch, ext: *mut pmdaExt) -> AgentRecord {
-        AgentRecord {
-            dispatch,
-            _ext: AtomicPtr::new(ext),
-            _library: AtomicPtr::new(library::address()),
-            interface: AtomicU32::new(0),
-            forgotten: AtomicU32::new(0),
-            user: AtomicPtr::new(ptr::null_mut()),
-            dynamic: Registrations::default(),
-            results: Results::default(),
-            hash: Mutex::default(),
-            metrics: Mutex::default(),
-            indoms: Mutex::default(),
-            instances: Mutex::default(),
-            list: Mutex::default(),
-            walk: Walk::default(),
-            session: StaticPtr::new(),
-        }
-    }
-
-    /// The interface version; 0 when this library has not set the agent up.
-    #[inline]
-    pub(crate) fn interface(&self) -> Interface {
-        Interface(self.interface.load(Ordering::Relaxed))
-    }
-}
-
-/// All records.
-pub(crate) struct Records {
-    /// By address: a process has up to a hundred agents, unless it opens and closes the same ones
-    /// again and again.
-    all: Vec<&'static AgentRecord>,
-    /// The record that was asked for last: most processes have one.
-    last: Option<&'static AgentRecord>,
-    /// The records of agents whose `pmdaExt` was not made by this library (by hand, or by another
-    /// one), by its address.
-    external: Map<&'static AgentRecord>,
-}
-
-impl Records {
-    /// None yet.
-    pub(crate) const fn new() -> Records {
-        Records {
-            all: Vec::new(),
-            last: None,
-            external: Map::new(),
-        }
-    }
-
-    /// The record at an address, if it is one of these; nothing is read through the address before
-    /// that is known.
-    #[inline]
-    fn find(&mut self, address: *mut c_void) -> Option<&'static AgentRecord> {
-        match self.last {
-            Some(last) if ptr::eq(last, address.cast()) => Some(last),
-            _ => self.search(address.addr()),
-        }
-    }
-
-    #[cold]
-    fn search(&mut self, address: usize) -> Option<&'static AgentRecord> {
-        let place = self.all.binary_search_by_key(&address, |record| address_of(record));
-        self.last = Some(self.all[place.ok()?]);
-        self.last
-    }
-
-    /// The record of an agent whose extension is not ours, made if there is none.
-    fn external(&mut self, ext: Ext<'_>) -> Result<&'static AgentRecord> {
-        let address = ext.as_ptr().addr() as u64;
-        if let Some(record) = self.external.get(address) {
-            return Ok(record);
-        }
-        self.external.reserve(1)?;
-        let record: &'static AgentRecord = try_leak(AgentRecord::new(SeenDispatch::none(), ptr::null_mut()))?;
-        self.external
-            .get_or_insert_with(address, || record)
-            .map(|record| *record)
-    }
-}
-
-fn address_of(record: &AgentRecord) -> usize {
-    ptr::from_ref(record).addr()
-}
 
 /// Makes the record of the agent that has a dispatch table, and has the `e_ext` of its extension,
 /// which is made with it, lead to it. Neither is ever freed.
@@ -209,7 +43,11 @@ pub(crate) fn register(
     .map_err(|_| Error::NOMEM)?;
     let room = Block::room(1)?;
     let ext = extension()?;
-    let record: &'static AgentRecord = room.leak(AgentRecord::new(SeenDispatch::new(dispatch, daemon), ext.as_ptr()));
+    let record: &'static AgentRecord = room.leak(AgentRecord::new(
+        SeenDispatch::new(dispatch, daemon),
+        ext.as_ptr(),
+        library::address(),
+    ));
     let place = all.partition_point(|other| address_of(other) < address_of(record));
     all.push(record);
     all[place..].rotate_right(1);
@@ -239,7 +77,7 @@ pub(crate) fn of_any(ext: Ext<'_>) -> Result<&'static AgentRecord> {
 
 #[cold]
 fn external(ext: Ext<'_>) -> Result<&'static AgentRecord> {
-    library::lock()?.records.external(ext)
+    library::lock()?.records.external(ext, library::address())
 }
 
 /// The main loop's part of any agent.
@@ -312,116 +150,4 @@ fn report_botch(ext: Ext<'_>, record: &AgentRecord, table: Dispatch<'_>) {
          pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
         ext.domain(),
     );
-}
-
-/// The connection of one agent. The locks are held only while nothing of C runs.
-#[derive(Default)]
-pub(crate) struct Session {
-    /// The first PDU has been waited for (MAIN-3).
-    begun: AtomicBool,
-    /// The agent has asked for the descriptor: it may wait on it itself, also in a callback.
-    watched: AtomicBool,
-    /// Holds no bytes: it is kept for its buffer.
-    idle: Mutex<Receiver>,
-    /// What was read ahead of the PDU that is being served, by the stream that it came from: the
-    /// agent may turn to another descriptor meanwhile, and back (MAIN-53).
-    ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
-    reply: Mutex<Reply>,
-    /// For replies to fetches.
-    pub(crate) draft: SpareDraft,
-    profile: Mutex<Option<OwnedProfile>>,
-}
-
-impl Session {
-    /// A session that has not begun.
-    pub(crate) const fn new() -> Session {
-        Session {
-            begun: AtomicBool::new(false),
-            watched: AtomicBool::new(false),
-            idle: Mutex::new(Receiver::new()),
-            ahead: Mutex::new(Vec::new()),
-            reply: Mutex::new(Reply::new()),
-            draft: Mutex::new(None),
-            profile: Mutex::new(None),
-        }
-    }
-
-    /// Whether the loop has been entered before.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.begun.load(Ordering::Relaxed)
-    }
-
-    /// The checks at the entry of the loop were passed.
-    pub(crate) fn begin(&self) {
-        self.begun.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the agent has asked for the descriptor.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.watched.load(Ordering::Relaxed)
-    }
-
-    /// The agent has asked for the descriptor: nothing is read ahead from now on.
-    pub(crate) fn watch(&self) {
-        self.watched.store(true, Ordering::Relaxed);
-    }
-
-    /// Takes the receiver of a stream back that cannot be followed any further. What was read ahead
-    /// of the failure is kept: the agent may go on all the same.
-    pub(crate) fn give_up(&self, fd: c_int, mut receiver: Receiver, failure: Failure) {
-        receiver.abandon(failure);
-        // Without memory it is lost.
-        let _ = self.keep(fd, receiver);
-    }
-
-    /// Keeps a receiver, by its stream if it holds what was read ahead from that.
-    ///
-    /// # Errors
-    /// Without memory what was read ahead is lost.
-    pub(crate) fn keep(&self, fd: c_int, receiver: Receiver) -> std::result::Result<(), Failure> {
-        if !receiver.is_ahead() {
-            *self.idle.lock() = receiver;
-            return Ok(());
-        }
-        let mut ahead = self.ahead.lock();
-        ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
-        ahead.push((Stream::of(fd), receiver));
-        Ok(())
-    }
-
-    /// The receiver that holds what was read ahead from a descriptor, or one that holds nothing.
-    /// Requests rarely come before the one in front of them is answered, so the stream is rarely
-    /// asked for its identity.
-    pub(crate) fn take_ahead(&self, fd: c_int) -> Receiver {
-        if !self.ahead.lock().is_empty() {
-            let stream = Stream::of(fd);
-            let mut ahead = self.ahead.lock();
-            if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
-                return ahead.swap_remove(place).1;
-            }
-        }
-        std::mem::take(&mut *self.idle.lock())
-    }
-
-    /// Takes the buffer of a PDU back.
-    pub(crate) fn recycle(&self, pdu: Pdu) {
-        self.idle.lock().recycle(pdu);
-    }
-
-    /// Takes the buffer for replies; a second one is made when the first is in use.
-    pub(crate) fn take_reply(&self) -> Reply {
-        std::mem::take(&mut *self.reply.lock())
-    }
-
-    /// Gives the buffer for replies back.
-    pub(crate) fn give_reply(&self, mut reply: Reply) {
-        reply.trim();
-        *self.reply.lock() = reply;
-    }
-
-    /// Keeps a profile that the agent has accepted; the one before it is freed now.
-    pub(crate) fn keep_profile(&self, profile: OwnedProfile) {
-        let before = self.profile.lock().replace(profile);
-        drop(before);
-    }
 }

@@ -12,8 +12,7 @@ use crate::view::memory::{Block, Lasting};
 use crate::view::table::{Indom, IndomTable, MetricTable, Profile};
 use crate::view::types::{
     Comm, pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack,
-    pmdaExt, pmdaFetchCallBack, pmdaIndom, pmdaInterface, pmdaLabelCallBack, pmdaMetric, pmdaResult,
-    pmdaResultCallBack,
+    pmdaExt, pmdaFetchCallBack, pmdaIndom, pmdaLabelCallBack, pmdaMetric, pmdaResult, pmdaResultCallBack,
 };
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
@@ -54,6 +53,44 @@ pub type AttributeMethod =
     unsafe extern "C-unwind" fn(c_int, c_int, Option<CText<'_>>, c_int, Option<Ext<'_>>) -> c_int;
 /// Gives label sets.
 pub type LabelMethod = unsafe extern "C-unwind" fn(c_int, c_int, Option<LabelSets<'_>>, Option<Ext<'_>>) -> c_int;
+
+/// The dispatch table of an agent. The structure has grown with the interface version: an agent of
+/// an older version may own a shorter one, so a method is touched only when its version has it
+/// (INIT-1).
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct pmdaInterface {
+    /// The agent's domain.
+    pub domain: c_int,
+    /// Versions and flags: see [`Comm`].
+    pub comm: Comm,
+    /// 0 is good.
+    pub status: c_int,
+    /// The extension; allocated by this library.
+    pub ext: *mut pmdaExt,
+    /// Takes the instance profile.
+    pub profile: Option<ProfileMethod>,
+    /// Fetches values.
+    pub fetch: Option<FetchMethod>,
+    /// Describes a metric.
+    pub desc: Option<DescMethod>,
+    /// Lists instances.
+    pub instance: Option<InstanceMethod>,
+    /// Gives help.
+    pub text: Option<TextMethod>,
+    /// Stores values.
+    pub store: Option<StoreMethod>,
+    /// Version 4 and up: the identifier of a name.
+    pub pmid: Option<PmidMethod>,
+    /// Version 4 and up: the names of an identifier.
+    pub name: Option<NameMethod>,
+    /// Version 4 and up: the names below a name.
+    pub children: Option<ChildrenMethod>,
+    /// Version 6 and up: takes an attribute of a client.
+    pub attribute: Option<AttributeMethod>,
+    /// Version 7 and up: gives label sets.
+    pub label: Option<LabelMethod>,
+}
 
 /// A callback type of C, whose NULL is none.
 pub(crate) trait Callback {

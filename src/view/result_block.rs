@@ -93,7 +93,7 @@ pub(crate) struct ToCaller<'call> {
     /// Where the result is stored in the end.
     place: Out<'call, *mut pmdaResult>,
     /// Where the block came from.
-    results: Option<&'static Results>,
+    results: &'static Results,
     block: ResultBlock,
     /// How many value sets there will be.
     sets: usize,
@@ -103,12 +103,12 @@ pub(crate) struct ToCaller<'call> {
     set: ValueSet,
 }
 
-impl ToCaller<'_> {
+impl<'call> ToCaller<'call> {
     /// A result that is to be stored at a place.
-    pub(crate) const fn new(place: Out<'_, *mut pmdaResult>) -> ToCaller<'_> {
+    pub(crate) const fn new(place: Out<'call, *mut pmdaResult>, results: &'static Results) -> ToCaller<'call> {
         ToCaller {
             place,
-            results: None,
+            results,
             block: ResultBlock::NONE,
             sets: 0,
             filled: 0,
@@ -139,8 +139,9 @@ impl ToCaller<'_> {
     }
 
     fn put_back(&mut self) {
-        if let Some(results) = self.results.take() {
-            results.put_back(std::mem::replace(&mut self.block, ResultBlock::NONE));
+        if !self.block.result.is_null() {
+            self.results
+                .put_back(std::mem::replace(&mut self.block, ResultBlock::NONE));
         }
     }
 }
@@ -149,9 +150,9 @@ impl Output for ToCaller<'_> {
     /// Fills in the head: also the number of value sets, before there is any. Nothing of it is
     /// touched later, as the block may be somebody else's memory by then: dbpmda frees it after a
     /// store that was refused, and fetches again.
-    fn begin(&mut self, results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        self.block = results.take(metrics)?;
-        (self.results, self.sets) = (Some(results), metrics);
+    fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+        self.block = self.results.take(metrics)?;
+        self.sets = metrics;
         let stamp = stamp();
         // SAFETY: a block of ours, which has room for a result.
         unsafe {

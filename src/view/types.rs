@@ -16,10 +16,6 @@ pub use crate::sys::libpcp::bindings::{
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 
-use crate::view::agent::{
-    AttributeMethod, ChildrenMethod, DescMethod, FetchMethod, InstanceMethod, LabelMethod, NameMethod, PmidMethod,
-    ProfileMethod, StoreMethod, TextMethod,
-};
 use pmda_core::root;
 
 /// A part of a time, which has 32 or 64 bits in C.
@@ -150,43 +146,6 @@ pub struct pmdaExt {
     pub e_endCallBack: pmdaEndContextCallBack,
     /// Gives the labels of one instance.
     pub e_labelCallBack: pmdaLabelCallBack,
-}
-
-/// The dispatch table of an agent. The structure has grown with the interface version: an agent of
-/// an older version may own a shorter one, so a method is touched only when its version has it
-/// (INIT-1).
-#[repr(C)]
-pub struct pmdaInterface {
-    /// The agent's domain.
-    pub domain: c_int,
-    /// Versions and flags: see [`Comm`].
-    pub comm: Comm,
-    /// 0 is good.
-    pub status: c_int,
-    /// The extension; allocated by this library.
-    pub ext: *mut pmdaExt,
-    /// Takes the instance profile.
-    pub profile: Option<ProfileMethod>,
-    /// Fetches values.
-    pub fetch: Option<FetchMethod>,
-    /// Describes a metric.
-    pub desc: Option<DescMethod>,
-    /// Lists instances.
-    pub instance: Option<InstanceMethod>,
-    /// Gives help.
-    pub text: Option<TextMethod>,
-    /// Stores values.
-    pub store: Option<StoreMethod>,
-    /// Version 4 and up: the identifier of a name.
-    pub pmid: Option<PmidMethod>,
-    /// Version 4 and up: the names of an identifier.
-    pub name: Option<NameMethod>,
-    /// Version 4 and up: the names below a name.
-    pub children: Option<ChildrenMethod>,
-    /// Version 6 and up: takes an attribute of a client.
-    pub attribute: Option<AttributeMethod>,
-    /// Version 7 and up: gives label sets.
-    pub label: Option<LabelMethod>,
 }
 
 /// `pmdaInterface.comm`, three bit-fields of one word in C: on machines of either order they are in

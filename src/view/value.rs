@@ -12,7 +12,6 @@ use crate::sys::lock::Mutex;
 use crate::sys::slice;
 use crate::view::arg::view;
 use crate::view::memory::Block;
-use crate::view::result_block::Results;
 use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet, pmdaResult, timeval};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
@@ -195,7 +194,7 @@ fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
 /// may leave by `longjmp`.
 pub(crate) trait Output {
     /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
-    fn begin(&mut self, results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
+    fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
 
     /// Starts the set of a metric that will have about `values` values, all of one encoding.
     fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()>;
@@ -361,7 +360,7 @@ impl DraftReply {
 impl Output for DraftReply {
     /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
     /// (MAIN-20).
-    fn begin(&mut self, _results: &'static Results, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+    fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
         self.draft.begin(stamp().tv_sec as u32, metrics)
     }
 

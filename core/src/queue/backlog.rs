@@ -10,6 +10,19 @@ const SPARES: usize = 1024;
 /// asking for memory.
 const SMALL: usize = 128;
 
+/// An event that a client sees. Its payload stays alive until the fetch is done with it, whatever
+/// happens to the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<V> {
+    pub(super) slot: u32,
+    /// What the client's cursor was when it was shown.
+    pub(super) number: u64,
+    /// Bytes of payload.
+    pub size: usize,
+    /// The payload.
+    pub payload: V,
+}
+
 /// One stored event.
 #[derive(Debug)]
 pub(super) struct StoredEvent<P> {

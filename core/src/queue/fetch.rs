@@ -1,6 +1,6 @@
 //! One fetch of one client from one queue, and the events that it shows to filters and decoders.
 
-use super::backlog::Events;
+use super::backlog::{Event, Events};
 use super::{Payload, Queue, Queues, in_use, trace};
 use crate::error::{Error, Result};
 use crate::log::Journal;
@@ -50,19 +50,6 @@ impl<F> Reader<F> {
     pub(super) fn is_active(&self) -> bool {
         self.cursor != IDLE
     }
-}
-
-/// An event that a client sees. Its payload stays alive until the fetch is done with it, whatever
-/// happens to the queue.
-#[derive(Clone, Copy, Debug)]
-pub struct Event<V> {
-    slot: u32,
-    /// What the client's cursor was when it was shown.
-    number: u64,
-    /// Bytes of payload.
-    pub size: usize,
-    /// The payload.
-    pub payload: V,
 }
 
 /// A fetch. It names queue and client by handle, slot and generation, so it outlives both (E-14).

@@ -33,7 +33,8 @@ use crate::handles::{self, Handles};
 use crate::index::Map;
 use crate::log::{Bytes, Journal};
 
-pub use fetch::{End, Event, FetchSession, State};
+pub use backlog::Event;
+pub use fetch::{End, FetchSession, State};
 pub use trace::Excerpt;
 
 /// What a queue stores of an event.

@@ -2,8 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use super::backlog::{Events, StoredEvent};
-use super::fetch::Event;
+use super::backlog::{Event, Events, StoredEvent};
 use super::{Payload, Queue};
 use crate::events::printed;
 use crate::log::{Bytes, Journal};

@@ -1,13 +1,12 @@
 //! The structures of `pcp/pmda.h` and `pcp/pmapi.h`, as far as a DSO agent and its host exchange
 //! them.
 
-use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use super::methods;
-use crate::Agent;
+use crate::memory::{ResultHead, Value, ValueSet};
 
 /// `pmdaInterface`. The host fills in the domain, and the agent all the rest.
 #[repr(C)]
@@ -27,18 +26,19 @@ pub struct Interface {
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Methods {
-    ext: *mut Ext,
-    profile: extern "C" fn(Option<&Profile>, GivenExt) -> c_int,
-    fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, GivenExt) -> c_int,
-    desc: extern "C" fn(c_uint, Out<'_, Desc>, GivenExt) -> c_int,
-    instance: extern "C" fn(c_uint, c_int, GivenText<'_>, Out<'_, *mut InResult>, GivenExt) -> c_int,
-    text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, GivenExt) -> c_int,
-    store: extern "C" fn(Option<&ResultHead>, GivenExt) -> c_int,
-    pmid: extern "C" fn(GivenText<'_>, Out<'_, c_uint>, GivenExt) -> c_int,
-    name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, GivenExt) -> c_int,
-    children: extern "C" fn(GivenText<'_>, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, GivenExt) -> c_int,
-    attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, GivenExt) -> c_int,
-    label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, GivenExt) -> c_int,
+    pub(super) ext: *mut Ext,
+    pub(super) profile: extern "C" fn(Option<&Profile>, GivenExt) -> c_int,
+    pub(super) fetch: extern "C" fn(c_int, *const c_uint, Out<'_, *mut c_void>, GivenExt) -> c_int,
+    pub(super) desc: extern "C" fn(c_uint, Out<'_, Desc>, GivenExt) -> c_int,
+    pub(super) instance: extern "C" fn(c_uint, c_int, GivenText<'_>, Out<'_, *mut InResult>, GivenExt) -> c_int,
+    pub(super) text: extern "C" fn(c_int, c_int, Out<'_, *const c_char>, GivenExt) -> c_int,
+    pub(super) store: extern "C" fn(Option<&ResultHead>, GivenExt) -> c_int,
+    pub(super) pmid: extern "C" fn(GivenText<'_>, Out<'_, c_uint>, GivenExt) -> c_int,
+    pub(super) name: extern "C" fn(c_uint, Out<'_, *mut *mut c_char>, GivenExt) -> c_int,
+    pub(super) children:
+        extern "C" fn(GivenText<'_>, c_int, Out<'_, *mut *mut c_char>, Out<'_, *mut c_int>, GivenExt) -> c_int,
+    pub(super) attribute: extern "C" fn(c_int, c_int, *const c_char, c_int, GivenExt) -> c_int,
+    pub(super) label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, GivenExt) -> c_int,
 }
 
 /// The extension as a host gives it back: NULL, or what it has got together with the method that
@@ -74,26 +74,6 @@ impl<'a> GivenText<'a> {
 
 /// Where a result goes.
 pub(super) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
-
-impl Methods {
-    /// The methods of an agent.
-    pub(super) fn of<A: Agent>(ext: *mut Ext) -> Methods {
-        Methods {
-            ext,
-            profile: methods::profile::<A>,
-            fetch: methods::fetch::<A>,
-            desc: methods::desc::<A>,
-            instance: methods::instance::<A>,
-            text: methods::text::<A>,
-            store: methods::store::<A>,
-            pmid: methods::pmid::<A>,
-            name: methods::name::<A>,
-            children: methods::children::<A>,
-            attribute: methods::attribute::<A>,
-            label: methods::label::<A>,
-        }
-    }
-}
 
 /// `pmdaExt`: the host reads and writes some of its members.
 #[repr(C)]
@@ -206,40 +186,6 @@ pub(super) struct InResult {
     pub(super) count: c_int,
     pub(super) instances: *mut c_int,
     pub(super) names: *mut *mut c_char,
-}
-
-/// `pmdaResult`, without the pointers to the value sets behind it.
-#[repr(C)]
-pub(super) struct ResultHead {
-    /// `struct timeval` in PCP 6, `struct timespec` in PCP 7.
-    pub(super) timestamp: [c_long; 2],
-    pub(super) count: c_int,
-    pub(super) sets: [*const ValueSet; 0],
-}
-
-/// `pmValueSet`, without the values behind it.
-#[repr(C)]
-pub(super) struct ValueSet {
-    pub(super) pmid: c_uint,
-    pub(super) numval: c_int,
-    pub(super) valfmt: c_int,
-    pub(super) values: [Value; 0],
-}
-
-/// `pmValue`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(super) struct Value {
-    pub(super) inst: c_int,
-    pub(super) value: ValueUnion,
-}
-
-/// A number in place, or a value block.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(super) union ValueUnion {
-    pub(super) lval: c_int,
-    pub(super) pval: *const u32,
 }
 
 /// `pmLabelSet`.

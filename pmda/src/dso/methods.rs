@@ -9,13 +9,34 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::{Kind, count, number, word};
 
-use super::abi::{DomainProfile, GivenExt, GivenText, InResult, Label, LabelSet, Out, Profile, ResultHead, ValueSet};
+use super::abi::{DomainProfile, Ext, GivenExt, GivenText, InResult, Label, LabelSet, Methods, Out, Profile};
 use super::request::RequestBuilder;
-use super::{Reply, ask, heap, tell_ended, with};
+use super::{Reply, ask, tell_ended, with};
+use crate::memory::{ResultHead, Value, ValueSet, heap};
 use crate::{Agent, ClientId, Error, Result};
 
 /// `PM_IN_NULL`.
 const PM_IN_NULL: c_int = -1;
+
+impl Methods {
+    /// The methods of an agent.
+    pub(super) fn of<A: Agent>(ext: *mut Ext) -> Methods {
+        Methods {
+            ext,
+            profile: profile::<A>,
+            fetch: fetch::<A>,
+            desc: desc::<A>,
+            instance: instance::<A>,
+            text: text::<A>,
+            store: store::<A>,
+            pmid: pmid::<A>,
+            name: name::<A>,
+            children: children::<A>,
+            attribute: attribute::<A>,
+            label: label::<A>,
+        }
+    }
+}
 
 /// Keeps a profile for the fetches to come.
 pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: GivenExt) -> c_int {
@@ -207,7 +228,7 @@ unsafe fn write_values(set: &ValueSet, request: &mut RequestBuilder, blocks: &mu
     request.number(set.valfmt);
     let values = ptr::from_ref(set).wrapping_byte_add(offset_of!(ValueSet, values));
     // SAFETY: `numval` values follow the head of a set, says the caller.
-    for value in unsafe { items::<super::abi::Value>(values.cast(), set.numval) } {
+    for value in unsafe { items::<Value>(values.cast(), set.numval) } {
         request.number(value.inst);
         if set.valfmt == 0 {
             // SAFETY: format 0 has numbers in place.

@@ -24,20 +24,18 @@ use log::LevelFilter;
 use pmda_core::wire::{HEADER, Kind, number};
 
 use crate::guard::ThreadNumber;
+use crate::memory::Sets;
 use crate::session::{COMM_FLAGS, Session};
 use crate::{Agent, ClientId, Env, Error, Result, guard, logger};
 
 mod abi;
-mod heap;
 mod methods;
 mod request;
-mod result;
 mod stay;
 
 pub use abi::Interface;
 use abi::{Ext, GivenExt, Methods};
 use request::RequestBuilder;
-pub(crate) use result::Sets;
 
 /// The version of the interface.
 const PMDA_INTERFACE_7: u8 = 7;

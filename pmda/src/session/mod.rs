@@ -14,7 +14,7 @@ use std::time::Duration;
 use pmda_core::ident::MetricId;
 
 use crate::draft::Draft;
-use crate::dso::Sets;
+use crate::memory::Sets;
 use crate::{Agent, ClientId, Env, Result};
 use deadline::Apart;
 use served::Served;

@@ -6,10 +6,10 @@ use std::mem::{self, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::slice;
 
-use super::abi::{Value, ValueSet, ValueUnion};
+use super::{Value, ValueSet, ValueUnion};
 
 /// A block of malloc's, aligned for every type of C: ours until it is given away.
-pub(super) struct Block {
+pub(crate) struct Block {
     start: NonNull<c_void>,
     /// Its size in bytes; 0 without a block.
     len: usize,
@@ -24,7 +24,7 @@ impl Block {
     }
 
     /// A block of `len` bytes, or of one.
-    pub(super) fn new(len: usize) -> Block {
+    pub(crate) fn new(len: usize) -> Block {
         let mut block = Block::none();
         block.resize(len);
         block
@@ -68,7 +68,7 @@ impl Block {
     }
 
     /// All of it, zeros at first.
-    pub(super) fn bytes(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
         let places = self.places::<u8>(0);
         places.fill(MaybeUninit::new(0));
         // SAFETY: all bytes have just been written.
@@ -76,13 +76,13 @@ impl Block {
     }
 
     /// Where it is.
-    pub(super) fn pointer(&self) -> *mut c_void {
+    pub(crate) fn pointer(&self) -> *mut c_void {
         self.start.as_ptr()
     }
 
     /// Gives it to the host.
     #[inline]
-    pub(super) fn give(self) -> *mut c_void {
+    pub(crate) fn give(self) -> *mut c_void {
         mem::ManuallyDrop::new(self).pointer()
     }
 }
@@ -100,7 +100,7 @@ impl Drop for Block {
 const VALUES: usize = size_of::<ValueSet>();
 
 /// A value set that is being made where its host will read it.
-pub(super) struct Set {
+pub(crate) struct Set {
     /// The head, and behind it the values.
     block: Block,
     /// How many values there are.
@@ -108,7 +108,7 @@ pub(super) struct Set {
 }
 
 impl Set {
-    pub(super) const fn new() -> Set {
+    pub(crate) const fn new() -> Set {
         Set {
             block: Block::none(),
             len: 0,
@@ -117,7 +117,7 @@ impl Set {
 
     /// Takes all values away. There is room for one, as in the structure of C.
     #[inline]
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
         if self.block.len == 0 {
             self.make_room(1);
@@ -125,13 +125,13 @@ impl Set {
     }
 
     /// Whether it has no values.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Adds a value.
     #[inline]
-    pub(super) fn push(&mut self, inst: c_int, value: ValueUnion) {
+    pub(crate) fn push(&mut self, inst: c_int, value: ValueUnion) {
         match self.block.places(VALUES).get_mut(self.len) {
             Some(place) => {
                 place.write(Value { inst, value });
@@ -153,7 +153,7 @@ impl Set {
     /// Gives a set away that was cleared before it got its values, with this head: its `numval`
     /// counts where there are no values.
     #[inline]
-    pub(super) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
+    pub(crate) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
         head.numval = self.numval(head.numval);
         self.block.places(0)[0].write(head);
         self.len = 0;
@@ -173,21 +173,21 @@ impl Set {
 }
 
 /// An array with these items.
-pub(super) fn array<T: Copy>(items: &[T]) -> *mut T {
+pub(crate) fn array<T: Copy>(items: &[T]) -> *mut T {
     let mut block = Block::new(size_of_val(items));
     block.write(0, items);
     block.give().cast()
 }
 
 /// A text with its NUL; it ends at the first NUL of its own.
-pub(super) fn text(text: &[u8]) -> *mut c_char {
+pub(crate) fn text(text: &[u8]) -> *mut c_char {
     let mut block = Block::new(text.len() + 1);
     block.bytes()[..text.len()].copy_from_slice(text);
     block.give().cast()
 }
 
 /// An array of texts, in one block with them: the host frees that alone.
-pub(super) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *mut c_char {
+pub(crate) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *mut c_char {
     let bytes: usize = texts.clone().map(|text| text.len() + 1).sum();
     let mut place = texts.clone().count() * size_of::<*mut c_char>();
     let mut block = Block::new(place + bytes);

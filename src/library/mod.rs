@@ -6,14 +6,21 @@
 //! leads there afterwards is the `pmdaExt`, if the host still has it: its record leads to this
 //! block. So nothing has to be done at unload, or at exit.
 
+pub(crate) mod agents;
+pub(crate) mod caches;
+pub(crate) mod callbacks;
+pub(crate) mod databases;
+pub(crate) mod filter;
+pub(crate) mod iteration;
+
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::cache::Domains;
-use crate::dynamic::Callbacks;
-use crate::help::Databases;
-use crate::queues::Filter;
-use crate::record::Records;
+use crate::library::agents::Records;
+use crate::library::caches::Domains;
+use crate::library::callbacks::Callbacks;
+use crate::library::databases::Databases;
+use crate::library::filter::Filter;
 use crate::sys::libpcp::pmns::Kept;
 use crate::sys::lock::StaticPtr;
 use crate::sys::lock::{Guard, Mutex};

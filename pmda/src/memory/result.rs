@@ -8,8 +8,8 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::number;
 use pmda_core::wire::store::{self, Value as Stored};
 
-use super::abi::{ResultHead, ValueSet, ValueUnion};
 use super::heap::{Block, Set};
+use super::{ResultHead, ValueSet, ValueUnion};
 use crate::{Error, Result};
 
 /// How many words come before the pointers to the value sets.
@@ -33,7 +33,7 @@ pub(crate) struct Sets {
 }
 
 impl Sets {
-    pub(super) fn new() -> Sets {
+    pub(crate) fn new() -> Sets {
         Sets {
             words: vec![ptr::null_mut(); HEAD],
             pmid: 0,
@@ -138,12 +138,12 @@ impl Sets {
     }
 
     /// What the host gets.
-    pub(super) fn finish(&mut self) -> *mut c_void {
+    pub(crate) fn finish(&mut self) -> *mut c_void {
         self.words.as_mut_ptr().cast()
     }
 
     /// Makes a result of a reply: what the thread of an agent with a deadline gives.
-    pub(super) fn of_reply(&mut self, pdu: &[u8]) -> Result<()> {
+    pub(crate) fn of_reply(&mut self, pdu: &[u8]) -> Result<()> {
         let reply = store::store(pdu)?;
         self.begin(number(pdu, 12).unwrap_or(0) as u32, reply.metrics)?;
         for set in reply.sets() {

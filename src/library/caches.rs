@@ -1,0 +1,109 @@
+//! The caches of the process, by their domains.
+
+use crate::view::arg::Private;
+use pmda_core::cache::Cache;
+use pmda_core::error::{Error, Result};
+use pmda_core::ident::InDom;
+use pmda_core::index::Seed;
+use pmda_core::leak::try_leak;
+use pmda_core::path::FilePath;
+
+/// All domains with a cache.
+pub(crate) struct Domains {
+    /// In ascending order. They stay for good (CACHE-1).
+    pub(crate) caches: Vec<Made>,
+    /// Which of them was found last, by the last bits of the domain: an agent mostly numbers its
+    /// domains from 0 or 1 on.
+    recent: [u8; 8],
+    /// Where the files of all caches are, once that was asked for (CACHE-72).
+    pub(crate) directory: Option<FilePath>,
+}
+
+/// A cache, and how many there were before it was made.
+pub(crate) struct Made {
+    before: usize,
+    cache: &'static mut Cache<Private>,
+}
+
+impl Domains {
+    /// None yet.
+    pub(crate) const fn new() -> Domains {
+        Domains {
+            caches: Vec::new(),
+            recent: [0; 8],
+            directory: None,
+        }
+    }
+
+    /// The cache of a domain if it has one (CACHE-34).
+    #[inline(always)]
+    pub(crate) fn find(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
+        let place = match self.recent(indom) {
+            Some(place) => place,
+            None => self.search(indom).ok()?,
+        };
+        self.caches.get_mut(place).map(|made| &mut *made.cache)
+    }
+
+    /// The cache of a domain; it is made if there is none (CACHE-5).
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
+    #[inline(always)]
+    pub(crate) fn open(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
+        match self.recent(indom) {
+            Some(place) => Ok(&mut *self.caches[place].cache),
+            None => self.search_or_make(indom),
+        }
+    }
+
+    /// Which cache is that of a domain, if it was found last.
+    #[inline(always)]
+    fn recent(&self, indom: InDom) -> Option<usize> {
+        let place = usize::from(self.recent[indom.0 as usize % 8]);
+        let is_it = self.caches.get(place)?.cache.indom().0 == indom.0;
+        is_it.then_some(place)
+    }
+
+    /// Which cache is that of a domain; if it has none, where it would stand.
+    #[inline(never)]
+    fn search(&mut self, indom: InDom) -> std::result::Result<usize, usize> {
+        let place = self
+            .caches
+            .binary_search_by_key(&indom.0, |made| made.cache.indom().0)?;
+        self.recent[indom.0 as usize % 8] = u8::try_from(place).unwrap_or(0);
+        Ok(place)
+    }
+
+    #[inline(never)]
+    fn search_or_make(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
+        let place = match self.search(indom) {
+            Ok(place) => place,
+            Err(place) => self.make(indom, place)?,
+        };
+        Ok(&mut *self.caches[place].cache)
+    }
+
+    #[cold]
+    fn make(&mut self, indom: InDom, place: usize) -> Result<usize> {
+        if indom.is_null() {
+            return Err(Error::INDOM);
+        }
+        let before = self.caches.len();
+        if before == self.caches.capacity() {
+            // Most agents have few.
+            self.caches.try_reserve_exact(before.max(1)).map_err(|_| Error::NOMEM)?;
+        }
+        let cache = try_leak(Cache::new(indom, Seed::process()))?;
+        // Room: just made.
+        self.caches.push(Made { before, cache });
+        self.caches[place..].rotate_right(1);
+        Ok(place)
+    }
+
+    /// The cache that was made when there were so many.
+    pub(crate) fn made(&self, before: usize) -> Option<&Cache<Private>> {
+        let made = self.caches.iter().find(|made| made.before == before)?;
+        Some(&*made.cache)
+    }
+}

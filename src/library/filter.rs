@@ -1,0 +1,15 @@
+//! The filter of a client for a queue.
+
+use crate::view::arg::Cookie;
+use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
+
+/// A filter as the agent gave it.
+#[derive(Clone, Copy)]
+pub(crate) struct Filter {
+    /// What its functions get.
+    pub(crate) data: Cookie,
+    /// Decides about an event; anything but 0 drops it.
+    pub(crate) apply: pmdaEventApplyFilterCallBack,
+    /// Frees it.
+    pub(crate) release: pmdaEventReleaseFilterCallBack,
+}
