@@ -55,7 +55,7 @@ impl Model {
         if tail == 0 || self.live[&id].tail == tail {
             Ok(id)
         } else {
-            Err(Error::INVAL)
+            Err(Error::EINVAL)
         }
     }
 

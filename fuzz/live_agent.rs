@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::OnceLock;
 use std::{mem, ptr, thread};
 
-use pcp_pmda::view::agent::pmdaInterface;
+use pcp_pmda::view::interface::pmdaInterface;
 use pcp_pmda::view::types::{
     pmAtomValue, pmInDom, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaExt, pmdaFetchCallBack, pmdaIndom,
     pmdaInstid, pmdaLabelCallBack, pmdaMetric, pmdaNameSpace, pmdaResult,

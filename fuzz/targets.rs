@@ -20,7 +20,7 @@ use pmda_core::log::Journal;
 use pmda_core::path::FilePath;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::receive::{ReadMode, Receiver};
-use pmda_core::wire::{decode, store};
+use pmda_core::wire::{decode, result};
 use pmda_core::{help, labels, root};
 
 pub use agent_session::agent_session;
@@ -75,7 +75,7 @@ pub fn bodies(data: &[u8]) {
     if let Ok(metrics) = decode::fetch(data) {
         assert_eq!(metrics.count() * 4 + 28, data.len());
     }
-    if let Ok(values) = store::store(data) {
+    if let Ok(values) = result::decode(data) {
         for set in values.sets() {
             for (_, value) in set.values() {
                 let mut out = vec![0; value.block_len()];

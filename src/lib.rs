@@ -12,21 +12,21 @@
 #[cfg(panic = "abort")]
 compile_error!("pcp-pmda turns its panics into error codes: build it with panic = \"unwind\", the default");
 
+mod agent;
+mod boundary;
 mod cache;
-mod drive;
 mod dynamic;
 mod events;
 mod fetch;
 mod help;
 mod instances;
 mod labels;
-mod library;
 mod mainloop;
 mod methods;
 mod open;
 mod queues;
-mod record;
 mod root;
+mod state;
 mod sys;
 mod tree;
 pub mod view;

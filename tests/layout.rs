@@ -4,7 +4,7 @@
 use std::fs;
 use std::mem::offset_of;
 
-use pcp_pmda::view::agent::pmdaInterface;
+use pcp_pmda::view::interface::pmdaInterface;
 use pcp_pmda::view::types::*;
 use pcp_pmda_test::{compiler, profile_dir, root, run};
 

@@ -108,9 +108,9 @@ impl Error {
     }
 
     /// The invalid-argument error, `-EINVAL`.
-    pub const INVAL: Error = Error::errno(Errno::INVAL);
+    pub const EINVAL: Error = Error::errno(Errno::INVAL);
     /// Out of memory, `-ENOMEM`.
-    pub const NOMEM: Error = Error::errno(Errno::NOMEM);
+    pub const ENOMEM: Error = Error::errno(Errno::NOMEM);
 
     /// Takes over a code that C returned; `Ok` holds what is not negative.
     ///

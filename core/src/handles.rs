@@ -40,11 +40,11 @@ impl<T> Handles<T> {
     pub fn vacant(&mut self) -> Result<usize> {
         let rest = self.slots.get(self.full..).unwrap_or_default();
         self.full += rest.iter().take_while(|value| value.is_some()).count();
-        i32::try_from(self.full).map_err(|_| Error::NOMEM)?;
+        i32::try_from(self.full).map_err(|_| Error::ENOMEM)?;
         if self.full == self.slots.capacity() {
             // The first value has no room beside it: most agents have few.
             let more = self.slots.len().max(1);
-            self.slots.try_reserve_exact(more).map_err(|_| Error::NOMEM)?;
+            self.slots.try_reserve_exact(more).map_err(|_| Error::ENOMEM)?;
         }
         Ok(self.full)
     }
@@ -108,7 +108,7 @@ pub fn slot(handle: i32) -> Option<usize> {
 /// # Errors
 /// `-ENOMEM` for a slot that no handle can name.
 pub fn handle(slot: usize) -> Result<i32> {
-    i32::try_from(slot).map_err(|_| Error::NOMEM)
+    i32::try_from(slot).map_err(|_| Error::ENOMEM)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// `-ENOMEM`.
 pub fn try_leak<T: 'static>(value: T) -> Result<&'static mut T> {
     let mut place = Vec::new();
-    place.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+    place.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
     place.push(value);
-    place.leak().first_mut().ok_or(Error::NOMEM)
+    place.leak().first_mut().ok_or(Error::ENOMEM)
 }

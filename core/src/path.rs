@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
     let mut all = Vec::new();
     let len = parts.iter().map(|part| part.len()).sum();
-    all.try_reserve_exact(len).map_err(|_| Error::NOMEM)?;
+    all.try_reserve_exact(len).map_err(|_| Error::ENOMEM)?;
     for part in parts {
         all.extend_from_slice(part);
     }
@@ -39,10 +39,10 @@ impl FilePath {
     pub fn new(parts: &[&[u8]], end: fmt::Arguments<'_>) -> Result<FilePath> {
         let mut room = [0; 80];
         let mut rest = &mut room[..];
-        rest.write_fmt(end).map_err(|_| Error::INVAL)?;
+        rest.write_fmt(end).map_err(|_| Error::EINVAL)?;
         let used = 80 - rest.len();
         let path = joined(&[&joined(parts)?, &room[..used], b"\0"])?;
-        CStr::from_bytes_with_nul(&path).map_err(|_| Error::INVAL)?;
+        CStr::from_bytes_with_nul(&path).map_err(|_| Error::EINVAL)?;
         // It has room for no more, so this moves nothing.
         Ok(FilePath(path.into_boxed_slice()))
     }
@@ -109,6 +109,6 @@ mod tests {
             assert_eq!(path.split(), (directory.as_bytes(), name.as_bytes()));
             assert_eq!(path.bytes(), [text.as_bytes(), b"7"].concat());
         }
-        assert_eq!(path(b"a\0b").unwrap_err(), Error::INVAL);
+        assert_eq!(path(b"a\0b").unwrap_err(), Error::EINVAL);
     }
 }

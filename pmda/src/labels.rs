@@ -143,7 +143,7 @@ impl Labels {
             });
         }
         if !self.0.iter().all(|entry| is_name(&entry.name)) {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         // Of several with one name the first counts.
         let entries = self.0.iter().rev().map(|entry| Label {
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn names() {
         for bad in ["", "1", "_a", "a b", "a-", "ä"] {
-            assert_eq!(Labels::new().add(bad, 1).set(2), Err(Error::INVAL), "{bad}");
+            assert_eq!(Labels::new().add(bad, 1).set(2), Err(Error::EINVAL), "{bad}");
         }
         assert_eq!(Labels::new().add("a", 1).add("a", 2).to_string(), r#"{"a":2}"#);
     }

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use crate::cache::peek;
-use crate::library::iteration::Walk;
+use crate::state::iteration::Walk;
 use crate::view::arg::Private;
 use crate::view::table::ListPlace;
 use pmda_core::cache::{Cache, Given, Position, Start, State, changes};

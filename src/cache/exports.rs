@@ -4,8 +4,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::boundary::{drive, guard};
 use crate::cache::{self, Purge, give, open, with};
-use crate::drive::{drive, guard};
 use crate::sys::process::Stream;
 use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;

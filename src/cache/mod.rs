@@ -9,13 +9,13 @@ pub(crate) mod exports;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::{io, mem, vec};
 
-use crate::drive::{Machine, NoDropCell, Step};
-use crate::library;
+use crate::boundary::{Machine, NoDropCell, Step};
+use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{cancel, config};
 use crate::sys::process::now;
-use crate::view::agent::Free;
 use crate::view::arg::{Out, Private};
+use crate::view::interface::Free;
 use pmda_core::cache::{Cache, CacheFile, Entry, Snapshot, Write, directory_below, file_path};
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
@@ -26,8 +26,8 @@ use pmda_core::path::FilePath;
 /// Works on the cache of a domain if there is one.
 #[inline(always)]
 pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
-    let mut library = library::peek()?;
-    Some(work(library.domains.find(indom)?))
+    let mut globals = state::peek()?;
+    Some(work(globals.domains.find(indom)?))
 }
 
 /// Works on the cache of a domain, made if need be. The work has nothing to say.
@@ -36,22 +36,22 @@ pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R)
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`; what the work gives.
 #[inline(always)]
 pub(crate) fn open<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    let mut library = library::lock()?;
-    work(library.domains.open(indom)?)
+    let mut globals = state::lock()?;
+    work(globals.domains.open(indom)?)
 }
 
 /// [`open`], and then writes out what the cache has to say.
 #[inline]
 pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    let mut library = library::lock()?;
-    let cache = library.domains.open(indom)?;
+    let mut globals = state::lock()?;
+    let cache = globals.domains.open(indom)?;
     cache.debug = log::debug(Debug::Indom);
     let result = work(cache);
     if cache.journal.messages.is_empty() {
         return result;
     }
     let mut journal = mem::take(&mut cache.journal);
-    drop(library);
+    drop(globals);
     log::flush(&mut journal);
     result
 }
@@ -83,8 +83,8 @@ pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
 
 /// All caches as text, one by one, the newest first.
 pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
-    let count = library::peek().map_or(0, |library| library.domains.caches.len());
-    let dump = move |before: usize| Some(library::peek()?.domains.made(before)?.dump(chains));
+    let count = state::peek().map_or(0, |globals| globals.domains.caches.len());
+    let dump = move |before: usize| Some(state::peek()?.domains.made(before)?.dump(chains));
     (0..count).rev().filter_map(dump)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
             cache.journal.trace(Bytes(&dump));
             Ok(0)
         }
-        _ => Err(Error::INVAL),
+        _ => Err(Error::EINVAL),
     })
 }
 
@@ -217,7 +217,7 @@ fn end_save(indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result
 /// the stack, so nothing else is there meanwhile.
 #[inline(never)]
 fn find_directory() -> Result<()> {
-    if library::lock()?.domains.directory.is_some() {
+    if state::lock()?.domains.directory.is_some() {
         return Ok(());
     }
     config::with_optional(c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
@@ -228,14 +228,14 @@ fn find_directory() -> Result<()> {
 fn remember_directory(variable: &CStr) -> Result<()> {
     let path = cancel::disabled(|| directory_below(variable.to_bytes()))?;
     // Another thread may have been first.
-    library::lock()?.domains.directory.get_or_insert(path);
+    state::lock()?.domains.directory.get_or_insert(path);
     Ok(())
 }
 
 /// The file of a domain's cache, below the directory that was found.
 fn path(indom: InDom) -> Result<FilePath> {
-    let library = library::lock()?;
-    let directory = library.domains.directory.as_ref().ok_or(Error::GENERIC)?;
+    let globals = state::lock()?;
+    let directory = globals.domains.directory.as_ref().ok_or(Error::GENERIC)?;
     file_path(directory, indom)
 }
 

@@ -8,19 +8,19 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
-use crate::drive::{Guarded, guard, guarded};
+use crate::boundary::{Guarded, guard, guarded};
 use crate::dynamic::rebuild::{Copies, NewTable};
 use crate::dynamic::{LookupKey, Walk, search};
-use crate::library::callbacks::{Callbacks, Registrations};
+use crate::state::callbacks::{Callbacks, Registrations};
 use crate::sys::libpcp::log;
-use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};
+use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
 use crate::view::names::{Tree, TreePlace};
 use crate::view::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use crate::{library, record};
+use crate::{agent, state};
 use pmda_core::dynamic::Counts;
 use pmda_core::error::Error;
 use pmda_core::ident::MetricId;
@@ -31,7 +31,7 @@ const NOENT: Error = Error::os(libc::ENOENT);
 
 /// The registrations that count for an agent.
 fn registered(ext: Ext<'_>) -> Walk {
-    Walk::new(record::of(ext).map(|record| &record.dynamic))
+    Walk::new(agent::of(ext).map(|record| &record.dynamic))
 }
 
 /// Has a tree brought up to date; whether metrics have changed (DYN-5).
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     // SAFETY: the caller promises `nmetrics` entries that are never freed.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
-    guard(|| match ext.and_then(record::of) {
+    guard(|| match ext.and_then(agent::of) {
         Some(record) => register("pmdaExtDynamicPMNS", Some(&record.dynamic), prefix, callbacks),
         None => log::notify!(
             Level::Err,
@@ -166,7 +166,7 @@ fn register(caller: &str, own: Option<&Registrations>, prefix: Option<CText<'_>>
     let prefix = prefix.as_ref().map(CText::bytes);
     let done = match own {
         Some(own) => own.lock().add(prefix, callbacks),
-        None => library::lock().and_then(|mut library| library.dynamic.add(prefix, callbacks)),
+        None => state::lock().and_then(|mut globals| globals.dynamic.add(prefix, callbacks)),
     };
     if let Err(error) = done {
         let reason = log::errstr(error);
@@ -209,10 +209,10 @@ fn callbacks(
 pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, mask: c_uint) -> c_int {
     let _ = mask;
     guard(|| {
-        let prefix = prefix.ok_or(Error::INVAL)?;
-        match library::peek() {
-            Some(library) if library.dynamic.has(prefix.bytes()) => Ok(()),
-            _ => Err(Error::INVAL),
+        let prefix = prefix.ok_or(Error::EINVAL)?;
+        match state::peek() {
+            Some(globals) if globals.dynamic.has(prefix.bytes()) => Ok(()),
+            _ => Err(Error::EINVAL),
         }
     })
 }
@@ -268,7 +268,7 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     pmda: Option<Ext<'_>>,
 ) -> c_int {
     let Some(ext) = pmda.filter(|_| !buf.is_null()) else {
-        return Error::INVAL.code();
+        return Error::EINVAL.code();
     };
     let found = lookup(pmda, LookupKey::Metric(MetricId(pmid))).ok().flatten();
     let Some(text) = found.and_then(|callbacks| callbacks.text) else {

@@ -8,8 +8,8 @@
 pub(crate) mod exports;
 mod rebuild;
 
-use crate::library;
-use crate::library::callbacks::{Callbacks, Registrations};
+use crate::state;
+use crate::state::callbacks::{Callbacks, Registrations};
 use crate::tree::SharedIndexes;
 use crate::view::arg::CText;
 use pmda_core::ident::MetricId;
@@ -28,7 +28,7 @@ impl Walk {
     /// Over those of an agent.
     pub(crate) fn new(own: Option<&'static Registrations>) -> Walk {
         let own = own.map(|own| (own, own.lock().len())).filter(|(_, count)| *count > 0);
-        let of_process = || library::peek().map_or(0, |library| library.dynamic.len());
+        let of_process = || state::peek().map_or(0, |globals| globals.dynamic.len());
         Walk {
             own: own.map(|(own, _)| own),
             next: 0,
@@ -48,7 +48,7 @@ impl Iterator for Walk {
         self.next += 1;
         let registration = match self.own {
             Some(own) => own.lock().get(place),
-            None => library::peek()?.dynamic.get(place),
+            None => state::peek()?.dynamic.get(place),
         };
         registration.map(|registration| &registration.calls)
     }

@@ -2,11 +2,11 @@
 
 use std::ffi::c_int;
 
-use crate::drive::NoDropCell;
-use crate::library;
-use crate::library::callbacks::Callbacks;
-use crate::record::lookup::rehash;
-use crate::view::agent::{Ext, Function};
+use crate::agent::lookup::rehash;
+use crate::boundary::NoDropCell;
+use crate::state;
+use crate::state::callbacks::Callbacks;
+use crate::view::interface::{Ext, Function};
 use crate::view::memory::{AnyBytes, CVec, Lasting};
 use crate::view::table::MadeTable;
 use crate::view::types::{pmdaMetric, pmdaUpdateMetric};
@@ -43,7 +43,7 @@ impl NewTable {
     /// `-ENOMEM`.
     pub(crate) fn note(&mut self, counts: Counts) -> Result<()> {
         let all = self.counts.get().ok_or(Error::GENERIC)?;
-        all.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        all.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         all.push(counts);
         Ok(())
     }
@@ -61,7 +61,7 @@ impl NewTable {
         }
         let fixed = self.fixed.seen();
         self.announced = fixed.len().saturating_add(extra);
-        c_int::try_from(self.announced).map_err(|_| Error::NOMEM)?;
+        c_int::try_from(self.announced).map_err(|_| Error::ENOMEM)?;
         let mut table = CVec::with_capacity(self.announced)?;
         for entry in fixed.entries() {
             table.push(entry.get())?;
@@ -86,7 +86,7 @@ impl NewTable {
             while table.len() < self.announced {
                 table.push(pmdaMetric::zeroed()).ok()?;
             }
-            library::lock().ok()?.made_tables.hand_over(table).ok()
+            state::lock().ok()?.made_tables.hand_over(table).ok()
         });
         drop(self.counts.take());
         let (old, new) = (ext.metrics(), made.unwrap_or(self.fixed));
@@ -94,7 +94,7 @@ impl NewTable {
         if old.first() == new.seen().first() {
             return None;
         }
-        library::peek()?.made_tables.take(old)
+        state::peek()?.made_tables.take(old)
     }
 }
 

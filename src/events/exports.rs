@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::drive::guard;
+use crate::boundary::guard;
 use crate::events::{add_parameter, add_record, address, create, high, low, release, with};
 use crate::view::arg::In;
 use crate::view::buffer::{CBuffer, CBytes, Parameter};

@@ -5,7 +5,7 @@ pub(crate) mod exports;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::library;
+use crate::state;
 use crate::sys::libpcp::bindings as pcp;
 use crate::view::arg::In;
 use crate::view::buffer::Parameter;
@@ -15,17 +15,17 @@ use pmda_core::events::{self, Array, Form, Stamp, Value};
 
 /// Works on the array of a handle.
 pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {
-    library::lock()?.arrays.get(handle).and_then(work)
+    state::lock()?.arrays.get(handle).and_then(work)
 }
 
 /// Makes an array, for a caller or for a queue.
 pub(crate) fn create() -> Result<c_int> {
-    library::lock()?.arrays.create()
+    state::lock()?.arrays.create()
 }
 
 /// Frees an array.
 pub(crate) fn release(handle: c_int) -> Result<()> {
-    library::lock()?.arrays.release(handle)
+    state::lock()?.arrays.release(handle)
 }
 
 /// The address of an array, NULL for an unknown handle (EVENT-13).
@@ -40,7 +40,7 @@ pub(crate) fn address(handle: c_int, form: Form) -> *mut c_void {
 /// # Errors
 /// `-EINVAL` without a time.
 pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
-    let when = when.get().ok_or(Error::INVAL)?;
+    let when = when.get().ok_or(Error::EINVAL)?;
     Ok(Stamp::Low(wide(when.tv_sec), wide(when.tv_usec)))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
 /// # Errors
 /// `-EINVAL` without a time.
 pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
-    let when = when.get().ok_or(Error::INVAL)?;
+    let when = when.get().ok_or(Error::EINVAL)?;
     Ok(Stamp::High(wide(when.tv_sec), wide(when.tv_nsec)))
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn add_record(array: &mut Array, flags: c_int, stamp: impl FnOnce() -
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
 /// [`Array::add_parameter`].
 pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
-    let atom = || atom.ok_or(Error::INVAL);
+    let atom = || atom.ok_or(Error::EINVAL);
     // The types that are known are small numbers.
     let code = kind as u8;
     match kind as u32 {
@@ -83,7 +83,7 @@ pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: 
             array.add_parameter(metric, code, Value::Long(atom()?.long()))
         }
         pcp::PM_TYPE_STRING => {
-            let text = atom()?.text().ok_or(Error::INVAL)?;
+            let text = atom()?.text().ok_or(Error::EINVAL)?;
             array.add_parameter(metric, code, Value::Bytes(text.bytes()))
         }
         pcp::PM_TYPE_AGGREGATE => {

@@ -4,15 +4,15 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::drive::drive_reading;
+use crate::agent;
+use crate::boundary::drive_reading;
 use crate::fetch::Fetch;
 use crate::fetch::FetchAnswer;
 use crate::fetch::PendingCallback;
 use crate::instances::iterate::InstanceCursor;
 use crate::instances::iterate::Ordinal;
-use crate::record;
-use crate::view::agent::Ext;
 use crate::view::arg::Out;
+use crate::view::interface::Ext;
 use crate::view::memory::{AnyBytes, Array};
 use crate::view::result_block::ToCaller;
 use crate::view::table::Metric;
@@ -67,9 +67,9 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
         || {
             let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
             let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
-                return Err(Err(Error::INVAL));
+                return Err(Err(Error::EINVAL));
             };
-            let agent = record::of_any(ext).map_err(Err)?;
+            let agent = agent::of_any(ext).map_err(Err)?;
             Ok(Fetch::new(
                 ext,
                 agent,

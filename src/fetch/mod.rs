@@ -8,12 +8,12 @@ pub(crate) mod messages;
 
 use std::ffi::c_int;
 
-use crate::drive::{Machine, Step};
+use crate::agent::{self, AgentRecord};
+use crate::boundary::{Machine, Step};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
-use crate::record::{self, AgentRecord};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
-use crate::view::agent::{DescMethod, Ext, ExtFlags};
+use crate::view::interface::{DescMethod, Ext, ExtFlags};
 use crate::view::memory::Array;
 use crate::view::table::Metric;
 use crate::view::types::{pmID, pmdaFetchCallBack, timeval};
@@ -202,7 +202,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
             messages::trace_call(&self.list);
         }
         let (ext, interface) = (self.ext, self.agent.interface());
-        record::check_botch(ext, self.agent);
+        agent::check_botch(ext, self.agent);
         enter_context(ext, interface);
         self.output.begin(self.list.len(), || stamp(ext, interface))
     }
@@ -238,7 +238,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     #[inline(never)]
     fn absent(&mut self, wanted: MetricId) -> Next {
         self.spare.clear();
-        if let Some(method) = record::desc_method(self.ext, self.agent) {
+        if let Some(method) = agent::desc_method(self.ext, self.agent) {
             self.asked.method = Some((method, wanted));
             return Next::Describe;
         }

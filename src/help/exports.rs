@@ -5,11 +5,11 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::drive::guard;
-use crate::view::agent::Ext;
+use crate::boundary::guard;
 use crate::view::arg::{CText, Out};
+use crate::view::interface::Ext;
 use crate::view::types::{pmID, pmInDom};
-use crate::{fetch, help, record};
+use crate::{agent, fetch, help};
 use pmda_core::constants::PM_TEXT_PMID;
 use pmda_core::error::{Error, Result};
 use pmda_core::help::Entry;
@@ -25,7 +25,7 @@ use pmda_core::ident::{InDom, MetricId};
 /// `fname` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText<'_>>) -> c_int {
-    guard(|| help::open(fname.ok_or(Error::INVAL)?.bytes()))
+    guard(|| help::open(fname.ok_or(Error::EINVAL)?.bytes()))
 }
 
 /// Closes a help database and releases its texts; other handles do nothing (HELP-12).
@@ -82,8 +82,8 @@ pub unsafe extern "C-unwind" fn pmdaText(
     pmda: Option<Ext<'_>>,
 ) -> c_int {
     guard(|| -> Result<()> {
-        let ext = pmda.ok_or(Error::INVAL)?;
-        fetch::enter_context(ext, record::interface(ext));
+        let ext = pmda.ok_or(Error::EINVAL)?;
+        fetch::enter_context(ext, agent::interface(ext));
         let handle = ext.help();
         let ident = ident as u32;
         // Without this bit the identifier is that of an instance domain (FETCH-91).

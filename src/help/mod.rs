@@ -5,8 +5,8 @@ pub(crate) mod exports;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::library;
-use crate::library::databases::Databases;
+use crate::state;
+use crate::state::databases::Databases;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log;
 use pmda_core::constants::PM_TEXT_ONELINE;
@@ -20,16 +20,16 @@ use pmda_core::log::Journal;
 /// As [`Database::open`]; `-ENOMEM`.
 pub(crate) fn open(name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
-    Databases::made(&mut library::lock()?.help)?.reserve()?;
+    Databases::made(&mut state::lock()?.help)?.reserve()?;
     let mut journal = Journal::new();
     let base = cancel::disabled(|| Database::open(name, &mut journal));
     log::flush(&mut journal);
-    Databases::made(&mut library::lock()?.help)?.insert(base?)
+    Databases::made(&mut state::lock()?.help)?.insert(base?)
 }
 
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
 pub(crate) fn close(handle: c_int) {
-    let base = library::peek().and_then(|mut library| library.help.first_mut()?.remove(handle));
+    let base = state::peek().and_then(|mut globals| globals.help.first_mut()?.remove(handle));
     // Released here, when the lock is no longer held.
     drop(base);
 }
@@ -37,8 +37,8 @@ pub(crate) fn close(handle: c_int) {
 /// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
 #[inline(always)]
 pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
-    let library = library::peek();
-    let base = library.as_ref().and_then(|library| library.help.first()?.get(handle));
+    let globals = state::peek();
+    let base = globals.as_ref().and_then(|globals| globals.help.first()?.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
@@ -54,8 +54,8 @@ fn text_kind(kind: c_int) -> Kind {
 /// The table of open databases for `chkhelp`, NULL before the first open. It may move when another
 /// database is opened (HELP-43); chkhelp only looks at it.
 pub(crate) fn table() -> *mut c_void {
-    let library = library::peek();
-    let databases = library.as_ref().and_then(|library| library.help.first());
+    let globals = state::peek();
+    let databases = globals.as_ref().and_then(|globals| globals.help.first());
     databases.map_or(ptr::null_mut(), |databases| databases.table.as_ptr().cast_mut().cast())
 }
 

@@ -5,12 +5,12 @@
 
 use std::ffi::c_int;
 
-use crate::drive::Plain;
-use crate::drive::guard;
+use crate::agent;
+use crate::boundary::Plain;
+use crate::boundary::guard;
 use crate::instances::{iterate, list};
-use crate::record;
-use crate::view::agent::Ext;
 use crate::view::arg::{CText, MutableText, Out};
+use crate::view::interface::Ext;
 use crate::view::names::InstanceList;
 use crate::view::types::{pmInDom, pmInResult};
 use pmda_core::error::Error;
@@ -40,7 +40,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
         let indom = InDom(indom);
         let name = name.as_ref().map(CText::bytes);
         if result.is_null() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         list(indom, inst, name, pmda, InstanceList::new(indom, result))
     })
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) {
     guard(|| {
-        if let Some((ext, agent)) = pmda.and_then(|ext| Some((ext, record::of_any(ext).ok()?))) {
+        if let Some((ext, agent)) = pmda.and_then(|ext| Some((ext, agent::of_any(ext).ok()?))) {
             iterate::start(agent, InDom(indom), ext);
         }
     });
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: Out<'_, c_int>, pmda: Option<Ext<'
     guard(|| {
         let next = pmda.and_then(|ext| {
             let mut steps = iterate::InstanceCursor::new(iterate::Ordinal::Examined);
-            iterate::next(record::of_any(ext).ok()?, ext, &mut steps)
+            iterate::next(agent::of_any(ext).ok()?, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };
         inst.set(next);

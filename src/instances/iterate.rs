@@ -6,12 +6,12 @@
 
 use std::ffi::c_int;
 
+use crate::agent::AgentRecord;
+use crate::agent::lookup::find_indom;
 use crate::cache::cached_indom::{self, InstancesAhead};
 use crate::instances::selection::{self, Selection};
-use crate::record::AgentRecord;
-use crate::record::lookup::find_indom;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::view::agent::Ext;
+use crate::view::interface::Ext;
 use crate::view::table::{Indom, Profile, ProfileElement};
 use pmda_core::ident::InDom;
 use pmda_core::log::Level;

@@ -6,12 +6,12 @@ pub(crate) mod selection;
 
 use std::ffi::c_int;
 
+use crate::agent;
+use crate::agent::TablePlaces;
+use crate::agent::lookup::find_indom;
 use crate::cache::cached_indom;
-use crate::record;
-use crate::record::TablePlaces;
-use crate::record::lookup::find_indom;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::view::agent::Ext;
+use crate::view::interface::Ext;
 pub(crate) use crate::view::names::Taker;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
@@ -155,7 +155,7 @@ fn is_without_space(name: &[u8]) -> bool {
 /// Searches with what is known of the table of a domain; without memory nothing is.
 fn with_places<R>(ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
     let (indom, mut unknown) = (idp.indom(), TablePlaces::default());
-    let Ok(agent) = record::of_any(ext) else {
+    let Ok(agent) = agent::of_any(ext) else {
         return search(&mut unknown);
     };
     let mut tables = agent.instances.lock();

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::library::iteration::CompiledList;
-use crate::record::AgentRecord;
-use crate::view::agent::Ext;
+use crate::agent::AgentRecord;
+use crate::state::iteration::CompiledList;
+use crate::view::interface::Ext;
 use crate::view::table::ProfileElement;
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;

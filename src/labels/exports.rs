@@ -5,10 +5,10 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::drive::{drive, guard, inner};
+use crate::boundary::{drive, guard, inner};
 use crate::labels::{Call, LabelAnswer, Request, add};
-use crate::view::agent::Ext;
 use crate::view::buffer::CBytes;
+use crate::view::interface::Ext;
 use crate::view::label_set::{LabelSet, LabelSets};
 use pmda_core::constants::PM_LABEL_OPTIONAL;
 use pmda_core::error::Error;
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn pcp_pmda_add(
     } else {
         ("pmdaAddNotes", PM_LABEL_OPTIONAL as u8)
     };
-    inner(|| add(caller, sets.ok_or(Error::INVAL)?, text.bytes(), flags))
+    inner(|| add(caller, sets.ok_or(Error::EINVAL)?, text.bytes(), flags))
 }
 
 /// Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the

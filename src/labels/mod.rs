@@ -5,17 +5,17 @@ pub(crate) mod exports;
 
 use std::ffi::{CStr, c_int};
 
-use crate::drive::{Machine, NoDropCell, Step};
+use crate::agent::AgentRecord;
+use crate::boundary::{Machine, NoDropCell, Step};
 use crate::instances::iterate;
-use crate::record::AgentRecord;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{SINCE_6_0_5, SINCE_7_2};
-use crate::view::agent::{Ext, Function};
 use crate::view::arg::CText;
+use crate::view::interface::{Ext, Function};
 use crate::view::label_set::{LabelArray, LabelSet, LabelSets};
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
-use crate::{fetch, record};
+use crate::{agent, fetch};
 use pmda_core::constants::{
     PM_IN_NULL, PM_LABEL_CLUSTER, PM_LABEL_COMPOUND, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM,
     PM_LABEL_INSTANCES, PM_LABEL_ITEM, PM_LABEL_OPTIONAL,
@@ -47,7 +47,7 @@ pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> 
 fn says_more(read: &Result<Text>) -> bool {
     match read {
         Ok(text) => matches!(text, Text::Other(_)),
-        Err(error) => *error == Error::INVAL,
+        Err(error) => *error == Error::EINVAL,
     }
 }
 
@@ -61,7 +61,7 @@ fn shown(text: &[u8], flags: u8) -> Result<()> {
         return Ok(());
     }
     let line = joined(&[text, b"\0"])?;
-    let text = CStr::from_bytes_until_nul(&line).map_err(|_| Error::INVAL)?;
+    let text = CStr::from_bytes_until_nul(&line).map_err(|_| Error::EINVAL)?;
     libpcp::labels::parse(text, flags).map(drop)
 }
 
@@ -82,9 +82,9 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
             target.replace(&merged)
         }
         (Text::Other(mut text), target) => {
-            text.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+            text.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
             text.push(0);
-            let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::INVAL)?;
+            let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::EINVAL)?;
             // What libpcp says of it was said of the text as it is.
             let parsed = log::without(Debug::Labels, || libpcp::labels::parse(text, flags))?;
             match target {
@@ -165,9 +165,9 @@ impl<'call> Request<'call> {
         ext: Option<Ext<'call>>,
     ) -> Begun<'call> {
         let (Some(sets), Some(ext)) = (sets, ext) else {
-            return Err(Err(Error::INVAL));
+            return Err(Err(Error::EINVAL));
         };
-        let interface = record::interface(ext);
+        let interface = agent::interface(ext);
         fetch::enter_context(ext, interface);
         let kind = kind_of(kind).map_err(Err)?;
         if kind != PM_LABEL_INSTANCES {
@@ -191,7 +191,7 @@ impl<'call> Request<'call> {
         // What was there was never ours.
         sets.store_none();
         let array = LabelArray::new(room).map_err(Err)?;
-        let agent = record::of_any(ext).map_err(Err)?;
+        let agent = agent::of_any(ext).map_err(Err)?;
         if !indom.is_null() {
             iterate::start(agent, indom, ext);
         }
@@ -315,7 +315,7 @@ fn default_labels(ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>
     }
     match kind {
         PM_LABEL_CONTEXT => sets.store_context(),
-        PM_LABEL_DOMAIN => sets.store_domain(ext.domain(), ext.name().ok_or(Error::INVAL)?),
+        PM_LABEL_DOMAIN => sets.store_domain(ext.domain(), ext.name().ok_or(Error::EINVAL)?),
         _ => Ok(0),
     }
 }

@@ -6,14 +6,14 @@
 use std::ffi::c_int;
 use std::{fmt, io};
 
-use crate::drive::NoDropCell;
-use crate::record::Session;
+use crate::agent::Session;
+use crate::boundary::NoDropCell;
 use crate::sys::descriptor;
-use crate::sys::diagnostics::{self, ReadTrace};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::Mutex;
+use crate::sys::pdu_trace::{self, ReadTrace};
 use crate::view::value::DraftReply;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
@@ -93,7 +93,7 @@ impl Incoming {
         if self.fd != fd {
             (self.fd, self.nameless) = (fd, None);
         }
-        self.trace = (is_any_shown() && diagnostics::traces_reads()).then(ReadTrace::default);
+        self.trace = (is_any_shown() && pdu_trace::traces_reads()).then(ReadTrace::default);
         let mut nameless = || *self.nameless.get_or_insert_with(|| descriptor::is_nameless(fd));
         self.mode = match mode {
             ReadMode::Ahead if self.trace.is_none() && nameless() => ReadMode::Ahead,
@@ -135,7 +135,7 @@ impl Incoming {
             self.session.keep(self.fd, receiver)?;
         }
         if is_any_shown() {
-            diagnostics::show(Way::In, self.fd, pdu.bytes());
+            pdu_trace::show(Way::In, self.fd, pdu.bytes());
         }
         note(Way::In, self.fd, pdu.bytes());
         if pdu.is_end() {
@@ -244,7 +244,7 @@ impl Outgoing {
         (self.fd, self.purpose, self.written, self.socket) = (fd, purpose, 0, None);
         config::__pmIgnoreSignalPIPE();
         if is_any_shown() {
-            self.socket = diagnostics::sending(fd, self.bytes());
+            self.socket = pdu_trace::sending(fd, self.bytes());
         }
     }
 
@@ -284,7 +284,7 @@ impl Outgoing {
     /// Why nothing more can be written.
     fn broken(&mut self, code: c_int) -> Error {
         let (fd, socket, length) = (self.fd, self.socket, self.bytes().len());
-        diagnostics::failed_write(socket == Some(true), code, length);
+        pdu_trace::failed_write(socket == Some(true), code, length);
         match code {
             // Of an inet socket it is only told that the peer has gone (WIRE-24).
             libc::EPIPE | libc::ECONNRESET if socket.unwrap_or_else(|| ipc::is_socket(fd)) => Error::IPC,

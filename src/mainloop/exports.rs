@@ -8,18 +8,18 @@
 use std::ffi::c_int;
 use std::{io, ptr};
 
-use crate::drive::{Guarded, NoDropCell, guard, guarded, inner, run};
+use crate::agent;
+use crate::boundary::{Guarded, NoDropCell, guard, guarded, inner, run};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::instances::exports::pmdaInstance;
 use crate::instances::iterate::{InstanceCursor, Ordinal};
 use crate::mainloop::connection::{Incoming, Outgoing, Purpose, Transferred, Wanted};
 use crate::mainloop::{MainLoop, is_supported, requests};
-use crate::record;
 use crate::sys::libpcp::version::free_result_values;
 use crate::sys::waits;
-use crate::view::agent::{CleanUp, Dispatch, FetchMethod, InstanceMethod};
 use crate::view::answers::{self, Instances, OwnedInstances, OwnedLabels, OwnedNames};
 use crate::view::arg::{CText, Out};
+use crate::view::interface::{CleanUp, Dispatch, FetchMethod, InstanceMethod};
 use crate::view::label_set::LabelSets;
 use crate::view::memory::AnyBytes;
 use crate::view::table::Metric;
@@ -444,7 +444,7 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
     guard(|| {
         let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
-            if let Ok(session) = record::session(ext) {
+            if let Ok(session) = agent::session(ext) {
                 session.watch();
             }
             ext.infd()
@@ -460,7 +460,7 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
 pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, error: c_int) {
     let begun = guard(|| {
         let ext = dispatch.and_then(Dispatch::ext)?;
-        let mut outgoing = Outgoing::nothing(record::session(ext).ok()?);
+        let mut outgoing = Outgoing::nothing(agent::session(ext).ok()?);
         outgoing.begin_status(ext.outfd(), Purpose::Status, error);
         Some(outgoing)
     });

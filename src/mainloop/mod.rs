@@ -13,17 +13,17 @@ mod requests;
 use std::ffi::c_int;
 use std::{fmt, iter};
 
-use crate::drive::{NoDropCell, inner};
+use crate::agent;
+use crate::agent::Session;
+use crate::boundary::{NoDropCell, inner};
 use crate::fetch::{self, Fetch};
 use crate::instances::iterate::InstanceCursor;
 use crate::instances::{self, Taker, selection};
 use crate::mainloop::connection::{Incoming, Outgoing, Purpose};
-use crate::record;
-use crate::record::Session;
-use crate::sys::diagnostics;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
-use crate::view::agent::{Check, Dispatch, EndContext, Ext};
+use crate::sys::pdu_trace;
+use crate::view::interface::{Check, Dispatch, EndContext, Ext};
 use crate::view::received::OwnedProfile;
 use crate::view::table::Metric;
 use crate::view::types::Comm;
@@ -58,7 +58,7 @@ impl<'call> Agent<'call> {
             log::notify!(Level::Err, "PMDA Initialisation Failed");
             return Err(NO_START);
         };
-        let session = record::session(ext).map_err(Error::code)?;
+        let session = agent::session(ext).map_err(Error::code)?;
         if !session.has_begun() {
             if dispatch.status() != 0 {
                 log::notify!(Level::Err, "PMDA Initialisation Failed");
@@ -156,7 +156,7 @@ impl<'call> MainLoop<'call> {
         self.kind = kind;
         self.pdu.set(pdu);
         log_kind(kind);
-        record::refresh(self.agent.dispatch);
+        agent::refresh(self.agent.dispatch);
         if self.agent.interface().has_contexts() {
             self.agent.ext.set_context(from);
         }
@@ -178,7 +178,7 @@ impl<'call> MainLoop<'call> {
         if connection::is_any_shown() {
             let attributes = self.agent.interface().has_attributes();
             let context = attributes.then_some(pdu.header.from);
-            diagnostics::request(self.agent.ext.infd(), pdu, context);
+            pdu_trace::request(self.agent.ext.infd(), pdu, context);
         }
     }
 
@@ -236,7 +236,7 @@ impl<'call> MainLoop<'call> {
 
     /// PROFILE: the profile that a method has accepted is kept.
     fn keep_profile(&mut self, profile: Option<OwnedProfile>, status: c_int) {
-        if let Ok(agent) = record::of_any(self.agent.ext) {
+        if let Ok(agent) = agent::of_any(self.agent.ext) {
             selection::forget(agent);
         }
         if let Some(profile) = profile.filter(|_| status >= 0) {
@@ -254,7 +254,7 @@ impl<'call> MainLoop<'call> {
         'call: 'f,
     {
         let Agent { ext, session, .. } = self.agent;
-        let known = record::of_any(ext)?;
+        let known = agent::of_any(ext)?;
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
         let list = Listed(decode::fetch_ids(pdu.bytes())?);
         let draft = DraftReply::take(&session.draft)?;

@@ -5,11 +5,11 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::drive::NoDropCell;
+use crate::boundary::NoDropCell;
 use crate::mainloop::Agent;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::agent::{
+use crate::view::interface::{
     AttributeMethod, ChildrenMethod, DescMethod, FetchMethod, InstanceMethod, LabelMethod, NameMethod, PmidMethod,
     ProfileMethod, StoreMethod, TextMethod,
 };
@@ -19,7 +19,7 @@ use crate::view::types::{pmID, pmProfile, pmdaResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::decode::{self, About};
-use pmda_core::wire::store as stored;
+use pmda_core::wire::result;
 
 /// A string for a method.
 type Text = NoDropCell<Block<c_char>>;
@@ -71,7 +71,7 @@ pub(super) fn store(
     pdu: &[u8],
     kept: &mut NoDropCell<OwnedResult>,
 ) -> Result<(StoreMethod, *mut pmdaResult)> {
-    let values = OwnedResult::new(stored::store(pdu)?)?;
+    let values = OwnedResult::new(result::decode(pdu)?)?;
     let found = (agent.dispatch.store().ok_or(Error::NYI)?, values.as_ptr());
     kept.set(values);
     Ok(found)

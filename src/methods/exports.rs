@@ -5,16 +5,16 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::drive::guard;
+use crate::boundary::guard;
 use crate::fetch::messages;
 use crate::instances::selection;
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::log::Debug;
-use crate::view::agent::Ext;
 use crate::view::arg::{CText, Out};
+use crate::view::interface::Ext;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
-use crate::{fetch, record};
+use crate::{agent, fetch};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::log::Level;
@@ -27,10 +27,10 @@ use pmda_core::log::Level;
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| {
-        let ext = pmda.ok_or(Error::INVAL)?;
+        let ext = pmda.ok_or(Error::EINVAL)?;
         // SAFETY: the caller keeps the profile until the agent gets another one.
         unsafe { ext.set_profile(prof) };
-        selection::forget(record::of_any(ext)?);
+        selection::forget(agent::of_any(ext)?);
         Ok(())
     })
 }
@@ -44,7 +44,7 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<
     guard(|| -> Result<()> {
         let _ = result;
         if let Some(ext) = pmda {
-            fetch::enter_context(ext, record::interface(ext));
+            fetch::enter_context(ext, agent::interface(ext));
         }
         Err(Error::PERMISSION)
     })
@@ -125,14 +125,14 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda: Option<Ext<'_>>) -> c_int {
     guard(|| {
-        desc.set(describe(MetricId(pmid), pmda.ok_or(Error::INVAL)?)?);
+        desc.set(describe(MetricId(pmid), pmda.ok_or(Error::EINVAL)?)?);
         Ok(())
     })
 }
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
 fn describe(pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
-    let agent = record::of_any(ext)?;
+    let agent = agent::of_any(ext)?;
     let interface = agent.interface();
     fetch::enter_context(ext, interface);
     let (metric, method) = fetch::find(agent, ext, pmid);

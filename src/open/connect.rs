@@ -4,18 +4,18 @@ use std::ffi::c_int;
 use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::drive::NoDropCell;
+use crate::agent;
+use crate::agent::Session;
+use crate::boundary::NoDropCell;
 use crate::mainloop::connection::{self, Incoming, Outgoing, Purpose};
 use crate::open::{Name, is_supported, text};
-use crate::record;
-use crate::record::Session;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};
 use crate::sys::socket::{self, Failure, Socket};
-use crate::sys::{diagnostics, process};
-use crate::view::agent::{Dispatch, Ext, ExtFlags, Transport};
+use crate::sys::{pdu_trace, process};
 use crate::view::arg::CText;
+use crate::view::interface::{Dispatch, Ext, ExtFlags, Transport};
 use crate::view::types::Comm;
 use pmda_core::error::Error;
 use pmda_core::log::Level;
@@ -59,7 +59,7 @@ impl Connect<'_> {
             dispatch.set_status(Error::GENERIC.code());
             return None;
         };
-        let session = record::session(ext);
+        let session = agent::session(ext);
         let session = session.map_err(|error| dispatch.set_status(error.code())).ok()?;
         Some(Connect {
             dispatch,
@@ -236,7 +236,7 @@ impl Connect<'_> {
             }
             Err(failure) => return Err(("getting", failure.code())),
         };
-        diagnostics::credentials(pdu.bytes());
+        pdu_trace::credentials(pdu.bytes());
         let credentials = decode::credentials(pdu.bytes());
         let credentials = credentials.map_err(|error| ("decode", error))?;
         if SINCE_6_0_5 && credentials.len() == 0 {

@@ -7,7 +7,8 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::drive::{Guarded, guard, guarded};
+use crate::agent::lookup;
+use crate::boundary::{Guarded, guard, guarded};
 use crate::fetch::exports::pmdaFetch;
 use crate::help::exports::pmdaText;
 use crate::instances::exports::pmdaInstance;
@@ -17,19 +18,18 @@ use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, p
 use crate::open::connect::{Connect, Connection};
 use crate::open::options::{END, Search};
 use crate::open::{init, log_file, set_callback, set_up};
-use crate::record::lookup;
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{process, socket};
-use crate::view::agent::{Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::arg::{CText, MutableText, Out};
+use crate::view::interface::{Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::memory::Lasting;
 use crate::view::options::{Arguments, Options};
 use crate::view::types::{
     Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaLabelCallBack,
     pmdaMetric, pmdaOptions, pmdaResultCallBack,
 };
-use crate::{open, record};
+use crate::{agent, open};
 use pmda_core::ident::Interface;
 
 /// The methods that an agent gets, as a dispatch table of the last interface version.
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn pmdaDSO(
 pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
     guard(|| {
         if let Some(dispatch) = dispatch {
-            record::moved(dispatch);
+            agent::moved(dispatch);
         }
     });
 }

@@ -5,16 +5,16 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 
+use crate::agent::lookup::rehash;
 use crate::open::{Name, is_supported, text};
-use crate::record::lookup::rehash;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::view::agent::{Dispatch, Ext, ExtFlags, pmdaInterface};
 use crate::view::arg::Pointer;
+use crate::view::interface::{Dispatch, Ext, ExtFlags, pmdaInterface};
 use crate::view::memory::Lasting;
 use crate::view::table::{IndomTable, MetricTable};
 use crate::view::types::{pmdaIndom, pmdaMetric};
-use crate::{help, record};
+use crate::{agent, help};
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;
@@ -40,7 +40,7 @@ fn set_up(
     defaults: &pmdaInterface,
 ) -> Result<c_int, Reported> {
     let ext = check(dispatch, indoms, metrics, defaults)?;
-    record::refresh(dispatch);
+    agent::refresh(dispatch);
     ext.set_indoms(indoms);
     ext.set_metrics(metrics);
     let domain = dispatch.domain() as u32;

@@ -11,11 +11,11 @@ use std::fmt::{self, Display};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::record;
+use crate::agent;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
-use crate::view::agent::{self, Dispatch, Ext, ExtFlags, ExtTexts, Transport, pmdaInterface};
 use crate::view::arg::{CText, Pointer};
+use crate::view::interface::{self, Dispatch, Ext, ExtFlags, ExtTexts, Transport, pmdaInterface};
 use crate::view::types::Comm;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
@@ -68,13 +68,13 @@ pub(crate) fn set_up(
     });
     dispatch.set_ext(ext);
     dispatch.set_methods(methods, interface);
-    record::refresh(dispatch);
+    agent::refresh(dispatch);
     true
 }
 
 /// A new extension, with everything that is not zero at first (INIT-10).
 fn extension(dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
-    let ext = record::register(dispatch, daemon, || agent::create(texts))?;
+    let ext = agent::register(dispatch, daemon, || interface::create(texts))?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);
@@ -168,7 +168,7 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
 
 /// Attaches a pointer of the agent's own, which replaces the one before (INIT-49).
 pub(crate) fn attach(ext: Option<Ext<'_>>, data: *mut c_void) {
-    if let Some(record) = ext.and_then(record::of) {
+    if let Some(record) = ext.and_then(agent::of) {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
             log::debug_line!("pmdaExtSetData: data={}", Pointer(data));
@@ -178,6 +178,6 @@ pub(crate) fn attach(ext: Option<Ext<'_>>, data: *mut c_void) {
 
 /// The pointer that the agent has attached, at first NULL.
 pub(crate) fn attached(ext: Option<Ext<'_>>) -> *mut c_void {
-    let record = ext.and_then(record::of);
+    let record = ext.and_then(agent::of);
     record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))
 }

@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::sys::libpcp::getopt;
 use crate::sys::libpcp::log;
-use crate::view::agent::{Dispatch, Ext, Transport};
 use crate::view::arg::CText;
+use crate::view::interface::{Dispatch, Ext, Transport};
 use crate::view::options::{Arguments, Options, number};
 use pmda_core::log::{Bytes, Level};
 

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::drive::{Guarded, guard, guarded, run};
+use crate::boundary::{Guarded, guard, guarded, run};
 use crate::queues::{self, Fetch, Filter, Release, noted, store, with};
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
@@ -34,7 +34,7 @@ fn release_filters(begin: impl FnOnce() -> Result<Release>) -> Guarded<()> {
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText<'_>>, maxmemory: usize) -> c_int {
-    guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, 0))
+    guard(|| queues::create(name.ok_or(Error::EINVAL)?.bytes(), maxmemory, 0))
 }
 
 /// Makes a queue that keeps events for `nclients` clients that will fetch later (QUEUE-1, E-8).
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText<'_>>, maxmemory: u
 /// As `pmdaEventNewQueue`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText<'_>>, maxmemory: usize, nclients: c_uint) -> c_int {
-    guard(|| queues::create(name.ok_or(Error::INVAL)?.bytes(), maxmemory, nclients))
+    guard(|| queues::create(name.ok_or(Error::EINVAL)?.bytes(), maxmemory, nclients))
 }
 
 /// Lets a queue go as soon as it has no clients (QUEUE-40).
@@ -233,19 +233,19 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
 ) -> c_int {
     run(&mut Fetch::new(handle, context, avp), |fetch, ()| {
         let State::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
-            return Error::INVAL.code();
+            return Error::EINVAL.code();
         };
         if let Some(filter) = filter {
             // SAFETY: the filter gets the cookie that it was set with, and an event that the
             // machine keeps alive until it is answered.
-            return filter.apply.map_or(Error::INVAL.code(), |apply| unsafe {
+            return filter.apply.map_or(Error::EINVAL.code(), |apply| unsafe {
                 apply(filter.data.0, payload.data(), size)
             });
         }
         match decoder {
             // SAFETY: the caller's decoder gets the cookie that came along, and the event.
             Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
-            None => Error::INVAL.code(),
+            None => Error::EINVAL.code(),
         }
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::drive::{Machine, Step};
+use crate::boundary::{Machine, Step};
 use crate::queues::{Filter, log_vacant, with};
 use crate::view::arg::Out;
 use crate::view::event_block::{Block, View};
@@ -86,7 +86,7 @@ impl Machine for Fetch<'_> {
     #[inline(always)]
     fn start(&mut self) -> Step<(), Result<c_int>> {
         if self.out.is_null() {
-            return Step::Done(Err(Error::INVAL));
+            return Step::Done(Err(Error::EINVAL));
         }
         let first = with(|queues, arrays| {
             queues.begin(&mut self.session, |array| arrays.get(array).map(Array::reset))?;

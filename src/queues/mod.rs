@@ -6,17 +6,17 @@ mod fetch;
 
 use std::ffi::c_int;
 
-use crate::drive::NoDropCell;
+use crate::boundary::NoDropCell;
 use crate::events;
-pub(crate) use crate::library::filter::Filter;
-use crate::library::{self, Library};
 pub(crate) use crate::queues::fetch::Fetch;
+pub(crate) use crate::state::filter::Filter;
+use crate::state::{self, Globals};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Guard;
-use crate::view::agent::Function;
 use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{Block, NewEvent};
+use crate::view::interface::Function;
 use crate::view::types::pmdaEventReleaseFilterCallBack;
 use pmda_core::error::{Error, Result};
 use pmda_core::events::Arrays;
@@ -31,8 +31,8 @@ use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 /// `-ENOMEM` when there is no memory for the state of the library; those of the work.
 #[inline(always)]
 fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<R>) -> Result<R> {
-    let mut library = library::lock()?;
-    let Library { queues, arrays, .. } = &mut *library;
+    let mut globals = state::lock()?;
+    let Globals { queues, arrays, .. } = &mut *globals;
     let queues = match queues.first_mut() {
         Some(queues) => queues,
         None => make(queues)?,
@@ -42,7 +42,7 @@ fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<
     }
     let outcome = work(queues, arrays);
     if queues.journal.is_some() {
-        write_journal(library);
+        write_journal(globals);
     }
     outcome
 }
@@ -50,7 +50,7 @@ fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<
 #[cold]
 #[inline(never)]
 fn make(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Filter>> {
-    queues.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+    queues.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
     queues.push(Queues::new());
     queues[0].revised = SINCE_6_0_5;
     Ok(&mut queues[0])
@@ -59,10 +59,10 @@ fn make(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Fi
 /// Logs what there is to say, without the lock.
 #[cold]
 #[inline(never)]
-fn write_journal(mut library: Guard<'_, Library>) {
-    let journal = library.queues.first_mut().and_then(|queues| queues.journal.take());
+fn write_journal(mut globals: Guard<'_, Globals>) {
+    let journal = globals.queues.first_mut().and_then(|queues| queues.journal.take());
     let mut journal = journal.unwrap_or_default();
-    drop(library);
+    drop(globals);
     log::flush(&mut journal);
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl Fn
 
 fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
     if atom.is_null() {
-        return Err(Error::INVAL);
+        return Err(Error::EINVAL);
     }
     atom.set(value);
     Ok(agent_fetch::STATIC)
@@ -128,7 +128,7 @@ fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
         }
         return Ok(());
     }
-    if error == Error::NOMEM {
+    if error == Error::ENOMEM {
         let bytes = size.saturating_add(1);
         log::notify!(Level::Err, "event allocation failure: {bytes} bytes");
     }
@@ -165,7 +165,7 @@ impl Release {
     pub(crate) fn replaced(context: c_int, handle: c_int, filter: Filter) -> Result<Release> {
         let filtering = !filter.data.0.is_null();
         if filtering && filter.apply.is_none() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let old = with(|queues, _| queues.set_filter(context, handle, filter, filtering));
         Ok(Release::new(noted(handle, old)?))

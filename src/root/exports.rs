@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::RawFd;
 
-use crate::drive::{Guarded, NoDropCell, guard, guarded};
+use crate::boundary::{Guarded, NoDropCell, guard, guarded};
 use crate::root as client;
 use crate::root::{Connecting, Expected, Purpose};
 use crate::sys::root_socket::{self, NONE};
@@ -410,7 +410,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
             .filter(|(buffer, _)| !buffer.is_null() && buffer.size() != 0);
         // Everything is checked before anything is stored.
         for (buffer, text) in wanted.clone() {
-            let length = text.ok_or(Error::INVAL)?.len();
+            let length = text.ok_or(Error::EINVAL)?.len();
             if usize::try_from(buffer.size()).map_or(true, |size| size <= length) {
                 return Err(Error::os(libc::E2BIG));
             }
@@ -475,7 +475,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     force: Out<'_, c_int>,
 ) -> c_int {
     guard(|| {
-        let found = Stop::decode(&buf.get().ok_or(Error::INVAL)?)?;
+        let found = Stop::decode(&buf.get().ok_or(Error::EINVAL)?)?;
         for (place, value) in [pid, code, force].into_iter().zip([found.pid, found.code, found.force]) {
             place.set(value);
         }

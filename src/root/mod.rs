@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::fmt::Display;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::drive::NoDropCell;
+use crate::boundary::NoDropCell;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, config};
@@ -38,7 +38,7 @@ fn number(bytes: usize) -> c_int {
 /// Room for an answer.
 pub(crate) fn room(size: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
-    room.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
+    room.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
     room.resize(size, 0);
     Ok(room)
 }

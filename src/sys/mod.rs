@@ -6,9 +6,9 @@
 use std::ffi::c_int;
 
 pub(crate) mod descriptor;
-pub(crate) mod diagnostics;
 pub(crate) mod libpcp;
 pub(crate) mod lock;
+pub(crate) mod pdu_trace;
 pub(crate) mod process;
 pub(crate) mod reentrancy;
 pub(crate) mod root_socket;

@@ -2,7 +2,7 @@
 //!
 //! A signal handler may call the library while the same thread is in the middle of a call: inside
 //! of malloc, or with a half-changed table. Such a call is refused at once by
-//! [`crate::drive::guard`], which asks here and touches nothing else. C code of the agent that the
+//! [`crate::boundary::guard`], which asks here and touches nothing else. C code of the agent that the
 //! library calls (methods, callbacks, hooks), and waiting for a descriptor, are not part of a step:
 //! calls from there are as good as any other, and however the code is left, the thread is not
 //! marked.

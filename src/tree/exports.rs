@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::drive::guard;
+use crate::boundary::guard;
 use crate::sys::libpcp::bindings::__pmnsNode;
 use crate::sys::libpcp::pmns::{self, NodeRef};
 use crate::tree::{SharedIndexes, forget_indexes};
@@ -36,7 +36,7 @@ fn count(names: usize) -> c_int {
 pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_int {
     guard(|| {
         if tree.is_null() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let new = pmns::create()?;
         // SAFETY: a tree that libpcp has just made, for the caller to release.
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name: Option<CText<'_>>) -> c_int {
     guard(|| {
-        let (tree, name) = tree.zip(name).ok_or(Error::INVAL)?;
+        let (tree, name) = tree.zip(name).ok_or(Error::EINVAL)?;
         tree.insert(MetricId(pmid), name, &SharedIndexes)
     })
 }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText
 pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree<'_>>, pmid: pmID, nameset: Out<'_, *mut *mut c_char>) -> c_int {
     guard(|| {
         if nameset.is_null() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let head = tree.as_ref().and_then(|tree| tree.chain(MetricId(pmid)));
         let paths = namespace::names_of(head, MetricId(pmid))?;
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn pmdaTreeChildren(
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
         let node = tree.find(name.bytes(), &SharedIndexes).ok_or(Error::NAME)?;
         if offspring.is_null() || status.is_null() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let found = match traverse {
             0 => names::children(node)?,

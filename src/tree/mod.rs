@@ -2,7 +2,7 @@
 
 pub(crate) mod exports;
 
-use crate::library;
+use crate::state;
 use crate::sys::libpcp::pmns::Kept;
 use crate::view::names::Tree;
 use pmda_core::namespace::{Access, Indexes, Node};
@@ -12,8 +12,8 @@ pub(crate) struct SharedIndexes;
 
 impl Access<Kept> for SharedIndexes {
     fn with<R>(&self, work: impl FnOnce(&mut Indexes<Kept>) -> R) -> R {
-        match library::lock() {
-            Ok(mut library) => work(&mut library.name_indexes),
+        match state::lock() {
+            Ok(mut globals) => work(&mut globals.name_indexes),
             Err(_) => work(&mut Indexes::new()),
         }
     }
@@ -21,7 +21,7 @@ impl Access<Kept> for SharedIndexes {
 
 /// Drops the indexes of a tree that is about to be freed.
 fn forget_indexes(tree: &Tree<'_>) {
-    if let (Some(root), Some(mut library)) = (tree.root(), library::peek()) {
-        library.name_indexes.forget(root.keep());
+    if let (Some(root), Some(mut globals)) = (tree.root(), state::peek()) {
+        globals.name_indexes.forget(root.keep());
     }
 }

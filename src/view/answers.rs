@@ -4,9 +4,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::sys::diagnostics;
 use crate::sys::libpcp::labels::{SetRef, Sets};
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::pdu_trace;
 use crate::sys::slice;
 use crate::view::arg::CText;
 use crate::view::arg::view;
@@ -198,7 +198,7 @@ impl OwnedLabels {
     pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
         let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
         if log::debug(Debug::Labels) {
-            diagnostics::labels(ident, kind, sets, sent);
+            pdu_trace::labels(ident, kind, sets, sent);
         }
         if sets.is_none() && sent > 0 {
             return Err(Error::GENERIC);

@@ -10,7 +10,7 @@
 //! something that stays, nor sent to another thread:
 //!
 //! ```
-//! # use pcp_pmda::view::agent::Ext;
+//! # use pcp_pmda::view::interface::Ext;
 //! fn in_the_call(ext: Ext<'_>) -> std::ffi::c_int {
 //!     let copy = ext;
 //!     copy.domain()
@@ -18,14 +18,14 @@
 //! ```
 //!
 //! ```compile_fail
-//! # use pcp_pmda::view::agent::Ext;
+//! # use pcp_pmda::view::interface::Ext;
 //! fn stored(ext: Ext<'_>, place: &std::cell::Cell<Option<Ext<'static>>>) {
 //!     place.set(Some(ext));
 //! }
 //! ```
 //!
 //! ```compile_fail,E0277
-//! # use pcp_pmda::view::agent::Ext;
+//! # use pcp_pmda::view::interface::Ext;
 //! fn sent(ext: Ext<'_>) -> std::ffi::c_int {
 //!     std::thread::scope(|scope| scope.spawn(|| ext.domain()).join().unwrap_or(0))
 //! }
@@ -37,7 +37,7 @@
 //!
 //! ```
 //! # use pcp_pmda::view::memory::Lasting;
-//! # use pcp_pmda::view::agent::Ext;
+//! # use pcp_pmda::view::interface::Ext;
 //! # use pcp_pmda::view::types::pmdaMetric;
 //! fn numbers_and_tables(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
 //!     ext.set_ordinal(-1);
@@ -47,14 +47,14 @@
 //! ```
 //!
 //! ```compile_fail,E0133
-//! # use pcp_pmda::view::agent::Ext;
+//! # use pcp_pmda::view::interface::Ext;
 //! fn wild_pointer(ext: Ext<'_>) {
 //!     ext.set_profile(std::ptr::without_provenance_mut(16));
 //! }
 //! ```
 //!
 //! ```compile_fail,E0133
-//! # use pcp_pmda::view::agent::Ext;
+//! # use pcp_pmda::view::interface::Ext;
 //! fn larger_than_its_table(ext: Ext<'_>) {
 //!     ext.set_metric_count(1000);
 //! }
@@ -229,7 +229,7 @@ impl<'call> CText<'call> {
         let copy = memory::string(text)?.into_raw();
         NonNull::new(copy)
             .map(|copy| CText(copy, PhantomData))
-            .ok_or(Error::NOMEM)
+            .ok_or(Error::ENOMEM)
     }
 
     /// The text behind a pointer; `None` for NULL.

@@ -34,12 +34,12 @@ impl<'call> Parameter<'call> {
     pub(crate) fn payload(self) -> Result<CBytes<'call>> {
         let block = self.block();
         if block.is_null() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         // SAFETY: not NULL, so it has the leading word by the contract of `new`; the payload
         // follows it and is as long as the word says.
         unsafe {
-            let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::INVAL)?;
+            let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::EINVAL)?;
             Ok(CBytes::with_len((&raw const (*block).vbuf).cast::<u8>(), length))
         }
     }
@@ -133,7 +133,7 @@ impl<'call> CField<'call> {
             return Ok(&[]);
         };
         if self.start.is_null() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         // SAFETY: strnlen stops at `length` and at a NUL, so it stays within what `new` was told is
         // readable.
@@ -180,7 +180,7 @@ impl<'call> CBuffer<'call> {
     pub(crate) fn room(self) -> Result<(*mut u8, usize)> {
         match usize::try_from(self.size) {
             Ok(size) if size > 0 && !self.start.is_null() => Ok((self.start, size)),
-            _ => Err(Error::INVAL),
+            _ => Err(Error::EINVAL),
         }
     }
 

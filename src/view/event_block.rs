@@ -83,7 +83,7 @@ impl Block {
     pub(crate) fn copy(old: Option<Block>, event: NewEvent<'_>) -> Result<Block> {
         let NewEvent { data, size, when, .. } = event;
         if when.is_null() || (data.is_null() && size > 0) {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let block = match old {
             Some(old) if old.room() > size => old,
@@ -110,14 +110,14 @@ impl Block {
         let room = size.checked_add(1).and_then(|size| size.checked_next_multiple_of(STEP));
         let total = room.and_then(|room| room.checked_add(DATA));
         let (Some(room), Some(total)) = (room, total) else {
-            return Err(Error::NOMEM);
+            return Err(Error::ENOMEM);
         };
         let start = memory::Block::<u8>::room(total)?.into_raw().cast::<Header>();
         let when = timeval { tv_sec: 0, tv_usec: 0 };
         // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted
         // below.
         unsafe { start.write(Header { when, room }) };
-        NonNull::new(start).map(|start| Block { start }).ok_or(Error::NOMEM)
+        NonNull::new(start).map(|start| Block { start }).ok_or(Error::ENOMEM)
     }
 }
 

@@ -312,7 +312,7 @@ impl LabelArray {
         let set = self.0.as_mut().ok_or(Error::GENERIC)?.push(pmLabelSet::zeroed())?;
         // SAFETY: the new set points to nothing but what is put into it through this view and by
         // the agent, from malloc; it borrows the array.
-        unsafe { LabelSet::new(set) }.ok_or(Error::NOMEM)
+        unsafe { LabelSet::new(set) }.ok_or(Error::ENOMEM)
     }
 
     /// The set that was added last.

@@ -31,7 +31,7 @@ use crate::view::types::{
     pmAtomValue, pmDesc, pmInDomProfile, pmLabel, pmLabelSet, pmProfile, pmValue, pmValueSet, pmdaMetric, pmdaResult,
 };
 use pmda_core::error::{Error, Result};
-use pmda_core::metrics::{SHORT, Table};
+use pmda_core::table_index::{SHORT, Table};
 
 /// An array of C as it was at one moment of a call. C may exchange, move and rewrite it whenever it
 /// runs, so a view is made anew after each call into C.
@@ -221,7 +221,7 @@ impl<T: Copy> CVec<T> {
     /// The place behind the last element, in a larger block when there is none left.
     fn spare(&mut self) -> Result<&mut MaybeUninit<T>> {
         if self.len == self.capacity {
-            let capacity = self.capacity.checked_mul(2).ok_or(Error::NOMEM)?;
+            let capacity = self.capacity.checked_mul(2).ok_or(Error::ENOMEM)?;
             let larger = Block::room(capacity)?;
             // SAFETY: the larger block has room for all elements of the old one, and is another
             // block.
@@ -323,12 +323,12 @@ impl<T> Block<T> {
     /// # Errors
     /// As [`Block::zeroed`].
     pub(crate) fn room(count: usize) -> Result<Block<T>> {
-        let size = count.max(1).checked_mul(size_of::<T>().max(1)).ok_or(Error::NOMEM)?;
+        let size = count.max(1).checked_mul(size_of::<T>().max(1)).ok_or(Error::ENOMEM)?;
         Block::from_malloc(malloc(size))
     }
 
     fn from_malloc(start: *mut c_void) -> Result<Block<T>> {
-        let start = NonNull::new(start.cast()).ok_or(Error::NOMEM)?;
+        let start = NonNull::new(start.cast()).ok_or(Error::ENOMEM)?;
         Ok(Block { start })
     }
 
@@ -383,7 +383,7 @@ impl<T> Drop for Block<T> {
 /// # Errors
 /// `-ENOMEM` when there is no memory.
 pub(crate) fn string(text: &[u8]) -> Result<Block<c_char>> {
-    let size = text.len().checked_add(1).ok_or(Error::NOMEM)?;
+    let size = text.len().checked_add(1).ok_or(Error::ENOMEM)?;
     let block = Block::<c_char>::room(size)?;
     // SAFETY: the new block has room for the text and the NUL, and cannot overlap with the text.
     unsafe {

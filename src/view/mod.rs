@@ -7,11 +7,11 @@
 
 #![allow(unsafe_code)]
 
-pub mod agent;
 pub(crate) mod answers;
 pub(crate) mod arg;
 pub(crate) mod buffer;
 pub(crate) mod event_block;
+pub mod interface;
 pub mod label_set;
 pub mod memory;
 pub(crate) mod names;

@@ -179,7 +179,7 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     let mut top = New::called(components.next().unwrap_or_default())?;
     let mut below = Vec::new();
     for component in components {
-        below.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        below.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         below.push(New::called(component)?);
     }
     // From the last one up, of which each knows the node above and the one below.
@@ -310,7 +310,7 @@ impl Tree<'_> {
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
     pub(crate) fn insert(self, pmid: MetricId, name: CText<'_>, indexes: &impl Access<Kept>) -> Result<c_int> {
-        let root = self.root().ok_or(Error::INVAL)?;
+        let root = self.root().ok_or(Error::EINVAL)?;
         if debug(Debug::Pmns) {
             return self.insert_by_libpcp(pmid, name);
         }
@@ -355,7 +355,7 @@ impl Tree<'_> {
     /// `-ENOMEM`: the links were built, and the tree has no table.
     pub(crate) fn rebuild(self, size: c_int) -> Result<()> {
         let table = usize::try_from(size)
-            .map_err(|_| Error::NOMEM)
+            .map_err(|_| Error::ENOMEM)
             .and_then(Block::<*mut __pmnsNode>::zeroed);
         let (table, size, outcome) = match table {
             Ok(table) => (table.into_raw(), size, Ok(())),

@@ -8,7 +8,7 @@ use crate::view::memory::{AnyBytes, Block};
 use crate::view::types::{pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::wire::decode;
-use pmda_core::wire::store::{Store, Value};
+use pmda_core::wire::result::{Store, Value};
 
 /// Where the pieces of a block are to be; every piece starts at a multiple of 8 bytes.
 struct Plan {
@@ -21,7 +21,7 @@ impl Plan {
     fn add(&mut self, size: usize) -> Result<usize> {
         let start = self.size;
         let end = start.checked_add(size).and_then(|end| end.checked_next_multiple_of(8));
-        self.size = end.ok_or(Error::NOMEM)?;
+        self.size = end.ok_or(Error::ENOMEM)?;
         Ok(start)
     }
 
@@ -84,9 +84,9 @@ impl OwnedProfile {
         let mut plan = Plan::EMPTY;
         let head = plan.add(size_of::<pmProfile>())?;
         let size = profile.len().checked_mul(size_of::<pmInDomProfile>());
-        let entries = plan.add(size.ok_or(Error::NOMEM)?)?;
+        let entries = plan.add(size.ok_or(Error::ENOMEM)?)?;
         let total = profile.iter().map(|entry| entry.instances().len()).sum::<usize>();
-        let mut ids = plan.add(total.checked_mul(size_of::<c_int>()).ok_or(Error::NOMEM)?)?;
+        let mut ids = plan.add(total.checked_mul(size_of::<c_int>()).ok_or(Error::ENOMEM)?)?;
         let mut pieces = plan.make()?;
         let address = if profile.is_empty() {
             ptr::null_mut()
@@ -127,7 +127,7 @@ impl OwnedProfile {
 fn set_size(numval: i32) -> Result<usize> {
     let values = usize::try_from(numval).unwrap_or(0).max(1);
     let size = values.checked_mul(size_of::<pmValue>());
-    size.and_then(|size| size.checked_add(SET_HEAD)).ok_or(Error::NOMEM)
+    size.and_then(|size| size.checked_add(SET_HEAD)).ok_or(Error::ENOMEM)
 }
 
 /// Bytes of a value set in front of its values.
@@ -159,7 +159,7 @@ fn result(store: Store<'_>) -> Result<Block<u64>> {
     let sets = store.metrics.max(1).checked_mul(size_of::<*mut pmValueSet>());
     let size = sets
         .and_then(|size| size.checked_add(RESULT_HEAD))
-        .ok_or(Error::NOMEM)?;
+        .ok_or(Error::ENOMEM)?;
     plan.add(size)?;
     for set in store.sets() {
         plan.add(set_size(set.numval)?)?;

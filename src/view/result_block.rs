@@ -40,7 +40,7 @@ impl ResultBlock {
         let capacity = sets.max(1);
         let more = (capacity - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
-        let result = Block::<u8>::room(size.ok_or(Error::NOMEM)?)?.into_raw().cast();
+        let result = Block::<u8>::room(size.ok_or(Error::ENOMEM)?)?.into_raw().cast();
         Ok(ResultBlock { result, capacity })
     }
 }
@@ -265,7 +265,7 @@ impl ValueSet {
         let size = values
             .checked_mul(size_of::<pmValue>())
             .filter(|_| values <= Tally::MOST);
-        size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::NOMEM)
+        size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::ENOMEM)
     }
 
     /// Whether there is a set.
@@ -287,7 +287,7 @@ impl ValueSet {
         });
         if larger.is_null() {
             self.discard();
-            return Err(Error::NOMEM);
+            return Err(Error::ENOMEM);
         }
         (self.start, self.capacity) = (larger.cast(), values);
         Ok(())

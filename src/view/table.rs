@@ -409,8 +409,8 @@ impl MadeTables {
     /// # Errors
     /// `-ENOMEM`; the table is freed.
     pub(crate) fn hand_over(&mut self, table: CVec<pmdaMetric>) -> Result<Lasting<pmdaMetric>> {
-        let count = c_int::try_from(table.len()).map_err(|_| Error::NOMEM)?;
-        self.0.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        let count = c_int::try_from(table.len()).map_err(|_| Error::ENOMEM)?;
+        self.0.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         let first = table.into_raw();
         self.0.extend(ptr::NonNull::new(first).map(MadeTable));
         // SAFETY: as many entries as were written, in a block that stays until it is freed.

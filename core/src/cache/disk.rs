@@ -113,7 +113,7 @@ fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Found)>> {
 /// little.
 fn room() -> io::Result<Vec<u8>> {
     let mut room = Vec::new();
-    room.try_reserve_exact(LONGEST).map_err(|_| io_error(Error::NOMEM))?;
+    room.try_reserve_exact(LONGEST).map_err(|_| io_error(Error::ENOMEM))?;
     Ok(room)
 }
 

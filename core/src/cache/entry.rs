@@ -203,7 +203,7 @@ impl<T> Slab<T> {
         chunk.resize_with(SLOTS, Entry::free);
         // As long as it has room for, so this moves nothing.
         let chunk = chunk.into_boxed_slice().try_into();
-        self.chunks.push(chunk.map_err(|_| Error::NOMEM)?);
+        self.chunks.push(chunk.map_err(|_| Error::ENOMEM)?);
         Ok(())
     }
 

@@ -98,7 +98,7 @@ impl<T: Copy + Pointer> Cache<T> {
         };
         if !file.has_header {
             return match end {
-                Err(error @ (Error::NOMEM | Error::GENERIC)) => Err(error),
+                Err(error @ (Error::ENOMEM | Error::GENERIC)) => Err(error),
                 _ => {
                     self.complain(&file.path, b": empty file?", b"");
                     Ok(Some(0))

@@ -126,7 +126,7 @@ fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
         return Ok(());
     }
     let more = more.max(growth::<E>(list.len()));
-    list.try_reserve_exact(more).map_err(|_| Error::NOMEM)
+    list.try_reserve_exact(more).map_err(|_| Error::ENOMEM)
 }
 
 /// By how many elements a list grows: small ones double, others get a quarter more, so that little

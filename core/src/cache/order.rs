@@ -179,7 +179,7 @@ impl Order {
             [] => room(&mut self.spare, 1)?,
             [only] if only.len() < BLOCK => return room(only, 1),
             _ if self.spare.capacity() < BLOCK => {
-                self.spare.try_reserve_exact(BLOCK).map_err(|_| Error::NOMEM)?;
+                self.spare.try_reserve_exact(BLOCK).map_err(|_| Error::ENOMEM)?;
             }
             _ => {}
         }

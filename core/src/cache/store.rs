@@ -69,7 +69,7 @@ impl<T: Copy> Cache<T> {
             return Err(Error::INST);
         };
         match flags {
-            _ if !self.is_name_of(slot, text, short) => return Err(Error::INVAL),
+            _ if !self.is_name_of(slot, text, short) => return Err(Error::EINVAL),
             PMDA_CACHE_ADD => {
                 self.keys.take(slot);
                 self.activate(slot, private);
@@ -81,7 +81,7 @@ impl<T: Copy> Cache<T> {
                 self.set_state(slot, State::Empty);
                 self.instances_dirty = true;
             }
-            _ => return Err(Error::INVAL),
+            _ => return Err(Error::EINVAL),
         }
         Ok(signed(self.slab.get(slot).id))
     }
@@ -117,7 +117,7 @@ impl<T: Copy> Cache<T> {
         // For good, even when the insertion fails (CACHE-54), but for want of memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private);
-        if result == Err(Error::NOMEM) {
+        if result == Err(Error::ENOMEM) {
             (self.mode, self.attempts) = before;
         }
         result
@@ -141,7 +141,7 @@ impl<T: Copy> Cache<T> {
             return Err(Error::INST);
         }
         if !is_whole {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         self.activate(slot, private);
         Ok(id)

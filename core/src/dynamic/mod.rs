@@ -36,7 +36,7 @@ impl<C> List<C> {
     /// # Errors
     /// `-ENOMEM`; nothing was registered.
     pub fn add(&mut self, prefix: Option<&[u8]>, calls: C) -> Result<()> {
-        self.entries.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.entries.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         self.entries.push(try_leak(Registration {
             prefix: prefix.map(copy).transpose()?,
             calls,
@@ -71,7 +71,7 @@ impl<C> List<C> {
 
 fn copy(text: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
-    copy.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
+    copy.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     copy.extend_from_slice(text);
     Ok(copy)
 }

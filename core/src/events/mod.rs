@@ -209,7 +209,7 @@ impl Array {
     #[inline(always)] // The kind of value is known to each caller.
     pub fn add_parameter(&mut self, metric: u32, kind: u8, value: Value<'_>) -> Result<()> {
         if self.parameters == NOWHERE {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         match value {
             Value::Word(word) => self.push([metric, length_and_type(8, kind), word])?,
@@ -299,7 +299,7 @@ impl Array {
 
 /// Makes a vector `size` words long.
 fn enlarge(words: &mut Vec<u32>, size: usize) -> Result<()> {
-    words.try_reserve_exact(size - words.len()).map_err(|_| Error::NOMEM)?;
+    words.try_reserve_exact(size - words.len()).map_err(|_| Error::ENOMEM)?;
     words.resize(size, 0);
     Ok(())
 }
@@ -400,13 +400,13 @@ mod tests {
     #[test]
     fn a_parameter_needs_a_record() {
         let mut array = Array::new().expect("memory");
-        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::INVAL));
+        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::EINVAL));
         array.add_record(Stamp::Low(0, 0), 0).expect("room");
         array.add_missed(Stamp::Low(0, 0), 4).expect("room");
-        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::INVAL));
+        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::EINVAL));
         array.add_record(Stamp::Low(0, 0), 0).expect("room");
         array.reset();
-        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::INVAL));
+        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::EINVAL));
         assert_eq!(array.publish(Form::Low), [(9 << 24) | 8, 0]);
     }
 

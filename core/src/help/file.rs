@@ -37,13 +37,13 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     let file = open(name, b".dir")?;
     let about = file.metadata()?;
     if !about.is_file() || about.len() < RECORD as u64 {
-        return Err(Error::INVAL);
+        return Err(Error::EINVAL);
     }
     let mut header = [0; RECORD];
     fill(&file, &mut header)?;
     let size = size_of_index(entry_count(&header)?)?;
     if about.len() < size as u64 {
-        return Err(Error::INVAL);
+        return Err(Error::EINVAL);
     }
     read(&file, size, size)
 }
@@ -58,7 +58,7 @@ fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     }
     match i32::try_from(about.len()) {
         Ok(size @ 1..) if about.is_file() => read(&file, size as usize, size as usize + 1),
-        _ => Err(Error::INVAL),
+        _ => Err(Error::EINVAL),
     }
 }
 
@@ -66,15 +66,15 @@ fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
 /// which memory would be taken that the file does not take (HELP-34).
 fn read(file: &File, size: usize, room: usize) -> Result<Box<[u8]>> {
     match rustix::fs::seek(file, SeekFrom::Hole(0)) {
-        Ok(hole) if hole < size as u64 => return Err(Error::INVAL),
+        Ok(hole) if hole < size as u64 => return Err(Error::EINVAL),
         Ok(_) => {}
         // It has become shorter.
-        Err(Errno::NXIO) => return Err(Error::INVAL),
+        Err(Errno::NXIO) => return Err(Error::EINVAL),
         Err(error) => return Err(io::Error::from(error).into()),
     }
     let mut image = Vec::new();
     // The size comes from a file, so a lack of memory is an error and not the end.
-    image.try_reserve_exact(room).map_err(|_| Error::NOMEM)?;
+    image.try_reserve_exact(room).map_err(|_| Error::ENOMEM)?;
     image.resize(room, 0);
     fill(file, &mut image[..size])?;
     Ok(image.into_boxed_slice())
@@ -84,7 +84,7 @@ fn read(file: &File, size: usize, room: usize) -> Result<Box<[u8]>> {
 /// (HELP-33).
 fn fill(file: &File, room: &mut [u8]) -> Result<()> {
     file.read_exact_at(room, 0).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => Error::INVAL,
+        io::ErrorKind::UnexpectedEof => Error::EINVAL,
         _ => error.into(),
     })
 }

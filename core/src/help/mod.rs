@@ -95,14 +95,14 @@ impl Database {
     /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are
     /// empty or larger than 2^31-1 bytes (HELP-30); `-ENOMEM`.
     pub fn new(index: Box<[u8]>, pages: Box<[u8]>, name: &[u8], journal: &mut Journal) -> Result<Database> {
-        let size = pages.len().checked_sub(1).ok_or(Error::INVAL)?;
-        let size = u32::try_from(size).map_err(|_| Error::INVAL)?;
+        let size = pages.len().checked_sub(1).ok_or(Error::EINVAL)?;
+        let size = u32::try_from(size).map_err(|_| Error::EINVAL)?;
         if size == 0 || i32::try_from(size).is_err() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let count = entry_count(&index)?;
         if index.len() != size_of_index(count)? {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let mut hits = Map::new();
         hits.reserve(count)?;
@@ -188,13 +188,13 @@ fn words(record: &[u8]) -> [u32; 3] {
 
 /// The number of entries that the header of an index announces.
 fn entry_count(index: &[u8]) -> Result<usize> {
-    let header = index.get(..RECORD).ok_or(Error::INVAL)?;
+    let header = index.get(..RECORD).ok_or(Error::EINVAL)?;
     let [magic, version, count] = words(header);
     if magic != MAGIC || version >> 16 != VERSION {
-        return Err(Error::INVAL);
+        return Err(Error::EINVAL);
     }
-    let count = i32::try_from(count).map_err(|_| Error::INVAL)?;
-    usize::try_from(count).map_err(|_| Error::INVAL)
+    let count = i32::try_from(count).map_err(|_| Error::EINVAL)?;
+    usize::try_from(count).map_err(|_| Error::EINVAL)
 }
 
 /// The bytes of an index of `count` entries.
@@ -202,7 +202,7 @@ fn size_of_index(count: usize) -> Result<usize> {
     count
         .checked_add(1)
         .and_then(|records| records.checked_mul(RECORD))
-        .ok_or(Error::INVAL)
+        .ok_or(Error::EINVAL)
 }
 
 /// Reports an entry that points outside of the text.

@@ -95,17 +95,17 @@ fn sizes() {
     for count in [2, 0x1555_5555, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
         assert_eq!(
             database(index(count, &[entry]), PAGES).0.err(),
-            Some(Error::INVAL),
+            Some(Error::EINVAL),
             "{count}"
         );
     }
     for cut in 0..12 {
         assert_eq!(
             database(index(0, &[])[..cut].to_vec(), PAGES).0.err(),
-            Some(Error::INVAL)
+            Some(Error::EINVAL)
         );
     }
-    assert_eq!(database(index(1, &[entry]), b"").0.err(), Some(Error::INVAL));
+    assert_eq!(database(index(1, &[entry]), b"").0.err(), Some(Error::EINVAL));
     assert!(database(index(0, &[]), PAGES).0.is_ok());
 }
 
@@ -160,11 +160,11 @@ fn order_of_checks() {
     let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
     assert_eq!(open_in(directory.path()).err(), Some(Error::os(libc::ENOENT)));
     fs::write(&dir, index(2, &[[1, 0, 0]])).unwrap();
-    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
     fs::write(&dir, index(1, &[[1, 0, 0]])).unwrap();
     assert_eq!(open_in(directory.path()).err(), Some(Error::os(libc::ENOENT)));
     fs::write(&pag, b"").unwrap();
-    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
     fs::write(&pag, b"text").unwrap();
     assert!(open_in(directory.path()).is_ok());
 }
@@ -179,13 +179,13 @@ fn holes() {
     assert!(open_in(directory.path()).is_ok());
     let file = File::options().write(true).open(&pag).unwrap();
     file.set_len(1 << 30).unwrap();
-    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
     fs::write(&pag, b"a\0b").unwrap();
     let file = File::options().write(true).open(&dir).unwrap();
     file.set_len(12 * 100_000_001).unwrap();
     assert!(open_in(directory.path()).is_ok());
     file.write_all_at(&index(100_000_000, &[]), 0).unwrap();
-    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
 }
 
 /// HELP-34: what is no regular file is refused at once. A FIFO without a writer is not waited
@@ -196,14 +196,14 @@ fn no_regular_files() {
     let (dir, pag) = (directory.path().join("t.dir"), directory.path().join("t.pag"));
     let fifo = |path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
     fifo(&dir);
-    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
     fs::remove_file(&dir).unwrap();
     fs::write(&dir, index(1, &[[1, 0, 0]])).unwrap();
     fifo(&pag);
-    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
     fs::remove_file(&pag).unwrap();
     symlink("/dev/zero", &pag).unwrap();
-    assert_eq!(open_in(directory.path()).err(), Some(Error::INVAL));
+    assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
 }
 
 /// HELP-33, H-6: what happens to the files later does not matter; entries beyond the announced

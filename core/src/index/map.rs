@@ -80,8 +80,8 @@ impl<V> Map<V> {
     /// # Errors
     /// `-ENOMEM`; the map is as it was.
     pub fn reserve(&mut self, more: usize) -> Result<()> {
-        self.entries.try_reserve(more).map_err(|_| Error::NOMEM)?;
-        let end = u32::try_from(self.entries.len().saturating_add(more)).map_err(|_| Error::NOMEM)?;
+        self.entries.try_reserve(more).map_err(|_| Error::ENOMEM)?;
+        let end = u32::try_from(self.entries.len().saturating_add(more)).map_err(|_| Error::ENOMEM)?;
         let (seed, entries) = (Seed::process(), &self.entries);
         self.index
             .reserve(more, end, |slot| seed.number(entries[slot as usize].0))

@@ -164,7 +164,7 @@ impl Index {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize, end: u32, hash_of: &dyn Fn(u32) -> u32) -> Result<()> {
-        let wanted = self.len().checked_add(more).ok_or(Error::NOMEM)?;
+        let wanted = self.len().checked_add(more).ok_or(Error::ENOMEM)?;
         let mut cells = if self.cells.len() / 8 > wanted {
             FEWEST
         } else {
@@ -173,7 +173,7 @@ impl Index {
         // With some room beside: a table is not made anew for each slot that comes when another
         // goes.
         while Index::limit(cells).saturating_sub(Index::limit(cells) / 8) < wanted {
-            cells = Index::next(cells).ok_or(Error::NOMEM)?;
+            cells = Index::next(cells).ok_or(Error::ENOMEM)?;
         }
         self.rebuild(cells, end, hash_of)
     }
@@ -206,7 +206,7 @@ impl Index {
 
     fn rebuild(&mut self, length: usize, end: u32, hash_of: &dyn Fn(u32) -> u32) -> Result<()> {
         let mut cells = Vec::new();
-        cells.try_reserve_exact(length).map_err(|_| Error::NOMEM)?;
+        cells.try_reserve_exact(length).map_err(|_| Error::ENOMEM)?;
         cells.resize(length, EMPTY);
         // Twice as many slots as there are now fit before the cells have to be made anew for that.
         let bits = (u64::from(end) + 2).next_power_of_two().trailing_zeros() + 1;
@@ -217,7 +217,7 @@ impl Index {
             bits: bits.max(self.bits).min(32),
         };
         if !table.fits(end) {
-            return Err(Error::NOMEM);
+            return Err(Error::ENOMEM);
         }
         for slot in self.slots() {
             table.insert(hash_of(slot), slot, |_| false);

@@ -121,7 +121,7 @@ impl Set {
 pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<Set> {
     let mut labels = Vec::new();
     for label in new.chain(old) {
-        labels.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        labels.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         labels.push(label);
     }
     // New ones stay in front of old ones of the same name.
@@ -140,8 +140,8 @@ fn write(labels: &[Label<'_>]) -> Result<Set> {
         .map(|label| label.name.len() + label.value.len() + 4)
         .sum::<usize>();
     let (mut json, mut places) = (Vec::new(), Vec::new());
-    json.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
-    places.try_reserve_exact(labels.len()).map_err(|_| Error::NOMEM)?;
+    json.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
+    places.try_reserve_exact(labels.len()).map_err(|_| Error::ENOMEM)?;
     json.push(b'{');
     for label in labels {
         if json.len() > 1 {
@@ -158,7 +158,7 @@ fn write(labels: &[Label<'_>]) -> Result<Set> {
         }
         places.push(Span {
             name: narrow(name)?,
-            name_len: u8::try_from(label.name.len()).map_err(|_| Error::INVAL)?,
+            name_len: u8::try_from(label.name.len()).map_err(|_| Error::EINVAL)?,
             flags: label.flags,
             value: narrow(value)?,
             value_len: narrow(label.value.len())?,

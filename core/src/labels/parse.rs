@@ -39,7 +39,7 @@ pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
 fn other(text: &[u8]) -> Result<Vec<u8>> {
     // It never gets longer.
     let mut short: Vec<u8> = Vec::new();
-    short.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
+    short.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let (mut open, mut depth) = ([0; MAX_DEPTH], 0);
     let mut bytes = text.iter().copied().peekable();
     let mut space = false;
@@ -65,8 +65,8 @@ fn other(text: &[u8]) -> Result<Vec<u8>> {
                     }
                 }
             }
-            b'[' if depth > 0 && open[depth - 1] == b'[' => return Err(Error::INVAL),
-            b'[' | b'{' if depth == MAX_DEPTH => return Err(Error::INVAL),
+            b'[' if depth > 0 && open[depth - 1] == b'[' => return Err(Error::EINVAL),
+            b'[' | b'{' if depth == MAX_DEPTH => return Err(Error::EINVAL),
             b'[' | b'{' => {
                 open[depth] = byte;
                 depth += 1;
@@ -105,10 +105,10 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<Set>> {
         no_memory: false,
     };
     // What is read is never longer than the text.
-    reader.json.try_reserve_exact(text.len()).map_err(|_| Error::NOMEM)?;
+    reader.json.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let plain = reader.object(flags, leading_letter);
     if reader.no_memory {
-        return Err(Error::NOMEM);
+        return Err(Error::ENOMEM);
     }
     Ok(plain.map(|()| Set {
         json: reader.json,
@@ -420,13 +420,13 @@ mod tests {
     /// L-7, L-8, LABEL-31: what is refused outright.
     #[test]
     fn refused() {
-        assert_eq!(parse(b"{\"a\":{\"b\":[[1]]}}", 0, true), Err(Error::INVAL));
+        assert_eq!(parse(b"{\"a\":{\"b\":[[1]]}}", 0, true), Err(Error::EINVAL));
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
         assert!(passed_on(&nested(60)).is_some());
-        assert_eq!(parse(nested(61).as_bytes(), 0, true), Err(Error::INVAL));
+        assert_eq!(parse(nested(61).as_bytes(), 0, true), Err(Error::EINVAL));
         let listed = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
         assert!(read(&listed(59)).is_some());
-        assert_eq!(parse(listed(60).as_bytes(), 0, true), Err(Error::INVAL));
+        assert_eq!(parse(listed(60).as_bytes(), 0, true), Err(Error::EINVAL));
         let long = |size: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(size - 8));
         assert!(read(&long(65533)).is_some());
         assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(Error::E2BIG));

@@ -92,7 +92,7 @@ impl<'t, N: Node<'t>> Walk<N> {
         path.clear();
         above.clear();
         // Few names are longer.
-        path.try_reserve(128).map_err(|_| Error::NOMEM)?;
+        path.try_reserve(128).map_err(|_| Error::ENOMEM)?;
         extend(path, name)?;
         let mut next = node.first();
         loop {
@@ -104,7 +104,7 @@ impl<'t, N: Node<'t>> Walk<N> {
                     let parts = [name, &path[..path.len() - 1]];
                     sink.add(path.len() + name.len(), false, parts.into_iter())?;
                 } else if let Some(below) = child.first() {
-                    above.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                    above.try_reserve(1).map_err(|_| Error::ENOMEM)?;
                     above.push((next, path.len()));
                     extend(path, child.name())?;
                     next = Some(below);
@@ -121,7 +121,7 @@ impl<'t, N: Node<'t>> Walk<N> {
 
 /// Adds a level to a path.
 fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
-    path.try_reserve(name.len() + 1).map_err(|_| Error::NOMEM)?;
+    path.try_reserve(name.len() + 1).map_err(|_| Error::ENOMEM)?;
     path.extend_from_slice(name);
     path.push(b'.');
     Ok(())

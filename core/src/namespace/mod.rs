@@ -89,7 +89,7 @@ pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
             if node.pmid() != MetricId::NULL {
                 count += 1;
             } else if let Some(below) = node.first() {
-                above.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                above.try_reserve(1).map_err(|_| Error::ENOMEM)?;
                 above.push(next);
                 next = Some(below);
             }

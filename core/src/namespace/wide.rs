@@ -96,7 +96,7 @@ impl<K: Copy + Eq> Children<K> {
         }
         let mut children = std::iter::successors(first, |child| child.next());
         if known.is_some() && !children.find(is_known).is_some_and(|child| self.is_first(child)) {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let mut next = first;
         while let Some(child) = next {
@@ -111,11 +111,11 @@ impl<K: Copy + Eq> Children<K> {
         let name = child.name();
         let hash = hash_of(name);
         if name.contains(&b'.') || self.find(parent, name, hash).is_some() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
-        self.kept.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        self.hashes.try_reserve(1).map_err(|_| Error::NOMEM)?;
-        let slot = u32::try_from(self.kept.len()).map_err(|_| Error::NOMEM)?;
+        self.kept.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+        self.hashes.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+        let slot = u32::try_from(self.kept.len()).map_err(|_| Error::ENOMEM)?;
         self.index.reserve(1, slot + 1, |slot| self.hashes[slot as usize])?;
         self.kept.push(child.keep());
         self.hashes.push(hash);
@@ -192,7 +192,7 @@ impl<K: Copy + Eq> Indexes<K> {
                     return Ok(free);
                 }
                 if self.slots.len() < SLOTS {
-                    self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+                    self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)?;
                     self.slots.push(None);
                     continue;
                 }

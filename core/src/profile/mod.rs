@@ -140,7 +140,7 @@ impl Compiled {
 /// Puts a copy of a list in the place of another one.
 fn copy(place: &mut Vec<i32>, list: &[i32]) -> Result<()> {
     place.clear();
-    place.try_reserve(list.len()).map_err(|_| Error::NOMEM)?;
+    place.try_reserve(list.len()).map_err(|_| Error::ENOMEM)?;
     place.extend_from_slice(list);
     Ok(())
 }

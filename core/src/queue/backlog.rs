@@ -111,11 +111,11 @@ impl<P: Payload> Events<P> {
 
     #[cold]
     fn add_slot(&mut self) -> Result<u32> {
-        let slot = u32::try_from(self.slots.len()).map_err(|_| Error::NOMEM)?;
+        let slot = u32::try_from(self.slots.len()).map_err(|_| Error::ENOMEM)?;
         // None is free now; all may be.
         let all = self.slots.len() + 1;
-        self.free.try_reserve(all).map_err(|_| Error::NOMEM)?;
-        self.slots.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.free.try_reserve(all).map_err(|_| Error::ENOMEM)?;
+        self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         self.slots.push(StoredEvent {
             payload: None,
             size: 0,
@@ -223,7 +223,7 @@ impl Backlog {
             self.slots.drain(..self.first);
             self.first = 0;
         }
-        self.slots.try_reserve(1).map_err(|_| Error::NOMEM)
+        self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)
     }
 
     /// Puts an event behind all others that [`Backlog::store`] has stored.

@@ -139,7 +139,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         // Behind the last one the first one has its turn again.
         let near = near.or_else(|| self.by_context.get_at(context, 0));
         let found = near.or_else(|| self.by_context.get_anywhere(context));
-        let (place, client) = found.ok_or(Error::INVAL)?;
+        let (place, client) = found.ok_or(Error::EINVAL)?;
         self.last = place;
         let client = *client;
         if !matches!(queue.readers.get(client), Some(Some(reader)) if reader.is_active()) {

@@ -100,7 +100,7 @@ impl<F> Queue<F> {
     fn enter(&mut self, client: usize, generation: &mut u64) -> Result<&mut Reader<F>> {
         if self.readers.len() <= client {
             let more = client + 1 - self.readers.len();
-            self.readers.try_reserve(more).map_err(|_| Error::NOMEM)?;
+            self.readers.try_reserve(more).map_err(|_| Error::ENOMEM)?;
             self.readers.resize_with(client + 1, || None);
         }
         Ok(self.readers[client].get_or_insert_with(|| {
@@ -177,8 +177,8 @@ impl<P: Payload, F: Copy> Default for Queues<P, F> {
 /// The queue of a handle, and its slot (QUEUE-4).
 #[inline(always)]
 fn in_use<F>(slots: &mut Handles<Queue<F>>, handle: i32) -> Result<(usize, &mut Queue<F>)> {
-    let slot = handles::slot(handle).ok_or(Error::INVAL)?;
-    Ok((slot, slots.get_mut(slot).ok_or(Error::INVAL)?))
+    let slot = handles::slot(handle).ok_or(Error::EINVAL)?;
+    Ok((slot, slots.get_mut(slot).ok_or(Error::EINVAL)?))
 }
 
 impl<P: Payload, F: Copy> Queues<P, F> {
@@ -212,14 +212,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         array: impl FnOnce() -> Result<i32>,
     ) -> Result<i32> {
         if limit == 0 {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         if self.find(name).is_ok() {
             return Err(Error::EEXIST);
         }
         let slot = self.slots.vacant()?;
         let mut copy = Vec::new();
-        copy.try_reserve_exact(name.len()).map_err(|_| Error::NOMEM)?;
+        copy.try_reserve_exact(name.len()).map_err(|_| Error::ENOMEM)?;
         copy.extend_from_slice(name);
         let array = array()?;
         self.generation += 1;
@@ -261,7 +261,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `-EINVAL` for a handle that is not in use.
     pub fn counters(&self, handle: i32) -> Result<Counters> {
         let queue = handles::slot(handle).and_then(|slot| self.slots.get(slot));
-        let queue = queue.ok_or(Error::INVAL)?;
+        let queue = queue.ok_or(Error::EINVAL)?;
         Ok(Counters {
             clients: queue.clients(),
             count: queue.count,
@@ -324,7 +324,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let (_, queue) = in_use(&mut self.slots, handle)?;
         let mut text = Vec::new();
         text.try_reserve_exact(HEAD.len() + queue.name.len() + TAIL)
-            .map_err(|_| Error::NOMEM)?;
+            .map_err(|_| Error::ENOMEM)?;
         text.extend_from_slice(HEAD);
         text.extend_from_slice(&queue.name);
         write!(text, " ({size} > {})", queue.limit)?;
@@ -465,6 +465,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     fn reader(&mut self, context: i32, handle: i32) -> Result<&mut Reader<F>> {
         let client = self.client(context);
         let (_, queue) = in_use(&mut self.slots, handle)?;
-        queue.enter(client.ok_or(Error::INVAL)?, &mut self.generation)
+        queue.enter(client.ok_or(Error::EINVAL)?, &mut self.generation)
     }
 }

@@ -183,7 +183,7 @@ fn nothing_is_evicted_for_nothing() {
     let queue = queues.create(b"q", 4, 1, || Ok(0)).expect("a new name");
     queues.append(queue, 4, |_| Ok(7)).expect("memory");
     let before = queues.counters(queue);
-    assert_eq!(queues.append(queue, 4, |_| Err(Error::NOMEM)), Err(Error::NOMEM));
+    assert_eq!(queues.append(queue, 4, |_| Err(Error::ENOMEM)), Err(Error::ENOMEM));
     assert_eq!(queues.counters(queue), before);
     queues.register(1).expect("memory");
     queues.set_access(1, queue, true).expect("both exist");

@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 /// A negative status is the answer of the server; a positive one is never sent.
 fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
     if message.len() < size {
-        return Err(Error::INVAL);
+        return Err(Error::EINVAL);
     }
-    let field = |offset| number(message, offset).ok_or(Error::INVAL);
+    let field = |offset| number(message, offset).ok_or(Error::EINVAL);
     if field(at::KIND)? != wanted {
         return Err(Error::ESRCH);
     }
@@ -19,7 +19,7 @@ fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
         return Err(Error::ENOTSUP);
     }
     if Error::check(field(at::STATUS)?)? != 0 {
-        return Err(Error::INVAL);
+        return Err(Error::EINVAL);
     }
     field(at::LENGTH)
 }
@@ -49,12 +49,12 @@ impl Info {
     /// As ROOT-12 has them; a negative status of the server as it is.
     pub fn receive(message: &[u8]) -> Result<Info> {
         if message.len() != INFO_SIZE {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         if check(message, INFO_SIZE, kind::INFO)? != INFO_SIZE as i32 {
             return Err(Error::E2BIG);
         }
-        let field = |offset| number(message, offset).ok_or(Error::INVAL);
+        let field = |offset| number(message, offset).ok_or(Error::EINVAL);
         Ok(Info {
             version: field(at::VERSION)?,
             features: field(at::FEATURES)?,
@@ -78,7 +78,7 @@ impl Container<'_> {
     /// As ROOT-12 has them; a negative status of the server as it is.
     pub fn receive(message: &[u8], wanted: i32) -> Result<()> {
         let announced = check(message, CONTAINER_SIZE, wanted)?;
-        let length = number(message, at::CONTAINER_NAMELEN).ok_or(Error::INVAL)?;
+        let length = number(message, at::CONTAINER_NAMELEN).ok_or(Error::EINVAL)?;
         covers(announced, CONTAINER_SIZE, length)
     }
 
@@ -88,10 +88,10 @@ impl Container<'_> {
     /// `-EINVAL` when the message ends before the name does.
     pub fn decode(message: &[u8]) -> Result<Container<'_>> {
         let (Some(pid), Some(length)) = (number(message, at::PID), number(message, at::CONTAINER_NAMELEN)) else {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         };
-        let length = usize::try_from(length).map_err(|_| Error::INVAL)?;
-        let name = message[CONTAINER_SIZE..].get(..length).ok_or(Error::INVAL)?;
+        let length = usize::try_from(length).map_err(|_| Error::EINVAL)?;
+        let name = message[CONTAINER_SIZE..].get(..length).ok_or(Error::EINVAL)?;
         Ok(Container { pid, name })
     }
 }
@@ -121,7 +121,7 @@ impl Start<'_> {
     pub fn receive_request(message: &[u8]) -> Result<()> {
         let announced = check(message, START_SIZE, kind::START_REQ)?;
         let (Some(name), Some(arguments)) = (number(message, at::NAMELEN), number(message, at::ARGSLEN)) else {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         };
         covers(announced, START_SIZE, arguments)?;
         if !(0..=AGENT_ROOM as i32).contains(&name) {
@@ -143,10 +143,10 @@ impl Start<'_> {
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do, or a length is impossible.
     pub fn decode(message: &[u8]) -> Result<Start<'_>> {
-        let field = |offset| number(message, offset).ok_or(Error::INVAL);
+        let field = |offset| number(message, offset).ok_or(Error::EINVAL);
         let length = |offset, room| match usize::try_from(field(offset)?) {
             Ok(length) if length <= room => Ok(length),
-            _ => Err(Error::INVAL),
+            _ => Err(Error::EINVAL),
         };
         let text = |offset: usize, length: usize| message.get(offset..offset + length);
         Ok(Start {
@@ -185,7 +185,7 @@ impl Stop {
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do.
     pub fn decode(message: &[u8]) -> Result<Stop> {
-        let field = |offset| number(message, offset).ok_or(Error::INVAL);
+        let field = |offset| number(message, offset).ok_or(Error::EINVAL);
         Ok(Stop {
             pid: field(at::PID)?,
             code: field(at::CODE)?,
@@ -209,13 +209,13 @@ mod tests {
     #[test]
     fn order_of_checks() {
         let all = with(with(with(info(7, -9).unwrap(), 12, 3), 0, 1), 4, 25);
-        assert_eq!(Info::receive(&all[..23]), Err(Error::INVAL));
+        assert_eq!(Info::receive(&all[..23]), Err(Error::EINVAL));
         assert_eq!(Info::receive(&all), Err(Error::ESRCH));
         let all = with(all, 0, kind::INFO);
         assert_eq!(Info::receive(&all), Err(Error::ENOTSUP));
         let all = with(all, 12, -2);
         assert_eq!(Info::receive(&all), Err(Error::os(9)));
-        assert_eq!(Info::receive(&with(all.clone(), 8, 5)), Err(Error::INVAL));
+        assert_eq!(Info::receive(&with(all.clone(), 8, 5)), Err(Error::EINVAL));
         let all = with(all, 8, 0);
         assert_eq!(Info::receive(&all), Err(Error::E2BIG));
         let info = Info {
@@ -236,9 +236,9 @@ mod tests {
             assert_eq!(Container::receive(&bad, kind::HOSTNAME), Err(Error::E2BIG));
         }
         assert_eq!(Container::decode(&good).map(|found| found.name), Ok(&b"name"[..]));
-        assert_eq!(Container::decode(&good[..27]), Err(Error::INVAL));
-        assert_eq!(Container::decode(&good[..20]), Err(Error::INVAL));
-        assert_eq!(Container::decode(&with(good, 20, -4)), Err(Error::INVAL));
+        assert_eq!(Container::decode(&good[..27]), Err(Error::EINVAL));
+        assert_eq!(Container::decode(&good[..20]), Err(Error::EINVAL));
+        assert_eq!(Container::decode(&with(good, 20, -4)), Err(Error::EINVAL));
     }
 
     /// lengths of start messages.
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(Start::decode(&good[..106]).map(|found| found.arguments), Ok(None));
         assert_eq!(Start::decode(&good[..44]).map(|found| found.name), Ok(None));
         for (offset, value) in [(32, 65), (32, -1), (36, 4097), (36, -1)] {
-            assert_eq!(Start::decode(&with(good.clone(), offset, value)), Err(Error::INVAL));
+            assert_eq!(Start::decode(&with(good.clone(), offset, value)), Err(Error::EINVAL));
         }
         let reply = start_reply(5, 5, || Ok(b"agent"), -3).expect("short");
         assert_eq!(Start::receive_reply(&reply), Err(Error::ESRCH));

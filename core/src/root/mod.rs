@@ -97,7 +97,7 @@ fn number(message: &[u8], offset: usize) -> Option<i32> {
 /// A message of `size` zero bytes with a header. Sizes are far below 2^31.
 fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
     let mut message = Vec::new();
-    message.try_reserve_exact(size).map_err(|_| Error::NOMEM)?;
+    message.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
     message.resize(size, 0);
     put(&mut message, at::KIND, kind);
     put(&mut message, at::LENGTH, i32::try_from(size).unwrap_or(i32::MAX));
@@ -138,7 +138,7 @@ pub fn container<'a>(
     name: impl FnOnce() -> Result<&'a [u8]>,
     status: i32,
 ) -> Result<Vec<u8>> {
-    let room = usize::try_from(length).map_err(|_| Error::INVAL)?;
+    let room = usize::try_from(length).map_err(|_| Error::EINVAL)?;
     if room >= TEXT_ROOM {
         return Err(Error::E2BIG);
     }
@@ -152,7 +152,7 @@ pub fn container<'a>(
 /// A length that has to be positive and below the room of its field.
 fn positive(length: i32, room: usize) -> Result<usize> {
     match usize::try_from(length) {
-        Ok(0) | Err(_) => Err(Error::INVAL),
+        Ok(0) | Err(_) => Err(Error::EINVAL),
         Ok(length) if length >= room => Err(Error::E2BIG),
         Ok(length) => Ok(length),
     }
@@ -170,7 +170,7 @@ pub fn start_request<'a>(
     texts: impl FnOnce() -> Result<(&'a [u8], &'a [u8])>,
 ) -> Result<Vec<u8>> {
     if lengths.0 <= 0 || lengths.1 <= 0 {
-        return Err(Error::INVAL);
+        return Err(Error::EINVAL);
     }
     let (name_room, room) = (positive(lengths.0, AGENT_ROOM)?, positive(lengths.1, TEXT_ROOM)?);
     let mut message = message(START_SIZE + room, kind::START_REQ, 0)?;

@@ -68,7 +68,7 @@ impl Reply {
     #[cold]
     #[inline(never)]
     fn try_reserve(&mut self, more: usize) -> Result<()> {
-        self.bytes.try_reserve(more).map_err(|_| Error::NOMEM)
+        self.bytes.try_reserve(more).map_err(|_| Error::ENOMEM)
     }
 
     fn word(&mut self, word: u32) {
@@ -94,7 +94,7 @@ impl Reply {
     /// Puts the length in (WIRE-75).
     fn finish(&mut self) -> Result<()> {
         if self.cut {
-            return Err(Error::NOMEM);
+            return Err(Error::ENOMEM);
         }
         let length = i32::try_from(self.bytes.len()).map_err(|_| Error::TOOBIG)?;
         if let Some(place) = self.bytes.first_chunk_mut::<4>() {
@@ -179,7 +179,7 @@ impl Reply {
         let name = name.unwrap_or_default();
         self.bytes
             .try_reserve(name.len().saturating_add(12))
-            .map_err(|_| Error::NOMEM)?;
+            .map_err(|_| Error::ENOMEM)?;
         self.number(inst.unwrap_or(-1));
         self.length(name.len())?;
         self.padded(name);
@@ -332,7 +332,7 @@ fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     if start.checked_add(size).is_none_or(|end| i32::try_from(end).is_err()) {
         return Err(Error::TOOBIG);
     }
-    out.try_reserve(size).map_err(|_| Error::NOMEM)?;
+    out.try_reserve(size).map_err(|_| Error::ENOMEM)?;
     out.extend_from_slice(bytes);
     out.resize(start + size, PADDING);
     let copy = out.get_mut(start..start + bytes.len()).ok_or(Error::GENERIC)?;

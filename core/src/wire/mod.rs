@@ -10,12 +10,12 @@ use std::fmt::{self, Write};
 use crate::log::Line;
 
 pub mod block;
+pub mod debug_libpcp;
+pub mod debug_libpmda;
 pub mod decode;
 pub mod encode;
 pub mod receive;
-pub mod show;
-pub mod store;
-pub mod trace;
+pub mod result;
 
 /// Length of the header that starts every PDU, in bytes.
 pub const HEADER: usize = 12;

@@ -135,7 +135,7 @@ impl Receiver {
             Err(error) => Some(Error::from(error)),
         };
         Err(match (have, broken) {
-            (_, Some(Error::NOMEM)) => Failure::NoMemory,
+            (_, Some(Error::ENOMEM)) => Failure::NoMemory,
             (HEADER.., broken) => Failure::Short(self.short(HEADER, have - HEADER, broken)),
             (_, Some(error)) => Failure::Unreadable(error),
             (0, None) => Failure::End,
@@ -208,7 +208,7 @@ impl Receiver {
             let size = self.held.end.saturating_add(step).max(ORDINARY);
             if size > self.buffer.len() {
                 let more = size - self.buffer.len();
-                self.buffer.try_reserve(more).map_err(|_| Error::NOMEM)?;
+                self.buffer.try_reserve(more).map_err(|_| Error::ENOMEM)?;
                 self.buffer.resize(size, 0);
             }
         }
@@ -327,7 +327,7 @@ impl Failure {
         match self {
             Failure::End | Failure::Unreadable(_) => Error::EOF,
             Failure::TooBig(_) => Error::TOOBIG,
-            Failure::NoMemory => Error::NOMEM,
+            Failure::NoMemory => Error::ENOMEM,
             _ => Error::IPC,
         }
     }

@@ -41,7 +41,7 @@ impl Methods {
 /// Keeps a profile for the fetches to come.
 pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: GivenExt) -> c_int {
     let Some(profile) = profile else {
-        return Error::INVAL.code();
+        return Error::EINVAL.code();
     };
     // SAFETY: a profile has `count` entries, which live as long as the profile.
     let domains = unsafe { items(profile.domains, profile.count) };
@@ -70,7 +70,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
     out: Out<'_, *mut c_void>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::INVAL.code() };
+    let Some(out) = out else { return Error::EINVAL.code() };
     // SAFETY: the host's list has `numpmid` metrics, and is its own until this returns. A MetricId
     // is nothing but such a number (repr(transparent)).
     let pmids: &[MetricId] = unsafe { items(pmids.cast(), numpmid) };
@@ -96,7 +96,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
 
 /// Describes a metric.
 pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ext: GivenExt) -> c_int {
-    let Some(out) = out else { return Error::INVAL.code() };
+    let Some(out) = out else { return Error::EINVAL.code() };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_DESC_REQ).word(pmid);
     };
@@ -119,7 +119,7 @@ pub(super) extern "C" fn instance<A: Agent>(
     out: Out<'_, *mut InResult>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::INVAL.code() };
+    let Some(out) = out else { return Error::EINVAL.code() };
     let name = name.text();
     let write = |request: &mut RequestBuilder| {
         request
@@ -168,7 +168,7 @@ pub(super) extern "C" fn text<A: Agent>(
     out: Out<'_, *const c_char>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::INVAL.code() };
+    let Some(out) = out else { return Error::EINVAL.code() };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_TEXT_REQ).number(ident).number(kind);
     };
@@ -189,7 +189,7 @@ pub(super) extern "C" fn text<A: Agent>(
 /// Stores values.
 pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: GivenExt) -> c_int {
     let Some(result) = result else {
-        return Error::INVAL.code();
+        return Error::EINVAL.code();
     };
     let sets = ptr::from_ref(result).wrapping_byte_add(offset_of!(ResultHead, sets));
     // SAFETY: `count` pointers to value sets follow the head of a result.
@@ -251,7 +251,7 @@ unsafe fn write_values(set: &ValueSet, request: &mut RequestBuilder, blocks: &mu
 
 /// Finds a metric by its name.
 pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint>, ext: GivenExt) -> c_int {
-    let Some(out) = out else { return Error::INVAL.code() };
+    let Some(out) = out else { return Error::EINVAL.code() };
     let name = name.text().unwrap_or_default().to_bytes();
     let write = |request: &mut RequestBuilder| {
         request
@@ -270,7 +270,7 @@ pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint
 
 /// The names of a metric.
 pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_char>, ext: GivenExt) -> c_int {
-    let Some(out) = out else { return Error::INVAL.code() };
+    let Some(out) = out else { return Error::EINVAL.code() };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_PMNS_IDS).word(0).word(1).word(pmid);
     };
@@ -290,7 +290,7 @@ pub(super) extern "C" fn children<A: Agent>(
     ext: GivenExt,
 ) -> c_int {
     let Some(names_out) = names_out else {
-        return Error::INVAL.code();
+        return Error::EINVAL.code();
     };
     let name = name.text().unwrap_or_default().to_bytes();
     let write = |request: &mut RequestBuilder| {
@@ -333,7 +333,7 @@ pub(super) extern "C" fn label<A: Agent>(
     out: Out<'_, *mut LabelSet>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::INVAL.code() };
+    let Some(out) = out else { return Error::EINVAL.code() };
     let write = |request: &mut RequestBuilder| {
         request.kind(Kind::PDU_LABEL_REQ).number(ident).number(kind);
     };

@@ -172,7 +172,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     stay::in_memory(init::<A> as *const c_void);
     let domain = interface.domain;
     let started = catch_unwind(|| {
-        let number = u32::try_from(domain).map_err(|_| Error::INVAL)?;
+        let number = u32::try_from(domain).map_err(|_| Error::EINVAL)?;
         let session = Session::<A>::start(&Env::installed(A::NAME, number, true))?;
         guard::serve(|thread| Ok((session, thread)))
     });
@@ -255,7 +255,7 @@ fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Res
     // agent, which are all that calls this: the start of a `Hosted`, never freed. On another thread
     // than the agent's nothing of it is looked at but `thread`, which nobody writes.
     let Some(hosted) = (unsafe { ext.pointer().cast::<Hosted<A>>().as_ref() }) else {
-        return Error::INVAL.code();
+        return Error::EINVAL.code();
     };
     let served = guard::serve(|thread| {
         if thread != hosted.thread {
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(CAUGHT.replace(0), 1);
         assert_eq!(
             (served(first), served(second), served(0)),
-            (PM_ERR_THREAD, 0, Error::INVAL.code())
+            (PM_ERR_THREAD, 0, Error::EINVAL.code())
         );
     }
 }

@@ -66,9 +66,9 @@ fn blanks() {
     assert_eq!(indom.find("sda1"), Some(0));
     let mut update = indom.update();
     assert_eq!(update.set("sda1", 5), Ok(0));
-    assert_eq!(update.set("sda1 home", 6), Err(Error::INVAL));
+    assert_eq!(update.set("sda1 home", 6), Err(Error::EINVAL));
     for bad in ["", "a\0b"] {
-        assert_eq!(update.set(bad, 0), Err(Error::INVAL));
+        assert_eq!(update.set(bad, 0), Err(Error::EINVAL));
     }
     drop(update);
     assert_eq!((names(&indom), indom.get(0)), (vec![(0, "sda1 root")], Some(&5)));

@@ -81,7 +81,7 @@ impl<'i, T> Update<'i, T> {
             return Ok((inst, slot));
         }
         if name.is_empty() || name.contains('\0') {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         if let Ok(hit) = self.indom.cache.lookup_name(name.as_bytes()) {
             if let (State::Active, true, Some(Slot(slot))) = (hit.state(), hit.name() == name.as_bytes(), hit.private())
@@ -128,7 +128,7 @@ impl<'i, T> Update<'i, T> {
                 Some(slot) => slot,
                 None => {
                     indom.rows.push(None);
-                    u32::try_from(indom.rows.len() - 1).map_err(|_| Error::NOMEM)?
+                    u32::try_from(indom.rows.len() - 1).map_err(|_| Error::ENOMEM)?
                 }
             },
         };

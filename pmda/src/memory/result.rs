@@ -6,7 +6,7 @@ use std::ptr;
 
 use pmda_core::ident::MetricId;
 use pmda_core::wire::number;
-use pmda_core::wire::store::{self, Value as Stored};
+use pmda_core::wire::result::{self, Value as Stored};
 
 use super::heap::{Block, Set};
 use super::{ResultHead, ValueSet, ValueUnion};
@@ -144,7 +144,7 @@ impl Sets {
 
     /// Makes a result of a reply: what the thread of an agent with a deadline gives.
     pub(crate) fn of_reply(&mut self, pdu: &[u8]) -> Result<()> {
-        let reply = store::store(pdu)?;
+        let reply = result::decode(pdu)?;
         self.begin(number(pdu, 12).unwrap_or(0) as u32, reply.metrics)?;
         for set in reply.sets() {
             self.open(set.metric);

@@ -29,7 +29,7 @@ impl<A: Agent> Running<A> {
             log::error!("{problem}");
         }
         if !metrics.problems().is_empty() {
-            return Err(Error::INVAL);
+            return Err(Error::EINVAL);
         }
         let mut agent = guard::call("start", || A::start(env))?;
         for domain in metrics.indoms.values_mut() {

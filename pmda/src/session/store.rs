@@ -2,7 +2,7 @@
 
 use pmda_core::error::Error;
 use pmda_core::wire::block;
-use pmda_core::wire::store::{self, Set, Value};
+use pmda_core::wire::result::{self, Set, Value};
 
 use super::running::Running;
 use super::served::Served;
@@ -12,7 +12,7 @@ use crate::{Agent, Client, ClientId, Result, guard};
 
 impl<A: Agent> Served<A> {
     pub(super) fn store(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
-        let request = store::store(pdu)?;
+        let request = result::decode(pdu)?;
         let client = self.clients.get(from);
         // Who may not store one of the metrics stores none, and learns nothing about them.
         for set in request.sets() {

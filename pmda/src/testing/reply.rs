@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::{Label, merge};
-use pmda_core::wire::store::{self, Value};
+use pmda_core::wire::result::{self, Value};
 use pmda_core::wire::{count, number, padded, word};
 
 use crate::session::stored;
@@ -194,7 +194,7 @@ impl Fetched {
 
 /// The values of a RESULT, which is laid out like a store.
 pub(super) fn fetched(pdu: &[u8], descs: &[Desc]) -> Result<Vec<Result<Fetched>>> {
-    let result = store::store(pdu)?;
+    let result = result::decode(pdu)?;
     let flags = word(pdu, 12).ok_or(Error::IPC)?;
     let sets: Vec<_> = result.sets().collect();
     if !sets.iter().map(|set| set.metric).eq(descs.iter().map(|desc| desc.id)) {

@@ -8,7 +8,7 @@ use std::ptr;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::safe_externs::__pmFindPDUBuf;
 use crate::sys::libpcp::{bindings as pcp, cancel};
-use pmda_core::wire::{Kind, store};
+use pmda_core::wire::{Kind, result};
 
 /// Bytes behind a PDU, all zero: libpcp's decoder of results looks at the head of a value set
 /// before it checks whether it is there.
@@ -72,7 +72,7 @@ pub(crate) fn show_sent(pdu: &[u8]) {
 
 /// Works on a PDU as libpcp decodes it, if it does.
 fn with_decoded(pdu: &[u8], work: impl FnOnce(*mut c_void)) {
-    if !store::is_sound(pdu) {
+    if !result::is_sound(pdu) {
         return;
     }
     let Some(buffer) = Buffer::of(pdu) else { return };

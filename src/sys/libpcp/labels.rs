@@ -196,7 +196,7 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
     if sets.first(1).all(SetRef::is_complete) {
         Ok(sets)
     } else {
-        Err(Error::NOMEM)
+        Err(Error::ENOMEM)
     }
 }
 

@@ -76,7 +76,7 @@ impl ResultBuilder {
     /// `-ENOMEM`.
     pub fn open(&mut self, metric: MetricId, values: usize) -> Result<()> {
         let room = values.checked_mul(8).and_then(|room| room.checked_add(HEAD));
-        reserve(&mut self.reply.bytes, room.ok_or(Error::NOMEM)?)?;
+        reserve(&mut self.reply.bytes, room.ok_or(Error::ENOMEM)?)?;
         self.entry = self.reply.bytes.len();
         self.before = (self.blocks.len(), self.deferred.len());
         self.format = PM_VAL_INSITU;
@@ -123,7 +123,7 @@ impl ResultBuilder {
     pub fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = padded(data.len()).and_then(|size| size.checked_add(4));
-            reserve(blocks, size.ok_or(Error::NOMEM)?)?;
+            reserve(blocks, size.ok_or(Error::ENOMEM)?)?;
             blocks.extend_from_slice(&header.to_be_bytes());
             blocks.extend_from_slice(data);
             blocks.resize(blocks.len().next_multiple_of(4), PADDING);
@@ -139,7 +139,7 @@ impl ResultBuilder {
     pub fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = text.len().checked_add(1).and_then(padded);
-            reserve(blocks, size.and_then(|size| size.checked_add(4)).ok_or(Error::NOMEM)?)?;
+            reserve(blocks, size.and_then(|size| size.checked_add(4)).ok_or(Error::ENOMEM)?)?;
             blocks.extend_from_slice(&header.to_be_bytes());
             blocks.extend_from_slice(text);
             blocks.push(0);
@@ -163,7 +163,7 @@ impl ResultBuilder {
     /// # Errors
     /// As [`ResultBuilder::word`].
     pub fn deferred(&mut self, inst: i32, block: usize) -> Result<()> {
-        self.deferred.try_reserve(1).map_err(|_| Error::NOMEM)?;
+        self.deferred.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         self.pair(inst, 0)?;
         self.deferred.push((self.blocks.len(), block));
         self.format = PM_VAL_SPTR;
@@ -265,7 +265,7 @@ fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
 #[inline]
 fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     if bytes.capacity() - bytes.len() < more {
-        return bytes.try_reserve(more).map_err(|_| Error::NOMEM);
+        return bytes.try_reserve(more).map_err(|_| Error::ENOMEM);
     }
     Ok(())
 }

@@ -293,7 +293,7 @@ fn problems() {
     let metrics = Metrics::<Wrong>::of(None);
     let problems = metrics.problems();
     assert_eq!(problems.len(), 7, "{problems:#?}");
-    assert_eq!(Harness::<Wrong>::new().err(), Some(Error::INVAL));
+    assert_eq!(Harness::<Wrong>::new().err(), Some(Error::EINVAL));
 }
 
 /// An agent that takes its time.

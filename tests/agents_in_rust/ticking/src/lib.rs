@@ -27,7 +27,7 @@ impl Agent for Ticking {
 
     fn start(env: &Env) -> Result<Ticking> {
         if let Some(seconds) = env.option("sleep") {
-            let seconds = seconds.parse().map_err(|_| Error::INVAL)?;
+            let seconds = seconds.parse().map_err(|_| Error::EINVAL)?;
             thread::sleep(Duration::from_secs_f64(seconds));
         }
         println!("printed by start");

@@ -428,8 +428,8 @@ mod tests {
     fn results_pass() {
         assert_eq!(guard(|| -> error::Result<c_int> { Ok(5) }), 5);
         assert_eq!(
-            guard(|| -> error::Result<c_int> { Err(Error::INVAL) }),
-            Error::INVAL.code()
+            guard(|| -> error::Result<c_int> { Err(Error::EINVAL) }),
+            Error::EINVAL.code()
         );
         assert_eq!(guard(|| -> error::Result<()> { Ok(()) }), 0);
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use super::{HEADER, Kind, decode, number, store};
+use super::{HEADER, Kind, decode, number, result};
 use crate::constants::{PM_TEXT_INDOM, PM_TEXT_PMID};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
@@ -96,7 +96,7 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
             list(add, metrics.len(), metrics.next(), metrics.last());
         }
         Kind::PDU_RESULT => {
-            let values = store::store(pdu)?;
+            let values = result::decode(pdu)?;
             let mut metrics = values.sets().map(|set| set.metric);
             list(add, values.metrics, metrics.next(), metrics.last());
         }

@@ -11,9 +11,9 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
 use pmda_core::log::Bytes;
+use pmda_core::wire::debug_libpmda as shown;
 use pmda_core::wire::receive::Pdu;
-use pmda_core::wire::show as shown;
-use pmda_core::wire::{HEADER, Kind, Way, decode, number, trace, word};
+use pmda_core::wire::{HEADER, Kind, Way, debug_libpcp, decode, number, word};
 
 /// A PDU is about to be sent; gives whether to a socket, if that is of interest.
 pub(crate) fn sending(fd: RawFd, pdu: &[u8]) -> Option<bool> {
@@ -28,7 +28,7 @@ pub(crate) fn sending(fd: RawFd, pdu: &[u8]) -> Option<bool> {
 /// Shows a PDU as it is sent or was received.
 pub(crate) fn show(way: Way, fd: RawFd, pdu: &[u8]) {
     if log::debug(Debug::Pdu) {
-        log::trace(trace::dump(std::process::id(), way, fd, pdu).bytes());
+        log::trace(debug_libpcp::dump(std::process::id(), way, fd, pdu).bytes());
     }
 }
 
@@ -43,11 +43,15 @@ fn encoded(fd: RawFd, pdu: &[u8]) {
             log::trace!("__pmSendCreds: #0 = {:x}\n", word(pdu, 16).unwrap_or(0));
         }
         Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::decoders::show_sent(pdu),
-        Kind::PDU_INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", trace::Instances(pdu)),
+        Kind::PDU_INSTANCE if log::debug(Debug::Indom) => log::trace!("{}", debug_libpcp::Instances(pdu)),
         Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) => {
-            log::trace!("__pmSendNameList\n{}{}", trace::Names(pdu), trace::States(pdu));
+            log::trace!(
+                "__pmSendNameList\n{}{}",
+                debug_libpcp::Names(pdu),
+                debug_libpcp::States(pdu)
+            );
         }
-        Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) => log::trace!("__pmSendIDList\n{}", trace::Ids(pdu)),
+        Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) => log::trace!("__pmSendIDList\n{}", debug_libpcp::Ids(pdu)),
         _ => {}
     }
 }
@@ -93,13 +97,13 @@ fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
         }
         Kind::PDU_RESULT if log::debug(Debug::Pdu) => libpcp::decoders::show_received(pdu),
         Kind::PDU_ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
-            log::trace!("{}", trace::Attribute(pdu));
+            log::trace!("{}", debug_libpcp::Attribute(pdu));
         }
         Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.count > 0) => {
-            log::trace!("__pmDecodeNameList\n{}", trace::Names(pdu));
+            log::trace!("__pmDecodeNameList\n{}", debug_libpcp::Names(pdu));
         }
         Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
-            log::trace!("__pmDecodeIDList\n{}", trace::Ids(pdu));
+            log::trace!("__pmDecodeIDList\n{}", debug_libpcp::Ids(pdu));
         }
         Kind::PDU_PMNS_CHILD | Kind::PDU_PMNS_TRAVERSE if log::debug(Debug::Pmns) => {
             if let Ok(request) = decode::names_below(pdu) {
@@ -139,7 +143,7 @@ pub(crate) fn credentials(pdu: &[u8]) {
         return libpcp::decoders::show_refusal(Kind::PDU_CREDS, pdu);
     }
     if log::debug(Debug::Context) && decode::credentials(pdu).is_ok() {
-        log::trace!("{}", trace::Credentials(pdu));
+        log::trace!("{}", debug_libpcp::Credentials(pdu));
     }
 }
 

@@ -8,17 +8,17 @@
 //! What the fields hold is behind the lock of the library, or atomic, so that a shared reference is
 //! enough. A record is never freed, as nothing tells us when an agent ends (INIT-14).
 
-pub(crate) use crate::library::agents::{AgentRecord, HashedTable, Session, TablePlaces};
+pub(crate) use crate::state::agents::{AgentRecord, HashedTable, Session, TablePlaces};
 pub(crate) mod lookup;
 
-use crate::library::agents::address_of;
+use crate::state::agents::address_of;
 
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::library;
+use crate::state;
 use crate::sys::libpcp::log;
-use crate::view::agent::{DescMethod, Dispatch, Ext, SeenDispatch};
+use crate::view::interface::{DescMethod, Dispatch, Ext, SeenDispatch};
 use crate::view::memory::Block;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
@@ -33,20 +33,20 @@ pub(crate) fn register(
     daemon: bool,
     extension: impl FnOnce() -> Result<Ext<'static>>,
 ) -> Result<Ext<'static>> {
-    let all = &mut library::lock()?.records.all;
+    let all = &mut state::lock()?.records.all;
     if all.is_empty() {
         // Most processes have one agent, and the list stays when the library is unloaded.
         all.try_reserve_exact(1)
     } else {
         all.try_reserve(1)
     }
-    .map_err(|_| Error::NOMEM)?;
+    .map_err(|_| Error::ENOMEM)?;
     let room = Block::room(1)?;
     let ext = extension()?;
     let record: &'static AgentRecord = room.leak(AgentRecord::new(
         SeenDispatch::new(dispatch, daemon),
         ext.as_ptr(),
-        library::address(),
+        state::address(),
     ));
     let place = all.partition_point(|other| address_of(other) < address_of(record));
     all.push(record);
@@ -62,7 +62,7 @@ pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
     if record.is_null() {
         return None;
     }
-    library::peek()?.records.find(record)
+    state::peek()?.records.find(record)
 }
 
 /// The record of any agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a
@@ -77,7 +77,7 @@ pub(crate) fn of_any(ext: Ext<'_>) -> Result<&'static AgentRecord> {
 
 #[cold]
 fn external(ext: Ext<'_>) -> Result<&'static AgentRecord> {
-    library::lock()?.records.external(ext, library::address())
+    state::lock()?.records.external(ext, state::address())
 }
 
 /// The main loop's part of any agent.
@@ -95,7 +95,7 @@ pub(crate) fn session(ext: Ext<'_>) -> Result<&'static Session> {
 #[cold]
 fn make_session(record: &AgentRecord) -> Result<&'static Session> {
     // Of two threads only one makes it.
-    let _library = library::lock()?;
+    let _globals = state::lock()?;
     record.session.get_or_make(Session::new)
 }
 

@@ -16,11 +16,11 @@ pub(crate) mod iteration;
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::library::agents::Records;
-use crate::library::caches::Domains;
-use crate::library::callbacks::Callbacks;
-use crate::library::databases::Databases;
-use crate::library::filter::Filter;
+use crate::state::agents::Records;
+use crate::state::caches::Domains;
+use crate::state::callbacks::Callbacks;
+use crate::state::databases::Databases;
+use crate::state::filter::Filter;
 use crate::sys::libpcp::pmns::Kept;
 use crate::sys::lock::StaticPtr;
 use crate::sys::lock::{Guard, Mutex};
@@ -34,7 +34,7 @@ use pmda_core::queue::Queues;
 
 /// The state of the library that leads to memory. (What does not, may stay in variables, behind the
 /// same lock.)
-pub(crate) struct Library {
+pub(crate) struct Globals {
     /// The agents.
     pub(crate) records: Records,
     /// The instance caches.
@@ -54,7 +54,7 @@ pub(crate) struct Library {
     pub(crate) help: Vec<Databases>,
 }
 
-static LIBRARY: StaticPtr<Mutex<Library>> = StaticPtr::new();
+static LIBRARY: StaticPtr<Mutex<Globals>> = StaticPtr::new();
 
 /// The state, locked; made if there is none.
 ///
@@ -64,9 +64,9 @@ static LIBRARY: StaticPtr<Mutex<Library>> = StaticPtr::new();
 /// # Panics
 /// When this thread has the lock already.
 #[inline(always)]
-pub(crate) fn lock() -> Result<Guard<'static, Library>> {
+pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
     match LIBRARY.get() {
-        Some(library) => Ok(library.lock()),
+        Some(globals) => Ok(globals.lock()),
         None => make(),
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn lock() -> Result<Guard<'static, Library>> {
 /// # Panics
 /// When this thread has the lock already.
 #[inline(always)]
-pub(crate) fn peek() -> Option<Guard<'static, Library>> {
+pub(crate) fn peek() -> Option<Guard<'static, Globals>> {
     LIBRARY.get().map(Mutex::lock)
 }
 
@@ -84,16 +84,16 @@ pub(crate) fn peek() -> Option<Guard<'static, Library>> {
 pub(crate) fn address() -> *mut c_void {
     LIBRARY
         .get()
-        .map_or(ptr::null_mut(), |library| ptr::from_ref(library).cast_mut().cast())
+        .map_or(ptr::null_mut(), |globals| ptr::from_ref(globals).cast_mut().cast())
 }
 
 /// Makes the state, unless another thread just has.
 #[cold]
-fn make() -> Result<Guard<'static, Library>> {
+fn make() -> Result<Guard<'static, Globals>> {
     static MAKING: Mutex<()> = Mutex::new(());
     let making = MAKING.lock();
-    let library = LIBRARY.get_or_make(|| {
-        Mutex::new(Library {
+    let globals = LIBRARY.get_or_make(|| {
+        Mutex::new(Globals {
             records: Records::new(),
             domains: Domains::new(),
             dynamic: List::new(),
@@ -105,5 +105,5 @@ fn make() -> Result<Guard<'static, Library>> {
         })
     })?;
     drop(making);
-    Ok(library.lock())
+    Ok(globals.lock())
 }

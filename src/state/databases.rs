@@ -20,7 +20,7 @@ impl Databases {
     /// Those of the process, made at first use.
     pub(crate) fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
         if databases.is_empty() {
-            databases.try_reserve_exact(1).map_err(|_| Error::NOMEM)?;
+            databases.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
             databases.push(Databases {
                 slots: Handles::new(),
                 table: Vec::new(),
@@ -39,7 +39,7 @@ impl Databases {
     pub(crate) fn reserve(&mut self) -> Result<usize> {
         let slot = self.slots.vacant()?;
         if self.table.len() <= slot {
-            self.table.try_reserve(1).map_err(|_| Error::NOMEM)?;
+            self.table.try_reserve(1).map_err(|_| Error::ENOMEM)?;
             self.table.push(Row::closed());
         }
         Ok(slot)

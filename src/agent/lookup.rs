@@ -1,15 +1,15 @@
 //! The tables of an agent: the lookup of instance domains, and the hash of `pmdaRehash`.
 
-use crate::record::{self, HashedTable};
+use crate::agent::{self, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
-use crate::view::agent::{Ext, ExtFlags};
 use crate::view::arg::CText;
+use crate::view::interface::{Ext, ExtFlags};
 use crate::view::memory::Lasting;
 use crate::view::table::{Indom, IndomTable, Metric};
 use crate::view::types::pmdaMetric;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
-use pmda_core::metrics::Hashed;
+use pmda_core::table_index::Hashed;
 
 /// The first element of `e_indoms` for an instance domain.
 pub(crate) fn find_indom(ext: Ext<'_>, indom: InDom) -> Option<Indom<'_>> {
@@ -27,7 +27,7 @@ fn place_of_indom(ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<
     if indoms.is_short() {
         return (0..indoms.len()).find(|place| is_it(*place));
     }
-    let mut places = record::of_any(ext).ok()?.indoms.lock();
+    let mut places = agent::of_any(ext).ok()?.indoms.lock();
     places.find(indoms.extent(), indom.0.into(), is_it, |place, add| {
         add(indoms.indom(place).0.into());
     })
@@ -36,7 +36,7 @@ fn place_of_indom(ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<
 /// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).
 pub(crate) fn rehash(ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let table = lasting.seen();
-    let built = record::of_any(ext).and_then(|agent| {
+    let built = agent::of_any(ext).and_then(|agent| {
         let before = agent.hash.lock().index.entered();
         let pmids = (0..table.len()).map(|place| table.pmid(place));
         let built = Hashed::build(pmids, before);

@@ -1,10 +1,10 @@
 //! The records themselves, and the part of the main loop.
 
-use crate::library::callbacks::Registrations;
-use crate::library::iteration::{CompiledList, Walk};
+use crate::state::callbacks::Registrations;
+use crate::state::iteration::{CompiledList, Walk};
 use crate::sys::descriptor::Stream;
 use crate::sys::lock::{Mutex, StaticPtr};
-use crate::view::agent::{Ext, SeenDispatch};
+use crate::view::interface::{Ext, SeenDispatch};
 use crate::view::memory::Lasting;
 use crate::view::received::OwnedProfile;
 use crate::view::result_block::Results;
@@ -16,7 +16,7 @@ use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
 use pmda_core::leak::try_leak;
-use pmda_core::metrics::{Hashed, HintIndex};
+use pmda_core::table_index::{Hashed, HintIndex};
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, Receiver};
 use std::ffi::{c_int, c_void};
@@ -34,7 +34,7 @@ pub(crate) struct AgentRecord {
     /// here when the agent has forgotten it.
     _ext: AtomicPtr<pmdaExt>,
     /// The state of the library, to be found here when the library has been unloaded.
-    _library: AtomicPtr<c_void>,
+    _globals: AtomicPtr<c_void>,
     /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
     pub(crate) interface: AtomicU32,
     /// How often what was known of the lists of its profile was forgotten.
@@ -93,11 +93,11 @@ impl HashedTable {
 
 impl AgentRecord {
     /// A record of which nothing but these is known yet.
-    pub(crate) fn new(dispatch: SeenDispatch, ext: *mut pmdaExt, library: *mut c_void) -> AgentRecord {
+    pub(crate) fn new(dispatch: SeenDispatch, ext: *mut pmdaExt, globals: *mut c_void) -> AgentRecord {
         AgentRecord {
             dispatch,
             _ext: AtomicPtr::new(ext),
-            _library: AtomicPtr::new(library),
+            _globals: AtomicPtr::new(globals),
             interface: AtomicU32::new(0),
             forgotten: AtomicU32::new(0),
             user: AtomicPtr::new(ptr::null_mut()),
@@ -160,13 +160,13 @@ impl Records {
     }
 
     /// The record of an agent whose extension is not ours, made if there is none.
-    pub(crate) fn external(&mut self, ext: Ext<'_>, library: *mut c_void) -> Result<&'static AgentRecord> {
+    pub(crate) fn external(&mut self, ext: Ext<'_>, globals: *mut c_void) -> Result<&'static AgentRecord> {
         let address = ext.as_ptr().addr() as u64;
         if let Some(record) = self.external.get(address) {
             return Ok(record);
         }
         self.external.reserve(1)?;
-        let record: &'static AgentRecord = try_leak(AgentRecord::new(SeenDispatch::none(), ptr::null_mut(), library))?;
+        let record: &'static AgentRecord = try_leak(AgentRecord::new(SeenDispatch::none(), ptr::null_mut(), globals))?;
         self.external
             .get_or_insert_with(address, || record)
             .map(|record| *record)

@@ -454,7 +454,7 @@ pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
     let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
         size.checked_add(text.bytes().len())?.checked_add(1)
     });
-    let block = Block::<u8>::zeroed(size.ok_or(Error::NOMEM)?)?;
+    let block = Block::<u8>::zeroed(size.ok_or(Error::ENOMEM)?)?;
     let mut end = size_of::<pmdaExt>();
     let [logfile, helptext, name] = texts.map(|text| {
         let text = text?;
@@ -470,7 +470,7 @@ pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
     });
     // SAFETY: the block has room for a `pmdaExt` at its start, is aligned as all that comes from
     // malloc, and is handed over to C; zero is a valid value of each field.
-    let ext = unsafe { Ext::new(block.into_raw().cast()) }.ok_or(Error::NOMEM)?;
+    let ext = unsafe { Ext::new(block.into_raw().cast()) }.ok_or(Error::ENOMEM)?;
     ext.set_logfile(logfile);
     ext.set_helptext(helptext);
     ext.set_name(name);

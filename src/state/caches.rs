@@ -92,7 +92,9 @@ impl Domains {
         let before = self.caches.len();
         if before == self.caches.capacity() {
             // Most agents have few.
-            self.caches.try_reserve_exact(before.max(1)).map_err(|_| Error::NOMEM)?;
+            self.caches
+                .try_reserve_exact(before.max(1))
+                .map_err(|_| Error::ENOMEM)?;
         }
         let cache = try_leak(Cache::new(indom, Seed::process()))?;
         // Room: just made.

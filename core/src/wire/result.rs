@@ -134,7 +134,7 @@ fn block_at(pdu: &[u8], index: u32) -> Option<(usize, u32, &[u8])> {
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
-pub fn store(pdu: &[u8]) -> Result<Store<'_>> {
+pub fn decode(pdu: &[u8]) -> Result<Store<'_>> {
     check(pdu).ok_or(Error::IPC)
 }
 
@@ -150,7 +150,7 @@ pub fn is_sound(pdu: &[u8]) -> bool {
         block.resize(size, 0);
         matches!(value, Value::Word(_)) || value.write(&mut block).is_ok()
     };
-    store(pdu).is_ok_and(|store| store.sets().flat_map(Set::values).all(|(_, value)| is_sound(value)))
+    decode(pdu).is_ok_and(|store| store.sets().flat_map(Set::values).all(|(_, value)| is_sound(value)))
 }
 
 fn check(pdu: &[u8]) -> Option<Store<'_>> {
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn example() {
         let pdu = hex(EXAMPLE);
-        let store = store(&pdu).expect("well formed");
+        let store = decode(&pdu).expect("well formed");
         assert_eq!((store.sec, store.usec, store.metrics), (1, 2, 1));
         let set = store.sets().next().expect("one metric");
         assert_eq!((set.metric.0, set.numval, set.format), (0x3f40_0005, 1, 1));
@@ -229,28 +229,28 @@ mod tests {
         ] {
             let mut bad = pdu.clone();
             bad[offset..offset + 4].copy_from_slice(&i32::to_be_bytes(value));
-            assert_eq!(store(&bad).err(), Some(Error::IPC), "{value} at {offset}");
+            assert_eq!(decode(&bad).err(), Some(Error::IPC), "{value} at {offset}");
         }
         for cut in 0..pdu.len() {
-            assert!(store(&pdu[..cut]).is_err(), "{cut}");
+            assert!(decode(&pdu[..cut]).is_err(), "{cut}");
         }
-        assert!(store(&[&pdu[..], &[0; 4]].concat()).is_err());
+        assert!(decode(&[&pdu[..], &[0; 4]].concat()).is_err());
     }
 
     /// WIRE-51: empty stores, errors in place of values and empty blocks are legal.
     #[test]
     fn legal() {
         let empty = hex("00000018 00007001 00000000 00000000 00000000 00000000");
-        assert_eq!(store(&empty).expect("empty").sets().count(), 0);
+        assert_eq!(decode(&empty).expect("empty").sets().count(), 0);
         let error = hex("00000020 00007001 00000000 00000000 00000000 00000001 3f400005 ffffcfba");
         assert_eq!(
-            store(&error).expect("an error").sets().next().expect("one").numval,
+            decode(&error).expect("an error").sets().next().expect("one").numval,
             -12358
         );
         let block = hex(
             "00000030 00007001 00000000 00000000 00000000 00000001 3f400005 00000001 00000001 ffffffff 0000000b 06000004",
         );
-        assert!(store(&block).is_ok());
+        assert!(decode(&block).is_ok());
     }
 
     proptest! {
@@ -262,7 +262,7 @@ mod tests {
             pdu[at] = with;
             for pdu in [pdu.clone(), [&pdu[..20], &tail].concat()] {
                 let mut is_sound = false;
-                if let Ok(store) = store(&pdu) {
+                if let Ok(store) = decode(&pdu) {
                     is_sound = true;
                     for (_, value) in store.sets().flat_map(Set::values) {
                         let written = value.write(&mut vec![0; value.block_len()]);

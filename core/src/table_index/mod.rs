@@ -34,9 +34,9 @@ impl Hashed {
             entered: before.saturating_add(len as u64),
             ..Hashed::default()
         };
-        hashed.pmids.try_reserve_exact(len).map_err(|_| Error::NOMEM)?;
+        hashed.pmids.try_reserve_exact(len).map_err(|_| Error::ENOMEM)?;
         hashed.pmids.extend(pmids.take(len));
-        let end = u32::try_from(len).map_err(|_| Error::NOMEM)?;
+        let end = u32::try_from(len).map_err(|_| Error::ENOMEM)?;
         // With more room than it needs: nothing is added, but each fetch searches.
         hashed.places.reserve(len.saturating_add(len / 2), end, |_| 0)?;
         // libpcp puts an entry in front of its chain, and turns all chains round whenever its hash
