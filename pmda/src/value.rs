@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::draft::Draft;
+use crate::result_sink::ResultSink;
 use crate::{Error, NSEC, Result, Unit};
 
 /// The type of a metric (`PM_TYPE_*`).
@@ -92,7 +92,7 @@ pub trait Value {
 /// Where values go: straight into the reply.
 #[derive(Debug)]
 pub struct Encoder<'e> {
-    draft: Draft<'e>,
+    sink: ResultSink<'e>,
     /// `PM_IN_NULL` for the one value of a metric without instances.
     inst: i32,
     kind: Type,
@@ -102,9 +102,9 @@ pub struct Encoder<'e> {
 
 impl<'e> Encoder<'e> {
     /// For the values of a metric of this type and unit.
-    pub(crate) fn new(draft: Draft<'e>, kind: Type, unit: Unit) -> Encoder<'e> {
+    pub(crate) fn new(sink: ResultSink<'e>, kind: Type, unit: Unit) -> Encoder<'e> {
         Encoder {
-            draft,
+            sink,
             inst: -1,
             kind,
             unit,
@@ -126,28 +126,28 @@ impl<'e> Encoder<'e> {
 
     /// Adds a value of this type: in a set of any other it would be read as something else.
     #[inline]
-    fn add(&mut self, kind: Type, write: impl FnOnce(&mut Draft<'e>, i32) -> Result<()>) -> Result<()> {
+    fn add(&mut self, kind: Type, write: impl FnOnce(&mut ResultSink<'e>, i32) -> Result<()>) -> Result<()> {
         if kind != self.kind {
             return Err(Error::TYPE);
         }
-        write(&mut self.draft, self.inst)?;
+        write(&mut self.sink, self.inst)?;
         self.values += 1;
         Ok(())
     }
 
     #[inline]
     fn word(&mut self, kind: Type, word: u32) -> Result<()> {
-        self.add(kind, |draft, inst| draft.word(inst, word))
+        self.add(kind, |sink, inst| sink.word(inst, word))
     }
 
     #[inline]
     fn long(&mut self, kind: Type, value: u64) -> Result<()> {
-        self.add(kind, |draft, inst| draft.wide(inst, (kind as u32) << 24 | 12, value))
+        self.add(kind, |sink, inst| sink.wide(inst, (kind as u32) << 24 | 12, value))
     }
 
     pub(crate) fn block(&mut self, kind: Type, data: &[u8]) -> Result<()> {
         let header = kind.header(data.len())?;
-        self.add(kind, |draft, inst| draft.block(inst, header, data))
+        self.add(kind, |sink, inst| sink.block(inst, header, data))
     }
 }
 
@@ -208,7 +208,7 @@ impl Value for &str {
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         // The NUL that ends it in C is part of the value.
         let header = Type::String.header(self.len() + 1)?;
-        out.add(Type::String, |draft, inst| draft.text(inst, header, self.as_bytes()))
+        out.add(Type::String, |sink, inst| sink.text(inst, header, self.as_bytes()))
     }
 }
 

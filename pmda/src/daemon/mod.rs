@@ -21,10 +21,10 @@ use crate::session::{COMM_FLAGS, Session};
 use crate::{Agent, Env, logger};
 
 mod connect;
-mod gate;
+mod not_ready;
 mod user;
 
-use gate::Gate;
+use not_ready::NotReady;
 
 /// The type of a credential that holds the version of the protocol, and the version.
 const CREDENTIAL_VERSION: u8 = 1;
@@ -110,9 +110,9 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     end_on_sigterm()?;
     let domain = settings.domain.unwrap_or(A::DOMAIN);
     let env = Env::installed(A::NAME, domain, false).with_options(settings.own.clone(), settings.arguments.clone());
-    let gate = Gate::close(stream, receiver, settings.not_ready).map_err(|error| reason(&error))?;
+    let not_ready = NotReady::start(stream, receiver, settings.not_ready).map_err(|error| reason(&error))?;
     let started = Session::<A>::start(&env);
-    let (stream, receiver, waiting) = gate.open(started.is_ok());
+    let (stream, receiver, waiting) = not_ready.end(started.is_ok());
     let session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;
     requests(session, stream, receiver, waiting)
 }

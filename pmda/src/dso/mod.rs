@@ -24,7 +24,7 @@ use log::LevelFilter;
 use pmda_core::wire::{HEADER, Kind, number};
 
 use crate::guard::ThreadNumber;
-use crate::memory::Sets;
+use crate::memory::HostResult;
 use crate::session::{COMM_FLAGS, Session};
 use crate::{Agent, ClientId, Env, Error, Result, guard, logger};
 
@@ -122,7 +122,7 @@ struct Dso<A: Agent> {
     session: Session<A>,
     request: RequestBuilder,
     /// The last result, which stays ours: the host frees the sets in it.
-    result: Sets,
+    result: HostResult,
     /// The last text, which stays ours.
     text: CString,
 }
@@ -192,7 +192,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     let dso = Dso {
         session,
         request: RequestBuilder::default(),
-        result: Sets::new(),
+        result: HostResult::new(),
         text: CString::default(),
     };
     let hosted: &'static Hosted<A> = Box::leak(Box::new(Hosted {
@@ -281,7 +281,7 @@ fn tell_ended<A: Agent>(client: ClientId) {
         .flatten()
         .filter_map(<dyn Any>::downcast_ref::<Hosted<A>>)
     {
-        // As in `Served::client_ended`.
+        // As in `Handler::client_ended`.
         let _ = guard::serve(|_| {
             if let Ok(Some(dso)) = hosted.dso.try_borrow_mut().as_deref_mut() {
                 dso.session.client_ended(client);
@@ -294,7 +294,7 @@ fn tell_ended<A: Agent>(client: ClientId) {
 /// A reply, and where what stays ours is kept.
 struct Reply<'d> {
     pdu: &'d [u8],
-    result: &'d mut Sets,
+    result: &'d mut HostResult,
     text: &'d mut CString,
 }
 

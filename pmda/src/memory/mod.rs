@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_long, c_uint};
 pub(crate) mod heap;
 mod result;
 
-pub(crate) use result::Sets;
+pub(crate) use result::HostResult;
 
 /// `pmdaResult`, without the pointers to the value sets behind it.
 #[repr(C)]

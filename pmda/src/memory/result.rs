@@ -23,7 +23,7 @@ const BLOCKS: i32 = 1;
 
 /// A result as the host reads it: words, and behind them pointers to the sets, which become the
 /// host's. The words stay ours until the next fetch (FETCH-70, FETCH-71).
-pub(crate) struct Sets {
+pub(crate) struct HostResult {
     words: Vec<*mut c_void>,
     /// The set that is being made, and the blocks that its values point to.
     set: Set,
@@ -32,9 +32,9 @@ pub(crate) struct Sets {
     format: i32,
 }
 
-impl Sets {
-    pub(crate) fn new() -> Sets {
-        Sets {
+impl HostResult {
+    pub(crate) fn new() -> HostResult {
+        HostResult {
             words: vec![ptr::null_mut(); HEAD],
             pmid: 0,
             set: Set::new(),
@@ -160,7 +160,7 @@ impl Sets {
     }
 }
 
-impl std::fmt::Debug for Sets {
+impl std::fmt::Debug for HostResult {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} words", self.words.len())
     }
@@ -173,7 +173,7 @@ mod tests {
     /// What a host would read as a pointer is one, and what it would read as a number is none.
     #[test]
     fn one_format_a_set() {
-        let mut sets = Sets::new();
+        let mut sets = HostResult::new();
         sets.begin(0, 1).expect("few");
         sets.open(MetricId(1));
         sets.wide(1, 12, 7).expect("the first");

@@ -6,7 +6,7 @@ use pmda_core::labels::Set;
 use pmda_core::wire::decode;
 use pmda_core::wire::encode::LabelSet;
 
-use super::served::Served;
+use super::handler::Handler;
 use crate::metrics::help_parts;
 use crate::{Agent, ClientId, Labels, Result, Why, guard};
 
@@ -27,18 +27,18 @@ const MODIFIERS: i32 = 64 | 128;
 /// `PM_IN_NULL`.
 const NO_INSTANCE: i32 = -1;
 
-impl<A: Agent> Served<A> {
+impl<A: Agent> Handler<A> {
     pub(super) fn desc(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
         let id = decode::desc_request(pdu)?;
-        if !self.running.has(id) {
+        if !self.state.has(id) {
             return Err(Error::PMID);
         }
         let metric = self
-            .running
+            .state
             .metrics
             .numbered(id.cluster(), id.item())
             .ok_or(Error::PMID)?;
-        let indom = metric.indom.map_or(InDom::NULL, |serial| self.running.indom(serial));
+        let indom = metric.indom.map_or(InDom::NULL, |serial| self.state.indom(serial));
         let words = [
             id.0,
             metric.kind as u32,
@@ -46,37 +46,37 @@ impl<A: Agent> Served<A> {
             metric.semantics as u32,
             metric.unit.word(),
         ];
-        self.draft.reply().desc(words)
+        self.reply.reply().desc(words)
     }
 
     pub(super) fn text(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
         let about = decode::text_request(pdu)?;
         let help = if about.kind & OF_METRIC != 0 {
             let id = MetricId(about.ident);
-            if !self.running.has(id) {
+            if !self.state.has(id) {
                 return Err(Error::PMID);
             }
-            self.running
+            self.state
                 .metrics
                 .numbered(id.cluster(), id.item())
                 .map(|metric| &metric.help)
         } else {
-            let serial = self.running.serial(InDom(about.ident))?;
-            self.running.metrics.indoms.get(&serial).map(|domain| &domain.help)
+            let serial = self.state.serial(InDom(about.ident))?;
+            self.state.metrics.indoms.get(&serial).map(|domain| &domain.help)
         };
         let help = help.filter(|help| !help.is_empty()).ok_or(Error::TEXT)?;
         let (line, text) = help_parts(help);
         let text = if about.kind & ONELINE != 0 { line } else { text };
-        self.draft.reply().text(about.ident, text.as_bytes())
+        self.reply.reply().text(about.ident, text.as_bytes())
     }
 
     pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let asked = decode::instance_request(pdu)?;
-        let serial = self.running.serial(asked.indom)?;
+        let serial = self.state.serial(asked.indom)?;
         let client = self.clients.get(from);
-        self.running.refresh_instances(Why::Instances, serial, client)?;
-        let domain = self.running.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
-        let (agent, reply) = (&mut self.running.agent, self.draft.reply());
+        self.state.refresh_instances(Why::Instances, serial, client)?;
+        let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+        let (agent, reply) = (&mut self.state.agent, self.reply.reply());
         guard::call(format_args!("instance domain {}", asked.indom), || {
             match (asked.inst, asked.name) {
                 (NO_INSTANCE, None) => {
@@ -112,19 +112,19 @@ impl<A: Agent> Served<A> {
         let labels = match level {
             // What is the same for all metrics of a host is pmcd's.
             CONTEXT => None,
-            DOMAIN if self.running.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
-            DOMAIN => Some(self.running.metrics.labels.clone()),
+            DOMAIN if self.state.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
+            DOMAIN => Some(self.state.metrics.labels.clone()),
             INDOM => {
-                let serial = self.running.serial(InDom(about.ident)).ok();
-                let domain = serial.and_then(|serial| self.running.metrics.indoms.get(&serial));
+                let serial = self.state.serial(InDom(about.ident)).ok();
+                let domain = serial.and_then(|serial| self.state.metrics.indoms.get(&serial));
                 domain.map(|domain| domain.labels.clone())
             }
             CLUSTER => {
-                let cluster = self.running.metrics.clusters.get(of_metric.cluster());
+                let cluster = self.state.metrics.clusters.get(of_metric.cluster());
                 cluster.map(|cluster| cluster.labels.clone())
             }
-            ITEM if self.running.has(of_metric) => {
-                let metric = self.running.metrics.numbered(of_metric.cluster(), of_metric.item());
+            ITEM if self.state.has(of_metric) => {
+                let metric = self.state.metrics.numbered(of_metric.cluster(), of_metric.item());
                 metric.map(|metric| metric.labels.clone())
             }
             ITEM => None,
@@ -140,13 +140,13 @@ impl<A: Agent> Served<A> {
 
     /// One set for each selected instance, also where it is empty.
     fn instance_labels(&mut self, about: decode::About, from: ClientId) -> Result<()> {
-        let Ok(serial) = self.running.serial(InDom(about.ident)) else {
+        let Ok(serial) = self.state.serial(InDom(about.ident)) else {
             return self.send_labels(about, &[]);
         };
         let client = self.clients.get(from);
-        self.running.refresh_instances(Why::Labels, serial, client)?;
-        let domain = self.running.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
-        let (agent, selection) = (&mut self.running.agent, self.profile.selection(serial));
+        self.state.refresh_instances(Why::Labels, serial, client)?;
+        let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+        let (agent, selection) = (&mut self.state.agent, self.profile.selection(serial));
         let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
             Ok(domain.table.labels(agent, selection, INSTANCES as u8))
         })?;
@@ -168,6 +168,6 @@ impl<A: Agent> Served<A> {
                 labels: [].iter().copied(),
             },
         });
-        self.draft.reply().labels(about.ident, about.kind, sets)
+        self.reply.reply().labels(about.ident, about.kind, sets)
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::{Kind, number};
 
-use super::served::Served;
+use super::handler::Handler;
 use crate::{Agent, ClientId, Env, Error, Result};
 
 /// What the agent's thread is told.
@@ -25,7 +25,7 @@ enum Message {
 /// At most one request is with the agent at a time: while it works on one that was answered in its
 /// stead, the next ones are not passed on, and so are not served late. What needs no reply is kept,
 /// and passed on before the next request.
-pub(super) struct Apart {
+pub(super) struct AgentThread {
     messages: Option<Sender<Message>>,
     replies: Receiver<(u64, Vec<u8>)>,
     deadline: Duration,
@@ -37,15 +37,15 @@ pub(super) struct Apart {
     reply: Vec<u8>,
 }
 
-impl Apart {
-    pub(super) fn start<A: Agent>(env: &Env, deadline: Duration) -> Result<Apart> {
+impl AgentThread {
+    pub(super) fn start<A: Agent>(env: &Env, deadline: Duration) -> Result<AgentThread> {
         let (messages, requests) = channel();
         let (answers, replies) = channel();
         let (told, started) = channel();
         let env = env.clone();
         let serve = move || {
-            let mut served = match Served::<A>::start(&env) {
-                Ok(served) => served,
+            let mut handler = match Handler::<A>::start(&env) {
+                Ok(handler) => handler,
                 Err(error) => {
                     // Who started the agent waits for this.
                     let _ = told.send(Err(error));
@@ -58,21 +58,21 @@ impl Apart {
             for message in requests {
                 match message {
                     Message::Request(asked, pdu) => {
-                        if answers.send((asked, served.request(&pdu).to_vec())).is_err() {
+                        if answers.send((asked, handler.request(&pdu).to_vec())).is_err() {
                             return;
                         }
                     }
                     Message::Note(pdu) => {
-                        served.request(&pdu);
+                        handler.request(&pdu);
                     }
-                    Message::Ended(client) => served.client_ended(client),
-                    Message::Advance(time) => served.advance(time),
+                    Message::Ended(client) => handler.client_ended(client),
+                    Message::Advance(time) => handler.advance(time),
                 }
             }
         };
         thread::Builder::new().name(A::NAME.to_owned()).spawn(serve)?;
         started.recv().map_err(|_| Error::GENERIC)??;
-        Ok(Apart {
+        Ok(AgentThread {
             messages: Some(messages),
             replies,
             deadline,
@@ -168,7 +168,7 @@ fn is_profile(message: &Message) -> bool {
 }
 
 /// The agent gets some time to end; one that hangs is left behind.
-impl Drop for Apart {
+impl Drop for AgentThread {
     fn drop(&mut self) {
         self.messages = None;
         let end = Instant::now() + self.deadline;

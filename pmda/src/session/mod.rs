@@ -1,10 +1,10 @@
 //! A session with pmcd: the bytes of a request in, those of its reply out.
 
 mod about;
+mod agent_state;
 mod deadline;
+mod handler;
 mod names;
-mod running;
-mod served;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use pmda_core::ident::MetricId;
 
-use crate::draft::Draft;
-use crate::memory::Sets;
+use crate::memory::HostResult;
+use crate::result_sink::ResultSink;
 use crate::{Agent, ClientId, Env, Result};
-use deadline::Apart;
-use served::Served;
+use deadline::AgentThread;
+use handler::Handler;
 pub(crate) use store::stored;
 
 /// What an agent wants to know of its clients, in its CREDS: their attributes and containers.
@@ -28,9 +28,9 @@ pub(crate) struct Session<A: Agent>(Place<A>);
 
 /// Where the agent is.
 enum Place<A: Agent> {
-    Here(Box<Served<A>>),
+    Here(Box<Handler<A>>),
     /// On a thread of its own, so that the session can answer in its stead.
-    Apart(Apart),
+    Thread(AgentThread),
 }
 
 impl<A: Agent> Session<A> {
@@ -40,7 +40,7 @@ impl<A: Agent> Session<A> {
     /// What the agent says, and `-EINVAL` for what is wrong with its declarations, which is logged.
     pub(crate) fn start(env: &Env) -> Result<Session<A>> {
         match A::DEADLINE {
-            Some(deadline) => Apart::start::<A>(env, deadline).map(|apart| Session(Place::Apart(apart))),
+            Some(deadline) => AgentThread::start::<A>(env, deadline).map(|thread| Session(Place::Thread(thread))),
             None => Session::start_here(env),
         }
     }
@@ -50,54 +50,54 @@ impl<A: Agent> Session<A> {
     /// # Errors
     /// As [`Session::start`].
     pub(crate) fn start_here(env: &Env) -> Result<Session<A>> {
-        Served::start(env).map(|served| Session(Place::Here(Box::new(served))))
+        Handler::start(env).map(|handler| Session(Place::Here(Box::new(handler))))
     }
 
     /// Serves a request. What is returned is to be sent: nothing, or one PDU.
     pub(crate) fn request(&mut self, pdu: &[u8]) -> &[u8] {
         match &mut self.0 {
-            Place::Here(served) => served.request(pdu),
-            Place::Apart(apart) => apart.request(pdu),
+            Place::Here(handler) => handler.request(pdu),
+            Place::Thread(thread) => thread.request(pdu),
         }
     }
 
     /// Puts the values of metrics into a host's structures, if the agent is on this thread.
-    pub(crate) fn fetch(&mut self, metrics: &[MetricId], from: ClientId, sets: &mut Sets) -> Option<Result<()>> {
+    pub(crate) fn fetch(&mut self, metrics: &[MetricId], from: ClientId, sets: &mut HostResult) -> Option<Result<()>> {
         match &mut self.0 {
-            Place::Here(served) => Some(served.fetch_into(metrics, from, &mut Draft::Memory(sets))),
-            Place::Apart(_) => None,
+            Place::Here(handler) => Some(handler.fetch_into(metrics, from, &mut ResultSink::Host(sets))),
+            Place::Thread(_) => None,
         }
     }
 
     /// The context of a client has ended.
     pub(crate) fn client_ended(&mut self, client: ClientId) {
         match &mut self.0 {
-            Place::Here(served) => served.client_ended(client),
-            Place::Apart(apart) => apart.client_ended(client),
+            Place::Here(handler) => handler.client_ended(client),
+            Place::Thread(thread) => thread.client_ended(client),
         }
     }
 
     /// Moves the session's clock forward.
     pub(crate) fn advance(&mut self, time: Duration) {
         match &mut self.0 {
-            Place::Here(served) => served.advance(time),
-            Place::Apart(apart) => apart.advance(time),
+            Place::Here(handler) => handler.advance(time),
+            Place::Thread(thread) => thread.advance(time),
         }
     }
 
     /// The instances of a domain, as they are, if the agent is on this thread.
     pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Vec<(i32, String)>> {
         match &mut self.0 {
-            Place::Here(served) => Some(served.instance_names(serial)),
-            Place::Apart(_) => None,
+            Place::Here(handler) => Some(handler.instance_names(serial)),
+            Place::Thread(_) => None,
         }
     }
 
     /// The agent, if it is on this thread.
     pub(crate) fn agent(&mut self) -> Option<&mut A> {
         match &mut self.0 {
-            Place::Here(served) => Some(served.agent()),
-            Place::Apart(_) => None,
+            Place::Here(handler) => Some(handler.agent()),
+            Place::Thread(_) => None,
         }
     }
 }

@@ -3,47 +3,47 @@
 use pmda_core::error::Error;
 use pmda_core::wire::decode;
 
-use super::served::Served;
+use super::handler::Handler;
 use crate::{Agent, ClientId, Result};
 
-impl<A: Agent> Served<A> {
+impl<A: Agent> Handler<A> {
     pub(super) fn id_of_name(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let name = decode::names_request(pdu)?;
-        self.running.refresh_names(self.clients.get(from))?;
+        self.state.refresh_names(self.clients.get(from))?;
         let name = std::str::from_utf8(name).map_err(|_| Error::NAME)?;
         let below = name.strip_prefix(A::NAME).and_then(|rest| rest.strip_prefix('.'));
         let metric = below
-            .and_then(|name| self.running.metrics.named(name))
+            .and_then(|name| self.state.metrics.named(name))
             .ok_or(Error::NAME)?;
-        let id = self.running.metric_id(metric.cluster, metric.item);
-        self.draft.reply().ids(0, id)
+        let id = self.state.metric_id(metric.cluster, metric.item);
+        self.reply.reply().ids(0, id)
     }
 
     pub(super) fn name_of_id(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let id = decode::ids_request(pdu)?;
-        self.running.refresh_names(self.clients.get(from))?;
-        if !self.running.has(id) {
+        self.state.refresh_names(self.clients.get(from))?;
+        if !self.state.has(id) {
             return Err(Error::PMID);
         }
         let metric = self
-            .running
+            .state
             .metrics
             .numbered(id.cluster(), id.item())
             .ok_or(Error::PMID)?;
         let name = format!("{}.{}", A::NAME, metric.name);
-        self.draft.reply().names([name.as_bytes()].into_iter(), None)
+        self.reply.reply().names([name.as_bytes()].into_iter(), None)
     }
 
     /// The names directly below a name, or those of all metrics below it.
     pub(super) fn names_below(&mut self, pdu: &[u8], from: ClientId, all: bool) -> Result<()> {
         let asked = decode::names_below(pdu)?;
-        self.running.refresh_names(self.clients.get(from))?;
+        self.state.refresh_names(self.clients.get(from))?;
         let name = std::str::from_utf8(asked.name).map_err(|_| Error::NAME)?;
         if name.is_empty() {
             return Err(Error::NAME);
         }
         let full = |name: &str| format!("{}.{name}", A::NAME);
-        let names = self.running.metrics.by_name().map(|metric| full(&metric.name));
+        let names = self.state.metrics.by_name().map(|metric| full(&metric.name));
         // What follows the name in those that are below it; nothing for the metric itself.
         let mut rests: Vec<String> = Vec::new();
         for metric in names {
@@ -68,7 +68,7 @@ impl<A: Agent> Served<A> {
                     }
                 })
                 .collect();
-            return self.draft.reply().names(names.iter().map(String::as_bytes), None);
+            return self.reply.reply().names(names.iter().map(String::as_bytes), None);
         }
         // Names are sorted, so those of one branch stand together.
         let mut children: Vec<(&str, i32)> = rests
@@ -79,7 +79,7 @@ impl<A: Agent> Served<A> {
         children.dedup();
         let states: Vec<i32> = children.iter().map(|(_, state)| *state).collect();
         let names = children.iter().map(|(child, _)| child.as_bytes());
-        self.draft
+        self.reply
             .reply()
             .names(names, asked.with_states.then_some(&states[..]))
     }

@@ -4,30 +4,30 @@ use pmda_core::error::Error;
 use pmda_core::wire::block;
 use pmda_core::wire::result::{self, Set, Value};
 
-use super::running::Running;
-use super::served::Served;
+use super::agent_state::AgentState;
+use super::handler::Handler;
 use crate::metrics::FullName;
 use crate::value::{Stored, Type};
 use crate::{Agent, Client, ClientId, Result, guard};
 
-impl<A: Agent> Served<A> {
+impl<A: Agent> Handler<A> {
     pub(super) fn store(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let request = result::decode(pdu)?;
         let client = self.clients.get(from);
         // Who may not store one of the metrics stores none, and learns nothing about them.
         for set in request.sets() {
-            if !self.running.has(set.metric) {
+            if !self.state.has(set.metric) {
                 return Err(Error::PMID);
             }
-            self.running.check_access(set, client)?;
+            self.state.check_access(set, client)?;
         }
-        request.sets().try_for_each(|set| self.running.store(set, client))?;
-        self.draft.reply().error(0);
+        request.sets().try_for_each(|set| self.state.store(set, client))?;
+        self.reply.reply().error(0);
         Ok(())
     }
 }
 
-impl<A: Agent> Running<A> {
+impl<A: Agent> AgentState<A> {
     fn check_access(&self, set: Set<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;

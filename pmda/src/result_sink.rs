@@ -4,48 +4,48 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::encode::ResultBuilder;
 
 use crate::Result;
-use crate::memory::Sets;
+use crate::memory::HostResult;
 
 /// A result that is being made: the bytes of a reply, or, in a host of shared objects, the host's
 /// structures.
 #[derive(Debug)]
-pub(crate) enum Draft<'d> {
+pub(crate) enum ResultSink<'d> {
     Reply(&'d mut ResultBuilder),
-    Memory(&'d mut Sets),
+    Host(&'d mut HostResult),
 }
 
 /// The same call on either.
 macro_rules! either {
-    ($draft:expr, $one:ident => $call:expr) => {
-        match $draft {
-            Draft::Reply($one) => $call,
-            Draft::Memory($one) => $call,
+    ($sink:expr, $one:ident => $call:expr) => {
+        match $sink {
+            ResultSink::Reply($one) => $call,
+            ResultSink::Host($one) => $call,
         }
     };
 }
 
-impl Draft<'_> {
+impl ResultSink<'_> {
     /// For a part of the work.
-    pub(crate) fn part(&mut self) -> Draft<'_> {
+    pub(crate) fn part(&mut self) -> ResultSink<'_> {
         match self {
-            Draft::Reply(reply) => Draft::Reply(reply),
-            Draft::Memory(sets) => Draft::Memory(sets),
+            ResultSink::Reply(reply) => ResultSink::Reply(reply),
+            ResultSink::Host(host) => ResultSink::Host(host),
         }
     }
 
-    /// Starts a result of `metrics` value sets, with what has changed (`PMCD_*_CHANGE`).
+    /// Starts a result of `metrics` value host, with what has changed (`PMCD_*_CHANGE`).
     #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
-        either!(self, draft => draft.begin(flags, metrics))
+        either!(self, sink => sink.begin(flags, metrics))
     }
 
     /// Starts the set of a metric.
     #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
         match self {
-            Draft::Reply(reply) => reply.open(metric, 1),
-            Draft::Memory(sets) => {
-                sets.open(metric);
+            ResultSink::Reply(reply) => reply.open(metric, 1),
+            ResultSink::Host(host) => {
+                host.open(metric);
                 Ok(())
             }
         }
@@ -54,35 +54,35 @@ impl Draft<'_> {
     /// Adds a number of 32 bits.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
-        either!(self, draft => draft.word(inst, word))
+        either!(self, sink => sink.word(inst, word))
     }
 
     /// Adds a number of 64 bits, with the `header` of its block.
     #[inline]
     pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
-        either!(self, draft => draft.wide(inst, header, value))
+        either!(self, sink => sink.wide(inst, header, value))
     }
 
     /// Adds a block with data in the order of the wire.
     #[inline]
     pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
-        either!(self, draft => draft.block(inst, header, data))
+        either!(self, sink => sink.block(inst, header, data))
     }
 
     /// Adds a text and the NUL that ends it.
     #[inline]
     pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
-        either!(self, draft => draft.text(inst, header, text))
+        either!(self, sink => sink.text(inst, header, text))
     }
 
     /// Ends the set; `values` is their number.
     #[inline]
     pub(crate) fn close(&mut self, values: i32) {
-        either!(self, draft => draft.close(values));
+        either!(self, sink => sink.close(values));
     }
 
     /// Ends the set without values, whatever was added: `code` says why, or is 0.
     pub(crate) fn fail(&mut self, code: i32) {
-        either!(self, draft => draft.fail(code));
+        either!(self, sink => sink.fail(code));
     }
 }

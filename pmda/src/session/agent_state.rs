@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
 
-use crate::draft::Draft;
 use crate::metrics::{FullName, Metrics, NAMES_CHANGE};
 use crate::profile::Profile;
 use crate::request::{Clock, Wanted};
+use crate::result_sink::ResultSink;
 use crate::value::Encoder;
 use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
 
 /// An agent and what it declares.
-pub(super) struct Running<A: Agent> {
+pub(super) struct AgentState<A: Agent> {
     pub(super) agent: A,
     pub(super) metrics: Metrics<A>,
     domain: u32,
@@ -22,8 +22,8 @@ pub(super) struct Running<A: Agent> {
     pub(super) ahead: Duration,
 }
 
-impl<A: Agent> Running<A> {
-    pub(super) fn start(env: &Env) -> Result<Running<A>> {
+impl<A: Agent> AgentState<A> {
+    pub(super) fn start(env: &Env) -> Result<AgentState<A>> {
         let mut metrics = guard::call("metrics", || Ok(Metrics::of(Some(env))))?;
         for problem in metrics.problems() {
             log::error!("{problem}");
@@ -39,7 +39,7 @@ impl<A: Agent> Running<A> {
                 Ok(())
             })?;
         }
-        Ok(Running {
+        Ok(AgentState {
             agent,
             metrics,
             domain: env.domain(),
@@ -87,13 +87,13 @@ impl<A: Agent> Running<A> {
         }
     }
 
-    /// Puts the values of metrics into a draft.
+    /// Puts the values of metrics into a sink.
     pub(super) fn fetch(
         &mut self,
         asked: &[MetricId],
         client: &Client,
         profile: &Profile,
-        draft: &mut Draft<'_>,
+        sink: &mut ResultSink<'_>,
     ) -> Result<()> {
         let clock = self.clock();
         let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), &clock);
@@ -105,21 +105,21 @@ impl<A: Agent> Running<A> {
                 cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
             }
         }
-        draft.begin(std::mem::take(&mut self.metrics.changes), asked.len())?;
+        sink.begin(std::mem::take(&mut self.metrics.changes), asked.len())?;
         for id in asked {
-            draft.open(*id)?;
-            match self.values(*id, client, profile, draft) {
-                Ok(values) if values > 0 => draft.close(values),
-                Ok(_) => draft.fail(0),
-                Err(error) => draft.fail(error.code()),
+            sink.open(*id)?;
+            match self.values(*id, client, profile, sink) {
+                Ok(values) if values > 0 => sink.close(values),
+                Ok(_) => sink.fail(0),
+                Err(error) => sink.fail(error.code()),
             }
         }
         Ok(())
     }
 
-    /// Puts the values of a metric into a draft. Returns how many there are.
+    /// Puts the values of a metric into a sink. Returns how many there are.
     #[inline]
-    fn values(&mut self, id: MetricId, client: &Client, profile: &Profile, draft: &mut Draft<'_>) -> Result<i32> {
+    fn values(&mut self, id: MetricId, client: &Client, profile: &Profile, sink: &mut ResultSink<'_>) -> Result<i32> {
         let cluster = self
             .metrics
             .clusters
@@ -132,7 +132,7 @@ impl<A: Agent> Running<A> {
         }
         // A parameter of events has values in their records only.
         let Some(fetch) = &metric.fetch else { return Ok(0) };
-        let mut out = Encoder::new(draft.part(), metric.kind, metric.unit);
+        let mut out = Encoder::new(sink.part(), metric.kind, metric.unit);
         guard::call(FullName::<A>(metric), || {
             fetch(&mut self.agent, &mut out, profile, client)
         })?;

@@ -6,43 +6,43 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::encode::{ResultBuilder, is_whole};
 use pmda_core::wire::{Kind, decode, number};
 
-use super::running::Running;
+use super::agent_state::AgentState;
 use crate::client::Clients;
-use crate::draft::Draft;
 use crate::profile::Profile;
+use crate::result_sink::ResultSink;
 use crate::{Agent, ClientId, Env, Error, Result, guard};
 
 /// An agent, and what pmcd has told it.
-pub(super) struct Served<A: Agent> {
-    pub(super) running: Running<A>,
+pub(super) struct Handler<A: Agent> {
+    pub(super) state: AgentState<A>,
     pub(super) clients: Clients,
     pub(super) profile: Profile,
-    pub(super) draft: ResultBuilder,
+    pub(super) reply: ResultBuilder,
     /// The metrics of the last fetch: their memory is used again.
     asked: Vec<MetricId>,
 }
 
-impl<A: Agent> Served<A> {
-    pub(super) fn start(env: &Env) -> Result<Served<A>> {
+impl<A: Agent> Handler<A> {
+    pub(super) fn start(env: &Env) -> Result<Handler<A>> {
         guard::install();
-        Ok(Served {
-            running: guard::serve(|_| Running::start(env))?,
+        Ok(Handler {
+            state: guard::serve(|_| AgentState::start(env))?,
             clients: Clients::new(),
             profile: Profile::all(),
-            draft: ResultBuilder::new()?,
+            reply: ResultBuilder::new()?,
             asked: Vec::new(),
         })
     }
 
     pub(super) fn agent(&mut self) -> &mut A {
-        &mut self.running.agent
+        &mut self.state.agent
     }
 
     /// The instances of a domain as they are: nothing is read for this.
     pub(super) fn instance_names(&mut self, serial: u32) -> Vec<(i32, String)> {
         let mut names = Vec::new();
-        if let Some(domain) = self.running.metrics.indoms.get(&serial) {
-            domain.table.each(&mut self.running.agent, &mut |inst, name| {
+        if let Some(domain) = self.state.metrics.indoms.get(&serial) {
+            domain.table.each(&mut self.state.agent, &mut |inst, name| {
                 names.push((inst, String::from_utf8_lossy(name).into_owned()));
             });
         }
@@ -50,7 +50,7 @@ impl<A: Agent> Served<A> {
     }
 
     pub(super) fn advance(&mut self, time: Duration) {
-        self.running.ahead += time;
+        self.state.ahead += time;
     }
 
     /// Serves a request. What is returned is to be sent.
@@ -83,9 +83,9 @@ impl<A: Agent> Served<A> {
             return &[];
         }
         if let Err(error) = outcome {
-            self.draft.reply().error(error.code());
+            self.reply.reply().error(error.code());
         }
-        self.draft.reply().bytes()
+        self.reply.reply().bytes()
     }
 
     /// What gets no reply.
@@ -93,7 +93,7 @@ impl<A: Agent> Served<A> {
         match kind {
             Kind::PDU_PROFILE => {
                 if let Ok(profile) = decode::profile(pdu) {
-                    self.profile = Profile::new(profile, self.running.domain());
+                    self.profile = Profile::new(profile, self.state.domain());
                 }
             }
             Kind::PDU_ATTR => {
@@ -116,7 +116,7 @@ impl<A: Agent> Served<A> {
         self.clients.end(client);
         // There is nobody to be told of a failure, which is in the log.
         let _ = guard::serve(|_| {
-            self.running.client_ended(client);
+            self.state.client_ended(client);
             Ok(())
         });
     }
@@ -128,15 +128,15 @@ impl<A: Agent> Served<A> {
         self.asked.clear();
         self.asked.extend(ids.map(|id| MetricId(u32::from_be_bytes(*id))));
         let client = self.clients.get(from);
-        let mut reply = Draft::Reply(&mut self.draft);
-        self.running.fetch(&self.asked, client, &self.profile, &mut reply)?;
-        self.draft.finish(|_| None)
+        let mut reply = ResultSink::Reply(&mut self.reply);
+        self.state.fetch(&self.asked, client, &self.profile, &mut reply)?;
+        self.reply.finish(|_| None)
     }
 
-    /// Puts the values of metrics into a draft.
+    /// Puts the values of metrics into a sink.
     #[inline]
-    pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, draft: &mut Draft<'_>) -> Result<()> {
+    pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, sink: &mut ResultSink<'_>) -> Result<()> {
         let client = self.clients.get(from);
-        self.running.fetch(asked, client, &self.profile, draft)
+        self.state.fetch(asked, client, &self.profile, sink)
     }
 }

@@ -28,7 +28,7 @@ const PM_ERR_PMDAREADY: i32 = -13393;
 const PATIENCE: u16 = 1000;
 
 /// The thread that answers, and what stops it: the closing of a socket.
-pub(super) struct Gate {
+pub(super) struct NotReady {
     thread: JoinHandle<Kept>,
     stop: UnixStream,
 }
@@ -42,9 +42,9 @@ struct Kept {
     is_awaited: bool,
 }
 
-impl Gate {
+impl NotReady {
     /// Starts to answer; `is_awaited` if pmcd is configured to wait until the agent is ready.
-    pub(super) fn close(stream: Stream, receiver: Receiver, is_awaited: bool) -> io::Result<Gate> {
+    pub(super) fn start(stream: Stream, receiver: Receiver, is_awaited: bool) -> io::Result<NotReady> {
         let (stopped, stop) = UnixStream::pair()?;
         let kept = Kept {
             stream,
@@ -54,11 +54,11 @@ impl Gate {
         };
         let thread = thread::Builder::new().name("not-ready".to_owned());
         let thread = thread.spawn(move || kept.answer_until(&stopped))?;
-        Ok(Gate { thread, stop })
+        Ok(NotReady { thread, stop })
     }
 
     /// Stops to answer, and tells pmcd that the agent is ready if it waits for that.
-    pub(super) fn open(self, is_ready: bool) -> (Stream, Receiver, Vec<Vec<u8>>) {
+    pub(super) fn end(self, is_ready: bool) -> (Stream, Receiver, Vec<Vec<u8>>) {
         drop(self.stop);
         let mut kept = self.thread.join().expect("the thread does not panic");
         if kept.is_awaited && is_ready {
@@ -71,7 +71,7 @@ impl Gate {
 
 impl Kept {
     fn answer_until(mut self, stopped: &impl AsFd) -> Kept {
-        if opens_soon(stopped) {
+        if ends_soon(stopped) {
             return self;
         }
         while self.has_request(stopped) {
@@ -94,7 +94,7 @@ impl Kept {
         self
     }
 
-    /// Waits for a request; false when the gate opens.
+    /// Waits for a request; false when the agent has started.
     fn has_request(&self, stopped: &impl AsFd) -> bool {
         if self.receiver.is_ahead() {
             return true;
@@ -113,8 +113,8 @@ impl Kept {
     }
 }
 
-/// Waits whether the gate opens soon.
-fn opens_soon(stopped: &impl AsFd) -> bool {
+/// Waits for a quick start: true if the agent is ready in time.
+fn ends_soon(stopped: &impl AsFd) -> bool {
     let mut stop = [PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
     is_polled(&mut stop, PATIENCE.into()) && stop[0].any() == Some(true)
 }
