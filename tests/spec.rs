@@ -96,6 +96,7 @@ fn every_cited_number_is_a_fact() {
     let places = [
         "src",
         "core",
+        "agents",
         "tests",
         "benches",
         "fuzz",
@@ -135,7 +136,7 @@ fn every_fact_has_a_test() {
     let facts = facts();
     let families = families(&facts);
     let mut cited = BTreeSet::new();
-    for (path, text) in texts(&["src", "core/src", "tests"]) {
+    for (path, text) in texts(&["src", "core/src", "tests", "agents"]) {
         let found = numbers(tested(&path, &text), &families);
         cited.extend(found.into_iter().map(str::to_owned));
     }
