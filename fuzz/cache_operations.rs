@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pmda_core::cache::{Cache, Entry, Given, State};
+use pmda_core::cache::{Cache, Entry, EntryState, WalkEntry};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -216,7 +216,7 @@ fn walked(cache: &mut Cache<*const u8>) -> Vec<i32> {
     let mut from = cache.start().first;
     let mut insts = Vec::new();
     loop {
-        let mut some = [Given { inst: 0, next: from }; 3];
+        let mut some = [WalkEntry { inst: 0, next: from }; 3];
         let len = cache.read_active(from, &mut some);
         insts.extend(some[..len].iter().map(|given| given.inst));
         match some[..len].last() {
@@ -237,7 +237,11 @@ fn agree(cache: &mut Cache<*const u8>, model: &Model) {
     );
     assert_eq!(cache.inserted(), model.inserted);
     for (id, known) in &model.live {
-        let state = if known.active { State::Active } else { State::Inactive };
+        let state = if known.active {
+            EntryState::Active
+        } else {
+            EntryState::Inactive
+        };
         let hit = cache.lookup(*id).expect("there");
         assert_eq!((hit.id(), hit.state()), (*id, state));
         assert_eq!(hit.name(), known.name().as_bytes());

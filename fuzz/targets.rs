@@ -14,7 +14,7 @@ use std::path::Path;
 
 use pmda_core::cache::{Cache, CacheFile, Write, directory_below};
 use pmda_core::error::Error;
-use pmda_core::events::{Array, Form, Stamp, Value};
+use pmda_core::events::{EventArray, Form, ParameterValue, Stamp};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Journal;
 use pmda_core::path::FilePath;
@@ -158,8 +158,11 @@ pub fn help_database(data: &[u8]) {
     if let Ok(base) = help::Database::new(index.into(), pages.into(), b"fuzz", &mut journal) {
         for entry in index.chunks_exact(4) {
             let ident = u32::from_ne_bytes(entry.try_into().expect("four bytes"));
-            for kind in [help::Kind::OneLine, help::Kind::Long] {
-                for entry in [help::Entry::Metric(MetricId(ident)), help::Entry::InDom(InDom(ident))] {
+            for kind in [help::HelpKind::OneLine, help::HelpKind::Long] {
+                for entry in [
+                    help::HelpKey::Metric(MetricId(ident)),
+                    help::HelpKey::InDom(InDom(ident)),
+                ] {
                     let text = base.text_of(entry, kind);
                     assert!(text.is_none_or(|text| text.len() <= pages.len()));
                 }
@@ -170,22 +173,22 @@ pub fn help_database(data: &[u8]) {
 
 /// The bytes are a message from or to pmdaroot.
 pub fn root_messages(data: &[u8]) {
-    let _ = root::Info::receive(data);
-    let _ = root::Start::receive_request(data);
-    let _ = root::Start::receive_reply(data);
-    let _ = root::Start::decode(data);
-    let _ = root::Container::decode(data);
-    let _ = root::Stop::decode(data);
+    let _ = root::InfoPdu::receive(data);
+    let _ = root::StartPdu::receive_request(data);
+    let _ = root::StartPdu::receive_reply(data);
+    let _ = root::StartPdu::decode(data);
+    let _ = root::ContainerPdu::decode(data);
+    let _ = root::StopPdu::decode(data);
     for kind in 0x9000..0x9010 {
-        let _ = root::Container::receive(data, kind);
-        let _ = root::Stop::receive(data, kind);
+        let _ = root::ContainerPdu::receive(data, kind);
+        let _ = root::StopPdu::receive(data, kind);
     }
 }
 
 /// The bytes are a label text: what is plain can be laid over itself, and stays.
 pub fn label_json(data: &[u8]) {
     for letter in [false, true] {
-        if let Ok(labels::Text::Plain(set)) = labels::parse(data, 2, letter) {
+        if let Ok(labels::ParsedText::Plain(set)) = labels::parse(data, 2, letter) {
             for place in &set.labels {
                 assert!(place.name(&set.json).is_some() && place.value(&set.json).is_some());
             }
@@ -199,7 +202,7 @@ pub fn label_json(data: &[u8]) {
 /// The bytes are calls on an event array: what comes out is a valid block.
 pub fn event_array(data: &[u8]) {
     for form in [Form::Low, Form::High] {
-        let mut array = Array::new().expect("memory");
+        let mut array = EventArray::new().expect("memory");
         for step in data.chunks(5).take(2000) {
             let number = step.get(1).copied().unwrap_or(0);
             let stamp = match form {
@@ -209,9 +212,9 @@ pub fn event_array(data: &[u8]) {
             let _ = match step[0] % 6 {
                 0 => array.add_record(stamp, u32::from(number)),
                 1 => array.add_missed(stamp, i32::from(number)),
-                2 => array.add_parameter(7, 1, Value::Word(number.into())),
-                3 => array.add_parameter(8, 3, Value::Long(number.into())),
-                4 => array.add_parameter(9, 6, Value::Bytes(step)),
+                2 => array.add_parameter(7, 1, ParameterValue::Word(number.into())),
+                3 => array.add_parameter(8, 3, ParameterValue::Long(number.into())),
+                4 => array.add_parameter(9, 6, ParameterValue::Bytes(step)),
                 _ => {
                     if number == 77 {
                         array.reset();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pmda_core::events::{Array, Form, Stamp, Value as Raw};
+use pmda_core::events::{EventArray, Form, ParameterValue as Raw, Stamp};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block::{self, Direction};
 
@@ -39,7 +39,7 @@ pub trait EventValue {
 
     /// Adds it to the newest record.
     #[doc(hidden)]
-    fn add(&self, metric: u32, records: &mut Array) -> Result<()>;
+    fn add(&self, metric: u32, records: &mut EventArray) -> Result<()>;
 }
 
 macro_rules! event_values {
@@ -47,7 +47,7 @@ macro_rules! event_values {
         $(impl EventValue for $type {
             const TYPE: Type = Type::$kind;
 
-            fn add(&self, metric: u32, records: &mut Array) -> Result<()> {
+            fn add(&self, metric: u32, records: &mut EventArray) -> Result<()> {
                 let $value = self;
                 records.add_parameter(metric, Type::$kind as u8, $raw)
             }
@@ -71,7 +71,7 @@ event_values! {
 /// Event records: the value of a metric that tells what has happened. Their times have microseconds
 /// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds.
 pub struct Events<const HIGHRES: bool = false> {
-    records: Result<Array>,
+    records: Result<EventArray>,
     /// How many there are.
     count: usize,
 }
@@ -81,7 +81,7 @@ pub type HighresEvents = Events<true>;
 
 /// The newest record, to which parameters are added.
 pub struct Record<'e> {
-    records: &'e mut Result<Array>,
+    records: &'e mut Result<EventArray>,
 }
 
 impl Events {
@@ -103,7 +103,7 @@ impl HighresEvents {
 impl<const HIGHRES: bool> Events<HIGHRES> {
     pub(crate) fn none() -> Self {
         Events {
-            records: Array::new(),
+            records: EventArray::new(),
             count: 0,
         }
     }
@@ -140,7 +140,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
 }
 
 /// The first failure stays: half an array is none.
-fn change(array: &mut Result<Array>, change: impl FnOnce(&mut Array) -> Result<()>) {
+fn change(array: &mut Result<EventArray>, change: impl FnOnce(&mut EventArray) -> Result<()>) {
     if let Ok(records) = array {
         if let Err(error) = change(records) {
             *array = Err(error);

@@ -1,6 +1,6 @@
 //! Labels: names with values that say more about a domain, a cluster, a metric or an instance.
 
-use pmda_core::labels::{Label, MAX_NAME, Set, merge};
+use pmda_core::labels::{JsonLabels, Label, MAX_NAME, merge};
 
 use crate::{Error, Result};
 
@@ -135,9 +135,9 @@ impl Labels {
     ///
     /// # Errors
     /// `-EINVAL` for a name that none may have, `-E2BIG` for too many or too long ones.
-    pub(crate) fn set(&self, level: u8) -> Result<Set> {
+    pub(crate) fn set(&self, level: u8) -> Result<JsonLabels> {
         if self.0.is_empty() {
-            return Ok(Set {
+            return Ok(JsonLabels {
                 json: Vec::new(),
                 labels: Vec::new(),
             });

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use pmda_core::queue::{End, Ending, FetchSession, Payload, Queues, State};
+use pmda_core::queue::{End, Ending, FetchSession, FetchState, Payload, Queues};
 
 use crate::profile::Profile;
 use crate::{Client, ClientId, Def, Encoder, Error, Events, Metrics, Record, Result, Value};
@@ -152,7 +152,7 @@ impl<P> Queue<P> {
             queues: &mut self.queues,
         };
         reading.queues.begin(&mut reading.session, |_| Ok(()))?;
-        while let State::Showing(event, filter) = reading.session.state {
+        while let FetchState::Showing(event, filter) = reading.session.state {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
             let waiting = reading.queues.payload(&event);
             if let Some(waiting) = waiting.filter(|waiting| filter.is_none_or(|filter| filter(&waiting.event))) {
@@ -160,7 +160,7 @@ impl<P> Queue<P> {
             }
             reading.queues.advance(&mut reading.session);
         }
-        if let State::Ended(End::Missed(missed @ 1..)) = reading.session.state {
+        if let FetchState::Ended(End::Missed(missed @ 1..)) = reading.session.state {
             events.missed(SystemTime::now(), missed);
         }
         Ok(events)

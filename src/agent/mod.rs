@@ -8,7 +8,7 @@
 //! What the fields hold is behind the lock of the library, or atomic, so that a shared reference is
 //! enough. A record is never freed, as nothing tells us when an agent ends (INIT-14).
 
-pub(crate) use crate::state::agents::{AgentRecord, HashedTable, Session, TablePlaces};
+pub(crate) use crate::state::agents::{AgentRecord, HashedTable, LoopState, TablePlaces};
 pub(crate) mod lookup;
 
 use crate::state::agents::address_of;
@@ -84,19 +84,19 @@ fn external(ext: Ext<'_>) -> Result<&'static AgentRecord> {
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(crate) fn session(ext: Ext<'_>) -> Result<&'static Session> {
+pub(crate) fn loop_state(ext: Ext<'_>) -> Result<&'static LoopState> {
     let record = of_any(ext)?;
-    match record.session.get() {
-        Some(session) => Ok(session),
-        None => make_session(record),
+    match record.loop_state.get() {
+        Some(loop_state) => Ok(loop_state),
+        None => make_loop_state(record),
     }
 }
 
 #[cold]
-fn make_session(record: &AgentRecord) -> Result<&'static Session> {
+fn make_loop_state(record: &AgentRecord) -> Result<&'static LoopState> {
     // Of two threads only one makes it.
     let _globals = state::lock()?;
-    record.session.get_or_make(Session::new)
+    record.loop_state.get_or_make(LoopState::new)
 }
 
 /// The interface version of an agent; 0 when this library has not set it up.

@@ -3,10 +3,10 @@
 use std::ffi::c_int;
 
 use crate::cache::peek;
-use crate::state::iteration::Walk;
+use crate::state::iteration::InstanceWalk;
 use crate::view::arg::Private;
 use crate::view::table::ListPlace;
-use pmda_core::cache::{Cache, Given, Position, Start, State, changes};
+use pmda_core::cache::{Cache, EntryState, Position, WalkEntry, WalkStart, changes};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 
@@ -17,7 +17,7 @@ pub(crate) fn exists(indom: InDom) -> bool {
 }
 
 /// What a walk over the domain begins with that starts now; `None` without a cache.
-pub(crate) fn start(indom: InDom) -> Option<Start> {
+pub(crate) fn start(indom: InDom) -> Option<WalkStart> {
     peek(indom, |cache| cache.start())
 }
 
@@ -38,7 +38,7 @@ const AHEAD: usize = 16;
 /// callbacks may leave by `longjmp`.
 pub(crate) struct InstancesAhead {
     /// None before anything is read: a table needs no room for them.
-    read: Option<[Given; AHEAD]>,
+    read: Option<[WalkEntry; AHEAD]>,
     next: usize,
     len: usize,
     room: usize,
@@ -71,7 +71,7 @@ impl InstancesAhead {
 
     /// The next active instance of a walk, which goes on behind it.
     #[inline(always)]
-    pub(crate) fn next(&mut self, walk: &Walk, indom: InDom) -> Option<i32> {
+    pub(crate) fn next(&mut self, walk: &InstanceWalk, indom: InDom) -> Option<i32> {
         match self.next_read(walk, indom, None) {
             Some(inst) => Some(inst),
             None => self.read(walk, indom, None, Cache::read_active),
@@ -80,13 +80,13 @@ impl InstancesAhead {
 
     /// The next active instance of a walk that goes over nothing but what a list has, if it was
     /// read already.
-    pub(crate) fn next_listed(&mut self, walk: &Walk, indom: InDom, list: ListPlace) -> Option<i32> {
+    pub(crate) fn next_listed(&mut self, walk: &InstanceWalk, indom: InDom, list: ListPlace) -> Option<i32> {
         self.next_read(walk, indom, Some(list))
     }
 
     /// The next of those that were read, if a walk over this list, or over all, would read it now.
     #[inline(always)]
-    fn next_read(&mut self, walk: &Walk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
+    fn next_read(&mut self, walk: &InstanceWalk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
         let (domain, read) = self.source?;
         let is_current = walk.position() == self.after && domain.0 == indom.0 && changes() == self.changes;
         if read != list || self.next >= self.len || !is_current {
@@ -99,7 +99,7 @@ impl InstancesAhead {
 
     /// Has the walk go on behind an instance.
     #[inline(always)]
-    fn give(&mut self, walk: &Walk, given: Given) -> i32 {
+    fn give(&mut self, walk: &InstanceWalk, given: WalkEntry) -> i32 {
         self.after = given.next;
         walk.go_on(given.next);
         given.inst
@@ -107,7 +107,13 @@ impl InstancesAhead {
 
     /// The next active instance of a walk that goes over nothing but `listed`, ascending, which is
     /// what the list at a place has.
-    pub(crate) fn read_listed(&mut self, walk: &Walk, indom: InDom, place: ListPlace, listed: &[i32]) -> Option<i32> {
+    pub(crate) fn read_listed(
+        &mut self,
+        walk: &InstanceWalk,
+        indom: InDom,
+        place: ListPlace,
+        listed: &[i32],
+    ) -> Option<i32> {
         self.read(walk, indom, Some(place), |cache, from, room| {
             cache.read_listed(from, listed, room)
         })
@@ -117,10 +123,10 @@ impl InstancesAhead {
     #[inline(never)]
     fn read(
         &mut self,
-        walk: &Walk,
+        walk: &InstanceWalk,
         indom: InDom,
         list: Option<ListPlace>,
-        read: impl FnOnce(&Cache<Private>, Position, &mut [Given]) -> usize,
+        read: impl FnOnce(&Cache<Private>, Position, &mut [WalkEntry]) -> usize,
     ) -> Option<i32> {
         self.source = None;
         if walk.position() == Position::END {
@@ -131,7 +137,7 @@ impl InstancesAhead {
             self.room = 1;
         }
         self.changes = changes();
-        let nothing = Given {
+        let nothing = WalkEntry {
             inst: 0,
             next: Position::END,
         };
@@ -160,7 +166,7 @@ pub(crate) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
         let hit = cache
             .lookup_name(name)
             .ok()
-            .filter(|hit| hit.state() == State::Active)?;
+            .filter(|hit| hit.state() == EntryState::Active)?;
         Some(hit.id())
     })?
 }
@@ -170,7 +176,7 @@ pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -
     let found = peek(indom, |cache| {
         let hit = cache.lookup(inst)?;
         match hit.state() {
-            State::Active => use_it(hit.name()),
+            EntryState::Active => use_it(hit.name()),
             _ => Err(Error::INST),
         }
     });

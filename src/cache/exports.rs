@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::boundary::{drive, guard};
 use crate::cache::{self, Purge, give, open, with};
-use crate::sys::process::Stream;
+use crate::sys::process::CFile;
 use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_in
 /// # Safety
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<Stream>, indom: pmInDom, do_hash: c_int) {
+pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<CFile>, indom: pmInDom, do_hash: c_int) {
     guard(|| {
         if let Some(stream) = stream {
             stream.write(&cache::dump(InDom(indom), do_hash != 0));
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<Stream>, indom: pmInDom,
 /// # Safety
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<Stream>, do_hash: c_int) {
+pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<CFile>, do_hash: c_int) {
     guard(|| {
         if let Some(stream) = stream {
             cache::dump_all(do_hash != 0).for_each(|text| stream.write(&text));

@@ -27,7 +27,7 @@ use pmda_core::path::FilePath;
 #[inline(always)]
 pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
     let mut globals = state::peek()?;
-    Some(work(globals.domains.find(indom)?))
+    Some(work(globals.caches.find(indom)?))
 }
 
 /// Works on the cache of a domain, made if need be. The work has nothing to say.
@@ -37,14 +37,14 @@ pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R)
 #[inline(always)]
 pub(crate) fn open<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
     let mut globals = state::lock()?;
-    work(globals.domains.open(indom)?)
+    work(globals.caches.open(indom)?)
 }
 
 /// [`open`], and then writes out what the cache has to say.
 #[inline]
 pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
     let mut globals = state::lock()?;
-    let cache = globals.domains.open(indom)?;
+    let cache = globals.caches.open(indom)?;
     cache.debug = log::debug(Debug::Indom);
     let result = work(cache);
     if cache.journal.messages.is_empty() {
@@ -83,8 +83,8 @@ pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
 
 /// All caches as text, one by one, the newest first.
 pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
-    let count = state::peek().map_or(0, |globals| globals.domains.caches.len());
-    let dump = move |before: usize| Some(state::peek()?.domains.made(before)?.dump(chains));
+    let count = state::peek().map_or(0, |globals| globals.caches.caches.len());
+    let dump = move |before: usize| Some(state::peek()?.caches.made(before)?.dump(chains));
     (0..count).rev().filter_map(dump)
 }
 
@@ -217,7 +217,7 @@ fn end_save(indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result
 /// the stack, so nothing else is there meanwhile.
 #[inline(never)]
 fn find_directory() -> Result<()> {
-    if state::lock()?.domains.directory.is_some() {
+    if state::lock()?.caches.directory.is_some() {
         return Ok(());
     }
     config::with_optional(c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
@@ -228,14 +228,14 @@ fn find_directory() -> Result<()> {
 fn remember_directory(variable: &CStr) -> Result<()> {
     let path = cancel::disabled(|| directory_below(variable.to_bytes()))?;
     // Another thread may have been first.
-    state::lock()?.domains.directory.get_or_insert(path);
+    state::lock()?.caches.directory.get_or_insert(path);
     Ok(())
 }
 
 /// The file of a domain's cache, below the directory that was found.
 fn path(indom: InDom) -> Result<FilePath> {
     let globals = state::lock()?;
-    let directory = globals.domains.directory.as_ref().ok_or(Error::GENERIC)?;
+    let directory = globals.caches.directory.as_ref().ok_or(Error::GENERIC)?;
     file_path(directory, indom)
 }
 

@@ -10,7 +10,7 @@ use std::ptr;
 
 use crate::boundary::{Guarded, guard, guarded};
 use crate::dynamic::rebuild::{Copies, NewTable};
-use crate::dynamic::{LookupKey, Walk, search};
+use crate::dynamic::{CallbacksIter, LookupKey, search};
 use crate::state::callbacks::{Callbacks, Registrations};
 use crate::sys::libpcp::log;
 use crate::view::arg::{CText, Out};
@@ -30,8 +30,8 @@ use pmda_core::log::Level;
 const NOENT: Error = Error::os(libc::ENOENT);
 
 /// The registrations that count for an agent.
-fn registered(ext: Ext<'_>) -> Walk {
-    Walk::new(agent::of(ext).map(|record| &record.dynamic))
+fn registered(ext: Ext<'_>) -> CallbacksIter {
+    CallbacksIter::new(agent::of(ext).map(|record| &record.dynamic))
 }
 
 /// Has a tree brought up to date; whether metrics have changed (DYN-5).
@@ -58,7 +58,7 @@ fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static C
 }
 
 /// Gives an agent a new metric table.
-fn rebuild(ext: Ext<'_>, registrations: Walk) -> Guarded<()> {
+fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let new = guarded(|| { registrations }.next().map(NewTable::new))?;
     let Some(mut table) = new else { return Ok(()) };
     let filled = fill(&mut table, ext, registrations);
@@ -71,7 +71,7 @@ fn rebuild(ext: Ext<'_>, registrations: Walk) -> Guarded<()> {
 
 /// Asks all registrations how much they want to add (DYN-20), then for the copies, with their trees
 /// brought up to date once more.
-fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: Walk) -> Guarded<()> {
+fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let mut walk = registrations;
     while let Some(callbacks) = guarded(|| walk.next())? {
         let mut counts = Counts::default();

@@ -18,18 +18,18 @@ use pmda_core::ident::MetricId;
 /// (DYN-3). It goes as far as there were some at its start: callbacks may register more meanwhile
 /// (N-9).
 #[derive(Clone, Copy)]
-pub(crate) struct Walk {
+pub(crate) struct CallbacksIter {
     own: Option<&'static Registrations>,
     next: usize,
     end: usize,
 }
 
-impl Walk {
+impl CallbacksIter {
     /// Over those of an agent.
-    pub(crate) fn new(own: Option<&'static Registrations>) -> Walk {
+    pub(crate) fn new(own: Option<&'static Registrations>) -> CallbacksIter {
         let own = own.map(|own| (own, own.lock().len())).filter(|(_, count)| *count > 0);
         let of_process = || state::peek().map_or(0, |globals| globals.dynamic.len());
-        Walk {
+        CallbacksIter {
             own: own.map(|(own, _)| own),
             next: 0,
             end: own.map_or_else(of_process, |(_, count)| count),
@@ -37,7 +37,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for CallbacksIter {
     type Item = &'static Callbacks;
 
     fn next(&mut self) -> Option<&'static Callbacks> {
@@ -64,7 +64,7 @@ pub(crate) enum LookupKey<'call> {
 }
 
 /// The first callbacks whose tree has what was looked for.
-fn search(mut registrations: Walk, key: LookupKey<'_>) -> Option<&'static Callbacks> {
+fn search(mut registrations: CallbacksIter, key: LookupKey<'_>) -> Option<&'static Callbacks> {
     registrations.find(|callbacks| {
         callbacks.tree.tree().is_some_and(|tree| match &key {
             LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes(), &SharedIndexes).is_some()),

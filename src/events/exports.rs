@@ -1,4 +1,4 @@
-//! Event arrays: the `pmdaEvent…Array`, `…Record`, `…Param` and `…Addr` functions, and
+//! Event arrays: the `pmdaEvent…EventArray`, `…Record`, `…Param` and `…Addr` functions, and
 //! `__pmdaEventPrint`.
 
 #![allow(unsafe_code)]

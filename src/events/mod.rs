@@ -11,10 +11,10 @@ use crate::view::arg::In;
 use crate::view::buffer::Parameter;
 use crate::view::types::{pmID, timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
-use pmda_core::events::{self, Array, Form, Stamp, Value};
+use pmda_core::events::{self, EventArray, Form, ParameterValue, Stamp};
 
 /// Works on the array of a handle.
-pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut Array) -> Result<T>) -> Result<T> {
+pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut EventArray) -> Result<T>) -> Result<T> {
     state::lock()?.arrays.get(handle).and_then(work)
 }
 
@@ -56,8 +56,8 @@ pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
 /// Starts a record. The flags are judged before the time is looked at, as in the C library.
 ///
 /// # Errors
-/// `PM_ERR_CONV` when the flags claim a missed record; as [`Array::add_record`].
-pub(crate) fn add_record(array: &mut Array, flags: c_int, stamp: impl FnOnce() -> Result<Stamp>) -> Result<()> {
+/// `PM_ERR_CONV` when the flags claim a missed record; as [`EventArray::add_record`].
+pub(crate) fn add_record(array: &mut EventArray, flags: c_int, stamp: impl FnOnce() -> Result<Stamp>) -> Result<()> {
     let flags = flags as u32;
     if flags & events::FLAG_MISSED != 0 {
         return Err(Error::CONV);
@@ -70,25 +70,30 @@ pub(crate) fn add_record(array: &mut Array, flags: c_int, stamp: impl FnOnce() -
 ///
 /// # Errors
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
-/// [`Array::add_parameter`].
-pub(crate) fn add_parameter(array: &mut Array, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
+/// [`EventArray::add_parameter`].
+pub(crate) fn add_parameter(
+    array: &mut EventArray,
+    metric: pmID,
+    kind: c_int,
+    atom: Option<Parameter<'_>>,
+) -> Result<()> {
     let atom = || atom.ok_or(Error::EINVAL);
     // The types that are known are small numbers.
     let code = kind as u8;
     match kind as u32 {
         pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
-            array.add_parameter(metric, code, Value::Word(atom()?.word()))
+            array.add_parameter(metric, code, ParameterValue::Word(atom()?.word()))
         }
         pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
-            array.add_parameter(metric, code, Value::Long(atom()?.long()))
+            array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))
         }
         pcp::PM_TYPE_STRING => {
             let text = atom()?.text().ok_or(Error::EINVAL)?;
-            array.add_parameter(metric, code, Value::Bytes(text.bytes()))
+            array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
         }
         pcp::PM_TYPE_AGGREGATE => {
             let payload = atom()?.payload()?;
-            array.add_parameter(metric, code, Value::Bytes(payload.bytes()))
+            array.add_parameter(metric, code, ParameterValue::Bytes(payload.bytes()))
         }
         _ => Err(Error::TYPE),
     }

@@ -14,7 +14,7 @@ use crate::instances::iterate::Ordinal;
 use crate::view::arg::Out;
 use crate::view::interface::Ext;
 use crate::view::memory::{AnyBytes, Array};
-use crate::view::result_block::ToCaller;
+use crate::view::result_block::CResult;
 use crate::view::table::Metric;
 use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
 use crate::view::value::Atom;
@@ -74,7 +74,7 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
                 ext,
                 agent,
                 list,
-                ToCaller::new(resp, &agent.results),
+                CResult::new(resp, &agent.results),
                 &mut steps,
                 spare,
             ))

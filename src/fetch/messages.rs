@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::fetch::{Current, List};
+use crate::fetch::{Current, MetricList};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
@@ -12,7 +12,7 @@ use pmda_core::log::Level;
 
 /// Debug output for a call (FETCH-110).
 #[cold]
-pub(super) fn trace_call(list: &impl List) {
+pub(super) fn trace_call(list: &impl MetricList) {
     match list.len() {
         0 => log::trace!("pmdaFetch(0, ...) called\n"),
         1 => log::trace!("pmdaFetch(1, pmid[0] {}, ...) called\n", list.pmid(0)),

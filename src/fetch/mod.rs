@@ -17,7 +17,7 @@ use crate::view::interface::{DescMethod, Ext, ExtFlags};
 use crate::view::memory::Array;
 use crate::view::table::Metric;
 use crate::view::types::{pmID, pmdaFetchCallBack, timeval};
-use crate::view::value::{Atom, Output, time_from};
+use crate::view::value::{Atom, ResultWriter, time_from};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident;
@@ -25,7 +25,7 @@ use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
 
 /// Metrics that are fetched one after the other.
-pub(crate) trait List {
+pub(crate) trait MetricList {
     /// How many there are.
     fn len(&self) -> usize;
 
@@ -34,7 +34,7 @@ pub(crate) trait List {
 }
 
 /// A list that C has handed over; its elements are read when they are needed.
-impl List for Array<'_, pmID> {
+impl MetricList for Array<'_, pmID> {
     #[inline(always)]
     fn len(&self) -> usize {
         (*self).len()
@@ -160,8 +160,8 @@ pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
     }
 }
 
-impl<'call, L: List, O: Output> Fetch<'call, L, O> {
-    /// A fetch that is still to begin; `agent` is what [`record::of_any`] says.
+impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
+    /// A fetch that is still to begin; `agent` is what [`agent::of_any`] says.
     #[inline(always)]
     pub(crate) fn new(
         ext: Ext<'call>,
@@ -452,7 +452,7 @@ impl<'call, L: List, O: Output> Fetch<'call, L, O> {
     }
 }
 
-impl<L: List, O: Output> Machine for Fetch<'_, L, O> {
+impl<L: MetricList, O: ResultWriter> Machine for Fetch<'_, L, O> {
     type Call = ();
     type Answer = FetchAnswer;
     type Done = Result<()>;

@@ -12,7 +12,7 @@ use crate::view::types::{pmID, pmInDom};
 use crate::{agent, fetch, help};
 use pmda_core::constants::PM_TEXT_PMID;
 use pmda_core::error::{Error, Result};
-use pmda_core::help::Entry;
+use pmda_core::help::HelpKey;
 use pmda_core::ident::{InDom, MetricId};
 
 /// Opens the help database that consists of the files `fname`.dir and `fname`.pag.
@@ -42,7 +42,7 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_char {
-    guard(|| help::text(handle, Entry::Metric(MetricId(pmid)), kind))
+    guard(|| help::text(handle, HelpKey::Metric(MetricId(pmid)), kind))
 }
 
 /// Looks up a text of an instance domain: the one-line text when bit `PM_TEXT_ONELINE` is set in
@@ -53,7 +53,7 @@ pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -> *mut c_char {
-    guard(|| help::text(handle, Entry::InDom(InDom(indom)), kind))
+    guard(|| help::text(handle, HelpKey::InDom(InDom(indom)), kind))
 }
 
 /// The table of open help databases, for `chkhelp`.
@@ -88,9 +88,9 @@ pub unsafe extern "C-unwind" fn pmdaText(
         let ident = ident as u32;
         // Without this bit the identifier is that of an instance domain (FETCH-91).
         let entry = if kind & PM_TEXT_PMID != 0 {
-            Entry::Metric(MetricId(ident))
+            HelpKey::Metric(MetricId(ident))
         } else {
-            Entry::InDom(InDom(ident))
+            HelpKey::InDom(InDom(ident))
         };
         let text = help::text(handle, entry, kind);
         // SAFETY: NULL, or a text of the help database, which stays until it is closed.

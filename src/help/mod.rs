@@ -11,7 +11,7 @@ use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log;
 use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::Result;
-use pmda_core::help::{Database, Entry, Kind};
+use pmda_core::help::{Database, HelpKey, HelpKind};
 use pmda_core::log::Journal;
 
 /// Opens the help database `name` and returns its handle.
@@ -36,18 +36,18 @@ pub(crate) fn close(handle: c_int) {
 
 /// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
 #[inline(always)]
-pub(crate) fn text(handle: c_int, entry: Entry, kind: c_int) -> *mut c_char {
+pub(crate) fn text(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     let globals = state::peek();
     let base = globals.as_ref().and_then(|globals| globals.help.first()?.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
 /// No other bit of a text type is looked at (HELP-27).
-fn text_kind(kind: c_int) -> Kind {
+fn text_kind(kind: c_int) -> HelpKind {
     if kind & PM_TEXT_ONELINE == 0 {
-        Kind::Long
+        HelpKind::Long
     } else {
-        Kind::OneLine
+        HelpKind::OneLine
     }
 }
 

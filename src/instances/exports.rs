@@ -56,7 +56,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
 /// `pmda` is NULL or valid, with its instance domains.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|| Plain::<0>(iterate::told_count(InDom(indom), pmda)))
+    guard(|| Plain::<0>(iterate::count_and_log(InDom(indom), pmda)))
 }
 
 /// Starts to go over the instances of a domain.

@@ -68,7 +68,7 @@ pub(crate) fn trace_count(indom: InDom, count: c_int) {
 }
 
 /// The body of `__pmdaCntInst` (INST-20).
-pub(crate) fn told_count(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
+pub(crate) fn count_and_log(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
     if indom.is_null() {
         return 1;
     }

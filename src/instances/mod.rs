@@ -12,11 +12,11 @@ use crate::agent::lookup::find_indom;
 use crate::cache::cached_indom;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::interface::Ext;
-pub(crate) use crate::view::names::Taker;
+pub(crate) use crate::view::names::InstanceSink;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
-use pmda_core::instances::{Match, Request, matches};
+use pmda_core::instances::{InstanceQuery, Match, matches};
 use pmda_core::log::Bytes;
 
 /// The body of `pmdaInstance`.
@@ -28,34 +28,34 @@ pub(crate) fn list(
     inst: c_int,
     name: Option<&[u8]>,
     ext: Option<Ext<'_>>,
-    taker: impl Taker,
+    sink: impl InstanceSink,
 ) -> Result<()> {
-    let request = Request::new(inst, name);
+    let request = InstanceQuery::new(inst, name);
     if indom.is_null() {
         // Single requests keep the answer that they have always had (INST-69).
         return Err(match request {
-            Ok(Request::All) => Error::INDOM,
+            Ok(InstanceQuery::All) => Error::INDOM,
             _ => Error::INST,
         });
     }
     if cached_indom::exists(indom) {
         let request = request?;
-        if matches!(request, Request::All) {
+        if matches!(request, InstanceQuery::All) {
             iterate::trace_count(indom, cached_indom::active_count(indom).unwrap_or(0));
         }
-        return from_cache(indom, request, taker);
+        return from_cache(indom, request, sink);
     }
     let ext = ext.ok_or(Error::INDOM)?;
     let idp = find_indom(ext, indom).ok_or(Error::INDOM)?;
-    from_table(ext, idp, request?, name, taker)
+    from_table(ext, idp, request?, name, sink)
 }
 
 /// Answers from a cache.
-fn from_cache(indom: InDom, request: Request<'_>, taker: impl Taker) -> Result<()> {
+fn from_cache(indom: InDom, request: InstanceQuery<'_>, sink: impl InstanceSink) -> Result<()> {
     match request {
-        Request::All => cached_indom::with_all(indom, |cache| taker.all(cache.active(), cache.actives())),
-        Request::NameOf(inst) => cached_indom::with_name(indom, inst, |name| taker.name(name)),
-        Request::IdOf(name) => taker.id(cached_indom::find_name(indom, name).ok_or(Error::INST)?),
+        InstanceQuery::All => cached_indom::with_all(indom, |cache| sink.all(cache.active(), cache.actives())),
+        InstanceQuery::NameOf(inst) => cached_indom::with_name(indom, inst, |name| sink.name(name)),
+        InstanceQuery::IdOf(name) => sink.id(cached_indom::find_name(indom, name).ok_or(Error::INST)?),
     }
 }
 
@@ -63,31 +63,31 @@ fn from_cache(indom: InDom, request: Request<'_>, taker: impl Taker) -> Result<(
 fn from_table(
     ext: Ext<'_>,
     idp: Indom<'_>,
-    request: Request<'_>,
+    request: InstanceQuery<'_>,
     name: Option<&[u8]>,
-    taker: impl Taker,
+    sink: impl InstanceSink,
 ) -> Result<()> {
     let (instances, count) = (idp.instances(), idp.numinst());
     match request {
-        Request::All => {
+        InstanceQuery::All => {
             iterate::trace_count(idp.indom(), count);
             if count < 0 {
                 return Err(Error::os(count));
             }
             let all = (0..instances.len()).map(|place| (instances.inst(place), instances.name_bytes(place)));
-            taker.all(instances.len(), all)
+            sink.all(instances.len(), all)
         }
-        Request::NameOf(inst) => {
+        InstanceQuery::NameOf(inst) => {
             let place = place_of(ext, idp, instances, inst).ok_or(Error::INST)?;
-            taker.name(instances.name(place).ok_or(Error::INST)?.bytes())
+            sink.name(instances.name(place).ok_or(Error::INST)?.bytes())
         }
-        Request::IdOf(_) => {
+        InstanceQuery::IdOf(_) => {
             let name = name.ok_or(Error::INST)?;
             let place = place_named(ext, idp, instances, name).ok_or(Error::INST)?;
             if log::debug(Debug::Libpmda) {
                 trace_match(name, instances.inst(place), instances.name_bytes(place));
             }
-            taker.id(instances.inst(place))
+            sink.id(instances.inst(place))
         }
     }
 }

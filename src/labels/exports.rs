@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 
 use crate::boundary::{drive, guard, inner};
-use crate::labels::{Call, LabelAnswer, Request, add};
+use crate::labels::{InstanceLabels, LabelAnswer, LabelCall, add};
 use crate::view::buffer::CBytes;
 use crate::view::interface::Ext;
 use crate::view::label_set::{LabelSet, LabelSets};
@@ -55,8 +55,8 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
     pmda: Option<Ext<'_>>,
 ) -> c_int {
     drive(
-        || Request::new(ident as u32, kind, lpp, pmda),
-        |call: Call| {
+        || InstanceLabels::new(ident as u32, kind, lpp, pmda),
+        |call: LabelCall| {
             let mut place = call.set;
             // SAFETY: the callback was read from the agent's extension, whose view demands that it
             // does what its type says. It gets an empty set of the machine's.

@@ -22,7 +22,7 @@ use pmda_core::constants::{
 };
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::labels::{self, Text};
+use pmda_core::labels::{self, ParsedText};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::path::joined;
 
@@ -44,9 +44,9 @@ pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> 
 
 /// Whether libpcp has something to say of a text that was read so. A plain one is not shown to it:
 /// without memory it ends the process.
-fn says_more(read: &Result<Text>) -> bool {
+fn says_more(read: &Result<ParsedText>) -> bool {
     match read {
-        Ok(text) => matches!(text, Text::Other(_)),
+        Ok(text) => matches!(text, ParsedText::Other(_)),
         Err(error) => *error == Error::EINVAL,
     }
 }
@@ -70,18 +70,18 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
     let read = labels::parse(text, flags, !SINCE_7_2);
     if log::debug(Debug::Labels) && says_more(&read) {
         let shown = shown(text, flags);
-        if matches!(read, Ok(Text::Other(_))) {
+        if matches!(read, Ok(ParsedText::Other(_))) {
             shown?;
         }
     }
     match (read?, target) {
-        (Text::Plain(set), None) => sets.store_new(&set),
-        (Text::Plain(set), Some(mut target)) if set.is_merged() && target.is_empty() => target.replace(&set),
-        (Text::Plain(set), Some(mut target)) => {
+        (ParsedText::Plain(set), None) => sets.store_new(&set),
+        (ParsedText::Plain(set), Some(mut target)) if set.is_merged() && target.is_empty() => target.replace(&set),
+        (ParsedText::Plain(set), Some(mut target)) => {
             let merged = target.merged(set.iter())?;
             target.replace(&merged)
         }
-        (Text::Other(mut text), target) => {
+        (ParsedText::Other(mut text), target) => {
             text.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
             text.push(0);
             let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::EINVAL)?;
@@ -116,7 +116,7 @@ fn kind_of(kind: c_int) -> Result<c_int> {
 
 /// Has the callback fill the set of an instance.
 #[derive(Clone, Copy)]
-pub(crate) struct Call {
+pub(crate) struct LabelCall {
     pub(crate) callback: Function<pmdaLabelCallBack>,
     pub(crate) indom: InDom,
     pub(crate) inst: c_int,
@@ -124,7 +124,7 @@ pub(crate) struct Call {
     pub(crate) set: *mut pmLabelSet,
 }
 
-/// What comes back from a [`Call`].
+/// What comes back from a [`LabelCall`].
 pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
@@ -133,11 +133,11 @@ pub(crate) struct LabelAnswer<'call> {
 }
 
 /// A request that asks the agent, or the outcome of one for which nobody is to be asked.
-pub(crate) type Begun<'call> = std::result::Result<Request<'call>, Result<c_int>>;
+pub(crate) type Begun<'call> = std::result::Result<InstanceLabels<'call>, Result<c_int>>;
 
 /// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). When
 /// there are none after all, there is no array either (L-2).
-pub(crate) struct Request<'call> {
+pub(crate) struct InstanceLabels<'call> {
     ext: Ext<'call>,
     agent: &'static AgentRecord,
     indom: InDom,
@@ -150,7 +150,7 @@ pub(crate) struct Request<'call> {
     asked: Option<c_int>,
 }
 
-impl<'call> Request<'call> {
+impl<'call> InstanceLabels<'call> {
     /// Starts to give the labels of `ident`, which is of type `kind` (section 2 of the
     /// specification).
     ///
@@ -176,11 +176,11 @@ impl<'call> Request<'call> {
         if !interface.has_labels() {
             return Err(Ok(0));
         }
-        Request::instances(InDom(ident), sets, ext)
+        InstanceLabels::instances(InDom(ident), sets, ext)
     }
 
     fn instances(indom: InDom, mut sets: LabelSets<'call>, ext: Ext<'call>) -> Begun<'call> {
-        let count = iterate::told_count(indom, Some(ext));
+        let count = iterate::count_and_log(indom, Some(ext));
         if log::debug(Debug::Labels) {
             log::trace!("pmdaLabel: InDom {indom} {count} instance labels request\n");
         }
@@ -195,7 +195,7 @@ impl<'call> Request<'call> {
         if !indom.is_null() {
             iterate::start(agent, indom, ext);
         }
-        Ok(Request {
+        Ok(InstanceLabels {
             ext,
             agent,
             indom,
@@ -215,7 +215,7 @@ impl<'call> Request<'call> {
     }
 
     /// The next call; an agent without a callback gives empty sets.
-    fn next(&mut self) -> Result<Option<Call>> {
+    fn next(&mut self) -> Result<Option<LabelCall>> {
         while let Some(inst) = self.next_instance() {
             let mut set = self.array.get().ok_or(Error::GENERIC)?.push()?;
             let Some(callback) = self.ext.label_callback() else {
@@ -224,7 +224,7 @@ impl<'call> Request<'call> {
             };
             let set = set.as_ptr();
             self.asked = Some(inst);
-            return Ok(Some(Call {
+            return Ok(Some(LabelCall {
                 callback,
                 indom: self.indom,
                 inst,
@@ -250,7 +250,7 @@ impl<'call> Request<'call> {
     }
 
     /// The next call, or the end: then the array is handed over.
-    fn step(&mut self) -> Step<Call, Result<c_int>> {
+    fn step(&mut self) -> Step<LabelCall, Result<c_int>> {
         let outcome = match self.next() {
             Ok(Some(call)) => return Step::Call(call),
             Ok(None) => Ok(()),
@@ -269,16 +269,16 @@ impl<'call> Request<'call> {
     }
 }
 
-impl<'call> Machine for Request<'call> {
-    type Call = Call;
+impl<'call> Machine for InstanceLabels<'call> {
+    type Call = LabelCall;
     type Answer = LabelAnswer<'call>;
     type Done = Result<c_int>;
 
-    fn start(&mut self) -> Step<Call, Result<c_int>> {
+    fn start(&mut self) -> Step<LabelCall, Result<c_int>> {
         self.step()
     }
 
-    fn resume(&mut self, answer: LabelAnswer<'call>) -> Step<Call, Result<c_int>> {
+    fn resume(&mut self, answer: LabelAnswer<'call>) -> Step<LabelCall, Result<c_int>> {
         if let Some(inst) = self.asked.take() {
             self.filled(inst, answer);
         }

@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::{fmt, io};
 
-use crate::agent::Session;
+use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
 use crate::sys::descriptor;
 use crate::sys::libpcp::log::{self, Debug};
@@ -14,18 +14,18 @@ use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::Mutex;
 use crate::sys::pdu_trace::{self, ReadTrace};
-use crate::view::value::DraftReply;
+use crate::view::value::WireResult;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
-use pmda_core::wire::{Kind, Ring, Way, number};
+use pmda_core::wire::{Kind, RecentPdus, Way, number};
 
 /// What a read or a write has given: a number of bytes, or -1; and the error number.
 #[derive(Clone, Copy)]
-pub(crate) struct Transferred(pub(crate) isize, pub(crate) c_int);
+pub(crate) struct IoResult(pub(crate) isize, pub(crate) c_int);
 
-impl Transferred {
+impl IoResult {
     /// The number of bytes, or the error.
     pub(crate) fn result(self) -> io::Result<usize> {
         usize::try_from(self.0).map_err(|_| io::Error::from_raw_os_error(self.1))
@@ -33,7 +33,7 @@ impl Transferred {
 }
 
 /// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
-static RECENT: Mutex<Ring> = Mutex::new(Ring::new());
+static RECENT: Mutex<RecentPdus> = Mutex::new(RecentPdus::new());
 
 fn note(way: Way, fd: c_int, pdu: &[u8]) {
     let kind = Kind(number(pdu, 4).unwrap_or(0));
@@ -61,7 +61,7 @@ pub(crate) fn is_any_shown() -> bool {
 
 /// The next PDU from pmcd.
 pub(crate) struct Incoming {
-    session: &'static Session,
+    loop_state: &'static LoopState,
     fd: c_int,
     /// Whether it is a socket or a pipe without a name; `None` until that matters.
     nameless: Option<bool>,
@@ -74,9 +74,9 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// Nothing is received.
-    pub(crate) const fn nothing(session: &'static Session) -> Incoming {
+    pub(crate) const fn nothing(loop_state: &'static LoopState) -> Incoming {
         Incoming {
-            session,
+            loop_state,
             fd: -1,
             nameless: None,
             mode: ReadMode::Exact,
@@ -99,12 +99,12 @@ impl Incoming {
             ReadMode::Ahead if self.trace.is_none() && nameless() => ReadMode::Ahead,
             _ => ReadMode::Exact,
         };
-        self.receiver.set(self.session.take_ahead(fd));
+        self.receiver.set(self.loop_state.take_ahead(fd));
     }
 
     /// The next read, given what came of the last one: a descriptor, and a place for so many bytes,
     /// which stays until then. Without one, [`Incoming::take`] has the outcome.
-    pub(crate) fn next(&mut self, read: Option<Transferred>) -> Option<(c_int, *mut u8, usize)> {
+    pub(crate) fn next(&mut self, read: Option<IoResult>) -> Option<(c_int, *mut u8, usize)> {
         match self.go_on(read) {
             Ok(Some((place, size))) => return Some((self.fd, place, size)),
             Ok(None) => {}
@@ -116,7 +116,7 @@ impl Incoming {
         None
     }
 
-    fn go_on(&mut self, read: Option<Transferred>) -> std::result::Result<Option<(*mut u8, usize)>, Failure> {
+    fn go_on(&mut self, read: Option<IoResult>) -> std::result::Result<Option<(*mut u8, usize)>, Failure> {
         let receiver = self.receiver.get().ok_or(Failure::NoMemory)?;
         if let Some(read) = read {
             if let Some(trace) = &mut self.trace {
@@ -132,7 +132,7 @@ impl Incoming {
         }
         let pdu = receiver.take()?;
         if let Some(receiver) = self.receiver.take() {
-            self.session.keep(self.fd, receiver)?;
+            self.loop_state.keep(self.fd, receiver)?;
         }
         if is_any_shown() {
             pdu_trace::show(Way::In, self.fd, pdu.bytes());
@@ -154,7 +154,7 @@ impl Incoming {
     /// Ends without a PDU.
     pub(crate) fn give_up(&mut self, failure: Failure) {
         if let Some(receiver) = self.receiver.take() {
-            self.session.give_up(self.fd, receiver, failure);
+            self.loop_state.give_up(self.fd, receiver, failure);
         }
     }
 }
@@ -169,7 +169,7 @@ fn log_failure(fd: c_int, failure: Failure) {
 
 /// Why a PDU is sent.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub(crate) enum SendPurpose {
     /// The answer to a request of a kind; the code, if it is an error.
     Answer(Kind, Option<i32>),
     /// The verdict of the check callback.
@@ -180,7 +180,7 @@ pub(crate) enum Purpose {
 }
 
 /// What is to be done to send a PDU.
-pub(crate) enum Wanted {
+pub(crate) enum WriteStep {
     /// To write so many bytes to a descriptor; they stay there until then.
     Write(c_int, *const u8, usize),
     /// To wait until a descriptor can be written.
@@ -189,12 +189,12 @@ pub(crate) enum Wanted {
 
 /// A PDU on its way to pmcd.
 pub(crate) struct Outgoing {
-    session: &'static Session,
+    loop_state: &'static LoopState,
     fd: c_int,
-    purpose: Purpose,
+    purpose: SendPurpose,
     reply: NoDropCell<Reply>,
     /// In place of `reply` for a fetch that has written its own.
-    draft: Option<DraftReply>,
+    draft: Option<WireResult>,
     written: usize,
     /// Whether the descriptor is a socket, if that is known.
     socket: Option<bool>,
@@ -204,11 +204,11 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     /// Nothing is sent.
-    pub(crate) const fn nothing(session: &'static Session) -> Outgoing {
+    pub(crate) const fn nothing(loop_state: &'static LoopState) -> Outgoing {
         Outgoing {
-            session,
+            loop_state,
             fd: -1,
-            purpose: Purpose::Status,
+            purpose: SendPurpose::Status,
             reply: NoDropCell::none(),
             draft: None,
             written: 0,
@@ -218,29 +218,29 @@ impl Outgoing {
     }
 
     /// Starts to send what is in a buffer.
-    pub(crate) fn begin(&mut self, fd: c_int, purpose: Purpose, reply: Reply) {
+    pub(crate) fn begin(&mut self, fd: c_int, purpose: SendPurpose, reply: Reply) {
         self.reply.set(reply);
         self.announce(fd, purpose);
     }
 
     /// Starts to send an ERROR with a code.
-    pub(crate) fn begin_status(&mut self, fd: c_int, purpose: Purpose, code: c_int) {
-        let mut reply = self.session.take_reply();
+    pub(crate) fn begin_status(&mut self, fd: c_int, purpose: SendPurpose, code: c_int) {
+        let mut reply = self.loop_state.take_reply();
         reply.error(code);
         self.begin(fd, purpose, reply);
     }
 
     /// Starts to send what a fetch has written, or an error in its place.
-    pub(crate) fn begin_draft(&mut self, fd: c_int, mut draft: DraftReply, outcome: Result<()>) {
+    pub(crate) fn begin_draft(&mut self, fd: c_int, mut draft: WireResult, outcome: Result<()>) {
         let code = outcome.err().map(Error::code);
         if let Some(code) = code {
             draft.reply().error(code);
         }
         self.draft = Some(draft);
-        self.announce(fd, Purpose::Answer(Kind::PDU_FETCH, code));
+        self.announce(fd, SendPurpose::Answer(Kind::PDU_FETCH, code));
     }
 
-    fn announce(&mut self, fd: c_int, purpose: Purpose) {
+    fn announce(&mut self, fd: c_int, purpose: SendPurpose) {
         (self.fd, self.purpose, self.written, self.socket) = (fd, purpose, 0, None);
         config::__pmIgnoreSignalPIPE();
         if is_any_shown() {
@@ -259,12 +259,12 @@ impl Outgoing {
     /// What is to be done next, given what came of the last write; `None` when all is sent, or
     /// cannot be, or there was nothing to send. Interruptions do not cut a PDU short, and a
     /// descriptor that does not block is waited for (WIRE-23).
-    pub(crate) fn next(&mut self, write: Option<Transferred>) -> Option<Wanted> {
+    pub(crate) fn next(&mut self, write: Option<IoResult>) -> Option<WriteStep> {
         match write {
-            None | Some(Transferred(_, libc::EINTR)) => {}
-            Some(Transferred(count @ 0.., _)) => self.written += count.unsigned_abs(),
-            Some(Transferred(_, libc::EAGAIN)) => return Some(Wanted::Wait(self.fd)),
-            Some(Transferred(_, code)) => {
+            None | Some(IoResult(_, libc::EINTR)) => {}
+            Some(IoResult(count @ 0.., _)) => self.written += count.unsigned_abs(),
+            Some(IoResult(_, libc::EAGAIN)) => return Some(WriteStep::Wait(self.fd)),
+            Some(IoResult(_, code)) => {
                 let error = self.broken(code);
                 self.end(Err(error));
                 return None;
@@ -273,7 +273,7 @@ impl Outgoing {
         let (fd, written) = (self.fd, self.written);
         let rest = self.bytes().get(written..).unwrap_or_default();
         if !rest.is_empty() {
-            return Some(Wanted::Write(fd, rest.as_ptr(), rest.len()));
+            return Some(WriteStep::Write(fd, rest.as_ptr(), rest.len()));
         }
         if written > 0 {
             self.end(Ok(()));
@@ -300,18 +300,20 @@ impl Outgoing {
             Err(error) => {
                 let reason = log::errstr(error);
                 match self.purpose {
-                    Purpose::Answer(request, code) => warn_of_answer(fd, request, code, &reason),
-                    Purpose::Refusal(code) => warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}")),
-                    Purpose::Status => {}
+                    SendPurpose::Answer(request, code) => warn_of_answer(fd, request, code, &reason),
+                    SendPurpose::Refusal(code) => {
+                        warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"))
+                    }
+                    SendPurpose::Status => {}
                 }
             }
         }
         (self.outcome, self.written) = (outcome, 0);
         if let Some(draft) = self.draft.take() {
-            draft.give_back(&self.session.draft);
+            draft.give_back(&self.loop_state.draft);
         }
         if let Some(reply) = self.reply.take() {
-            self.session.give_reply(reply);
+            self.loop_state.give_reply(reply);
         }
     }
 }

@@ -13,18 +13,18 @@ use crate::boundary::{Guarded, NoDropCell, guard, guarded, inner, run};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::instances::exports::pmdaInstance;
 use crate::instances::iterate::{InstanceCursor, Ordinal};
-use crate::mainloop::connection::{Incoming, Outgoing, Purpose, Transferred, Wanted};
+use crate::mainloop::connection::{Incoming, IoResult, Outgoing, SendPurpose, WriteStep};
 use crate::mainloop::{MainLoop, is_supported, requests};
+use crate::sys::blocking;
 use crate::sys::libpcp::version::free_result_values;
-use crate::sys::waits;
-use crate::view::answers::{self, Instances, OwnedInstances, OwnedLabels, OwnedNames};
 use crate::view::arg::{CText, Out};
 use crate::view::interface::{CleanUp, Dispatch, FetchMethod, InstanceMethod};
 use crate::view::label_set::LabelSets;
 use crate::view::memory::AnyBytes;
+use crate::view::reply::{self, Instances, OwnedInstances, OwnedLabels, OwnedNames};
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmdaMetric};
-use crate::view::value::Values;
+use crate::view::value::MethodResult;
 use pmda_core::error::Error;
 use pmda_core::ident;
 use pmda_core::ident::MetricId;
@@ -147,7 +147,7 @@ pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
     let mut wanted = guarded(|| incoming.next(None))?;
     while let Some((fd, place, size)) = wanted {
         // SAFETY: the place stays until the next step, for so many bytes.
-        let read = transferred(unsafe { waits::read(fd, place.cast(), size) });
+        let read = transferred(unsafe { blocking::read(fd, place.cast(), size) });
         wanted = guarded(|| incoming.next(Some(read)))?;
     }
     Ok(())
@@ -159,9 +159,9 @@ pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
     while let Some(what) = wanted {
         let written = match what {
             // SAFETY: the bytes stay until the next step.
-            Wanted::Write(fd, first, size) => Some(transferred(unsafe { waits::write(fd, first.cast(), size) })),
-            Wanted::Wait(fd) => {
-                waits::ready(fd, libc::POLLOUT);
+            WriteStep::Write(fd, first, size) => Some(transferred(unsafe { blocking::write(fd, first.cast(), size) })),
+            WriteStep::Wait(fd) => {
+                blocking::ready(fd, libc::POLLOUT);
                 None
             }
         };
@@ -171,14 +171,14 @@ pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
 }
 
 /// What a read or a write has given.
-fn transferred(count: isize) -> Transferred {
+fn transferred(count: isize) -> IoResult {
     // At the end of a stream it is what some earlier call has left, which is shown.
     let error = if count <= 0 {
         io::Error::last_os_error().raw_os_error().unwrap_or(0)
     } else {
         0
     };
-    Transferred(count, error)
+    IoResult(count, error)
 }
 
 /// PROFILE: the profile of a client. It is kept until the next one, as the default method has its
@@ -273,7 +273,7 @@ fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
 }
 
 /// FETCH by the agent's method. Its values are for the result callback, too.
-fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Values<'call>>> {
+fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call>>> {
     let mut metrics = NoDropCell::none();
     let Some((method, count, list)) = guarded(|| main.ask(|agent, pdu| requests::fetch(agent, pdu, &mut metrics)))?
     else {
@@ -283,7 +283,7 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Values
     // SAFETY: the metrics stay until the method has returned.
     let status = Error::check(unsafe { method(count, list, Out::to(&mut values), Some(main.agent.ext)) });
     // SAFETY: a method that has succeeded has stored NULL or a result.
-    let values = status.map_or(None, |_| unsafe { Values::new(values) });
+    let values = status.map_or(None, |_| unsafe { MethodResult::new(values) });
     guarded(|| {
         drop(metrics.take());
         main.reply(|reply| {
@@ -305,7 +305,7 @@ fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
     guarded(|| {
         main.reply(|reply| {
             Error::check(status)?;
-            answers::desc(reply, &desc)
+            reply::desc(reply, &desc)
         });
     })
 }
@@ -356,7 +356,7 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
         main.reply(|reply| {
             Error::check(status)?;
             // SAFETY: a method that has succeeded has stored NULL or a text, which stays its own.
-            answers::text(reply, ident, unsafe { CText::new(text) })
+            reply::text(reply, ident, unsafe { CText::new(text) })
         });
     })
 }
@@ -444,8 +444,8 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
     guard(|| {
         let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
-            if let Ok(session) = agent::session(ext) {
-                session.watch();
+            if let Ok(loop_state) = agent::loop_state(ext) {
+                loop_state.watch();
             }
             ext.infd()
         })
@@ -460,8 +460,8 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
 pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, error: c_int) {
     let begun = guard(|| {
         let ext = dispatch.and_then(Dispatch::ext)?;
-        let mut outgoing = Outgoing::nothing(agent::session(ext).ok()?);
-        outgoing.begin_status(ext.outfd(), Purpose::Status, error);
+        let mut outgoing = Outgoing::nothing(agent::loop_state(ext).ok()?);
+        outgoing.begin_status(ext.outfd(), SendPurpose::Status, error);
         Some(outgoing)
     });
     if let Some(mut outgoing) = begun {

@@ -14,20 +14,20 @@ use std::ffi::c_int;
 use std::{fmt, iter};
 
 use crate::agent;
-use crate::agent::Session;
+use crate::agent::LoopState;
 use crate::boundary::{NoDropCell, inner};
 use crate::fetch::{self, Fetch};
 use crate::instances::iterate::InstanceCursor;
-use crate::instances::{self, Taker, selection};
-use crate::mainloop::connection::{Incoming, Outgoing, Purpose};
+use crate::instances::{self, InstanceSink, selection};
+use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
 use crate::sys::pdu_trace;
+use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Check, Dispatch, EndContext, Ext};
-use crate::view::received::OwnedProfile;
 use crate::view::table::Metric;
 use crate::view::types::Comm;
-use crate::view::value::DraftReply;
+use crate::view::value::WireResult;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
@@ -44,7 +44,7 @@ const NO_START: c_int = -1;
 struct Agent<'call> {
     dispatch: Dispatch<'call>,
     ext: Ext<'call>,
-    session: &'static Session,
+    loop_state: &'static LoopState,
 }
 
 impl<'call> Agent<'call> {
@@ -58,8 +58,8 @@ impl<'call> Agent<'call> {
             log::notify!(Level::Err, "PMDA Initialisation Failed");
             return Err(NO_START);
         };
-        let session = agent::session(ext).map_err(Error::code)?;
-        if !session.has_begun() {
+        let loop_state = agent::loop_state(ext).map_err(Error::code)?;
+        if !loop_state.has_begun() {
             if dispatch.status() != 0 {
                 log::notify!(Level::Err, "PMDA Initialisation Failed");
                 return Err(NO_START);
@@ -71,9 +71,13 @@ impl<'call> Agent<'call> {
                 pmapi: PMAPI,
                 ..dispatch.comm()
             });
-            session.begin();
+            loop_state.begin();
         }
-        Ok(Agent { dispatch, ext, session })
+        Ok(Agent {
+            dispatch,
+            ext,
+            loop_state,
+        })
     }
 
     /// The interface version at this moment.
@@ -125,10 +129,10 @@ impl<'call> MainLoop<'call> {
         Ok(MainLoop {
             agent,
             once,
-            incoming: Incoming::nothing(agent.session),
+            incoming: Incoming::nothing(agent.loop_state),
             pdu: NoDropCell::none(),
             kind: Kind(0),
-            outgoing: Outgoing::nothing(agent.session),
+            outgoing: Outgoing::nothing(agent.loop_state),
         })
     }
 
@@ -138,7 +142,7 @@ impl<'call> MainLoop<'call> {
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
         // An agent with such callbacks, or one that has asked for the descriptor, may wait until
         // there is more to read: what was read ahead would never come.
-        let mode = if self.once || callbacks || agent.session.is_watched() {
+        let mode = if self.once || callbacks || agent.loop_state.is_watched() {
             ReadMode::Exact
         } else {
             ReadMode::Ahead
@@ -168,7 +172,7 @@ impl<'call> MainLoop<'call> {
     fn refuse(&mut self, code: c_int) {
         if !matches!(self.kind, Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR) {
             let fd = self.agent.out();
-            self.outgoing.begin_status(fd, Purpose::Refusal(code), code);
+            self.outgoing.begin_status(fd, SendPurpose::Refusal(code), code);
         }
     }
 
@@ -188,7 +192,7 @@ impl<'call> MainLoop<'call> {
     /// The loop has ended, or cannot go on: what it returns.
     fn served(&mut self) -> std::result::Result<(), c_int> {
         if let Some(pdu) = self.pdu.take() {
-            self.agent.session.recycle(pdu);
+            self.agent.loop_state.recycle(pdu);
         }
         if self.once {
             return Err(0);
@@ -220,7 +224,7 @@ impl<'call> MainLoop<'call> {
 
     /// Replies with what `fill` makes, or with its error.
     fn reply(&mut self, fill: impl FnOnce(&mut Reply) -> Result<()>) {
-        let mut reply = self.agent.session.take_reply();
+        let mut reply = self.agent.loop_state.take_reply();
         let outcome = fill(&mut reply);
         self.answer(reply, outcome);
     }
@@ -231,7 +235,7 @@ impl<'call> MainLoop<'call> {
             reply.error(code);
         }
         let fd = self.agent.out();
-        self.outgoing.begin(fd, Purpose::Answer(self.kind, code), reply);
+        self.outgoing.begin(fd, SendPurpose::Answer(self.kind, code), reply);
     }
 
     /// PROFILE: the profile that a method has accepted is kept.
@@ -240,7 +244,7 @@ impl<'call> MainLoop<'call> {
             selection::forget(agent);
         }
         if let Some(profile) = profile.filter(|_| status >= 0) {
-            self.agent.session.keep_profile(profile);
+            self.agent.loop_state.keep_profile(profile);
         }
     }
 
@@ -249,21 +253,21 @@ impl<'call> MainLoop<'call> {
         &'f self,
         steps: &'f mut InstanceCursor,
         spare: Metric<'f>,
-    ) -> Result<Fetch<'f, Listed<'f>, DraftReply>>
+    ) -> Result<Fetch<'f, FetchList<'f>, WireResult>>
     where
         'call: 'f,
     {
-        let Agent { ext, session, .. } = self.agent;
+        let Agent { ext, loop_state, .. } = self.agent;
         let known = agent::of_any(ext)?;
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
-        let list = Listed(decode::fetch_ids(pdu.bytes())?);
-        let draft = DraftReply::take(&session.draft)?;
+        let list = FetchList(decode::fetch_ids(pdu.bytes())?);
+        let draft = WireResult::take(&loop_state.draft)?;
         Ok(Fetch::new(ext, known, list, draft, steps, spare))
     }
 
     /// INSTANCE_REQ with the library's own method: what it would hand over is encoded at once.
     fn list_instances(&mut self) {
-        let mut reply = self.agent.session.take_reply();
+        let mut reply = self.agent.loop_state.take_reply();
         let listed = self.find(|agent, pdu| {
             let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
             // As the method would see it: up to the first NUL.
@@ -271,14 +275,14 @@ impl<'call> MainLoop<'call> {
             let reply = &mut reply;
             // A panic ends in an error reply, as that of a method does.
             Error::check(inner(|| {
-                instances::list(indom, inst, name, Some(agent.ext), Sent { reply, indom })
+                instances::list(indom, inst, name, Some(agent.ext), InstanceReply { reply, indom })
             }))
         });
         self.answer(reply, listed.map(drop));
     }
 
     /// Sends what a fetch has written, or an error in its place.
-    fn send_draft(&mut self, draft: DraftReply, outcome: Result<()>) {
+    fn send_draft(&mut self, draft: WireResult, outcome: Result<()>) {
         let fd = self.agent.out();
         self.outgoing.begin_draft(fd, draft, outcome);
     }
@@ -291,7 +295,7 @@ impl<'call> MainLoop<'call> {
     /// RESULT: what the method has returned is the answer.
     fn send_status(&mut self, status: c_int) {
         let fd = self.agent.out();
-        self.outgoing.begin_status(fd, Purpose::Status, status);
+        self.outgoing.begin_status(fd, SendPurpose::Status, status);
     }
 
     /// ATTR: the method has failed.
@@ -350,12 +354,12 @@ fn log_kind(kind: Kind) {
 }
 
 /// A list of instances in a reply.
-struct Sent<'a> {
+struct InstanceReply<'a> {
     reply: &'a mut Reply,
     indom: InDom,
 }
 
-impl Taker for Sent<'_> {
+impl InstanceSink for InstanceReply<'_> {
     fn name(self, name: &[u8]) -> Result<()> {
         self.reply.instances(self.indom, iter::once((None, Some(name))))
     }
@@ -371,9 +375,9 @@ impl Taker for Sent<'_> {
 }
 
 /// The metrics of a FETCH, as they stand in it.
-struct Listed<'a>(&'a [u8]);
+struct FetchList<'a>(&'a [u8]);
 
-impl fetch::List for Listed<'_> {
+impl fetch::MetricList for FetchList<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.0.len() / 4

@@ -9,12 +9,12 @@ use crate::boundary::NoDropCell;
 use crate::mainloop::Agent;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::view::from_wire::{OwnedProfile, OwnedResult};
 use crate::view::interface::{
     AttributeMethod, ChildrenMethod, DescMethod, FetchMethod, InstanceMethod, LabelMethod, NameMethod, PmidMethod,
     ProfileMethod, StoreMethod, TextMethod,
 };
 use crate::view::memory::{Block, CVec, string};
-use crate::view::received::{OwnedProfile, OwnedResult};
 use crate::view::types::{pmID, pmProfile, pmdaResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};

@@ -5,14 +5,14 @@ use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::agent;
-use crate::agent::Session;
+use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
-use crate::mainloop::connection::{self, Incoming, Outgoing, Purpose};
-use crate::open::{Name, is_supported, text};
+use crate::mainloop::connection::{self, Incoming, Outgoing, SendPurpose};
+use crate::open::{AgentName, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};
-use crate::sys::socket::{self, Failure, Socket};
+use crate::sys::socket::{self, Socket, SocketFailure};
 use crate::sys::{pdu_trace, process};
 use crate::view::arg::CText;
 use crate::view::interface::{Dispatch, Ext, ExtFlags, Transport};
@@ -43,7 +43,7 @@ pub(crate) enum Connection {
 pub(crate) struct Connect<'call> {
     dispatch: Dispatch<'call>,
     ext: Ext<'call>,
-    session: &'static Session,
+    loop_state: &'static LoopState,
     transport: Transport,
     listener: NoDropCell<Socket>,
     /// For our credentials.
@@ -59,22 +59,22 @@ impl Connect<'_> {
             dispatch.set_status(Error::GENERIC.code());
             return None;
         };
-        let session = agent::session(ext);
-        let session = session.map_err(|error| dispatch.set_status(error.code())).ok()?;
+        let loop_state = agent::loop_state(ext);
+        let loop_state = loop_state.map_err(|error| dispatch.set_status(error.code())).ok()?;
         Some(Connect {
             dispatch,
             ext,
-            session,
+            loop_state,
             transport: Transport::Unknown,
             listener: NoDropCell::none(),
-            outgoing: Outgoing::nothing(session),
-            incoming: Incoming::nothing(session),
+            outgoing: Outgoing::nothing(loop_state),
+            incoming: Incoming::nothing(loop_state),
         })
     }
 
     /// The agent's name for messages.
-    fn name(&self) -> Name<'_> {
-        Name(self.ext.name())
+    fn name(&self) -> AgentName<'_> {
+        AgentName(self.ext.name())
     }
 
     /// Opens what `e_io` names.
@@ -136,7 +136,7 @@ impl Connect<'_> {
     }
 
     /// No socket, or no connection to it.
-    fn refused(&self, failure: &Failure) -> Connection {
+    fn refused(&self, failure: &SocketFailure) -> Connection {
         let name = self.ext.sockname();
         let name = text(name.as_ref());
         match self.transport {
@@ -158,7 +158,7 @@ impl Connect<'_> {
             Err(libc::EINTR) => self.listener.get().map_or(Connection::Impossible, |listener| {
                 Connection::Awaited(listener.as_raw_fd())
             }),
-            Err(why) => self.refused(&Failure::of_accept(why)),
+            Err(why) => self.refused(&SocketFailure::of_accept(why)),
         }
     }
 
@@ -178,9 +178,9 @@ impl Connect<'_> {
                 self.name()
             );
         }
-        let mut buffer = self.session.take_reply();
+        let mut buffer = self.loop_state.take_reply();
         match buffer.credentials(std::process::id() as i32, self.dispatch.comm().flags) {
-            Ok(()) => self.outgoing.begin(output, Purpose::Status, buffer),
+            Ok(()) => self.outgoing.begin(output, SendPurpose::Status, buffer),
             Err(error) => self.outgoing.outcome = Err(error),
         }
     }
@@ -258,7 +258,7 @@ impl Connect<'_> {
             ipc::set_version(input, c_int::from(version));
             ipc::set_version(output, c_int::from(version));
         }
-        self.session.recycle(pdu);
+        self.loop_state.recycle(pdu);
         Ok(version.unwrap_or(0))
     }
 

@@ -16,7 +16,7 @@ use crate::labels::exports::pmdaLabel;
 use crate::mainloop::exports::{receive, send};
 use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
 use crate::open::connect::{Connect, Connection};
-use crate::open::options::{END, Search};
+use crate::open::options::{END, OptionSearch};
 use crate::open::{init, log_file, set_callback, set_up};
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
@@ -355,7 +355,7 @@ fn search(
     let (Some(arguments), Some(options), Some(dispatch)) = (arguments, options, dispatch) else {
         return Ok(END);
     };
-    let Some(search) = guarded(|| Search::new(arguments, options, dispatch, with_user))? else {
+    let Some(search) = guarded(|| OptionSearch::new(arguments, options, dispatch, with_user))? else {
         return Ok(END);
     };
     loop {

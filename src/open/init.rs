@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::fmt::{self, Display};
 
 use crate::agent::lookup::rehash;
-use crate::open::{Name, is_supported, text};
+use crate::open::{AgentName, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::arg::Pointer;
@@ -53,8 +53,8 @@ fn set_up(
     Ok(ext.status())
 }
 
-fn name(ext: Ext<'_>) -> Name<'_> {
-    Name(ext.name())
+fn name(ext: Ext<'_>) -> AgentName<'_> {
+    AgentName(ext.name())
 }
 
 /// Logs `pmdaInit: PMDA NAME: TEXT`: the agent setup has failed.

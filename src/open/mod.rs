@@ -27,9 +27,9 @@ fn text<'t>(text: Option<&'t CText<'_>>) -> Bytes<'t> {
 }
 
 /// The agent's name as it prints.
-struct Name<'call>(Option<CText<'call>>);
+struct AgentName<'call>(Option<CText<'call>>);
 
-impl Display for Name<'_> {
+impl Display for AgentName<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         text(self.0.as_ref()).fmt(out)
     }

@@ -14,7 +14,7 @@ use pmda_core::log::{Bytes, Level};
 pub(crate) const END: c_int = -1;
 
 /// The search for the next option that not every agent has (INIT-20).
-pub(crate) struct Search<'call> {
+pub(crate) struct OptionSearch<'call> {
     arguments: Arguments<'call>,
     options: Options<'call>,
     dispatch: Dispatch<'call>,
@@ -22,14 +22,14 @@ pub(crate) struct Search<'call> {
     with_user: bool,
 }
 
-impl<'call> Search<'call> {
+impl<'call> OptionSearch<'call> {
     /// Prepares a search, unless the agent was not set up.
     pub(crate) fn new(
         arguments: Arguments<'call>,
         options: Options<'call>,
         dispatch: Dispatch<'call>,
         with_user: bool,
-    ) -> Option<Search<'call>> {
+    ) -> Option<OptionSearch<'call>> {
         if dispatch.status() != 0 {
             options.count_error();
             return None;
@@ -45,7 +45,7 @@ impl<'call> Search<'call> {
             return None;
         }
         options.set_version(0);
-        Some(Search {
+        Some(OptionSearch {
             arguments,
             options,
             dispatch,

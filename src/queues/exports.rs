@@ -5,14 +5,14 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::boundary::{Guarded, guard, guarded, run};
-use crate::queues::{self, Fetch, Filter, Release, noted, store, with};
+use crate::queues::{self, Filter, QueueFetch, Release, noted, store, with};
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
 use crate::view::types::{
     pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack, timeval,
 };
 use pmda_core::error::{Error, Result};
-use pmda_core::queue::{Event, State};
+use pmda_core::queue::{Event, FetchState};
 
 /// Releases filters.
 fn release_filters(begin: impl FnOnce() -> Result<Release>) -> Guarded<()> {
@@ -231,8 +231,8 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,
 ) -> c_int {
-    run(&mut Fetch::new(handle, context, avp), |fetch, ()| {
-        let State::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
+    run(&mut QueueFetch::new(handle, context, avp), |fetch, ()| {
+        let FetchState::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
             return Error::EINVAL.code();
         };
         if let Some(filter) = filter {

@@ -6,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::boundary::{Machine, Step};
 use crate::queues::{Filter, log_vacant, with};
 use crate::view::arg::Out;
-use crate::view::event_block::{Block, View};
+use crate::view::event_block::{EventBlock, EventView};
 use crate::view::types::pmAtomValue;
 use pmda_core::error::{Error, Result};
-use pmda_core::events::{Array, Arrays, Form, Stamp};
+use pmda_core::events::{EventArray, EventArrays, Form, Stamp};
 use pmda_core::fetch;
-use pmda_core::queue::{End, FetchSession, Queues, State};
+use pmda_core::queue::{End, FetchSession, FetchState, Queues};
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
@@ -20,19 +20,19 @@ use pmda_core::queue::{End, FetchSession, Queues, State};
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
-pub(crate) struct Fetch<'call> {
+pub(crate) struct QueueFetch<'call> {
     /// The event that a call is about, and the array that decoders add records to.
-    pub(crate) session: FetchSession<View, Filter>,
+    pub(crate) session: FetchSession<EventView, Filter>,
     out: Out<'call, pmAtomValue>,
     /// Whether a decoder has found something worth a record.
     found: bool,
 }
 
-impl<'call> Fetch<'call> {
+impl<'call> QueueFetch<'call> {
     /// A fetch of a client from a queue, which is still to begin.
     #[inline(always)]
-    pub(crate) fn new(handle: c_int, context: c_int, out: Out<'call, pmAtomValue>) -> Fetch<'call> {
-        Fetch {
+    pub(crate) fn new(handle: c_int, context: c_int, out: Out<'call, pmAtomValue>) -> QueueFetch<'call> {
+        QueueFetch {
             session: FetchSession::new(handle, context),
             out,
             found: false,
@@ -44,8 +44,8 @@ impl<'call> Fetch<'call> {
     #[inline(never)]
     fn break_off(
         &mut self,
-        queues: &mut Queues<Block, Filter>,
-        arrays: &mut Arrays,
+        queues: &mut Queues<EventBlock, Filter>,
+        arrays: &mut EventArrays,
         error: Error,
     ) -> Step<(), Result<c_int>> {
         queues.break_off(&mut self.session);
@@ -55,8 +55,8 @@ impl<'call> Fetch<'call> {
     /// The first call of the event that is shown. At the end of the fetch stores the address of the
     /// array: NULL when no decoder has found anything worth a record.
     #[inline(always)]
-    fn outcome(&mut self, arrays: &mut Arrays, mut status: Result<()>) -> Step<(), Result<c_int>> {
-        let State::Ended(end) = self.session.state else {
+    fn outcome(&mut self, arrays: &mut EventArrays, mut status: Result<()>) -> Step<(), Result<c_int>> {
+        let FetchState::Ended(end) = self.session.state else {
             return Step::Call(());
         };
         let mut array = arrays.get(self.session.array);
@@ -78,7 +78,7 @@ impl<'call> Fetch<'call> {
     }
 }
 
-impl Machine for Fetch<'_> {
+impl Machine for QueueFetch<'_> {
     type Call = ();
     type Answer = c_int;
     type Done = Result<c_int>;
@@ -89,7 +89,7 @@ impl Machine for Fetch<'_> {
             return Step::Done(Err(Error::EINVAL));
         }
         let first = with(|queues, arrays| {
-            queues.begin(&mut self.session, |array| arrays.get(array).map(Array::reset))?;
+            queues.begin(&mut self.session, |array| arrays.get(array).map(EventArray::reset))?;
             Ok(self.outcome(arrays, Ok(())))
         });
         first.unwrap_or_else(|error| {
@@ -107,7 +107,7 @@ impl Machine for Fetch<'_> {
     #[inline(always)]
     fn resume(&mut self, answer: c_int) -> Step<(), Result<c_int>> {
         let next = with(|queues, arrays| {
-            if let State::Showing(_, Some(_)) = self.session.state {
+            if let FetchState::Showing(_, Some(_)) = self.session.state {
                 queues.judged(&mut self.session, answer);
                 return Ok(self.outcome(arrays, Ok(())));
             }
@@ -126,7 +126,7 @@ impl Machine for Fetch<'_> {
 
 /// Adds the record of missed events (QUEUE-35).
 #[cold]
-fn add_missed(array: &mut Array, count: u64) -> Result<()> {
+fn add_missed(array: &mut EventArray, count: u64) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     let stamp = Stamp::Low(seconds, i64::from(now.subsec_micros()));

@@ -8,18 +8,18 @@ use std::ffi::c_int;
 
 use crate::boundary::NoDropCell;
 use crate::events;
-pub(crate) use crate::queues::fetch::Fetch;
+pub(crate) use crate::queues::fetch::QueueFetch;
 pub(crate) use crate::state::filter::Filter;
 use crate::state::{self, Globals};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Guard;
 use crate::view::arg::{Cookie, Number, Out};
-use crate::view::event_block::{Block, NewEvent};
+use crate::view::event_block::{EventBlock, NewEvent};
 use crate::view::interface::Function;
 use crate::view::types::pmdaEventReleaseFilterCallBack;
 use pmda_core::error::{Error, Result};
-use pmda_core::events::Arrays;
+use pmda_core::events::EventArrays;
 use pmda_core::fetch as agent_fetch;
 use pmda_core::log::{Bytes, Journal, Level};
 use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
@@ -30,7 +30,7 @@ use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 /// # Errors
 /// `-ENOMEM` when there is no memory for the state of the library; those of the work.
 #[inline(always)]
-fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<R>) -> Result<R> {
+fn with<R>(work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>) -> Result<R> {
     let mut globals = state::lock()?;
     let Globals { queues, arrays, .. } = &mut *globals;
     let queues = match queues.first_mut() {
@@ -49,7 +49,7 @@ fn with<R>(work: impl FnOnce(&mut Queues<Block, Filter>, &mut Arrays) -> Result<
 
 #[cold]
 #[inline(never)]
-fn make(queues: &mut Vec<Queues<Block, Filter>>) -> Result<&mut Queues<Block, Filter>> {
+fn make(queues: &mut Vec<Queues<EventBlock, Filter>>) -> Result<&mut Queues<EventBlock, Filter>> {
     queues.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
     queues.push(Queues::new());
     queues[0].revised = SINCE_6_0_5;
@@ -97,7 +97,7 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 /// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
 pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let size = event.size();
-    let done = with(|queues, _| queues.append(handle, size, |old| Block::copy(old, event)));
+    let done = with(|queues, _| queues.append(handle, size, |old| EventBlock::copy(old, event)));
     noted(handle, done).or_else(|error| refused(handle, size, error))
 }
 

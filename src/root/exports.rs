@@ -8,13 +8,13 @@ use std::os::fd::RawFd;
 
 use crate::boundary::{Guarded, NoDropCell, guard, guarded};
 use crate::root as client;
-use crate::root::{Connecting, Expected, Purpose};
+use crate::root::{Connecting, Expected, RootAnswer};
 use crate::sys::root_socket::{self, NONE};
 use crate::view::arg::{CText, In, Out};
 use crate::view::buffer::{CBuffer, CBytes, CField};
 use pmda_core::error::{Error, Result};
 use pmda_core::root;
-use pmda_core::root::{Container, Start, Stop, kind};
+use pmda_core::root::{ContainerPdu, StartPdu, StopPdu, kind};
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the
 /// usual place.
@@ -36,7 +36,7 @@ pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText<'_>>) -> c_in
         })?;
         outcome
     };
-    told(connect())
+    into_c(connect())
 }
 
 /// Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34).
@@ -66,7 +66,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
     // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
     // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    ask(fd, Purpose::Text(kind::HOSTNAME, buffer), || {
+    ask(fd, RootAnswer::Text(kind::HOSTNAME, buffer), || {
         client::about(fd, kind::HOSTNAME_REQ, name)
     })
 }
@@ -82,7 +82,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerHostName(
 pub unsafe extern "C-unwind" fn pmdaRootContainerProcessID(fd: c_int, name: *const c_char, namelen: c_int) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    ask(fd, Purpose::Process, || client::about(fd, kind::PROCESSID_REQ, name))
+    ask(fd, RootAnswer::Process, || client::about(fd, kind::PROCESSID_REQ, name))
 }
 
 /// Asks for the control group of a container (ROOT-35).
@@ -103,7 +103,7 @@ pub unsafe extern "C-unwind" fn pmdaRootContainerCGroupName(
     // SAFETY: the caller gives NULL or a name of that length, and NULL or a buffer of that size,
     // for the time of the call.
     let (name, buffer) = unsafe { (CField::new(name, namelen), CBuffer::new(buffer, buflen)) };
-    ask(fd, Purpose::Text(kind::CGROUPNAME, buffer), || {
+    ask(fd, RootAnswer::Text(kind::CGROUPNAME, buffer), || {
         client::about(fd, kind::CGROUPNAME_REQ, name)
     })
 }
@@ -132,7 +132,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
     // SAFETY: the caller gives NULL or texts of these lengths, which are copied before this
     // returns.
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
-    let purpose = Purpose::Started(pid, [infd, outfd]);
+    let purpose = RootAnswer::Started(pid, [infd, outfd]);
     ask(fd, purpose, || client::start_request(ipctype, name, args))
 }
 
@@ -146,7 +146,9 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessStart(
 /// `status` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, status: Out<'_, c_int>) -> c_int {
-    ask(fd, Purpose::Ended(status), || root::stop(kind::STOP_REQ, pid, 0, 0, 0))
+    ask(fd, RootAnswer::Ended(status), || {
+        root::stop(kind::STOP_REQ, pid, 0, 0, 0)
+    })
 }
 
 /// Has an agent terminated (ROOT-39).
@@ -155,7 +157,7 @@ pub unsafe extern "C-unwind" fn pmdaRootProcessWait(fd: c_int, pid: c_int, statu
 /// 0, or a negative code.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_int {
-    ask(fd, Purpose::Terminated, || root::stop(kind::STOP_REQ, pid, 0, 1, 0))
+    ask(fd, RootAnswer::Terminated, || root::stop(kind::STOP_REQ, pid, 0, 1, 0))
 }
 
 /// A step that may fail.
@@ -164,7 +166,7 @@ fn step<T>(body: impl FnOnce() -> Result<T>) -> Guarded<T> {
 }
 
 /// What C gets.
-fn told(outcome: Guarded<c_int>) -> c_int {
+fn into_c(outcome: Guarded<c_int>) -> c_int {
     outcome.unwrap_or_else(|code| code)
 }
 
@@ -194,11 +196,11 @@ fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
         let received = unsafe { root_socket::receive(fd, start, size, expected.with_descriptors()) };
         step(|| expected.finish(buffer, received))
     };
-    told(receive())
+    into_c(receive())
 }
 
 /// Receives an answer, or an introduction.
-fn answer(fd: c_int, purpose: Purpose<'_>) -> Guarded<c_int> {
+fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
     let (start, size) = step(|| {
         let mut room = client::room(purpose.size())?;
@@ -212,8 +214,8 @@ fn answer(fd: c_int, purpose: Purpose<'_>) -> Guarded<c_int> {
 }
 
 /// Sends a request, and receives its answer.
-fn ask(fd: c_int, purpose: Purpose<'_>, request: impl FnOnce() -> Result<Vec<u8>>) -> c_int {
-    told(send(fd, NONE, request).and_then(|_| answer(fd, purpose)))
+fn ask(fd: c_int, purpose: RootAnswer<'_>, request: impl FnOnce() -> Result<Vec<u8>>) -> c_int {
+    into_c(send(fd, NONE, request).and_then(|_| answer(fd, purpose)))
 }
 
 /// Connects, and waits for the server's introduction.
@@ -222,7 +224,7 @@ fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
     let connected = root_socket::connect(fd, &address);
     step(|| connecting.connected(connected))?;
     let (mut version, mut features) = (0, 0);
-    let introduction = Purpose::Introduced(Out::to(&mut version), Out::to(&mut features));
+    let introduction = RootAnswer::Introduced(Out::to(&mut version), Out::to(&mut features));
     let received = answer(fd, introduction);
     step(|| connecting.introduced(received, version, features))
 }
@@ -230,7 +232,7 @@ fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
 /// Sends the introduction of a server (ROOT-20).
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
-    told(send(fd, NONE, || root::info(features, status)))
+    into_c(send(fd, NONE, || root::info(features, status)))
 }
 
 /// Receives the introduction of a server (ROOT-12).
@@ -243,7 +245,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(
     version: Out<'_, c_int>,
     features: Out<'_, c_int>,
 ) -> c_int {
-    told(answer(fd, Purpose::Introduced(version, features)))
+    into_c(answer(fd, RootAnswer::Introduced(version, features)))
 }
 
 /// Sends a request or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
@@ -261,7 +263,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUContainer(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    told(send(fd, NONE, || {
+    into_c(send(fd, NONE, || {
         root::container(r#type, pid, name.length(), || name.bytes(), status)
     }))
 }
@@ -303,7 +305,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     // time of the call. Nothing of C runs meanwhile.
     let (message, name) = unsafe { (CBytes::new(buf, blen), CBuffer::new(name, namelen)) };
     guard(|| {
-        let found = Container::decode(message.bytes())?;
+        let found = ContainerPdu::decode(message.bytes())?;
         pid.set(found.pid);
         client::store_name(found.name, name)
     })
@@ -325,7 +327,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
     // SAFETY: the caller gives NULL or a text of that length for each, which are copied before this
     // returns.
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
-    told(send(fd, NONE, || client::start_request(ipctype, name, args)))
+    into_c(send(fd, NONE, || client::start_request(ipctype, name, args)))
 }
 
 /// Receives a request to start an agent into `buf` (ROOT-12, R-1).
@@ -356,7 +358,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    told(send(fd, [infd, outfd], || {
+    into_c(send(fd, [infd, outfd], || {
         root::start_reply(pid, name.length(), || name.bytes(), status)
     }))
 }
@@ -403,7 +405,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
         (CBytes::new(buf, blen), name, args)
     };
     guard(|| {
-        let found = Start::decode(message.bytes())?;
+        let found = StartPdu::decode(message.bytes())?;
         let texts = [(name, found.name), (args, found.arguments)];
         let wanted = texts
             .into_iter()
@@ -436,7 +438,7 @@ pub extern "C-unwind" fn __pmdaSendRootPDUStop(
     force: c_int,
     status: c_int,
 ) -> c_int {
-    told(send(fd, NONE, || root::stop(r#type, pid, code, force, status)))
+    into_c(send(fd, NONE, || root::stop(r#type, pid, code, force, status)))
 }
 
 /// Receives a message about the end of an agent into `buf` (ROOT-12).
@@ -456,7 +458,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStop(
 }
 
 /// A whole message about the end of an agent.
-type StopMessage = [u8; root::STOP_SIZE];
+type StopBytes = [u8; root::STOP_SIZE];
 
 /// Takes a message about the end of an agent apart (ROOT-27). `len` is ignored, as it always was:
 /// the buffer holds a whole message, which has one size.
@@ -468,14 +470,14 @@ type StopMessage = [u8; root::STOP_SIZE];
 /// `buf` is NULL or points to a whole message; each other pointer is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
-    buf: In<'_, StopMessage>,
+    buf: In<'_, StopBytes>,
     _len: c_int,
     pid: Out<'_, c_int>,
     code: Out<'_, c_int>,
     force: Out<'_, c_int>,
 ) -> c_int {
     guard(|| {
-        let found = Stop::decode(&buf.get().ok_or(Error::EINVAL)?)?;
+        let found = StopPdu::decode(&buf.get().ok_or(Error::EINVAL)?)?;
         for (place, value) in [pid, code, force].into_iter().zip([found.pid, found.code, found.force]) {
             place.set(value);
         }

@@ -20,7 +20,7 @@ use crate::view::buffer::{CBuffer, CField};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::path::joined;
-use pmda_core::root::{self, Container, Info, START_DESCRIPTORS, Start, Stop, kind};
+use pmda_core::root::{self, ContainerPdu, InfoPdu, START_DESCRIPTORS, StartPdu, StopPdu, kind};
 
 /// Says why no message with descriptors was received.
 fn tell(error: Error) {
@@ -92,11 +92,11 @@ impl Expected {
     /// Checks the message (ROOT-12).
     fn check(self, message: &[u8]) -> Result<()> {
         match self {
-            Expected::Container(kind) => Container::receive(message, kind),
-            Expected::StartRequest => Start::receive_request(message),
-            Expected::Start => Start::receive_reply(message),
-            Expected::Stop(kind) => Stop::receive(message, kind),
-            Expected::Info => Info::receive(message).map(drop),
+            Expected::Container(kind) => ContainerPdu::receive(message, kind),
+            Expected::StartRequest => StartPdu::receive_request(message),
+            Expected::Start => StartPdu::receive_reply(message),
+            Expected::Stop(kind) => StopPdu::receive(message, kind),
+            Expected::Info => InfoPdu::receive(message).map(drop),
         }
     }
 
@@ -126,7 +126,7 @@ impl Expected {
 
 /// What an answer is for.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose<'call> {
+pub(crate) enum RootAnswer<'call> {
     /// The text about a container, of a type (ROOT-35). The outcome is its length.
     Text(c_int, CBuffer<'call>),
     /// The first process of a container, which is the outcome.
@@ -142,25 +142,25 @@ pub(crate) enum Purpose<'call> {
     Introduced(Out<'call, c_int>, Out<'call, c_int>),
 }
 
-impl Purpose<'_> {
+impl RootAnswer<'_> {
     /// The message that is to arrive.
     pub(crate) fn expected(self) -> Expected {
         match self {
-            Purpose::Text(kind, _) => Expected::Container(kind),
-            Purpose::Process => Expected::Container(kind::PROCESSID),
-            Purpose::Started(..) => Expected::Start,
-            Purpose::Ended(_) | Purpose::Terminated => Expected::Stop(kind::STOP),
-            Purpose::Introduced(..) => Expected::Info,
+            RootAnswer::Text(kind, _) => Expected::Container(kind),
+            RootAnswer::Process => Expected::Container(kind::PROCESSID),
+            RootAnswer::Started(..) => Expected::Start,
+            RootAnswer::Ended(_) | RootAnswer::Terminated => Expected::Stop(kind::STOP),
+            RootAnswer::Introduced(..) => Expected::Info,
         }
     }
 
     /// The size of the longest answer.
     pub(crate) fn size(self) -> usize {
         match self {
-            Purpose::Text(..) | Purpose::Process => root::CONTAINER_SIZE + root::TEXT_ROOM,
-            Purpose::Started(..) => root::START_SIZE + root::TEXT_ROOM,
-            Purpose::Ended(_) | Purpose::Terminated => root::STOP_SIZE,
-            Purpose::Introduced(..) => root::INFO_SIZE,
+            RootAnswer::Text(..) | RootAnswer::Process => root::CONTAINER_SIZE + root::TEXT_ROOM,
+            RootAnswer::Started(..) => root::START_SIZE + root::TEXT_ROOM,
+            RootAnswer::Ended(_) | RootAnswer::Terminated => root::STOP_SIZE,
+            RootAnswer::Introduced(..) => root::INFO_SIZE,
         }
     }
 
@@ -177,10 +177,10 @@ impl Purpose<'_> {
     /// Takes an answer of the right kind apart.
     fn take(self, message: &[u8], descriptors: [RawFd; 2]) -> Result<c_int> {
         match self {
-            Purpose::Text(_, buffer) => store_name(Container::decode(message)?.name, buffer),
-            Purpose::Process => Ok(Container::decode(message)?.pid),
-            Purpose::Started(pid, places) => {
-                pid.set(Start::decode(message)?.pid);
+            RootAnswer::Text(_, buffer) => store_name(ContainerPdu::decode(message)?.name, buffer),
+            RootAnswer::Process => Ok(ContainerPdu::decode(message)?.pid),
+            RootAnswer::Started(pid, places) => {
+                pid.set(StartPdu::decode(message)?.pid);
                 for (place, descriptor) in places.into_iter().zip(descriptors) {
                     if place.is_null() {
                         socket::close(descriptor);
@@ -189,14 +189,14 @@ impl Purpose<'_> {
                 }
                 Ok(0)
             }
-            Purpose::Ended(status) => {
-                let end = Stop::decode(message)?;
+            RootAnswer::Ended(status) => {
+                let end = StopPdu::decode(message)?;
                 status.set(end.code);
                 Ok(end.pid)
             }
-            Purpose::Terminated => Stop::decode(message).map(|_| 0),
-            Purpose::Introduced(version, features) => {
-                let info = Info::receive(message)?;
+            RootAnswer::Terminated => StopPdu::decode(message).map(|_| 0),
+            RootAnswer::Introduced(version, features) => {
+                let info = InfoPdu::receive(message)?;
                 version.set(info.version);
                 features.set(info.features);
                 Ok(number(message.len()))

@@ -1,16 +1,16 @@
 //! The records themselves, and the part of the main loop.
 
 use crate::state::callbacks::Registrations;
-use crate::state::iteration::{CompiledList, Walk};
-use crate::sys::descriptor::Stream;
+use crate::state::iteration::{CompiledList, InstanceWalk};
+use crate::sys::descriptor::StreamId;
 use crate::sys::lock::{Mutex, StaticPtr};
+use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Ext, SeenDispatch};
 use crate::view::memory::Lasting;
-use crate::view::received::OwnedProfile;
 use crate::view::result_block::Results;
 use crate::view::table::Metric;
 use crate::view::types::{pmdaExt, pmdaMetric};
-use crate::view::value::SpareDraft;
+use crate::view::value::SpareWireResult;
 use pmda_core::error::Result;
 use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
@@ -56,9 +56,9 @@ pub(crate) struct AgentRecord {
     /// The list of a profile, compiled; none before one is asked for.
     pub(crate) list: Mutex<Vec<CompiledList>>,
     /// The position in a cached domain.
-    pub(crate) walk: Walk,
+    pub(crate) walk: InstanceWalk,
     /// The main loop's part, made when it is asked for first: a DSO has none.
-    pub(crate) session: StaticPtr<Session>,
+    pub(crate) loop_state: StaticPtr<LoopState>,
 }
 
 /// Where the instances of one table were found, by id and by the hash of a name.
@@ -108,8 +108,8 @@ impl AgentRecord {
             indoms: Mutex::default(),
             instances: Mutex::default(),
             list: Mutex::default(),
-            walk: Walk::default(),
-            session: StaticPtr::new(),
+            walk: InstanceWalk::default(),
+            loop_state: StaticPtr::new(),
         }
     }
 
@@ -179,7 +179,7 @@ pub(crate) fn address_of(record: &AgentRecord) -> usize {
 
 /// The connection of one agent. The locks are held only while nothing of C runs.
 #[derive(Default)]
-pub(crate) struct Session {
+pub(crate) struct LoopState {
     /// The first PDU has been waited for (MAIN-3).
     begun: AtomicBool,
     /// The agent has asked for the descriptor: it may wait on it itself, also in a callback.
@@ -188,17 +188,17 @@ pub(crate) struct Session {
     idle: Mutex<Receiver>,
     /// What was read ahead of the PDU that is being served, by the stream that it came from: the
     /// agent may turn to another descriptor meanwhile, and back (MAIN-53).
-    ahead: Mutex<Vec<(Option<Stream>, Receiver)>>,
+    ahead: Mutex<Vec<(Option<StreamId>, Receiver)>>,
     reply: Mutex<Reply>,
     /// For replies to fetches.
-    pub(crate) draft: SpareDraft,
+    pub(crate) draft: SpareWireResult,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
-impl Session {
+impl LoopState {
     /// A session that has not begun.
-    pub(crate) const fn new() -> Session {
-        Session {
+    pub(crate) const fn new() -> LoopState {
+        LoopState {
             begun: AtomicBool::new(false),
             watched: AtomicBool::new(false),
             idle: Mutex::new(Receiver::new()),
@@ -248,7 +248,7 @@ impl Session {
         }
         let mut ahead = self.ahead.lock();
         ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
-        ahead.push((Stream::of(fd), receiver));
+        ahead.push((StreamId::of(fd), receiver));
         Ok(())
     }
 
@@ -257,7 +257,7 @@ impl Session {
     /// asked for its identity.
     pub(crate) fn take_ahead(&self, fd: c_int) -> Receiver {
         if !self.ahead.lock().is_empty() {
-            let stream = Stream::of(fd);
+            let stream = StreamId::of(fd);
             let mut ahead = self.ahead.lock();
             if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
                 return ahead.swap_remove(place).1;

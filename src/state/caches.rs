@@ -9,9 +9,9 @@ use pmda_core::leak::try_leak;
 use pmda_core::path::FilePath;
 
 /// All domains with a cache.
-pub(crate) struct Domains {
+pub(crate) struct Caches {
     /// In ascending order. They stay for good (CACHE-1).
-    pub(crate) caches: Vec<Made>,
+    pub(crate) caches: Vec<CacheSlot>,
     /// Which of them was found last, by the last bits of the domain: an agent mostly numbers its
     /// domains from 0 or 1 on.
     recent: [u8; 8],
@@ -20,15 +20,15 @@ pub(crate) struct Domains {
 }
 
 /// A cache, and how many there were before it was made.
-pub(crate) struct Made {
+pub(crate) struct CacheSlot {
     before: usize,
     cache: &'static mut Cache<Private>,
 }
 
-impl Domains {
+impl Caches {
     /// None yet.
-    pub(crate) const fn new() -> Domains {
-        Domains {
+    pub(crate) const fn new() -> Caches {
+        Caches {
             caches: Vec::new(),
             recent: [0; 8],
             directory: None,
@@ -98,7 +98,7 @@ impl Domains {
         }
         let cache = try_leak(Cache::new(indom, Seed::process()))?;
         // Room: just made.
-        self.caches.push(Made { before, cache });
+        self.caches.push(CacheSlot { before, cache });
         self.caches[place..].rotate_right(1);
         Ok(place)
     }

@@ -4,7 +4,7 @@ use crate::sys::lock::Mutex;
 use crate::view::memory::Lasting;
 use crate::view::names::TreePlace;
 use crate::view::types::{pmdaCountMetrics, pmdaMetric, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText};
-use pmda_core::dynamic::List;
+use pmda_core::dynamic::RegistrationList;
 
 /// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
 pub(crate) struct Callbacks {
@@ -23,4 +23,4 @@ pub(crate) struct Callbacks {
 }
 
 /// The registrations of one agent.
-pub(crate) type Registrations = Mutex<List<Callbacks>>;
+pub(crate) type Registrations = Mutex<RegistrationList<Callbacks>>;

@@ -13,7 +13,7 @@ use pmda_core::help::Database;
 pub(crate) struct Databases {
     pub(crate) slots: Handles<Database>,
     /// A row for each slot.
-    pub(crate) table: Vec<Row>,
+    pub(crate) table: Vec<HelpRow>,
 }
 
 impl Databases {
@@ -40,7 +40,7 @@ impl Databases {
         let slot = self.slots.vacant()?;
         if self.table.len() <= slot {
             self.table.try_reserve(1).map_err(|_| Error::ENOMEM)?;
-            self.table.push(Row::closed());
+            self.table.push(HelpRow::closed());
         }
         Ok(slot)
     }
@@ -48,7 +48,7 @@ impl Databases {
     pub(crate) fn insert(&mut self, base: Database) -> Result<c_int> {
         let slot = self.reserve()?;
         let handle = handles::handle(slot)?;
-        self.table[slot] = Row::new(base.entries(), base.index(), base.pages());
+        self.table[slot] = HelpRow::new(base.entries(), base.index(), base.pages());
         self.slots.put(slot, base);
         Ok(handle)
     }
@@ -56,14 +56,14 @@ impl Databases {
     pub(crate) fn remove(&mut self, handle: c_int) -> Option<Database> {
         let slot = handles::slot(handle)?;
         let base = self.slots.take(slot)?;
-        self.table[slot] = Row::closed();
+        self.table[slot] = HelpRow::closed();
         Some(base)
     }
 }
 
 /// One slot of the table of databases as `chkhelp` sees it through `__pmdaHelpTab` (HELP-40).
 #[repr(C)]
-pub(crate) struct Row {
+pub(crate) struct HelpRow {
     /// Descriptor of NAME.dir: none stays open (HELP-13).
     dir_fd: c_int,
     /// Descriptor of NAME.pag, likewise.
@@ -81,17 +81,17 @@ pub(crate) struct Row {
 /// The three numbers, and room up to the next pointer; `chkhelp` has no header for it.
 const _: () = {
     let pointer = size_of::<*const u8>();
-    assert!(offset_of!(Row, index) == 12usize.next_multiple_of(pointer));
-    assert!(offset_of!(Row, textlen) == offset_of!(Row, index) + 2 * pointer);
+    assert!(offset_of!(HelpRow, index) == 12usize.next_multiple_of(pointer));
+    assert!(offset_of!(HelpRow, textlen) == offset_of!(HelpRow, index) + 2 * pointer);
 };
 
-impl Row {
-    fn closed() -> Row {
-        Row::new(0, &[], &[])
+impl HelpRow {
+    fn closed() -> HelpRow {
+        HelpRow::new(0, &[], &[])
     }
 
-    fn new(entries: usize, index: &[u8], text: &[u8]) -> Row {
-        Row {
+    fn new(entries: usize, index: &[u8], text: &[u8]) -> HelpRow {
+        HelpRow {
             dir_fd: -1,
             pag_fd: -1,
             numidx: count(entries),

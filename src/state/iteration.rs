@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::view::table::{Indom, IndomNode, ListPlace, ProfileElement};
-use pmda_core::cache::{Position, Start};
+use pmda_core::cache::{Position, WalkStart};
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
@@ -14,7 +14,7 @@ const GROWING_STEPS: usize = 1 << 16;
 
 /// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a
 /// list, the cache may change in any way between two steps.
-pub(crate) struct Walk {
+pub(crate) struct InstanceWalk {
     /// What `e_idp` points to while a cached domain is walked.
     node: IndomNode,
     /// The entry that was noted, as [`Position::to_bits`].
@@ -25,9 +25,9 @@ pub(crate) struct Walk {
     growing: AtomicUsize,
 }
 
-impl Default for Walk {
-    fn default() -> Walk {
-        Walk {
+impl Default for InstanceWalk {
+    fn default() -> InstanceWalk {
+        InstanceWalk {
             node: IndomNode::new(),
             position: AtomicU64::new(Position::END.to_bits()),
             inserted: AtomicU32::new(0),
@@ -36,9 +36,9 @@ impl Default for Walk {
     }
 }
 
-impl Walk {
+impl InstanceWalk {
     /// Starts at the first entry of `indom`, and gives what `e_idp` is to point to.
-    pub(crate) fn begin(&'static self, indom: InDom, start: Start) -> Indom<'static> {
+    pub(crate) fn begin(&'static self, indom: InDom, start: WalkStart) -> Indom<'static> {
         self.go_on(start.first);
         self.inserted.store(start.inserted, Ordering::Relaxed);
         self.growing

@@ -17,18 +17,18 @@ use std::ffi::c_void;
 use std::ptr;
 
 use crate::state::agents::Records;
-use crate::state::caches::Domains;
+use crate::state::caches::Caches;
 use crate::state::callbacks::Callbacks;
 use crate::state::databases::Databases;
 use crate::state::filter::Filter;
 use crate::sys::libpcp::pmns::Kept;
 use crate::sys::lock::StaticPtr;
 use crate::sys::lock::{Guard, Mutex};
-use crate::view::event_block::Block;
+use crate::view::event_block::EventBlock;
 use crate::view::table::MadeTables;
-use pmda_core::dynamic::List;
+use pmda_core::dynamic::RegistrationList;
 use pmda_core::error::Result;
-use pmda_core::events::Arrays;
+use pmda_core::events::EventArrays;
 use pmda_core::namespace::Indexes;
 use pmda_core::queue::Queues;
 
@@ -38,23 +38,23 @@ pub(crate) struct Globals {
     /// The agents.
     pub(crate) records: Records,
     /// The instance caches.
-    pub(crate) domains: Domains,
+    pub(crate) caches: Caches,
     /// The registrations that serve every agent without its own (DYN-3).
-    pub(crate) dynamic: List<Callbacks>,
+    pub(crate) dynamic: RegistrationList<Callbacks>,
     /// The metric tables that were made for agents with dynamic metrics.
     pub(crate) made_tables: MadeTables,
     /// The indexes of wide nodes, of all trees of names.
     pub(crate) name_indexes: Indexes<Kept>,
     /// All event queues and their clients, in a block of their own that the first use makes: what
     /// is here stays behind each time an agent is unloaded.
-    pub(crate) queues: Vec<Queues<Block, Filter>>,
+    pub(crate) queues: Vec<Queues<EventBlock, Filter>>,
     /// All event arrays.
-    pub(crate) arrays: Arrays,
+    pub(crate) arrays: EventArrays,
     /// The help databases, in a block of their own that the first open makes, likewise.
     pub(crate) help: Vec<Databases>,
 }
 
-static LIBRARY: StaticPtr<Mutex<Globals>> = StaticPtr::new();
+static GLOBALS: StaticPtr<Mutex<Globals>> = StaticPtr::new();
 
 /// The state, locked; made if there is none.
 ///
@@ -65,7 +65,7 @@ static LIBRARY: StaticPtr<Mutex<Globals>> = StaticPtr::new();
 /// When this thread has the lock already.
 #[inline(always)]
 pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
-    match LIBRARY.get() {
+    match GLOBALS.get() {
         Some(globals) => Ok(globals.lock()),
         None => make(),
     }
@@ -77,12 +77,12 @@ pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
 /// When this thread has the lock already.
 #[inline(always)]
 pub(crate) fn peek() -> Option<Guard<'static, Globals>> {
-    LIBRARY.get().map(Mutex::lock)
+    GLOBALS.get().map(Mutex::lock)
 }
 
 /// Where the state is, for those who look for it when the library has been unloaded.
 pub(crate) fn address() -> *mut c_void {
-    LIBRARY
+    GLOBALS
         .get()
         .map_or(ptr::null_mut(), |globals| ptr::from_ref(globals).cast_mut().cast())
 }
@@ -92,15 +92,15 @@ pub(crate) fn address() -> *mut c_void {
 fn make() -> Result<Guard<'static, Globals>> {
     static MAKING: Mutex<()> = Mutex::new(());
     let making = MAKING.lock();
-    let globals = LIBRARY.get_or_make(|| {
+    let globals = GLOBALS.get_or_make(|| {
         Mutex::new(Globals {
             records: Records::new(),
-            domains: Domains::new(),
-            dynamic: List::new(),
+            caches: Caches::new(),
+            dynamic: RegistrationList::new(),
             made_tables: MadeTables::new(),
             name_indexes: Indexes::new(),
             queues: Vec::new(),
-            arrays: Arrays::new(),
+            arrays: EventArrays::new(),
             help: Vec::new(),
         })
     })?;

@@ -6,18 +6,18 @@ use std::os::fd::RawFd;
 /// What a descriptor stands for. Pipes and sockets are told apart by it even when one has got the
 /// number of another that was closed, and one that was duplicated is known under both numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct StreamId {
     device: libc::dev_t,
     inode: libc::ino64_t,
 }
 
-impl Stream {
+impl StreamId {
     /// What the descriptor stands for; `None` when it is not open.
-    pub(crate) fn of(fd: RawFd) -> Option<Stream> {
+    pub(crate) fn of(fd: RawFd) -> Option<StreamId> {
         let mut status = MaybeUninit::<libc::stat64>::uninit();
         // SAFETY: there is room for the structure, which is filled in when the call succeeds.
         let status = unsafe { (libc::fstat64(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }?;
-        Some(Stream {
+        Some(StreamId {
             device: status.st_dev,
             inode: status.st_ino,
         })
@@ -25,7 +25,7 @@ impl Stream {
 }
 
 /// Whether a descriptor is a socket or a pipe without a name: what waits in one is gone when it is
-/// closed, and another one is another [`Stream`]. A FIFO or a file may be opened again.
+/// closed, and another one is another [`StreamId`]. A FIFO or a file may be opened again.
 pub(crate) fn is_nameless(fd: RawFd) -> bool {
     // From linux/magic.h.
     const PIPEFS_MAGIC: i128 = 0x5049_5045;

@@ -5,6 +5,7 @@
 
 use std::ffi::c_int;
 
+pub(crate) mod blocking;
 pub(crate) mod descriptor;
 pub(crate) mod libpcp;
 pub(crate) mod lock;
@@ -14,7 +15,6 @@ pub(crate) mod reentrancy;
 pub(crate) mod root_socket;
 mod safe_externs;
 pub(crate) mod socket;
-pub(crate) mod waits;
 
 /// A C array given as pointer and count; empty when the pointer is NULL or the count is not
 /// positive.

@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 
 use crate::sys::libpcp;
 use crate::sys::libpcp::ipc;
-use crate::sys::libpcp::labels::Sets;
+use crate::sys::libpcp::labels::PcpLabelSets;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;
@@ -148,7 +148,7 @@ pub(crate) fn credentials(pdu: &[u8]) {
 }
 
 /// The first `count` label sets are about to be sent.
-pub(crate) fn labels(ident: u32, kind: c_int, sets: &Sets, count: c_int) {
+pub(crate) fn labels(ident: u32, kind: c_int, sets: &PcpLabelSets, count: c_int) {
     let name = Bytes(libpcp::labels::type_name(kind));
     log::trace!(
         "__pmSendLabel(ident={},type={kind:#x}[{name}], {count} sets @",

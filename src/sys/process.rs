@@ -22,9 +22,9 @@ pub(crate) fn now() -> i64 {
 /// open until the call returns.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct Stream(NonNull<libc::FILE>);
+pub struct CFile(NonNull<libc::FILE>);
 
-impl Stream {
+impl CFile {
     /// Writes in order with what the caller wrote.
     pub(crate) fn write(self, text: &[u8]) {
         if !text.is_empty() {

@@ -11,11 +11,11 @@ use std::{io, mem, ptr};
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketAddrUnix, sockopt};
 
+use crate::sys::blocking;
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::config;
 use crate::sys::safe_externs;
 use crate::sys::socket::{self, Socket};
-use crate::sys::waits;
 use pmda_core::error::{Error, Result};
 
 /// What a failed send returns: -1, which is `-EPERM` by accident; errno has the cause (ROOT-10,
@@ -38,7 +38,7 @@ pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
     done(unsafe {
         address
             .0
-            .with_sockaddr(|start, size| waits::connect(fd, start.cast(), size as libc::socklen_t))
+            .with_sockaddr(|start, size| blocking::connect(fd, start.cast(), size as libc::socklen_t))
     } as isize)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
 pub(crate) unsafe fn send(fd: RawFd, message: *const u8, len: usize, descriptors: [RawFd; 2]) -> Result<usize> {
     let sent = if descriptors.iter().any(|descriptor| *descriptor < 0) {
         // SAFETY: as the caller promises.
-        unsafe { waits::send(fd, message.cast(), len, libc::MSG_NOSIGNAL) }
+        unsafe { blocking::send(fd, message.cast(), len, libc::MSG_NOSIGNAL) }
     } else {
         // SAFETY: as the caller promises.
         unsafe { send_with(fd, message, len, descriptors) }
@@ -71,7 +71,7 @@ pub(crate) unsafe fn receive(fd: RawFd, buffer: *mut u8, size: usize, with_descr
             unsafe { receive_with(fd, buffer, size) }
         } else {
             // SAFETY: as the caller promises.
-            (done(unsafe { waits::recv(fd, buffer.cast(), size, 0) }), NONE)
+            (done(unsafe { blocking::recv(fd, buffer.cast(), size, 0) }), NONE)
         };
         if received.0 != Err(Error::os(libc::EINTR)) {
             return received;
@@ -110,7 +110,7 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
         (*first).cmsg_type = libc::SCM_RIGHTS;
         (*first).cmsg_len = libc::CMSG_LEN(bytes as u32) as _;
         ptr::copy_nonoverlapping(descriptors.as_ptr().cast::<u8>(), libc::CMSG_DATA(first), bytes);
-        waits::sendmsg(fd, &raw const header, libc::MSG_NOSIGNAL)
+        blocking::sendmsg(fd, &raw const header, libc::MSG_NOSIGNAL)
     }
 }
 
@@ -144,7 +144,7 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
     header.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the header names the caller's buffer, writable for `size` bytes, and our control
     // buffer.
-    let received = done(unsafe { waits::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC) });
+    let received = done(unsafe { blocking::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC) });
     if received.is_err() {
         return (received, NONE);
     }

@@ -10,15 +10,15 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
+use crate::sys::blocking;
 use crate::sys::libpcp::config;
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug, ErrorText};
 use crate::sys::safe_externs;
-use crate::sys::waits;
 use pmda_core::log::{Bytes, Level, Line};
 
 /// Which step failed, and why.
-pub(crate) struct Failure {
+pub(crate) struct SocketFailure {
     step: &'static str,
     error: io::Error,
 }
@@ -30,8 +30,8 @@ fn reason(error: &io::Error) -> ErrorText {
 }
 
 /// The outcome of a step.
-fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, Failure> {
-    outcome.map_err(|error| Failure {
+fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, SocketFailure> {
+    outcome.map_err(|error| SocketFailure {
         step,
         error: error.into(),
     })
@@ -93,9 +93,9 @@ impl AsFd for Socket {
 /// # Errors
 /// The error number: that of an interruption, too.
 pub(crate) fn accept(listener: RawFd) -> Result<RawFd, c_int> {
-    waits::ready(listener, libc::POLLIN);
+    blocking::ready(listener, libc::POLLIN);
     // SAFETY: nobody asks for the address.
-    let fd = unsafe { waits::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
+    let fd = unsafe { blocking::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
     if fd < 0 { Err(last()) } else { Ok(fd) }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
 }
 
 /// A socket that listens on a port of the loopback address.
-pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, Failure> {
+pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFailure> {
     let (creation, family, loopback) = if is_ipv6 {
         ("ipv6 socket", AddressFamily::INET6, IpAddr::V6(Ipv6Addr::LOCALHOST))
     } else {
@@ -155,10 +155,10 @@ pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, Failure> {
     Ok(socket)
 }
 
-impl Failure {
+impl SocketFailure {
     /// No connection came, for the reason with this error number.
-    pub(crate) fn of_accept(why: c_int) -> Failure {
-        Failure {
+    pub(crate) fn of_accept(why: c_int) -> SocketFailure {
+        SocketFailure {
             step: "accept",
             error: io::Error::from_raw_os_error(why),
         }
@@ -187,7 +187,7 @@ impl Failure {
 }
 
 /// A socket that listens in the file system. The path stays (CONN-4).
-pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, Failure> {
+pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     let address = checked("bind", unix_address(path.to_bytes()))?;
     let socket = checked("socket", Socket::new(AddressFamily::UNIX))?;
     match rustix::fs::unlink(path) {

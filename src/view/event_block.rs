@@ -11,14 +11,14 @@ use pmda_core::queue::{Excerpt, Payload};
 
 /// What stands in front of the data.
 #[repr(C)]
-pub(crate) struct Header {
+pub(crate) struct EventHeader {
     when: timeval,
     /// Bytes behind the header.
     room: usize,
 }
 
 /// Where the data starts in a block: it is aligned as the block is, as far as up to 16 (QUEUE-12).
-const DATA: usize = size_of::<Header>().next_multiple_of(16);
+const DATA: usize = size_of::<EventHeader>().next_multiple_of(16);
 
 /// The room is a multiple of this, so that events of nearly the same size can follow each other in
 /// one block.
@@ -60,15 +60,15 @@ impl<'call> NewEvent<'call> {
 ///
 /// Decoders and filters may write to both (QUEUE-31), so Rust never makes references to them.
 #[derive(Debug)]
-pub(crate) struct Block {
-    start: NonNull<Header>,
+pub(crate) struct EventBlock {
+    start: NonNull<EventHeader>,
 }
 
 // SAFETY: the block is memory from malloc, which any thread may use and free; no other value has
 // its address, and C has it only during a call.
-unsafe impl Send for Block {}
+unsafe impl Send for EventBlock {}
 
-impl Block {
+impl EventBlock {
     /// Bytes behind the header. Callbacks get no pointer to this field.
     fn room(&self) -> usize {
         // SAFETY: the block has its header, and nobody has a reference to it.
@@ -80,14 +80,14 @@ impl Block {
     /// # Errors
     /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy
     /// (E-12).
-    pub(crate) fn copy(old: Option<Block>, event: NewEvent<'_>) -> Result<Block> {
+    pub(crate) fn copy(old: Option<EventBlock>, event: NewEvent<'_>) -> Result<EventBlock> {
         let NewEvent { data, size, when, .. } = event;
         if when.is_null() || (data.is_null() && size > 0) {
             return Err(Error::EINVAL);
         }
         let block = match old {
             Some(old) if old.room() > size => old,
-            old => Block::instead(old, size)?,
+            old => EventBlock::instead(old, size)?,
         };
         // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the
         // block, so it does not overlap with what is copied, which is readable by the contract of
@@ -105,25 +105,27 @@ impl Block {
 
     /// A block for `size` bytes and a NUL, in place of one that is too small.
     #[cold]
-    fn instead(old: Option<Block>, size: usize) -> Result<Block> {
+    fn instead(old: Option<EventBlock>, size: usize) -> Result<EventBlock> {
         drop(old);
         let room = size.checked_add(1).and_then(|size| size.checked_next_multiple_of(STEP));
         let total = room.and_then(|room| room.checked_add(DATA));
         let (Some(room), Some(total)) = (room, total) else {
             return Err(Error::ENOMEM);
         };
-        let start = memory::Block::<u8>::room(total)?.into_raw().cast::<Header>();
+        let start = memory::Block::<u8>::room(total)?.into_raw().cast::<EventHeader>();
         let when = timeval { tv_sec: 0, tv_usec: 0 };
         // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted
         // below.
-        unsafe { start.write(Header { when, room }) };
-        NonNull::new(start).map(|start| Block { start }).ok_or(Error::ENOMEM)
+        unsafe { start.write(EventHeader { when, room }) };
+        NonNull::new(start)
+            .map(|start| EventBlock { start })
+            .ok_or(Error::ENOMEM)
     }
 }
 
-const _: () = assert!(align_of::<Header>() <= memory::ALIGNMENT);
+const _: () = assert!(align_of::<EventHeader>() <= memory::ALIGNMENT);
 
-impl Drop for Block {
+impl Drop for EventBlock {
     fn drop(&mut self) {
         // SAFETY: `new` has got the block from malloc, and no other value has it: it is freed once.
         unsafe { libc::free(self.start.as_ptr().cast()) };
@@ -132,11 +134,11 @@ impl Drop for Block {
 
 /// Where time and data of an event stand that is kept alive by the fetch that shows it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
-    start: NonNull<Header>,
+pub(crate) struct EventView {
+    start: NonNull<EventHeader>,
 }
 
-impl View {
+impl EventView {
     /// The data.
     pub(crate) fn data(self) -> *mut c_void {
         // The data follows the header in the same block.
@@ -155,23 +157,23 @@ impl View {
 
     /// The time of the event.
     pub(crate) fn when(self) -> *mut timeval {
-        const { assert!(std::mem::offset_of!(Header, when) == 0) };
+        const { assert!(std::mem::offset_of!(EventHeader, when) == 0) };
         self.start.as_ptr().cast()
     }
 }
 
-impl Payload for Block {
-    type View = View;
+impl Payload for EventBlock {
+    type View = EventView;
 
-    fn view(&self) -> View {
-        View { start: self.start }
+    fn view(&self) -> EventView {
+        EventView { start: self.start }
     }
 
     fn address(&self) -> usize {
         self.start.as_ptr() as usize
     }
 
-    fn excerpt(view: View, size: usize) -> Excerpt {
+    fn excerpt(view: EventView, size: usize) -> Excerpt {
         view.excerpt(size)
     }
 }

@@ -6,14 +6,14 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp;
-use crate::sys::libpcp::labels::{SetRef, Sets};
+use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
 use crate::view::arg::CText;
 use crate::view::arg::view;
 use crate::view::memory::{self, AnyBytes, Array, Block, CVec};
 use crate::view::types::{pmLabel, pmLabelSet};
 use pmda_core::constants::PM_IN_NULL;
 use pmda_core::error::{Error, Result};
-use pmda_core::labels::{self, Label, Set, Span};
+use pmda_core::labels::{self, JsonLabels, Label, Span};
 
 view! {
     /// The fields of a label set in C's memory.
@@ -84,9 +84,9 @@ impl<'call> LabelSet<'call> {
     pub fn list(&self) -> impl Iterator<Item = Label<'_>> {
         // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels
         // are looked at.
-        unsafe { SetRef::new(self.as_ptr()) }
+        unsafe { LabelSetRef::new(self.as_ptr()) }
             .into_iter()
-            .flat_map(SetRef::labels)
+            .flat_map(LabelSetRef::labels)
     }
 
     /// Whether the set holds no labels that a merge would keep.
@@ -98,7 +98,7 @@ impl<'call> LabelSet<'call> {
     ///
     /// # Errors
     /// As [`labels::merge`].
-    pub(crate) fn merged<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<Set> {
+    pub(crate) fn merged<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<JsonLabels> {
         labels::merge(self.list(), new)
     }
 
@@ -107,7 +107,7 @@ impl<'call> LabelSet<'call> {
     ///
     /// # Errors
     /// `-ENOMEM`; the set is as it was.
-    pub(crate) fn replace(&mut self, set: &Set) -> Result<c_int> {
+    pub(crate) fn replace(&mut self, set: &JsonLabels) -> Result<c_int> {
         let blocks = Blocks::of(set)?;
         self.clear();
         // SAFETY: a valid set by the contract of `new`. C is not called meanwhile, so nobody else
@@ -125,7 +125,7 @@ impl<'call> LabelSet<'call> {
             rest.hash = old.hash;
             rest.set_compound(1);
             // SAFETY: a new block with a set that has nothing but the hash, which libpcp frees.
-            drop(Block::holding(rest).map(|rest| unsafe { Sets::own(rest.into_raw(), 1) }));
+            drop(Block::holding(rest).map(|rest| unsafe { PcpLabelSets::own(rest.into_raw(), 1) }));
         }
         // SAFETY: NULL or a block from malloc, by the contract of `new`, which the set has
         // forgotten.
@@ -203,7 +203,7 @@ impl<'call> LabelSets<'call> {
     }
 
     /// Stores sets that libpcp has made, for C to free.
-    pub(crate) fn store(&mut self, sets: Sets) {
+    pub(crate) fn store(&mut self, sets: PcpLabelSets) {
         self.write(sets.into_raw());
     }
 
@@ -211,7 +211,7 @@ impl<'call> LabelSets<'call> {
     ///
     /// # Errors
     /// `-ENOMEM`; nothing is stored.
-    pub(crate) fn store_new(&mut self, set: &Set) -> Result<c_int> {
+    pub(crate) fn store_new(&mut self, set: &JsonLabels) -> Result<c_int> {
         let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
         let count = blocks.fill(shell.put(empty(PM_IN_NULL as u32)));
         self.write(shell.into_raw());
@@ -258,7 +258,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn of(set: &Set) -> Result<Blocks> {
+    fn of(set: &JsonLabels) -> Result<Blocks> {
         let (json, length) = (memory::string(&set.json)?, set.json.len());
         let mut labels = None;
         if !set.labels.is_empty() {
@@ -324,18 +324,18 @@ impl LabelArray {
     }
 
     /// The array as libpcp frees it, and the number of its sets.
-    pub(crate) fn into_sets(mut self) -> (Sets, c_int) {
+    pub(crate) fn into_sets(mut self) -> (PcpLabelSets, c_int) {
         self.give_up()
     }
 
-    fn give_up(&mut self) -> (Sets, c_int) {
+    fn give_up(&mut self) -> (PcpLabelSets, c_int) {
         let Some(sets) = self.0.take() else {
-            return (Sets::NONE, 0);
+            return (PcpLabelSets::NONE, 0);
         };
         let count = c_int::try_from(sets.len()).unwrap_or(c_int::MAX);
         // SAFETY: the array is ours with what its sets point to, in blocks from malloc, and is
         // given up here.
-        (unsafe { Sets::own(sets.into_raw(), count) }, count)
+        (unsafe { PcpLabelSets::own(sets.into_raw(), count) }, count)
     }
 }
 

@@ -7,16 +7,16 @@
 
 #![allow(unsafe_code)]
 
-pub(crate) mod answers;
 pub(crate) mod arg;
 pub(crate) mod buffer;
 pub(crate) mod event_block;
+pub(crate) mod from_wire;
 pub mod interface;
 pub mod label_set;
 pub mod memory;
 pub(crate) mod names;
 pub(crate) mod options;
-pub(crate) mod received;
+pub(crate) mod reply;
 pub(crate) mod result_block;
 pub mod table;
 pub mod types;

@@ -16,13 +16,13 @@ use crate::view::memory::{Block, CVec, string};
 use crate::view::types::{pmInResult, pmdaNameSpace};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::namespace::{self, Access, Node, Paths, Place, Sink, Size, Walk};
+use pmda_core::namespace::{self, Access, InsertPoint, Node, Paths, Sink, Size, TreeWalk};
 
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
 
 /// What is below a name.
-pub(crate) struct Below {
+pub(crate) struct ChildNames {
     /// How many names.
     pub(crate) count: usize,
     /// The names in one block: pointers first, the strings right behind them (TREE-34).
@@ -35,7 +35,7 @@ pub(crate) struct Below {
 ///
 /// # Errors
 /// `-E2BIG`, `-ENOMEM`.
-pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<Below> {
+pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<ChildNames> {
     let mut size = Size::default();
     namespace::children(node, &mut size)?;
     below(size, |list| namespace::children(node, list))
@@ -45,15 +45,15 @@ pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<Below> {
 ///
 /// # Errors
 /// As [`children`].
-pub(crate) fn leaves<'t>(node: impl Node<'t>, name: &[u8]) -> Result<Below> {
-    let (mut walk, mut size) = (Walk::default(), Size::default());
+pub(crate) fn leaves<'t>(node: impl Node<'t>, name: &[u8]) -> Result<ChildNames> {
+    let (mut walk, mut size) = (TreeWalk::default(), Size::default());
     walk.list(node, name, &mut size)?;
     below(size, |list| walk.list(node, name, list))
 }
 
-fn below(size: Size, list: impl FnOnce(&mut List<'_>) -> Result<()>) -> Result<Below> {
+fn below(size: Size, list: impl FnOnce(&mut NameWriter<'_>) -> Result<()>) -> Result<ChildNames> {
     let mut states = CVec::with_capacity(size.count)?;
-    Ok(Below {
+    Ok(ChildNames {
         count: size.count,
         names: packed(size, Some(&mut states), list)?,
         states,
@@ -72,7 +72,7 @@ pub(crate) fn pack_paths<'t>(paths: Paths<impl Node<'t>>) -> Result<Block<*mut c
 fn packed(
     size: Size,
     states: Option<&mut CVec<c_int>>,
-    list: impl FnOnce(&mut List<'_>) -> Result<()>,
+    list: impl FnOnce(&mut NameWriter<'_>) -> Result<()>,
 ) -> Result<Block<*mut c_char>> {
     let Size { count, bytes } = size;
     let words = bytes.div_ceil(size_of::<*mut c_char>());
@@ -86,7 +86,7 @@ fn packed(
             slice::from_raw_parts_mut(start.add(count).cast::<MaybeUninit<u8>>(), bytes),
         )
     };
-    let mut names = List { pointers, text, states };
+    let mut names = NameWriter { pointers, text, states };
     list(&mut names)?;
     // As many as were measured: C reads them all.
     if names.pointers.is_empty() && names.text.is_empty() {
@@ -97,13 +97,13 @@ fn packed(
 }
 
 /// A block that names are written to, and beside it what they are. What is full takes no more.
-struct List<'b> {
+struct NameWriter<'b> {
     pointers: &'b mut [MaybeUninit<*mut c_char>],
     text: &'b mut [MaybeUninit<u8>],
     states: Option<&'b mut CVec<c_int>>,
 }
 
-impl Sink for List<'_> {
+impl Sink for NameWriter<'_> {
     fn add<'t>(&mut self, bytes: usize, is_branch: bool, parts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
         let (pointer, pointers) = take(&mut self.pointers).split_first_mut().ok_or(Error::GENERIC)?;
         let (name, text) = take(&mut self.text)
@@ -137,14 +137,14 @@ fn write(room: &mut [MaybeUninit<u8>], bytes: &[u8]) {
 }
 
 /// A node for one component, which is no part of a tree yet.
-struct New {
+struct NewNode {
     node: Block<__pmnsNode>,
     name: Block<c_char>,
 }
 
-impl New {
-    fn called(component: &[u8]) -> Result<New> {
-        Ok(New {
+impl NewNode {
+    fn called(component: &[u8]) -> Result<NewNode> {
+        Ok(NewNode {
             node: Block::room(1)?,
             name: string(component)?,
         })
@@ -176,11 +176,11 @@ impl New {
 /// `-ENOMEM`; the tree is as it was.
 fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     let mut components = name.split(|byte| *byte == b'.');
-    let mut top = New::called(components.next().unwrap_or_default())?;
+    let mut top = NewNode::called(components.next().unwrap_or_default())?;
     let mut below = Vec::new();
     for component in components {
         below.try_reserve(1).map_err(|_| Error::ENOMEM)?;
-        below.push(New::called(component)?);
+        below.push(NewNode::called(component)?);
     }
     // From the last one up, of which each knows the node above and the one below.
     let (mut pmid, mut first) = (pmid, ptr::null_mut());
@@ -198,7 +198,7 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
 }
 
 /// Who takes the instances that a request asks for. No C code runs meanwhile.
-pub(crate) trait Taker {
+pub(crate) trait InstanceSink {
     /// Takes the name that belongs to an id.
     ///
     /// # Errors
@@ -237,7 +237,7 @@ impl<'call> InstanceList<'call> {
     }
 }
 
-impl Taker for InstanceList<'_> {
+impl InstanceSink for InstanceList<'_> {
     fn name(self, name: &[u8]) -> Result<()> {
         let (shell, mut names) = (Block::room(1)?, Block::room(1)?);
         names.put(string(name)?.into_raw());
@@ -315,12 +315,12 @@ impl Tree<'_> {
             return self.insert_by_libpcp(pmid, name);
         }
         match namespace::place(root, name.bytes(), indexes) {
-            Place::Below(parent, rest) => {
+            InsertPoint::Below(parent, rest) => {
                 add(parent, rest, pmid)?;
                 Ok(0)
             }
             // A leaf that is there already, with this identifier: libpcp says the same each time.
-            Place::Taken(node) if node.pmid() == pmid && pmid != MetricId::NULL => {
+            InsertPoint::Taken(node) if node.pmid() == pmid && pmid != MetricId::NULL => {
                 let known = AGAIN.load(Ordering::Relaxed);
                 if known >= 0 {
                     return Ok(known);
@@ -329,7 +329,7 @@ impl Tree<'_> {
                 AGAIN.store(answer, Ordering::Relaxed);
                 Ok(answer)
             }
-            Place::Taken(_) => self.insert_by_libpcp(pmid, name),
+            InsertPoint::Taken(_) => self.insert_by_libpcp(pmid, name),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::sys::lock::Mutex;
 use crate::view::arg::Out;
 use crate::view::memory::Block;
 use crate::view::types::{pmValue, pmValueSet, pmdaResult, timeval};
-use crate::view::value::{Atom, DPTR, INSITU, Output, format};
+use crate::view::value::{Atom, DPTR, INSITU, ResultWriter, format};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{Encoding, Tally};
 use pmda_core::ident::MetricId;
@@ -89,7 +89,7 @@ impl Results {
 }
 
 /// The output of `pmdaFetch`. A fetch inside of this one uses another block.
-pub(crate) struct ToCaller<'call> {
+pub(crate) struct CResult<'call> {
     /// Where the result is stored in the end.
     place: Out<'call, *mut pmdaResult>,
     /// Where the block came from.
@@ -100,19 +100,19 @@ pub(crate) struct ToCaller<'call> {
     /// How many are finished.
     filled: usize,
     /// The set that gets values.
-    set: ValueSet,
+    set: ValueSetBuilder,
 }
 
-impl<'call> ToCaller<'call> {
+impl<'call> CResult<'call> {
     /// A result that is to be stored at a place.
-    pub(crate) const fn new(place: Out<'call, *mut pmdaResult>, results: &'static Results) -> ToCaller<'call> {
-        ToCaller {
+    pub(crate) const fn new(place: Out<'call, *mut pmdaResult>, results: &'static Results) -> CResult<'call> {
+        CResult {
             place,
             results,
             block: ResultBlock::NONE,
             sets: 0,
             filled: 0,
-            set: ValueSet::NONE,
+            set: ValueSetBuilder::NONE,
         }
     }
 
@@ -146,7 +146,7 @@ impl<'call> ToCaller<'call> {
     }
 }
 
-impl Output for ToCaller<'_> {
+impl ResultWriter for CResult<'_> {
     /// Fills in the head: also the number of value sets, before there is any. Nothing of it is
     /// touched later, as the block may be somebody else's memory by then: dbpmda frees it after a
     /// store that was refused, and fetches again.
@@ -164,7 +164,7 @@ impl Output for ToCaller<'_> {
 
     #[inline(always)]
     fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()> {
-        self.set = ValueSet::new(pmid, values, encoding)?;
+        self.set = ValueSetBuilder::new(pmid, values, encoding)?;
         self.put();
         Ok(())
     }
@@ -222,7 +222,7 @@ const FIRST_VALUES: usize = 16;
 /// A value set under construction, in one block from malloc that the caller of the fetch frees
 /// (FETCH-71). It owns the block but has no destructor: a callback may leave by `longjmp`, and then
 /// it is lost.
-struct ValueSet {
+struct ValueSetBuilder {
     /// Adding a value may move it. NULL when there is no set.
     start: *mut pmValueSet,
     /// How many values there is room for.
@@ -231,9 +231,9 @@ struct ValueSet {
     tally: Tally,
 }
 
-impl ValueSet {
+impl ValueSetBuilder {
     /// No set.
-    const NONE: ValueSet = ValueSet {
+    const NONE: ValueSetBuilder = ValueSetBuilder {
         start: ptr::null_mut(),
         capacity: 0,
         tally: Tally::EMPTY,
@@ -243,8 +243,8 @@ impl ValueSet {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    fn new(pmid: MetricId, values: usize, encoding: Encoding) -> Result<ValueSet> {
-        let start = Block::<u8>::room(ValueSet::size(values)?)?
+    fn new(pmid: MetricId, values: usize, encoding: Encoding) -> Result<ValueSetBuilder> {
+        let start = Block::<u8>::room(ValueSetBuilder::size(values)?)?
             .into_raw()
             .cast::<pmValueSet>();
         // SAFETY: the new block has room for the head of a set and some values, as `size` says, and
@@ -254,7 +254,7 @@ impl ValueSet {
             (*start).numval = 0;
             (*start).valfmt = format(encoding);
         }
-        Ok(ValueSet {
+        Ok(ValueSetBuilder {
             start,
             capacity: values,
             tally: Tally::EMPTY,
@@ -282,7 +282,7 @@ impl ValueSet {
     fn grow(&mut self) -> Result<()> {
         let values = self.capacity.saturating_mul(2).max(FIRST_VALUES);
         // SAFETY: the block is ours, from malloc or NULL; it stays as it is when realloc fails.
-        let larger = ValueSet::size(values).map_or(ptr::null_mut(), |size| unsafe {
+        let larger = ValueSetBuilder::size(values).map_or(ptr::null_mut(), |size| unsafe {
             libc::realloc(self.start.cast(), size)
         });
         if larger.is_null() {

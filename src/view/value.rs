@@ -192,7 +192,7 @@ fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
 
 /// What takes the value sets of a fetch, one after the other. It has nothing to drop: a callback
 /// may leave by `longjmp`.
-pub(crate) trait Output {
+pub(crate) trait ResultWriter {
     /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
     fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
 
@@ -233,7 +233,7 @@ pub(crate) fn time_from(bytes: [u8; 8]) -> timeval {
 
 view! {
     /// A result that a fetch method has given.
-    Values of pmdaResult, contract
+    MethodResult of pmdaResult, contract
     "`pointer` is NULL, or points to a result with `numpmid` value sets, each NULL or valid with its values and value \
      blocks, until its result callback has been called."
     fields {
@@ -259,7 +259,7 @@ view! {
     }
 }
 
-impl<'call> Values<'call> {
+impl<'call> MethodResult<'call> {
     /// The value sets, good until control goes back to C.
     fn sets(&self) -> &[Option<ValueSet<'call>>] {
         // SAFETY: `numpmid` pointers stand at the end of the structure, each NULL or to a valid
@@ -319,24 +319,24 @@ impl ValueSet<'_> {
 
 /// The reply under construction that the last fetch has left. There is none before the first
 /// fetch, and while a fetch works on it.
-pub(crate) type SpareDraft = Mutex<Option<ResultBuilder>>;
+pub(crate) type SpareWireResult = Mutex<Option<ResultBuilder>>;
 
 /// A reply under construction, to which the library's own fetch writes its values directly. When a
 /// callback leaves by `longjmp` it is lost.
-pub(crate) struct DraftReply {
+pub(crate) struct WireResult {
     draft: ManuallyDrop<ResultBuilder>,
     /// What the set that is being written has.
     tally: Tally,
 }
 
-impl DraftReply {
+impl WireResult {
     /// Takes a draft, or makes one.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn take(spare: &SpareDraft) -> Result<DraftReply> {
+    pub(crate) fn take(spare: &SpareWireResult) -> Result<WireResult> {
         let draft = spare.lock().take();
-        Ok(DraftReply {
+        Ok(WireResult {
             draft: ManuallyDrop::new(draft.map_or_else(ResultBuilder::new, Ok)?),
             tally: Tally::EMPTY,
         })
@@ -344,7 +344,7 @@ impl DraftReply {
 
     /// Gives the draft back. A fetch that a callback has started inside of this one has left its
     /// own, which goes then.
-    pub(crate) fn give_back(self, spare: &SpareDraft) {
+    pub(crate) fn give_back(self, spare: &SpareWireResult) {
         let mut draft = ManuallyDrop::into_inner(self.draft);
         draft.trim();
         let other = spare.lock().replace(draft);
@@ -357,7 +357,7 @@ impl DraftReply {
     }
 }
 
-impl Output for DraftReply {
+impl ResultWriter for WireResult {
     /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
     /// (MAIN-20).
     fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {

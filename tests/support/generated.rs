@@ -44,7 +44,7 @@ const PARAMETERS: [(&str, &str); 8] = [
     ("Option<MutableText<'_>>", "*mut c_char"),
     ("Option<LabelSet<'_>>", "*mut pmLabelSet"),
     ("Option<LabelSets<'_>>", "*mut *mut pmLabelSet"),
-    ("Option<Stream>", "*mut libc::FILE"),
+    ("Option<CFile>", "*mut libc::FILE"),
     ("In<'_, StopMessage>", "*mut c_void"),
     ("Option<Private>", "*mut c_void"),
     ("Option<NodeRef<'_>>", "*mut __pmnsNode"),

@@ -3,7 +3,7 @@
 
 use std::fmt::Pointer;
 
-use super::entry::{Entry, State};
+use super::entry::{Entry, EntryState};
 use super::keys::{Key, jenkins_hash};
 use super::{Cache, room};
 use crate::log::Line;
@@ -22,9 +22,9 @@ impl<T: Copy + Pointer> Cache<T> {
         for place in self.order.iter() {
             let entry = self.slab.get(place.slot);
             let state = match entry.state {
-                State::Active => "active",
-                State::Inactive => "inactive",
-                State::Empty | State::Free => {
+                EntryState::Active => "active",
+                EntryState::Inactive => "inactive",
+                EntryState::Empty | EntryState::Free => {
                     out.show(format_args!("({:10}) {:>8}\n", entry.id, "empty"));
                     continue;
                 }
@@ -84,9 +84,9 @@ impl<T: Copy + Pointer> Cache<T> {
             for at in std::iter::successors(*first, |at| next[*at]) {
                 let entry = self.slab.get(slots[at]);
                 let mark = match entry.state {
-                    State::Empty => "E",
-                    State::Inactive => "I",
-                    State::Active | State::Free => "",
+                    EntryState::Empty => "E",
+                    EntryState::Inactive => "I",
+                    EntryState::Active | EntryState::Free => "",
                 };
                 out.show(format_args!(" -> {}{mark}", entry.id));
             }

@@ -1,5 +1,5 @@
 //! The cached instances: one [`Entry`] each, in a store in which it never moves ([`Slab`]), and the
-//! bytes of their names and keys ([`Text`]). These are short: a text of up to 21 bytes is kept
+//! bytes of their names and keys ([`SmallText`]). These are short: a text of up to 21 bytes is kept
 //! without memory of its own, and names are hashed, searched and compared eight bytes at a time.
 //! (`keys` has the hash that the C library's debug dump shows.)
 
@@ -10,7 +10,7 @@ use crate::index::{Seed, last};
 /// What is known of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum State {
+pub enum EntryState {
     /// The slot holds no entry.
     Free = 0,
     /// Culled: listed until it is reclaimed, otherwise invisible.
@@ -21,10 +21,10 @@ pub enum State {
     Inactive = 9,
 }
 
-impl State {
+impl EntryState {
     /// Whether there is an instance, active or inactive.
     pub(super) fn is_live(self) -> bool {
-        matches!(self, State::Active | State::Inactive)
+        matches!(self, EntryState::Active | EntryState::Inactive)
     }
 }
 
@@ -32,7 +32,7 @@ impl State {
 #[derive(Debug)]
 pub struct Entry<T> {
     /// At one address for as long as the entry lives (CACHE-25).
-    pub(super) name: Text,
+    pub(super) name: SmallText,
     /// What the agent attached; never looked at here.
     pub(super) private: Option<T>,
     /// When the instance was written after it had been active, in seconds; 0 = not yet.
@@ -47,14 +47,14 @@ pub struct Entry<T> {
     /// How many entries were inserted before this one: of entries with one id the newest is listed
     /// first.
     pub(super) serial: u32,
-    pub(super) state: State,
+    pub(super) state: EntryState,
 }
 
 impl<T> Entry<T> {
     /// What a slot without an entry holds.
     pub(super) fn free() -> Entry<T> {
         Entry {
-            name: Text::EMPTY,
+            name: SmallText::EMPTY,
             private: None,
             stamp: 0,
             id: 0,
@@ -62,14 +62,14 @@ impl<T> Entry<T> {
             hash: 0,
             sequence: 0,
             serial: 0,
-            state: State::Free,
+            state: EntryState::Free,
         }
     }
 
     /// An active entry without a name, for tests of what only looks at numbers.
     #[cfg(test)]
     pub(super) fn active(id: u32) -> Entry<T> {
-        let state = State::Active;
+        let state = EntryState::Active;
         Entry {
             id,
             state,
@@ -107,7 +107,7 @@ impl<T> Entry<T> {
 
     /// Active or inactive, if a lookup has found it.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> EntryState {
         self.state
     }
 
@@ -227,8 +227,8 @@ impl<T> Slab<T> {
     pub(super) fn remove(&mut self, slot: u32) {
         let next = self.free;
         let entry = self.get_mut(slot);
-        entry.state = State::Free;
-        entry.name = Text::EMPTY;
+        entry.state = EntryState::Free;
+        entry.name = SmallText::EMPTY;
         entry.private = None;
         entry.id = next;
         self.free = slot;
@@ -240,49 +240,49 @@ const INLINE: usize = 21;
 
 /// Bytes with a NUL behind them.
 #[derive(Debug)]
-pub(super) enum Text {
+pub(super) enum SmallText {
     Inline(u8, [u8; INLINE + 1]),
     Heap(Box<[u8]>),
 }
 
-impl Text {
-    pub(super) const EMPTY: Text = Text::Inline(0, [0; INLINE + 1]);
+impl SmallText {
+    pub(super) const EMPTY: SmallText = SmallText::Inline(0, [0; INLINE + 1]);
 
     /// A copy of these bytes.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(super) fn new(text: &[u8]) -> Result<Text> {
+    pub(super) fn new(text: &[u8]) -> Result<SmallText> {
         if text.len() > INLINE {
-            return Text::on_heap(text);
+            return SmallText::on_heap(text);
         }
         let mut bytes = [0; INLINE + 1];
         bytes[..text.len()].copy_from_slice(text);
-        Ok(Text::Inline(text.len() as u8, bytes))
+        Ok(SmallText::Inline(text.len() as u8, bytes))
     }
 
     #[cold]
-    fn on_heap(text: &[u8]) -> Result<Text> {
+    fn on_heap(text: &[u8]) -> Result<SmallText> {
         let mut bytes = Vec::new();
         room(&mut bytes, text.len() + 1)?;
         bytes.extend_from_slice(text);
         bytes.push(0);
-        Ok(Text::Heap(bytes.into_boxed_slice()))
+        Ok(SmallText::Heap(bytes.into_boxed_slice()))
     }
 
     /// The text with its NUL.
     pub(super) fn terminated(&self) -> &[u8] {
         match self {
-            Text::Inline(length, bytes) => &bytes[..=usize::from(*length)],
-            Text::Heap(bytes) => bytes,
+            SmallText::Inline(length, bytes) => &bytes[..=usize::from(*length)],
+            SmallText::Heap(bytes) => bytes,
         }
     }
 
     /// The text without its NUL.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Text::Inline(length, bytes) => &bytes[..usize::from(*length)],
-            Text::Heap(bytes) => bytes.split_last().map_or(&[], |(_, text)| text),
+            SmallText::Inline(length, bytes) => &bytes[..usize::from(*length)],
+            SmallText::Heap(bytes) => bytes.split_last().map_or(&[], |(_, text)| text),
         }
     }
 }

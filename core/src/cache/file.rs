@@ -10,7 +10,7 @@ pub(super) const LONGEST_LINE: usize = 16 << 20;
 
 /// The first line (CACHE-91).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
+pub(super) struct FileHeader {
     pub(super) mode: Mode,
     pub(super) maximum: u32,
 }
@@ -80,7 +80,7 @@ fn scanned(text: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// Reads the first line.
-pub(super) fn header(line: &[u8]) -> Option<Header> {
+pub(super) fn header(line: &[u8]) -> Option<FileHeader> {
     let (version, rest) = scanned(line)?;
     let (mode, rest) = scanned(rest)?;
     let maximum = match version {
@@ -88,7 +88,7 @@ pub(super) fn header(line: &[u8]) -> Option<Header> {
         2 => scanned(rest)?.0,
         _ => return None,
     };
-    Some(Header {
+    Some(FileHeader {
         mode: match mode {
             0 => Mode::Monotonic,
             1 => Mode::Reuse,
@@ -150,7 +150,7 @@ pub(super) fn is_savable(name: &[u8]) -> bool {
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(super) fn write_header(out: &mut Vec<u8>, header: Header) -> Result<()> {
+pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> {
     room(out, 64)?;
     out.extend_from_slice(b"2 ");
     out.extend_from_slice(Decimal::new(header.mode as i64).digits());

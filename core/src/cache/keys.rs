@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display};
 
-use super::entry::{Text, equal};
+use super::entry::{SmallText, equal};
 use super::room;
 use crate::error::Result;
 use crate::index::{Index, Seed};
@@ -14,7 +14,7 @@ pub(super) struct Keys {
     /// Of the names as well. They come from outside: nobody is to know which of them meet in a
     /// table.
     seed: Seed,
-    cells: Vec<Text>,
+    cells: Vec<SmallText>,
     /// The slot of each key.
     index: Index,
     /// Whether several instances had one key. A store refuses that, but a file may give one key to
@@ -67,10 +67,10 @@ impl Keys {
         room(&mut self.cells, more)
     }
 
-    /// Gives a slot another key, or takes it with [`Text::EMPTY`]. There must be room for one that
+    /// Gives a slot another key, or takes it with [`SmallText::EMPTY`]. There must be room for one that
     /// is not empty.
     #[cold]
-    pub(super) fn set(&mut self, slot: u32, key: Text) {
+    pub(super) fn set(&mut self, slot: u32, key: SmallText) {
         let old = self.get(slot);
         if !old.is_empty() && !self.is_shared {
             self.index.remove(self.seed.bytes(old), slot);
@@ -78,7 +78,7 @@ impl Keys {
         let place = slot as usize;
         while self.cells.len() <= place && !key.bytes().is_empty() {
             // Room: `reserve`.
-            self.cells.push(Text::EMPTY);
+            self.cells.push(SmallText::EMPTY);
         }
         if !key.bytes().is_empty() && !self.is_shared {
             let cells = &self.cells;
@@ -96,7 +96,7 @@ impl Keys {
     /// Takes the key of a slot, if it has one.
     pub(super) fn take(&mut self, slot: u32) {
         if !self.get(slot).is_empty() {
-            self.set(slot, Text::EMPTY);
+            self.set(slot, SmallText::EMPTY);
         }
     }
 
@@ -108,8 +108,8 @@ impl Keys {
 }
 
 /// The key in a cell.
-fn bytes(cells: &[Text], slot: u32) -> &[u8] {
-    cells.get(slot as usize).map_or(&[], Text::bytes)
+fn bytes(cells: &[SmallText], slot: u32) -> &[u8] {
+    cells.get(slot as usize).map_or(&[], SmallText::bytes)
 }
 
 /// `[key=0x...]` or `[no key]`, as messages show a key.
@@ -198,7 +198,7 @@ mod tests {
             let (mut model, mut is_shared) = ([0; 12], false);
             for (slot, key) in steps {
                 keys.reserve(12).expect("memory");
-                keys.set(slot, Text::new(KEYS[key]).expect("memory"));
+                keys.set(slot, SmallText::new(KEYS[key]).expect("memory"));
                 model[slot as usize] = key;
                 for (number, key) in KEYS.iter().enumerate().skip(1) {
                     let slots: Vec<u32> = (0..12).filter(|slot| model[*slot as usize] == number).collect();

@@ -7,8 +7,8 @@ use std::io::{self, ErrorKind};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 
-use super::entry::{State, Text, find_byte};
-use super::file::{self, Header, LONGEST_LINE, Record};
+use super::entry::{EntryState, SmallText, find_byte};
+use super::file::{self, FileHeader, LONGEST_LINE, Record};
 use super::persist::OverLimitRecord;
 use super::{Cache, room};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub struct CacheFile {
     path: FilePath,
     /// `None` for what is not a file.
     file: Option<File>,
-    lines: Lines,
+    lines: FileLines,
     has_header: bool,
     /// Records that were read.
     count: usize,
@@ -58,7 +58,7 @@ impl CacheFile {
         Ok(CacheFile {
             path,
             file,
-            lines: Lines::default(),
+            lines: FileLines::default(),
             has_header: false,
             count: 0,
             over_limit: Vec::new(),
@@ -153,7 +153,7 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     /// Adopts mode and limit of a file.
-    fn take_header(&mut self, header: Header) {
+    fn take_header(&mut self, header: FileHeader) {
         self.mode = header.mode;
         if !self.limited {
             self.maximum = header.maximum;
@@ -183,7 +183,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 ),
             );
         }
-        let (key, name) = (Text::new(key)?, Text::new(record.name)?);
+        let (key, name) = (SmallText::new(key)?, SmallText::new(record.name)?);
         room(over_limit, 1)?;
         let (id, stamp) = (record.id, record.stamp);
         over_limit.push(OverLimitRecord { id, stamp, key, name });
@@ -198,13 +198,13 @@ impl<T: Copy + Pointer> Cache<T> {
         let slot = match (known, named) {
             (Some(slot), Some(same)) if slot == same && self.is_name_of(slot, record.name, short) => {
                 if self.keys.get(slot) != key {
-                    let key = Text::new(key)?;
+                    let key = SmallText::new(key)?;
                     self.reserve_key(&key)?;
                     self.keys.set(slot, key);
                 }
                 slot
             }
-            (None, None) => self.insert(record.id, record.name, short, key, State::Inactive)?,
+            (None, None) => self.insert(record.id, record.name, short, key, EntryState::Inactive)?,
             (Some(slot), _) => {
                 self.conflict(record, slot, true, path);
                 return Ok(());
@@ -258,7 +258,7 @@ impl<T: Copy + Pointer> Cache<T> {
 /// The lines of a file, which are taken from it while it is read piece by piece: nobody waits for
 /// the end of a file that may have none, or keeps more of it than one piece and one line.
 #[derive(Debug, Default)]
-struct Lines {
+struct FileLines {
     buffer: Vec<u8>,
     /// How much of it was taken.
     start: usize,
@@ -268,7 +268,7 @@ struct Lines {
 
 /// One line, up to its first NUL; a crash may leave some in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Line<'l> {
+struct FileLine<'l> {
     /// With the newline, if it has one.
     text: &'l [u8],
     /// Whether there is a NUL.
@@ -277,7 +277,7 @@ struct Line<'l> {
     is_endless: bool,
 }
 
-impl Lines {
+impl FileLines {
     /// Reads the next piece: `append` fills the room in the buffer.
     fn read(&mut self, append: impl FnOnce(&mut Vec<u8>) -> io::Result<usize>) {
         if self.end.is_some() {
@@ -306,7 +306,7 @@ impl Lines {
     }
 
     /// The next line, of at most about `longest` bytes; `None` until more is read, or at the end.
-    fn next(&mut self, longest: usize) -> Option<Line<'_>> {
+    fn next(&mut self, longest: usize) -> Option<FileLine<'_>> {
         let held = self.buffer.get(self.start..).unwrap_or_default();
         let newline = find_byte(held, b'\n');
         let length = newline.map_or(held.len(), |at| at + 1);
@@ -318,7 +318,7 @@ impl Lines {
             return None;
         }
         self.start += length;
-        Some(Line {
+        Some(FileLine {
             text: &held[..nul.unwrap_or(length)],
             is_cut: nul.is_some(),
             is_endless: newline.is_none() && !is_last && nul.is_none(),
@@ -362,7 +362,7 @@ mod tests {
 
     /// All lines of a stream, and how it has ended; as soon as a line has no end.
     fn lines_of(mut input: impl Read) -> (Vec<Owned>, io::Result<()>) {
-        let (mut lines, mut all) = (Lines::default(), Vec::new());
+        let (mut lines, mut all) = (FileLines::default(), Vec::new());
         loop {
             lines.read(|buffer| append(&mut input, buffer));
             while let Some(line) = lines.next(LONGEST_LINE) {
@@ -426,7 +426,7 @@ mod tests {
     /// CACHE-92: what has no end is no line, and little of it is kept.
     #[test]
     fn endless() {
-        let mut lines = Lines::default();
+        let mut lines = FileLines::default();
         for _ in 0..10_000 {
             lines.read(|buffer| append(&mut io::repeat(b'x'), buffer));
             if let Some(line) = lines.next(PIECE) {

@@ -11,9 +11,9 @@ mod disk;
 mod dump;
 mod entry;
 mod file;
+mod id_list;
 mod keys;
 mod load;
-mod order;
 mod persist;
 mod store;
 #[cfg(test)]
@@ -22,14 +22,14 @@ mod walk;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use entry::{Entry, State};
-use entry::{Short, Slab, Text, equal, signed};
+pub use entry::{Entry, EntryState};
+use entry::{Short, Slab, SmallText, equal, signed};
+use id_list::IdList;
+pub use id_list::Position;
 use keys::{Key, Keys};
 pub use load::CacheFile;
-use order::Order;
-pub use order::Position;
 pub use persist::{Snapshot, Write, directory_below, file_path};
-pub use walk::{Given, Start};
+pub use walk::{WalkEntry, WalkStart};
 
 use crate::error::{Error, Result};
 use crate::ident::InDom;
@@ -61,7 +61,7 @@ pub struct Cache<T> {
     /// One slot for each short name: of the live entry that has it, or of one that was culled with
     /// others and is not reclaimed. So a purge has nothing to look for here.
     names: Index,
-    order: Order,
+    order: IdList,
     active: usize,
     inactive: usize,
     empty: usize,
@@ -148,7 +148,7 @@ impl<T: Copy> Cache<T> {
             slab: Slab::new(),
             keys: Keys::new(seed),
             names: Index::new(),
-            order: Order::new(),
+            order: IdList::new(),
             mode: Mode::Monotonic,
             strings: false,
             instances_dirty: false,
@@ -180,23 +180,23 @@ impl<T: Copy> Cache<T> {
     }
 
     /// The counter of a state.
-    fn counter(&mut self, state: State) -> Option<&mut usize> {
+    fn counter(&mut self, state: EntryState) -> Option<&mut usize> {
         match state {
-            State::Active => Some(&mut self.active),
-            State::Inactive => Some(&mut self.inactive),
-            State::Empty => Some(&mut self.empty),
-            State::Free => None,
+            EntryState::Active => Some(&mut self.active),
+            EntryState::Inactive => Some(&mut self.inactive),
+            EntryState::Empty => Some(&mut self.empty),
+            EntryState::Free => None,
         }
     }
 
     /// Changes the state of an entry that is live. One that is culled has no key any more.
-    fn set_state(&mut self, slot: u32, state: State) {
+    fn set_state(&mut self, slot: u32, state: EntryState) {
         let entry = self.slab.get_mut(slot);
         let old = std::mem::replace(&mut entry.state, state);
         if old == state {
             return;
         }
-        if old == State::Active || state == State::Active {
+        if old == EntryState::Active || state == EntryState::Active {
             count_change();
         }
         if let Some(count) = self.counter(old) {
@@ -208,7 +208,7 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Makes room for a key of any entry; none is needed for an empty one.
-    fn reserve_key(&mut self, key: &Text) -> Result<()> {
+    fn reserve_key(&mut self, key: &SmallText) -> Result<()> {
         if key.bytes().is_empty() {
             return Ok(());
         }
@@ -305,7 +305,7 @@ impl<T: Copy> Cache<T> {
     pub fn actives(&self) -> impl Iterator<Item = (i32, &[u8])> {
         let slab = &self.slab;
         let entries = self.order.iter().map(|place| slab.get(place.slot));
-        let active = entries.filter(|entry| entry.state == State::Active);
+        let active = entries.filter(|entry| entry.state == EntryState::Active);
         active.map(|entry| (signed(entry.id), entry.name()))
     }
 
@@ -331,15 +331,15 @@ impl<T: Copy> Cache<T> {
 impl<T: Copy> Cache<T> {
     /// Makes all inactive instances active; returns how many (CACHE-22).
     pub fn activate_all(&mut self) -> usize {
-        self.set_all(State::Inactive, State::Active)
+        self.set_all(EntryState::Inactive, EntryState::Active)
     }
 
     /// Makes all active instances inactive; returns how many (CACHE-22).
     pub fn deactivate_all(&mut self) -> usize {
-        self.set_all(State::Active, State::Inactive)
+        self.set_all(EntryState::Active, EntryState::Inactive)
     }
 
-    fn set_all(&mut self, from: State, to: State) -> usize {
+    fn set_all(&mut self, from: EntryState, to: EntryState) -> usize {
         // Not by slots, of which there are as many as there ever were instances at a time.
         for listed in self.order.iter() {
             let entry = self.slab.get_mut(listed.slot);
@@ -365,7 +365,7 @@ impl<T: Copy> Cache<T> {
 
     /// Culls all inactive instances; returns how many.
     pub fn cull_inactive(&mut self) -> usize {
-        self.cull_where(|entry| entry.state == State::Inactive)
+        self.cull_where(|entry| entry.state == EntryState::Inactive)
     }
 
     /// Culls the instances that `is_culled` accepts, in ascending order of ids; returns how many.
@@ -375,10 +375,10 @@ impl<T: Copy> Cache<T> {
             let entry = self.slab.get_mut(listed.slot);
             if entry.is_live() && is_culled(entry) {
                 match entry.state {
-                    State::Active => self.active -= 1,
+                    EntryState::Active => self.active -= 1,
                     _ => self.inactive -= 1,
                 }
-                entry.state = State::Empty;
+                entry.state = EntryState::Empty;
                 self.keys.take(listed.slot);
             }
         }

@@ -8,8 +8,8 @@ use std::io;
 use rustix::fs::{Mode, mkdir};
 
 use super::disk;
-use super::entry::Text;
-use super::file::{Decimal, Header, LONGEST_LINE, is_savable, write_header, write_record};
+use super::entry::SmallText;
+use super::file::{Decimal, FileHeader, LONGEST_LINE, is_savable, write_header, write_record};
 use super::{Cache, room};
 use crate::error::Result;
 use crate::ident::InDom;
@@ -54,8 +54,8 @@ pub fn file_path(directory: &FilePath, indom: InDom) -> Result<FilePath> {
 pub(super) struct OverLimitRecord {
     pub(super) id: u32,
     pub(super) stamp: i64,
-    pub(super) key: Text,
-    pub(super) name: Text,
+    pub(super) key: SmallText,
+    pub(super) name: SmallText,
 }
 
 /// What a cache file is to say, collected at one moment.
@@ -185,7 +185,7 @@ impl<T: Copy + Pointer> Cache<T> {
     /// Collects the bytes of the file (CACHE-74, DEF-9).
     fn collect(&mut self, snapshot: &mut Snapshot) -> Result<()> {
         let (mode, maximum) = (self.mode, self.maximum);
-        write_header(&mut snapshot.text, Header { mode, maximum })?;
+        write_header(&mut snapshot.text, FileHeader { mode, maximum })?;
         // That of the last line: most instances have the same.
         let mut stamp = Decimal::new(snapshot.now);
         for place in self.order.iter() {

@@ -6,9 +6,9 @@
 //! ones. All chains undergo the same at the same time, so one number an entry says it all: the
 //! order in any chain is that of descending numbers (CACHE-81).
 
-use super::entry::{Entry, Short, State, Text, equal, short, signed};
+use super::entry::{Entry, EntryState, Short, SmallText, equal, short, signed};
+use super::id_list::ListedSlot;
 use super::keys::{Key, jenkins_hash};
-use super::order::ListedSlot;
 use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, count_change, room};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
@@ -74,11 +74,11 @@ impl<T: Copy> Cache<T> {
                 self.keys.take(slot);
                 self.activate(slot, private);
             }
-            PMDA_CACHE_HIDE => self.set_state(slot, State::Inactive),
+            PMDA_CACHE_HIDE => self.set_state(slot, EntryState::Inactive),
             PMDA_CACHE_CULL => {
                 self.names.remove(short.hash, slot);
                 self.keys.take(slot);
-                self.set_state(slot, State::Empty);
+                self.set_state(slot, EntryState::Empty);
                 self.instances_dirty = true;
             }
             _ => return Err(Error::EINVAL),
@@ -189,8 +189,8 @@ impl<T: Copy> Cache<T> {
         let entry = self.slab.get_mut(slot);
         entry.private = private;
         entry.stamp = 0;
-        if entry.state == State::Inactive {
-            entry.state = State::Active;
+        if entry.state == EntryState::Inactive {
+            entry.state = EntryState::Active;
             self.inactive -= 1;
             self.active += 1;
             count_change();
@@ -232,9 +232,9 @@ impl<T: Copy> Cache<T> {
         let slot = if self.is_reclaiming() {
             // Both may be texts of entries that are freed now (CACHE-25).
             let (name, key) = (copied(name)?, copied(key)?);
-            self.insert(id, &name, short, &key, State::Active)?
+            self.insert(id, &name, short, &key, EntryState::Active)?
         } else {
-            self.insert(id, name, short, key, State::Active)?
+            self.insert(id, name, short, key, EntryState::Active)?
         };
         self.activate(slot, private);
         self.instances_dirty = true;
@@ -266,8 +266,8 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
-    pub(super) fn insert(&mut self, id: u32, name: &[u8], short: Short, key: &[u8], state: State) -> Result<u32> {
-        let (name, key) = (Text::new(name)?, Text::new(key)?);
+    pub(super) fn insert(&mut self, id: u32, name: &[u8], short: Short, key: &[u8], state: EntryState) -> Result<u32> {
+        let (name, key) = (SmallText::new(name)?, SmallText::new(key)?);
         self.reserve(&key)?;
         self.grow()?;
         let slot = self.slab.insert(Entry {
@@ -299,7 +299,7 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Gets all the memory that one more entry needs. What is reclaimed afterwards only adds to it.
-    fn reserve(&mut self, key: &Text) -> Result<()> {
+    fn reserve(&mut self, key: &SmallText) -> Result<()> {
         self.slab.reserve()?;
         self.reserve_names(1)?;
         self.order.reserve()?;
@@ -420,7 +420,7 @@ impl<T: Copy> Cache<T> {
         // Front first: the active ones get the greater numbers.
         let mut number = u32::try_from(self.active + self.inactive).expect("slots have 32 bits");
         self.sequence = number;
-        for state in [State::Active, State::Inactive] {
+        for state in [EntryState::Active, EntryState::Inactive] {
             for slot in &slots {
                 let entry = self.slab.get_mut(*slot);
                 if entry.state == state {
@@ -444,12 +444,12 @@ impl<T: Copy> Cache<T> {
         let slab = &self.slab;
         self.names.retain(|slot| slab.get(slot).is_live());
         for listed in self.order.iter() {
-            if self.slab.get(listed.slot).state == State::Empty {
+            if self.slab.get(listed.slot).state == EntryState::Empty {
                 self.lowest = self.lowest.min(listed.id);
                 self.slab.remove(listed.slot);
             }
         }
-        self.order.retain(&self.slab, |entry| entry.state != State::Free);
+        self.order.retain(&self.slab, |entry| entry.state != EntryState::Free);
         self.empty = 0;
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::entry::{Entry, Short, Slab, Text, equal, find_byte};
-use super::{Cache, CacheFile, Snapshot, State, Write};
+use super::entry::{Entry, Short, Slab, SmallText, equal, find_byte};
+use super::{Cache, CacheFile, EntryState, Snapshot, Write};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::ident::InDom;
 use crate::index::Seed;
@@ -43,21 +43,21 @@ proptest! {
     fn as_the_model(steps in prop::collection::vec(step(), 0..600)) {
         let mut cache = Cache::<u8>::new(InDom::new(1, 1), Seed::process());
             // Id and state by name.
-        let mut model = BTreeMap::<String, (i32, State)>::new();
+        let mut model = BTreeMap::<String, (i32, EntryState)>::new();
         for step in steps {
             let name = |number: u8| format!("n{number}");
             let mut store = |flags, number: u8| cache.store(flags, Some(name(number).as_bytes()), Some(number));
             match step {
                 Step::Add(number) => {
                     let id = store(PMDA_CACHE_ADD, number).expect("there are ids");
-                    let known = model.insert(name(number), (id, State::Active));
+                    let known = model.insert(name(number), (id, EntryState::Active));
                     prop_assert!(known.is_none_or(|known| known.0 == id));
                 }
                 Step::Hide(number) => {
                     let known = model.get_mut(&name(number));
                     prop_assert_eq!(store(PMDA_CACHE_HIDE, number).ok(), known.as_ref().map(|known| known.0));
                     if let Some(known) = known {
-                        known.1 = State::Inactive;
+                        known.1 = EntryState::Inactive;
                     }
                 }
                 Step::Cull(number) => {
@@ -66,8 +66,8 @@ proptest! {
                 }
                 Step::Reorganize => cache.reorganize().expect("memory"),
                 Step::Inactive => {
-                    let active = model.values_mut().filter(|known| known.1 == State::Active);
-                    let changed = active.map(|known| known.1 = State::Inactive).count();
+                    let active = model.values_mut().filter(|known| known.1 == EntryState::Active);
+                    let changed = active.map(|known| known.1 = EntryState::Inactive).count();
                     prop_assert_eq!(cache.deactivate_all(), changed);
                 }
                 Step::Reuse => cache.reuse(),
@@ -78,7 +78,7 @@ proptest! {
             let hit = cache.lookup(*id).expect("known");
             prop_assert_eq!((hit.state(), hit.name()), (*state, name.as_bytes()));
             prop_assert_eq!(cache.lookup_name(name.as_bytes()).expect("known").id(), *id);
-            if *state == State::Active {
+            if *state == EntryState::Active {
                 active.push(*id);
             }
         }
@@ -338,13 +338,13 @@ fn shared_keys() {
 #[test]
 fn entries_stay_where_they_are() {
     let entry = || Entry::<usize> {
-        state: State::Active,
+        state: EntryState::Active,
         ..Entry::free()
     };
     let insert = |slab: &mut Slab<usize>, name: &str| {
         slab.reserve().expect("memory");
         let slot = slab.insert(entry());
-        slab.get_mut(slot).name = Text::new(name.as_bytes()).expect("memory");
+        slab.get_mut(slot).name = SmallText::new(name.as_bytes()).expect("memory");
         slot
     };
     let mut slab = Slab::new();
@@ -366,7 +366,7 @@ fn entries_stay_where_they_are() {
     assert_eq!(insert(&mut slab, "again"), slots[7]);
     assert_eq!(insert(&mut slab, "new"), 10_000);
     let unused = slab.guess(10_001).map(|entry| entry.state);
-    assert!(unused.is_none_or(|state| state == State::Free) && slab.guess(1 << 31).is_none());
+    assert!(unused.is_none_or(|state| state == EntryState::Free) && slab.guess(1 << 31).is_none());
     assert!(size_of::<Entry<std::ptr::NonNull<u8>>>() <= 64);
 }
 

@@ -6,16 +6,16 @@
 //! entry (CACHE-35, FETCH-34). What was noted and is reclaimed meanwhile is followed by the next
 //! listed entry behind it, never by one that was given.
 //!
-//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`Order::step`); a fetch, for instance,
+//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`IdList::step`); a fetch, for instance,
 //! keeps a [`Position`].
 
 use super::Cache;
-use super::entry::{State, signed};
-use super::order::{ListedSlot, Place, Position};
+use super::entry::{EntryState, signed};
+use super::id_list::{IdPlace, ListedSlot, Position};
 
 /// An instance that a walk gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Given {
+pub struct WalkEntry {
     /// Its id.
     pub inst: i32,
     /// The entry behind it: where the walk goes on.
@@ -24,7 +24,7 @@ pub struct Given {
 
 /// What a walk begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Start {
+pub struct WalkStart {
     /// The first listed entry.
     pub first: Position,
     /// Number of listed entries.
@@ -46,15 +46,15 @@ impl<T: Copy> Cache<T> {
         let is_all = self.order.len() == self.active;
         loop {
             let place = self.order.step()?;
-            if is_all || self.slab.get(place.slot).state == State::Active {
+            if is_all || self.slab.get(place.slot).state == EntryState::Active {
                 return Some(signed(place.id));
             }
         }
     }
 
     /// What a walk begins with that starts now.
-    pub fn start(&self) -> Start {
-        Start {
+    pub fn start(&self) -> WalkStart {
+        WalkStart {
             first: self.order.position_at(&self.slab, self.order.first()),
             listed: self.order.len(),
             inserted: self.inserted,
@@ -62,12 +62,12 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Fills `into` with the active instances from a position on; returns how many there were.
-    pub fn read_active(&self, from: Position, into: &mut [Given]) -> usize {
+    pub fn read_active(&self, from: Position, into: &mut [WalkEntry]) -> usize {
         let mut next = self.order.search(&self.slab, from);
         let mut len = 0;
         while let (Some(place), Some(given)) = (self.order.get(next), into.get_mut(len)) {
             next = self.order.next(next);
-            if self.slab.get(place.slot).state == State::Active {
+            if self.slab.get(place.slot).state == EntryState::Active {
                 *given = self.given(place, next);
                 len += 1;
             }
@@ -77,7 +77,7 @@ impl<T: Copy> Cache<T> {
 
     /// Fills `into` with the active instances of a list, which is ascending, from a position on;
     /// returns how many there were.
-    pub fn read_listed(&self, mut from: Position, listed: &[i32], into: &mut [Given]) -> usize {
+    pub fn read_listed(&self, mut from: Position, listed: &[i32], into: &mut [WalkEntry]) -> usize {
         let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
         let active = listed[start..].iter().filter_map(|inst| {
             let given = self.active_at(*inst, from)?;
@@ -93,12 +93,12 @@ impl<T: Copy> Cache<T> {
     }
 
     /// The instance with an id, if it is active and not in front of a position.
-    fn active_at(&self, inst: i32, from: Position) -> Option<Given> {
+    fn active_at(&self, inst: i32, from: Position) -> Option<WalkEntry> {
         let id = u32::try_from(inst).ok()?;
         let at = self.order.search_id(id);
         let place = self.order.get(at).filter(|place| place.id == id)?;
         let entry = self.slab.get(place.slot);
-        if entry.state != State::Active || Position::new(id, entry.serial) < from {
+        if entry.state != EntryState::Active || Position::new(id, entry.serial) < from {
             return None;
         }
         Some(self.given(place, self.order.next(at)))
@@ -106,8 +106,8 @@ impl<T: Copy> Cache<T> {
 
     /// A listed instance as a walk gives it that goes on at `next`.
     #[inline(always)]
-    fn given(&self, place: ListedSlot, next: Place) -> Given {
-        Given {
+    fn given(&self, place: ListedSlot, next: IdPlace) -> WalkEntry {
+        WalkEntry {
             inst: signed(place.id),
             next: self.order.position_at(&self.slab, next),
         }

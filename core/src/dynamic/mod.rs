@@ -14,21 +14,21 @@ pub struct Registration<C: 'static> {
 /// Registrations in the order in which they came. None ever goes (DYN-2), so each lives as long as
 /// the process.
 #[derive(Debug)]
-pub struct List<C: 'static> {
+pub struct RegistrationList<C: 'static> {
     entries: Vec<&'static Registration<C>>,
 }
 
-impl<C> Default for List<C> {
-    fn default() -> List<C> {
-        List::new()
+impl<C> Default for RegistrationList<C> {
+    fn default() -> RegistrationList<C> {
+        RegistrationList::new()
     }
 }
 
-impl<C> List<C> {
+impl<C> RegistrationList<C> {
     /// An empty list.
     #[must_use]
-    pub const fn new() -> List<C> {
-        List { entries: Vec::new() }
+    pub const fn new() -> RegistrationList<C> {
+        RegistrationList { entries: Vec::new() }
     }
 
     /// Appends a registration (DYN-1).
@@ -106,7 +106,7 @@ mod tests {
     /// DYN-1, DYN-2: the order stays, duplicates are welcome.
     #[test]
     fn registering() {
-        let mut list = List::new();
+        let mut list = RegistrationList::new();
         assert!(list.is_empty());
         list.add(Some(b"a"), 1).unwrap();
         list.add(Some(b"a"), 2).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     /// DYN-31, N-1: exactly this prefix.
     #[test]
     fn prefixes() {
-        let mut list = List::new();
+        let mut list = RegistrationList::new();
         assert!(!list.has(b"x"));
         list.add(None, ()).unwrap();
         list.add(Some(b"x"), ()).unwrap();

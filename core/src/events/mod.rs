@@ -45,13 +45,13 @@ pub(crate) const fn printed(byte: u8) -> u8 {
 /// All arrays of the process by handle. Arrays of either form and the private arrays of queues
 /// share one table (EVENT-10, EVENT-11).
 #[derive(Debug, Default)]
-pub struct Arrays(Handles<Array>);
+pub struct EventArrays(Handles<EventArray>);
 
-impl Arrays {
+impl EventArrays {
     /// No arrays.
     #[must_use]
-    pub const fn new() -> Arrays {
-        Arrays(Handles::new())
+    pub const fn new() -> EventArrays {
+        EventArrays(Handles::new())
     }
 
     /// Makes a new array and gives the lowest free handle (EVENT-12).
@@ -60,7 +60,7 @@ impl Arrays {
     /// `-ENOMEM` when handles or memory run out; nothing has changed then.
     pub fn create(&mut self) -> Result<i32> {
         let slot = self.0.vacant()?;
-        self.0.put(slot, Array::new()?);
+        self.0.put(slot, EventArray::new()?);
         handles::handle(slot)
     }
 
@@ -68,7 +68,7 @@ impl Arrays {
     ///
     /// # Errors
     /// `PM_ERR_NOCONTEXT` when there is none (EVENT-13).
-    pub fn get(&mut self, handle: i32) -> Result<&mut Array> {
+    pub fn get(&mut self, handle: i32) -> Result<&mut EventArray> {
         let slot = handles::slot(handle);
         slot.and_then(|slot| self.0.get_mut(slot)).ok_or(Error::NOCONTEXT)
     }
@@ -113,7 +113,7 @@ pub enum Stamp {
 
 /// The value of a parameter, without its padding (EVENT-4).
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Value<'a> {
+pub enum ParameterValue<'a> {
     /// Four bytes: `PM_TYPE_32`, `PM_TYPE_U32`, `PM_TYPE_FLOAT`.
     Word(u32),
     /// Eight bytes: `PM_TYPE_64`, `PM_TYPE_U64`, `PM_TYPE_DOUBLE`.
@@ -124,7 +124,7 @@ pub enum Value<'a> {
 
 /// A packed array under construction.
 #[derive(Debug)]
-pub struct Array {
+pub struct EventArray {
     /// What was added, and zeros behind it: the room for more is there already, so one comparison
     /// decides whether something fits. Never longer than the length field can tell.
     words: Vec<u32>,
@@ -137,15 +137,15 @@ pub struct Array {
     parameters: u32,
 }
 
-impl Array {
+impl EventArray {
     /// An array without records.
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory.
-    pub fn new() -> Result<Array> {
+    pub fn new() -> Result<EventArray> {
         let mut words = Vec::new();
         enlarge(&mut words, ROOM)?;
-        Ok(Array {
+        Ok(EventArray {
             words,
             used: HEADER,
             parameters: NOWHERE,
@@ -207,17 +207,17 @@ impl Array {
     /// `-EINVAL` when there is no record that it could belong to, `PM_ERR_TOOBIG` when a length
     /// field would not hold the length, `-ENOMEM`. The array is then as it was.
     #[inline(always)] // The kind of value is known to each caller.
-    pub fn add_parameter(&mut self, metric: u32, kind: u8, value: Value<'_>) -> Result<()> {
+    pub fn add_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> Result<()> {
         if self.parameters == NOWHERE {
             return Err(Error::EINVAL);
         }
         match value {
-            Value::Word(word) => self.push([metric, length_and_type(8, kind), word])?,
-            Value::Long(long) => {
+            ParameterValue::Word(word) => self.push([metric, length_and_type(8, kind), word])?,
+            ParameterValue::Long(long) => {
                 let [first, second] = two_words(long.to_ne_bytes());
                 self.push([metric, length_and_type(12, kind), first, second])?;
             }
-            Value::Bytes(bytes) => self.push_bytes(metric, kind, bytes)?,
+            ParameterValue::Bytes(bytes) => self.push_bytes(metric, kind, bytes)?,
         }
         self.count(self.parameters);
         Ok(())
@@ -343,7 +343,7 @@ mod tests {
     /// refused.
     #[test]
     fn handles() {
-        let mut arrays = Arrays::new();
+        let mut arrays = EventArrays::new();
         assert_eq!([0; 3].map(|_| arrays.create()), [Ok(0), Ok(1), Ok(2)]);
         arrays.release(1).expect("exists");
         assert_eq!(arrays.release(1), Err(Error::NOCONTEXT));
@@ -360,10 +360,12 @@ mod tests {
     /// EVENT-1, EVENT-2, EVENT-3, EVENT-5: headers, no gaps, lengths.
     #[test]
     fn layout_of_a_low_resolution_record() {
-        let mut array = Array::new().expect("memory");
+        let mut array = EventArray::new().expect("memory");
         array.add_record(Stamp::Low(7, 8), 3).expect("room");
-        array.add_parameter(99, 6, Value::Bytes(b"12345")).expect("a record");
-        array.add_parameter(98, 1, Value::Word(5)).expect("a record");
+        array
+            .add_parameter(99, 6, ParameterValue::Bytes(b"12345"))
+            .expect("a record");
+        array.add_parameter(98, 1, ParameterValue::Word(5)).expect("a record");
         let words = array.publish(Form::Low).to_vec();
         assert_eq!(words[..8], [(9 << 24) | 52, 1, 7, 8, 3, 2, 99, (6 << 24) | 9]);
         assert_eq!(&bytes(&words[8..10]), b"12345\0\0\0");
@@ -374,9 +376,9 @@ mod tests {
     /// does not divide. E-6: all 64 bits of a missed record's stamp are kept.
     #[test]
     fn high_resolution_records_are_not_aligned() {
-        let mut array = Array::new().expect("memory");
+        let mut array = EventArray::new().expect("memory");
         array.add_record(Stamp::High(1 << 40, 2), 0).expect("room");
-        array.add_parameter(1, 0, Value::Word(1)).expect("a record");
+        array.add_parameter(1, 0, ParameterValue::Word(1)).expect("a record");
         array.add_missed(Stamp::High(0x11_2233_4455, -1), -5).expect("room");
         let words = array.publish(Form::High).to_vec();
         assert_eq!(words.len() * 4, 68);
@@ -388,10 +390,12 @@ mod tests {
     #[test]
     fn padding() {
         for (text, words) in [(&b""[..], 2), (b"1", 3), (b"1234", 3), (b"12345", 4)] {
-            let mut array = Array::new().expect("memory");
+            let mut array = EventArray::new().expect("memory");
             array.add_record(Stamp::Low(0, 0), 0).expect("room");
             let before = array.used;
-            array.add_parameter(0, 6, Value::Bytes(text)).expect("a record");
+            array
+                .add_parameter(0, 6, ParameterValue::Bytes(text))
+                .expect("a record");
             assert_eq!(array.used - before, words);
         }
     }
@@ -399,25 +403,27 @@ mod tests {
     /// E-1, E-2, EVENT-14: parameters need a record, and a missed record is none.
     #[test]
     fn a_parameter_needs_a_record() {
-        let mut array = Array::new().expect("memory");
-        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::EINVAL));
+        let mut array = EventArray::new().expect("memory");
+        assert_eq!(array.add_parameter(0, 0, ParameterValue::Word(0)), Err(Error::EINVAL));
         array.add_record(Stamp::Low(0, 0), 0).expect("room");
         array.add_missed(Stamp::Low(0, 0), 4).expect("room");
-        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::EINVAL));
+        assert_eq!(array.add_parameter(0, 0, ParameterValue::Word(0)), Err(Error::EINVAL));
         array.add_record(Stamp::Low(0, 0), 0).expect("room");
         array.reset();
-        assert_eq!(array.add_parameter(0, 0, Value::Word(0)), Err(Error::EINVAL));
+        assert_eq!(array.add_parameter(0, 0, ParameterValue::Word(0)), Err(Error::EINVAL));
         assert_eq!(array.publish(Form::Low), [(9 << 24) | 8, 0]);
     }
 
     /// E-3: both kinds of calls count in the record that is there.
     #[test]
     fn forms_may_be_mixed() {
-        let mut array = Array::new().expect("memory");
+        let mut array = EventArray::new().expect("memory");
         array.add_record(Stamp::High(1, 2), 0).expect("room");
-        array.add_parameter(5, 2, Value::Long(u64::MAX)).expect("a record");
+        array
+            .add_parameter(5, 2, ParameterValue::Long(u64::MAX))
+            .expect("a record");
         array.add_record(Stamp::Low(1, 2), 0).expect("room");
-        array.add_parameter(5, 2, Value::Long(0)).expect("a record");
+        array.add_parameter(5, 2, ParameterValue::Long(0)).expect("a record");
         let words = array.publish(Form::Low);
         assert_eq!((words[7], words[15]), (1, 1));
     }
@@ -425,18 +431,21 @@ mod tests {
     /// E-4: a length that does not fit is refused, and the array is as it was.
     #[test]
     fn lengths_do_not_wrap() {
-        let mut array = Array::new().expect("memory");
+        let mut array = EventArray::new().expect("memory");
         array.add_record(Stamp::Low(0, 0), 0).expect("room");
         let big = vec![1; LENGTH_LIMIT];
-        assert_eq!(array.add_parameter(0, 6, Value::Bytes(&big)), Err(Error::TOOBIG));
+        assert_eq!(
+            array.add_parameter(0, 6, ParameterValue::Bytes(&big)),
+            Err(Error::TOOBIG)
+        );
         let fits = LENGTH_LIMIT / 4 * 4 - array.used as usize * 4 - 8;
         assert_eq!(
-            array.add_parameter(0, 6, Value::Bytes(&big[..=fits])),
+            array.add_parameter(0, 6, ParameterValue::Bytes(&big[..=fits])),
             Err(Error::TOOBIG)
         );
         assert_eq!(array.publish(Form::Low)[..2], [(9 << 24) | 24, 1]);
         array
-            .add_parameter(0, 6, Value::Bytes(&big[..fits]))
+            .add_parameter(0, 6, ParameterValue::Bytes(&big[..fits]))
             .expect("just fits");
         assert_eq!(array.add_record(Stamp::Low(0, 0), 0), Err(Error::TOOBIG));
         assert_eq!(array.publish(Form::Low)[1], 1);

@@ -31,7 +31,7 @@ const NO_TEXT: u32 = u32::MAX;
 
 /// Which of the two texts of an entry (HELP-27).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum HelpKind {
     /// One line.
     OneLine,
     /// The whole explanation.
@@ -40,19 +40,19 @@ pub enum Kind {
 
 /// What a text is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum HelpKey {
     /// A metric: the entry nearest to the front counts (HELP-25).
     Metric(MetricId),
     /// An instance domain: the entry nearest to the end counts (HELP-26).
     InDom(InDom),
 }
 
-impl Entry {
+impl HelpKey {
     #[inline(always)]
     fn key(self) -> u32 {
         match self {
-            Entry::Metric(metric) => metric.0,
-            Entry::InDom(indom) => indom.0 | INDOM_FLAG,
+            HelpKey::Metric(metric) => metric.0,
+            HelpKey::InDom(indom) => indom.0 | INDOM_FLAG,
         }
     }
 }
@@ -138,18 +138,18 @@ impl Database {
     /// is always there. `None` when there is no such entry or text.
     #[must_use]
     #[inline(always)]
-    pub fn text_of(&self, entry: Entry, kind: Kind) -> Option<&[u8]> {
+    pub fn text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         let key = entry.key();
         let near = self.hits.get_at(key, self.recent.get());
         let (place, hit) = near.or_else(|| self.hits.get_anywhere(key))?;
         self.recent.set(place);
         let texts = match entry {
-            Entry::Metric(_) => hit.first,
-            Entry::InDom(_) => hit.last,
+            HelpKey::Metric(_) => hit.first,
+            HelpKey::InDom(_) => hit.last,
         };
         let offset = match kind {
-            Kind::OneLine => texts.one_line,
-            Kind::Long => texts.long,
+            HelpKind::OneLine => texts.one_line,
+            HelpKind::Long => texts.long,
         };
         if offset == NO_TEXT {
             return None;

@@ -50,27 +50,30 @@ fn duplicates() {
         PAGES,
     );
     assert_eq!(
-        until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
+        until_nul(base.text_of(HelpKey::Metric(MetricId(METRIC)), HelpKind::OneLine)),
         Some(&b"one"[..])
     );
     assert_eq!(
-        until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long)),
+        until_nul(base.text_of(HelpKey::Metric(MetricId(METRIC)), HelpKind::Long)),
         Some(&b"two"[..])
     );
     assert_eq!(
-        until_nul(base.text_of(Entry::Metric(MetricId(INDOM)), Kind::OneLine)),
+        until_nul(base.text_of(HelpKey::Metric(MetricId(INDOM)), HelpKind::OneLine)),
         Some(&b"one"[..])
     );
     assert_eq!(
-        until_nul(base.text_of(Entry::InDom(InDom(METRIC)), Kind::OneLine)),
+        until_nul(base.text_of(HelpKey::InDom(InDom(METRIC)), HelpKind::OneLine)),
         Some(&b"two"[..])
     );
     assert_eq!(
-        until_nul(base.text_of(Entry::InDom(InDom(INDOM)), Kind::Long)),
+        until_nul(base.text_of(HelpKey::InDom(InDom(INDOM)), HelpKind::Long)),
         Some(&b"three"[..])
     );
-    assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long), None);
-    assert_eq!(base.text_of(Entry::InDom(InDom(METRIC + 1)), Kind::Long), None);
+    assert_eq!(
+        base.text_of(HelpKey::Metric(MetricId(METRIC + 1)), HelpKind::Long),
+        None
+    );
+    assert_eq!(base.text_of(HelpKey::InDom(InDom(METRIC + 1)), HelpKind::Long), None);
 }
 
 /// HELP-32: the end of the pages ends the last text; every text is terminated.
@@ -78,11 +81,11 @@ fn duplicates() {
 fn last_text_without_nul() {
     let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
     assert_eq!(
-        base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine),
+        base.text_of(HelpKey::Metric(MetricId(METRIC)), HelpKind::OneLine),
         Some(&b"three\0"[..])
     );
     assert_eq!(
-        base.text_of(Entry::Metric(MetricId(METRIC)), Kind::Long),
+        base.text_of(HelpKey::Metric(MetricId(METRIC)), HelpKind::Long),
         Some(&b"e\0"[..])
     );
     assert_eq!(base.pages(), PAGES);
@@ -134,15 +137,18 @@ fn offsets_outside() {
     );
     let base = base.unwrap();
     assert_eq!(
-        until_nul(base.text_of(Entry::Metric(MetricId(METRIC)), Kind::OneLine)),
+        until_nul(base.text_of(HelpKey::Metric(MetricId(METRIC)), HelpKind::OneLine)),
         Some(&b"one"[..])
     );
-    assert_eq!(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::OneLine), None);
     assert_eq!(
-        until_nul(base.text_of(Entry::Metric(MetricId(METRIC + 1)), Kind::Long)),
+        base.text_of(HelpKey::Metric(MetricId(METRIC + 1)), HelpKind::OneLine),
+        None
+    );
+    assert_eq!(
+        until_nul(base.text_of(HelpKey::Metric(MetricId(METRIC + 1)), HelpKind::Long)),
         Some(&b"two"[..])
     );
-    assert_eq!(base.text_of(Entry::InDom(InDom(METRIC)), Kind::Long), None);
+    assert_eq!(base.text_of(HelpKey::InDom(InDom(METRIC)), HelpKind::Long), None);
     let said = journal.messages;
     let expected = b"pmdaOpenHelp: t.dir: entry 2 (metric 9.0.1) points outside the help text";
     assert_eq!(said, [crate::log::Message::Notify(Level::Warning, expected.to_vec())]);
@@ -217,9 +223,9 @@ fn read_once() {
     let base = open_in(directory.path()).unwrap();
     fs::write(&pag, b"").unwrap();
     assert_eq!(
-        base.text_of(Entry::Metric(MetricId(1)), Kind::Long),
+        base.text_of(HelpKey::Metric(MetricId(1)), HelpKind::Long),
         Some(&b"more\0"[..])
     );
-    assert_eq!(base.text_of(Entry::Metric(MetricId(2)), Kind::Long), None);
+    assert_eq!(base.text_of(HelpKey::Metric(MetricId(2)), HelpKind::Long), None);
     assert_eq!((base.index().len(), base.pages().len()), (24, 9));
 }

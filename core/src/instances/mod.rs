@@ -6,7 +6,7 @@ use crate::index::Seed;
 
 /// What `pmdaInstance` was asked for (INST-60).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request<'a> {
+pub enum InstanceQuery<'a> {
     /// All instances, ids and names.
     All,
     /// The name of an instance.
@@ -15,16 +15,16 @@ pub enum Request<'a> {
     IdOf(&'a [u8]),
 }
 
-impl<'a> Request<'a> {
+impl<'a> InstanceQuery<'a> {
     /// Tells the requests apart.
     ///
     /// # Errors
     /// `PM_ERR_INST` for both an id and a name, and for an empty name.
-    pub fn new(inst: i32, name: Option<&'a [u8]>) -> Result<Request<'a>> {
+    pub fn new(inst: i32, name: Option<&'a [u8]>) -> Result<InstanceQuery<'a>> {
         match (inst, name) {
-            (PM_IN_NULL, None) => Ok(Request::All),
-            (inst, None) => Ok(Request::NameOf(inst)),
-            (PM_IN_NULL, Some(name)) if !name.is_empty() => Ok(Request::IdOf(name)),
+            (PM_IN_NULL, None) => Ok(InstanceQuery::All),
+            (inst, None) => Ok(InstanceQuery::NameOf(inst)),
+            (PM_IN_NULL, Some(name)) if !name.is_empty() => Ok(InstanceQuery::IdOf(name)),
             _ => Err(Error::INST),
         }
     }
@@ -75,12 +75,12 @@ mod tests {
     /// INST-60: the table of requests.
     #[test]
     fn requests() {
-        assert_eq!(Request::new(-1, None), Ok(Request::All));
-        assert_eq!(Request::new(7, None), Ok(Request::NameOf(7)));
-        assert_eq!(Request::new(-1, Some(b"x")), Ok(Request::IdOf(b"x")));
-        assert_eq!(Request::new(-1, Some(b"")), Err(Error::INST));
-        assert_eq!(Request::new(7, Some(b"x")), Err(Error::INST));
-        assert_eq!(Request::new(7, Some(b"")), Err(Error::INST));
+        assert_eq!(InstanceQuery::new(-1, None), Ok(InstanceQuery::All));
+        assert_eq!(InstanceQuery::new(7, None), Ok(InstanceQuery::NameOf(7)));
+        assert_eq!(InstanceQuery::new(-1, Some(b"x")), Ok(InstanceQuery::IdOf(b"x")));
+        assert_eq!(InstanceQuery::new(-1, Some(b"")), Err(Error::INST));
+        assert_eq!(InstanceQuery::new(7, Some(b"x")), Err(Error::INST));
+        assert_eq!(InstanceQuery::new(7, Some(b"")), Err(Error::INST));
     }
 
     /// INST-66: equal, or equal to the part before the first space; a name with a space must be

@@ -1,13 +1,13 @@
 //! Labels: names with JSON values that say more about a context, a domain, a metric or an instance.
 //!
-//! A label set is one JSON text and a list of places in it ([`Set`]). [`parse()`] reads the plain
+//! A label set is one JSON text and a list of places in it ([`JsonLabels`]). [`parse()`] reads the plain
 //! texts that agents write, and [`merge()`] lays new labels over old ones. What is not plain
 //! (nested objects, unfinished or wrong texts) is judged by libpcp's own parser, so that its rules,
 //! which differ between the generations, hold everywhere.
 
 mod parse;
 
-pub use parse::{Text, parse};
+pub use parse::{ParsedText, parse};
 
 use crate::error::{Error, Result};
 
@@ -39,7 +39,7 @@ pub struct Span {
 
 /// A label set as it will be handed to C: labels sorted by name (LABEL-36).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Set {
+pub struct JsonLabels {
     /// The JSON text, without white space between its tokens.
     pub json: Vec<u8>,
     /// The labels.
@@ -90,7 +90,7 @@ fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
     json.get(start..start + usize::from(length))
 }
 
-impl Set {
+impl JsonLabels {
     /// Whether merging would write the same text: it has labels, they stand in it in their order,
     /// and it is not too long.
     #[must_use]
@@ -118,7 +118,7 @@ impl Set {
 /// # Errors
 /// `-E2BIG` when there would be more than 255 labels (L-5) or more than 65531 bytes of text
 /// (LABEL-31); `-EINVAL` when a name does not fit its field; `-ENOMEM`.
-pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<Set> {
+pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<JsonLabels> {
     let mut labels = Vec::new();
     for label in new.chain(old) {
         labels.try_reserve(1).map_err(|_| Error::ENOMEM)?;
@@ -134,7 +134,7 @@ pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item =
 }
 
 /// Writes the JSON text and notes where everything stands.
-fn write(labels: &[Label<'_>]) -> Result<Set> {
+fn write(labels: &[Label<'_>]) -> Result<JsonLabels> {
     let size = 2 + labels
         .iter()
         .map(|label| label.name.len() + label.value.len() + 4)
@@ -165,7 +165,7 @@ fn write(labels: &[Label<'_>]) -> Result<Set> {
         });
     }
     json.push(b'}');
-    Ok(Set { json, labels: places })
+    Ok(JsonLabels { json, labels: places })
 }
 
 fn narrow(number: usize) -> Result<u16> {
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    fn merged(old: &[Label<'_>], new: &[Label<'_>]) -> Result<Set> {
+    fn merged(old: &[Label<'_>], new: &[Label<'_>]) -> Result<JsonLabels> {
         merge(old.iter().copied(), new.iter().copied())
     }
 

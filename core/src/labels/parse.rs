@@ -1,14 +1,14 @@
 //! Reads the JSON texts of labels.
 
-use super::{MAX_DEPTH, MAX_LABELS, MAX_NAME, MAX_TEXT, Set, Span, sort};
+use super::{JsonLabels, MAX_DEPTH, MAX_LABELS, MAX_NAME, MAX_TEXT, Span, sort};
 use crate::error::{Error, Result};
 
 /// A text as the parser sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Text {
+pub enum ParsedText {
     /// An object without objects inside: the labels, sorted by name, over the text without white
     /// space.
-    Plain(Set),
+    Plain(JsonLabels),
     /// Something else, for libpcp to judge: the text without the white space beside brackets,
     /// commas and colons, about which libpcp errs (L-6).
     Other(Vec<u8>),
@@ -24,13 +24,13 @@ pub enum Text {
 /// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond
 /// repair: more than 60 levels (L-8), and lists in lists in a text that is not plain (L-7);
 /// `-ENOMEM`.
-pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<Text> {
+pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText> {
     if text.len() >= MAX_TEXT {
         return Err(Error::E2BIG);
     }
     match plain(text, flags, leading_letter)? {
-        Some(set) => Ok(Text::Plain(set)),
-        None => other(text).map(Text::Other),
+        Some(set) => Ok(ParsedText::Plain(set)),
+        None => other(text).map(ParsedText::Other),
     }
 }
 
@@ -96,8 +96,8 @@ const fn is_space(byte: u8) -> bool {
 ///
 /// # Errors
 /// `-ENOMEM`.
-fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<Set>> {
-    let mut reader = Reader {
+fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabels>> {
+    let mut reader = JsonReader {
         text,
         at: 0,
         json: Vec::new(),
@@ -110,7 +110,7 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<Set>> {
     if reader.no_memory {
         return Err(Error::ENOMEM);
     }
-    Ok(plain.map(|()| Set {
+    Ok(plain.map(|()| JsonLabels {
         json: reader.json,
         labels: reader.labels,
     }))
@@ -118,7 +118,7 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<Set>> {
 
 /// A strict reader: `None` means "not plain", or that there is no memory for another label. What it
 /// has read is in `json` and `labels`.
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a [u8],
     at: usize,
     json: Vec<u8>,
@@ -126,7 +126,7 @@ struct Reader<'a> {
     no_memory: bool,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn object(&mut self, flags: u8, leading_letter: bool) -> Option<()> {
         self.token(b'{')?;
         if self.peek() != Some(b'}') {
@@ -316,7 +316,7 @@ mod tests {
 
     fn read(text: &str) -> Option<String> {
         match parse(text.as_bytes(), 0, true) {
-            Ok(Text::Plain(set)) => Some(
+            Ok(ParsedText::Plain(set)) => Some(
                 set.iter()
                     .map(|label| {
                         format!(
@@ -333,7 +333,7 @@ mod tests {
 
     fn passed_on(text: &str) -> Option<String> {
         match parse(text.as_bytes(), 0, true) {
-            Ok(Text::Other(text)) => Some(String::from_utf8(text).unwrap()),
+            Ok(ParsedText::Other(text)) => Some(String::from_utf8(text).unwrap()),
             _ => None,
         }
     }
@@ -404,9 +404,12 @@ mod tests {
     fn names_of_pcp_7() {
         for name in ["1", "_a", "9_"] {
             let text = format!("{{\"{name}\":1}}");
-            assert!(matches!(parse(text.as_bytes(), 0, false), Ok(Text::Plain(_))), "{name}");
+            assert!(
+                matches!(parse(text.as_bytes(), 0, false), Ok(ParsedText::Plain(_))),
+                "{name}"
+            );
         }
-        assert!(matches!(parse(b"{\"a.b\":1}", 0, false), Ok(Text::Other(_))));
+        assert!(matches!(parse(b"{\"a.b\":1}", 0, false), Ok(ParsedText::Other(_))));
     }
 
     /// L-6: white space that separates nothing goes, the rest stays, and strings are left alone.
@@ -448,7 +451,7 @@ mod tests {
         /// brackets.
         #[test]
         fn any_text(text in r#"[ \t{}\[\],:"\\a-c0-2._eE+-]{0,60}"#) {
-            if let Ok(Text::Other(short)) = parse(text.as_bytes(), 0, false) {
+            if let Ok(ParsedText::Other(short)) = parse(text.as_bytes(), 0, false) {
                 prop_assert!(short.len() <= text.len());
                 prop_assert_eq!(other(&short), Ok(short));
             }
@@ -469,13 +472,13 @@ mod tests {
                 .iter()
                 .map(|(name, value)| format!("{space}\"{name}\"{space}:{space}{value}{space}"))
                 .collect();
-            let Ok(Text::Plain(set)) = parse(format!("{space}{{{}}}{space}", list.join(",")).as_bytes(), 4, true) else {
+            let Ok(ParsedText::Plain(set)) = parse(format!("{space}{{{}}}{space}", list.join(",")).as_bytes(), 4, true) else {
                 return Err(TestCaseError::fail("not plain"));
             };
             let expected: Vec<_> = members.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes(), 4)).collect();
             let found: Vec<_> = set.iter().map(|label| (label.name, label.value, label.flags)).collect();
             prop_assert_eq!(found, expected);
-            prop_assert!(set.labels.is_empty() || parse(&set.json, 4, true) == Ok(Text::Plain(set.clone())));
+            prop_assert!(set.labels.is_empty() || parse(&set.json, 4, true) == Ok(ParsedText::Plain(set.clone())));
         }
     }
 }

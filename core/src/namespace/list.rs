@@ -62,23 +62,23 @@ pub fn children<'t, N: Node<'t>>(node: N, sink: &mut impl Sink) -> Result<()> {
 
 /// A walk over the leaves below a node. Another one over the same asks for no memory.
 #[derive(Debug)]
-pub struct Walk<N> {
+pub struct TreeWalk<N> {
     /// What stands before the names of the level being listed.
     path: Vec<u8>,
     /// Where each level above goes on, and how much of the path is its own.
     above: Vec<(Option<N>, usize)>,
 }
 
-impl<N> Default for Walk<N> {
-    fn default() -> Walk<N> {
-        Walk {
+impl<N> Default for TreeWalk<N> {
+    fn default() -> TreeWalk<N> {
+        TreeWalk {
             path: Vec::new(),
             above: Vec::new(),
         }
     }
 }
 
-impl<'t, N: Node<'t>> Walk<N> {
+impl<'t, N: Node<'t>> TreeWalk<N> {
     /// Lists the full names of all leaves below `node`, which is known as `name`; of itself when it
     /// is a leaf (TREE-33, traverse 1).
     ///
@@ -88,7 +88,7 @@ impl<'t, N: Node<'t>> Walk<N> {
         if !node.is_branch() {
             return sink.add(name.len(), false, iter::once(name));
         }
-        let Walk { path, above } = self;
+        let TreeWalk { path, above } = self;
         path.clear();
         above.clear();
         // Few names are longer.
@@ -223,7 +223,7 @@ fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u
 
 /// Where a name belongs that is to be added (TREE-11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place<'n, N> {
+pub enum InsertPoint<'n, N> {
     /// It is there already: this node.
     Taken(N),
     /// Below this node, which is there already; and what of the name is to be put there.
@@ -234,17 +234,17 @@ pub enum Place<'n, N> {
 ///
 /// Unlike a lookup this goes by components, each of which is the whole name of a node, and through
 /// leaves as well (TREE-12, TREE-14).
-pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8], indexes: &impl Access<N::Kept>) -> Place<'n, N> {
+pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8], indexes: &impl Access<N::Kept>) -> InsertPoint<'n, N> {
     let (mut parent, mut name) = (root, name);
     loop {
         let (component, below) = split(name);
         let same = |node: N| (node.name() == component).then_some(node);
         let Some(node) = child(parent, Some(root), || component, same, indexes) else {
-            return Place::Below(parent, name);
+            return InsertPoint::Below(parent, name);
         };
         match below {
             Some(below) => (parent, name) = (node, below),
-            None => return Place::Taken(node),
+            None => return InsertPoint::Taken(node),
         }
     }
 }

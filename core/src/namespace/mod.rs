@@ -14,7 +14,7 @@ mod model;
 mod tests;
 mod wide;
 
-pub use list::{Paths, Place, Sink, Size, Walk, children, find, lookup, names_of, place};
+pub use list::{InsertPoint, Paths, Sink, Size, TreeWalk, children, find, lookup, names_of, place};
 pub use wide::{Access, Indexes, SLOTS};
 
 use crate::error::{Error, Result};

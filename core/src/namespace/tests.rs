@@ -58,7 +58,7 @@ fn children_of<'t>(node: impl Node<'t>) -> Listed {
 }
 
 fn leaves_of<'t>(node: impl Node<'t>, name: &str) -> Vec<String> {
-    let (mut walk, mut size, mut listed) = (Walk::default(), Size::default(), Listed::default());
+    let (mut walk, mut size, mut listed) = (TreeWalk::default(), Size::default(), Listed::default());
     walk.list(node, name.as_bytes(), &mut size).unwrap();
     walk.list(node, name.as_bytes(), &mut listed).unwrap();
     assert!(listed.is(size) && !listed.branches.contains(&true));
@@ -357,7 +357,7 @@ proptest! {
                     next = (next + count) % 500;
                 }
                 Event::Insert(name) => {
-                    let is_new = matches!(place(tree.root(), name.as_bytes(), &indexes), Place::Below(..));
+                    let is_new = matches!(place(tree.root(), name.as_bytes(), &indexes), InsertPoint::Below(..));
                     prop_assert_eq!(is_new, tree.insert(&name, 77));
                 }
                 Event::Put(at, name, pmid) if at < tree.len() => {
@@ -376,8 +376,8 @@ proptest! {
                     assert_eq!(found, from);
                     let place = place(tree.root(), name.as_bytes(), indexes);
                     match place {
-                        Place::Taken(node) => (found, node.keep(), None),
-                        Place::Below(node, rest) => (found, node.keep(), Some(rest)),
+                        InsertPoint::Taken(node) => (found, node.keep(), None),
+                        InsertPoint::Below(node, rest) => (found, node.keep(), Some(rest)),
                     }
                 }).into();
                 prop_assert_eq!(with, without, "{}", name);

@@ -10,7 +10,7 @@ const IDLE: u64 = u64::MAX;
 
 /// What is known about one client and one queue (QUEUE-22).
 #[derive(Debug)]
-pub(super) struct Reader<F> {
+pub(super) struct QueueReader<F> {
     /// Different for each client and queue that ever had to do with each other, so that a fetch
     /// notices when one of them was ended.
     generation: u64,
@@ -34,10 +34,10 @@ pub(super) enum Access {
     Filtered,
 }
 
-impl<F> Reader<F> {
+impl<F> QueueReader<F> {
     /// One that has not fetched, and has no access.
-    pub(super) const fn new(generation: u64) -> Reader<F> {
-        Reader {
+    pub(super) const fn new(generation: u64) -> QueueReader<F> {
+        QueueReader {
             generation,
             cursor: IDLE,
             access: Access::Denied,
@@ -65,12 +65,12 @@ pub struct FetchSession<V, F> {
     /// The event array that the fetch fills.
     pub array: i32,
     /// How far it has come.
-    pub state: State<V, F>,
+    pub state: FetchState<V, F>,
 }
 
 /// How far a fetch has come.
 #[derive(Clone, Copy, Debug)]
-pub enum State<V, F> {
+pub enum FetchState<V, F> {
     /// An event is shown, to the filter that has to let it pass if there is one: the client has not
     /// seen it to the end.
     Showing(Event<V>, Option<F>),
@@ -99,7 +99,7 @@ impl<V, F> FetchSession<V, F> {
             queue_generation: 0,
             generation: 0,
             array: -1,
-            state: State::Ended(End::Gone),
+            state: FetchState::Ended(End::Gone),
         }
     }
 
@@ -107,14 +107,14 @@ impl<V, F> FetchSession<V, F> {
     #[inline(always)]
     pub const fn event(&self) -> Option<&Event<V>> {
         match &self.state {
-            State::Showing(event, _) => Some(event),
-            State::Ended(_) => None,
+            FetchState::Showing(event, _) => Some(event),
+            FetchState::Ended(_) => None,
         }
     }
 
     /// What is known of its client, if queue and client are still those that it began with.
     #[inline(always)]
-    fn reader<'q>(&self, readers: &'q mut [Option<Reader<F>>]) -> Option<&'q mut Reader<F>> {
+    fn reader<'q>(&self, readers: &'q mut [Option<QueueReader<F>>]) -> Option<&'q mut QueueReader<F>> {
         let reader = readers.get_mut(self.client)?.as_mut()?;
         (reader.generation == self.generation).then_some(reader)
     }
@@ -188,7 +188,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             trace::event::<P>(journal, session.event().filter(|_| alive), verdict != 0);
         }
         match session.state {
-            State::Showing(event, _) if alive && verdict == 0 => session.state = State::Showing(event, None),
+            FetchState::Showing(event, _) if alive && verdict == 0 => session.state = FetchState::Showing(event, None),
             _ => self.advance(session),
         }
     }
@@ -201,7 +201,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         if let Some(event) = session.event() {
             self.events.release(event.slot);
         }
-        session.state = State::Ended(match in_use(&mut self.slots, session.handle) {
+        session.state = FetchState::Ended(match in_use(&mut self.slots, session.handle) {
             Ok((_, queue)) if queue.generation == session.queue_generation => End::Missed(0),
             _ => End::Gone,
         });
@@ -221,7 +221,7 @@ impl<F: Copy> Queue<F> {
         let reader = session.reader(&mut self.readers)?;
         loop {
             if let Some(&Event { slot, number, .. }) = session.event() {
-                session.state = State::Ended(End::Gone);
+                session.state = FetchState::Ended(End::Gone);
                 let event = events.get_mut(slot);
                 event.holders -= 1;
                 // Else a fetch inside of a callback of this one was faster.
@@ -244,7 +244,7 @@ impl<F: Copy> Queue<F> {
             let Some(slot) = backlog.get(reader.cursor) else {
                 let missed = std::mem::take(&mut reader.missed);
                 let is_denied = reader.access == Access::Denied;
-                session.state = State::Ended(End::Missed(if is_denied { 0 } else { missed }));
+                session.state = FetchState::Ended(End::Missed(if is_denied { 0 } else { missed }));
                 return Some(());
             };
             let stored = events.get_mut(slot);
@@ -256,10 +256,10 @@ impl<F: Copy> Queue<F> {
             };
             stored.holders += 1;
             if reader.access == Access::Filtered {
-                session.state = State::Showing(event, reader.filter);
+                session.state = FetchState::Showing(event, reader.filter);
                 return Some(());
             }
-            session.state = State::Showing(event, None);
+            session.state = FetchState::Showing(event, None);
             let is_denied = reader.access == Access::Denied;
             if let Some(journal) = &mut *journal {
                 if is_denied {

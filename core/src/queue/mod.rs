@@ -26,7 +26,7 @@ use std::io::Write;
 use std::vec;
 
 use backlog::{Backlog, Events};
-use fetch::{Access, Reader};
+use fetch::{Access, QueueReader};
 
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
@@ -34,7 +34,7 @@ use crate::index::Map;
 use crate::log::{Bytes, Journal};
 
 pub use backlog::Event;
-pub use fetch::{End, FetchSession, State};
+pub use fetch::{End, FetchSession, FetchState};
 pub use trace::Excerpt;
 
 /// What a queue stores of an event.
@@ -79,7 +79,7 @@ struct Queue<F> {
     bytes: u64,
     backlog: Backlog,
     /// What is known about clients, by their slot.
-    readers: Vec<Option<Reader<F>>>,
+    readers: Vec<Option<QueueReader<F>>>,
 }
 
 impl<F> Queue<F> {
@@ -97,7 +97,7 @@ impl<F> Queue<F> {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    fn enter(&mut self, client: usize, generation: &mut u64) -> Result<&mut Reader<F>> {
+    fn enter(&mut self, client: usize, generation: &mut u64) -> Result<&mut QueueReader<F>> {
         if self.readers.len() <= client {
             let more = client + 1 - self.readers.len();
             self.readers.try_reserve(more).map_err(|_| Error::ENOMEM)?;
@@ -105,7 +105,7 @@ impl<F> Queue<F> {
         }
         Ok(self.readers[client].get_or_insert_with(|| {
             *generation += 1;
-            Reader::new(*generation)
+            QueueReader::new(*generation)
         }))
     }
 }
@@ -127,7 +127,7 @@ pub struct Counters {
 /// gives one by one.
 #[derive(Debug)]
 pub struct Leftovers<F> {
-    readers: vec::IntoIter<Option<Reader<F>>>,
+    readers: vec::IntoIter<Option<QueueReader<F>>>,
     /// The event array to free.
     pub array: i32,
 }
@@ -462,7 +462,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// What is known about a client and a queue.
-    fn reader(&mut self, context: i32, handle: i32) -> Result<&mut Reader<F>> {
+    fn reader(&mut self, context: i32, handle: i32) -> Result<&mut QueueReader<F>> {
         let client = self.client(context);
         let (_, queue) = in_use(&mut self.slots, handle)?;
         queue.enter(client.ok_or(Error::EINVAL)?, &mut self.generation)

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::{End, Ending, FetchSession, Payload, Queues, State};
+use super::{End, Ending, FetchSession, FetchState, Payload, Queues};
 use crate::error::Error;
 
 const LIMIT: usize = 40;
@@ -116,14 +116,14 @@ fn fetch<P: Payload>(queues: &mut Queues<P, ()>, queue: i32, client: i32, stop: 
     let mut shown = Vec::new();
     loop {
         match session.state {
-            State::Ended(End::Missed(count)) => return (shown, Some(count)),
-            State::Ended(End::Gone) => panic!("nobody shut the queue down"),
-            State::Showing(..) if shown.len() == stop => {
+            FetchState::Ended(End::Missed(count)) => return (shown, Some(count)),
+            FetchState::Ended(End::Gone) => panic!("nobody shut the queue down"),
+            FetchState::Showing(..) if shown.len() == stop => {
                 queues.break_off(&mut session);
                 assert_eq!(ended(&session), Some(End::Missed(0)));
                 return (shown, None);
             }
-            State::Showing(event, _) => shown.push(event.payload),
+            FetchState::Showing(event, _) => shown.push(event.payload),
         }
         queues.advance(&mut session);
     }
@@ -131,7 +131,7 @@ fn fetch<P: Payload>(queues: &mut Queues<P, ()>, queue: i32, client: i32, stop: 
 
 fn ended<V, F>(session: &FetchSession<V, F>) -> Option<End> {
     match session.state {
-        State::Ended(end) => Some(end),
+        FetchState::Ended(end) => Some(end),
         _ => None,
     }
 }

@@ -35,19 +35,19 @@ fn covers(announced: i32, fixed: usize, text: i32) -> Result<()> {
 
 /// The introduction of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Info {
+pub struct InfoPdu {
     /// The version that the server speaks.
     pub version: i32,
     /// What the server can do (ROOT-5).
     pub features: i32,
 }
 
-impl Info {
+impl InfoPdu {
     /// Checks and takes apart what was received.
     ///
     /// # Errors
     /// As ROOT-12 has them; a negative status of the server as it is.
-    pub fn receive(message: &[u8]) -> Result<Info> {
+    pub fn receive(message: &[u8]) -> Result<InfoPdu> {
         if message.len() != INFO_SIZE {
             return Err(Error::EINVAL);
         }
@@ -55,7 +55,7 @@ impl Info {
             return Err(Error::E2BIG);
         }
         let field = |offset| number(message, offset).ok_or(Error::EINVAL);
-        Ok(Info {
+        Ok(InfoPdu {
             version: field(at::VERSION)?,
             features: field(at::FEATURES)?,
         })
@@ -64,14 +64,14 @@ impl Info {
 
 /// A question or an answer about a container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Container<'a> {
+pub struct ContainerPdu<'a> {
     /// The process.
     pub pid: i32,
     /// The name.
     pub name: &'a [u8],
 }
 
-impl Container<'_> {
+impl ContainerPdu<'_> {
     /// Checks what was received.
     ///
     /// # Errors
@@ -86,19 +86,19 @@ impl Container<'_> {
     ///
     /// # Errors
     /// `-EINVAL` when the message ends before the name does.
-    pub fn decode(message: &[u8]) -> Result<Container<'_>> {
+    pub fn decode(message: &[u8]) -> Result<ContainerPdu<'_>> {
         let (Some(pid), Some(length)) = (number(message, at::PID), number(message, at::CONTAINER_NAMELEN)) else {
             return Err(Error::EINVAL);
         };
         let length = usize::try_from(length).map_err(|_| Error::EINVAL)?;
         let name = message[CONTAINER_SIZE..].get(..length).ok_or(Error::EINVAL)?;
-        Ok(Container { pid, name })
+        Ok(ContainerPdu { pid, name })
     }
 }
 
 /// A request to start an agent, or the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Start<'a> {
+pub struct StartPdu<'a> {
     /// The process.
     pub pid: i32,
     /// The descriptor to read from.
@@ -113,7 +113,7 @@ pub struct Start<'a> {
     pub arguments: Option<&'a [u8]>,
 }
 
-impl Start<'_> {
+impl StartPdu<'_> {
     /// Checks a request that was received.
     ///
     /// # Errors
@@ -142,14 +142,14 @@ impl Start<'_> {
     ///
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do, or a length is impossible.
-    pub fn decode(message: &[u8]) -> Result<Start<'_>> {
+    pub fn decode(message: &[u8]) -> Result<StartPdu<'_>> {
         let field = |offset| number(message, offset).ok_or(Error::EINVAL);
         let length = |offset, room| match usize::try_from(field(offset)?) {
             Ok(length) if length <= room => Ok(length),
             _ => Err(Error::EINVAL),
         };
         let text = |offset: usize, length: usize| message.get(offset..offset + length);
-        Ok(Start {
+        Ok(StartPdu {
             pid: field(at::PID)?,
             infd: field(at::INFD)?,
             outfd: field(at::OUTFD)?,
@@ -162,7 +162,7 @@ impl Start<'_> {
 
 /// A question or an answer about the end of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stop {
+pub struct StopPdu {
     /// The process.
     pub pid: i32,
     /// How it ended, as `waitpid` gives it.
@@ -171,7 +171,7 @@ pub struct Stop {
     pub force: i32,
 }
 
-impl Stop {
+impl StopPdu {
     /// Checks what was received.
     ///
     /// # Errors
@@ -184,9 +184,9 @@ impl Stop {
     ///
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do.
-    pub fn decode(message: &[u8]) -> Result<Stop> {
+    pub fn decode(message: &[u8]) -> Result<StopPdu> {
         let field = |offset| number(message, offset).ok_or(Error::EINVAL);
-        Ok(Stop {
+        Ok(StopPdu {
             pid: field(at::PID)?,
             code: field(at::CODE)?,
             force: field(at::FORCE)?,
@@ -209,64 +209,67 @@ mod tests {
     #[test]
     fn order_of_checks() {
         let all = with(with(with(info(7, -9).unwrap(), 12, 3), 0, 1), 4, 25);
-        assert_eq!(Info::receive(&all[..23]), Err(Error::EINVAL));
-        assert_eq!(Info::receive(&all), Err(Error::ESRCH));
+        assert_eq!(InfoPdu::receive(&all[..23]), Err(Error::EINVAL));
+        assert_eq!(InfoPdu::receive(&all), Err(Error::ESRCH));
         let all = with(all, 0, kind::INFO);
-        assert_eq!(Info::receive(&all), Err(Error::ENOTSUP));
+        assert_eq!(InfoPdu::receive(&all), Err(Error::ENOTSUP));
         let all = with(all, 12, -2);
-        assert_eq!(Info::receive(&all), Err(Error::os(9)));
-        assert_eq!(Info::receive(&with(all.clone(), 8, 5)), Err(Error::EINVAL));
+        assert_eq!(InfoPdu::receive(&all), Err(Error::os(9)));
+        assert_eq!(InfoPdu::receive(&with(all.clone(), 8, 5)), Err(Error::EINVAL));
         let all = with(all, 8, 0);
-        assert_eq!(Info::receive(&all), Err(Error::E2BIG));
-        let info = Info {
+        assert_eq!(InfoPdu::receive(&all), Err(Error::E2BIG));
+        let info = InfoPdu {
             version: -2,
             features: 7,
         };
-        assert_eq!(Info::receive(&with(all, 4, 24)), Ok(info));
+        assert_eq!(InfoPdu::receive(&with(all, 4, 24)), Ok(info));
     }
 
     /// ROOT-14: negative lengths, and names beyond the end.
     #[test]
     fn container_lengths() {
         let good = container(kind::HOSTNAME, 1, 4, || Ok(b"name"), 0).expect("short");
-        assert_eq!(Container::receive(&good, kind::HOSTNAME), Ok(()));
-        assert_eq!(Container::receive(&with(good.clone(), 4, 99), kind::HOSTNAME), Ok(()));
+        assert_eq!(ContainerPdu::receive(&good, kind::HOSTNAME), Ok(()));
+        assert_eq!(
+            ContainerPdu::receive(&with(good.clone(), 4, 99), kind::HOSTNAME),
+            Ok(())
+        );
         for (offset, value) in [(4, 27), (4, -1), (20, 5), (20, -4)] {
             let bad = with(good.clone(), offset, value);
-            assert_eq!(Container::receive(&bad, kind::HOSTNAME), Err(Error::E2BIG));
+            assert_eq!(ContainerPdu::receive(&bad, kind::HOSTNAME), Err(Error::E2BIG));
         }
-        assert_eq!(Container::decode(&good).map(|found| found.name), Ok(&b"name"[..]));
-        assert_eq!(Container::decode(&good[..27]), Err(Error::EINVAL));
-        assert_eq!(Container::decode(&good[..20]), Err(Error::EINVAL));
-        assert_eq!(Container::decode(&with(good, 20, -4)), Err(Error::EINVAL));
+        assert_eq!(ContainerPdu::decode(&good).map(|found| found.name), Ok(&b"name"[..]));
+        assert_eq!(ContainerPdu::decode(&good[..27]), Err(Error::EINVAL));
+        assert_eq!(ContainerPdu::decode(&good[..20]), Err(Error::EINVAL));
+        assert_eq!(ContainerPdu::decode(&with(good, 20, -4)), Err(Error::EINVAL));
     }
 
     /// lengths of start messages.
     #[test]
     fn start_lengths() {
         let good = start_request(2, (5, 3), || Ok((b"agent", b"a b"))).expect("short");
-        assert_eq!(Start::receive_request(&good), Ok(()));
+        assert_eq!(StartPdu::receive_request(&good), Ok(()));
         for (offset, value) in [(4, 106), (32, 65), (32, -1), (36, 4), (36, -1)] {
             assert_eq!(
-                Start::receive_request(&with(good.clone(), offset, value)),
+                StartPdu::receive_request(&with(good.clone(), offset, value)),
                 Err(Error::E2BIG)
             );
         }
-        let found = Start::decode(&good).expect("whole");
+        let found = StartPdu::decode(&good).expect("whole");
         assert_eq!(
             (found.name, found.arguments, found.ipc),
             (Some(&b"agent"[..]), Some(&b"a b"[..]), 2)
         );
-        assert_eq!(Start::decode(&good[..106]).map(|found| found.arguments), Ok(None));
-        assert_eq!(Start::decode(&good[..44]).map(|found| found.name), Ok(None));
+        assert_eq!(StartPdu::decode(&good[..106]).map(|found| found.arguments), Ok(None));
+        assert_eq!(StartPdu::decode(&good[..44]).map(|found| found.name), Ok(None));
         for (offset, value) in [(32, 65), (32, -1), (36, 4097), (36, -1)] {
-            assert_eq!(Start::decode(&with(good.clone(), offset, value)), Err(Error::EINVAL));
+            assert_eq!(StartPdu::decode(&with(good.clone(), offset, value)), Err(Error::EINVAL));
         }
         let reply = start_reply(5, 5, || Ok(b"agent"), -3).expect("short");
-        assert_eq!(Start::receive_reply(&reply), Err(Error::ESRCH));
-        assert_eq!(Start::receive_reply(&with(reply.clone(), 8, 0)), Ok(()));
+        assert_eq!(StartPdu::receive_reply(&reply), Err(Error::ESRCH));
+        assert_eq!(StartPdu::receive_reply(&with(reply.clone(), 8, 0)), Ok(()));
         assert_eq!(
-            Start::receive_reply(&with(with(reply, 8, 0), 4, 103)),
+            StartPdu::receive_reply(&with(with(reply, 8, 0), 4, 103)),
             Err(Error::E2BIG)
         );
     }
@@ -275,14 +278,14 @@ mod tests {
     #[test]
     fn stop_round_trip() {
         let message = stop(kind::STOP, 7, 256, 1, 0).unwrap();
-        let expected = Stop {
+        let expected = StopPdu {
             pid: 7,
             code: 256,
             force: 1,
         };
-        assert_eq!(Stop::receive(&message, kind::STOP), Ok(()));
-        assert_eq!(Stop::decode(&message), Ok(expected));
-        assert_eq!(Stop::receive(&message, kind::STOP_REQ), Err(Error::ESRCH));
+        assert_eq!(StopPdu::receive(&message, kind::STOP), Ok(()));
+        assert_eq!(StopPdu::decode(&message), Ok(expected));
+        assert_eq!(StopPdu::receive(&message, kind::STOP_REQ), Err(Error::ESRCH));
     }
 
     proptest! {
@@ -291,14 +294,14 @@ mod tests {
         /// no message panics.
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Info::receive(&bytes);
-            let _ = Container::receive(&bytes, kind::HOSTNAME);
-            let _ = Container::decode(&bytes);
-            let _ = Start::receive_request(&bytes);
-            let _ = Start::receive_reply(&bytes);
-            let _ = Start::decode(&bytes);
-            let _ = Stop::receive(&bytes, kind::STOP);
-            let _ = Stop::decode(&bytes);
+            let _ = InfoPdu::receive(&bytes);
+            let _ = ContainerPdu::receive(&bytes, kind::HOSTNAME);
+            let _ = ContainerPdu::decode(&bytes);
+            let _ = StartPdu::receive_request(&bytes);
+            let _ = StartPdu::receive_reply(&bytes);
+            let _ = StartPdu::decode(&bytes);
+            let _ = StopPdu::receive(&bytes, kind::STOP);
+            let _ = StopPdu::decode(&bytes);
         }
     }
 }

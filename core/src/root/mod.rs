@@ -15,7 +15,7 @@
 
 mod decode;
 
-pub use decode::{Container, Info, Start, Stop};
+pub use decode::{ContainerPdu, InfoPdu, StartPdu, StopPdu};
 
 use crate::error::{Error, Result};
 

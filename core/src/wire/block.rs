@@ -70,12 +70,12 @@ fn number<const N: usize>(payload: &mut [u8]) -> Result<(), Malformed> {
 }
 
 /// A walk over an event array.
-struct Walk<'a> {
+struct EventWalk<'a> {
     rest: &'a mut [u8],
     direction: Direction,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> EventWalk<'a> {
     fn take(&mut self, size: usize) -> Result<&'a mut [u8], Malformed> {
         let rest = std::mem::take(&mut self.rest);
         let (taken, rest) = rest.split_at_mut_checked(size).ok_or(Malformed)?;
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
 
 /// An array of event records whose time stamps have parts of `stamp` bytes.
 fn events(payload: &mut [u8], stamp: &[usize], direction: Direction) -> Result<(), Malformed> {
-    let mut walk = Walk {
+    let mut walk = EventWalk {
         rest: payload,
         direction,
     };

@@ -35,7 +35,7 @@ pub struct Profile<'a> {
 
 /// One instance domain of a [`Profile`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Selection<'a> {
+pub struct ProfileEntry<'a> {
     /// The instance domain.
     pub indom: InDom,
     /// State of the instances that are not listed.
@@ -57,13 +57,13 @@ impl<'a> Profile<'a> {
     }
 
     /// The domains in order.
-    pub fn iter(self) -> impl Iterator<Item = Selection<'a>> {
+    pub fn iter(self) -> impl Iterator<Item = ProfileEntry<'a>> {
         let mut ids = self.ids;
         self.entries.chunks_exact(16).map(move |entry| {
             let size = count(entry, 8).unwrap_or(0).saturating_mul(4).min(ids.len());
             let (own, rest) = ids.split_at(size);
             ids = rest;
-            Selection {
+            ProfileEntry {
                 indom: InDom(word(entry, 0).unwrap_or(0)),
                 state: number(entry, 4).unwrap_or(0),
                 ids: own,
@@ -72,7 +72,7 @@ impl<'a> Profile<'a> {
     }
 }
 
-impl<'a> Selection<'a> {
+impl<'a> ProfileEntry<'a> {
     /// The instances that are listed.
     #[must_use]
     pub fn instances(self) -> impl ExactSizeIterator<Item = i32> + use<'a> {

@@ -255,7 +255,7 @@ impl Reply {
         &mut self,
         ident: u32,
         kind: i32,
-        sets: impl ExactSizeIterator<Item = LabelSet<'a, L>> + Clone,
+        sets: impl ExactSizeIterator<Item = LabelSetData<'a, L>> + Clone,
     ) -> Result<()> {
         self.begin(Kind::PDU_LABEL, 0);
         self.word(super::decode::label_ident(ident, kind));
@@ -312,7 +312,7 @@ impl Reply {
 
 /// One label set of a LABEL reply.
 #[derive(Clone, Debug)]
-pub struct LabelSet<'a, L> {
+pub struct LabelSetData<'a, L> {
     /// The instance.
     pub inst: u32,
     /// The number of labels as the agent gave it; negative is an error code.

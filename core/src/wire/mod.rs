@@ -25,7 +25,7 @@ pub const PADDING: u8 = b'~';
 
 /// The header of a PDU (WIRE-2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Header {
+pub struct PduHeader {
     /// Length of the PDU in bytes, header included.
     pub len: usize,
     /// What it is.
@@ -164,17 +164,17 @@ pub enum Way {
 
 /// The PDUs that went by last, oldest first.
 #[derive(Debug)]
-pub struct Ring {
+pub struct RecentPdus {
     entries: [Option<(Way, Kind, i32, usize)>; REMEMBERED],
     /// Where the next one goes.
     next: usize,
 }
 
-impl Ring {
+impl RecentPdus {
     /// Nothing has gone by yet.
     #[must_use]
-    pub const fn new() -> Ring {
-        Ring {
+    pub const fn new() -> RecentPdus {
+        RecentPdus {
             entries: [None; REMEMBERED],
             next: 0,
         }
@@ -205,9 +205,9 @@ impl Ring {
     }
 }
 
-impl Default for Ring {
-    fn default() -> Ring {
-        Ring::new()
+impl Default for RecentPdus {
+    fn default() -> RecentPdus {
+        RecentPdus::new()
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
     /// WIRE-77: eight PDUs are remembered.
     #[test]
     fn ring() {
-        let mut ring = Ring::new();
+        let mut ring = RecentPdus::new();
         for len in 0..9 {
             ring.note(Way::In, Kind::PDU_FETCH, 3, len);
         }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rustix::io::Errno;
 
-use super::{HEADER, Header, Kind, number};
+use super::{HEADER, Kind, PduHeader, number};
 use crate::error::Error;
 
 /// Room for an ordinary request; reading ahead never asks for more than this.
@@ -33,7 +33,7 @@ pub struct Pdu {
     buffer: Vec<u8>,
     range: Range<usize>,
     /// The header, checked.
-    pub header: Header,
+    pub header: PduHeader,
 }
 
 impl Pdu {
@@ -231,9 +231,9 @@ impl Receiver {
         }
     }
 
-    fn header(&self) -> Result<Header, Failure> {
+    fn header(&self) -> Result<PduHeader, Failure> {
         let len = self.check_length()?;
-        Ok(Header {
+        Ok(PduHeader {
             len,
             kind: Kind(number(self.held(), 4).unwrap_or(0)),
             from: number(self.held(), 8).unwrap_or(0),
@@ -253,7 +253,7 @@ impl Receiver {
 
     /// Returns the buffer with the PDU in it. What was read ahead moves to a new buffer: a method
     /// may read the next PDU itself, while this one is served.
-    fn hand_out(&mut self, header: Header) -> Result<Pdu, Failure> {
+    fn hand_out(&mut self, header: PduHeader) -> Result<Pdu, Failure> {
         let range = self.held.start..self.held.start + header.len;
         let ahead = self.buffer.get(range.end..self.held.end).unwrap_or_default();
         let mut fresh = Vec::new();
@@ -312,9 +312,9 @@ pub struct Short {
 
 /// How each line begins that is about a descriptor.
 #[derive(Clone, Copy)]
-struct Start(i32);
+struct LinePrefix(i32);
 
-impl Display for Start {
+impl Display for LinePrefix {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "__pmGetPDU: fd={}", self.0)
     }
@@ -335,7 +335,7 @@ impl Failure {
     /// Says what is to be logged (MAIN-32), line by line, given the descriptor's number and the
     /// text of an error.
     pub fn lines<T: Display>(self, fd: i32, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
-        let start = Start(fd);
+        let start = LinePrefix(fd);
         match self {
             Failure::End | Failure::NoMemory => {}
             Failure::Unreadable(error) if is_ordinary(error) => {}
@@ -365,7 +365,7 @@ fn is_ordinary(error: Error) -> bool {
 }
 
 impl Short {
-    fn lines<T: Display>(self, start: Start, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
+    fn lines<T: Display>(self, start: LinePrefix, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
         let Short { have, want, got, .. } = self;
         match self.broken {
             Some(error) => say(format_args!("{start} data read: len=-1: {}", text(error))),

@@ -8,7 +8,7 @@ use crate::ident::MetricId;
 
 /// The values of a store; every place that it names has been checked.
 #[derive(Clone, Copy, Debug)]
-pub struct Store<'a> {
+pub struct StoreRequest<'a> {
     pdu: &'a [u8],
     /// Seconds of the time stamp.
     pub sec: i32,
@@ -20,7 +20,7 @@ pub struct Store<'a> {
 
 /// The values of one metric.
 #[derive(Clone, Copy, Debug)]
-pub struct Set<'a> {
+pub struct MetricValues<'a> {
     /// The metric.
     pub metric: MetricId,
     /// Number of values; an error code or 0 when there are none.
@@ -33,20 +33,20 @@ pub struct Set<'a> {
 
 /// One value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Value<'a> {
+pub enum SentValue<'a> {
     /// A number.
     Word(u32),
     /// A block: its header word and its payload, in the order of the wire.
     Block(u32, &'a [u8]),
 }
 
-impl Value<'_> {
+impl SentValue<'_> {
     /// Length of the block in bytes, header included; 0 for a number.
     #[must_use]
     pub const fn block_len(self) -> usize {
         match self {
-            Value::Word(_) => 0,
-            Value::Block(_, payload) => block::HEADER + payload.len(),
+            SentValue::Word(_) => 0,
+            SentValue::Block(_, payload) => block::HEADER + payload.len(),
         }
     }
 
@@ -56,7 +56,7 @@ impl Value<'_> {
     /// `PM_ERR_IPC` when the block is shorter than its type or than what it says, or `out` has
     /// another length.
     pub fn write(self, out: &mut [u8]) -> Result<()> {
-        let Value::Block(header, payload) = self else {
+        let SentValue::Block(header, payload) = self else {
             return Err(Error::IPC);
         };
         let (head, body) = out.split_at_mut_checked(block::HEADER).ok_or(Error::IPC)?;
@@ -69,15 +69,15 @@ impl Value<'_> {
     }
 }
 
-impl<'a> Set<'a> {
+impl<'a> MetricValues<'a> {
     /// The values, each with its instance.
-    pub fn values(self) -> impl ExactSizeIterator<Item = (i32, Value<'a>)> {
+    pub fn values(self) -> impl ExactSizeIterator<Item = (i32, SentValue<'a>)> {
         self.pairs.chunks_exact(8).map(move |pair| {
             let value = word(pair, 4).unwrap_or(0);
             let value = match self.format {
-                PM_VAL_INSITU => Value::Word(value),
-                _ => block_at(self.pdu, value).map_or(Value::Block(0, &[]), |(_, header, payload)| {
-                    Value::Block(header, payload)
+                PM_VAL_INSITU => SentValue::Word(value),
+                _ => block_at(self.pdu, value).map_or(SentValue::Block(0, &[]), |(_, header, payload)| {
+                    SentValue::Block(header, payload)
                 }),
             };
             (number(pair, 0).unwrap_or(0), value)
@@ -85,9 +85,9 @@ impl<'a> Set<'a> {
     }
 }
 
-impl<'a> Store<'a> {
+impl<'a> StoreRequest<'a> {
     /// The metrics in order.
-    pub fn sets(self) -> impl Iterator<Item = Set<'a>> {
+    pub fn sets(self) -> impl Iterator<Item = MetricValues<'a>> {
         let mut offset = 24;
         (0..self.metrics).map_while(move |_| {
             let (set, next) = set_at(self.pdu, offset)?;
@@ -98,7 +98,7 @@ impl<'a> Store<'a> {
 }
 
 /// The entry at byte `offset`, and where the next one starts.
-fn set_at(pdu: &[u8], offset: usize) -> Option<(Set<'_>, usize)> {
+fn set_at(pdu: &[u8], offset: usize) -> Option<(MetricValues<'_>, usize)> {
     let metric = MetricId(word(pdu, offset)?);
     let numval = number(pdu, offset.checked_add(4)?)?;
     let start = offset.checked_add(8)?;
@@ -110,7 +110,7 @@ fn set_at(pdu: &[u8], offset: usize) -> Option<(Set<'_>, usize)> {
         }
         _ => (PM_VAL_INSITU, &pdu[..0], start),
     };
-    let set = Set {
+    let set = MetricValues {
         metric,
         numval,
         format,
@@ -134,7 +134,7 @@ fn block_at(pdu: &[u8], index: u32) -> Option<(usize, u32, &[u8])> {
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
-pub fn decode(pdu: &[u8]) -> Result<Store<'_>> {
+pub fn decode(pdu: &[u8]) -> Result<StoreRequest<'_>> {
     check(pdu).ok_or(Error::IPC)
 }
 
@@ -142,18 +142,23 @@ pub fn decode(pdu: &[u8]) -> Result<Store<'_>> {
 #[must_use]
 pub fn is_sound(pdu: &[u8]) -> bool {
     let mut block = Vec::new();
-    let mut is_sound = |value: Value<'_>| {
+    let mut is_sound = |value: SentValue<'_>| {
         let size = value.block_len();
         if size > block.len() && block.try_reserve(size - block.len()).is_err() {
             return false;
         }
         block.resize(size, 0);
-        matches!(value, Value::Word(_)) || value.write(&mut block).is_ok()
+        matches!(value, SentValue::Word(_)) || value.write(&mut block).is_ok()
     };
-    decode(pdu).is_ok_and(|store| store.sets().flat_map(Set::values).all(|(_, value)| is_sound(value)))
+    decode(pdu).is_ok_and(|store| {
+        store
+            .sets()
+            .flat_map(MetricValues::values)
+            .all(|(_, value)| is_sound(value))
+    })
 }
 
-fn check(pdu: &[u8]) -> Option<Store<'_>> {
+fn check(pdu: &[u8]) -> Option<StoreRequest<'_>> {
     let sec = number(pdu, 12)?;
     let usec = number(pdu, 16)?;
     let metrics = count(pdu, 20)?;
@@ -176,7 +181,7 @@ fn check(pdu: &[u8]) -> Option<Store<'_>> {
     if lowest.unwrap_or(offset) != offset || pdu.len().checked_sub(offset)? != total {
         return None;
     }
-    Some(Store {
+    Some(StoreRequest {
         pdu,
         sec,
         usec,
@@ -203,7 +208,7 @@ mod tests {
         let set = store.sets().next().expect("one metric");
         assert_eq!((set.metric.0, set.numval, set.format), (0x3f40_0005, 1, 1));
         let (inst, value) = set.values().next().expect("one value");
-        assert_eq!((inst, value), (-1, Value::Block(0x0600_000b, b"newval\0")));
+        assert_eq!((inst, value), (-1, SentValue::Block(0x0600_000b, b"newval\0")));
         let mut out = [0; 11];
         value.write(&mut out).expect("well formed");
         assert_eq!(out[..4], 0x0600_000b_u32.to_ne_bytes());
@@ -264,7 +269,7 @@ mod tests {
                 let mut is_sound = false;
                 if let Ok(store) = decode(&pdu) {
                     is_sound = true;
-                    for (_, value) in store.sets().flat_map(Set::values) {
+                    for (_, value) in store.sets().flat_map(MetricValues::values) {
                         let written = value.write(&mut vec![0; value.block_len()]);
                         is_sound &= value.block_len() == 0 || written.is_ok();
                     }

@@ -6,7 +6,7 @@ mod update;
 
 use std::fmt;
 
-use pmda_core::cache::{Cache, CacheFile, State, Write, directory_below};
+use pmda_core::cache::{Cache, CacheFile, EntryState, Write, directory_below};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
@@ -200,18 +200,18 @@ impl<T> Indom<T> {
 
     fn slot(&self, inst: i32) -> Option<u32> {
         let hit = self.cache.lookup(inst).ok()?;
-        (hit.state() == State::Active).then_some(hit.private()?.0)
+        (hit.state() == EntryState::Active).then_some(hit.private()?.0)
     }
 
     pub(crate) fn name_bytes(&self, inst: i32) -> Option<&[u8]> {
         let hit = self.cache.lookup(inst).ok()?;
-        (hit.state() == State::Active).then(|| hit.name())
+        (hit.state() == EntryState::Active).then(|| hit.name())
     }
 
     /// The instance that a client's name means (CACHE-10, INST-65).
     pub(crate) fn find_bytes(&self, name: &[u8]) -> Option<i32> {
         let hit = self.cache.lookup_name(name).ok()?;
-        (hit.state() == State::Active).then_some(hit.id())
+        (hit.state() == EntryState::Active).then_some(hit.id())
     }
 
     /// Calls a function with the selected instances.

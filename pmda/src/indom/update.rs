@@ -1,6 +1,6 @@
 //! An update of an instance domain.
 
-use pmda_core::cache::State;
+use pmda_core::cache::EntryState;
 use pmda_core::constants::PMDA_CACHE_ADD;
 
 use super::{File, Indom, REMEMBERED, Row, Slot, say};
@@ -84,7 +84,8 @@ impl<'i, T> Update<'i, T> {
             return Err(Error::EINVAL);
         }
         if let Ok(hit) = self.indom.cache.lookup_name(name.as_bytes()) {
-            if let (State::Active, true, Some(Slot(slot))) = (hit.state(), hit.name() == name.as_bytes(), hit.private())
+            if let (EntryState::Active, true, Some(Slot(slot))) =
+                (hit.state(), hit.name() == name.as_bytes(), hit.private())
             {
                 let inst = hit.id();
                 let place = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);

@@ -6,7 +6,7 @@ use std::ptr;
 
 use pmda_core::ident::MetricId;
 use pmda_core::wire::number;
-use pmda_core::wire::result::{self, Value as Stored};
+use pmda_core::wire::result::{self, SentValue as Stored};
 
 use super::heap::{Block, Set};
 use super::{ResultHead, ValueSet, ValueUnion};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pmda_core::ident::InDom;
-use pmda_core::labels::Set;
+use pmda_core::labels::JsonLabels;
 
 use crate::profile::Selection;
 use crate::{Indom, Labels, Result, guard};
@@ -35,7 +35,7 @@ pub(crate) trait Table<S> {
     /// The number of the instance with a name.
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32>;
     /// The labels of the selected instances, or why they cannot be made.
-    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<Set>)>;
+    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)>;
 }
 
 /// The instances of a domain with rows of one type.
@@ -64,7 +64,7 @@ impl<S, T> Table<S> for Typed<S, T> {
         (self.rows)(state).find_bytes(name)
     }
 
-    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<Set>)> {
+    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)> {
         let indom = &*(self.rows)(state);
         let mut sets = Vec::new();
         indom.visit(selection, |inst, row| {

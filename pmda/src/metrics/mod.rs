@@ -16,7 +16,7 @@ pub(crate) use define::is_name;
 pub use define::{Def, IndomRef};
 
 pub(crate) use domain::Domain;
-use pmda_core::labels::Set;
+use pmda_core::labels::JsonLabels;
 
 use crate::profile::Profile;
 use crate::value::{Encoder, Semantics, Stored, Type};
@@ -229,7 +229,7 @@ impl<S> Metrics<S> {
     }
 
     /// Takes note of labels that cannot be sent.
-    fn check_labels(&mut self, made: &Result<Set>, of: impl Display) {
+    fn check_labels(&mut self, made: &Result<JsonLabels>, of: impl Display) {
         if let Err(error) = made {
             self.problem(format!("labels of {of}: {error}"));
         }

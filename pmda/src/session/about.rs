@@ -2,9 +2,9 @@
 
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::labels::Set;
+use pmda_core::labels::JsonLabels;
 use pmda_core::wire::decode;
-use pmda_core::wire::encode::LabelSet;
+use pmda_core::wire::encode::LabelSetData;
 
 use super::handler::Handler;
 use crate::metrics::help_parts;
@@ -153,15 +153,15 @@ impl<A: Agent> Handler<A> {
         self.send_labels(about, &sets)
     }
 
-    fn send_labels(&mut self, about: decode::About, sets: &[(i32, Result<Set>)]) -> Result<()> {
+    fn send_labels(&mut self, about: decode::About, sets: &[(i32, Result<JsonLabels>)]) -> Result<()> {
         let sets = sets.iter().map(|(inst, set)| match set {
-            Ok(set) => LabelSet {
+            Ok(set) => LabelSetData {
                 inst: *inst as u32,
                 count: set.labels.len() as i32,
                 json: &set.json,
                 labels: set.labels.iter().copied(),
             },
-            Err(error) => LabelSet {
+            Err(error) => LabelSetData {
                 inst: *inst as u32,
                 count: error.code(),
                 json: &[],

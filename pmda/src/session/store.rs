@@ -2,7 +2,7 @@
 
 use pmda_core::error::Error;
 use pmda_core::wire::block;
-use pmda_core::wire::result::{self, Set, Value};
+use pmda_core::wire::result::{self, MetricValues, SentValue};
 
 use super::agent_state::AgentState;
 use super::handler::Handler;
@@ -28,7 +28,7 @@ impl<A: Agent> Handler<A> {
 }
 
 impl<A: Agent> AgentState<A> {
-    fn check_access(&self, set: Set<'_>, client: &Client) -> Result<()> {
+    fn check_access(&self, set: MetricValues<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
         let may = guard::call(format_args!("access to {}", FullName::<A>(metric)), || {
@@ -38,7 +38,7 @@ impl<A: Agent> AgentState<A> {
         may.unwrap_or(false).then_some(()).ok_or(Error::PERMISSION)
     }
 
-    fn store(&mut self, set: Set<'_>, client: &Client) -> Result<()> {
+    fn store(&mut self, set: MetricValues<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
         let store = metric.store.as_ref().ok_or(Error::PERMISSION)?;
@@ -61,16 +61,16 @@ impl<A: Agent> AgentState<A> {
 /// # Errors
 /// `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a block that is too short for its
 /// own.
-pub(crate) fn stored(kind: Type, value: Value<'_>) -> Result<Stored<'_>> {
+pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
     let (header, data) = match value {
-        Value::Word(word) => {
+        SentValue::Word(word) => {
             return match kind {
                 Type::I32 => Ok(Stored::Integer(i128::from(word as i32))),
                 Type::U32 => Ok(Stored::Integer(i128::from(word))),
                 _ => Err(Error::CONV),
             };
         }
-        Value::Block(header, data) => (header, data),
+        SentValue::Block(header, data) => (header, data),
     };
     if block::kind(header) != kind as u32 {
         return Err(Error::CONV);

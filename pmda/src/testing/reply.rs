@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::{Label, merge};
-use pmda_core::wire::result::{self, Value};
+use pmda_core::wire::result::{self, SentValue};
 use pmda_core::wire::{count, number, padded, word};
 
 use crate::session::stored;
@@ -50,8 +50,8 @@ enum Atom {
 }
 
 impl Atom {
-    fn new(kind: Type, value: Value<'_>) -> Result<Atom> {
-        if let (Type::Event | Type::HighresEvent, Value::Block(_, data)) = (kind, value) {
+    fn new(kind: Type, value: SentValue<'_>) -> Result<Atom> {
+        if let (Type::Event | Type::HighresEvent, SentValue::Block(_, data)) = (kind, value) {
             let records = events(data, kind == Type::HighresEvent);
             return records.map(Atom::Events).ok_or(Error::IPC);
         }
@@ -247,8 +247,8 @@ fn events(data: &[u8], highres: bool) -> Option<Vec<EventRecord>> {
             place += 8 + padded(size)?;
             let kind = Type::from_number(header >> 24)?;
             let value = match kind {
-                Type::I32 | Type::U32 => Value::Word(word(payload, 0)?),
-                _ => Value::Block(header, payload),
+                Type::I32 | Type::U32 => SentValue::Word(word(payload, 0)?),
+                _ => SentValue::Block(header, payload),
             };
             record
                 .parameters

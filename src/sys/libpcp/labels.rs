@@ -13,18 +13,18 @@ use pmda_core::labels::{Label, Span};
 
 /// A label set that nobody changes for `'s`: libpcp's, an agent's, or ours.
 #[derive(Clone, Copy)]
-pub(crate) struct SetRef<'s>(&'s pmLabelSet);
+pub(crate) struct LabelSetRef<'s>(&'s pmLabelSet);
 
-impl<'s> SetRef<'s> {
+impl<'s> LabelSetRef<'s> {
     /// The set behind a pointer; `None` for NULL.
     ///
     /// # Safety
     /// `set` is NULL or a label set that nobody changes during `'s`: its text and its array are
     /// NULL or as long as it says, and so is its hash, whose names are terminated.
-    pub(crate) unsafe fn new(set: *const pmLabelSet) -> Option<SetRef<'s>> {
+    pub(crate) unsafe fn new(set: *const pmLabelSet) -> Option<LabelSetRef<'s>> {
         // SAFETY: NULL, or a set that is valid and that nobody changes for `'s`, as the caller
         // promises: so a shared reference to it may exist.
-        unsafe { set.as_ref() }.map(SetRef)
+        unsafe { set.as_ref() }.map(LabelSetRef)
     }
 
     /// The instance that the set belongs to.
@@ -99,14 +99,14 @@ impl<'s> SetRef<'s> {
 }
 
 /// Label sets from the heap, freed by libpcp when they are not handed over.
-pub(crate) struct Sets {
+pub(crate) struct PcpLabelSets {
     first: *mut pmLabelSet,
     count: c_int,
 }
 
-impl Sets {
+impl PcpLabelSets {
     /// No sets.
-    pub(crate) const NONE: Sets = Sets {
+    pub(crate) const NONE: PcpLabelSets = PcpLabelSets {
         first: ptr::null_mut(),
         count: 0,
     };
@@ -116,8 +116,8 @@ impl Sets {
     /// # Safety
     /// `first` is NULL or a block that `pmFreeLabelSets` may free together with what its `count`
     /// sets point to.
-    pub(crate) unsafe fn own(first: *mut pmLabelSet, count: c_int) -> Sets {
-        Sets { first, count }
+    pub(crate) unsafe fn own(first: *mut pmLabelSet, count: c_int) -> PcpLabelSets {
+        PcpLabelSets { first, count }
     }
 
     /// The first set as C sees it, NULL when there is none.
@@ -131,15 +131,17 @@ impl Sets {
     }
 
     /// The first `count` sets, or all where there are less.
-    pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = SetRef<'_>> + Clone {
+    pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = LabelSetRef<'_>> + Clone {
         // SAFETY: there are that many sets, unless there are none at all. They are owned, hence
         // valid, and left alone while `self` is borrowed.
-        unsafe { slice(self.first, count.min(self.count)) }.iter().map(SetRef)
+        unsafe { slice(self.first, count.min(self.count)) }
+            .iter()
+            .map(LabelSetRef)
     }
 
     /// The labels of the first set by their full names.
     pub(crate) fn labels(&self) -> impl Iterator<Item = Label<'_>> {
-        self.first(1).flat_map(SetRef::labels)
+        self.first(1).flat_map(LabelSetRef::labels)
     }
 
     /// Hands the sets over.
@@ -160,7 +162,7 @@ impl Sets {
     }
 }
 
-impl Drop for Sets {
+impl Drop for PcpLabelSets {
     fn drop(&mut self) {
         if !self.first.is_null() {
             // SAFETY: the sets are owned, and `own` was told that libpcp may free them so.
@@ -176,24 +178,24 @@ pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
 }
 
 /// A set that libpcp makes at the place that it is given, and its status.
-fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, Sets) {
+fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, PcpLabelSets) {
     let mut set = ptr::null_mut();
     let status = cancel::disabled(|| make(&raw mut set));
     // SAFETY: the place is NULL as it was made here, unless the function that `make` calls has had
     // libpcp store a set from the heap, which is the caller's.
-    (Error::check(status), unsafe { Sets::own(set, 1) })
+    (Error::check(status), unsafe { PcpLabelSets::own(set, 1) })
 }
 
 /// Makes a new set of a JSON text with libpcp's parser.
 ///
 /// # Errors
 /// What libpcp finds: `-EINVAL`, `-E2BIG`, `-ENOMEM`.
-pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
+pub(crate) fn parse(text: &CStr, flags: u8) -> Result<PcpLabelSets> {
     let flags = c_int::from(flags);
     // SAFETY: the text is terminated, and a NULL set pointer asks for a new set, which is ours.
     let (status, sets) = new_set(|set| unsafe { pcp::__pmAddLabels(set, text.as_ptr(), flags) });
     status?;
-    if sets.first(1).all(SetRef::is_complete) {
+    if sets.first(1).all(LabelSetRef::is_complete) {
         Ok(sets)
     } else {
         Err(Error::ENOMEM)
@@ -202,13 +204,13 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<Sets> {
 
 /// The labels that are configured for the host (LABEL-26), and a status of 0 or 1, which says
 /// little (LABEL-27).
-pub(crate) fn context() -> (Result<c_int>, Sets) {
+pub(crate) fn context() -> (Result<c_int>, PcpLabelSets) {
     // SAFETY: a NULL set pointer asks for a new set, which is ours.
     new_set(|set| unsafe { pcp::__pmGetContextLabels(set) })
 }
 
 /// The label of a domain, `{"agent":NAME}` (LABEL-25), and a status.
-pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, Sets) {
+pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, PcpLabelSets) {
     // SAFETY: the name is terminated, and a NULL set pointer asks for a new set, which is ours.
     new_set(|set| unsafe { pcp::__pmGetDomainLabels(domain, name.as_ptr(), set) })
 }

@@ -144,7 +144,7 @@ fn names() {
 /// LABEL: three instances of which the second has no text.
 #[test]
 fn labels() {
-    let set = |inst, json: &'static [u8]| LabelSet {
+    let set = |inst, json: &'static [u8]| LabelSetData {
         inst,
         count: i32::from(!json.is_empty()),
         json,
@@ -169,7 +169,7 @@ fn labels() {
          7b22696e 7374223a 307d7b22 696e7374 223a327d",
     );
     check(
-        |reply| reply.labels(7, 1, std::iter::empty::<LabelSet<'_, std::vec::IntoIter<Span>>>()),
+        |reply| reply.labels(7, 1, std::iter::empty::<LabelSetData<'_, std::vec::IntoIter<Span>>>()),
         "0000001c 00007013 00000000 ffffffff 00000001 00000000 00000000",
     );
 }

@@ -49,13 +49,13 @@ const BLOCK: usize = 512;
 
 /// A place in the list, until one comes or goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct IdPlace {
     block: usize,
     at: usize,
 }
 
 /// Behind all entries.
-const END: Place = Place {
+const END: IdPlace = IdPlace {
     block: usize::MAX,
     at: 0,
 };
@@ -64,7 +64,7 @@ const END: Place = Place {
 /// full blocks stay behind. Where another one does not fit in, a block is cut in two. Entries with
 /// the same id, all but the first of them culled, come newest first (CACHE-44).
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct IdList {
     /// None is empty. A single one may be small; where there are more, each has room for `BLOCK`.
     blocks: Vec<Vec<ListedSlot>>,
     /// The next block.
@@ -72,12 +72,12 @@ pub(super) struct Order {
     len: usize,
     /// The place that the cache's own walk visits next (CACHE-35). It stays with its entry when
     /// others come or go, so that a step has nothing to look for.
-    cursor: Place,
+    cursor: IdPlace,
 }
 
-impl Order {
-    pub(super) const fn new() -> Order {
-        Order {
+impl IdList {
+    pub(super) const fn new() -> IdList {
+        IdList {
             blocks: Vec::new(),
             spare: Vec::new(),
             len: 0,
@@ -96,11 +96,11 @@ impl Order {
     }
 
     /// The place of the first entry.
-    pub(super) fn first(&self) -> Place {
+    pub(super) fn first(&self) -> IdPlace {
         if self.blocks.is_empty() {
             END
         } else {
-            Place { block: 0, at: 0 }
+            IdPlace { block: 0, at: 0 }
         }
     }
 
@@ -111,25 +111,25 @@ impl Order {
 
     /// The entry at a place.
     #[inline]
-    pub(super) fn get(&self, place: Place) -> Option<ListedSlot> {
+    pub(super) fn get(&self, place: IdPlace) -> Option<ListedSlot> {
         self.blocks.get(place.block)?.get(place.at).copied()
     }
 
     /// The place behind that of an entry.
     #[inline]
-    pub(super) fn next(&self, place: Place) -> Place {
+    pub(super) fn next(&self, place: IdPlace) -> IdPlace {
         let block = self.blocks.get(place.block);
         block.map_or(END, |block| self.behind(place, block.len()))
     }
 
     /// The same when it is known how many entries are in the block.
     #[inline(always)]
-    fn behind(&self, place: Place, len: usize) -> Place {
-        let Place { block, at } = place;
+    fn behind(&self, place: IdPlace, len: usize) -> IdPlace {
+        let IdPlace { block, at } = place;
         if at + 1 < len {
-            Place { block, at: at + 1 }
+            IdPlace { block, at: at + 1 }
         } else if block + 1 < self.blocks.len() {
-            Place {
+            IdPlace {
                 block: block + 1,
                 at: 0,
             }
@@ -145,18 +145,18 @@ impl Order {
     }
 
     /// The place of the first entry whose id is not lower.
-    pub(super) fn search_id(&self, id: u32) -> Place {
+    pub(super) fn search_id(&self, id: u32) -> IdPlace {
         if self.last().is_none_or(|last| last.id < id) {
             return END;
         }
         let is_lower = |block: &Vec<ListedSlot>| block.last().is_some_and(|last| last.id < id);
         let block = self.blocks.partition_point(is_lower);
         let at = self.blocks[block].partition_point(|entry| entry.id < id);
-        Place { block, at }
+        IdPlace { block, at }
     }
 
     /// The place of the first entry that is not in front of a position.
-    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> Place {
+    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> IdPlace {
         let mut place = self.search_id(from.id());
         while self.get(place).is_some_and(|entry| position(entry, slab) < from) {
             place = self.next(place);
@@ -165,7 +165,7 @@ impl Order {
     }
 
     /// The position of the entry at a place; that behind all entries if there is none.
-    pub(super) fn position_at<T>(&self, slab: &Slab<T>, place: Place) -> Position {
+    pub(super) fn position_at<T>(&self, slab: &Slab<T>, place: IdPlace) -> Position {
         let entry = self.get(place);
         entry.map_or(Position::END, |entry| position(entry, slab))
     }
@@ -186,7 +186,7 @@ impl Order {
         room(&mut self.blocks, 1)
     }
 
-    /// Lists an entry; see [`Order::reserve`].
+    /// Lists an entry; see [`IdList::reserve`].
     pub(super) fn insert(&mut self, entry: ListedSlot) {
         self.len += 1;
         let mut place = self.search_id(entry.id);
@@ -259,10 +259,10 @@ impl Order {
     }
 
     /// The place of the entry with so many in front of it.
-    fn numbered(&self, mut before: usize) -> Place {
+    fn numbered(&self, mut before: usize) -> IdPlace {
         for (block, entries) in self.blocks.iter().enumerate() {
             if before < entries.len() {
-                return Place { block, at: before };
+                return IdPlace { block, at: before };
             }
             before -= entries.len();
         }
@@ -292,15 +292,15 @@ fn insert<I>(list: &mut Vec<I>, at: usize, item: I) {
 }
 
 /// Where a place is after a block was cut.
-fn moved(place: Place, cut: usize) -> Place {
-    let Place { block, at } = place;
+fn moved(place: IdPlace, cut: usize) -> IdPlace {
+    let IdPlace { block, at } = place;
     if block == cut && at >= BLOCK / 2 {
-        Place {
+        IdPlace {
             block: block + 1,
             at: at - BLOCK / 2,
         }
     } else if block > cut {
-        Place { block: block + 1, at }
+        IdPlace { block: block + 1, at }
     } else {
         place
     }
@@ -317,14 +317,14 @@ mod tests {
 
     use super::*;
 
-    fn list(order: &mut Order, ids: &[u32], slot: u32) {
+    fn list(order: &mut IdList, ids: &[u32], slot: u32) {
         for id in ids.iter().copied() {
             order.reserve().expect("memory");
             order.insert(ListedSlot { id, slot });
         }
     }
 
-    fn rest(order: &mut Order) -> Vec<u32> {
+    fn rest(order: &mut IdList) -> Vec<u32> {
         std::iter::from_fn(|| order.step()).map(|place| place.id).collect()
     }
 
@@ -332,7 +332,7 @@ mod tests {
     /// that are there several times.
     #[test]
     fn as_a_map() {
-        let (mut order, mut model, mut seed) = (Order::new(), BTreeMap::new(), 1u32);
+        let (mut order, mut model, mut seed) = (IdList::new(), BTreeMap::new(), 1u32);
         for number in 0..3_000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let id = match number % 3 {
@@ -362,7 +362,7 @@ mod tests {
             (3, &[1, 2, 3, 4, 5, 6, 7, 8, 9], &[40]),
             (4, &[5, 39], &[]),
         ] {
-            let mut order = Order::new();
+            let mut order = IdList::new();
             list(&mut order, &[10, 20, 30, 40], 0);
             order.rewind();
             assert!((0..visited).all(|_| order.step().is_some()));
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn a_walk_keeps_its_place_when_others_go() {
         let mut slab = Slab::<u8>::new();
-        let mut order = Order::new();
+        let mut order = IdList::new();
         for (id, kept) in [(10, true), (20, false), (30, true), (40, true), (15, false), (35, true)] {
             slab.reserve().expect("memory");
             let mut entry = Entry::active(id);
@@ -398,7 +398,7 @@ mod tests {
     fn as_one_list() {
         for shape in [0, 1, 2] {
             let mut slab = Slab::<u8>::new();
-            let mut order = Order::new();
+            let mut order = IdList::new();
             let (mut model, mut cursor, mut seed) = (Vec::<ListedSlot>::new(), usize::MAX, 7u32);
             for number in 0..6_000 {
                 seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::sys::libpcp::labels::{SetRef, Sets};
+use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::pdu_trace;
 use crate::sys::slice;
@@ -18,7 +18,7 @@ use pmda_core::constants::{
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 use pmda_core::labels::Span;
-use pmda_core::wire::encode::{LabelSet, Reply};
+use pmda_core::wire::encode::{LabelSetData, Reply};
 
 /// DESC; what the method wrote is sent unchecked.
 pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
@@ -40,17 +40,17 @@ view! {
     }
     arrays {
         /// The identifiers.
-        ids: instlist[numinst] as Ids;
+        ids: instlist[numinst] as IntArray;
         /// The names.
-        names: namelist[numinst] as Texts;
+        names: namelist[numinst] as TextArray;
     }
 }
 
 /// Identifiers of instances, or states of names.
-type Ids<'call> = Array<'call, c_int>;
+type IntArray<'call> = Array<'call, c_int>;
 
 /// C strings, or NULL.
-type Texts<'call> = Array<'call, Option<CText<'call>>>;
+type TextArray<'call> = Array<'call, Option<CText<'call>>>;
 
 /// An instance list that a method made: each name, both lists and the structure are blocks of their
 /// own.
@@ -158,7 +158,7 @@ const LABEL_KINDS: c_int =
 
 /// Label sets that a method has made. All of them are freed, not only those that are sent.
 pub(crate) struct OwnedLabels {
-    sets: Sets,
+    sets: PcpLabelSets,
     /// How many are sent.
     sent: c_int,
     kind: c_int,
@@ -187,7 +187,7 @@ impl OwnedLabels {
         };
         // SAFETY: libpcp can free as many sets as there are, as the caller promises, and a
         // context's in any case.
-        let sets = unsafe { Sets::own(first, owned) };
+        let sets = unsafe { PcpLabelSets::own(first, owned) };
         OwnedLabels { sets, sent, kind }
     }
 
@@ -208,9 +208,9 @@ impl OwnedLabels {
 }
 
 /// A label set as the codec takes it.
-fn label_set(set: SetRef<'_>) -> LabelSet<'_, impl ExactSizeIterator<Item = Span>> {
+fn label_set(set: LabelSetRef<'_>) -> LabelSetData<'_, impl ExactSizeIterator<Item = Span>> {
     let (json, labels) = set.parts();
-    LabelSet {
+    LabelSetData {
         inst: set.inst(),
         count: if labels.len() == 0 {
             set.count().min(0)

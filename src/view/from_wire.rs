@@ -8,7 +8,7 @@ use crate::view::memory::{AnyBytes, Block};
 use crate::view::types::{pmInDomProfile, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::wire::decode;
-use pmda_core::wire::result::{Store, Value};
+use pmda_core::wire::result::{SentValue, StoreRequest};
 
 /// Where the pieces of a block are to be; every piece starts at a multiple of 8 bytes.
 struct Plan {
@@ -144,7 +144,7 @@ impl OwnedResult {
     ///
     /// # Errors
     /// `PM_ERR_IPC` when a block of it is shorter than its type (WIRE-51); `-ENOMEM`.
-    pub(crate) fn new(store: Store<'_>) -> Result<OwnedResult> {
+    pub(crate) fn new(store: StoreRequest<'_>) -> Result<OwnedResult> {
         result(store).map(OwnedResult)
     }
 
@@ -154,7 +154,7 @@ impl OwnedResult {
     }
 }
 
-fn result(store: Store<'_>) -> Result<Block<u64>> {
+fn result(store: StoreRequest<'_>) -> Result<Block<u64>> {
     let mut plan = Plan::EMPTY;
     let sets = store.metrics.max(1).checked_mul(size_of::<*mut pmValueSet>());
     let size = sets
@@ -188,8 +188,8 @@ fn result(store: Store<'_>) -> Result<Block<u64>> {
             let mut stored = pmValue::zeroed();
             stored.inst = inst;
             match value {
-                Value::Word(word) => stored.value.lval = word as i32,
-                Value::Block(..) => {
+                SentValue::Word(word) => stored.value.lval = word as i32,
+                SentValue::Block(..) => {
                     let block = plan.add(value.block_len())?;
                     value.write(pieces.items(block, value.block_len()))?;
                     stored.value.pval = pieces.address::<pmValueBlock>(block);
