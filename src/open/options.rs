@@ -6,8 +6,9 @@ use std::fmt;
 use crate::sys::libpcp::getopt;
 use crate::sys::libpcp::log;
 use crate::view::arg::CText;
-use crate::view::interface::{Dispatch, Ext, Transport};
+use crate::view::interface::{Dispatch, Ext};
 use crate::view::options::{Arguments, Options, number};
+use crate::view::transport::Transport;
 use pmda_core::log::{Bytes, Level};
 
 /// What getopt returns at the end of the options.

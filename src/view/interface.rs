@@ -271,51 +271,6 @@ impl Ext<'_> {
     }
 }
 
-/// How an agent talks to pmcd: `pmdaIoType`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Transport {
-    /// stdin and stdout.
-    Pipe,
-    /// A port.
-    Inet,
-    /// A socket in the file system.
-    Unix,
-    /// Not chosen yet.
-    Unknown,
-    /// A port, over IPv6.
-    Ipv6,
-}
-
-impl Transport {
-    /// The transport that a number stands for, if any.
-    pub(crate) fn new(number: c_uint) -> Option<Transport> {
-        const ALL: [Transport; 5] = [
-            Transport::Pipe,
-            Transport::Inet,
-            Transport::Unix,
-            Transport::Unknown,
-            Transport::Ipv6,
-        ];
-        ALL.get(number as usize).copied()
-    }
-
-    /// The number in C.
-    pub(crate) const fn number(self) -> c_uint {
-        self as c_uint
-    }
-
-    /// The option that chooses it.
-    pub(crate) const fn letter(self) -> char {
-        match self {
-            Transport::Pipe => 'p',
-            Transport::Inet => 'i',
-            Transport::Unix => 'u',
-            Transport::Unknown => '?',
-            Transport::Ipv6 => '6',
-        }
-    }
-}
-
 view! {
     /// An agent's extension record. Its fields are the live state of the agent, which the agent
     /// reads and writes itself (INIT-2): each is read when it is needed.

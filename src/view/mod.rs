@@ -19,5 +19,6 @@ pub(crate) mod options;
 pub(crate) mod reply;
 pub(crate) mod result_block;
 pub mod table;
+pub(crate) mod transport;
 pub mod types;
 pub(crate) mod value;
