@@ -26,22 +26,32 @@ pub const PM_TEXT_PMID: i32 = 4;
 /// The help text of an instance domain.
 pub const PM_TEXT_INDOM: i32 = 8;
 
-/// A value of 32 bits with a sign; in the heads of value blocks, as are those that follow.
-pub const PM_TYPE_32: u32 = 0;
-/// A value of 32 bits without a sign.
-pub const PM_TYPE_U32: u32 = 1;
-/// A value of 64 bits with a sign.
-pub const PM_TYPE_64: u32 = 2;
-/// A value of 64 bits without a sign.
-pub const PM_TYPE_U64: u32 = 3;
+/// Type of a metric that the system does not support.
+pub const PM_TYPE_NOSUPPORT: i32 = -1;
+/// A number of 32 bits with a sign.
+pub const PM_TYPE_32: i32 = 0;
+/// A number of 32 bits without a sign.
+pub const PM_TYPE_U32: i32 = 1;
+/// A number of 64 bits with a sign.
+pub const PM_TYPE_64: i32 = 2;
+/// A number of 64 bits without a sign.
+pub const PM_TYPE_U64: i32 = 3;
 /// A floating-point number of 32 bits.
-pub const PM_TYPE_FLOAT: u32 = 4;
+pub const PM_TYPE_FLOAT: i32 = 4;
 /// A floating-point number of 64 bits.
-pub const PM_TYPE_DOUBLE: u32 = 5;
+pub const PM_TYPE_DOUBLE: i32 = 5;
+/// A C string.
+pub const PM_TYPE_STRING: i32 = 6;
+/// A block of bytes.
+pub const PM_TYPE_AGGREGATE: i32 = 7;
+/// A block of bytes that stays its agent's.
+pub const PM_TYPE_AGGREGATE_STATIC: i32 = 8;
 /// An array of event records with microseconds.
-pub const PM_TYPE_EVENT: u32 = 9;
+pub const PM_TYPE_EVENT: i32 = 9;
 /// An array of event records with nanoseconds.
-pub const PM_TYPE_HIGHRES_EVENT: u32 = 10;
+pub const PM_TYPE_HIGHRES_EVENT: i32 = 10;
+/// Type of a metric that is not known.
+pub const PM_TYPE_UNKNOWN: i32 = 255;
 
 /// `valfmt` of values in place.
 pub const PM_VAL_INSITU: i32 = 0;
@@ -52,6 +62,51 @@ pub const PM_VAL_SPTR: i32 = 2;
 
 /// The instance of a metric without an instance domain.
 pub const PM_IN_NULL: i32 = -1;
+
+/// Interface version: methods take a `pmdaExt`.
+pub const PMDA_INTERFACE_2: u32 = 2;
+/// Interface version: a fetch callback may return `PMDA_FETCH_NOVALUES`.
+pub const PMDA_INTERFACE_3: u32 = 3;
+/// Interface version: names that come and go.
+pub const PMDA_INTERFACE_4: u32 = 4;
+/// Interface version: client contexts, and `PMDA_FETCH_DYNAMIC`.
+pub const PMDA_INTERFACE_5: u32 = 5;
+/// Interface version: attributes of clients.
+pub const PMDA_INTERFACE_6: u32 = 6;
+/// Interface version: labels.
+pub const PMDA_INTERFACE_7: u32 = 7;
+/// The newest interface version.
+pub const PMDA_INTERFACE_LATEST: u32 = PMDA_INTERFACE_7;
+
+/// Bit of `e_flags`: the item of a metric is its place in the table.
+pub const PMDA_EXT_FLAG_DIRECT: u32 = 1 << 0;
+/// Bit of `e_flags`: metrics are found by a hash.
+pub const PMDA_EXT_FLAG_HASHED: u32 = 1 << 1;
+/// Bit of `e_flags`: `pmdaDaemon` or `pmdaDSO` was called.
+pub const PMDA_EXT_SETUPDONE: u32 = 1 << 2;
+/// Bit of `e_flags`: `pmdaConnect` has succeeded.
+pub const PMDA_EXT_CONNECTED: u32 = 1 << 3;
+/// Bit of `e_flags`: pmcd is told that labels have changed.
+pub const PMDA_EXT_LABEL_CHANGE: u32 = 1 << 5;
+/// Bit of `e_flags`: pmcd is told that names have changed.
+pub const PMDA_EXT_NAMES_CHANGE: u32 = 1 << 6;
+
+/// Bit of what an agent tells pmcd when it connects: it wants the credentials of clients.
+pub const PMDA_FLAG_AUTHORIZE: u32 = 1 << 2;
+/// Bit of what an agent tells pmcd when it connects: it knows containers.
+pub const PMDA_FLAG_CONTAINER: u32 = 1 << 6;
+
+/// Bit of a result's time stamp: labels have changed.
+pub const PMCD_LABEL_CHANGE: u8 = 1 << 3;
+/// Bit of a result's time stamp: names have changed.
+pub const PMCD_NAMES_CHANGE: u8 = 1 << 4;
+
+/// Returned by a fetch callback: there is no value now.
+pub const PMDA_FETCH_NOVALUES: i32 = 0;
+/// Returned by a fetch callback: a value, whose memory stays the agent's.
+pub const PMDA_FETCH_STATIC: i32 = 1;
+/// Returned by a fetch callback: a value, whose memory is freed when it has been copied.
+pub const PMDA_FETCH_DYNAMIC: i32 = 2;
 
 /// Of `pmdaCacheOp`: reads the file.
 pub const PMDA_CACHE_LOAD: i32 = 1;

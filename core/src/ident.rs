@@ -4,6 +4,11 @@
 use std::fmt;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use crate::constants::{
+    PMDA_INTERFACE_2, PMDA_INTERFACE_3, PMDA_INTERFACE_4, PMDA_INTERFACE_5, PMDA_INTERFACE_6, PMDA_INTERFACE_7,
+    PMDA_INTERFACE_LATEST,
+};
+
 /// The domain whose metrics stand for the trees of other domains, `DYNAMIC_PMID`.
 const DYNAMIC: u32 = 511;
 
@@ -114,49 +119,49 @@ impl Interface {
     /// Whether the version exists: 2 to 7 do.
     #[must_use]
     pub const fn is_supported(self) -> bool {
-        self.0 >= 2 && self.0 <= 7
+        self.0 >= PMDA_INTERFACE_2 && self.0 <= PMDA_INTERFACE_LATEST
     }
 
     /// Whether agents have names of their own; then unknown metrics are not reported (FETCH-23).
     #[must_use]
     pub const fn has_names(self) -> bool {
-        self.0 >= 4
+        self.0 >= PMDA_INTERFACE_4
     }
 
     /// Whether a fetch callback may say that there is no value (FETCH-40).
     #[must_use]
     pub const fn has_missing_values(self) -> bool {
-        self.0 >= 3
+        self.0 >= PMDA_INTERFACE_3
     }
 
     /// Whether a fetch callback may have a value freed when it was copied (FETCH-40).
     #[must_use]
     pub const fn has_values_to_free(self) -> bool {
-        self.0 >= 5
+        self.0 >= PMDA_INTERFACE_5
     }
 
     /// Whether agents are told of client contexts (MAIN-25).
     #[must_use]
     pub const fn has_contexts(self) -> bool {
-        self.0 >= 5
+        self.0 >= PMDA_INTERFACE_5
     }
 
     /// Whether agents are told of the attributes of clients.
     #[must_use]
     pub const fn has_attributes(self) -> bool {
-        self.0 >= 6
+        self.0 >= PMDA_INTERFACE_6
     }
 
     /// Whether agents give labels (LABEL-13).
     #[must_use]
     pub const fn has_labels(self) -> bool {
-        self.0 >= 7
+        self.0 >= PMDA_INTERFACE_7
     }
 
     /// Whether results tell pmcd about changes of names and labels (FETCH-60).
     #[must_use]
     pub const fn reports_changes(self) -> bool {
-        self.0 >= 7
+        self.0 >= PMDA_INTERFACE_7
     }
 }
 

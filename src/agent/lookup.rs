@@ -3,10 +3,11 @@
 use crate::agent::{self, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::view::arg::CText;
-use crate::view::interface::{Ext, ExtFlags};
+use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
 use crate::view::table::{Indom, IndomTable, Metric};
 use crate::view::types::pmdaMetric;
+use pmda_core::constants::PMDA_EXT_FLAG_HASHED;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::table_index::Hashed;
@@ -51,9 +52,9 @@ pub(crate) fn rehash(ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     ext.set_direct(0);
     ext.set_metrics(lasting);
     if built.is_ok() {
-        ext.add_flags(ExtFlags::HASHED);
+        ext.add_flags(PMDA_EXT_FLAG_HASHED);
     } else {
-        ext.clear_flags(ExtFlags::HASHED);
+        ext.clear_flags(PMDA_EXT_FLAG_HASHED);
     }
     let name = ext.name();
     let name = Bytes(name.as_ref().map_or(b"", CText::bytes));

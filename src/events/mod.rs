@@ -59,7 +59,7 @@ pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
 /// `PM_ERR_CONV` when the flags claim a missed record; as [`EventArray::add_record`].
 pub(crate) fn add_record(array: &mut EventArray, flags: c_int, stamp: impl FnOnce() -> Result<Stamp>) -> Result<()> {
     let flags = flags as u32;
-    if flags & events::FLAG_MISSED != 0 {
+    if flags & events::PM_EVENT_FLAG_MISSED != 0 {
         return Err(Error::CONV);
     }
     array.add_record(stamp()?, flags)

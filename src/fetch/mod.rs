@@ -13,11 +13,12 @@ use crate::boundary::{Machine, Step};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
-use crate::view::interface::{DescMethod, Ext, ExtFlags};
+use crate::view::interface::{DescMethod, Ext};
 use crate::view::memory::Array;
 use crate::view::table::Metric;
 use crate::view::types::{pmID, pmdaFetchCallBack, timeval};
 use crate::view::value::{Atom, ResultWriter, time_from};
+use pmda_core::constants::{PMDA_EXT_FLAG_HASHED, PMDA_FETCH_STATIC};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident;
@@ -121,7 +122,7 @@ pub(crate) fn find<'call>(
     ext: Ext<'call>,
     wanted: MetricId,
 ) -> (Option<Metric<'call>>, &'static str) {
-    if !ext.has(ExtFlags::HASHED) {
+    if !ext.has(PMDA_EXT_FLAG_HASHED) {
         let table = ext.metrics();
         if ext.direct() != 0 {
             return (table.direct(wanted), "direct");
@@ -138,7 +139,7 @@ pub(crate) fn find<'call>(
 /// (F-8).
 #[inline(never)]
 fn indirect<'call>(agent: &AgentRecord, ext: Ext<'call>, wanted: MetricId) -> (Option<Metric<'call>>, &'static str) {
-    if ext.has(ExtFlags::HASHED) {
+    if ext.has(PMDA_EXT_FLAG_HASHED) {
         let hash = agent.hash.lock();
         if !hash.index.is_empty() || ext.metrics().is_empty() {
             return (hash.find(wanted), "hashed");
@@ -351,7 +352,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     #[inline(always)]
     fn store(&mut self, returned: c_int, atom: Atom) -> Next {
         let Current { kind, encoding, .. } = self.current;
-        if returned != fetch::STATIC {
+        if returned != PMDA_FETCH_STATIC {
             if let Err(error) = self.answered(returned, atom) {
                 return self.fail(error);
             }

@@ -302,7 +302,7 @@ impl Outgoing {
                 match self.purpose {
                     SendPurpose::Answer(request, code) => warn_of_answer(fd, request, code, &reason),
                     SendPurpose::Refusal(code) => {
-                        warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"))
+                        warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"));
                     }
                     SendPurpose::Status => {}
                 }

@@ -16,6 +16,7 @@ use crate::view::interface::{
 };
 use crate::view::memory::{Block, CVec, string};
 use crate::view::types::{pmID, pmProfile, pmdaResult};
+use pmda_core::constants::{PMDA_INTERFACE_4, PMDA_INTERFACE_6, PMDA_INTERFACE_7};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::decode::{self, About};
@@ -53,7 +54,7 @@ pub(super) fn attribute(
 ) -> Result<(AttributeMethod, c_int, *mut c_char, c_int)> {
     if !agent.interface().has_attributes() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        warn_missing(agent, 6, "attribute", &TOLD);
+        warn_missing(agent, PMDA_INTERFACE_6, "attribute", &TOLD);
         return Err(Error::NYI);
     }
     let attribute = decode::attribute(pdu)?;
@@ -135,7 +136,7 @@ pub(super) fn name(agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId
     let metric = decode::ids_request(pdu)?;
     if !agent.interface().has_names() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        warn_missing(agent, 4, "name", &TOLD);
+        warn_missing(agent, PMDA_INTERFACE_4, "name", &TOLD);
         return Err(Error::PMID);
     }
     Ok((agent.dispatch.name().ok_or(Error::NYI)?, metric))
@@ -152,7 +153,7 @@ pub(super) fn children(
     let name = string(request.name)?;
     if !agent.interface().has_names() {
         static TOLD: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
-        warn_missing(agent, 4, "children", &TOLD[usize::from(all)]);
+        warn_missing(agent, PMDA_INTERFACE_4, "children", &TOLD[usize::from(all)]);
         return Err(Error::NAME);
     }
     let found = (agent.dispatch.children().ok_or(Error::NYI)?, name.as_ptr());
@@ -165,7 +166,7 @@ pub(super) fn label(agent: Agent<'_>, pdu: &[u8]) -> Result<(Option<LabelMethod>
     let about = decode::label_request(pdu)?;
     if !agent.interface().has_labels() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        warn_missing(agent, 7, "label", &TOLD);
+        warn_missing(agent, PMDA_INTERFACE_7, "label", &TOLD);
         return Ok((None, about));
     }
     Ok((Some(agent.dispatch.label().ok_or(Error::NYI)?), about))

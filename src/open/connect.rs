@@ -15,16 +15,17 @@ use crate::sys::libpcp::{cancel, ipc};
 use crate::sys::socket::{self, Socket, SocketFailure};
 use crate::sys::{pdu_trace, process};
 use crate::view::arg::CText;
-use crate::view::interface::{Dispatch, Ext, ExtFlags};
+use crate::view::interface::{Dispatch, Ext};
 use crate::view::transport::Transport;
 use crate::view::types::Comm;
+use pmda_core::constants::{PMDA_EXT_CONNECTED, PMDA_EXT_SETUPDONE};
 use pmda_core::error::Error;
 use pmda_core::log::Level;
 use pmda_core::wire::receive::ReadMode;
 use pmda_core::wire::{Kind, decode};
 
-/// The type of the credential that tells the protocol version.
-const VERSION: u8 = 1;
+/// `CVERSION`: the type of the credential with the protocol version.
+const CVERSION: u8 = 1;
 /// The status after a handshake that failed.
 const NO_HANDSHAKE: c_int = -1;
 
@@ -211,7 +212,7 @@ impl Connect<'_> {
                     pmapi,
                     ..self.dispatch.comm()
                 });
-                self.ext.add_flags(ExtFlags::CONNECTED);
+                self.ext.add_flags(PMDA_EXT_CONNECTED);
             }
             Err((step, error)) => {
                 let (name, reason) = (self.name(), log::errstr(error));
@@ -245,7 +246,7 @@ impl Connect<'_> {
         }
         let mut version = None;
         for (kind, value) in credentials {
-            if kind == VERSION {
+            if kind == CVERSION {
                 version = Some(value);
             } else {
                 log::notify!(
@@ -282,12 +283,12 @@ fn give_up(why: fmt::Arguments<'_>) -> Connection {
 
 /// The extension of an agent that may connect; says why it may not (CONN-1).
 fn check(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
-    let ext = dispatch.ext().filter(|ext| ext.has(ExtFlags::SETUP_DONE));
+    let ext = dispatch.ext().filter(|ext| ext.has(PMDA_EXT_SETUPDONE));
     let Some(ext) = ext else {
         log::notify!(Level::Crit, "pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first");
         return None;
     };
-    if ext.has(ExtFlags::CONNECTED) {
+    if ext.has(PMDA_EXT_CONNECTED) {
         log::notify!(Level::Crit, "pmdaConnect: called more than once");
         return None;
     }

@@ -343,7 +343,7 @@ pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext<'_>>) -> *mut c_void {
 }
 
 /// `PM_OPTFLAG_POSIX`: options end at the first argument that is none.
-const POSIX: c_int = 1 << 6;
+const PM_OPTFLAG_POSIX: c_int = 1 << 6;
 
 /// The next option that not every agent has, or the end.
 fn search(
@@ -420,7 +420,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     let Some(mut state) = guard(|| Some(CLASSIC.lock().0)) else {
         return END;
     };
-    state.flags |= POSIX;
+    state.flags |= PM_OPTFLAG_POSIX;
     state.short_options = optstring;
     state.errors = 0;
     // SAFETY: the caller gives `argc` strings, and the state lives in this frame.

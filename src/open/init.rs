@@ -10,11 +10,12 @@ use crate::open::{AgentName, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::view::arg::Pointer;
-use crate::view::interface::{Dispatch, Ext, ExtFlags, pmdaInterface};
+use crate::view::interface::{Dispatch, Ext, pmdaInterface};
 use crate::view::memory::Lasting;
 use crate::view::table::{IndomTable, MetricTable};
 use crate::view::types::{pmdaIndom, pmdaMetric};
 use crate::{agent, help};
+use pmda_core::constants::{PMDA_EXT_FLAG_DIRECT, PMDA_EXT_FLAG_HASHED};
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;
@@ -201,14 +202,14 @@ fn open_help(ext: Ext<'_>, has_default_text: bool) {
 
 /// Chooses how metrics are looked up (INIT-44).
 fn choose_lookup(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
-    if ext.has(ExtFlags::HASHED) {
+    if ext.has(PMDA_EXT_FLAG_HASHED) {
         return rehash(ext, table);
     }
     let metrics = table.seen();
     // Direct: the item of each metric is its place in the table.
     let other = (0..metrics.len()).find(|place| *place != metrics.pmid(*place).item() as usize);
     ext.set_direct(c_int::from(other.is_none()));
-    if let Some(place) = other.filter(|_| ext.has(ExtFlags::DIRECT) || log::debug(Debug::Libpmda)) {
+    if let Some(place) = other.filter(|_| ext.has(PMDA_EXT_FLAG_DIRECT) || log::debug(Debug::Libpmda)) {
         log::notify!(
             Level::Warning,
             "pmdaDirect: PMDA {}: Direct mapping for metrics disabled @ metrics[{place}] {}",
@@ -220,7 +221,7 @@ fn choose_lookup(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
 
 /// What was set up, for `-Dlibpmda`, in the C library's words.
 fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
-    let map = if ext.has(ExtFlags::HASHED) {
+    let map = if ext.has(PMDA_EXT_FLAG_HASHED) {
         "hashed"
     } else if ext.direct() != 0 {
         "direct"

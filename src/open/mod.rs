@@ -15,9 +15,10 @@ use crate::agent;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
 use crate::view::arg::{CText, Pointer};
-use crate::view::interface::{self, Dispatch, Ext, ExtFlags, ExtTexts, pmdaInterface};
+use crate::view::interface::{self, Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::transport::Transport;
 use crate::view::types::Comm;
+use pmda_core::constants::PMDA_EXT_SETUPDONE;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::log::{Bytes, Level};
@@ -84,7 +85,7 @@ fn extension(dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Resu
     ext.set_help(-1);
     ext.set_domain(dispatch.domain());
     ext.set_io(Transport::Unknown.number());
-    ext.add_flags(ExtFlags::SETUP_DONE);
+    ext.add_flags(PMDA_EXT_SETUPDONE);
     ext.set_result_callback(Some(free_result_values));
     Ok(ext)
 }
@@ -145,7 +146,7 @@ fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
 /// Adds flags to an agent; there is no way to take one away (INIT-47).
 pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
     let Some(ext) = ext else { return };
-    ext.add_flags(ExtFlags(flags));
+    ext.add_flags(flags);
     if log::debug(Debug::Libpmda) {
         log::debug_line!("pmdaExtSetFlags: flags={flags:x}");
     }

@@ -8,9 +8,9 @@ use crate::queues::{Filter, log_vacant, with};
 use crate::view::arg::Out;
 use crate::view::event_block::{EventBlock, EventView};
 use crate::view::types::pmAtomValue;
+use pmda_core::constants::{PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{EventArray, EventArrays, Form, Stamp};
-use pmda_core::fetch;
 use pmda_core::queue::{End, FetchSession, FetchState, Queues};
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
@@ -69,9 +69,9 @@ impl<'call> QueueFetch<'call> {
         }
         let shown = array.ok().filter(|_| self.found && end != End::Gone);
         let outcome = if shown.is_some() {
-            fetch::STATIC
+            PMDA_FETCH_STATIC
         } else {
-            fetch::NO_VALUES
+            PMDA_FETCH_NOVALUES
         };
         self.out.lend(shown.map(|array| array.publish(Form::Low)));
         Step::Done(status.map(|()| outcome))

@@ -18,9 +18,9 @@ use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{EventBlock, NewEvent};
 use crate::view::interface::Function;
 use crate::view::types::pmdaEventReleaseFilterCallBack;
+use pmda_core::constants::PMDA_FETCH_STATIC;
 use pmda_core::error::{Error, Result};
 use pmda_core::events::EventArrays;
-use pmda_core::fetch as agent_fetch;
 use pmda_core::log::{Bytes, Journal, Level};
 use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 
@@ -88,7 +88,7 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
         return Err(Error::EINVAL);
     }
     atom.set(value);
-    Ok(agent_fetch::STATIC)
+    Ok(PMDA_FETCH_STATIC)
 }
 
 /// Appends a copy of an event to a queue (QUEUE-10).

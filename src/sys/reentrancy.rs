@@ -2,9 +2,9 @@
 //!
 //! A signal handler may call the library while the same thread is in the middle of a call: inside
 //! of malloc, or with a half-changed table. Such a call is refused at once by
-//! [`crate::boundary::guard`], which asks here and touches nothing else. C code of the agent that the
-//! library calls (methods, callbacks, hooks), and waiting for a descriptor, are not part of a step:
-//! calls from there are as good as any other, and however the code is left, the thread is not
+//! [`crate::boundary::guard`], which asks here and touches nothing else. C code of the agent that
+//! the library calls (methods, callbacks, hooks), and waiting for a descriptor, are not part of a
+//! step: calls from there are as good as any other, and however the code is left, the thread is not
 //! marked.
 //!
 //! A handler on top of a call may be left for good, too. By `siglongjmp`: then the thread calls

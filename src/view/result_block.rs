@@ -13,7 +13,8 @@ use crate::sys::lock::Mutex;
 use crate::view::arg::Out;
 use crate::view::memory::Block;
 use crate::view::types::{pmValue, pmValueSet, pmdaResult, timeval};
-use crate::view::value::{Atom, DPTR, INSITU, ResultWriter, format};
+use crate::view::value::{Atom, ResultWriter, format};
+use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{Encoding, Tally};
 use pmda_core::ident::MetricId;
@@ -324,7 +325,7 @@ impl ValueSetBuilder {
             unsafe {
                 (*start).numval = self.tally.numval();
                 if self.tally.count() == 0 {
-                    (*start).valfmt = INSITU;
+                    (*start).valfmt = PM_VAL_INSITU;
                 }
             }
         }
@@ -349,9 +350,9 @@ impl ValueSetBuilder {
 /// The set is one that a fetch has made, and is not used any more.
 unsafe fn free_set(set: *mut pmValueSet) {
     // SAFETY: the set and its values are in blocks from malloc that nobody uses any more, as the
-    // caller promises: each is freed once. Values with a block of their own are marked DPTR.
+    // caller promises: each is freed once. Values with a block of their own are marked PM_VAL_DPTR.
     unsafe {
-        if (*set).valfmt == DPTR {
+        if (*set).valfmt == PM_VAL_DPTR {
             let values = (&raw const (*set).vlist).cast::<pmValue>();
             for index in 0..usize::try_from((*set).numval).unwrap_or(0) {
                 libc::free((*values.add(index)).value.pval.cast());

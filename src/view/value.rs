@@ -13,23 +13,19 @@ use crate::sys::slice;
 use crate::view::arg::view;
 use crate::view::memory::Block;
 use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet, pmdaResult, timeval};
+use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block;
 use pmda_core::wire::encode::{self, Reply, ResultBuilder, entry_size};
 
-/// `PM_VAL_INSITU`, `PM_VAL_DPTR` and `PM_VAL_SPTR`: where the value is, and who owns it (FETCH-4).
-pub(crate) const INSITU: i32 = 0;
-pub(crate) const DPTR: i32 = 1;
-pub(crate) const SPTR: i32 = 2;
-
 /// The `valfmt` of values of an encoding.
 pub(crate) fn format(encoding: Encoding) -> i32 {
     match encoding {
-        Encoding::InSitu | Encoding::Unknown => INSITU,
-        Encoding::Borrowed => SPTR,
-        _ => DPTR,
+        Encoding::InSitu | Encoding::Unknown => PM_VAL_INSITU,
+        Encoding::Borrowed => PM_VAL_SPTR,
+        _ => PM_VAL_DPTR,
     }
 }
 
@@ -300,7 +296,7 @@ impl ValueSet<'_> {
             return result.none(metric, self.count());
         }
         // Every other format is sent as values in place (WIRE-50).
-        if [DPTR, SPTR].contains(&format) {
+        if [PM_VAL_DPTR, PM_VAL_SPTR].contains(&format) {
             let blocks = list.iter().map(|value| {
                 // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the
                 // contract of `new`.

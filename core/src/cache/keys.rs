@@ -67,8 +67,8 @@ impl Keys {
         room(&mut self.cells, more)
     }
 
-    /// Gives a slot another key, or takes it with [`SmallText::EMPTY`]. There must be room for one that
-    /// is not empty.
+    /// Gives a slot another key, or takes it with [`SmallText::EMPTY`]. There must be room for one
+    /// that is not empty.
     #[cold]
     pub(super) fn set(&mut self, slot: u32, key: SmallText) {
         let old = self.get(slot);

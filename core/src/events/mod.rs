@@ -13,11 +13,12 @@
 //! Everything is a multiple of four bytes and nothing is aligned to eight (EVENT-1, EVENT-2), so an
 //! array is a vector of 32-bit words in native byte order.
 
+use crate::constants::{PM_TYPE_EVENT, PM_TYPE_HIGHRES_EVENT};
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
 
 /// Bit of a record's flags: not an event, but the number of events that were missed.
-pub const FLAG_MISSED: u32 = 1 << 31;
+pub const PM_EVENT_FLAG_MISSED: u32 = 1 << 31;
 
 /// Every length field has 24 bits (E-4).
 const LENGTH_LIMIT: usize = 0xff_ffff;
@@ -96,9 +97,9 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// `PM_TYPE_EVENT`: microseconds.
-    Low = 9,
+    Low = PM_TYPE_EVENT as isize,
     /// `PM_TYPE_HIGHRES_EVENT`: nanoseconds.
-    High = 10,
+    High = PM_TYPE_HIGHRES_EVENT as isize,
 }
 
 /// When an event happened; it decides the form of the record.
@@ -168,7 +169,7 @@ impl EventArray {
     /// `PM_ERR_CONV` when the flags claim a missed record, `PM_ERR_TOOBIG` when the array is full
     /// (E-4), `-ENOMEM`. The array is then as it was.
     pub fn add_record(&mut self, stamp: Stamp, flags: u32) -> Result<()> {
-        if flags & FLAG_MISSED != 0 {
+        if flags & PM_EVENT_FLAG_MISSED != 0 {
             return Err(Error::CONV);
         }
         self.push_record(stamp, flags, 0)?;
@@ -181,7 +182,7 @@ impl EventArray {
     /// # Errors
     /// `PM_ERR_TOOBIG` when the array is full, `-ENOMEM`.
     pub fn add_missed(&mut self, stamp: Stamp, count: i32) -> Result<()> {
-        self.push_record(stamp, FLAG_MISSED, count as u32)?;
+        self.push_record(stamp, PM_EVENT_FLAG_MISSED, count as u32)?;
         self.parameters = NOWHERE;
         Ok(())
     }
@@ -383,7 +384,7 @@ mod tests {
         let words = array.publish(Form::High).to_vec();
         assert_eq!(words.len() * 4, 68);
         assert_eq!(bytes(&words[11..13]), 0x11_2233_4455_u64.to_ne_bytes());
-        assert_eq!(words[13..], [u32::MAX, u32::MAX, FLAG_MISSED, -5_i32 as u32]);
+        assert_eq!(words[13..], [u32::MAX, u32::MAX, PM_EVENT_FLAG_MISSED, -5_i32 as u32]);
     }
 
     /// EVENT-4: an empty string has no value bytes, four bytes need no padding.

@@ -1,20 +1,17 @@
 //! The rules of a fetch: what a callback's answer means, what becomes of a metric whose instances
 //! failed, how values are encoded, and what is said in the log.
 
+use crate::constants::{
+    PM_TYPE_32, PM_TYPE_64, PM_TYPE_AGGREGATE, PM_TYPE_AGGREGATE_STATIC, PM_TYPE_DOUBLE, PM_TYPE_EVENT, PM_TYPE_FLOAT,
+    PM_TYPE_HIGHRES_EVENT, PM_TYPE_NOSUPPORT, PM_TYPE_STRING, PM_TYPE_U32, PM_TYPE_U64, PM_TYPE_UNKNOWN,
+    PMCD_LABEL_CHANGE, PMCD_NAMES_CHANGE, PMDA_EXT_LABEL_CHANGE, PMDA_EXT_NAMES_CHANGE, PMDA_FETCH_DYNAMIC,
+    PMDA_FETCH_NOVALUES,
+};
 use crate::error::{Error, Result};
 use crate::ident::Interface;
 
-/// `PMDA_FETCH_DYNAMIC`: the value is the library's to free.
-const DYNAMIC: i32 = 2;
-
-/// `PMDA_EXT_LABEL_CHANGE` and `PMDA_EXT_NAMES_CHANGE` of `e_flags`.
-pub const CHANGE_FLAGS: u32 = 1 << 5 | 1 << 6;
-
-/// `PMDA_FETCH_STATIC`: a value, to an agent of any interface version.
-pub const STATIC: i32 = 1;
-
-/// `PMDA_FETCH_NOVALUES`: there is no value now.
-pub const NO_VALUES: i32 = 0;
+/// The bits of `e_flags` that a fetch reports and clears (FETCH-60).
+pub const CHANGE_FLAGS: u32 = PMDA_EXT_LABEL_CHANGE | PMDA_EXT_NAMES_CHANGE;
 
 /// What a fetch callback has returned, where it is no error (FETCH-40).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +31,8 @@ impl FetchStatus {
     /// A negative return is the error itself.
     pub fn of(interface: Interface, returned: i32) -> Result<FetchStatus> {
         match Error::check(returned)? {
-            NO_VALUES if interface.has_missing_values() => Ok(FetchStatus::NoValue),
-            DYNAMIC if interface.has_values_to_free() => Ok(FetchStatus::ValueToFree),
+            PMDA_FETCH_NOVALUES if interface.has_missing_values() => Ok(FetchStatus::NoValue),
+            PMDA_FETCH_DYNAMIC if interface.has_values_to_free() => Ok(FetchStatus::ValueToFree),
             _ => Ok(FetchStatus::Value),
         }
     }
@@ -87,15 +84,11 @@ impl Tally {
 /// What a result tells pmcd about changes (FETCH-60).
 #[must_use]
 pub fn change_report(interface: Interface, flags: u32) -> u8 {
-    const LABELS: (u32, u8) = (1 << 5, 8);
-    const NAMES: (u32, u8) = (1 << 6, 16);
     if !interface.reports_changes() {
         return 0;
     }
-    [LABELS, NAMES]
-        .iter()
-        .map(|(flag, report)| if flags & flag != 0 { *report } else { 0 })
-        .sum()
+    let bit = |flag: u32, report: u8| if flags & flag != 0 { report } else { 0 };
+    bit(PMDA_EXT_LABEL_CHANGE, PMCD_LABEL_CHANGE) | bit(PMDA_EXT_NAMES_CHANGE, PMCD_NAMES_CHANGE)
 }
 
 /// Where pmcd looks for the report: in the first eight bytes of the time stamp, as one number in
@@ -140,12 +133,12 @@ impl Encoding {
     #[must_use]
     pub fn of(kind: i32) -> Encoding {
         match kind {
-            0 | 1 => Encoding::InSitu,
-            2 | 3 | 5 => Encoding::Wide,
-            4 => Encoding::Narrow,
-            6 => Encoding::Text,
-            7 => Encoding::Copy,
-            8..=10 => Encoding::Borrowed,
+            PM_TYPE_32 | PM_TYPE_U32 => Encoding::InSitu,
+            PM_TYPE_64 | PM_TYPE_U64 | PM_TYPE_DOUBLE => Encoding::Wide,
+            PM_TYPE_FLOAT => Encoding::Narrow,
+            PM_TYPE_STRING => Encoding::Text,
+            PM_TYPE_AGGREGATE => Encoding::Copy,
+            PM_TYPE_AGGREGATE_STATIC | PM_TYPE_EVENT | PM_TYPE_HIGHRES_EVENT => Encoding::Borrowed,
             _ => Encoding::Unknown,
         }
     }
@@ -181,19 +174,19 @@ pub fn data_length(header: u32) -> Option<usize> {
 #[must_use]
 pub fn type_name(kind: i32) -> &'static str {
     match kind {
-        -1 => "NO_SUPPORT",
-        0 => "32",
-        1 => "U32",
-        2 => "64",
-        3 => "U64",
-        4 => "FLOAT",
-        5 => "DOUBLE",
-        6 => "STRING",
-        7 => "AGGREGATE",
-        8 => "AGGREGATE_STATIC",
-        9 => "EVENT",
-        10 => "HIGHRES_EVENT",
-        255 => "UNKNOWN",
+        PM_TYPE_NOSUPPORT => "NO_SUPPORT",
+        PM_TYPE_32 => "32",
+        PM_TYPE_U32 => "U32",
+        PM_TYPE_64 => "64",
+        PM_TYPE_U64 => "U64",
+        PM_TYPE_FLOAT => "FLOAT",
+        PM_TYPE_DOUBLE => "DOUBLE",
+        PM_TYPE_STRING => "STRING",
+        PM_TYPE_AGGREGATE => "AGGREGATE",
+        PM_TYPE_AGGREGATE_STATIC => "AGGREGATE_STATIC",
+        PM_TYPE_EVENT => "EVENT",
+        PM_TYPE_HIGHRES_EVENT => "HIGHRES_EVENT",
+        PM_TYPE_UNKNOWN => "UNKNOWN",
         _ => "???",
     }
 }

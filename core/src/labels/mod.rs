@@ -1,7 +1,7 @@
 //! Labels: names with JSON values that say more about a context, a domain, a metric or an instance.
 //!
-//! A label set is one JSON text and a list of places in it ([`JsonLabels`]). [`parse()`] reads the plain
-//! texts that agents write, and [`merge()`] lays new labels over old ones. What is not plain
+//! A label set is one JSON text and a list of places in it ([`JsonLabels`]). [`parse()`] reads the
+//! plain texts that agents write, and [`merge()`] lays new labels over old ones. What is not plain
 //! (nested objects, unfinished or wrong texts) is judged by libpcp's own parser, so that its rules,
 //! which differ between the generations, hold everywhere.
 

@@ -51,7 +51,7 @@ pub struct Malformed;
 /// # Errors
 /// [`Malformed`]; the payload is in no defined order then.
 pub fn exchange(kind: u32, payload: &mut [u8], direction: Direction) -> Result<(), Malformed> {
-    match kind {
+    match kind as i32 {
         PM_TYPE_64 | PM_TYPE_U64 | PM_TYPE_DOUBLE => number::<8>(payload),
         PM_TYPE_FLOAT => number::<4>(payload),
         PM_TYPE_EVENT => events(payload, &[4, 4], direction),
@@ -101,11 +101,11 @@ impl<'a> EventWalk<'a> {
         let size = length(header).checked_sub(HEADER).ok_or(Malformed)?;
         let room = padded(size).ok_or(Malformed)?.min(self.rest.len());
         let payload = self.take(room)?.get_mut(..size).ok_or(Malformed)?;
-        match kind(header) {
+        match kind(header) as i32 {
             PM_TYPE_32 | PM_TYPE_U32 => number::<4>(payload),
             // Arrays do not nest.
             PM_TYPE_EVENT | PM_TYPE_HIGHRES_EVENT => Ok(()),
-            other => exchange(other, payload, self.direction),
+            other => exchange(other as u32, payload, self.direction),
         }
     }
 }

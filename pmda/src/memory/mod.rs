@@ -1,4 +1,5 @@
-//! The result of a fetch where a host of shared objects reads it: the structures of C, in blocks of malloc.
+//! The result of a fetch where a host of shared objects reads it: the structures of C, in blocks of
+//! malloc.
 
 #![allow(unsafe_code)]
 
