@@ -208,6 +208,10 @@ impl Bench {
             // the kernel's part in that is not counted.
             command.env("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=131072");
         }
+        // The C library allows one thread at a time: an agent has to see to that itself.
+        if scenario.kind == Kind::Threads && library == Library::C {
+            command.env("BENCH_MUTEX", "1");
+        }
         let output = command
             .arg(&self.program)
             .args([scenario.name, &size.to_string()])
