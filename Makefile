@@ -24,13 +24,14 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 all:
 	packaging/build.sh
 
-# What the demo, the tests and the benchmarks need: packages by apt, PCP's tools and agents below target/pcp.
+# What the tests and the benchmarks need: packages by apt, PCP's tools and agents below target/pcp.
 setup:
 	tests/support/setup.sh
 
-# PCP's own simple agent on this library, under dbpmda and under a private pmcd.
-demo: setup all
-	cargo run --quiet -p pcp-pmda-test -- demo
+# PCP's own simple agent on this library, under dbpmda and under a private pmcd: seconds, and a few MB of packages.
+demo: all
+	tests/support/setup.sh demo
+	tests/support/demo.sh
 
 # Format, lints, build, all tests. The last line is "N passed, N failed".
 check: setup

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: pcp-pmda-test COMMAND
 
   asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
-  demo                   PCP's agent simple under dbpmda and under a private pmcd in three ways
   functions              writes the list of functions in docs/COMPATIBILITY.md anew
   headers                writes include/pcp anew
   memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
@@ -25,7 +24,6 @@ fn main() -> ExitCode {
     };
     let outcome = match command.as_str() {
         "asan" => commands::asan::run(rest),
-        "demo" => commands::demo::run(),
         "functions" => commands::functions::run(),
         "headers" => commands::headers(),
         "memcheck" => commands::memcheck::run(rest),

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Prepares what the demo, the tests and the benchmarks need and a fresh Debian machine does not have:
+# setup.sh [demo]: prepares what the tests and the benchmarks need and a fresh Debian machine does not have:
 #
 #   - build packages (PCP's headers and C library, libclang, a C compiler), by apt;
 #   - PCP's daemons, tools and agents: the package pcp, unpacked and not installed (its post-install script wants
 #     systemd, and would start a pmcd of the system), and the libraries that it depends on, by apt;
 #   - PCP's own test programs and test agents (of the package pcp-testsuite: its src and pmdas, never its scripts);
 #   - PCP's generated files, and a pcp.conf whose paths lead into the unpacked tree.
+#
+# With the word demo, only what the demo needs: a C compiler, the package pcp, two libraries that its tools are linked with,
+# and the help texts of one agent.
 #
 # Everything of our own is below target/pcp. Without root or apt it says exactly which packages are missing and
 # exits 1. It takes a fraction of a second when nothing is to do.
@@ -28,6 +31,9 @@ readonly binding_packages=(
     libdate-manip-perl libdbd-mysql-perl libdbi-perl libjson-perl libnet-ldap-perl libnet-snmp-perl libpcp-pmda-perl libwww-perl
     python3-json-pointer python3-pcp python3-requests python3-six
 )
+
+# What the demo's tools are linked with, and its agent is compiled with.
+readonly demo_packages=(gcc libc6-dev libpcp-gui2 libpcp3-dev libreadline8 pkg-config procps)
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$@" >&2; exit 1; }
@@ -67,21 +73,33 @@ refresh() {
 unpack() {
     local version=$1 fresh=$home/root.new
     say "unpacking pcp $version into ${root#"$PWD"/}"
-    rm -rf "$home/deb" "$fresh"
-    mkdir -p "$home/deb" "$fresh"
-    chmod 777 "$home/deb"
-    local packages=("pcp=$version" "pcp-testsuite=$version")
-    (cd "$home/deb" && { apt-get download -q "${packages[@]}" || { refresh && apt-get download -q "${packages[@]}"; }; }) \
-        >"$home/apt.log" 2>&1 || { cat "$home/apt.log" >&2; fail "apt-get could not download ${packages[*]}"; }
-    rm -rf "$home/testsuite"
-    mkdir "$home/testsuite"
-    dpkg-deb --fsys-tarfile "$home"/deb/pcp-testsuite_*.deb |
-        tar -x -C "$home/testsuite" --strip-components=5 ./var/lib/pcp/testsuite/src ./var/lib/pcp/testsuite/pmdas
+    rm -rf "$fresh"
+    mkdir -p "$fresh"
+    download "pcp=$version"
     dpkg-deb -x "$home"/deb/pcp_*.deb "$fresh"
     dpkg-deb -f "$home"/deb/pcp_*.deb Depends >"$home/depends"
     rebase_links "$fresh"
     rm -rf "$root"
     mv "$fresh" "$root"
+}
+
+# unpack_tests VERSION: PCP's test programs and test agents.
+unpack_tests() {
+    say "unpacking PCP's test programs"
+    download "pcp-testsuite=$1"
+    rm -rf "$home/testsuite"
+    mkdir "$home/testsuite"
+    dpkg-deb --fsys-tarfile "$home"/deb/pcp-testsuite_*.deb |
+        tar -x -C "$home/testsuite" --strip-components=5 ./var/lib/pcp/testsuite/src ./var/lib/pcp/testsuite/pmdas
+}
+
+# download PACKAGE=VERSION: into an empty directory.
+download() {
+    rm -rf "$home/deb"
+    mkdir -p "$home/deb"
+    chmod 777 "$home/deb"
+    (cd "$home/deb" && { apt-get download -q "$1" || { refresh && apt-get download -q "$1"; }; }) \
+        >"$home/apt.log" 2>&1 || { cat "$home/apt.log" >&2; fail "apt-get could not download $1"; }
 }
 
 # rebase_links TREE: absolute links that mean a file of the package lead into the unpacked tree.
@@ -128,13 +146,14 @@ users() {
     done
 }
 
-# generate: files that the package's post-install script and the agents' Install scripts would make.
+# generate [AGENT]: files that the package's post-install script and the agents' Install scripts would make, for all agents or one.
 generate() {
-    local directory
+    local directory agent=${1:-*}
     (cd "$root/var/lib/pcp/pmns" && PCP_CONF=$home/pcp.conf PCP_DIR=$root PATH=$root/usr/bin:$PATH sh ./Make.stdpmid) \
         >"$home/generate.log" 2>&1 || { cat "$home/generate.log" >&2; fail "Make.stdpmid failed"; }
     [ -s "$root/var/lib/pcp/pmns/stdpmid" ] || fail "Make.stdpmid made no stdpmid"
-    for directory in "$root"/var/lib/pcp/pmdas/*/; do
+    # shellcheck disable=SC2231 # A pattern.
+    for directory in "$root"/var/lib/pcp/pmdas/$agent/; do
         [ -e "$directory/help" ] && [ -e "$directory/root" ] && [ ! -e "$directory/help.pag" ] || continue
         { (help "$directory") >>"$home/generate.log" 2>&1 || [ -s "$directory/help.pag" ]; } || fail "newhelp failed in $directory, see $home/generate.log"
     done
@@ -152,19 +171,32 @@ esac
 command -v cargo >/dev/null || fail "cargo is missing: install the Rust toolchain, https://rustup.rs"
 mkdir -p "$home"
 
-install "build" "${build_packages[@]}"
-version=$(dpkg-query -W -f '${Version}' libpcp-pmda3)
+what=${1:-all}
+case $what in
+    all) install "build" "${build_packages[@]}" ;;
+    demo) install "the demo" "${demo_packages[@]}" ;;
+    *) fail "usage: setup.sh [demo]" ;;
+esac
+version=$(dpkg-query -W -f '${Version}' libpcp3)
 stamp="pcp $version in $root, $(cksum <"$0")"
-if [ "$(cat "$home/stamp" 2>/dev/null)" != "$stamp" ]; then
-    rm -f "$home/stamp"
+# done_before NAME: whether this step has been taken for this version, by this script.
+done_before() { [ "$(cat "$home/$1" 2>/dev/null)" = "$stamp" ]; }
+if ! done_before stamp && ! done_before stamp.demo; then
+    rm -f "$home"/stamp*
     unpack "$version"
 fi
-mapfile -t libraries < <(depends)
-install "what pcp needs" "${libraries[@]}" "${binding_packages[@]}"
+if [ "$what" = all ]; then
+    done_before stamp || unpack_tests "$version"
+    mapfile -t libraries < <(depends)
+    install "what pcp needs" "${libraries[@]}" "${binding_packages[@]}"
+fi
 # Who runs the tests may be another one than the last time.
 configure
 users
-if [ ! -e "$home/stamp" ]; then
+if [ "$what" = demo ]; then
+    done_before stamp || done_before stamp.demo || generate simple
+    echo "$stamp" >"$home/stamp.demo"
+elif ! done_before stamp; then
     generate
     echo "$stamp" >"$home/stamp"
     say "ready"

@@ -1,7 +1,6 @@
 //! What this program can do, a module for each command.
 
 pub mod asan;
-pub mod demo;
 pub mod functions;
 pub mod memcheck;
 pub mod races;
