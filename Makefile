@@ -132,7 +132,7 @@ dist:
 	packaging/dist.sh
 	packaging/sbom.sh
 
-# The crates for agents in Rust as packages, and a build of what is in them.
+# The crates for agents in Rust as packages, and a build of what is in them. REPOSITORY=URL names their repository.
 crates:
 	packaging/crates.sh
 
