@@ -192,6 +192,8 @@ install: install-built
 install-built:
 	@[ -e "$(BUILT)/libpcp_pmda.so" ] || { echo "make install: nothing is built: run make first (not as root)" >&2; exit 1; }
 	@[ -n "$(DESTDIR)" ] || sh packaging/pcp-pmda-rust.in fits "$(BUILT)/libpcp_pmda.so"
+	packaging/directories.sh note "$(DESTDIR)" "$(LIBDIR)/directories" "$(LIBDIR)/pkgconfig" "$(BINDIR)" "$(INCLUDEDIR)/pcp" "$(MANDIR)/man1" \
+	    "$(MANDIR)/man3" "$(DOCDIR)" "$(SYSCONFDIR)/ld.so.conf.d"
 	install -D -m 755 "$(BUILT)/libpcp_pmda.so" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
 	$(STRIP) --strip-unneeded "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
 	ln -sf libpcp_pmda.so.3 "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so"
@@ -208,15 +210,15 @@ install-built:
 	for file in LICENSE THIRD-PARTY.txt *.md tests/README.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md $$(find c-examples pmda/examples -name target -prune -o -type f -print); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(DOCDIR)/$$file" || exit; done
 
-# The file that `pcp-pmda-rust enable` has written goes as well; run ldconfig afterwards.
+# The file that `pcp-pmda-rust enable` has written goes as well, and so do directories that the installation has made, if they are
+# empty; run ldconfig afterwards.
 uninstall:
 	for file in libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$file"; done
 	for file in pmda.h pmdaroot.h; do rm -f "$(DESTDIR)$(INCLUDEDIR)/pcp/$$file"; done
 	rm -f "$(DESTDIR)$(BINDIR)/pcp-pmda-rust" "$(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)"
 	packaging/man-links.sh --remove "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
 	rm -rf "$(DESTDIR)$(DOCDIR)"
-	for directory in "$(LIBDIR)/pkgconfig" "$(LIBDIR)" "$(INCLUDEDIR)/pcp" "$(INCLUDEDIR)"; do \
-	    rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$directory" 2>/dev/null || true; done
+	packaging/directories.sh remove "$(DESTDIR)" "$(LIBDIR)/directories"
 
 clean:
 	cargo clean

@@ -33,6 +33,8 @@ if [ -n "$missing" ]; then
     PATH=$(rustc --print sysroot)/bin:$PATH
 fi
 
+say() { printf 'make deb: %s\n' "$*" >&2; }
+say "1 of 3: packing the sources and the crates ($(date +%T))"
 packaging/dist.sh >/dev/null
 rm -rf "$out"
 mkdir -p "$out/$name"
@@ -45,10 +47,12 @@ if [ -n "${DEBEMAIL:-}" ]; then
     sed -i "s/^ -- .*>  / -- ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>  /" "$out/$name/debian/changelog"
 fi
 cd "$out/$name"
+say "2 of 3: dpkg-buildpackage, some minutes; its log is $out/build.log ($(date +%T))"
 env -u CARGO_TARGET_DIR -u CARGO_BUILD_TARGET -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage -us -uc $unchecked "$@" >"$out/build.log" 2>&1 || {
     tail -n 40 "$out/build.log" >&2
     exit 1
 }
+say "3 of 3: the packages ($(date +%T))"
 cd "$out"
 rm -rf "${out:?}/$name"
 ls "$out"/*.deb "$out"/*.dsc

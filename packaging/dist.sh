@@ -5,7 +5,7 @@
 #   pcp-pmda-VERSION-vendor.tar.gz    all crates that Cargo.lock names, so that a build needs no network
 #
 # Crates that Linux never needs (those of other systems) are in it by name alone: cargo wants to see them, and compiles none of them.
-# In a clone the sources are what git lists. What was unpacked from such an archive has no .git: there they are all files but for what
+# In a clone the sources are what git lists (or, where git is not installed, its index). What was unpacked from such an archive has no .git: there they are all files but for what
 # builds leave behind. A vendor directory is taken as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,16 +15,34 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 name=pcp-pmda-$version
 out=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
 in_git() { [ -e .git ]; }
+has_git() { type -P git >/dev/null; }
 # Who runs this already runs what lies in the directory: git may look into it, too, when it is another user's (make deb below sudo). It
 # need not run what that user's configuration says.
 git() { command git -c safe.directory="$PWD" -c core.fsmonitor=false -c log.showSignature=false "$@"; }
+# list: the files of the clone; where git is not installed, out of its index (versions 2 and 3).
+list() {
+    if has_git; then
+        git -c core.quotePath=off ls-files
+    else
+        perl -e '
+            local $/; open my $file, "<:raw", ".git/index" or die "make dist: .git/index: $!: git is needed here\n"; my $index = <$file>;
+            my ($kind, $version, $count) = unpack "a4NN", $index; my $at = 12;
+            die "make dist: .git/index is of a new kind: git is needed here\n" unless $kind eq "DIRC" && ($version == 2 || $version == 3);
+            for (1 .. $count) {
+                my $start = $at + 62 + (unpack("n", substr $index, $at + 60, 2) & 0x4000 ? 2 : 0);
+                my $end = index $index, "\0", $start;
+                print substr($index, $start, $end - $start), "\n";
+                $at += $end - $at + 8 & ~7;
+            }'
+    fi
+}
 # A clone that git does not look into must not be packed whole: .git and what lies beside the sources may hold secrets.
-if in_git && ! reason=$(git rev-parse --show-toplevel 2>&1 >/dev/null); then
+if in_git && has_git && ! reason=$(git rev-parse --show-toplevel 2>&1 >/dev/null); then
     echo "make dist: this is a clone, and git does not list its files: $reason" >&2
     exit 1
 fi
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
-    if in_git; then
+    if in_git && has_git; then
         SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
     else
         SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*  //p;T;q' debian/changelog)" +%s)
@@ -39,7 +57,7 @@ pack() {
 }
 
 if in_git; then
-    git -c core.quotePath=off ls-files | while IFS= read -r file; do [ ! -e "$file" ] || echo "$file"; done
+    list | while IFS= read -r file; do [ ! -e "$file" ] || echo "$file"; done
 else
     find . \( -path ./target -o -path ./vendor -o -path ./debian/cargo-home -o -path ./fuzz/target -o -path ./.pc \) -prune -o -type f -printf '%P\n'
 fi | pack "$out/$name.tar.gz" "$name/"

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use pcp_pmda_test::installation::{Installation, expect_success, files_below, make, plain};
+use pcp_pmda_test::installation::{Installation, all_below, expect_success, files_below, make, plain};
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{elf, profile_dir, root};
 use regex::Regex;
@@ -169,8 +169,10 @@ fn directories_may_have_blanks() {
     let mut version = plain("sh");
     version.arg(prefix.join("bin/pcp-pmda-rust")).arg("--version");
     expect_success(version, "pcp-pmda-rust --version");
+    // A second installation forgets no directory that the first has made.
+    make("install-built", &variables);
     make("uninstall", &variables);
-    assert_eq!(files_below(&stage), [""; 0]);
+    assert_eq!(all_below(&stage), [""; 0]);
 }
 
 #[test]
@@ -180,6 +182,7 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
     // Stands for what others have installed there.
     fs::create_dir_all(stage.join("opt/headers/pcp")).expect("target is writable");
     fs::write(stage.join("opt/headers/pcp/pmapi.h"), "").expect("target is writable");
+    fs::create_dir_all(stage.join("opt/pcp/bin")).expect("target is writable");
     let variables = [
         format!("DESTDIR={}", stage.display()),
         "PREFIX=/opt/pcp".to_owned(),
@@ -229,7 +232,15 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
         "{sections}"
     );
     make("uninstall", &variables);
-    assert_eq!(files_below(&stage), ["opt/headers/pcp/pmapi.h"]);
+    let others = [
+        "opt",
+        "opt/headers",
+        "opt/headers/pcp",
+        "opt/headers/pcp/pmapi.h",
+        "opt/pcp",
+        "opt/pcp/bin",
+    ];
+    assert_eq!(all_below(&stage), others);
 }
 
 /// What a guide leads to is installed as well, where the guide says. Guides for those who have the

@@ -1,6 +1,6 @@
 //! What a release says of itself is the same everywhere: RELEASING.md names the places.
 
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -71,8 +71,8 @@ fn links_lead_somewhere() {
     }
 }
 
-/// `make dist` packs what git lists, all of it where there is no clone, and nothing where git does
-/// not look into the clone.
+/// `make dist` packs what git lists (or its index, where git is not installed), all of it where there
+/// is no clone, and nothing where git does not look into the clone.
 #[test]
 fn archives_hold_no_secrets() {
     let place = tempfile::tempdir().expect("a directory");
@@ -85,11 +85,14 @@ fn archives_hold_no_secrets() {
     fs::write(at("Cargo.toml"), "version = \"1.2.3\"\n").expect("writable");
     fs::write(at("src/lib.rs"), "").expect("writable");
     fs::write(at("vendor/crate/lib.rs"), "").expect("writable");
-    let pack = || {
+    let pack_with = |search: Option<&Path>| {
         let mut command = Command::new(at("packaging/dist.sh"));
         command
             .env("SOURCE_DATE_EPOCH", "1")
             .env("CARGO_TARGET_DIR", at("target"));
+        if let Some(search) = search {
+            command.env("PATH", search);
+        }
         let outcome = command.output().expect("bash is there");
         let list = Command::new("tar")
             .arg("-tzf")
@@ -103,6 +106,7 @@ fn archives_hold_no_secrets() {
             names,
         )
     };
+    let pack = || pack_with(None);
     let sources = ["Cargo.toml", "packaging/dist.sh", "src/lib.rs"]
         .map(|name| format!("pcp-pmda-1.2.3/{name}\n"))
         .concat();
@@ -126,6 +130,18 @@ fn archives_hold_no_secrets() {
     }
     let (done, errors, names) = pack();
     assert!(done && names == sources, "{errors}{names}");
+
+    let tools = tempfile::tempdir().expect("a directory");
+    for tool in [
+        "bash", "cat", "dirname", "env", "find", "gzip", "ls", "mkdir", "perl", "realpath", "rm", "sed", "sort", "tar",
+    ] {
+        let place = env::split_paths(&env::var_os("PATH").expect("a search path"))
+            .map(|directory| directory.join(tool))
+            .find(|file| file.exists());
+        symlink(place.expect("Debian has it"), tools.path().join(tool)).expect("writable");
+    }
+    let (done, errors, names) = pack_with(Some(tools.path()));
+    assert!(done && names == sources, "without git: {errors}{names}");
 
     // Another user's clone, as root has it below sudo. Nobody else can make one.
     let nobody = |path: &Path| chown(path, Some(65_534), None);

@@ -129,18 +129,30 @@ impl Drop for Installation {
 
 /// The files and links below a directory, relative to it, sorted.
 pub fn files_below(directory: &Path) -> Vec<String> {
+    let mut found = all_below(directory);
+    found.retain(|name| !is_directory(&directory.join(name)));
+    found
+}
+
+/// Everything below a directory, its directories among it, relative to it, sorted.
+pub fn all_below(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_owned()];
     while let Some(next) = open.pop() {
         for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
             let path = entry.path();
-            if entry.file_type().expect("a file of the installation").is_dir() {
+            found.push(path.strip_prefix(directory).expect("below").display().to_string());
+            if is_directory(&path) {
                 open.push(path);
-            } else {
-                found.push(path.strip_prefix(directory).expect("below").display().to_string());
             }
         }
     }
     found.sort();
     found
+}
+
+/// A link to a directory is none.
+fn is_directory(path: &Path) -> bool {
+    let kind = fs::symlink_metadata(path).expect("a file of the installation");
+    kind.is_dir()
 }
