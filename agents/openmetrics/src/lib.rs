@@ -2,6 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod exposition;
+pub mod filter;
+pub mod names;
+
 use std::process::ExitCode;
 
 use pmda::prelude::*;

@@ -1,0 +1,91 @@
+//! What can be wrong with the line of a sample.
+
+use std::fmt;
+
+/// A line that is no sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault<'t> {
+    /// The line.
+    pub line: &'t str,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+/// Why a line is no sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// A label set stands where the name should.
+    Name,
+    /// A label has no name.
+    LabelName,
+    /// No `=` behind the name of a label.
+    Equals,
+    /// No quote before the value of a label.
+    Quote,
+    /// Neither a comma nor the closing brace behind a label.
+    Comma,
+    /// The line ends within its labels.
+    Unclosed,
+    /// The line ends before a value.
+    Value,
+}
+
+impl Reason {
+    /// Whether the line cannot be read at all (OM-38); otherwise something is missing at its end
+    /// (OM-39). The log has different words for the two.
+    #[must_use]
+    pub fn is_about_a_name(self) -> bool {
+        !matches!(self, Reason::Unclosed | Reason::Value)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Name => "Expected the name of a metric",
+            Reason::LabelName => "Expected the name of a label",
+            Reason::Equals => "Expected =",
+            Reason::Quote => "Expected \"",
+            Reason::Comma => "Expected , or }",
+            Reason::Unclosed => "the labels are not closed by }",
+            Reason::Value => "there is no value",
+        })
+    }
+}
+
+/// As a line of the log.
+impl fmt::Display for Fault<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.reason.is_about_a_name() {
+            "cannot parse name in"
+        } else {
+            "cannot parse/store"
+        };
+        write!(f, "{what} {}: {}", Excerpt(self.line), self.reason)
+    }
+}
+
+/// The beginning of a text, for the log: a line of a document may have a hundred megabytes, and
+/// control characters.
+#[derive(Clone, Copy, Debug)]
+pub struct Excerpt<'t>(pub &'t str);
+
+/// The most characters of an excerpt.
+const EXCERPT: usize = 200;
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut letters = self.0.chars();
+        for letter in letters.by_ref().take(EXCERPT) {
+            if letter.is_control() && letter != '\t' {
+                write!(f, "{}", letter.escape_default())?;
+            } else {
+                write!(f, "{letter}")?;
+            }
+        }
+        if letters.next().is_some() {
+            f.write_str("...")?;
+        }
+        Ok(())
+    }
+}

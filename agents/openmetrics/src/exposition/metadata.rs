@@ -1,0 +1,60 @@
+//! The comments that describe samples.
+
+/// The description of the samples that follow: the texts of the comments, which are looked at when
+/// a metric is new (OM-32).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Metadata<'t> {
+    pcp: Option<&'t str>,
+    help: Option<&'t str>,
+    kind: Option<&'t str>,
+}
+
+impl<'t> Metadata<'t> {
+    /// The line behind `#`, from `PCP` or `PCP5` on.
+    #[must_use]
+    pub fn pcp(&self) -> Option<&'t str> {
+        self.pcp
+    }
+
+    /// The text of `# HELP`, its words separated by one space (OM-33); its escapes are still there.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        let text = joined(self.help?);
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The type of `# TYPE`; empty without one.
+    #[must_use]
+    pub fn kind(&self) -> &'t str {
+        let mut words = self.kind.unwrap_or_default().split_whitespace();
+        match (words.next(), words.next()) {
+            (Some(kind), None) => kind,
+            // Two words are no type that anybody knows.
+            _ => "",
+        }
+    }
+
+    /// Takes in the line of a comment.
+    pub(super) fn take(&mut self, line: &'t str) {
+        let (_mark, rest) = word(line);
+        let (keyword, behind) = word(rest);
+        match keyword {
+            "PCP" | "PCP5" => self.pcp = Some(rest.trim_start()),
+            // The name of the metric counts for nothing.
+            "HELP" => self.help = Some(word(behind).1),
+            "TYPE" => self.kind = Some(word(behind).1),
+            _ => {}
+        }
+    }
+}
+
+/// The first word, and what follows it.
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+}
+
+/// Words with one space between them.
+pub(crate) fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

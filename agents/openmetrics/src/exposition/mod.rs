@@ -1,0 +1,128 @@
+//! The text formats of Prometheus (0.0.4) and OpenMetrics (1.0), as far as PCP's agent reads them
+//! (docs/spec/openmetrics.md, section 3).
+//!
+//! A document is lines: comments, some of which describe the samples that follow, and samples. The
+//! [`Parser`] walks over it once and borrows everything from the text: a sample costs no memory.
+//! What a sample means for PCP is the matter of [`crate::names`]; a value stays a word until somebody
+//! fetches it ([`value`]).
+//!
+//! ```
+//! use pmda_openmetrics::exposition::Parser;
+//!
+//! let mut parser = Parser::new("# TYPE requests counter\nrequests{code=\"200\"} 7 1395066363000\n");
+//! let sample = parser.next_sample().expect("one line").expect("well formed");
+//! assert_eq!((sample.name, sample.value), ("requests", "7"));
+//! assert_eq!(sample.metadata.kind(), "counter");
+//! assert_eq!(sample.labels[0].value(), "200");
+//! assert!(parser.next_sample().is_none());
+//! ```
+
+mod fault;
+mod metadata;
+mod sample;
+pub mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+pub use fault::{Excerpt, Fault, Reason};
+pub use metadata::Metadata;
+pub(crate) use metadata::joined;
+pub use sample::{Label, Sample};
+
+/// The text of a document. Bytes that are no UTF-8 become U+FFFD, a byte order mark is dropped
+/// (OM-31).
+#[must_use]
+pub fn text(document: &[u8]) -> Cow<'_, str> {
+    let mark = "\u{feff}".as_bytes();
+    String::from_utf8_lossy(document.strip_prefix(mark).unwrap_or(document))
+}
+
+/// Whether a byte separates words of a sample.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
+}
+
+/// Blanks at both ends of a line do not count.
+fn trim(line: &str) -> &str {
+    line.trim_matches(|letter: char| letter.is_ascii() && is_blank(letter as u8))
+}
+
+/// A walk over the samples of a document.
+#[derive(Debug)]
+pub struct Parser<'t> {
+    rest: &'t str,
+    metadata: Metadata<'t>,
+    /// Whether the last line was a sample: then the next comment begins a new description.
+    below_sample: bool,
+    /// Labels of the current sample: one allocation for the whole document.
+    labels: Vec<Label<'t>>,
+}
+
+impl<'t> Parser<'t> {
+    /// A parser at the start of a document.
+    #[must_use]
+    pub fn new(text: &'t str) -> Parser<'t> {
+        Parser {
+            rest: text,
+            metadata: Metadata::default(),
+            below_sample: false,
+            labels: Vec::new(),
+        }
+    }
+
+    /// Returns the next sample, or what is wrong with its line; `None` at the end of the document.
+    /// Nothing follows a line that is wrong (OM-38, OM-39): the rest of such a document is no more
+    /// to be trusted than the line.
+    ///
+    /// It is not an `Iterator`, as a sample borrows the parser's list of labels.
+    pub fn next_sample(&mut self) -> Option<Result<Sample<'_, 't>, Fault<'t>>> {
+        let line = self.next_sample_line()?;
+        match sample::read(line, &mut self.labels) {
+            Ok(parts) => Some(Ok(Sample {
+                line,
+                name: parts.name,
+                label_text: parts.label_text,
+                value: parts.value,
+                labels: &self.labels,
+                metadata: &self.metadata,
+            })),
+            Err(reason) => {
+                self.rest = "";
+                Some(Err(Fault { line, reason }))
+            }
+        }
+    }
+
+    /// Takes in comments up to the next line that is none.
+    fn next_sample_line(&mut self) -> Option<&'t str> {
+        while !self.rest.is_empty() {
+            let line = trim(self.take_line());
+            if line.starts_with('#') {
+                if self.below_sample {
+                    self.metadata = Metadata::default();
+                    self.below_sample = false;
+                }
+                self.metadata.take(line);
+            } else if !line.is_empty() {
+                self.below_sample = true;
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    fn take_line(&mut self) -> &'t str {
+        let end = memchr(b'\n', self.rest.as_bytes());
+        let (line, rest) = match end {
+            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
+            None => (self.rest, ""),
+        };
+        self.rest = rest;
+        line
+    }
+}

@@ -1,0 +1,229 @@
+//! Facts about documents (docs/spec/openmetrics.md, section 3).
+
+use super::*;
+
+/// Samples of a document, each as `name{labels} value`, and the reason why it stops.
+fn samples(document: &str) -> (Vec<String>, Option<Reason>) {
+    let mut parser = Parser::new(document);
+    let mut found = Vec::new();
+    while let Some(sample) = parser.next_sample() {
+        match sample {
+            Ok(sample) => {
+                let labels: Vec<_> = sample
+                    .labels
+                    .iter()
+                    .map(|l| format!("{}={}", l.name, l.value()))
+                    .collect();
+                found.push(format!("{}{{{}}} {}", sample.name, labels.join(","), sample.value));
+            }
+            Err(fault) => return (found, Some(fault.reason)),
+        }
+    }
+    (found, None)
+}
+
+fn one(line: &str) -> String {
+    match samples(line) {
+        (found, None) if found.len() == 1 => found.into_iter().next().unwrap_or_default(),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn fault(line: &str) -> Reason {
+    let (found, reason) = samples(&format!("good 1\n{line}\nbehind 2\n"));
+    assert_eq!(found, ["good{} 1"], "{line}");
+    reason.expect(line)
+}
+
+/// OM-30, OM-44.
+#[test]
+fn lines() {
+    assert_eq!(samples(""), (vec![], None));
+    assert_eq!(samples("\n \t\r\n\n"), (vec![], None));
+    let expected = (vec!["a{} 1".to_owned(), "b{} 2".to_owned(), "c{} 3".to_owned()], None);
+    assert_eq!(samples("a 1\r\nb 2\n\n  \t c 3  "), expected);
+    assert_eq!(one("a{l=\"x\u{2028}y\"} 1"), "a{l=x\u{2028}y} 1");
+    assert_eq!(one("a{l=\"x\u{b}y\"} 1"), "a{l=x\u{b}y} 1");
+}
+
+/// OM-31.
+#[test]
+fn encoding() {
+    assert_eq!(text(b"a{b=\"\xff\"} 1"), "a{b=\"\u{fffd}\"} 1");
+    assert_eq!(text("\u{feff}a 1".as_bytes()), "a 1");
+    assert!(matches!(text("ü 1".as_bytes()), Cow::Borrowed(_)));
+    assert_eq!(text(b"\xef\xbb"), "\u{fffd}");
+}
+
+/// OM-36.
+#[test]
+fn parts_of_a_sample() {
+    assert_eq!(one("a 1"), "a{} 1");
+    assert_eq!(one("a\t 1\t1395066363000"), "a{} 1");
+    assert_eq!(one("a 6 # {x=\"y\"} 1 2"), "a{} 6");
+    assert_eq!(one("a{} 1"), "a{} 1");
+    assert_eq!(one("a { } 1"), "a{} 1");
+    assert_eq!(one("a{b=\"c\"}2"), "a{b=c} 2");
+    assert_eq!(one("a{b=\"c\"}\t3\t99"), "a{b=c} 3");
+    assert_eq!(one("ünï:x.y 4"), "ünï:x.y{} 4");
+    assert_eq!(one("a b c"), "a{} b");
+    assert_eq!(one("a\"b 1"), "a\"b{} 1");
+}
+
+/// OM-37.
+#[test]
+fn labels() {
+    assert_eq!(one("a{b = \"c\" , d=\"e\"} 1"), "a{b=c,d=e} 1");
+    assert_eq!(one("a{b=\"c\",} 1"), "a{b=c} 1");
+    assert_eq!(one("a{b=\"\"} 1"), "a{b=} 1");
+    assert_eq!(one("a{b=\"x\",b=\"y\"} 1"), "a{b=x,b=y} 1");
+    assert_eq!(one(r#"a{b="C:\\D\"\n\t\ü"} 1"#), "a{b=C:\\D\"\n\\t\\ü} 1");
+    assert_eq!(one("a{b=\"}, c=\"} 1"), "a{b=}, c=} 1");
+    assert_eq!(one("a{ü=\"ö\"} 1"), "a{ü=ö} 1");
+    assert_eq!(one("a{x}=\"y\"} 1"), "a{x}=y} 1");
+    let mut parser = Parser::new("a{b=\"\\\"\", c=\"d\" } 1");
+    let sample = parser.next_sample().expect("one").expect("good");
+    assert_eq!(sample.label_text, "b=\"\\\"\", c=\"d\" ");
+    assert_eq!(sample.line, "a{b=\"\\\"\", c=\"d\" } 1");
+}
+
+/// OM-38, OM-39: nothing of the document is read behind such a line.
+#[test]
+fn faults() {
+    assert_eq!(fault("{a=\"b\"} 1"), Reason::Name);
+    assert_eq!(fault("a{,b=\"c\"} 1"), Reason::LabelName);
+    assert_eq!(fault("a{b=\"c\",,d=\"e\"} 1"), Reason::LabelName);
+    assert_eq!(fault("a{=\"c\"} 1"), Reason::LabelName);
+    assert_eq!(fault("a{b c=\"d\"} 1"), Reason::Equals);
+    assert_eq!(fault("a{b=c} 1"), Reason::Quote);
+    assert_eq!(fault("a{b=\"c\"d=\"e\"} 1"), Reason::Comma);
+    for line in [
+        "a{",
+        "a{b",
+        "a{b ",
+        "a{b=",
+        "a{b=\"",
+        "a{b=\"c\\",
+        "a{b=\"c\\\"",
+        "a{b=\"c\"",
+        "a{b=\"c\",",
+    ] {
+        assert_eq!(fault(line), Reason::Unclosed, "{line}");
+    }
+    for line in ["a", "a{}", "a{b=\"c\"} "] {
+        assert_eq!(fault(line), Reason::Value, "{line}");
+    }
+    assert!(Reason::Comma.is_about_a_name() && !Reason::Value.is_about_a_name());
+}
+
+/// OM-38, OM-39: what the log says. A line may be as long as a document.
+#[test]
+fn fault_lines() {
+    let shown = |line: &str| {
+        let mut parser = Parser::new(line);
+        parser.next_sample().expect("one").expect_err("bad").to_string()
+    };
+    assert_eq!(shown("a{b=c} 1"), "cannot parse name in a{b=c} 1: Expected \"");
+    assert_eq!(shown("noval"), "cannot parse/store noval: there is no value");
+    let long = shown(&"ü".repeat(1_000_000));
+    assert_eq!(long.chars().filter(|letter| *letter == 'ü').count(), 200);
+    assert!(long.ends_with("...: there is no value"), "{long}");
+    assert_eq!(shown("a\u{1b}[2J"), "cannot parse/store a\\u{1b}[2J: there is no value");
+}
+
+/// What the comments above each sample say: PCP, help, type.
+fn described(document: &str) -> Vec<(Option<String>, Option<String>, String)> {
+    let mut parser = Parser::new(document);
+    let mut found = Vec::new();
+    while let Some(sample) = parser.next_sample() {
+        let metadata = sample.expect("good").metadata;
+        let pcp = metadata.pcp().map(str::to_owned);
+        found.push((pcp, metadata.help(), metadata.kind().to_owned()));
+    }
+    found
+}
+
+fn description(pcp: &str, help: &str, kind: &str) -> (Option<String>, Option<String>, String) {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    (some(pcp), some(help), kind.to_owned())
+}
+
+/// OM-32, OM-33.
+#[test]
+fn comments() {
+    assert_eq!(
+        described("# TYPE x counter\n#  HELP\ty  two\t words \na 1\nb 2\n# EOF\nc 3\n"),
+        [
+            description("", "two words", "counter"),
+            description("", "two words", "counter"),
+            description("", "", ""),
+        ]
+    );
+    assert_eq!(described("# TYPE x\na 1"), [description("", "", "")]);
+    assert_eq!(described("# TYPE x counter extra\na 1"), [description("", "", "")]);
+    assert_eq!(described("# HELP x one\n# HELP x\na 1"), [description("", "", "")]);
+    assert_eq!(
+        described("#TYPE x counter\n#\n# UNIT x seconds\na 1"),
+        [description("", "", "")]
+    );
+    assert_eq!(
+        described("# HELP a b\n\n# TYPE a gauge\n\na 1"),
+        [description("", "b", "gauge")]
+    );
+    assert_eq!(
+        described("# PCP5 x.y 144.0.1 u32  x  instant none\na 1\n#\nb 1"),
+        [
+            description("PCP5 x.y 144.0.1 u32  x  instant none", "", ""),
+            description("", "", "")
+        ]
+    );
+}
+
+/// OM-40.
+#[test]
+fn floats() {
+    for (word, expected) in [
+        ("1_000", 1000.0),
+        ("infinity", f64::INFINITY),
+        ("-INF", f64::NEG_INFINITY),
+        ("+Inf", f64::INFINITY),
+        ("1e999", f64::INFINITY),
+        ("+5", 5.0),
+        ("1.", 1.0),
+        (".5", 0.5),
+        ("1e5", 1e5),
+        ("1_0.5e1_0", 10.5e10),
+        ("1.7560473e+07", 17_560_473.0),
+    ] {
+        assert_eq!(value::float(word), Some(expected), "{word}");
+    }
+    assert!(value::float("nan").is_some_and(f64::is_nan));
+    assert!(value::float("-NaN").is_some_and(f64::is_nan));
+    for word in [
+        "0x10", "1__0", "abc", "1,5", "_1", "1_", "1_.5", "1._5", "1e_5", "", "-", "1e",
+    ] {
+        assert_eq!(value::float(word), None, "{word}");
+    }
+}
+
+/// OM-40, OM-41.
+#[test]
+fn integers() {
+    assert_eq!(value::signed_32("2147483647"), Some(i32::MAX));
+    assert_eq!(value::signed_32("2147483648"), None);
+    assert_eq!(value::signed_32("-2147483649"), None);
+    assert_eq!(value::signed_32("1_000"), Some(1000));
+    assert_eq!(value::signed_32("+7"), Some(7));
+    assert_eq!(value::signed_64("-9223372036854775808"), Some(i64::MIN));
+    assert_eq!(value::signed_64("9223372036854775808"), None);
+    assert_eq!(value::unsigned_32("-1"), Some(u32::MAX));
+    assert_eq!(value::unsigned_32("4294967297"), Some(1));
+    assert_eq!(value::unsigned_64("18446744073709551615"), Some(u64::MAX));
+    assert_eq!(value::unsigned_64("18446744073709551616"), Some(0));
+    assert_eq!(value::unsigned_64("-1"), Some(u64::MAX));
+    assert_eq!(value::unsigned_64("+1_0"), Some(10));
+    for word in ["1e3", "1.0", "", "-", "+", "0x1", "1__0", "_1", "1_", "-_1", "+-1", "ü"] {
+        assert_eq!(value::unsigned_64(word), None, "{word}");
+        assert_eq!(value::signed_64(word), None, "{word}");
+    }
+}

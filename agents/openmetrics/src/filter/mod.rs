@@ -1,0 +1,159 @@
+//! The file of a source's address, `*.url`: the address, and HEADER:, FILTER: and METADATA: lines
+//! (docs/spec/openmetrics.md, OM-15 to OM-20).
+//!
+//! Regular expressions match at the beginning of a name and need not reach its end. They may look
+//! ahead and behind, as those of PCP's agent in Python may.
+
+#[cfg(test)]
+mod tests;
+
+use fancy_regex::Regex;
+
+/// What is done with a metric or a label.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Shown; a label names the instance.
+    Include,
+    /// Not shown.
+    Exclude,
+    /// Of labels: shown, but no part of the instance's name.
+    Optional,
+}
+
+/// The file of a source's address. The default is that of a script: no address, nothing filtered.
+#[derive(Clone, Default, Debug)]
+pub struct Config {
+    /// The address, as the first line has it.
+    pub url: String,
+    /// Headers of the request, with names and values; of two with one name the last counts.
+    pub headers: Vec<(String, String)>,
+    metrics: Vec<Filter>,
+    labels: Vec<Filter>,
+    metadata: Vec<(Pattern, String)>,
+}
+
+#[derive(Clone, Debug)]
+struct Filter {
+    action: Action,
+    pattern: Pattern,
+}
+
+/// A regular expression that matches at the beginning.
+#[derive(Clone, Debug)]
+struct Pattern {
+    text: String,
+    regex: Regex,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Result<Pattern, String> {
+        // First as it is: what is wrong alone must not be right within parentheses.
+        Regex::new(text)
+            .and_then(|_| Regex::new(&format!(r"\A(?:{text})")))
+            .map(|regex| Pattern {
+                text: text.to_owned(),
+                regex,
+            })
+            .map_err(|error| format!("not a regular expression: {error}").replace('\n', " "))
+    }
+
+    /// An expression that would take too long does not match.
+    fn matches(&self, name: &str) -> bool {
+        self.regex.is_match(name).unwrap_or(false)
+    }
+}
+
+impl Config {
+    /// Reads the text of a file. The second value is what the log is to say: a line for each of the
+    /// file that cannot be used, and has no effect.
+    #[must_use]
+    pub fn read(text: &str) -> (Config, Vec<String>) {
+        let mut config = Config::default();
+        let mut faults = Vec::new();
+        let mut lines = text.trim().split('\n').map(|line| line.trim_end_matches('\r'));
+        config.url = lines.next().unwrap_or_default().to_owned();
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            if let Err(reason) = config.take(line) {
+                faults.push(format!("{} ignored {reason} \"{line}\"", config.url));
+            }
+        }
+        (config, faults)
+    }
+
+    fn take(&mut self, line: &str) -> Result<(), String> {
+        if let Some(header) = line.strip_prefix("HEADER:") {
+            self.take_header(header);
+            Ok(())
+        } else if let Some(filter) = line.strip_prefix("FILTER:") {
+            // Up to the next colon: names in the expression have none.
+            self.take_filter(filter.split(':').next().unwrap_or_default())
+                .map_err(|reason| format!("config entry, {reason}:"))
+        } else if let Some(metadata) = line.strip_prefix("METADATA:") {
+            self.take_metadata(metadata)
+                .map_err(|reason| format!("config entry, {reason}:"))
+        } else {
+            Err("unrecognised config entry".to_owned())
+        }
+    }
+
+    fn take_header(&mut self, text: &str) {
+        let (name, value) = text.split_once(':').unwrap_or((text, ""));
+        let name: String = name.split_whitespace().collect();
+        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+        self.headers.push((name, value.trim().to_owned()));
+    }
+
+    fn take_filter(&mut self, text: &str) -> Result<(), String> {
+        let words: Vec<_> = text.split_whitespace().collect();
+        let [action, kind, regex @ ..] = words.as_slice() else {
+            return Err("not INCLUDE, EXCLUDE or OPTIONAL, METRIC or LABEL, and a regular expression".to_owned());
+        };
+        let action = match *action {
+            "INCLUDE" => Action::Include,
+            "EXCLUDE" => Action::Exclude,
+            "OPTIONAL" => Action::Optional,
+            _ => return Err("neither INCLUDE, EXCLUDE nor OPTIONAL".to_owned()),
+        };
+        let list = match *kind {
+            "METRIC" => &mut self.metrics,
+            "LABEL" => &mut self.labels,
+            _ => return Err("neither METRIC nor LABEL".to_owned()),
+        };
+        let pattern = Pattern::new(&regex.join(" "))?;
+        list.push(Filter { action, pattern });
+        Ok(())
+    }
+
+    fn take_metadata(&mut self, text: &str) -> Result<(), String> {
+        let mut words = text.split_whitespace();
+        let regex = words.next().ok_or("no regular expression")?;
+        let pattern = Pattern::new(regex)?;
+        self.metadata.push((pattern, words.collect::<Vec<_>>().join(" ")));
+        Ok(())
+    }
+
+    /// Whether a new metric is shown; `name` is that of the sample (OM-17, OM-18).
+    #[must_use]
+    pub fn includes_metric(&self, name: &str) -> bool {
+        decide(&self.metrics, name) == Action::Include
+    }
+
+    /// What is done with a label.
+    #[must_use]
+    pub fn label(&self, name: &str) -> Action {
+        decide(&self.labels, name)
+    }
+
+    /// The regular expression and the words of the METADATA line for a metric (OM-20).
+    #[must_use]
+    pub fn metadata(&self, name: &str) -> Option<(&str, &str)> {
+        let found = self.metadata.iter().find(|(pattern, _)| pattern.matches(name));
+        found.map(|(pattern, words)| (pattern.text.as_str(), words.as_str()))
+    }
+}
+
+/// The first filter that matches decides.
+fn decide(filters: &[Filter], name: &str) -> Action {
+    let found = filters.iter().find(|filter| filter.pattern.matches(name));
+    found.map_or(Action::Include, |filter| filter.action)
+}

@@ -1,0 +1,181 @@
+//! The description of a metric, from what stands above its first sample.
+
+use pmda::{BYTE, COUNT, SEC, Semantics, Type, USEC, Unit};
+
+use super::{below_source, units};
+use crate::exposition::{Sample, joined};
+use crate::filter::Config;
+
+/// What a metric is. It stays so until the agent ends (OM-57).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// The name below those of the root and the source.
+    pub name: String,
+    /// The type of its values.
+    pub kind: Type,
+    /// What they mean.
+    pub semantics: Semantics,
+    /// Their unit.
+    pub unit: Unit,
+    /// Whether the line says that there is no instance domain, whatever labels there are (OM-34).
+    pub is_singular: bool,
+    /// Whether a PCP, PCP5 or METADATA line is used: then a label may be the name of an instance
+    /// (OM-61).
+    pub has_pcp_line: bool,
+    /// Its help text.
+    pub help: Option<Help>,
+    /// What the log has to say, each a line: what of a PCP line is used, or cannot be.
+    pub notes: Vec<Note>,
+}
+
+/// The help text of a metric (OM-56).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Help {
+    /// The first line.
+    pub short: String,
+    /// The other lines, or the first one if there are no others.
+    pub long: String,
+}
+
+/// A line for the log about a definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// Something is as it should be.
+    Info(String),
+    /// Something is not.
+    Error(String),
+}
+
+impl Definition {
+    /// The definition of a new metric with this sample; `config` is that of its source.
+    #[must_use]
+    pub fn of(sample: &Sample<'_, '_>, config: &Config) -> Definition {
+        let mut notes = Vec::new();
+        let line = match config.metadata(sample.name) {
+            Some((regex, rest)) => {
+                let line = format!("METADATA {} {rest}", sample.name);
+                notes.push(Note::Info(format!(
+                    "metric \"{}\" config metadata matches \"{regex}\": pcpline = \"{line}\"",
+                    sample.name
+                )));
+                Some(line)
+            }
+            None => sample.metadata.pcp().map(joined),
+        };
+        let described = line.as_deref().and_then(|line| described(line, &mut notes));
+        let mut definition = described.unwrap_or_else(|| guessed(sample.name, sample.metadata.kind()));
+        definition.help = sample.metadata.help().and_then(|text| Help::of(&text));
+        definition.notes = notes;
+        definition
+    }
+}
+
+impl Help {
+    fn of(text: &str) -> Option<Help> {
+        // In this order: the second step sees what the first one has left (OM-56).
+        let text = text.replace("\\\\", "\\").replace("\\n", "\n");
+        let (short, long) = text.split_once('\n').unwrap_or((&text, ""));
+        let long = if long.is_empty() { short } else { long };
+        (!text.is_empty()).then(|| Help {
+            short: short.to_owned(),
+            long: long.to_owned(),
+        })
+    }
+}
+
+/// The definition by a line such as `PCP5 NAME PMID TYPE INDOM SEMANTICS UNITS…`. What is missing
+/// has the same value as without a line; `None` without a name (OM-35).
+fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
+    let words: Vec<_> = line.split(' ').collect();
+    let word = |at: usize| words.get(at).copied();
+    let rest = |at: usize| words.get(at..).unwrap_or_default().join(" ");
+    let mut incomplete = |what: &str| notes.push(Note::Error(format!("\"{line}\" lacks {what}")));
+    let Some(name) = word(1) else {
+        incomplete("the name of the metric, and is ignored");
+        return None;
+    };
+    // `PCP5` has a PMID that counts for nothing, `METADATA` has none, `PCP` has neither type nor
+    // instance domain.
+    let (kind, semantics) = match words[0] {
+        "PCP5" => (word(3), 5),
+        "METADATA" => (word(2), 4),
+        _ => (None, 2),
+    };
+    if word(semantics).is_none() && words[0] != "PCP" {
+        incomplete("type, instance domain or semantics");
+    }
+    let text = rest(semantics + 1);
+    let unit = if text.is_empty() || text == "none" {
+        Unit::NONE
+    } else {
+        units(&text).unwrap_or_else(|error| {
+            let reason = format!("PM_ERR_CONV Impossible value or scale conversion {error}");
+            notes.push(Note::Error(format!("parse_pcp_units \"{text}\" Error: {reason}")));
+            Unit::NONE
+        })
+    };
+    Some(Definition {
+        name: name.to_owned(),
+        kind: kind.map_or(Type::F64, type_of),
+        semantics: word(semantics).map_or(Semantics::Instant, semantics_of),
+        unit,
+        is_singular: words.contains(&"PM_INDOM_NULL"),
+        has_pcp_line: true,
+        help: None,
+        notes: Vec::new(),
+    })
+}
+
+fn type_of(word: &str) -> Type {
+    match word {
+        "32" => Type::I32,
+        "u32" => Type::U32,
+        "64" => Type::I64,
+        "u64" => Type::U64,
+        "float" => Type::F32,
+        "string" => Type::String,
+        "aggregate" => Type::Aggregate,
+        _ => Type::F64,
+    }
+}
+
+fn semantics_of(word: &str) -> Semantics {
+    match word {
+        "counter" => Semantics::Counter,
+        "discrete" => Semantics::Discrete,
+        _ => Semantics::Instant,
+    }
+}
+
+/// The definition by the words of the name and the type of the format (OM-54, OM-55).
+fn guessed(name: &str, kind: &str) -> Definition {
+    let has = |wanted: &str| name.split('_').any(|word| word == wanted);
+    let is_bucket = kind == "histogram" && has("bucket");
+    let is_counter = kind == "counter" || has("total") || has("count") || has("sum") || is_bucket;
+    let is_count = matches!(kind, "histogram" | "summary") && has("count") || is_bucket;
+    let unit = if is_count {
+        COUNT
+    } else if has("seconds") {
+        SEC
+    } else if has("microseconds") {
+        USEC
+    } else if has("bytes") {
+        BYTE
+    } else {
+        Unit::NONE
+    };
+    Definition {
+        name: below_source(name).into_owned(),
+        kind: Type::F64,
+        semantics: if is_counter {
+            Semantics::Counter
+        } else {
+            Semantics::Instant
+        },
+        unit,
+        is_singular: false,
+        has_pcp_line: false,
+        help: None,
+        notes: Vec::new(),
+    }
+}

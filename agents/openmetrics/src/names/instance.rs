@@ -1,0 +1,66 @@
+//! Labels of samples, and the names that they give to instances.
+
+use crate::exposition::{Label, Sample};
+use crate::filter::{Action, Config};
+
+/// Labels by name, in the order of their names; each name stands once.
+pub type LabelSet = Vec<(String, String)>;
+
+/// The labels of a sample that the filters leave (OM-61, OM-66).
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Labels {
+    /// Labels that name the instance.
+    pub naming: LabelSet,
+    /// Labels that do not: served with the flag `PM_LABEL_OPTIONAL`.
+    pub optional: LabelSet,
+}
+
+impl Labels {
+    /// Sorts the labels of a sample; `config` has the filters of its source.
+    #[must_use]
+    pub fn of(sample: &Sample<'_, '_>, config: &Config) -> Labels {
+        let mut sorted: Vec<&Label<'_>> = sample.labels.iter().collect();
+        // Stable, so that of two with one name the last one is still the last.
+        sorted.sort_by_key(|label| label.name);
+        let mut labels = Labels::default();
+        for (at, label) in sorted.iter().enumerate() {
+            let is_repeated = sorted.get(at + 1).is_some_and(|next| next.name == label.name);
+            let set = match config.label(label.name) {
+                _ if is_repeated => continue,
+                Action::Include => &mut labels.naming,
+                Action::Optional => &mut labels.optional,
+                Action::Exclude => continue,
+            };
+            set.push((label.name.to_owned(), label.value().into_owned()));
+        }
+        labels
+    }
+
+    /// Whether no label is left: a metric whose first sample is like that is singular (OM-60).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.naming.is_empty() && self.optional.is_empty()
+    }
+}
+
+/// The name of an instance, and whether it is made of labels, so that all names of the domain get
+/// their number in front (OM-61, OM-62).
+#[must_use]
+pub fn instance_name(naming: &LabelSet, has_pcp_line: bool) -> (String, bool) {
+    let value_of = |wanted: &str| naming.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    if has_pcp_line {
+        if let Some(name) = value_of("instname").or_else(|| value_of("instance")) {
+            return (name.clone(), false);
+        }
+    }
+    let mut text = String::new();
+    for (name, value) in naming {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(name);
+        text.push(':');
+        text.push_str(value);
+    }
+    (text, true)
+}
