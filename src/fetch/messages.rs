@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::fetch::{Current, MetricList};
+use crate::fetch::metric::{Current, MetricList};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use pmda_core::error::Error;

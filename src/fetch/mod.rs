@@ -5,18 +5,19 @@
 
 pub(crate) mod exports;
 pub(crate) mod messages;
+pub(crate) mod metric;
 
 use std::ffi::c_int;
 
 use crate::agent::{self, AgentRecord};
 use crate::boundary::{Machine, Step};
+use crate::fetch::metric::{Current, MetricList};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::interface::{DescMethod, Ext};
-use crate::view::memory::Array;
 use crate::view::table::Metric;
-use crate::view::types::{pmID, pmdaFetchCallBack, timeval};
+use crate::view::types::{pmdaFetchCallBack, timeval};
 use crate::view::value::{Atom, ResultWriter, time_from};
 use pmda_core::constants::{PMDA_EXT_FLAG_HASHED, PMDA_FETCH_STATIC};
 use pmda_core::error::{Error, Result};
@@ -24,28 +25,6 @@ use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident;
 use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
-
-/// Metrics that are fetched one after the other.
-pub(crate) trait MetricList {
-    /// How many there are.
-    fn len(&self) -> usize;
-
-    /// One of them.
-    fn pmid(&self, place: usize) -> MetricId;
-}
-
-/// A list that C has handed over; its elements are read when they are needed.
-impl MetricList for Array<'_, pmID> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        (*self).len()
-    }
-
-    #[inline(always)]
-    fn pmid(&self, place: usize) -> MetricId {
-        self.get(place).map_or(MetricId::NULL, MetricId)
-    }
-}
 
 /// What comes back from a call.
 pub(crate) enum FetchAnswer {
@@ -101,16 +80,6 @@ enum Next {
     Finish,
     /// Not at all.
     End,
-}
-
-/// Per-metric state of a fetch.
-#[derive(Clone, Copy)]
-struct Current {
-    pmid: MetricId,
-    kind: c_int,
-    encoding: Encoding,
-    /// Whether it has one value and no instances.
-    singular: bool,
 }
 
 /// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives the name

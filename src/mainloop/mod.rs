@@ -16,7 +16,8 @@ use std::{fmt, iter};
 use crate::agent;
 use crate::agent::LoopState;
 use crate::boundary::{NoDropCell, inner};
-use crate::fetch::{self, Fetch};
+use crate::fetch::Fetch;
+use crate::fetch::metric::MetricList;
 use crate::instances::iterate::InstanceCursor;
 use crate::instances::{self, InstanceSink, selection};
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
@@ -377,7 +378,7 @@ impl InstanceSink for InstanceReply<'_> {
 /// The metrics of a FETCH, as they stand in it.
 struct FetchList<'a>(&'a [u8]);
 
-impl fetch::MetricList for FetchList<'_> {
+impl MetricList for FetchList<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.0.len() / 4

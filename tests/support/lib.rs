@@ -7,6 +7,7 @@ pub mod elf;
 pub mod example;
 pub mod generated;
 pub mod headers;
+pub mod imports;
 pub mod installation;
 pub mod memory;
 pub mod pcp;

@@ -3,9 +3,10 @@
 
 use std::fmt::Pointer;
 
+use super::Cache;
 use super::entry::{Entry, EntryState};
+use super::grow::room;
 use super::keys::{Key, jenkins_hash};
-use super::{Cache, room};
 use crate::log::Line;
 
 impl<T: Copy + Pointer> Cache<T> {

@@ -3,7 +3,7 @@
 //! without memory of its own, and names are hashed, searched and compared eight bytes at a time.
 //! (`keys` has the hash that the C library's debug dump shows.)
 
-use super::room;
+use super::grow::room;
 use crate::error::{Error, Result};
 use crate::index::{Seed, last};
 

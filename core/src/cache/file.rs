@@ -1,7 +1,8 @@
 //! The text of a cache file: records are made of bytes, and bytes of records.
 
-use super::entry::find_byte;
-use super::{MAXIMUM, Mode, room};
+use super::entry::{SmallText, find_byte};
+use super::grow::room;
+use super::id_list::{MAXIMUM, Mode};
 use crate::error::Result;
 
 /// No line is longer: what goes on for more than this without an end is no record. Larger records
@@ -23,6 +24,15 @@ pub(super) struct Record<'l> {
     /// Pairs of hexadecimal digits; empty for no key.
     pub(super) key: &'l [u8],
     pub(super) name: &'l [u8],
+}
+
+/// A record of the file that is not loaded, as its id is above the limit. It stays in the file.
+#[derive(Debug)]
+pub(super) struct OverLimitRecord {
+    pub(super) id: u32,
+    pub(super) stamp: i64,
+    pub(super) key: SmallText,
+    pub(super) name: SmallText,
 }
 
 impl Record<'_> {

@@ -1,8 +1,21 @@
 //! The list of entries by ascending ids, by which they are found as well (DEF-14).
 
 use super::entry::{Entry, Slab};
-use super::room;
+use super::grow::room;
 use crate::error::{Error, Result};
+
+/// The greatest instance id, and the limit of a cache that was never resized.
+pub const MAXIMUM: u32 = 0x7fff_ffff;
+
+/// How ids are chosen (CACHE-40, CACHE-42).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Mode {
+    /// One more than the greatest id that there ever was.
+    Monotonic = 0,
+    /// The lowest that is free.
+    Reuse = 1,
+}
 
 /// One listed entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

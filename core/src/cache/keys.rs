@@ -4,7 +4,7 @@
 use std::fmt::{self, Display};
 
 use super::entry::{SmallText, equal};
-use super::room;
+use super::grow::room;
 use crate::error::Result;
 use crate::index::{Index, Seed};
 

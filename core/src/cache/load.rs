@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
 
+use super::Cache;
 use super::entry::{EntryState, SmallText, find_byte};
-use super::file::{self, FileHeader, LONGEST_LINE, Record};
-use super::persist::OverLimitRecord;
-use super::{Cache, room};
+use super::file::{self, FileHeader, LONGEST_LINE, OverLimitRecord, Record};
+use super::grow::room;
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;

@@ -11,6 +11,7 @@ mod disk;
 mod dump;
 mod entry;
 mod file;
+mod grow;
 mod id_list;
 mod keys;
 mod load;
@@ -24,8 +25,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use entry::{Entry, EntryState};
 use entry::{Short, Slab, SmallText, equal, signed};
-use id_list::IdList;
-pub use id_list::Position;
+use file::OverLimitRecord;
+use grow::room;
+use id_list::{IdList, Mode};
+pub use id_list::{MAXIMUM, Position};
 use keys::{Key, Keys};
 pub use load::CacheFile;
 pub use persist::{Snapshot, Write, directory_below, file_path};
@@ -36,22 +39,12 @@ use crate::ident::InDom;
 use crate::index::{Index, Seed};
 use crate::log::Journal;
 
-/// The greatest instance id, and the limit of a cache that was never resized.
-pub const MAXIMUM: u32 = 0x7fff_ffff;
-
 /// How many culled entries are kept, as the C library does. More are reclaimed when they outnumber
 /// the live ones, so that a domain whose instances come and go needs bounded memory.
 const CULLED_KEPT: usize = 1024;
 
-/// How ids are chosen (CACHE-40, CACHE-42).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-enum Mode {
-    /// One more than the greatest id that there ever was.
-    Monotonic = 0,
-    /// The lowest that is free.
-    Reuse = 1,
-}
+/// How many ids are tried for a key (CACHE-52).
+const ATTEMPTS: usize = 10;
 
 /// The cache of one domain (CACHE-1). What is hardly ever looked at stands at the end.
 #[derive(Debug)]
@@ -98,9 +91,9 @@ pub struct Cache<T> {
     /// What there is to say. Who calls takes it, and writes it out when nothing is locked.
     pub journal: Journal,
     /// What a file holds above the limit.
-    over_limit: Vec<persist::OverLimitRecord>,
+    over_limit: Vec<OverLimitRecord>,
     /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
-    attempts: [u32; store::ATTEMPTS],
+    attempts: [u32; ATTEMPTS],
 }
 
 static CHANGES: AtomicU32 = AtomicU32::new(0);
@@ -115,28 +108,6 @@ pub fn changes() -> u32 {
 
 fn count_change() {
     CHANGES.store(changes().wrapping_add(1), Ordering::Relaxed);
-}
-
-/// Makes room for more elements, and some beside them.
-///
-/// # Errors
-/// `-ENOMEM`; the list is as it was.
-fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
-    if list.capacity() - list.len() >= more {
-        return Ok(());
-    }
-    let more = more.max(growth::<E>(list.len()));
-    list.try_reserve_exact(more).map_err(|_| Error::ENOMEM)
-}
-
-/// By how many elements a list grows: small ones double, others get a quarter more, so that little
-/// memory is unused at any size (DEF-14). malloc has no block of less than 24 bytes.
-fn growth<E>(len: usize) -> usize {
-    match len * size_of::<E>() {
-        0 => 16 / size_of::<E>(),
-        1..1024 => len,
-        _ => len / 4,
-    }
 }
 
 impl<T: Copy> Cache<T> {
@@ -169,7 +140,7 @@ impl<T: Copy> Cache<T> {
             sequence: 0,
             oldest: i64::MAX,
             next: 0,
-            attempts: [0; store::ATTEMPTS],
+            attempts: [0; ATTEMPTS],
         }
     }
 

@@ -7,10 +7,10 @@ use std::io;
 
 use rustix::fs::{Mode, mkdir};
 
+use super::Cache;
 use super::disk;
-use super::entry::SmallText;
-use super::file::{Decimal, FileHeader, LONGEST_LINE, is_savable, write_header, write_record};
-use super::{Cache, room};
+use super::file::{Decimal, FileHeader, LONGEST_LINE, OverLimitRecord, is_savable, write_header, write_record};
+use super::grow::room;
 use crate::error::Result;
 use crate::ident::InDom;
 use crate::log::{Bytes, Level};
@@ -47,15 +47,6 @@ pub fn directory_below(variable: &[u8]) -> Result<FilePath> {
 /// `-ENOMEM`.
 pub fn file_path(directory: &FilePath, indom: InDom) -> Result<FilePath> {
     FilePath::new(&[directory.bytes()], format_args!("/{indom}"))
-}
-
-/// A record of the file that is not loaded, as its id is above the limit. It stays in the file.
-#[derive(Debug)]
-pub(super) struct OverLimitRecord {
-    pub(super) id: u32,
-    pub(super) stamp: i64,
-    pub(super) key: SmallText,
-    pub(super) name: SmallText,
 }
 
 /// What a cache file is to say, collected at one moment.

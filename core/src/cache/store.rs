@@ -7,15 +7,13 @@
 //! order in any chain is that of descending numbers (CACHE-81).
 
 use super::entry::{Entry, EntryState, Short, SmallText, equal, short, signed};
-use super::id_list::ListedSlot;
+use super::grow::room;
+use super::id_list::{ListedSlot, MAXIMUM, Mode};
 use super::keys::{Key, jenkins_hash};
-use super::{CULLED_KEPT, Cache, MAXIMUM, Mode, count_change, room};
+use super::{ATTEMPTS, CULLED_KEPT, Cache, count_change};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
-
-/// How many ids are tried for a key (CACHE-52).
-pub(super) const ATTEMPTS: usize = 10;
 
 impl<T: Copy> Cache<T> {
     /// Changes what is known of the instance with a name, and returns its id (CACHE-20, CACHE-21):

@@ -1,7 +1,7 @@
 //! The events that a queue stores, oldest first, and who is still owed each of them; and the memory
 //! for the events of all queues.
 
-use super::Payload;
+use super::payload::Payload;
 use crate::error::{Error, Result};
 
 /// How many slots of events that have gone keep their payload, to be used again, ...

@@ -1,56 +1,11 @@
 //! One fetch of one client from one queue, and the events that it shows to filters and decoders.
 
 use super::backlog::{Event, Events};
-use super::{Payload, Queue, Queues, in_use, trace};
+use super::one::{Access, Queue, QueueReader};
+use super::payload::Payload;
+use super::{Queues, in_use, trace};
 use crate::error::{Error, Result};
 use crate::log::Journal;
-
-/// The cursor of a client that has not fetched.
-const IDLE: u64 = u64::MAX;
-
-/// What is known about one client and one queue (QUEUE-22).
-#[derive(Debug)]
-pub(super) struct QueueReader<F> {
-    /// Different for each client and queue that ever had to do with each other, so that a fetch
-    /// notices when one of them was ended.
-    generation: u64,
-    /// The number of the next event that the client has not seen; [`IDLE`] until its first fetch.
-    pub(super) cursor: u64,
-    pub(super) access: Access,
-    /// One that was cleared is kept, since its release function runs when the client ends (E-13).
-    pub(super) filter: Option<F>,
-    /// Events that were evicted before the client saw them, and are not reported yet.
-    missed: u64,
-}
-
-/// Which events a client may see.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Access {
-    /// None, as at first.
-    Denied,
-    /// All.
-    Allowed,
-    /// Those that its filter lets pass, whether access is granted beside it or not.
-    Filtered,
-}
-
-impl<F> QueueReader<F> {
-    /// One that has not fetched, and has no access.
-    pub(super) const fn new(generation: u64) -> QueueReader<F> {
-        QueueReader {
-            generation,
-            cursor: IDLE,
-            access: Access::Denied,
-            filter: None,
-            missed: 0,
-        }
-    }
-
-    /// Whether the client has fetched from the queue.
-    pub(super) fn is_active(&self) -> bool {
-        self.cursor != IDLE
-    }
-}
 
 /// A fetch. It names queue and client by handle, slot and generation, so it outlives both (E-14).
 #[derive(Clone, Copy, Debug)]

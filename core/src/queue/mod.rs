@@ -17,6 +17,8 @@
 
 mod backlog;
 mod fetch;
+mod one;
+mod payload;
 mod trace;
 
 #[cfg(test)]
@@ -26,7 +28,7 @@ use std::io::Write;
 use std::vec;
 
 use backlog::{Backlog, Events};
-use fetch::{Access, QueueReader};
+use one::{Access, Queue, QueueReader};
 
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
@@ -35,80 +37,7 @@ use crate::log::{Bytes, Journal};
 
 pub use backlog::Event;
 pub use fetch::{End, FetchSession, FetchState};
-pub use trace::Excerpt;
-
-/// What a queue stores of an event.
-pub trait Payload {
-    /// How a callback sees it while nothing is locked. A fetch may use a view until it says that it
-    /// is done with the event: so long the payload is neither moved nor dropped.
-    type View: Copy;
-
-    /// The view.
-    fn view(&self) -> Self::View;
-
-    /// Where it is, for debug output.
-    fn address(&self) -> usize {
-        0
-    }
-
-    /// The beginning of an event of `size` bytes, for debug output.
-    fn excerpt(_: Self::View, _size: usize) -> Excerpt {
-        Excerpt::default()
-    }
-}
-
-/// One queue.
-#[derive(Debug)]
-struct Queue<F> {
-    name: Vec<u8>,
-    /// Most bytes of payload that are stored at a time.
-    limit: usize,
-    /// The event array that fetches fill; the caller's.
-    array: i32,
-    /// Different for each queue, so that a fetch notices when its slot holds another one.
-    generation: u64,
-    /// Goes away with its last client (QUEUE-40).
-    closing: bool,
-    /// Clients that have fetched.
-    active: u32,
-    /// Announced clients that have not fetched yet.
-    places: u32,
-    /// Events that came, whether they were stored or not (QUEUE-5).
-    count: u32,
-    /// Bytes that came.
-    bytes: u64,
-    backlog: Backlog,
-    /// What is known about clients, by their slot.
-    readers: Vec<Option<QueueReader<F>>>,
-}
-
-impl<F> Queue<F> {
-    fn clients(&self) -> u32 {
-        self.active.saturating_add(self.places)
-    }
-
-    /// An event has come.
-    fn counts(&mut self, size: usize) {
-        self.count = self.count.wrapping_add(1);
-        self.bytes = self.bytes.wrapping_add(size as u64);
-    }
-
-    /// What is known about the client in a slot, from now on at least; `generation` counts.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    fn enter(&mut self, client: usize, generation: &mut u64) -> Result<&mut QueueReader<F>> {
-        if self.readers.len() <= client {
-            let more = client + 1 - self.readers.len();
-            self.readers.try_reserve(more).map_err(|_| Error::ENOMEM)?;
-            self.readers.resize_with(client + 1, || None);
-        }
-        Ok(self.readers[client].get_or_insert_with(|| {
-            *generation += 1;
-            QueueReader::new(*generation)
-        }))
-    }
-}
+pub use payload::{Excerpt, Payload};
 
 /// What a queue can tell about itself (QUEUE-5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

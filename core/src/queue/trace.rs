@@ -3,45 +3,9 @@
 use std::fmt::{self, Display};
 
 use super::backlog::{Event, Events, StoredEvent};
-use super::{Payload, Queue};
-use crate::events::printed;
+use super::one::Queue;
+use super::payload::{Excerpt, Payload};
 use crate::log::{Bytes, Journal};
-
-/// How much of an event is shown, in bytes, with a NUL.
-const EXCERPT: usize = 64;
-
-/// The beginning of an event: all but its last byte, with blanks for white space and dots for what
-/// cannot be shown.
-#[derive(Clone, Copy, Debug)]
-pub struct Excerpt {
-    bytes: [u8; EXCERPT],
-    len: usize,
-}
-
-impl Excerpt {
-    /// Of `size` bytes, of which `fill` gives as many as there is room for.
-    pub fn new(size: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Excerpt {
-        let mut bytes = [0; EXCERPT];
-        let len = size.min(EXCERPT).saturating_sub(1);
-        let len = fill(&mut bytes[..len]).min(len);
-        for byte in &mut bytes[..len] {
-            *byte = printed(*byte);
-        }
-        Excerpt { bytes, len }
-    }
-}
-
-impl Default for Excerpt {
-    fn default() -> Excerpt {
-        Excerpt::new(0, |_| 0)
-    }
-}
-
-impl Display for Excerpt {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Bytes(&self.bytes[..self.len]).fmt(out)
-    }
-}
 
 /// The address of an event as C prints it.
 struct At(Option<usize>);

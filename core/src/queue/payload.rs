@@ -1,0 +1,62 @@
+//! What a queue stores of an event, and how debug output shows it.
+
+use std::fmt::{self, Display};
+
+use crate::events::printed;
+use crate::log::Bytes;
+
+/// What a queue stores of an event.
+pub trait Payload {
+    /// How a callback sees it while nothing is locked. A fetch may use a view until it says that it
+    /// is done with the event: so long the payload is neither moved nor dropped.
+    type View: Copy;
+
+    /// The view.
+    fn view(&self) -> Self::View;
+
+    /// Where it is, for debug output.
+    fn address(&self) -> usize {
+        0
+    }
+
+    /// The beginning of an event of `size` bytes, for debug output.
+    fn excerpt(_: Self::View, _size: usize) -> Excerpt {
+        Excerpt::default()
+    }
+}
+
+/// How much of an event is shown, in bytes, with a NUL.
+const EXCERPT: usize = 64;
+
+/// The beginning of an event: all but its last byte, with blanks for white space and dots for what
+/// cannot be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Excerpt {
+    bytes: [u8; EXCERPT],
+    len: usize,
+}
+
+impl Excerpt {
+    /// Of `size` bytes, of which `fill` gives as many as there is room for.
+    pub fn new(size: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Excerpt {
+        let mut bytes = [0; EXCERPT];
+        let len = size.min(EXCERPT).saturating_sub(1);
+        let len = fill(&mut bytes[..len]).min(len);
+        for byte in &mut bytes[..len] {
+            *byte = printed(*byte);
+        }
+        Excerpt { bytes, len }
+    }
+}
+
+impl Default for Excerpt {
+    fn default() -> Excerpt {
+        Excerpt::new(0, |_| 0)
+    }
+}
+
+impl Display for Excerpt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(&self.bytes[..self.len]).fmt(out)
+    }
+}
