@@ -20,7 +20,7 @@ use pmda_core::log::Journal;
 use pmda_core::path::FilePath;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::receive::{ReadMode, Receiver};
-use pmda_core::wire::{decode, result};
+use pmda_core::wire::{Kind, client, decode, number, result};
 use pmda_core::{help, labels, root};
 
 pub use agent_session::agent_session;
@@ -97,6 +97,50 @@ pub fn bodies(data: &[u8]) {
     let _ = decode::names_below(data);
     let _ = decode::attribute(data);
     let _ = decode::error(data);
+    replies(data);
+}
+
+/// The bytes are the body of a reply: what is accepted can be read to its end.
+fn replies(data: &[u8]) {
+    if let Ok(instances) = client::instances(data) {
+        assert_eq!(instances.len(), instances.count());
+    }
+    if let Ok(names) = client::names(data) {
+        assert_eq!(names.len(), names.count());
+    }
+    if let Ok(sets) = client::labels(data) {
+        assert_eq!(sets.len(), sets.clone().count());
+        for set in sets {
+            assert_eq!(set.spans().len(), set.labels().count());
+        }
+    }
+    if let Ok((_, ids)) = client::ids(data) {
+        assert_eq!(ids.count() * 4 + 20, data.len());
+    }
+    for form in [Form::Low, Form::High] {
+        if let Ok(records) = client::EventRecords::new(form, data) {
+            let parameters: usize = records.map(|record| record.parameters.count()).sum();
+            assert!(parameters <= data.len() / 8);
+        }
+    }
+    let _ = client::desc(data);
+    let _ = client::text(data);
+    let _ = client::pmid(data);
+}
+
+/// Whether a client can read a whole reply.
+fn is_readable(reply: &[u8]) -> bool {
+    match number(reply, 4).map(Kind) {
+        Some(Kind::PDU_ERROR) => decode::error(reply).is_ok(),
+        Some(Kind::PDU_RESULT) => result::is_sound(reply),
+        Some(Kind::PDU_DESC) => client::desc(reply).is_ok(),
+        Some(Kind::PDU_INSTANCE) => client::instances(reply).is_ok(),
+        Some(Kind::PDU_TEXT) => client::text(reply).is_ok(),
+        Some(Kind::PDU_PMNS_IDS) => client::pmid(reply).is_ok(),
+        Some(Kind::PDU_PMNS_NAMES) => client::names(reply).is_ok(),
+        Some(Kind::PDU_LABEL) => client::labels(reply).is_ok(),
+        _ => false,
+    }
 }
 
 /// The bytes are a cache file. What was loaded is written and loaded again, and is the same.
@@ -229,6 +273,7 @@ pub fn event_array(data: &[u8]) {
         assert!(size <= bytes.len());
         let mut payload = bytes[4..size].to_vec();
         block::exchange(form as u32, &mut payload, Direction::Encode).expect("a valid array");
+        client::EventRecords::new(form, &payload).expect("a client can read it");
         block::exchange(form as u32, &mut payload, Direction::Decode).expect("and back");
         assert_eq!(payload, &bytes[4..size]);
     }

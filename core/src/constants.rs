@@ -108,6 +108,26 @@ pub const PMDA_FETCH_STATIC: i32 = 1;
 /// Returned by a fetch callback: a value, whose memory is freed when it has been copied.
 pub const PMDA_FETCH_DYNAMIC: i32 = 2;
 
+/// State of a profile: the instances that are not listed are wanted.
+pub const PM_PROFILE_INCLUDE: i32 = 0;
+/// State of a profile: the instances that are not listed are not wanted.
+pub const PM_PROFILE_EXCLUDE: i32 = 1;
+
+/// Of a name: a metric; in PMNS_NAMES, as is the one that follows.
+pub const PMNS_LEAF_STATUS: i32 = 0;
+/// Of a name: there are names below it.
+pub const PMNS_NONLEAF_STATUS: i32 = 1;
+
+/// The type of the credential with the version of the protocol (CREDS).
+pub const CVERSION: u8 = 1;
+/// The version of the protocol.
+pub const PDU_VERSION2: u8 = 2;
+
+/// A status that an agent sends for "not ready yet" (WIRE-31).
+pub const PM_ERR_PMDANOTREADY: i32 = -13394;
+/// A status that an agent sends for "ready again" (WIRE-31).
+pub const PM_ERR_PMDAREADY: i32 = -13393;
+
 /// Of `pmdaCacheOp`: reads the file.
 pub const PMDA_CACHE_LOAD: i32 = 1;
 /// Of `pmdaCacheStore`: makes an instance, or makes it active again.

@@ -1,13 +1,13 @@
 //! Labels: names with values that say more about a domain, a cluster, a metric or an instance.
 
+use pmda_core::constants::{PM_LABEL_COMPOUND, PM_LABEL_OPTIONAL};
 use pmda_core::labels::{JsonLabels, Label, MAX_NAME, merge};
 
 use crate::{Error, Result};
 
-/// The bit of a label whose name is nested, `PM_LABEL_COMPOUND`.
-const COMPOUND: u8 = 64;
-/// The bit of a label that does not tell apart what it is about, `PM_LABEL_OPTIONAL`.
-const OPTIONAL: u8 = 128;
+/// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL` in the flags of a label.
+const COMPOUND: u8 = PM_LABEL_COMPOUND as u8;
+const OPTIONAL: u8 = PM_LABEL_OPTIONAL as u8;
 
 /// A set of labels.
 ///

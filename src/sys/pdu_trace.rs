@@ -99,7 +99,7 @@ fn decoding(fd: RawFd, kind: Kind, pdu: &[u8]) {
         Kind::PDU_ATTR if log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() => {
             log::trace!("{}", debug_libpcp::Attribute(pdu));
         }
-        Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.count > 0) => {
+        Kind::PDU_PMNS_NAMES if log::debug(Debug::Pmns) && decode::name_list(pdu).is_ok_and(|list| list.len() > 0) => {
             log::trace!("__pmDecodeNameList\n{}", debug_libpcp::Names(pdu));
         }
         Kind::PDU_PMNS_IDS if log::debug(Debug::Pmns) && decode::listed_id(pdu).is_some() => {
@@ -129,7 +129,7 @@ fn is_refused(kind: Kind, pdu: &[u8]) -> bool {
             Kind::PDU_LABEL_REQ => decode::label_request(pdu).is_err(),
             Kind::PDU_CREDS => decode::credentials(pdu).map_or(true, |list| list.len() == 0),
             // Also one without names, of which it only says that there are none.
-            Kind::PDU_PMNS_NAMES => decode::name_list(pdu).map_or(true, |list| list.count == 0),
+            Kind::PDU_PMNS_NAMES => decode::name_list(pdu).map_or(true, |list| list.len() == 0),
             Kind::PDU_PMNS_IDS => decode::listed_id(pdu).is_none(),
             Kind::PDU_PMNS_CHILD | Kind::PDU_PMNS_TRAVERSE => decode::names_below(pdu).is_err(),
             Kind::PDU_ATTR => decode::attribute(pdu).is_err(),

@@ -122,10 +122,10 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
             add(format_args!("ident {}, type {kind}", ident as i32));
         }
         Kind::PDU_PMNS_NAMES => {
-            let names = decode::name_list(pdu)?;
-            let (first, last) = names.ends.unzip();
-            let last = last.filter(|_| names.count > 1);
-            list(add, names.count, first.map(Bytes), last.map(Bytes));
+            let mut names = decode::name_list(pdu)?.map(|(name, _)| Bytes(name));
+            let count = names.len();
+            let first = names.next();
+            list(add, count, first, names.last());
         }
         Kind::PDU_PMNS_IDS => add(format_args!("pmid {}", decode::listed_id(pdu).ok_or(Error::IPC)?)),
         Kind::PDU_PMNS_CHILD => {

@@ -274,24 +274,49 @@ pub fn credentials(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = (u8, u8)>
 /// `PM_ERR_IPC`; the number of names where it is negative (WIRE-60).
 pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
     match name_list(pdu)? {
-        NameList {
-            count: 1,
-            ends: Some((name, _)),
-        } => Ok(name),
+        mut list if list.len() == 1 => checked(list.next()).map(|(name, _)| name),
         _ => Err(Error::IPC),
     }
 }
 
-/// PMNS_NAMES as a list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The names of a PMNS_NAMES.
+#[derive(Clone, Debug)]
 pub struct NameList<'a> {
-    /// How many names there are.
-    pub count: usize,
-    /// The first and the last, without NUL; `None` when there are none.
-    pub ends: Option<(&'a [u8], &'a [u8])>,
+    left: usize,
+    has_status: bool,
+    rest: &'a [u8],
 }
 
-/// PMNS_NAMES as a list.
+impl<'a> NameList<'a> {
+    fn entry(&mut self) -> Option<(&'a [u8], Option<i32>)> {
+        let head = if self.has_status { 8 } else { 4 };
+        let length = count(self.rest, head - 4)?;
+        let name = self.rest.get(head..)?.get(..length)?;
+        let status = if self.has_status { number(self.rest, 0) } else { None };
+        let next = padded(length)?.checked_add(head)?;
+        self.rest = self.rest.get(next..).unwrap_or_default();
+        Some((name, status))
+    }
+}
+
+/// A name, up to its first NUL, and its status if one came with it: `PMNS_LEAF_STATUS` or
+/// `PMNS_NONLEAF_STATUS`.
+impl<'a> Iterator for NameList<'a> {
+    type Item = (&'a [u8], Option<i32>);
+
+    fn next(&mut self) -> Option<(&'a [u8], Option<i32>)> {
+        self.left = self.left.checked_sub(1)?;
+        self.entry().map(|(name, status)| (text(name), status))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for NameList<'_> {}
+
+/// PMNS_NAMES as a list, which is checked.
 ///
 /// # Errors
 /// As [`names_request`], for any number of names.
@@ -299,30 +324,29 @@ pub fn name_list(pdu: &[u8]) -> Result<NameList<'_>> {
     let total = checked(count(pdu, 12))?;
     let states = checked(number(pdu, 16))?;
     let names = checked(number(pdu, 20))?;
-    let mut rest = checked(pdu.get(24..))?;
+    let rest = checked(pdu.get(24..))?;
     let names = usize::try_from(names).map_err(|_| Error::check(names).err().unwrap_or(Error::IPC))?;
-    let with_states = states != 0;
-    let head = if with_states { 8 } else { 4 };
+    let has_status = states != 0;
+    let head = if has_status { 8 } else { 4 };
     // The C library asks for one word more an entry than the empty name needs.
     let least = checked(names.checked_mul(head + 4))?;
-    if total > pdu.len() || least > rest.len() || (with_states && usize::try_from(states) != Ok(names)) {
+    if total > pdu.len() || least > rest.len() || (has_status && usize::try_from(states) != Ok(names)) {
         return Err(Error::IPC);
     }
-    let mut ends = None;
-    let mut bytes = 0_usize;
+    let list = NameList {
+        left: names,
+        has_status,
+        rest,
+    };
+    let (mut read, mut bytes) = (list.clone(), 0_usize);
     for _ in 0..names {
-        let length = checked(count(rest, head - 4))?;
-        let name = checked(rest.get(head..).and_then(|rest| rest.get(..length)))?;
-        bytes = checked(bytes.checked_add(length).and_then(|sum| sum.checked_add(1)))?;
+        let (name, _) = checked(read.entry())?;
+        bytes = checked(bytes.checked_add(name.len()).and_then(|sum| sum.checked_add(1)))?;
         if bytes > total {
             return Err(Error::IPC);
         }
-        let name = text(name);
-        ends = Some((ends.map_or(name, |(first, _)| first), name));
-        let next = checked(padded(length).and_then(|size| size.checked_add(head)))?;
-        rest = rest.get(next..).unwrap_or_default();
     }
-    Ok(NameList { count: names, ends })
+    Ok(list)
 }
 
 /// PMNS_IDS as a request: the one metric whose names are wanted.

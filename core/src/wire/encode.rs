@@ -5,23 +5,19 @@ mod result_builder;
 pub use result_builder::ResultBuilder;
 
 use super::block::{self, Direction};
+use super::builder::{KEPT, PduBuilder};
 use super::{HEADER, Kind, PADDING, padded};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Span;
 
-/// A buffer that has grown beyond this is given back after its PDU.
-const KEPT: usize = 1024 * 1024;
-
 /// The length of an ERROR.
 const ERROR_SIZE: usize = 16;
 
-/// A PDU under construction. Sizes are checked once, in [`Reply::finish`].
+/// A reply under construction. Sizes and memory are checked once, at its end.
 #[derive(Default, Debug)]
 pub struct Reply {
-    bytes: Vec<u8>,
-    /// There was no memory for a part of the PDU.
-    cut: bool,
+    pdu: PduBuilder,
     /// An ERROR for which there was no memory: it is sent from here.
     fallback_error: Option<[u8; ERROR_SIZE]>,
 }
@@ -31,89 +27,34 @@ impl Reply {
     #[must_use]
     pub const fn new() -> Reply {
         Reply {
-            bytes: Vec::new(),
-            cut: false,
+            pdu: PduBuilder::new(),
             fallback_error: None,
         }
     }
 
     /// Gives a large buffer back when its PDU is sent: who knows when the next one is asked for.
     pub fn trim(&mut self) {
-        if self.bytes.capacity() > KEPT {
-            self.bytes = Vec::new();
-        }
+        self.pdu.trim();
     }
 
     /// Starts a PDU; what was in the buffer is gone.
     fn begin(&mut self, kind: Kind, from: i32) {
-        self.bytes.clear();
-        self.trim();
-        (self.cut, self.fallback_error) = (false, None);
-        self.word(0);
-        self.number(kind.0);
-        self.number(from);
-    }
-
-    /// Adds bytes, or notes that there is no memory for them.
-    fn put(&mut self, bytes: &[u8]) {
-        if bytes.len() > self.bytes.capacity() - self.bytes.len() {
-            self.cut |= self.try_reserve(bytes.len()).is_err();
-        }
-        if !self.cut {
-            self.bytes.extend_from_slice(bytes);
-        }
-    }
-
-    /// Makes room for more bytes.
-    #[cold]
-    #[inline(never)]
-    fn try_reserve(&mut self, more: usize) -> Result<()> {
-        self.bytes.try_reserve(more).map_err(|_| Error::ENOMEM)
-    }
-
-    fn word(&mut self, word: u32) {
-        self.put(&word.to_be_bytes());
-    }
-
-    fn number(&mut self, number: i32) {
-        self.put(&number.to_be_bytes());
-    }
-
-    fn length(&mut self, length: usize) -> Result<()> {
-        self.number(i32::try_from(length).map_err(|_| Error::TOOBIG)?);
-        Ok(())
-    }
-
-    /// Bytes, filled up to a whole word.
-    fn padded(&mut self, bytes: &[u8]) {
-        self.put(bytes);
-        let filling = self.bytes.len().next_multiple_of(4) - self.bytes.len();
-        self.put(&[PADDING; 4][..filling]);
-    }
-
-    /// Puts the length in (WIRE-75).
-    fn finish(&mut self) -> Result<()> {
-        if self.cut {
-            return Err(Error::ENOMEM);
-        }
-        let length = i32::try_from(self.bytes.len()).map_err(|_| Error::TOOBIG)?;
-        if let Some(place) = self.bytes.first_chunk_mut::<4>() {
-            *place = length.to_be_bytes();
-        }
-        Ok(())
+        self.fallback_error = None;
+        self.pdu.begin(kind, from);
     }
 
     /// The finished PDU.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.fallback_error.as_ref().map_or(&self.bytes[..], |words| &words[..])
+        self.fallback_error
+            .as_ref()
+            .map_or(&self.pdu.bytes[..], |words| &words[..])
     }
 
     /// ERROR (WIRE-43: the code is sent as it is).
     pub fn error(&mut self, code: i32) {
-        self.begin(Kind::PDU_ERROR, 0);
-        self.number(code);
-        if self.finish().is_err() {
+        self.fallback_error = None;
+        if self.pdu.error(0, code).is_err() {
             let mut words = [0; ERROR_SIZE];
             let numbers = [ERROR_SIZE as i32, Kind::PDU_ERROR.0, 0, code];
             for (place, number) in words.chunks_exact_mut(4).zip(numbers) {
@@ -128,10 +69,8 @@ impl Reply {
     /// # Errors
     /// `-ENOMEM`.
     pub fn credentials(&mut self, process: i32, flags: u16) -> Result<()> {
-        self.begin(Kind::PDU_CREDS, process);
-        self.number(1);
-        self.word(0x0102_0000 | u32::from(flags));
-        self.finish()
+        self.fallback_error = None;
+        self.pdu.credentials(process, flags)
     }
 
     /// DESC: metric, type, domain, semantics and units, each as a word (WIRE-41, WIRE-42).
@@ -141,9 +80,9 @@ impl Reply {
     pub fn desc(&mut self, words: [u32; 5]) -> Result<()> {
         self.begin(Kind::PDU_DESC, 0);
         for word in words {
-            self.word(word);
+            self.pdu.word(word);
         }
-        self.finish()
+        self.pdu.finish()
     }
 
     /// INSTANCE: a missing list of instances or names is `None` in each entry.
@@ -167,8 +106,8 @@ impl Reply {
     /// Starts an INSTANCE whose entries follow one by one, with [`Reply::instance`].
     pub fn begin_instances(&mut self, indom: InDom) {
         self.begin(Kind::PDU_INSTANCE, 0);
-        self.word(indom.0);
-        self.word(0);
+        self.pdu.word(indom.0);
+        self.pdu.word(0);
     }
 
     /// Adds an entry; an id or a name that was not asked for is missing.
@@ -177,12 +116,12 @@ impl Reply {
     /// `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub fn instance(&mut self, inst: Option<i32>, name: Option<&[u8]>) -> Result<()> {
         let name = name.unwrap_or_default();
-        self.bytes
+        self.pdu
+            .bytes
             .try_reserve(name.len().saturating_add(12))
             .map_err(|_| Error::ENOMEM)?;
-        self.number(inst.unwrap_or(-1));
-        self.length(name.len())?;
-        self.padded(name);
+        self.pdu.number(inst.unwrap_or(-1));
+        self.pdu.text(name)?;
         Ok(())
     }
 
@@ -192,9 +131,13 @@ impl Reply {
     /// `PM_ERR_TOOBIG`.
     pub fn end_instances(&mut self, entries: usize) -> Result<()> {
         let entries = i32::try_from(entries).map_err(|_| Error::TOOBIG)?;
-        let place = self.bytes.get_mut(16..).and_then(|rest| rest.first_chunk_mut::<4>());
+        let place = self
+            .pdu
+            .bytes
+            .get_mut(16..)
+            .and_then(|rest| rest.first_chunk_mut::<4>());
         *place.ok_or(Error::GENERIC)? = entries.to_be_bytes();
-        self.finish()
+        self.pdu.finish()
     }
 
     /// TEXT. The identifier goes out in the order of the host (WIRE-55).
@@ -203,10 +146,9 @@ impl Reply {
     /// `PM_ERR_TOOBIG`.
     pub fn text(&mut self, ident: u32, text: &[u8]) -> Result<()> {
         self.begin(Kind::PDU_TEXT, 0);
-        self.put(&ident.to_ne_bytes());
-        self.length(text.len())?;
-        self.padded(text);
-        self.finish()
+        self.pdu.put(&ident.to_ne_bytes());
+        self.pdu.text(text)?;
+        self.pdu.finish()
     }
 
     /// PMNS_IDS: one metric, with the status of the method that found it.
@@ -215,10 +157,10 @@ impl Reply {
     /// `-ENOMEM`.
     pub fn ids(&mut self, status: i32, metric: MetricId) -> Result<()> {
         self.begin(Kind::PDU_PMNS_IDS, 0);
-        self.number(status);
-        self.number(1);
-        self.word(metric.0);
-        self.finish()
+        self.pdu.number(status);
+        self.pdu.number(1);
+        self.pdu.word(metric.0);
+        self.pdu.finish()
     }
 
     /// PMNS_NAMES, with the state of each name when `states` is there.
@@ -231,20 +173,7 @@ impl Reply {
         states: Option<&[i32]>,
     ) -> Result<()> {
         self.begin(Kind::PDU_PMNS_NAMES, 0);
-        let total = names
-            .clone()
-            .try_fold(0_usize, |sum, name| sum.checked_add(name.len())?.checked_add(1));
-        self.length(total.ok_or(Error::TOOBIG)?)?;
-        self.length(states.map_or(0, |_| names.len()))?;
-        self.length(names.len())?;
-        for (index, name) in names.enumerate() {
-            if let Some(states) = states {
-                self.number(states.get(index).copied().unwrap_or(0));
-            }
-            self.length(name.len())?;
-            self.padded(name);
-        }
-        self.finish()
+        self.pdu.names(names, states)
     }
 
     /// LABEL.
@@ -258,27 +187,27 @@ impl Reply {
         sets: impl ExactSizeIterator<Item = LabelSetData<'a, L>> + Clone,
     ) -> Result<()> {
         self.begin(Kind::PDU_LABEL, 0);
-        self.word(super::decode::label_ident(ident, kind));
-        self.number(kind);
-        self.number(0);
-        self.length(sets.len())?;
+        self.pdu.word(super::decode::label_ident(ident, kind));
+        self.pdu.number(kind);
+        self.pdu.number(0);
+        self.pdu.length(sets.len())?;
         let records: usize = sets.clone().map(|set| 16 + 8 * set.labels.len()).sum();
-        let mut place = self.bytes.len().checked_add(records).ok_or(Error::TOOBIG)?;
+        let mut place = self.pdu.bytes.len().checked_add(records).ok_or(Error::TOOBIG)?;
         for set in sets.clone() {
-            self.word(set.inst);
-            self.number(set.count);
-            self.length(place)?;
-            self.length(set.json.len())?;
+            self.pdu.word(set.inst);
+            self.pdu.number(set.count);
+            self.pdu.length(place)?;
+            self.pdu.length(set.json.len())?;
             for label in set.labels {
-                self.put(&label.name.to_be_bytes());
-                self.put(&[label.name_len, label.flags]);
-                self.put(&label.value.to_be_bytes());
-                self.put(&label.value_len.to_be_bytes());
+                self.pdu.put(&label.name.to_be_bytes());
+                self.pdu.put(&[label.name_len, label.flags]);
+                self.pdu.put(&label.value.to_be_bytes());
+                self.pdu.put(&label.value_len.to_be_bytes());
             }
             place = place.checked_add(set.json.len()).ok_or(Error::TOOBIG)?;
         }
-        sets.for_each(|set| self.put(set.json));
-        self.finish()
+        sets.for_each(|set| self.pdu.put(set.json));
+        self.pdu.finish()
     }
 
     /// Starts a RESULT of `metrics` value sets whose entries take `entries` bytes together
@@ -299,11 +228,11 @@ impl Reply {
         if end <= KEPT {
             self.trim();
         }
-        let more = end.saturating_sub(self.bytes.len());
-        self.try_reserve(more)?;
-        self.bytes.resize(end, 0);
-        (self.cut, self.fallback_error) = (false, None);
-        for (place, word) in self.bytes.chunks_exact_mut(4).zip(head) {
+        let more = end.saturating_sub(self.pdu.bytes.len());
+        self.pdu.try_reserve(more)?;
+        self.pdu.bytes.resize(end, 0);
+        (self.pdu.cut, self.fallback_error) = (false, None);
+        for (place, word) in self.pdu.bytes.chunks_exact_mut(4).zip(head) {
             place.copy_from_slice(&word.to_be_bytes());
         }
         Ok(Values { reply: self, next, end })
@@ -377,7 +306,7 @@ impl Values<'_> {
             .filter(|end| *end <= self.end)
             .ok_or(Error::GENERIC)?;
         self.next = end;
-        self.reply.bytes.get_mut(start..end).ok_or(Error::GENERIC)
+        self.reply.pdu.bytes.get_mut(start..end).ok_or(Error::GENERIC)
     }
 
     fn head(&mut self, metric: MetricId, values: usize, format: i32) -> Result<&mut [u8]> {
@@ -434,10 +363,11 @@ impl Values<'_> {
         let mut place = self.next.checked_add(12).ok_or(Error::TOOBIG)?;
         self.head(metric, values.len(), format)?;
         for (inst, block) in values {
-            let word = u32::try_from(self.reply.bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
-            put_block(&mut self.reply.bytes, block.ok_or(Error::GENERIC)?)?;
+            let word = u32::try_from(self.reply.pdu.bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
+            put_block(&mut self.reply.pdu.bytes, block.ok_or(Error::GENERIC)?)?;
             let pair = self
                 .reply
+                .pdu
                 .bytes
                 .get_mut(place..)
                 .and_then(|rest| rest.first_chunk_mut::<8>());
@@ -456,6 +386,6 @@ impl Values<'_> {
         if self.next != self.end {
             return Err(Error::GENERIC);
         }
-        self.reply.finish()
+        self.reply.pdu.finish()
     }
 }

@@ -10,6 +10,8 @@ use std::fmt::{self, Write};
 use crate::log::Line;
 
 pub mod block;
+mod builder;
+pub mod client;
 pub mod debug_libpcp;
 pub mod debug_libpmda;
 pub mod decode;

@@ -11,9 +11,10 @@ use std::thread;
 use log::LevelFilter;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{SigSet, Signal};
+use pmda_core::constants::CVERSION;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
-use pmda_core::wire::{HEADER, Kind};
+use pmda_core::wire::{Kind, decode};
 
 use crate::logger::{describe, reason};
 use crate::options::Settings;
@@ -25,9 +26,6 @@ mod not_ready;
 mod user;
 
 use not_ready::NotReady;
-
-/// The type of a credential that holds the version of the protocol, and the version.
-const CREDENTIAL_VERSION: u8 = 1;
 
 /// Both directions of the connection with pmcd.
 pub(crate) struct Stream {
@@ -163,11 +161,11 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
             "version exchange failure, got PDU type {kind} expecting PDU_CREDS"
         ));
     }
-    // Behind their number, credentials of four bytes each, of which the first says what it is.
-    let mut each = pdu.bytes().get(HEADER + 4..).unwrap_or_default().chunks_exact(4);
-    if !each.any(|credential| credential.first() == Some(&CREDENTIAL_VERSION)) {
+    let mut credentials = decode::credentials(pdu.bytes()).map_err(describe)?;
+    if !credentials.any(|(kind, _)| kind == CVERSION) {
         log::warn!("pmcd has not told its version");
     }
+    drop(credentials);
     receiver.recycle(pdu);
     Ok(())
 }

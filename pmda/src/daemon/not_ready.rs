@@ -12,16 +12,12 @@ use std::thread::{self, JoinHandle};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use pmda_core::constants::{PM_ERR_PMDANOTREADY, PM_ERR_PMDAREADY};
 use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::Receiver;
 
 use super::{Stream, next};
-
-/// A status that pmcd takes for "not ready".
-const PM_ERR_PMDANOTREADY: i32 = -13394;
-/// A status that pmcd takes for "ready again".
-const PM_ERR_PMDAREADY: i32 = -13393;
 
 /// How long a request may wait for the agent to start, in milliseconds: less than pmcd waits, and
 /// longer than most agents take, whose first client then gets its values.

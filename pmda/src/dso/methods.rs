@@ -1,22 +1,21 @@
 //! The methods of the interface: each makes a request of its arguments and C structures of the
 //! reply.
 
-use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::{ptr, slice};
 
-use pmda_core::ident::MetricId;
-use pmda_core::wire::block::{self, Direction};
-use pmda_core::wire::{Kind, count, number, word};
+use pmda_core::constants::{PM_IN_NULL, PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR, PMNS_LEAF_STATUS};
+use pmda_core::ident::{InDom, MetricId};
+use pmda_core::labels::Span;
+use pmda_core::wire::client::{self, ClientRequest, InDomProfile};
+use pmda_core::wire::encode::ResultBuilder;
+use pmda_core::wire::{Kind, block};
 
 use super::abi::{DomainProfile, Ext, GivenExt, GivenText, InResult, Label, LabelSet, Methods, Out, Profile};
-use super::request::RequestBuilder;
 use super::{Reply, ask, tell_ended, with};
 use crate::memory::{ResultHead, Value, ValueSet, heap};
 use crate::{Agent, ClientId, Error, Result};
-
-/// `PM_IN_NULL`.
-const PM_IN_NULL: c_int = -1;
 
 impl Methods {
     /// The methods of an agent.
@@ -45,22 +44,13 @@ pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: Given
     };
     // SAFETY: a profile has `count` entries, which live as long as the profile.
     let domains = unsafe { items(profile.domains, profile.count) };
-    let instances = |domain: &DomainProfile| {
+    let domains = domains.iter().map(|domain: &DomainProfile| InDomProfile {
+        indom: InDom(domain.indom),
+        state: domain.state,
         // SAFETY: an entry has `count` instances, which live as long as the profile.
-        unsafe { items(domain.instances, domain.count) }
-    };
-    let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PDU_PROFILE).word(0).number(profile.state);
-        request.count(domains.len()).word(0);
-        for domain in domains {
-            request.word(domain.indom).number(domain.state);
-            request.count(instances(domain).len()).word(0);
-        }
-        for instance in domains.iter().flat_map(instances) {
-            request.number(*instance);
-        }
-    };
-    ask::<A>(ext, write, |_| Ok(0))
+        instances: unsafe { items(domain.instances, domain.count) },
+    });
+    ask::<A>(ext, |request| request.profile(profile.state, domains), |_| Ok(0))
 }
 
 /// Gets values: the block with the sets stays ours, the sets become the host's.
@@ -74,20 +64,18 @@ pub(super) extern "C" fn fetch<A: Agent>(
     // SAFETY: the host's list has `numpmid` metrics, and is its own until this returns. A MetricId
     // is nothing but such a number (repr(transparent)).
     let pmids: &[MetricId] = unsafe { items(pmids.cast(), numpmid) };
-    let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PDU_FETCH).word(0).word(0).word(0).count(pmids.len());
-        for pmid in pmids {
-            request.word(pmid.0);
-        }
-    };
     with::<A>(ext, |dso, client| {
         // An agent on this thread puts its values where the host reads them.
         match dso.session.fetch(pmids, client, &mut dso.result) {
             Some(outcome) => outcome?,
-            None => dso.ask(client, write, |reply| {
-                reply.expect(Kind::PDU_RESULT)?;
-                reply.result.of_reply(reply.pdu)
-            })?,
+            None => dso.ask(
+                client,
+                |request| request.fetch(pmids),
+                |reply| {
+                    reply.expect(Kind::PDU_RESULT)?;
+                    reply.result.of_reply(reply.pdu)
+                },
+            )?,
         }
         out.write(dso.result.finish());
         Ok(0)
@@ -97,18 +85,22 @@ pub(super) extern "C" fn fetch<A: Agent>(
 /// Describes a metric.
 pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
-    let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PDU_DESC_REQ).word(pmid);
-    };
-    ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::PDU_DESC)?;
-        let mut words = [0; 5];
-        for (index, place) in words.iter_mut().enumerate() {
-            *place = word(reply.pdu, 12 + 4 * index).ok_or(Error::IPC)?;
-        }
-        out.write(words);
-        Ok(0)
-    })
+    ask::<A>(
+        ext,
+        |request| request.desc(MetricId(pmid)),
+        |reply| {
+            reply.expect(Kind::PDU_DESC)?;
+            let desc = client::desc(reply.pdu)?;
+            out.write([
+                desc.metric.0,
+                desc.kind as u32,
+                desc.indom.0,
+                desc.semantics,
+                desc.units,
+            ]);
+            Ok(0)
+        },
+    )
 }
 
 /// Lists a domain, or translates one instance.
@@ -120,21 +112,13 @@ pub(super) extern "C" fn instance<A: Agent>(
     ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
-    let name = name.text();
-    let write = |request: &mut RequestBuilder| {
-        request
-            .kind(Kind::PDU_INSTANCE_REQ)
-            .word(indom)
-            .word(0)
-            .word(0)
-            .number(inst);
-        request.text(name.unwrap_or_default().to_bytes());
-    };
+    let name = name.text().map(CStr::to_bytes);
     let is_whole = inst == PM_IN_NULL && name.is_none();
+    let write = |request: &mut ClientRequest| request.instance(InDom(indom), inst, name);
     ask::<A>(ext, write, |reply| {
         reply.expect(Kind::PDU_INSTANCE)?;
-        let entries = entries(reply.pdu.get(20..), count(reply.pdu, 16), 8)?;
-        let instances: Vec<c_int> = entries.iter().map(|(head, _)| number(head, 0).unwrap_or(0)).collect();
+        let entries = client::instances(reply.pdu)?;
+        let instances: Vec<c_int> = entries.clone().map(|(inst, _)| inst).collect();
         let found = InResult {
             indom,
             count: c_int::try_from(entries.len()).map_err(|_| Error::IPC)?,
@@ -145,7 +129,7 @@ pub(super) extern "C" fn instance<A: Agent>(
                 ptr::null_mut()
             },
             names: if is_whole || name.is_none() {
-                names_of(&entries)
+                names_of(entries)
             } else {
                 ptr::null_mut()
             },
@@ -156,8 +140,8 @@ pub(super) extern "C" fn instance<A: Agent>(
 }
 
 /// The names of instances, each a block of its own.
-fn names_of(entries: &[(&[u8], &[u8])]) -> *mut *mut c_char {
-    let names: Vec<*mut c_char> = entries.iter().map(|(_, name)| heap::text(name)).collect();
+fn names_of(entries: client::InstanceList<'_>) -> *mut *mut c_char {
+    let names: Vec<*mut c_char> = entries.map(|(_, name)| heap::text(name)).collect();
     heap::array(&names)
 }
 
@@ -169,21 +153,17 @@ pub(super) extern "C" fn text<A: Agent>(
     ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
-    let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PDU_TEXT_REQ).number(ident).number(kind);
-    };
-    ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::PDU_TEXT)?;
-        let length = count(reply.pdu, 16).ok_or(Error::IPC)?;
-        let text = reply
-            .pdu
-            .get(20..)
-            .and_then(|rest| rest.get(..length))
-            .ok_or(Error::IPC)?;
-        *reply.text = CString::new(text).map_err(|_| Error::TEXT)?;
-        out.write(reply.text.as_ptr());
-        Ok(0)
-    })
+    ask::<A>(
+        ext,
+        |request| request.text(ident as u32, kind),
+        |reply| {
+            reply.expect(Kind::PDU_TEXT)?;
+            let text = client::text(reply.pdu)?;
+            *reply.text = CString::new(text).map_err(|_| Error::TEXT)?;
+            out.write(reply.text.as_ptr());
+            Ok(0)
+        },
+    )
 }
 
 /// Stores values.
@@ -194,91 +174,79 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Given
     let sets = ptr::from_ref(result).wrapping_byte_add(offset_of!(ResultHead, sets));
     // SAFETY: `count` pointers to value sets follow the head of a result.
     let sets: &[*const ValueSet] = unsafe { items(sets.cast(), result.count) };
-    let mut blocks = Vec::new();
-    let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PDU_RESULT).word(0).word(0).count(sets.len());
+    with::<A>(ext, |dso, client| {
+        let mut store = ResultBuilder::new()?;
+        store.begin_store(client.0, sets.len())?;
+        let mut blocks = Vec::new();
         for set in sets {
             // SAFETY: each pointer is one to a value set.
             let Some(set) = (unsafe { set.as_ref() }) else { continue };
-            request.word(set.pmid).number(set.numval);
             // SAFETY: a set has as many values as it says, in the format that it says.
-            unsafe { write_values(set, request, &mut blocks) };
+            unsafe { add_values(set, &mut store, &mut blocks)? };
         }
-        // Where blocks are was not known before all sets were written.
-        let mut start = request.len();
-        for (place, block) in &blocks {
-            let words = u32::try_from(start / 4).unwrap_or(u32::MAX);
-            request.written()[*place..*place + 4].copy_from_slice(&words.to_be_bytes());
-            request.bytes(block).pad();
-            start = request.len();
-        }
-    };
-    ask::<A>(ext, write, |_| Ok(0))
+        // A block that is too short for its type would be refused by a daemon so.
+        let finished = store.finish(|index| blocks.get(index).copied());
+        finished.map_err(|_| Error::IPC)?;
+        dso.send(store.reply().bytes(), |reply| reply.status())
+    })
 }
 
-/// Writes the format and the values of a set; blocks go to `blocks`, in the order of the wire, with
-/// the place of the word that is to say where each one is.
+/// Adds a set to a store; blocks stay where they are until its end, with an index in `blocks`.
 ///
 /// # Safety
-/// The set has `numval` values in the format `valfmt`.
-unsafe fn write_values(set: &ValueSet, request: &mut RequestBuilder, blocks: &mut Vec<(usize, Vec<u8>)>) {
-    if set.numval <= 0 {
-        return;
-    }
-    request.number(set.valfmt);
+/// The set has `numval` values in the format `valfmt`, which nobody changes for as long as `'a`.
+unsafe fn add_values<'a>(set: &'a ValueSet, store: &mut ResultBuilder, blocks: &mut Vec<&'a [u8]>) -> Result<()> {
     let values = ptr::from_ref(set).wrapping_byte_add(offset_of!(ValueSet, values));
     // SAFETY: `numval` values follow the head of a set, says the caller.
-    for value in unsafe { items::<Value>(values.cast(), set.numval) } {
-        request.number(value.inst);
-        if set.valfmt == 0 {
-            // SAFETY: format 0 has numbers in place.
-            request.number(unsafe { value.value.lval });
-            continue;
+    let values: &[Value] = unsafe { items(values.cast(), set.numval) };
+    store.open(MetricId(set.pmid), values.len())?;
+    for value in values {
+        match set.valfmt {
+            // SAFETY: this format has numbers in place.
+            PM_VAL_INSITU => store.word(value.inst, unsafe { value.value.lval } as u32)?,
+            PM_VAL_DPTR | PM_VAL_SPTR => {
+                // SAFETY: these formats have blocks, whose first word holds type and length.
+                let (start, header) = unsafe { (value.value.pval, value.value.pval.read()) };
+                let length = block::length(header).max(block::HEADER);
+                // SAFETY: the length counts from the first word.
+                blocks.push(unsafe { slice::from_raw_parts(start.cast::<u8>(), length) });
+                store.deferred(value.inst, blocks.len() - 1)?;
+            }
+            _ => return Err(Error::IPC),
         }
-        // SAFETY: the other formats have blocks, whose first word holds type and length.
-        let (start, header) = unsafe { (value.value.pval, value.value.pval.read()) };
-        let length = block::length(header).max(block::HEADER);
-        // SAFETY: the length counts from the first word.
-        let mut bytes = unsafe { slice::from_raw_parts(start.cast::<u8>(), length) }.to_vec();
-        let (head, payload) = bytes.split_at_mut(block::HEADER);
-        head.copy_from_slice(&header.to_be_bytes());
-        // What is too short for its type is the agent's to refuse.
-        let _ = block::exchange(block::kind(header), payload, Direction::Encode);
-        blocks.push((request.len(), bytes));
-        request.word(0);
     }
+    store.close(set.numval);
+    Ok(())
 }
 
 /// Finds a metric by its name.
 pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
     let name = name.text().unwrap_or_default().to_bytes();
-    let write = |request: &mut RequestBuilder| {
-        request
-            .kind(Kind::PDU_PMNS_NAMES)
-            .count(name.len() + 1)
-            .word(0)
-            .word(1)
-            .text(name);
-    };
-    ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::PDU_PMNS_IDS)?;
-        out.write(word(reply.pdu, 20).ok_or(Error::IPC)?);
-        Error::check(number(reply.pdu, 12).ok_or(Error::IPC)?)
-    })
+    ask::<A>(
+        ext,
+        |request| request.names([name].into_iter()),
+        |reply| {
+            reply.expect(Kind::PDU_PMNS_IDS)?;
+            let (status, pmid) = client::pmid(reply.pdu)?;
+            out.write(pmid.0);
+            Error::check(status)
+        },
+    )
 }
 
 /// The names of a metric.
 pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_char>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
-    let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PDU_PMNS_IDS).word(0).word(1).word(pmid);
-    };
-    ask::<A>(ext, write, |reply| {
-        let (names, _) = names_in(&reply)?;
-        out.write(heap::texts(names.iter().copied()));
-        c_int::try_from(names.len()).map_err(|_| Error::IPC)
-    })
+    ask::<A>(
+        ext,
+        |request| request.names_of(MetricId(pmid)),
+        |reply| {
+            let (names, _) = names_in(&reply)?;
+            out.write(heap::texts(names.iter().copied()));
+            c_int::try_from(names.len()).map_err(|_| Error::IPC)
+        },
+    )
 }
 
 /// The names below a name, and whether each of them is a leaf (0) or not (1).
@@ -293,12 +261,9 @@ pub(super) extern "C" fn children<A: Agent>(
         return Error::EINVAL.code();
     };
     let name = name.text().unwrap_or_default().to_bytes();
-    let write = |request: &mut RequestBuilder| {
-        match traverse {
-            0 => request.kind(Kind::PDU_PMNS_CHILD).word(1),
-            _ => request.kind(Kind::PDU_PMNS_TRAVERSE).word(0),
-        };
-        request.text(name);
+    let write = |request: &mut ClientRequest| match traverse {
+        0 => request.children(name),
+        _ => request.traverse(name),
     };
     ask::<A>(ext, write, |reply| {
         let (names, states) = names_in(&reply)?;
@@ -320,10 +285,7 @@ pub(super) extern "C" fn attribute<A: Agent>(
 ) -> c_int {
     // SAFETY: the value is NULL or has `length` bytes, the host's until this returns.
     let value: &[u8] = unsafe { items(value.cast(), length) };
-    let write = |request: &mut RequestBuilder| {
-        request.of_client(context).kind(Kind::PDU_ATTR).number(key).bytes(value);
-    };
-    ask::<A>(ext, write, |_| Ok(0))
+    ask::<A>(ext, |request| request.of(context).attribute(key, value), |_| Ok(0))
 }
 
 /// Gets labels.
@@ -334,19 +296,20 @@ pub(super) extern "C" fn label<A: Agent>(
     ext: GivenExt,
 ) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
-    let write = |request: &mut RequestBuilder| {
-        request.kind(Kind::PDU_LABEL_REQ).number(ident).number(kind);
-    };
-    ask::<A>(ext, write, |reply| {
-        reply.expect(Kind::PDU_LABEL)?;
-        let sets = label_sets(reply.pdu)?;
-        out.write(if sets.is_empty() {
-            ptr::null_mut()
-        } else {
-            heap::array(&sets)
-        });
-        c_int::try_from(sets.len()).map_err(|_| Error::IPC)
-    })
+    ask::<A>(
+        ext,
+        |request| request.label(ident as u32, kind),
+        |reply| {
+            reply.expect(Kind::PDU_LABEL)?;
+            let sets = label_sets(reply.pdu)?;
+            out.write(if sets.is_empty() {
+                ptr::null_mut()
+            } else {
+                heap::array(&sets)
+            });
+            c_int::try_from(sets.len()).map_err(|_| Error::IPC)
+        },
+    )
 }
 
 /// The context of a client has ended.
@@ -356,24 +319,13 @@ pub(super) extern "C" fn ended<A: Agent>(context: c_int) {
 
 /// The sets of a LABEL; what they point to is the host's.
 fn label_sets(pdu: &[u8]) -> Result<Vec<LabelSet>> {
-    let mut place = 28;
-    let mut sets = Vec::new();
-    for _ in 0..count(pdu, 24).ok_or(Error::IPC)? {
-        let inst = word(pdu, place).ok_or(Error::IPC)?;
-        let labels = number(pdu, place + 4).ok_or(Error::IPC)?;
-        let start = count(pdu, place + 8).ok_or(Error::IPC)?;
-        let length = count(pdu, place + 12).ok_or(Error::IPC)?;
-        let json = pdu.get(start..).and_then(|rest| rest.get(..length)).ok_or(Error::IPC)?;
-        place += 16;
-        let size = 8 * usize::try_from(labels).unwrap_or(0);
-        let records = pdu.get(place..).and_then(|rest| rest.get(..size)).ok_or(Error::IPC)?;
-        place += size;
-        let records: Vec<Label> = records.chunks_exact(8).map(label_of).collect();
-        sets.push(LabelSet {
-            inst,
-            count: labels,
-            json: heap::text(json),
-            json_len: u16::try_from(length).map_err(|_| Error::IPC)?,
+    let set_of = |set: client::LabelSet<'_>| {
+        let records: Vec<Label> = set.spans().map(label_of).collect();
+        Ok(LabelSet {
+            inst: set.inst as u32,
+            count: set.count,
+            json: heap::text(set.json),
+            json_len: u16::try_from(set.json.len()).map_err(|_| Error::IPC)?,
             flags: 0,
             labels: if records.is_empty() {
                 ptr::null_mut()
@@ -381,43 +333,28 @@ fn label_sets(pdu: &[u8]) -> Result<Vec<LabelSet>> {
                 heap::array(&records)
             },
             hash: ptr::null_mut(),
-        });
-    }
-    Ok(sets)
+        })
+    };
+    client::labels(pdu)?.map(set_of).collect()
 }
 
-fn label_of(record: &[u8]) -> Label {
-    let short = |place: usize| u16::from_be_bytes([record[place], record[place + 1]]);
+fn label_of(span: Span) -> Label {
     Label {
-        name: short(0),
-        name_len: record[2],
-        flags: record[3],
-        value: short(4),
-        value_len: short(6),
+        name: span.name,
+        name_len: span.name_len,
+        flags: span.flags,
+        value: span.value,
+        value_len: span.value_len,
     }
 }
 
-/// The names of a PMNS_NAMES, and the state of each: 0 where none came with them.
+/// The names of a PMNS_NAMES, and the status of each: that of a leaf where none came with them.
 fn names_in<'p>(reply: &Reply<'p>) -> Result<(Vec<&'p [u8]>, Vec<c_int>)> {
     reply.expect(Kind::PDU_PMNS_NAMES)?;
-    let has_states = number(reply.pdu, 16) != Some(0);
-    let head = if has_states { 8 } else { 4 };
-    let entries = entries(reply.pdu.get(24..), count(reply.pdu, 20), head)?;
-    let state = |head: &[u8]| if has_states { number(head, 0).unwrap_or(0) } else { 0 };
-    Ok(entries.into_iter().map(|(head, name)| (name, state(head))).unzip())
-}
-
-/// Entries of a fixed head, whose last word is the length of the text behind it.
-fn entries(bytes: Option<&[u8]>, entries: Option<usize>, head: usize) -> Result<Vec<(&[u8], &[u8])>> {
-    let mut rest = bytes.ok_or(Error::IPC)?;
-    let mut found = Vec::new();
-    for _ in 0..entries.ok_or(Error::IPC)? {
-        let (fixed, behind) = rest.split_at_checked(head).ok_or(Error::IPC)?;
-        let length = count(fixed, head - 4).ok_or(Error::IPC)?;
-        found.push((fixed, behind.get(..length).ok_or(Error::IPC)?));
-        rest = behind.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    Ok(found)
+    let names = client::names(reply.pdu)?;
+    Ok(names
+        .map(|(name, status)| (name, status.unwrap_or(PMNS_LEAF_STATUS)))
+        .unzip())
 }
 
 /// What an array of C holds; nothing if it is NULL or its length is not positive.

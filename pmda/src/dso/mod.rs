@@ -16,12 +16,13 @@
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{CString, c_int, c_void};
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::panic::catch_unwind;
 use std::ptr;
 
 use log::LevelFilter;
-use pmda_core::wire::{HEADER, Kind, number};
+use pmda_core::wire::client::{self, ClientRequest};
+use pmda_core::wire::{Kind, decode};
 
 use crate::guard::ThreadNumber;
 use crate::memory::HostResult;
@@ -30,12 +31,10 @@ use crate::{Agent, ClientId, Env, Error, Result, guard, logger};
 
 mod abi;
 mod methods;
-mod request;
 mod stay;
 
 pub use abi::Interface;
 use abi::{Ext, GivenExt, Methods};
-use request::RequestBuilder;
 
 /// The version of the interface.
 const PMDA_INTERFACE_7: u8 = 7;
@@ -120,7 +119,7 @@ macro_rules! export_dso {
 /// An agent in a host.
 struct Dso<A: Agent> {
     session: Session<A>,
-    request: RequestBuilder,
+    request: ClientRequest,
     /// The last result, which stays ours: the host frees the sets in it.
     result: HostResult,
     /// The last text, which stays ours.
@@ -132,17 +131,23 @@ impl<A: Agent> Dso<A> {
     fn ask<R>(
         &mut self,
         client: ClientId,
-        write: impl FnOnce(&mut RequestBuilder),
+        write: impl FnOnce(&mut ClientRequest) -> Result<()>,
         read: impl FnOnce(Reply<'_>) -> Result<R>,
     ) -> Result<R> {
-        self.request.begin(client.0);
-        write(&mut self.request);
-        let reply = Reply {
-            pdu: self.session.request(self.request.finish()),
+        let mut request = mem::take(&mut self.request);
+        let written = write(request.of(client.0));
+        let read = written.and_then(|()| self.send(request.bytes(), read));
+        self.request = request;
+        read
+    }
+
+    /// Sends a request that is whole.
+    fn send<R>(&mut self, pdu: &[u8], read: impl FnOnce(Reply<'_>) -> Result<R>) -> Result<R> {
+        read(Reply {
+            pdu: self.session.request(pdu),
             result: &mut self.result,
             text: &mut self.text,
-        };
-        reply.or_error(read)
+        })
     }
 }
 
@@ -191,7 +196,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     let name = CString::new(A::NAME).unwrap_or_default();
     let dso = Dso {
         session,
-        request: RequestBuilder::default(),
+        request: ClientRequest::new(),
         result: HostResult::new(),
         text: CString::default(),
     };
@@ -241,7 +246,7 @@ fn host() -> String {
 /// `read` returns, or the status of an error.
 fn ask<A: Agent>(
     ext: GivenExt,
-    write: impl FnOnce(&mut RequestBuilder),
+    write: impl FnOnce(&mut ClientRequest) -> Result<()>,
     read: impl FnOnce(Reply<'_>) -> Result<c_int>,
 ) -> c_int {
     with::<A>(ext, |dso, client| dso.ask(client, write, read))
@@ -299,23 +304,14 @@ struct Reply<'d> {
 }
 
 impl Reply<'_> {
-    /// Gives a reply that is no error to `read`.
-    fn or_error<R>(self, read: impl FnOnce(Self) -> Result<R>) -> Result<R> {
-        if !self.pdu.is_empty() && self.kind() == Kind::PDU_ERROR {
-            let status = number(self.pdu, HEADER).ok_or(Error::IPC)?;
-            // No error is no reply to any request but a store.
-            Error::check(status)?;
-        }
-        read(self)
-    }
-
-    /// Checks that the reply is of this kind.
+    /// Checks that the reply is of this kind; the status of an ERROR is a failure.
     fn expect(&self, kind: Kind) -> Result<()> {
-        if self.kind() == kind { Ok(()) } else { Err(Error::IPC) }
+        client::expect(self.pdu, kind)
     }
 
-    fn kind(&self) -> Kind {
-        Kind(number(self.pdu, 4).unwrap_or(0))
+    /// The status in the reply to a store.
+    fn status(&self) -> Result<c_int> {
+        Error::check(decode::error(self.pdu)?)
     }
 }
 

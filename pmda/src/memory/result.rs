@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr;
 
+use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::number;
 use pmda_core::wire::result::{self, SentValue as Stored};
@@ -16,10 +17,6 @@ use crate::{Error, Result};
 const HEAD: usize = offset_of!(ResultHead, sets) / size_of::<*const ()>();
 /// In which of them the number of sets is.
 const COUNT: usize = offset_of!(ResultHead, count) / size_of::<*const ()>();
-
-/// `PM_VAL_INSITU` and `PM_VAL_DPTR`.
-const IN_PLACE: i32 = 0;
-const BLOCKS: i32 = 1;
 
 /// A result as the host reads it: words, and behind them pointers to the sets, which become the
 /// host's. The words stay ours until the next fetch (FETCH-70, FETCH-71).
@@ -39,7 +36,7 @@ impl HostResult {
             pmid: 0,
             set: Set::new(),
             blocks: Vec::new(),
-            format: IN_PLACE,
+            format: PM_VAL_INSITU,
         }
     }
 
@@ -60,13 +57,13 @@ impl HostResult {
     pub(crate) fn open(&mut self, metric: MetricId) {
         self.pmid = metric.0;
         self.set.clear();
-        self.format = IN_PLACE;
+        self.format = PM_VAL_INSITU;
     }
 
     /// Adds a value in place; no other value of the set has a block.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
-        if self.format != IN_PLACE {
+        if self.format != PM_VAL_INSITU {
             return Err(Error::CONV);
         }
         let value = ValueUnion { lval: word as i32 };
@@ -101,12 +98,12 @@ impl HostResult {
     /// Adds a value with a block of its own, which is the host's to free; no value of the set is in
     /// place.
     fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
-        if self.format == IN_PLACE && !self.set.is_empty() {
+        if self.format == PM_VAL_INSITU && !self.set.is_empty() {
             return Err(Error::CONV);
         }
         let mut block = Block::new(size);
         write(block.bytes())?;
-        self.format = BLOCKS;
+        self.format = PM_VAL_DPTR;
         let pval = block.pointer().cast();
         self.set.push(inst, ValueUnion { pval });
         self.blocks.push(block);
@@ -133,7 +130,7 @@ impl HostResult {
     pub(crate) fn fail(&mut self, code: i32) {
         self.blocks.clear();
         self.set.clear();
-        self.format = IN_PLACE;
+        self.format = PM_VAL_INSITU;
         self.close(code.min(0));
     }
 

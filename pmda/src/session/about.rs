@@ -1,5 +1,6 @@
 //! DESC_REQ, TEXT_REQ, INSTANCE_REQ, LABEL_REQ: what metrics and instances are.
 
+use pmda_core::constants::*;
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::JsonLabels;
@@ -10,22 +11,8 @@ use super::handler::Handler;
 use crate::metrics::help_parts;
 use crate::{Agent, ClientId, Labels, Result, Why, guard};
 
-/// `PM_TEXT_ONELINE`, `PM_TEXT_PMID`.
-const ONELINE: i32 = 1;
-const OF_METRIC: i32 = 4;
-
-/// The levels of labels (`PM_LABEL_*`).
-const CONTEXT: i32 = 1;
-const DOMAIN: i32 = 2;
-const INDOM: i32 = 4;
-const CLUSTER: i32 = 8;
-const ITEM: i32 = 16;
-const INSTANCES: i32 = 32;
-/// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL`, which are no levels.
-const MODIFIERS: i32 = 64 | 128;
-
-/// `PM_IN_NULL`.
-const NO_INSTANCE: i32 = -1;
+/// What is no level of labels.
+const MODIFIERS: i32 = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
 impl<A: Agent> Handler<A> {
     pub(super) fn desc(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
@@ -51,7 +38,7 @@ impl<A: Agent> Handler<A> {
 
     pub(super) fn text(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
         let about = decode::text_request(pdu)?;
-        let help = if about.kind & OF_METRIC != 0 {
+        let help = if about.kind & PM_TEXT_PMID != 0 {
             let id = MetricId(about.ident);
             if !self.state.has(id) {
                 return Err(Error::PMID);
@@ -66,7 +53,7 @@ impl<A: Agent> Handler<A> {
         };
         let help = help.filter(|help| !help.is_empty()).ok_or(Error::TEXT)?;
         let (line, text) = help_parts(help);
-        let text = if about.kind & ONELINE != 0 { line } else { text };
+        let text = if about.kind & PM_TEXT_ONELINE != 0 { line } else { text };
         self.reply.reply().text(about.ident, text.as_bytes())
     }
 
@@ -79,7 +66,7 @@ impl<A: Agent> Handler<A> {
         let (agent, reply) = (&mut self.state.agent, self.reply.reply());
         guard::call(format_args!("instance domain {}", asked.indom), || {
             match (asked.inst, asked.name) {
-                (NO_INSTANCE, None) => {
+                (PM_IN_NULL, None) => {
                     reply.begin_instances(asked.indom);
                     let (mut count, mut outcome) = (0, Ok(()));
                     domain.table.each(agent, &mut |inst, name| {
@@ -96,7 +83,7 @@ impl<A: Agent> Handler<A> {
                     let name = domain.table.name(agent, inst).ok_or(Error::INST)?;
                     reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())
                 }
-                (NO_INSTANCE, Some(name)) if !name.is_empty() => {
+                (PM_IN_NULL, Some(name)) if !name.is_empty() => {
                     let inst = domain.table.find(agent, name).ok_or(Error::INST)?;
                     reply.instances(asked.indom, [(Some(inst), None)].into_iter())
                 }
@@ -111,28 +98,28 @@ impl<A: Agent> Handler<A> {
         let of_metric = MetricId(about.ident);
         let labels = match level {
             // What is the same for all metrics of a host is pmcd's.
-            CONTEXT => None,
-            DOMAIN if self.state.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
-            DOMAIN => Some(self.state.metrics.labels.clone()),
-            INDOM => {
+            PM_LABEL_CONTEXT => None,
+            PM_LABEL_DOMAIN if self.state.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
+            PM_LABEL_DOMAIN => Some(self.state.metrics.labels.clone()),
+            PM_LABEL_INDOM => {
                 let serial = self.state.serial(InDom(about.ident)).ok();
                 let domain = serial.and_then(|serial| self.state.metrics.indoms.get(&serial));
                 domain.map(|domain| domain.labels.clone())
             }
-            CLUSTER => {
+            PM_LABEL_CLUSTER => {
                 let cluster = self.state.metrics.clusters.get(of_metric.cluster());
                 cluster.map(|cluster| cluster.labels.clone())
             }
-            ITEM if self.state.has(of_metric) => {
+            PM_LABEL_ITEM if self.state.has(of_metric) => {
                 let metric = self.state.metrics.numbered(of_metric.cluster(), of_metric.item());
                 metric.map(|metric| metric.labels.clone())
             }
-            ITEM => None,
-            INSTANCES => return self.instance_labels(about, from),
+            PM_LABEL_ITEM => None,
+            PM_LABEL_INSTANCES => return self.instance_labels(about, from),
             _ => return Err(Error::TYPE),
         };
         let sets = match labels.filter(|labels| !labels.is_empty()) {
-            Some(labels) => vec![(NO_INSTANCE, labels.set(level as u8))],
+            Some(labels) => vec![(PM_IN_NULL, labels.set(level as u8))],
             None => Vec::new(),
         };
         self.send_labels(about, &sets)
@@ -148,7 +135,7 @@ impl<A: Agent> Handler<A> {
         let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let (agent, selection) = (&mut self.state.agent, self.profile.selection(serial));
         let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
-            Ok(domain.table.labels(agent, selection, INSTANCES as u8))
+            Ok(domain.table.labels(agent, selection, PM_LABEL_INSTANCES as u8))
         })?;
         self.send_labels(about, &sets)
     }

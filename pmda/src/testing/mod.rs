@@ -33,8 +33,10 @@ mod request;
 use std::path::Path;
 use std::time::Duration;
 
+use pmda_core::constants::*;
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::wire::{Kind, number, word};
+use pmda_core::wire::client::{self as wire, ClientRequest, InDomProfile};
+use pmda_core::wire::{Kind, decode};
 
 pub use reply::{Desc, EventRecord, Fetched};
 pub use request::StoreValue;
@@ -43,7 +45,6 @@ use crate::client::attribute;
 use crate::session::Session;
 use crate::{Agent, ClientId, Env, Error, Metrics, Result};
 use folder::Folder;
-use request::pdu;
 
 /// pmcd, as far as an agent can tell, with clients that fetch and store.
 ///
@@ -155,26 +156,23 @@ impl<A: Agent> Harness<A> {
         self.session().request(pdu).to_vec()
     }
 
-    /// Sends a request with a body, and gives the whole reply.
-    fn ask(&mut self, kind: Kind, body: &[u32], expected: Kind) -> Result<Vec<u8>> {
-        let body: Vec<u8> = body.iter().flat_map(|word| word.to_be_bytes()).collect();
-        self.ask_bytes(kind, &body, expected)
+    /// Sends a request, and gives the reply, which is of the kind that is expected.
+    fn ask(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>, expected: Kind) -> Result<Vec<u8>> {
+        let reply = self.tell(write)?;
+        wire::expect(&reply, expected)?;
+        Ok(reply)
     }
 
-    fn ask_bytes(&mut self, kind: Kind, body: &[u8], expected: Kind) -> Result<Vec<u8>> {
-        let reply = self.tell(kind, body);
-        match number(&reply, 4).map(Kind) {
-            Some(kind) if kind == expected => Ok(reply),
-            Some(Kind::PDU_ERROR) => Err(Error::check(number(&reply, 12).unwrap_or(0))
-                .err()
-                .unwrap_or(Error::IPC)),
-            _ => Err(Error::IPC),
-        }
+    /// Sends a request, and gives what comes back, if anything does.
+    fn tell(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) -> Result<Vec<u8>> {
+        let mut request = ClientRequest::new();
+        write(request.of(self.client.0))?;
+        Ok(self.raw(request.bytes()))
     }
 
-    fn tell(&mut self, kind: Kind, body: &[u8]) -> Vec<u8> {
-        let pdu = pdu(kind, self.client.0, body);
-        self.raw(&pdu)
+    /// As [`Harness::tell`], of what has no reply and is short.
+    fn notify(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) {
+        self.tell(write).expect("a short request");
     }
 
     /// The requests that follow are those of another client, which has no attributes at first.
@@ -184,8 +182,8 @@ impl<A: Agent> Harness<A> {
     }
 
     fn attribute(&mut self, key: i32, value: &str) -> &mut Self {
-        let body = [&key.to_be_bytes()[..], value.as_bytes(), b"\0"].concat();
-        self.tell(Kind::PDU_ATTR, &body);
+        let value = [value.as_bytes(), b"\0"].concat();
+        self.notify(|request| request.attribute(key, &value));
         self
     }
 
@@ -216,7 +214,7 @@ impl<A: Agent> Harness<A> {
 
     /// The client's context ends.
     pub fn end_client(&mut self) {
-        self.tell(Kind::PDU_ERROR, &Error::NOTCONN.code().to_be_bytes());
+        self.notify(ClientRequest::end_context);
     }
 
     /// The number of a metric.
@@ -224,8 +222,9 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// `PM_ERR_NAME` when there is none with this name.
     fn id(&mut self, name: &str) -> Result<MetricId> {
-        let reply = self.ask_bytes(Kind::PDU_PMNS_NAMES, &request::one_name(name), Kind::PDU_PMNS_IDS)?;
-        word(&reply, 20).map(MetricId).ok_or(Error::IPC)
+        let name = [name.as_bytes()];
+        let reply = self.ask(|request| request.names(name.into_iter()), Kind::PDU_PMNS_IDS)?;
+        wire::pmid(&reply).map(|(_, id)| id)
     }
 
     /// The names of all metrics.
@@ -233,11 +232,8 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// What the agent says.
     pub fn names(&mut self) -> Result<Vec<String>> {
-        let reply = self.ask_bytes(
-            Kind::PDU_PMNS_TRAVERSE,
-            &request::name_below(A::NAME),
-            Kind::PDU_PMNS_NAMES,
-        )?;
+        let name = A::NAME.as_bytes();
+        let reply = self.ask(|request| request.traverse(name), Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)
     }
 
@@ -246,7 +242,8 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// `PM_ERR_NAME` when there is no such name.
     pub fn children(&mut self, name: &str) -> Result<Vec<String>> {
-        let reply = self.ask_bytes(Kind::PDU_PMNS_CHILD, &request::name_below(name), Kind::PDU_PMNS_NAMES)?;
+        let name = name.as_bytes();
+        let reply = self.ask(|request| request.children(name), Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)
     }
 
@@ -256,7 +253,7 @@ impl<A: Agent> Harness<A> {
     /// `PM_ERR_NAME` when there is none with this name.
     pub fn desc(&mut self, name: &str) -> Result<Desc> {
         let id = self.id(name)?;
-        let reply = self.ask(Kind::PDU_DESC_REQ, &[id.0], Kind::PDU_DESC)?;
+        let reply = self.ask(|request| request.desc(id), Kind::PDU_DESC)?;
         Desc::new(&reply)
     }
 
@@ -277,9 +274,8 @@ impl<A: Agent> Harness<A> {
             .iter()
             .map(|name| self.desc(name))
             .collect::<Result<Vec<Desc>>>()?;
-        let mut body = vec![self.client.0 as u32, 0, 0, names.len() as u32];
-        body.extend(descs.iter().map(|desc| desc.id.0));
-        let reply = self.ask(Kind::PDU_FETCH, &body, Kind::PDU_RESULT)?;
+        let ids: Vec<MetricId> = descs.iter().map(|desc| desc.id).collect();
+        let reply = self.ask(|request| request.fetch(&ids), Kind::PDU_RESULT)?;
         let mut fetched = reply::fetched(&reply, &descs)?;
         for metric in fetched.iter_mut().flatten() {
             metric.name_instances(self.instance_names(metric.indom())?);
@@ -302,7 +298,7 @@ impl<A: Agent> Harness<A> {
     }
 
     fn name_of(&mut self, id: MetricId) -> Result<String> {
-        let reply = self.ask(Kind::PDU_PMNS_IDS, &[0, 1, id.0], Kind::PDU_PMNS_NAMES)?;
+        let reply = self.ask(|request| request.names_of(id), Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)?.pop().ok_or(Error::IPC)
     }
 
@@ -317,11 +313,7 @@ impl<A: Agent> Harness<A> {
     }
 
     fn instances_of(&mut self, indom: InDom) -> Result<Vec<(i32, String)>> {
-        let reply = self.ask(
-            Kind::PDU_INSTANCE_REQ,
-            &[indom.0, 0, 0, u32::MAX, 0],
-            Kind::PDU_INSTANCE,
-        )?;
+        let reply = self.ask(|request| request.instances(indom), Kind::PDU_INSTANCE)?;
         reply::instances(&reply)
     }
 
@@ -331,9 +323,10 @@ impl<A: Agent> Harness<A> {
     /// As for [`Harness::instances`]; `PM_ERR_INST` when there is none.
     pub fn instance(&mut self, name: &str, instance: &str) -> Result<i32> {
         let indom = self.desc(name)?.indom;
-        let body = request::instance(indom, instance);
-        let reply = self.ask_bytes(Kind::PDU_INSTANCE_REQ, &body, Kind::PDU_INSTANCE)?;
-        number(&reply, 20).ok_or(Error::IPC)
+        let name = Some(instance.as_bytes());
+        let reply = self.ask(|request| request.instance(indom, PM_IN_NULL, name), Kind::PDU_INSTANCE)?;
+        let mut found = wire::instances(&reply)?;
+        found.next().map(|(inst, _)| inst).ok_or(Error::IPC)
     }
 
     /// Stores the one value of a metric.
@@ -356,12 +349,8 @@ impl<A: Agent> Harness<A> {
     }
 
     fn store_value(&mut self, desc: &Desc, inst: i32, value: &StoreValue) -> Result<()> {
-        let body = request::store(desc, inst, value);
-        let reply = self.tell(Kind::PDU_RESULT, &body);
-        match (number(&reply, 4).map(Kind), number(&reply, 12)) {
-            (Some(Kind::PDU_ERROR), Some(code)) => Error::check(code).map(|_| ()),
-            _ => Err(Error::IPC),
-        }
+        let store = request::store(self.client, desc, inst, value)?;
+        Error::check(decode::error(&self.raw(&store))?).map(drop)
     }
 
     /// The help of a metric: one line, and the long text.
@@ -369,9 +358,8 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// `PM_ERR_NAME` when there is no metric with this name; `PM_ERR_TEXT` when it has no help.
     pub fn text(&mut self, name: &str) -> Result<(String, String)> {
-        const OF_METRIC: u32 = 4;
         let id = self.id(name)?;
-        self.texts(id.0, OF_METRIC)
+        self.texts(id.0, PM_TEXT_PMID)
     }
 
     /// The help of the instance domain of a metric.
@@ -379,14 +367,13 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// As for [`Harness::text`].
     pub fn indom_text(&mut self, name: &str) -> Result<(String, String)> {
-        const OF_INDOM: u32 = 8;
         let indom = self.desc(name)?.indom;
-        self.texts(indom.0, OF_INDOM)
+        self.texts(indom.0, PM_TEXT_INDOM)
     }
 
-    fn texts(&mut self, ident: u32, of: u32) -> Result<(String, String)> {
-        let line = self.ask(Kind::PDU_TEXT_REQ, &[ident, of | 1], Kind::PDU_TEXT)?;
-        let text = self.ask(Kind::PDU_TEXT_REQ, &[ident, of | 2], Kind::PDU_TEXT)?;
+    fn texts(&mut self, ident: u32, of: i32) -> Result<(String, String)> {
+        let line = self.ask(|request| request.text(ident, of | PM_TEXT_ONELINE), Kind::PDU_TEXT)?;
+        let text = self.ask(|request| request.text(ident, of | PM_TEXT_HELP), Kind::PDU_TEXT)?;
         Ok((reply::text(&line)?, reply::text(&text)?))
     }
 
@@ -395,21 +382,24 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// `PM_ERR_NAME` when there is no metric with this name.
     pub fn labels(&mut self, name: &str) -> Result<String> {
-        const LEVELS: [u32; 4] = [2, 4, 8, 16];
         let desc = self.desc(name)?;
-        let mut all: Vec<reply::OwnLabel> = Vec::new();
-        for level in LEVELS {
-            let ident = match level {
-                2 => desc.id.domain(),
-                4 => desc.indom.0,
-                8 => MetricId::new(desc.id.domain(), desc.id.cluster(), 0).0,
-                _ => desc.id.0,
-            };
-            let reply = self.ask(Kind::PDU_LABEL_REQ, &[ident, level], Kind::PDU_LABEL)?;
-            let sets = reply::labels(&reply)?;
-            all.extend(sets.into_iter().flat_map(|(_, labels)| labels));
+        let levels = [
+            (PM_LABEL_DOMAIN, desc.id.domain()),
+            (PM_LABEL_INDOM, desc.indom.0),
+            (
+                PM_LABEL_CLUSTER,
+                MetricId::new(desc.id.domain(), desc.id.cluster(), 0).0,
+            ),
+            (PM_LABEL_ITEM, desc.id.0),
+        ];
+        let mut replies = Vec::new();
+        for (level, ident) in levels {
+            replies.push(self.ask(|request| request.label(ident, level), Kind::PDU_LABEL)?);
         }
-        reply::json(&all)
+        let sets = replies.iter().map(|reply| wire::labels(reply));
+        let sets: Vec<wire::LabelSet<'_>> = sets.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let labels: Vec<_> = sets.iter().flat_map(|set| set.labels()).collect();
+        reply::json(labels.into_iter())
     }
 
     /// The labels of the instances of a metric that the profile selects: names, and labels as JSON.
@@ -418,16 +408,16 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// As for [`Harness::instances`].
     pub fn instance_labels(&mut self, name: &str) -> Result<Vec<(String, String)>> {
-        const INSTANCES: u32 = 32;
         let indom = self.desc(name)?.indom;
-        let reply = self.ask(Kind::PDU_LABEL_REQ, &[indom.0, INSTANCES], Kind::PDU_LABEL)?;
+        let reply = self.ask(|request| request.label(indom.0, PM_LABEL_INSTANCES), Kind::PDU_LABEL)?;
         let names = self.instance_names(indom)?;
-        let sets = reply::labels(&reply)?.into_iter().map(|(inst, labels)| {
+        let sets = wire::labels(&reply)?.filter(|set| set.count >= 0).map(|set| {
             let name = names
                 .iter()
-                .find(|(known, _)| *known == inst)
+                .find(|(known, _)| *known == set.inst)
                 .map(|(_, name)| name.clone());
-            Ok((name.unwrap_or_default(), reply::json(&labels)?))
+            let labels: Vec<_> = set.labels().collect();
+            Ok((name.unwrap_or_default(), reply::json(labels.into_iter())?))
         });
         sets.collect()
     }
@@ -446,25 +436,17 @@ impl<A: Agent> Harness<A> {
 
     /// The fetches that follow are about the instances of a domain with these numbers only.
     pub fn profile_numbers(&mut self, indom: InDom, instances: &[i32]) {
-        const EXCLUDE: u32 = 1;
-        let mut body = vec![
-            self.client.0 as u32,
-            0,
-            1,
-            0,
-            indom.0,
-            EXCLUDE,
-            instances.len() as u32,
-            0,
-        ];
-        body.extend(instances.iter().map(|inst| *inst as u32));
-        let body: Vec<u8> = body.iter().flat_map(|word| word.to_be_bytes()).collect();
-        self.tell(Kind::PDU_PROFILE, &body);
+        let domain = InDomProfile {
+            indom,
+            state: PM_PROFILE_EXCLUDE,
+            instances,
+        };
+        self.notify(|request| request.profile(PM_PROFILE_INCLUDE, [domain].into_iter()));
     }
 
     /// The fetches that follow are about all instances again.
     pub fn profile_all(&mut self) {
-        self.tell(Kind::PDU_PROFILE, &[0; 16]);
+        self.notify(|request| request.profile(PM_PROFILE_INCLUDE, [].into_iter()));
     }
 
     /// The metrics that there always are, with their numbers, one a line: archives remember these,

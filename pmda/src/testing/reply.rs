@@ -2,10 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pmda_core::constants::PMNS_LEAF_STATUS;
+use pmda_core::events::{Form, Stamp};
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::{Label, merge};
+use pmda_core::wire::client::{self, EventRecords};
 use pmda_core::wire::result::{self, SentValue};
-use pmda_core::wire::{count, number, padded, word};
+use pmda_core::wire::word;
 
 use crate::session::stored;
 use crate::value::{FromStore, Stored, Type};
@@ -28,13 +31,13 @@ pub struct Desc {
 
 impl Desc {
     pub(super) fn new(pdu: &[u8]) -> Result<Desc> {
-        let part = |index: usize| word(pdu, 12 + 4 * index).ok_or(Error::IPC);
+        let desc = client::desc(pdu)?;
         Ok(Desc {
-            id: MetricId(part(0)?),
-            kind: Type::from_number(part(1)?),
-            indom: InDom(part(2)?),
-            semantics: part(3)?,
-            unit: Unit::from_word(part(4)?),
+            id: desc.metric,
+            kind: Type::from_number(desc.kind as u32),
+            indom: desc.indom,
+            semantics: desc.semantics,
+            unit: Unit::from_word(desc.units),
         })
     }
 }
@@ -51,9 +54,10 @@ enum Atom {
 
 impl Atom {
     fn new(kind: Type, value: SentValue<'_>) -> Result<Atom> {
-        if let (Type::Event | Type::HighresEvent, SentValue::Block(_, data)) = (kind, value) {
-            let records = events(data, kind == Type::HighresEvent);
-            return records.map(Atom::Events).ok_or(Error::IPC);
+        match (kind, value) {
+            (Type::Event, SentValue::Block(_, data)) => return events(Form::Low, data).map(Atom::Events),
+            (Type::HighresEvent, SentValue::Block(_, data)) => return events(Form::High, data).map(Atom::Events),
+            _ => {}
         }
         Ok(match stored(kind, value)? {
             Stored::Integer(value) => Atom::Integer(value),
@@ -216,134 +220,60 @@ pub(super) fn fetched(pdu: &[u8], descs: &[Desc]) -> Result<Vec<Result<Fetched>>
 }
 
 /// The records of an event array.
-fn events(data: &[u8], highres: bool) -> Option<Vec<EventRecord>> {
-    const MISSED: u32 = 0x8000_0000;
-    let mut place = 4;
-    let mut records = Vec::new();
-    for _ in 0..count(data, 0)? {
-        let time = if highres {
-            // Two numbers of 64 bits, of which the second is less than a thousand million.
-            let seconds = u64::from(word(data, place)?) << 32 | u64::from(word(data, place + 4)?);
-            Duration::new(seconds, word(data, place + 12)?)
-        } else {
-            Duration::new(word(data, place)?.into(), word(data, place + 4)? * 1000)
-        };
-        place += if highres { 16 } else { 8 };
-        let (flags, mut parameters) = (word(data, place)?, count(data, place + 4)?);
-        place += 8;
-        let missed = (flags & MISSED != 0).then_some(parameters as u32);
-        if missed.is_some() {
-            parameters = 0;
-        }
-        let mut record = EventRecord {
-            time: UNIX_EPOCH + time,
-            missed,
-            parameters: Vec::new(),
-        };
-        for _ in 0..parameters {
-            let (id, header) = (MetricId(word(data, place)?), word(data, place + 4)?);
-            let size = ((header & 0xff_ffff) as usize).checked_sub(4)?;
-            let payload = data.get(place + 8..place + 8 + size)?;
-            place += 8 + padded(size)?;
-            let kind = Type::from_number(header >> 24)?;
-            let value = match kind {
-                Type::I32 | Type::U32 => SentValue::Word(word(payload, 0)?),
-                _ => SentValue::Block(header, payload),
-            };
-            record
-                .parameters
-                .push((id, String::new(), Atom::new(kind, value).ok()?));
-        }
-        records.push(record);
-    }
-    (place == data.len()).then_some(records)
+fn events(form: Form, data: &[u8]) -> Result<Vec<EventRecord>> {
+    let records = EventRecords::new(form, data)?.map(|record| {
+        let parameters = record.parameters.map(|parameter| {
+            let kind = Type::from_number(parameter.kind as u32).ok_or(Error::TYPE)?;
+            Ok((parameter.metric, String::new(), Atom::new(kind, parameter.value)?))
+        });
+        Ok(EventRecord {
+            time: time_of(record.stamp).ok_or(Error::IPC)?,
+            missed: record.missed,
+            parameters: parameters.collect::<Result<_>>()?,
+        })
+    });
+    records.collect()
+}
+
+fn time_of(stamp: Stamp) -> Option<SystemTime> {
+    let (seconds, nanoseconds) = match stamp {
+        Stamp::Low(seconds, microseconds) => (seconds, microseconds.checked_mul(1000)?),
+        Stamp::High(seconds, nanoseconds) => (seconds, nanoseconds),
+    };
+    let time = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanoseconds).ok()?);
+    UNIX_EPOCH.checked_add(time)
+}
+
+fn owned(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 /// The names of a PMNS_NAMES; a dot stands behind what has something below it.
 pub(super) fn names(pdu: &[u8]) -> Result<Vec<String>> {
-    let states = count(pdu, 16).ok_or(Error::IPC)?;
-    let mut place = 24;
-    let mut names = Vec::new();
-    for _ in 0..count(pdu, 20).ok_or(Error::IPC)? {
-        let mut is_branch = false;
-        if states > 0 {
-            is_branch = number(pdu, place).ok_or(Error::IPC)? != 0;
-            place += 4;
-        }
-        let mut name = padded_text(pdu, &mut place)?;
-        if is_branch {
-            name.push('.');
-        }
-        names.push(name);
-    }
-    Ok(names)
-}
-
-/// A text behind its length.
-fn padded_text(pdu: &[u8], place: &mut usize) -> Result<String> {
-    let length = count(pdu, *place).ok_or(Error::IPC)?;
-    let text = pdu.get(*place + 4..*place + 4 + length).ok_or(Error::IPC)?;
-    *place += 4 + padded(length).ok_or(Error::IPC)?;
-    Ok(String::from_utf8_lossy(text).into_owned())
+    let name_of = |(name, status): (&[u8], Option<i32>)| {
+        let dot = if status.unwrap_or(PMNS_LEAF_STATUS) == PMNS_LEAF_STATUS {
+            ""
+        } else {
+            "."
+        };
+        owned(name) + dot
+    };
+    Ok(client::names(pdu)?.map(name_of).collect())
 }
 
 /// The text of a TEXT.
 pub(super) fn text(pdu: &[u8]) -> Result<String> {
-    padded_text(pdu, &mut 16)
+    client::text(pdu).map(owned)
 }
 
 /// The instances of an INSTANCE.
 pub(super) fn instances(pdu: &[u8]) -> Result<Vec<(i32, String)>> {
-    let mut place = 20;
-    let mut instances = Vec::new();
-    for _ in 0..count(pdu, 16).ok_or(Error::IPC)? {
-        let inst = number(pdu, place).ok_or(Error::IPC)?;
-        place += 4;
-        instances.push((inst, padded_text(pdu, &mut place)?));
-    }
-    Ok(instances)
-}
-
-/// A label: name, value as JSON, flags.
-pub(super) type OwnLabel = (Vec<u8>, Vec<u8>, u8);
-
-/// The sets of a LABEL, each with its instance; those that could not be made are left out.
-pub(super) fn labels(pdu: &[u8]) -> Result<Vec<(i32, Vec<OwnLabel>)>> {
-    let part = |place: usize, length: usize| pdu.get(place..place + length).ok_or(Error::IPC);
-    let mut place = 28;
-    let mut sets = Vec::new();
-    for _ in 0..count(pdu, 24).ok_or(Error::IPC)? {
-        let inst = number(pdu, place).ok_or(Error::IPC)?;
-        let labels = number(pdu, place + 4).ok_or(Error::IPC)?;
-        let json = count(pdu, place + 8).ok_or(Error::IPC)?;
-        place += 16;
-        let mut set = Vec::new();
-        for _ in 0..labels {
-            let (names, values) = (
-                word(pdu, place).ok_or(Error::IPC)?,
-                word(pdu, place + 4).ok_or(Error::IPC)?,
-            );
-            let half = |word: u32| ((word >> 16) as usize, (word & 0xffff) as usize);
-            let ((name, rest), (value, length)) = (half(names), half(values));
-            let name = part(json + name, rest >> 8)?.to_vec();
-            let value = part(json + value, length)?.to_vec();
-            set.push((name, value, rest as u8));
-            place += 8;
-        }
-        if labels >= 0 {
-            sets.push((inst, set));
-        }
-    }
-    Ok(sets)
+    Ok(client::instances(pdu)?
+        .map(|(inst, name)| (inst, owned(name)))
+        .collect())
 }
 
 /// Labels as JSON, of several with one name the last.
-pub(super) fn json(labels: &[OwnLabel]) -> Result<String> {
-    let labels = labels.iter().rev().map(|(name, value, flags)| Label {
-        name,
-        value,
-        flags: *flags,
-    });
-    let set = merge(std::iter::empty(), labels)?;
-    Ok(String::from_utf8_lossy(&set.json).into_owned())
+pub(super) fn json<'a>(labels: impl DoubleEndedIterator<Item = Label<'a>>) -> Result<String> {
+    Ok(owned(&merge(std::iter::empty(), labels.rev())?.json))
 }

@@ -1,10 +1,11 @@
 //! A RESULT that is written while its values are being asked for: their number is known only at its
 //! end.
 
-use super::{KEPT, Reply, put_block};
+use super::{Reply, put_block};
 use crate::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
+use crate::wire::builder::KEPT;
 use crate::wire::{HEADER, Kind, PADDING, number, padded};
 
 /// Bytes in front of the first entry: the header, the two words of the time stamp, and the number
@@ -41,7 +42,7 @@ impl ResultBuilder {
     /// `-ENOMEM`.
     pub fn new() -> Result<ResultBuilder> {
         let mut builder = ResultBuilder::default();
-        reserve(&mut builder.reply.bytes, FIRST)?;
+        reserve(&mut builder.reply.pdu.bytes, FIRST)?;
         Ok(builder)
     }
 
@@ -56,18 +57,30 @@ impl ResultBuilder {
         self.reply.trim();
     }
 
-    /// Starts a RESULT of `metrics` value sets.
+    /// Starts a RESULT of `metrics` value sets: the reply to a fetch.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
     pub fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
+        self.begin_from(0, flags, metrics)
+    }
+
+    /// Starts a RESULT of `metrics` value sets: a store of a client.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`.
+    pub fn begin_store(&mut self, client: i32, metrics: usize) -> Result<()> {
+        self.begin_from(client, 0, metrics)
+    }
+
+    fn begin_from(&mut self, from: i32, first: u32, metrics: usize) -> Result<()> {
         self.blocks.clear();
         self.deferred.clear();
         self.trim();
-        self.reply.begin(Kind::PDU_RESULT, 0);
-        self.reply.word(flags);
-        self.reply.word(0);
-        self.reply.length(metrics)
+        self.reply.begin(Kind::PDU_RESULT, from);
+        self.reply.pdu.word(first);
+        self.reply.pdu.word(0);
+        self.reply.pdu.length(metrics)
     }
 
     /// Starts the set of a metric, with about `values` values.
@@ -76,13 +89,13 @@ impl ResultBuilder {
     /// `-ENOMEM`.
     pub fn open(&mut self, metric: MetricId, values: usize) -> Result<()> {
         let room = values.checked_mul(8).and_then(|room| room.checked_add(HEAD));
-        reserve(&mut self.reply.bytes, room.ok_or(Error::ENOMEM)?)?;
-        self.entry = self.reply.bytes.len();
+        reserve(&mut self.reply.pdu.bytes, room.ok_or(Error::ENOMEM)?)?;
+        self.entry = self.reply.pdu.bytes.len();
         self.before = (self.blocks.len(), self.deferred.len());
         self.format = PM_VAL_INSITU;
-        self.reply.word(metric.0);
-        self.reply.word(0);
-        self.reply.word(0);
+        self.reply.pdu.word(metric.0);
+        self.reply.pdu.word(0);
+        self.reply.pdu.word(0);
         Ok(())
     }
 
@@ -90,7 +103,7 @@ impl ResultBuilder {
     #[inline]
     fn pair(&mut self, inst: i32, word: u32) -> Result<()> {
         let pair = u64::from(inst as u32) << 32 | u64::from(word);
-        append(&mut self.reply.bytes, &pair.to_be_bytes())
+        append(&mut self.reply.pdu.bytes, &pair.to_be_bytes())
     }
 
     /// Adds a value in place.
@@ -152,7 +165,7 @@ impl ResultBuilder {
     #[inline]
     fn copied(&mut self, inst: i32, add: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let place = u32::try_from(self.blocks.len() / 4).map_err(|_| Error::TOOBIG)?;
-        reserve(&mut self.reply.bytes, 8)?;
+        reserve(&mut self.reply.pdu.bytes, 8)?;
         add(&mut self.blocks)?;
         self.format = PM_VAL_DPTR;
         self.pair(inst, place)
@@ -173,7 +186,7 @@ impl ResultBuilder {
     /// Ends the set with its `numval`: the number of values that were added, or what it is without
     /// any.
     pub fn close(&mut self, numval: i32) {
-        let bytes = &mut self.reply.bytes;
+        let bytes = &mut self.reply.pdu.bytes;
         if numval <= 0 {
             bytes.truncate(self.entry + 8);
         }
@@ -198,12 +211,12 @@ impl ResultBuilder {
     /// `PM_ERR_GENERIC` for a block that is missing or shorter than its type or than what it says
     /// (WIRE-74 to WIRE-76); `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub fn finish<'b>(&mut self, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
-        let end = self.reply.bytes.len();
+        let end = self.reply.pdu.bytes.len();
         let blocks = std::mem::take(&mut self.blocks);
         let outcome = self.place_blocks(&blocks, end, find);
         self.blocks = blocks;
         outcome?;
-        self.reply.finish()
+        self.reply.pdu.finish()
     }
 
     fn place_blocks<'b>(&mut self, blocks: &[u8], end: usize, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
@@ -211,7 +224,7 @@ impl ResultBuilder {
         if total.is_none_or(|total| i32::try_from(total).is_err()) {
             return Err(Error::TOOBIG);
         }
-        let bytes = &mut self.reply.bytes;
+        let bytes = &mut self.reply.pdu.bytes;
         reserve(bytes, blocks.len())?;
         let mut deferred = self.deferred.iter();
         let mut copied = 0;
@@ -360,7 +373,10 @@ mod tests {
             builder.deferred(0, value).expect("memory");
         }
         builder.trim();
-        assert_eq!((builder.reply.bytes.capacity(), builder.deferred.capacity()), (0, 0));
+        assert_eq!(
+            (builder.reply.pdu.bytes.capacity(), builder.deferred.capacity()),
+            (0, 0)
+        );
     }
 
     /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set

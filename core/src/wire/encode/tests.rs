@@ -51,21 +51,21 @@ fn used_again() {
 fn large_buffers_go() {
     let mut reply = Reply::new();
     reply.text(1, &[b'a'; 1000]).expect("a text");
-    let small = reply.bytes.capacity();
+    let small = reply.pdu.bytes.capacity();
     reply.error(-1);
-    assert_eq!(reply.bytes.capacity(), small);
+    assert_eq!(reply.pdu.bytes.capacity(), small);
     let next: [fn(&mut Reply) -> Result<()>; 2] = [|reply| reply.desc([0; 5]), |reply| reply.result(0, 0, 0)?.finish()];
     for next in next {
         reply.text(1, &vec![b'a'; KEPT]).expect("a large text");
         next(&mut reply).expect("a small reply");
-        assert!(reply.bytes.capacity() < small);
+        assert!(reply.pdu.bytes.capacity() < small);
     }
     reply.text(1, &[b'a'; 1000]).expect("a text");
     reply.trim();
-    assert_eq!(reply.bytes.capacity(), small);
+    assert_eq!(reply.pdu.bytes.capacity(), small);
     reply.text(1, &vec![b'a'; KEPT]).expect("a large text");
     reply.trim();
-    assert_eq!(reply.bytes.capacity(), 0);
+    assert_eq!(reply.pdu.bytes.capacity(), 0);
 }
 
 /// WIRE-2, WIRE-40 to WIRE-43: the small replies, as captured.

@@ -1,0 +1,255 @@
+//! Replies: bytes in, borrowed values out. Each function takes a whole PDU, header included, of the
+//! kind that [`expect`] has found.
+
+use crate::error::{Error, Result};
+use crate::ident::{InDom, MetricId};
+use crate::labels::{Label, Span};
+use crate::wire::decode::{self, NameList};
+use crate::wire::{HEADER, Kind, count, number, padded, word};
+
+/// Checks that a reply is of the kind that is expected.
+///
+/// # Errors
+/// The status of an ERROR, which is a failure; `PM_ERR_IPC` for any other reply.
+pub fn expect(pdu: &[u8], kind: Kind) -> Result<()> {
+    match number(pdu, 4).map(Kind) {
+        Some(found) if found == kind => Ok(()),
+        // No error is no reply to any request but a store.
+        Some(Kind::PDU_ERROR) => Err(Error::check(decode::error(pdu)?).err().unwrap_or(Error::IPC)),
+        _ => Err(Error::IPC),
+    }
+}
+
+/// A description as it is sent (WIRE-41, WIRE-42).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Desc {
+    /// The metric.
+    pub metric: MetricId,
+    /// The type of its values, `PM_TYPE_*`.
+    pub kind: i32,
+    /// Its instance domain.
+    pub indom: InDom,
+    /// The meaning of its values, `PM_SEM_*`.
+    pub semantics: u32,
+    /// The unit of its values, a `pmUnits` in one word.
+    pub units: u32,
+}
+
+/// DESC.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn desc(pdu: &[u8]) -> Result<Desc> {
+    let mut words = [0; 5];
+    for (index, place) in words.iter_mut().enumerate() {
+        *place = word(pdu, HEADER + 4 * index).ok_or(Error::IPC)?;
+    }
+    let [metric, kind, indom, semantics, units] = words;
+    Ok(Desc {
+        metric: MetricId(metric),
+        kind: kind as i32,
+        indom: InDom(indom),
+        semantics,
+        units,
+    })
+}
+
+/// TEXT.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn text(pdu: &[u8]) -> Result<&[u8]> {
+    let length = count(pdu, 16).ok_or(Error::IPC)?;
+    let text = pdu.get(20..).and_then(|rest| rest.get(..length));
+    text.ok_or(Error::IPC)
+}
+
+/// The entries of an INSTANCE.
+#[derive(Clone, Debug)]
+pub struct InstanceList<'a> {
+    left: usize,
+    rest: &'a [u8],
+}
+
+impl<'a> InstanceList<'a> {
+    fn entry(&mut self) -> Option<(i32, &'a [u8])> {
+        let inst = number(self.rest, 0)?;
+        let length = count(self.rest, 4)?;
+        let name = self.rest.get(8..)?.get(..length)?;
+        let next = padded(length)?.checked_add(8)?;
+        self.rest = self.rest.get(next..).unwrap_or_default();
+        Some((inst, name))
+    }
+}
+
+/// An instance, which is -1 where it was asked for, and its name, which is empty where that was.
+impl<'a> Iterator for InstanceList<'a> {
+    type Item = (i32, &'a [u8]);
+
+    fn next(&mut self) -> Option<(i32, &'a [u8])> {
+        self.left = self.left.checked_sub(1)?;
+        self.entry()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for InstanceList<'_> {}
+
+/// INSTANCE.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn instances(pdu: &[u8]) -> Result<InstanceList<'_>> {
+    let instances = InstanceList {
+        left: count(pdu, 16).ok_or(Error::IPC)?,
+        rest: pdu.get(20..).ok_or(Error::IPC)?,
+    };
+    all_there(instances.clone(), instances.left)?;
+    Ok(instances)
+}
+
+/// Checks that an iterator over what has come does not end before its time.
+fn all_there(mut items: impl Iterator, expected: usize) -> Result<()> {
+    for _ in 0..expected {
+        items.next().ok_or(Error::IPC)?;
+    }
+    Ok(())
+}
+
+/// PMNS_IDS: the metrics of the names that were asked for, `PM_ID_NULL` for each that is unknown,
+/// and how many of them are known or an error.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn ids(pdu: &[u8]) -> Result<(i32, impl ExactSizeIterator<Item = MetricId> + use<'_>)> {
+    let status = number(pdu, 12).ok_or(Error::IPC)?;
+    let ids = count(pdu, 16).ok_or(Error::IPC)?;
+    let list = pdu.get(20..).ok_or(Error::IPC)?;
+    if ids.checked_mul(4) != Some(list.len()) {
+        return Err(Error::IPC);
+    }
+    let id = |id: &[u8]| MetricId(word(id, 0).unwrap_or(0));
+    Ok((status, list.chunks_exact(4).map(id)))
+}
+
+/// PMNS_IDS with the metric of the one name that was asked for, and the status of the method that
+/// found it.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn pmid(pdu: &[u8]) -> Result<(i32, MetricId)> {
+    let (status, mut ids) = ids(pdu)?;
+    match (ids.next(), ids.next()) {
+        (Some(id), None) => Ok((status, id)),
+        _ => Err(Error::IPC),
+    }
+}
+
+/// PMNS_NAMES: names, each with its status.
+///
+/// # Errors
+/// `PM_ERR_IPC`; the number of names where it is negative (WIRE-60).
+pub fn names(pdu: &[u8]) -> Result<NameList<'_>> {
+    decode::name_list(pdu)
+}
+
+/// One label set of a LABEL.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelSet<'a> {
+    /// The instance, -1 where the labels are not of instances.
+    pub inst: i32,
+    /// The number of labels; negative is the error code in their place.
+    pub count: i32,
+    /// The JSON text.
+    pub json: &'a [u8],
+    records: &'a [u8],
+}
+
+impl<'a> LabelSet<'a> {
+    /// The places of names and values in the JSON text.
+    pub fn spans(self) -> impl ExactSizeIterator<Item = Span> + use<'a> {
+        self.records.chunks_exact(8).map(|record| {
+            let half = |offset: usize| u16::from_be_bytes([record[offset], record[offset + 1]]);
+            Span {
+                name: half(0),
+                name_len: record[2],
+                flags: record[3],
+                value: half(4),
+                value_len: half(6),
+            }
+        })
+    }
+
+    /// The labels; each is inside of the text, which was checked.
+    pub fn labels(self) -> impl Iterator<Item = Label<'a>> {
+        self.spans().filter_map(move |span| {
+            Some(Label {
+                name: span.name(self.json)?,
+                value: span.value(self.json)?,
+                flags: span.flags,
+            })
+        })
+    }
+}
+
+/// The label sets of a LABEL.
+#[derive(Clone, Debug)]
+pub struct LabelSets<'a> {
+    pdu: &'a [u8],
+    left: usize,
+    offset: usize,
+}
+
+impl<'a> LabelSets<'a> {
+    fn set(&mut self) -> Option<LabelSet<'a>> {
+        let (pdu, offset) = (self.pdu, self.offset);
+        let labels = number(pdu, offset.checked_add(4)?)?;
+        let start = count(pdu, offset.checked_add(8)?)?;
+        let length = count(pdu, offset.checked_add(12)?)?;
+        let first = offset.checked_add(16)?;
+        let end = usize::try_from(labels)
+            .unwrap_or(0)
+            .checked_mul(8)?
+            .checked_add(first)?;
+        self.offset = end;
+        let set = LabelSet {
+            inst: number(pdu, offset)?,
+            count: labels,
+            json: pdu.get(start..)?.get(..length)?,
+            records: pdu.get(first..end)?,
+        };
+        (set.labels().count() == set.spans().len()).then_some(set)
+    }
+}
+
+impl<'a> Iterator for LabelSets<'a> {
+    type Item = LabelSet<'a>;
+
+    fn next(&mut self) -> Option<LabelSet<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        self.set()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for LabelSets<'_> {}
+
+/// LABEL.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
+pub fn labels(pdu: &[u8]) -> Result<LabelSets<'_>> {
+    let sets = LabelSets {
+        pdu,
+        left: count(pdu, 24).ok_or(Error::IPC)?,
+        offset: 28,
+    };
+    all_there(sets.clone(), sets.left)?;
+    Ok(sets)
+}
