@@ -69,7 +69,7 @@ impl Agent for Everything {
         if request.wants(7) { Err(Error::AGAIN) } else { Ok(()) }
     }
 
-    fn dynamic(&mut self, m: &mut Metrics<Everything>) {
+    fn dynamic(&mut self, m: &mut Metrics<Everything>, _: &Request<'_>) {
         match self.fetches % 3 {
             0 if !m.has("late.metric") => {
                 m.cluster(2).value("late.metric", |s| Some(s.fetches)).counter();

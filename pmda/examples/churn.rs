@@ -69,7 +69,7 @@ impl Agent for Churn {
             .help("What each job is");
         m.value("oldest", |s| s.oldest).help("The number of the oldest job");
     }
-    fn dynamic(&mut self, m: &mut Metrics<Churn>) {
+    fn dynamic(&mut self, m: &mut Metrics<Churn>, _: &Request<'_>) {
         m.cluster(1).numbered_by(1);
         for (kind, name) in KINDS.iter().enumerate() {
             let name = format!("kind.{name}");
@@ -130,7 +130,10 @@ fn metrics_come_and_go() -> Result<()> {
     pmcd.agent().oldest = 30_000;
     let id = sort(&mut pmcd)?;
     assert!(pmcd.fetch("churn.kind.sort")?.names_changed());
-    assert!(!pmcd.fetch("churn.oldest")?.names_changed());
+    assert!(!pmcd.fetch("churn.kind.sort")?.names_changed());
+    // What the refresh finds has its names in the same request.
+    assert!(pmcd.fetch("churn.oldest")?.names_changed());
+    assert!(pmcd.fetch("churn.kind.build").is_ok());
     assert_eq!(pmcd.fetch("churn.kind.copy").err(), Some(Error::NAME));
     let mut pmcd = pmcd.restart()?;
     pmcd.agent().oldest = 29_000;

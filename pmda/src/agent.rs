@@ -10,7 +10,8 @@ use crate::{ClientId, Env, Metrics, Opt, Request, Result};
 /// was started on. A panic in one of its functions costs what that function was asked for and a
 /// line in the log.
 pub trait Agent: Sized + 'static {
-    /// The agent's name, which is also the root of the names of its metrics.
+    /// The agent's name, which is also the root of the names of its metrics, unless
+    /// [`Agent::root`] says otherwise.
     const NAME: &'static str;
     /// The agent's domain; `-d` and pmcd may say otherwise.
     const DOMAIN: u32;
@@ -20,6 +21,11 @@ pub trait Agent: Sized + 'static {
     const DEADLINE: Option<Duration> = None;
     /// Options of its own, beside those that each agent has.
     const OPTIONS: &'static [Opt] = &[];
+
+    /// What stands in front of the names of all metrics, such as what an option of the agent says.
+    fn root(env: &Env) -> String {
+        env.name().to_owned()
+    }
 
     /// Starts the agent.
     ///
@@ -39,10 +45,12 @@ pub trait Agent: Sized + 'static {
         Ok(())
     }
 
-    /// Declares metrics that come and removes those that go, before a request for values or names.
-    /// Clients are told that names have changed.
-    fn dynamic(&mut self, m: &mut Metrics<Self>) {
-        let _ = m;
+    /// Declares metrics that come and removes those that go: before a request for values or names,
+    /// or for something that is not there, and again after clusters have been read for it, so that
+    /// what a [refresh](Metrics::refresh) has found has its names in the same request
+    /// ([`Request::has_read`] tells these calls apart). Clients are told when names have changed.
+    fn dynamic(&mut self, m: &mut Metrics<Self>, request: &Request<'_>) {
+        let _ = (m, request);
     }
 
     /// The context of a client has ended.

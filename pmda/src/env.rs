@@ -21,6 +21,7 @@ pub struct Opt {
 #[derive(Clone, Debug)]
 pub struct Env {
     name: &'static str,
+    root: String,
     domain: u32,
     is_dso: bool,
     folder: PathBuf,
@@ -36,6 +37,7 @@ impl Env {
             |name: &str, default: &str| PathBuf::from(pcp_setting(name).unwrap_or_else(|| default.to_owned()));
         Env {
             name,
+            root: name.to_owned(),
             domain,
             is_dso,
             folder: setting("PCP_PMDAS_DIR", "/var/lib/pcp/pmdas").join(name),
@@ -49,6 +51,7 @@ impl Env {
     pub(crate) fn in_folder(name: &'static str, domain: u32, folder: &Path) -> Env {
         Env {
             name,
+            root: name.to_owned(),
             domain,
             is_dso: false,
             folder: folder.to_owned(),
@@ -69,6 +72,19 @@ impl Env {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// What stands in front of the names of the agent's metrics; see
+    /// [`Agent::root`](crate::Agent::root).
+    #[must_use]
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// Says what stands in front of the names.
+    pub(crate) fn with_root(mut self, root: String) -> Env {
+        self.root = root;
+        self
     }
 
     /// The agent's domain, which need not be [`Agent::DOMAIN`](crate::Agent::DOMAIN).

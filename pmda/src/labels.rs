@@ -126,9 +126,33 @@ impl Labels {
         });
     }
 
-    /// Adds a text; `optional` as in [`Labels::optional`].
-    pub(crate) fn push_text(&mut self, name: &str, value: &str, optional: bool) {
-        self.push(name, LabelValue::from(value), if optional { OPTIONAL } else { 0 });
+    /// Gives a text, in place of the label with this name; `optional` as in [`Labels::optional`].
+    /// Tells whether that changes anything.
+    ///
+    /// # Errors
+    /// What is wrong with it; it is not added.
+    pub(crate) fn give(&mut self, name: &str, value: &str, optional: bool) -> std::result::Result<bool, String> {
+        let mut changed = self.clone();
+        changed.0.retain(|entry| entry.name != name);
+        changed.push(name, LabelValue::from(value), if optional { OPTIONAL } else { 0 });
+        self.replace(changed)
+    }
+
+    /// Takes other labels. Tells whether that changes anything.
+    ///
+    /// # Errors
+    /// What is wrong with them; nothing is changed.
+    pub(crate) fn replace(&mut self, labels: Labels) -> std::result::Result<bool, String> {
+        if let Some(entry) = labels.0.iter().find(|entry| !is_name(&entry.name)) {
+            return Err(format!(
+                "label \"{}\": a name is made of parts between dots, each a letter and then letters, digits and underscores, of {MAX_NAME} bytes at most",
+                entry.name
+            ));
+        }
+        labels.set(0).map_err(|error| format!("labels {labels:?}: {error}"))?;
+        let is_changed = *self != labels;
+        *self = labels;
+        Ok(is_changed)
     }
 
     /// The set as it goes to clients; each label says of what `level` it is (`PM_LABEL_*`).

@@ -101,7 +101,7 @@ pub use env::{Env, Opt};
 pub use events::{Events, HighresEvents, Param, Record};
 pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
-pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, Metrics};
+pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, MetricRef, Metrics, Problem};
 pub use pmda_core::error::{Error, Result};
 /// Metrics from the fields of a struct. What cannot be one does not compile:
 ///
@@ -155,4 +155,4 @@ pub use queue::Queue;
 pub use request::{Request, Why};
 pub use run::run;
 pub use unit::*;
-pub use value::{Encoder, FromStore, Semantics, Stored, Type, Value};
+pub use value::{Atom, Encoder, FromStore, Semantics, Stored, Type, Value};

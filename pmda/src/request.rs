@@ -27,6 +27,7 @@ pub struct Request<'r> {
     client: &'r Client,
     wanted: Wanted<'r>,
     clock: &'r Clock,
+    has_read: bool,
 }
 
 /// The time of a request, which is read when it is wanted first.
@@ -68,7 +69,20 @@ impl<'r> Request<'r> {
             client,
             wanted,
             clock,
+            has_read: false,
         }
+    }
+
+    /// The request, after clusters have been read for it.
+    pub(crate) fn after_reading(self) -> Request<'r> {
+        Request { has_read: true, ..self }
+    }
+
+    /// Whether clusters have been read for it already: so it is when
+    /// [`Agent::dynamic`](crate::Agent::dynamic) is called for the second time.
+    #[must_use]
+    pub fn has_read(&self) -> bool {
+        self.has_read
     }
 
     /// What it is for.

@@ -1,5 +1,6 @@
 //! Values: from the agent's types to PCP's, and back for a store.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::result_sink::ResultSink;
@@ -268,6 +269,74 @@ impl<V: Value> Value for Result<V> {
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         self?.write(out)
     }
+}
+
+/// A value of a metric whose type is known at run time only: see [`Metrics::value_as`].
+///
+/// [`Metrics::value_as`]: crate::Metrics::value_as
+#[derive(Clone, PartialEq, Debug)]
+pub enum Atom<'a> {
+    /// No value.
+    None,
+    /// Of a metric of [`Type::I32`].
+    I32(i32),
+    /// Of a metric of [`Type::U32`].
+    U32(u32),
+    /// Of a metric of [`Type::I64`].
+    I64(i64),
+    /// Of a metric of [`Type::U64`].
+    U64(u64),
+    /// Of a metric of [`Type::F32`].
+    F32(f32),
+    /// Of a metric of [`Type::F64`].
+    F64(f64),
+    /// Of a metric of [`Type::String`]; it may be the agent's own, which is not copied.
+    Text(Cow<'a, str>),
+    /// Of a metric of [`Type::Aggregate`].
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl Atom<'_> {
+    /// Adds the value to the reply.
+    ///
+    /// # Errors
+    /// `PM_ERR_TYPE` when the metric is of another type.
+    pub(crate) fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        match self {
+            Atom::None => Ok(()),
+            Atom::I32(value) => value.write(out),
+            Atom::U32(value) => value.write(out),
+            Atom::I64(value) => value.write(out),
+            Atom::U64(value) => value.write(out),
+            Atom::F32(value) => value.write(out),
+            Atom::F64(value) => value.write(out),
+            Atom::Text(text) => (&*text).write(out),
+            Atom::Bytes(bytes) => (&*bytes).write(out),
+        }
+    }
+}
+
+macro_rules! atoms {
+    ($($type:ty, $kind:ident;)*) => {
+        $(impl<'a> From<$type> for Atom<'a> {
+            fn from(value: $type) -> Atom<'a> {
+                Atom::$kind(value.into())
+            }
+        })*
+    };
+}
+
+atoms! {
+    i32, I32;
+    u32, U32;
+    i64, I64;
+    u64, U64;
+    f32, F32;
+    f64, F64;
+    &'a str, Text;
+    String, Text;
+    &'a [u8], Bytes;
+    Vec<u8>, Bytes;
 }
 
 /// A value that a client wants to store, of the metric's type.

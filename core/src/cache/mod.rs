@@ -274,10 +274,19 @@ impl<T: Copy> Cache<T> {
 
     /// The active instances in ascending order of ids, with their names.
     pub fn actives(&self) -> impl Iterator<Item = (i32, &[u8])> {
+        self.instances_in(EntryState::Active)
+    }
+
+    /// The inactive instances in ascending order of ids, with their names.
+    pub fn inactives(&self) -> impl Iterator<Item = (i32, &[u8])> {
+        self.instances_in(EntryState::Inactive)
+    }
+
+    fn instances_in(&self, state: EntryState) -> impl Iterator<Item = (i32, &[u8])> {
         let slab = &self.slab;
         let entries = self.order.iter().map(|place| slab.get(place.slot));
-        let active = entries.filter(|entry| entry.state == EntryState::Active);
-        active.map(|entry| (signed(entry.id), entry.name()))
+        let entries = entries.filter(move |entry| entry.state == state);
+        entries.map(|entry| (signed(entry.id), entry.name()))
     }
 
     /// Number of active instances (CACHE-33).

@@ -7,7 +7,7 @@ mod update;
 use std::fmt;
 
 use pmda_core::cache::{Cache, CacheFile, EntryState, Write, directory_below};
-use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_HIDE};
+use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::log::Message;
@@ -17,7 +17,7 @@ pub use update::Update;
 
 use crate::logger::describe;
 use crate::profile::Selection;
-use crate::{Error, Result};
+use crate::{Env, Error, Result};
 
 /// So many instances that are not there any more are remembered beside as many as there are, so
 /// that they get their numbers back, in a domain without a file.
@@ -56,6 +56,8 @@ pub struct Indom<T> {
     whole_names: bool,
     /// The greatest number.
     limit: Option<u32>,
+    /// The agent chooses the numbers.
+    own_numbers: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,7 @@ struct Row<T> {
 enum File {
     /// It is not known yet where: the agent is starting.
     Wanted,
-    At(FilePath),
+    At(InDom, FilePath),
 }
 
 impl<T> Indom<T> {
@@ -86,6 +88,7 @@ impl<T> Indom<T> {
             unsaved: None,
             whole_names: false,
             limit: None,
+            own_numbers: false,
         }
     }
 
@@ -97,6 +100,15 @@ impl<T> Indom<T> {
             file: Some(File::Wanted),
             ..Indom::new()
         }
+    }
+
+    /// A persistent domain whose file is read now, so that the numbers of instances are known before
+    /// the domain is declared with this serial.
+    #[must_use]
+    pub fn persistent_in(env: &Env, serial: u32) -> Indom<T> {
+        let mut indom = Indom::persistent();
+        indom.bind(InDom::new(env.domain(), serial), env.var_dir());
+        indom
     }
 
     /// A domain with these instances, numbered from 0. Of several with one name the first counts.
@@ -120,14 +132,14 @@ impl<T> Indom<T> {
     #[must_use]
     pub fn whole_names(mut self) -> Indom<T> {
         self.whole_names = true;
-        self.renumber(InDom::NULL, None);
+        self.renumber();
         self
     }
 
     /// No instance gets a greater number.
     pub(crate) fn with_limit(mut self, limit: u32) -> Indom<T> {
         self.limit = Some(limit);
-        self.renumber(InDom::NULL, None);
+        self.renumber();
         self
     }
 
@@ -135,7 +147,14 @@ impl<T> Indom<T> {
     /// were not set are not there any more; a persistent domain is saved if that changed it.
     pub fn update(&mut self) -> Update<'_, T> {
         self.generation += 1;
-        Update::new(self)
+        Update::new(self, false)
+    }
+
+    /// Begins a change of some instances: those that are not set stay as they are. It ends and is
+    /// saved as an update.
+    pub fn change(&mut self) -> Update<'_, T> {
+        self.generation += 1;
+        Update::new(self, true)
     }
 
     /// The row of an instance that is there.
@@ -175,6 +194,20 @@ impl<T> Indom<T> {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<i32> {
         self.find_bytes(name.as_bytes())
+    }
+
+    /// The number of the instance with a name, and whether it is there: one that has gone keeps its
+    /// number as long as it is not forgotten.
+    #[must_use]
+    pub fn known(&self, name: &str) -> Option<(i32, bool)> {
+        let hit = self.cache.lookup_name(name.as_bytes()).ok()?;
+        Some((hit.id(), hit.state() == EntryState::Active))
+    }
+
+    /// The instances that have a number, but are not there, by ascending number.
+    pub fn inactive(&self) -> impl Iterator<Item = (i32, &str)> {
+        let known = self.cache.inactives();
+        known.filter_map(|(inst, name)| Some((inst, std::str::from_utf8(name).ok()?)))
     }
 
     /// How many instances are there.
@@ -243,16 +276,21 @@ impl<T> Indom<T> {
         let Some(variable) = variable else { return };
         match directory_below(variable.as_os_str().as_bytes()) {
             Ok(directory) => {
-                self.renumber(indom, Some(&directory));
-                self.file = Some(File::At(directory));
+                self.file = Some(File::At(indom, directory));
+                self.renumber();
                 self.save();
             }
             Err(error) => log::warn!("instance domain {indom}: {}: {}", variable.display(), describe(error)),
         }
     }
 
-    /// Numbers all instances anew, after those in the file of the domain.
-    fn renumber(&mut self, indom: InDom, directory: Option<&FilePath>) {
+    /// Numbers all instances anew, after those in the file of the domain. Numbers that the agent
+    /// has chosen stay, whatever the file says.
+    fn renumber(&mut self) {
+        let (indom, directory) = match &self.file {
+            Some(File::At(indom, directory)) => (*indom, Some(directory)),
+            _ => (InDom::NULL, None),
+        };
         let mut cache = Cache::new(indom, Seed::process());
         if self.whole_names && cache.use_strings().is_err() {
             log::error!("instance domain {indom}: no memory");
@@ -267,14 +305,38 @@ impl<T> Indom<T> {
         let old = std::mem::replace(&mut self.cache, cache);
         for (inst, slot) in std::mem::take(&mut self.order) {
             let Ok(hit) = old.lookup(inst) else { continue };
-            let name = Some(hit.name());
-            match self.cache.store(PMDA_CACHE_ADD, name, Some(Slot(slot))) {
+            let stored = if self.own_numbers {
+                self.store_at(inst, hit.name(), slot).map(|()| inst)
+            } else {
+                self.cache.store(PMDA_CACHE_ADD, Some(hit.name()), Some(Slot(slot)))
+            };
+            match stored {
                 Ok(inst) => self.order.push((inst, slot)),
                 Err(_) => self.vacate(slot),
             }
         }
         self.order.sort_unstable();
         say(&mut self.cache);
+    }
+
+    /// Makes an instance active under a number that the agent has chosen. Instances that are not
+    /// there give up their number, or their name, for it.
+    fn store_at(&mut self, inst: i32, name: &[u8], slot: u32) -> Result<()> {
+        self.own_numbers = true;
+        let stored = self.cache.store_id(inst, name, Some(Slot(slot)));
+        if !matches!(stored, Err(Error::EEXIST | Error::EINVAL)) {
+            return stored;
+        }
+        let same = [self.cache.lookup(inst), self.cache.lookup_name(name)];
+        let same = same.map(|hit| hit.ok().map(|hit| (hit.state(), hit.name().to_vec())));
+        for (state, name) in same.into_iter().flatten() {
+            if state == EntryState::Active {
+                return Err(Error::EEXIST);
+            }
+            // It is in the cache, unless it was both.
+            let _ = self.cache.store(PMDA_CACHE_CULL, Some(&name), None);
+        }
+        self.cache.store_id(inst, name, Some(Slot(slot)))
     }
 
     /// An instance is not there any more.
@@ -297,7 +359,9 @@ impl<T> Indom<T> {
 
     /// Writes the file of a persistent domain if its instances have changed.
     pub(crate) fn save(&mut self) {
-        let Some(File::At(directory)) = &self.file else { return };
+        let Some(File::At(_, directory)) = &self.file else {
+            return;
+        };
         if !self.cache.is_due(Write::Save) {
             return;
         }
@@ -329,6 +393,13 @@ impl Indom<()> {
         // There is nothing to say of a failure: it is tried again.
         self.cache.journal.messages.clear();
         number
+    }
+
+    /// A name is there from now on, with this number.
+    pub(crate) fn keep_at(&mut self, inst: i32, name: &str) -> Result<()> {
+        let outcome = self.store_at(inst, name.as_bytes(), 0);
+        self.cache.journal.messages.clear();
+        outcome
     }
 
     /// A name is not there any more.

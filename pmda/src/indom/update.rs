@@ -1,15 +1,18 @@
 //! An update of an instance domain.
 
 use pmda_core::cache::EntryState;
-use pmda_core::constants::PMDA_CACHE_ADD;
+use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 
-use super::{File, Indom, REMEMBERED, Row, Slot, say};
+use super::{Indom, REMEMBERED, Row, Slot, say};
 use crate::{Error, Result};
 
-/// An update of an instance domain, begun by [`Indom::update`]; it ends when it is dropped.
+/// An update of an instance domain, begun by [`Indom::update`] or [`Indom::change`]; it ends when it
+/// is dropped.
 #[derive(Debug)]
 pub struct Update<'i, T> {
     indom: &'i mut Indom<T>,
+    /// Those that are not set stay there.
+    keeps_others: bool,
     /// Instances that have come, each with its row.
     come: Vec<(i32, u32)>,
     /// How many that were there already have been set.
@@ -20,9 +23,10 @@ pub struct Update<'i, T> {
 }
 
 impl<'i, T> Update<'i, T> {
-    pub(super) fn new(indom: &'i mut Indom<T>) -> Update<'i, T> {
+    pub(super) fn new(indom: &'i mut Indom<T>, keeps_others: bool) -> Update<'i, T> {
         Update {
             indom,
+            keeps_others,
             come: Vec::new(),
             seen: 0,
             next: 0,
@@ -41,6 +45,74 @@ impl<'i, T> Update<'i, T> {
             *place = Some(Row { generation, value: row });
         }
         Ok(inst)
+    }
+
+    /// The instance with this name is there under a number that the agent has chosen, such as that
+    /// of a process, and this is its row. What had the number or the name before, and is not set in
+    /// this update, gives it up: it is forgotten.
+    ///
+    /// # Errors
+    /// `-EEXIST` when the number or the name is that of another instance that is set in this
+    /// update; `PM_ERR_SIGN` for a negative number; `-EINVAL` for an empty name or one with a NUL;
+    /// `-ENOMEM`.
+    pub fn set_at(&mut self, inst: i32, name: &str, row: T) -> Result<()> {
+        let generation = self.indom.generation;
+        let slot = self.place_at(inst, name)?;
+        if let Some(place) = self.indom.rows.get_mut(slot as usize) {
+            *place = Some(Row { generation, value: row });
+        }
+        Ok(())
+    }
+
+    /// The instance with this name is not there, although it may have been set. It keeps its
+    /// number. Tells whether it was there.
+    pub fn hide(&mut self, name: &str) -> bool {
+        let Some(inst) = self.indom.find(name) else {
+            return false;
+        };
+        let Some(slot) = self.indom.slot(inst) else {
+            return false;
+        };
+        let is_set = self.is_set(slot);
+        if let Ok(place) = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst) {
+            self.indom.order.remove(place);
+            self.seen -= usize::from(is_set);
+        }
+        self.come.retain(|(come, _)| *come != inst);
+        self.indom.hide(inst, slot);
+        true
+    }
+
+    /// The number of the instance with this name, which gets one if it has none. It need not be
+    /// there.
+    ///
+    /// # Errors
+    /// As [`Update::set`].
+    pub fn reserve(&mut self, name: &str) -> Result<i32> {
+        check_name(name)?;
+        if let Some((inst, _)) = self.indom.known(name) {
+            return Ok(inst);
+        }
+        let cache = &mut self.indom.cache;
+        let inst = cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), None);
+        let _ = cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
+        say(cache);
+        inst
+    }
+
+    /// The instance with this name has this number, which may be one that is kept elsewhere. It
+    /// need not be there.
+    ///
+    /// # Errors
+    /// As [`Update::set_at`], where an instance that is there counts as set.
+    pub fn reserve_at(&mut self, inst: i32, name: &str) -> Result<()> {
+        check_name(name)?;
+        if self.indom.known(name).is_some_and(|(known, _)| known == inst) {
+            return Ok(());
+        }
+        self.indom.store_at(inst, name.as_bytes(), u32::MAX)?;
+        let _ = self.indom.cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
+        Ok(())
     }
 
     /// The instance with this name is there. Gives its row, as it was if it was there before, else
@@ -80,9 +152,7 @@ impl<'i, T> Update<'i, T> {
             self.renew(name, slot)?;
             return Ok((inst, slot));
         }
-        if name.is_empty() || name.contains('\0') {
-            return Err(Error::EINVAL);
-        }
+        check_name(name)?;
         if let Ok(hit) = self.indom.cache.lookup_name(name.as_bytes()) {
             if let (EntryState::Active, true, Some(Slot(slot))) =
                 (hit.state(), hit.name() == name.as_bytes(), hit.private())
@@ -118,21 +188,90 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
+    /// The row of an instance with a chosen number, which is there from now on.
+    fn place_at(&mut self, inst: i32, name: &str) -> Result<u32> {
+        check_name(name)?;
+        self.indom.own_numbers = true;
+        if let Some((expected, slot)) = self.expected(name.as_bytes()) {
+            if expected == inst {
+                self.next += 1;
+                self.seen += usize::from(!self.is_set(slot));
+                self.renew(name, slot)?;
+                return Ok(slot);
+            }
+        }
+        // The name moves here from another number.
+        if let Some((old, true)) = self.indom.known(name).filter(|(known, _)| *known != inst) {
+            self.evict(old)?;
+        }
+        let known = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
+        let Some((_, slot)) = known.ok().and_then(|place| self.indom.order.get(place).copied()) else {
+            return self.add_at(inst, name);
+        };
+        self.next = known.map_or(self.next, |place| place + 1);
+        let is_set = self.is_set(slot);
+        if self.indom.name_bytes(inst) != Some(name.as_bytes()) {
+            if is_set {
+                return Err(Error::EEXIST);
+            }
+            // Another instance has the number from now on, and the row.
+            let old = self.indom.name_bytes(inst).map(<[u8]>::to_vec);
+            let _ = self.indom.cache.store(PMDA_CACHE_CULL, old.as_deref(), None);
+            self.indom.rows[slot as usize] = None;
+        }
+        self.indom.store_at(inst, name.as_bytes(), slot)?;
+        self.seen += usize::from(!is_set);
+        Ok(slot)
+    }
+
+    /// An instance that is there, but was not set in this update, is forgotten.
+    fn evict(&mut self, inst: i32) -> Result<()> {
+        let slot = self.indom.slot(inst).ok_or(Error::INST)?;
+        if self.is_set(slot) {
+            return Err(Error::EEXIST);
+        }
+        let name = self.indom.name_bytes(inst).map(<[u8]>::to_vec);
+        let _ = self.indom.cache.store(PMDA_CACHE_CULL, name.as_deref(), None);
+        if let Ok(place) = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst) {
+            self.indom.order.remove(place);
+        }
+        self.indom.vacate(slot);
+        Ok(())
+    }
+
+    /// A row for an instance that has none.
+    fn free_slot(&mut self) -> Result<u32> {
+        let indom = &mut *self.indom;
+        if let Some(slot) = indom.free.pop() {
+            return Ok(slot);
+        }
+        let slot = u32::try_from(indom.rows.len()).map_err(|_| Error::ENOMEM)?;
+        indom.rows.push(None);
+        Ok(slot)
+    }
+
+    /// Makes an instance with a chosen number, or brings one back.
+    fn add_at(&mut self, inst: i32, name: &str) -> Result<u32> {
+        // It has come in this update.
+        if let Some(slot) = self.indom.slot(inst) {
+            let is_same = self.indom.name_bytes(inst) == Some(name.as_bytes());
+            return if is_same { Ok(slot) } else { Err(Error::EEXIST) };
+        }
+        let slot = self.free_slot()?;
+        if let Err(error) = self.indom.store_at(inst, name.as_bytes(), slot) {
+            self.indom.free.push(slot);
+            return Err(error);
+        }
+        self.come.push((inst, slot));
+        Ok(slot)
+    }
+
     /// Makes an instance, or brings one back.
     fn add(&mut self, name: &str) -> Result<(i32, u32)> {
-        let indom = &mut *self.indom;
         // The same instance by its short name has a row already.
-        let known = indom.find(name).and_then(|inst| indom.slot(inst));
-        let slot = match known {
-            Some(slot) => slot,
-            None => match indom.free.pop() {
-                Some(slot) => slot,
-                None => {
-                    indom.rows.push(None);
-                    u32::try_from(indom.rows.len() - 1).map_err(|_| Error::ENOMEM)?
-                }
-            },
-        };
+        let known = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
+        let slot = known.map_or_else(|| self.free_slot(), Ok)?;
+        let indom = &mut *self.indom;
         let stored = indom
             .cache
             .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(slot)));
@@ -176,7 +315,7 @@ impl<'i, T> Update<'i, T> {
 
 impl<T> Drop for Update<'_, T> {
     fn drop(&mut self) {
-        if self.seen < self.indom.order.len() {
+        if !self.keeps_others && self.seen < self.indom.order.len() {
             self.hide_others();
         }
         let indom = &mut *self.indom;
@@ -195,8 +334,15 @@ impl<T> Drop for Update<'_, T> {
         if indom.file.is_none() && indom.cache.inactive() > indom.len() + REMEMBERED {
             indom.cache.cull_inactive();
         }
-        if matches!(indom.file, Some(File::At(_))) {
-            indom.save();
-        }
+        indom.save();
     }
+}
+
+/// # Errors
+/// `-EINVAL` for a name that no instance can have.
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.contains('\0') {
+        return Err(Error::EINVAL);
+    }
+    Ok(())
 }

@@ -2,12 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::Refresh;
+use super::ITEMS;
 use crate::{Error, Labels, Request, Result, guard};
+
+/// Reads what the metrics of a cluster show.
+pub(super) type Refresh<S> = Box<dyn Fn(&mut S, &Request<'_>) -> Result<()>>;
 
 /// What is known of a cluster.
 pub(crate) struct Cluster<S> {
-    pub(super) refreshers: Vec<Refresh<S>>,
+    refreshers: Vec<Refresh<S>>,
+    /// The round of declarations that they are of.
+    round: u64,
     pub(super) valid_for: Option<Duration>,
     /// When it was last read.
     read: Option<Instant>,
@@ -16,6 +21,8 @@ pub(crate) struct Cluster<S> {
     /// Why it could not be read for that one.
     pub(crate) failure: Option<Error>,
     pub(crate) labels: Labels,
+    /// Serials of the instance domains that were declared in it.
+    pub(super) indoms: Vec<u32>,
     /// The item of the next metric.
     pub(super) next: u32,
     /// Where each metric is in the list of all, by item.
@@ -29,13 +36,36 @@ impl<S> Cluster<S> {
         *self.items.get(item as usize)?
     }
 
-    /// Gives a metric an item. Returns where the metric is that had it.
-    pub(super) fn insert(&mut self, item: u32, slot: usize) -> Option<usize> {
+    /// Gives a metric an item, which none has.
+    pub(super) fn insert(&mut self, item: u32, slot: usize) {
+        self.next = item + 1;
         let item = item as usize;
         if self.items.len() <= item {
             self.items.resize(item + 1, None);
         }
-        self.items.get_mut(item)?.replace(slot)
+        self.items[item] = Some(slot);
+    }
+
+    /// Where its metrics are.
+    pub(super) fn slots(&self) -> impl Iterator<Item = usize> {
+        self.items.iter().flatten().copied()
+    }
+
+    /// The next item that no metric has, and none had before, as long as there is such a one.
+    pub(super) fn free_item(&self) -> Option<u32> {
+        let mut items = (self.next..ITEMS).chain(0..self.next.min(ITEMS));
+        items.find(|item| self.slot(*item).is_none())
+    }
+
+    /// Adds a function that reads what the metrics show. Those of an earlier round of declarations
+    /// go.
+    pub(super) fn add_refresh(&mut self, round: u64, refresh: Refresh<S>) {
+        if self.round != round {
+            self.refreshers.clear();
+            self.read = None;
+            self.round = round;
+        }
+        self.refreshers.push(refresh);
     }
 
     /// An item is not a metric's any more.
@@ -46,13 +76,23 @@ impl<S> Cluster<S> {
     }
 
     /// Reads what the metrics show, once for the fetch with this number that wants an item of it.
+    /// Tells whether there was something to read.
     #[inline]
-    pub(crate) fn read_for(&mut self, fetch: u64, item: u32, state: &mut S, number: u32, request: &Request<'_>) {
+    pub(crate) fn read_for(
+        &mut self,
+        fetch: u64,
+        item: u32,
+        state: &mut S,
+        number: u32,
+        request: &Request<'_>,
+    ) -> bool {
         // Most clusters have nothing to be read.
-        if !self.refreshers.is_empty() && self.wanted != fetch && self.slot(item).is_some() {
-            self.wanted = fetch;
-            self.failure = self.read(state, number, request).err();
+        if self.refreshers.is_empty() || self.wanted == fetch || self.slot(item).is_none() {
+            return false;
         }
+        self.wanted = fetch;
+        self.failure = self.read(state, number, request).err();
+        true
     }
 
     /// Reads what the metrics show, unless what was read is still valid.
@@ -81,11 +121,13 @@ impl<S> Default for Cluster<S> {
     fn default() -> Cluster<S> {
         Cluster {
             refreshers: Vec::new(),
+            round: 0,
             valid_for: None,
             read: None,
             wanted: 0,
             failure: None,
             labels: Labels::new(),
+            indoms: Vec::new(),
             next: 0,
             items: Vec::new(),
         }
@@ -121,6 +163,11 @@ impl<S> Clusters<S> {
         }
         self.0[place].get_or_insert_default()
     }
+
+    /// Takes a cluster away.
+    pub(super) fn take(&mut self, number: u32) -> Option<Box<Cluster<S>>> {
+        self.0.get_mut(number as usize)?.take()
+    }
 }
 
 #[cfg(test)]
@@ -131,15 +178,19 @@ mod tests {
     fn numbers() {
         let mut clusters = Clusters::<()>::new();
         let slot = |clusters: &Clusters<()>, (cluster, item)| clusters.get(cluster)?.slot(item);
-        assert_eq!(
-            (clusters.at(3).insert(1023, 7), clusters.at(0).insert(0, 8)),
-            (None, None)
-        );
-        assert_eq!(clusters.at(3).insert(1023, 9), Some(7));
+        clusters.at(3).insert(1023, 9);
+        clusters.at(0).insert(0, 8);
         let found = [(3, 1023), (3, 0), (0, 0), (0, 1), (1, 0), (4, 0)].map(|number| slot(&clusters, number));
         assert_eq!(found, [Some(9), None, Some(8), None, None, None]);
+        // Behind the last one, numbers that are free are given again.
+        assert_eq!(
+            (clusters.at(3).free_item(), clusters.at(0).free_item()),
+            (Some(0), Some(1))
+        );
         clusters.at(3).remove(1023);
         clusters.at(3).remove(5);
         assert_eq!((slot(&clusters, (3, 1023)), slot(&clusters, (0, 0))), (None, Some(8)));
+        assert_eq!(clusters.take(0).map(|cluster| cluster.slots().collect()), Some(vec![8]));
+        assert!(clusters.get(0).is_none());
     }
 }

@@ -7,7 +7,7 @@ use crate::{Labels, Unit};
 /// A metric as it was declared.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared<'m> {
-    /// Its name, that of the agent not in front.
+    /// Its name, the root not in front.
     pub name: &'m str,
     /// The cluster of its number.
     pub cluster: u32,
@@ -60,7 +60,7 @@ impl<'m, S> From<&'m Metric<S>> for Declared<'m> {
 impl<S> Metrics<S> {
     /// The metrics in the order of their declaration.
     pub fn declared(&self) -> impl Iterator<Item = Declared<'_>> {
-        self.iter().map(Declared::from)
+        self.table.iter().map(Declared::from)
     }
 
     /// The instance domains by serial.
@@ -72,9 +72,9 @@ impl<S> Metrics<S> {
         })
     }
 
-    /// Whether metrics come and go: their numbers are in a cache, or none has been declared.
+    /// Whether names of metrics come and go.
     pub(crate) fn are_dynamic(&self) -> bool {
-        self.cache.is_some() || self.declared().next().is_none()
+        self.is_dynamic || self.is_empty()
     }
 }
 

@@ -1,353 +1,203 @@
-//! Declaring metrics one by one.
+//! Saying more about a metric, and declaring it then.
 
-use pmda_core::ident::MetricId;
-
-use super::domain::{Domain, Rows, Typed};
-use super::{End, Fetch, ITEMS, Metric, Metrics, NAMES_CHANGE};
-use crate::value::{Encoder, FromStore, Semantics, Type, Value};
-use crate::{Client, Error, Indom, Labels, Result, Unit};
-
-/// A declared instance domain: metrics with [`Metrics::each`] have its instances.
-pub struct IndomRef<S, T> {
-    serial: u32,
-    rows: Rows<S, T>,
-}
-
-impl<S, T> Clone for IndomRef<S, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S, T> Copy for IndomRef<S, T> {}
-
-impl<S, T> std::fmt::Debug for IndomRef<S, T> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "instance domain {}", self.serial)
-    }
-}
+use super::domain::Rows;
+use super::metric::{Metric, MetricRef, Problem};
+use super::{ITEMS, LABEL_CHANGE, Metrics, is_name};
+use crate::value::{FromStore, Semantics};
+use crate::{Client, Error, Labels, Result, Unit};
 
 /// How a store finds what it changes.
-enum Target<S, T> {
+pub(super) enum Target<S, T> {
     Agent(fn(&mut S) -> &mut T),
     Row(Rows<S, T>),
+    /// Nothing: the metric cannot be declared.
+    None,
 }
 
 impl<S, T> Clone for Target<S, T> {
     fn clone(&self) -> Self {
-        *self
+        match self {
+            Target::Agent(find) => Target::Agent(*find),
+            Target::Row(rows) => Target::Row(Rows::clone(rows)),
+            Target::None => Target::None,
+        }
     }
 }
 
-impl<S, T> Copy for Target<S, T> {}
-
 impl<S, T> Target<S, T> {
-    fn find(self, state: &mut S, inst: i32) -> Result<&mut T> {
+    fn find<'s>(&self, state: &'s mut S, inst: i32) -> Result<&'s mut T> {
         match self {
             Target::Agent(find) => Ok(find(state)),
             Target::Row(rows) => rows(state).get_mut(inst).ok_or(Error::INST),
+            Target::None => Err(Error::INST),
         }
     }
 }
 
 /// A metric that is being declared: what follows says more about it. `T` is what its functions see:
 /// the agent, or the row of an instance.
+///
+/// The metric is declared when this is dropped, or by [`Def::declare`], which tells its number, or
+/// what is wrong with it.
 pub struct Def<'m, S, T> {
     metrics: &'m mut Metrics<S>,
-    /// `None` when it could not be declared.
-    slot: Option<usize>,
+    stage: Stage<S>,
     target: Target<S, T>,
+    /// What is wrong with it.
+    problem: Option<Problem>,
+}
+
+/// Where the metric is.
+enum Stage<S> {
+    /// It will have this item, if it is given one.
+    New(Box<Metric<S>>, Option<u32>),
+    /// It is declared already, at this place, and is changed there.
+    Edited(usize),
+    Done,
 }
 
 impl<S, T> std::fmt::Debug for Def<'_, S, T> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "metric {:?}", self.slot)
+        let name = self.metric().map_or("that does not exist", |metric| &metric.name);
+        write!(out, "metric {name}")
     }
 }
 
 impl<S: 'static> Metrics<S> {
-    /// Declares an instance domain: `rows` finds it in the agent. The first line of the help is for
-    /// lists, what follows is the long text.
-    pub fn indom<T: 'static>(&mut self, serial: u32, help: &str, rows: fn(&mut S) -> &mut Indom<T>) -> IndomRef<S, T> {
-        if serial >= 1 << 22 {
-            self.problem(format!(
-                "instance domain {serial}: the last possible one is {}",
-                (1 << 22) - 1
-            ));
-        } else if self.indoms.contains_key(&serial) {
-            self.problem(format!("instance domain {serial} is declared twice"));
-        } else {
-            let domain = Domain {
-                serial,
-                help: help.to_owned(),
-                labels: Labels::new(),
-                cluster: self.cluster,
-                table: Box::new(Typed { rows, labels: None }),
-            };
-            self.indoms.insert(serial, domain);
-        }
-        IndomRef { serial, rows }
-    }
-
-    /// Gives an instance domain a label.
-    pub fn indom_label<T>(&mut self, indom: IndomRef<S, T>, name: &str, value: &str) -> &mut Self {
-        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
-            domain.labels.push_text(name, value, false);
-            let made = domain.labels.set(0);
-            self.check_labels(&made, format_args!("instance domain {}", indom.serial));
-        }
-        self
-    }
-
-    /// Gives the instances of a domain labels, by name and row.
-    pub fn instance_labels<T: 'static>(
-        &mut self,
-        indom: IndomRef<S, T>,
-        labels: impl Fn(&str, &T) -> Labels + 'static,
-    ) -> &mut Self {
-        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
-            domain.table = Box::new(Typed {
-                rows: indom.rows,
-                labels: Some(Box::new(labels)),
-            });
-        }
-        self
-    }
-
-    /// Declares a metric with one value. The agent's name and a dot come in front of its name.
-    pub fn value<V: Value>(&mut self, name: &str, value: impl Fn(&S) -> V + 'static) -> Def<'_, S, S> {
-        let fetch: Fetch<S> = Box::new(move |state, out, _, _| value(state).write(out));
-        self.define(
-            name,
-            (V::TYPE, V::UNIT),
-            None,
-            Some(fetch),
-            Target::Agent(|state| state),
-        )
-    }
-
-    /// Declares a metric with one text, which is not copied.
-    pub fn text(&mut self, name: &str, text: impl Fn(&S) -> &str + 'static) -> Def<'_, S, S> {
-        let fetch: Fetch<S> = Box::new(move |state, out, _, _| text(state).write(out));
-        self.define(
-            name,
-            (Type::String, Unit::NONE),
-            None,
-            Some(fetch),
-            Target::Agent(|state| state),
-        )
-    }
-
-    /// Declares a metric with a value for each instance.
-    pub fn each<T: 'static, V: Value>(
-        &mut self,
-        name: &str,
-        indom: IndomRef<S, T>,
-        value: impl Fn(&T) -> V + 'static,
-    ) -> Def<'_, S, T> {
-        let fetch = each(indom, move |row, out| value(row).write(out));
-        self.define(
-            name,
-            (V::TYPE, V::UNIT),
-            Some(indom.serial),
-            Some(fetch),
-            Target::Row(indom.rows),
-        )
-    }
-
-    /// Declares a metric with a text for each instance, which is not copied.
-    pub fn each_text<T: 'static>(
-        &mut self,
-        name: &str,
-        indom: IndomRef<S, T>,
-        text: impl Fn(&T) -> &str + 'static,
-    ) -> Def<'_, S, T> {
-        let fetch = each(indom, move |row, out| text(row).write(out));
-        self.define(
-            name,
-            (Type::String, Unit::NONE),
-            Some(indom.serial),
-            Some(fetch),
-            Target::Row(indom.rows),
-        )
-    }
-
-    /// Declares a parameter of events.
-    pub(crate) fn define_parameter(
-        &mut self,
-        name: &str,
-        kind: Type,
-        describe: impl FnOnce(Def<'_, S, S>),
-    ) -> MetricId {
-        let domain = self.domain;
-        let mut number = MetricId::NULL;
-        let mut def = self.define(name, (kind, Unit::NONE), None, None, Target::Agent(|state| state));
-        let slot = def.slot;
-        if def.metric().is_some() {
-            describe(def);
-        }
-        if let Some(metric) = slot.and_then(|slot| self.list.get(slot)?.as_ref()) {
-            number = MetricId::new(domain, metric.cluster, metric.item);
-        }
-        number
-    }
-
-    /// Declares a metric whose values are the events of a queue that the client has not seen yet.
-    pub(crate) fn define_events(&mut self, name: &str, kind: Type, fetch: Fetch<S>, ended: End<S>) -> Def<'_, S, S> {
-        let def = self.define(
-            name,
-            (kind, Unit::NONE),
-            None,
-            Some(fetch),
-            Target::Agent(|state| state),
-        );
-        def.set(|metric| metric.ended = Some(ended))
-    }
-
-    fn define<T>(
-        &mut self,
-        name: &str,
-        (kind, unit): (Type, Unit),
-        indom: Option<u32>,
-        fetch: Option<Fetch<S>>,
-        target: Target<S, T>,
-    ) -> Def<'_, S, T> {
-        let slot = self.add(name, kind, unit, indom, fetch);
+    /// Changes a metric that is declared: its help, unit, semantics or labels. If it is not there
+    /// any more, [`Def::declare`] says so. Its type or domain can change only if it is
+    /// [removed](Metrics::remove) and declared anew, which may give it its number again.
+    pub fn edit(&mut self, metric: &MetricRef) -> Def<'_, S, S> {
+        let (cluster, item) = (metric.cluster(), metric.item());
+        let place = self.clusters.get(cluster).and_then(|known| known.slot(item));
         Def {
             metrics: self,
-            slot,
-            target,
+            stage: place.map_or(Stage::Done, Stage::Edited),
+            target: Target::None,
+            problem: place
+                .is_none()
+                .then(|| Problem(format!("metric {cluster}.{item} is not there"))),
         }
     }
+}
 
-    fn add(
-        &mut self,
-        name: &str,
-        kind: Type,
-        unit: Unit,
-        indom: Option<u32>,
-        fetch: Option<Fetch<S>>,
-    ) -> Option<usize> {
+impl<S> Metrics<S> {
+    /// Declares a metric that is complete.
+    fn insert(&mut self, mut metric: Box<Metric<S>>, item: Option<u32>) -> std::result::Result<MetricRef, Problem> {
+        let name = &metric.name;
         if !is_name(name) {
-            self.problem(format!("metric \"{name}\": a name is made of parts between dots, each a letter and then letters, digits and underscores"));
-            return None;
+            return Err(Problem(format!(
+                "metric \"{name}\": a name is made of parts between dots, each a letter and then letters, digits and underscores"
+            )));
+        }
+        if let Some(item) = item {
+            if let Some(other) = self.numbered(metric.cluster, item) {
+                return Err(Problem(format!(
+                    "metrics {} and {name} both have the number {}.{item}",
+                    other.name, metric.cluster
+                )));
+            }
         }
         if self.has(name) {
-            self.problem(format!("metric {name} is declared twice"));
-            return None;
+            return Err(Problem(format!("metric {name} is declared twice")));
         }
-        if let Some(other) = self.above_or_below(name) {
-            self.problem(format!(
+        if let Some(other) = self.table.above_or_below(name) {
+            return Err(Problem(format!(
                 "metric {name} cannot be beside metric {other}: one would be below the other"
-            ));
-            return None;
+            )));
         }
-        let item = self.next_item(name)?;
-        let slot = self.list.iter().position(Option::is_none).filter(|_| self.started);
-        let slot = slot.unwrap_or(self.list.len());
-        let metric = Metric {
-            name: name.to_owned(),
-            cluster: self.cluster,
-            item,
-            kind,
-            semantics: Semantics::Instant,
-            unit,
-            indom,
-            help: String::new(),
-            labels: Labels::new(),
-            fetch,
-            store: None,
-            ended: None,
-            writable_by: |client| client.uid() == Some(0),
-            cache: self.cache,
+        metric.item = self.number(&metric, item)?;
+        let (cluster, item, indom) = (metric.cluster, metric.item, metric.indom);
+        let slot = self.table.insert(metric);
+        self.clusters.at(cluster).insert(item, slot);
+        if let Some(serial) = indom {
+            self.use_indom(serial, cluster);
+        }
+        Ok(MetricRef::new(cluster, item))
+    }
+
+    /// The item of a new metric.
+    fn number(&mut self, metric: &Metric<S>, item: Option<u32>) -> std::result::Result<u32, Problem> {
+        let (name, cluster) = (&metric.name, metric.cluster);
+        let Some(cache) = metric.cache else {
+            let free = item.or_else(|| self.clusters.at(cluster).free_item());
+            return free.ok_or_else(|| Problem(format!("metric {name}: cluster {cluster} is full")));
         };
-        self.by_name.insert(metric.name.clone(), slot);
-        self.current().insert(item, slot);
-        match self.list.get_mut(slot) {
-            Some(place) => *place = Some(metric),
-            None => self.list.push(Some(metric)),
+        let numbered = match item {
+            Some(item) => self.numbers.number_at(cache, name, item).map(|()| item),
+            None => self.numbers.number(cache, name),
+        };
+        let item = numbered.map_err(|error| Problem(format!("metric {name} gets no number: {error}")))?;
+        if self.numbered(cluster, item).is_some() {
+            self.numbers.release(cache, name);
+            return Err(Problem(format!("metric {name}: {cluster}.{item} is another metric's")));
         }
-        self.changes |= NAMES_CHANGE;
-        Some(slot)
-    }
-
-    /// A metric that the name of a new one is below, or that would be below it.
-    fn above_or_below(&self, name: &str) -> Option<String> {
-        let above = name.match_indices('.').map(|(dot, _)| &name[..dot]);
-        let above = above.into_iter().find(|above| self.has(above)).map(str::to_owned);
-        above.or_else(|| {
-            let first = format!("{name}.");
-            let next = self.by_name.range(first.clone()..).next();
-            next.filter(|(below, _)| below.starts_with(&first))
-                .map(|(below, _)| below.clone())
-        })
-    }
-
-    /// The item of a new metric in the current cluster.
-    fn next_item(&mut self, name: &str) -> Option<u32> {
-        if let Some(cache) = self.cache {
-            let item = self.numbers.number(cache, name);
-            return match item {
-                Ok(item) if self.current().slot(item).is_none() => Some(item),
-                Ok(item) => {
-                    self.problem(format!("metric {name}: {}.{item} is another metric's", self.cluster));
-                    None
-                }
-                Err(error) => {
-                    self.problem(format!("metric {name} gets no number: {error}"));
-                    None
-                }
-            };
-        }
-        let cluster = self.current();
-        let item = (cluster.next..ITEMS).find(|item| cluster.slot(*item).is_none());
-        match item {
-            Some(item) => cluster.next = item + 1,
-            None => self.problem(format!("metric {name}: cluster {} is full", self.cluster)),
-        }
-        item
+        Ok(item)
     }
 }
 
-/// The loop over the selected instances of a domain.
-fn each<S: 'static, T: 'static>(
-    indom: IndomRef<S, T>,
-    write: impl Fn(&T, &mut Encoder<'_>) -> Result<()> + 'static,
-) -> Fetch<S> {
-    Box::new(move |state, out, profile, _| {
-        let mut failure = None;
-        let rows = (indom.rows)(state);
-        rows.visit(profile.selection(indom.serial), |inst, row| {
-            if let Err(error) = write(row, out.at(inst)) {
-                failure = Some(error);
-            }
-        });
-        match failure {
-            // The others have values.
-            Some(error) if out.values() == 0 => Err(error),
-            _ => Ok(()),
+impl<'m, S, T> Def<'m, S, T> {
+    /// A metric that is not declared yet.
+    pub(super) fn new(metrics: &'m mut Metrics<S>, metric: Box<Metric<S>>, target: Target<S, T>) -> Def<'m, S, T> {
+        Def {
+            metrics,
+            stage: Stage::New(metric, None),
+            target,
+            problem: None,
         }
-    })
-}
+    }
 
-/// Whether a metric may have this name below the agent's.
-pub(crate) fn is_name(name: &str) -> bool {
-    name.split('.').all(|part| {
-        part.starts_with(|first: char| first.is_ascii_alphabetic())
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    })
-}
+    fn metric(&self) -> Option<&Metric<S>> {
+        match &self.stage {
+            Stage::New(metric, _) => Some(metric),
+            Stage::Edited(place) => self.metrics.table.at(*place),
+            Stage::Done => None,
+        }
+    }
 
-impl<S: 'static, T: 'static> Def<'_, S, T> {
+    fn metric_mut(&mut self) -> Option<&mut Metric<S>> {
+        match &mut self.stage {
+            Stage::New(metric, _) => Some(metric),
+            Stage::Edited(place) => self.metrics.table.at_mut(*place),
+            Stage::Done => None,
+        }
+    }
+
     fn set(mut self, change: impl FnOnce(&mut Metric<S>)) -> Self {
-        if let Some(metric) = self.metric() {
+        if let Some(metric) = self.metric_mut() {
             change(metric);
         }
         self
     }
 
-    fn metric(&mut self) -> Option<&mut Metric<S>> {
-        self.metrics.list.get_mut(self.slot?)?.as_mut()
+    /// Something is wrong with it. The first thing counts.
+    pub(super) fn wrong(mut self, text: String) -> Self {
+        self.problem.get_or_insert(Problem(text));
+        self
+    }
+
+    /// Declares it. Whether this is called or not makes a difference to what is wrong only: it is
+    /// not logged, but comes back.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words; it is not declared then, and one that is edited is as it
+    /// was, but for what was right.
+    pub fn declare(mut self) -> std::result::Result<MetricRef, Problem> {
+        self.end()
+    }
+
+    fn end(&mut self) -> std::result::Result<MetricRef, Problem> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Done);
+        match (self.problem.take(), stage) {
+            (Some(problem), _) => Err(problem),
+            (None, Stage::New(metric, item)) => self.metrics.insert(metric, item),
+            (None, Stage::Edited(place)) => {
+                let metric = self.metrics.table.at(place);
+                let metric = metric.map(|metric| MetricRef::new(metric.cluster, metric.item));
+                metric.ok_or_else(|| Problem("the metric is not there".to_owned()))
+            }
+            (None, Stage::Done) => Err(Problem("the metric is declared already".to_owned())),
+        }
     }
 
     /// It grows all the time: clients show its rate.
@@ -365,6 +215,11 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
         self.set(|metric| metric.semantics = Semantics::Discrete)
     }
 
+    /// Its semantics, where they are known at run time only.
+    pub fn semantics(self, semantics: Semantics) -> Self {
+        self.set(|metric| metric.semantics = semantics)
+    }
+
     /// Its unit.
     pub fn unit(self, unit: Unit) -> Self {
         self.set(|metric| metric.unit = unit)
@@ -372,52 +227,54 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
 
     /// Its help: the first line is for lists, what follows is the long text.
     pub fn help(self, help: &str) -> Self {
-        self.set(|metric| metric.help = help.to_owned())
+        self.set(|metric| help.clone_into(&mut metric.help))
     }
 
-    /// Its number in its cluster; those that follow count on from it.
-    pub fn item(mut self, item: u32) -> Self {
-        let Some(slot) = self.slot else { return self };
-        let Some((cluster, old)) = self.metric().map(|metric| (metric.cluster, metric.item)) else {
-            return self;
-        };
-        if item >= ITEMS {
-            let last = ITEMS - 1;
-            self.metrics.problem(format!(
-                "item {item} of cluster {cluster}: the last possible one is {last}"
-            ));
+    /// Its number in its cluster; those that follow count on from it. A metric that is edited keeps
+    /// its number.
+    pub fn item(mut self, number: u32) -> Self {
+        if number < ITEMS {
+            if let Stage::New(_, item) = &mut self.stage {
+                *item = Some(number);
+            }
             return self;
         }
-        self.metrics.clusters.at(cluster).remove(old);
-        if let Some(other) = self.metrics.clusters.at(cluster).insert(item, slot) {
-            let name = |slot: usize| self.metrics.list.get(slot)?.as_ref().map(|metric| metric.name.clone());
-            let (one, other) = (name(other).unwrap_or_default(), name(slot).unwrap_or_default());
-            self.metrics.problem(format!(
-                "metrics {one} and {other} both have the number {cluster}.{item}"
-            ));
-        }
-        self.metrics.current().next = item + 1;
-        self.set(|metric| metric.item = item)
+        let cluster = self.metric().map_or(0, |metric| metric.cluster);
+        self.wrong(format!(
+            "item {number} of cluster {cluster}: the last possible one is {}",
+            ITEMS - 1
+        ))
     }
 
-    /// Gives it a label.
+    /// Gives it a label, in place of one with this name.
     pub fn label(self, name: &str, value: &str) -> Self {
-        self.add_label(name, value, false)
+        self.relabel(|labels| labels.give(name, value, false))
     }
 
     /// Gives it a label that does not tell it apart from others, such as a note.
     pub fn optional_label(self, name: &str, value: &str) -> Self {
-        self.add_label(name, value, true)
+        self.relabel(|labels| labels.give(name, value, true))
     }
 
-    fn add_label(mut self, name: &str, value: &str, optional: bool) -> Self {
-        let Some(metric) = self.metric() else { return self };
-        metric.labels.push_text(name, value, optional);
-        if let Err(error) = metric.labels.set(0) {
-            let text = format!("labels of metric {}: {error}", metric.name);
-            self.metrics.problem(text);
+    /// Gives it these labels, in place of all that it had.
+    pub fn labels(self, labels: Labels) -> Self {
+        self.relabel(|old| old.replace(labels))
+    }
+
+    fn relabel(mut self, change: impl FnOnce(&mut Labels) -> std::result::Result<bool, String>) -> Self {
+        let Some(metric) = self.metric_mut() else { return self };
+        match change(&mut metric.labels) {
+            Ok(is_changed) => {
+                if is_changed && matches!(self.stage, Stage::Edited(_)) {
+                    self.metrics.changes |= LABEL_CHANGE;
+                }
+                self
+            }
+            Err(text) => {
+                let name = metric.name.clone();
+                self.wrong(format!("metric {name}: {text}"))
+            }
         }
-        self
     }
 
     /// Says which clients may store it; unless this is said, the superuser may. It is asked before
@@ -425,15 +282,42 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     pub fn writable_by(self, may: fn(&Client) -> bool) -> Self {
         self.set(|metric| metric.writable_by = may)
     }
+}
 
+impl<S: 'static, T: 'static> Def<'_, S, T> {
     /// Lets clients store it: the function gets what holds the value, the new one and the client.
+    /// What is stored to a metric does not change while it is edited.
     pub fn store<V: FromStore>(self, store: impl Fn(&mut T, V, &Client) -> Result<()> + 'static) -> Self {
-        let target = self.target;
+        if matches!(self.stage, Stage::Edited(_)) {
+            let name = self.metric().map_or(String::new(), |metric| metric.name.clone());
+            return self.wrong(format!("metric {name}: declare it anew for another store"));
+        }
+        let target = self.target.clone();
         self.set(|metric| {
             metric.store = Some(Box::new(move |state, inst, value, unit, client| {
                 let place = target.find(state, inst)?;
                 store(place, V::from_store(value, unit)?, client)
             }));
         })
+    }
+}
+
+/// Declares the metric, and takes note of what is wrong with it. A panic on the way leaves none.
+impl<S, T> Drop for Def<'_, S, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        // Before the start the other things that are wrong are wanted, too.
+        let is_start = matches!(self.stage, Stage::New(..)) && !self.metrics.started;
+        if let Some(Problem(text)) = self.problem.take_if(|_| is_start) {
+            self.metrics.problem(text);
+        }
+        if matches!(self.stage, Stage::Done) && self.problem.is_none() {
+            return;
+        }
+        if let Err(Problem(text)) = self.end() {
+            self.metrics.problem(text);
+        }
     }
 }

@@ -1,18 +1,62 @@
-//! A declared instance domain, whatever its rows are.
+//! Declared instance domains, whatever their rows are.
 
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::Path;
+use std::rc::Rc;
 
 use pmda_core::ident::InDom;
 use pmda_core::labels::JsonLabels;
 
+use super::{LABEL_CHANGE, Metrics};
 use crate::profile::Selection;
 use crate::{Indom, Labels, Result, guard};
 
+/// One more than the greatest serial of an instance domain.
+const SERIALS: u32 = 1 << 22;
+
 /// Finds the rows of an instance domain in the agent's state.
-pub(super) type Rows<S, T> = fn(&mut S) -> &mut Indom<T>;
+pub(super) type Rows<S, T> = Rc<dyn Fn(&mut S) -> &mut Indom<T>>;
 
 /// Labels of an instance, by its name and row.
-pub(super) type RowLabels<T> = Box<dyn Fn(&str, &T) -> Labels>;
+type RowLabels<T> = Box<dyn Fn(&str, &T) -> Labels>;
+
+/// A declared instance domain: metrics with [`Metrics::each`] have its instances.
+pub struct IndomRef<S, T> {
+    serial: u32,
+    rows: PhantomData<fn(&mut S) -> &mut T>,
+}
+
+impl<S, T> IndomRef<S, T> {
+    /// The serial that the domain was declared with.
+    #[must_use]
+    pub fn serial(self) -> u32 {
+        self.serial
+    }
+
+    fn of(serial: u32) -> IndomRef<S, T> {
+        IndomRef {
+            serial,
+            rows: PhantomData,
+        }
+    }
+}
+
+impl<S, T> Clone for IndomRef<S, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S, T> Copy for IndomRef<S, T> {}
+
+impl<S, T> fmt::Debug for IndomRef<S, T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "instance domain {}", self.serial)
+    }
+}
 
 /// An instance domain of an agent.
 pub(crate) struct Domain<S> {
@@ -20,12 +64,14 @@ pub(crate) struct Domain<S> {
     pub(crate) help: String,
     pub(crate) labels: Labels,
     /// The cluster that it was declared in.
-    pub(super) cluster: u32,
-    pub(crate) table: Box<dyn Table<S>>,
+    cluster: u32,
+    /// How many metrics of each cluster have its instances.
+    users: BTreeMap<u32, usize>,
+    pub(crate) instances: Box<dyn Instances<S>>,
 }
 
 /// What a request asks of an instance domain.
-pub(crate) trait Table<S> {
+pub(crate) trait Instances<S> {
     /// Tells the domain its number and where files are.
     fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>);
     /// The numbers and names of all instances.
@@ -36,15 +82,18 @@ pub(crate) trait Table<S> {
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32>;
     /// The labels of the selected instances, or why they cannot be made.
     fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)>;
+    /// As what it is, a [`Typed`].
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 /// The instances of a domain with rows of one type.
-pub(super) struct Typed<S, T> {
-    pub(super) rows: Rows<S, T>,
-    pub(super) labels: Option<RowLabels<T>>,
+struct Typed<S, T> {
+    rows: Rows<S, T>,
+    labels: Option<RowLabels<T>>,
 }
 
-impl<S, T> Table<S> for Typed<S, T> {
+impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
     fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>) {
         (self.rows)(state).bind(indom, variable);
     }
@@ -79,5 +128,159 @@ impl<S, T> Table<S> for Typed<S, T> {
             sets.push((inst, set));
         });
         sets
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl<S: 'static> Metrics<S> {
+    /// Declares an instance domain: `rows` finds it in the agent. The first line of the help is for
+    /// lists, what follows is the long text.
+    ///
+    /// A domain with this serial that no metric has any more is replaced. A persistent domain that
+    /// is declared in [`Agent::dynamic`](crate::Agent::dynamic) gets its numbers from its file when
+    /// that returns; [`Indom::persistent_in`] has them at once.
+    pub fn indom<T: 'static>(
+        &mut self,
+        serial: u32,
+        help: &str,
+        rows: impl Fn(&mut S) -> &mut Indom<T> + 'static,
+    ) -> IndomRef<S, T> {
+        let known = self.indoms.get(&serial);
+        if serial >= SERIALS {
+            let last = SERIALS - 1;
+            self.problem(format!("instance domain {serial}: the last possible one is {last}"));
+        } else if self.numbers.has(serial) {
+            self.problem(format!("instance domain {serial} has the numbers of metrics"));
+        } else if known.is_some_and(|known| !self.started || !known.users.is_empty()) {
+            self.problem(format!("instance domain {serial} is declared twice"));
+        } else {
+            let domain = Domain {
+                serial,
+                help: help.to_owned(),
+                labels: Labels::new(),
+                cluster: self.cluster,
+                users: BTreeMap::new(),
+                instances: Box::new(Typed {
+                    rows: Rc::new(rows),
+                    labels: None,
+                }),
+            };
+            self.indoms.insert(serial, domain);
+            self.current().indoms.push(serial);
+            self.unbound.push(serial);
+        }
+        IndomRef::of(serial)
+    }
+
+    /// The declared instance domain with this serial, if its rows are of type `T`.
+    #[must_use]
+    pub fn find_indom<T: 'static>(&self, serial: u32) -> Option<IndomRef<S, T>> {
+        self.typed::<T>(serial).map(|_| IndomRef::of(serial))
+    }
+
+    /// Takes away an instance domain that no metric has. Tells whether it was there.
+    pub fn remove_indom(&mut self, serial: u32) -> bool {
+        let is_free = |domain: &Domain<S>| domain.users.is_empty();
+        self.indoms.get(&serial).is_some_and(is_free) && self.indoms.remove(&serial).is_some()
+    }
+
+    fn typed<T: 'static>(&self, serial: u32) -> Option<&Typed<S, T>> {
+        self.indoms.get(&serial)?.instances.as_any().downcast_ref()
+    }
+
+    /// How the rows of a domain are found.
+    pub(super) fn rows<T: 'static>(&self, indom: IndomRef<S, T>) -> Option<Rows<S, T>> {
+        self.typed(indom.serial).map(|typed| Rc::clone(&typed.rows))
+    }
+
+    /// Gives an instance domain a label, in place of one with this name.
+    pub fn indom_label<T>(&mut self, indom: IndomRef<S, T>, name: &str, value: &str) -> &mut Self {
+        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
+            let outcome = domain.labels.give(name, value, false);
+            self.labelled(outcome, format_args!("instance domain {}", indom.serial));
+        }
+        self
+    }
+
+    /// Gives an instance domain these labels, in place of all that it had.
+    pub fn set_indom_labels<T>(&mut self, indom: IndomRef<S, T>, labels: Labels) -> &mut Self {
+        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
+            let outcome = domain.labels.replace(labels);
+            self.labelled(outcome, format_args!("instance domain {}", indom.serial));
+        }
+        self
+    }
+
+    /// Gives an instance domain another help text.
+    pub fn set_indom_help<T>(&mut self, indom: IndomRef<S, T>, help: &str) -> &mut Self {
+        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
+            help.clone_into(&mut domain.help);
+        }
+        self
+    }
+
+    /// Gives the instances of a domain labels, by name and row, in place of those that they had.
+    pub fn instance_labels<T: 'static>(
+        &mut self,
+        indom: IndomRef<S, T>,
+        labels: impl Fn(&str, &T) -> Labels + 'static,
+    ) -> &mut Self {
+        let domain = self.indoms.get_mut(&indom.serial);
+        let typed = domain.and_then(|domain| domain.instances.as_any_mut().downcast_mut::<Typed<S, T>>());
+        if let Some(typed) = typed {
+            typed.labels = Some(Box::new(labels));
+            self.changes |= LABEL_CHANGE;
+        }
+        self
+    }
+}
+
+impl<S> Metrics<S> {
+    /// A metric of a cluster has the instances of a domain from now on.
+    pub(super) fn use_indom(&mut self, serial: u32, cluster: u32) {
+        if let Some(domain) = self.indoms.get_mut(&serial) {
+            *domain.users.entry(cluster).or_default() += 1;
+        }
+    }
+
+    /// A metric of a cluster that had the instances of a domain has gone.
+    pub(super) fn release_indom(&mut self, serial: u32, cluster: u32) {
+        let Some(domain) = self.indoms.get_mut(&serial) else {
+            return;
+        };
+        if let Some(count) = domain.users.get_mut(&cluster) {
+            *count -= 1;
+            if *count == 0 {
+                domain.users.remove(&cluster);
+            }
+        }
+    }
+
+    /// The domains that were declared in a cluster go, but for those that a metric has.
+    pub(super) fn drop_indoms(&mut self, cluster: u32, serials: &[u32]) {
+        for serial in serials {
+            let domain = self.indoms.get(serial);
+            if domain.is_some_and(|domain| domain.cluster == cluster && domain.users.is_empty()) {
+                self.indoms.remove(serial);
+            }
+        }
+    }
+
+    /// The clusters with metrics that have instances of a domain, else the one it was declared in.
+    pub(crate) fn clusters_of(&self, serial: u32) -> Vec<u32> {
+        let Some(domain) = self.indoms.get(&serial) else {
+            return Vec::new();
+        };
+        if domain.users.is_empty() {
+            return vec![domain.cluster];
+        }
+        domain.users.keys().copied().collect()
     }
 }

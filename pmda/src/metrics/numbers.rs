@@ -1,6 +1,6 @@
 //! Numbers of metrics that come and go, which survive a restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use pmda_core::ident::InDom;
@@ -14,6 +14,8 @@ use crate::{Error, Result};
 pub(super) struct Numbers {
     files: Option<(u32, PathBuf)>,
     caches: BTreeMap<u32, Indom<()>>,
+    /// Serials of files that may have to be written.
+    changed: BTreeSet<u32>,
 }
 
 impl Numbers {
@@ -22,27 +24,38 @@ impl Numbers {
         self.files = Some((domain, variable));
     }
 
-    /// The serials in use.
-    pub(super) fn serials(&self) -> impl Iterator<Item = u32> {
-        self.caches.keys().copied()
+    /// Whether a file has this serial.
+    pub(super) fn has(&self, serial: u32) -> bool {
+        self.caches.contains_key(&serial)
     }
 
-    /// The number of a metric, which has it from now on.
-    pub(super) fn number(&mut self, serial: u32, name: &str) -> Result<u32> {
+    fn cache(&mut self, serial: u32) -> &mut Indom<()> {
         let files = &self.files;
-        let cache = self.caches.entry(serial).or_insert_with(|| {
+        self.changed.insert(serial);
+        self.caches.entry(serial).or_insert_with(|| {
             let mut cache = Indom::persistent().with_limit(ITEMS - 1);
             if let Some((domain, variable)) = files {
                 cache.bind(InDom::new(*domain, serial), Some(variable));
             }
             cache
-        });
+        })
+    }
+
+    /// The number of a metric, which has it from now on.
+    pub(super) fn number(&mut self, serial: u32, name: &str) -> Result<u32> {
+        let cache = self.cache(serial);
         let item = cache.keep(name).or_else(|_| {
             // The numbers of those that have gone are given to others only when there are no more.
             cache.forget_inactive();
             cache.keep(name)
         });
         u32::try_from(item?).map_err(|_| Error::GENERIC)
+    }
+
+    /// The metric has this number from now on, which no other one has.
+    pub(super) fn number_at(&mut self, serial: u32, name: &str, item: u32) -> Result<()> {
+        let item = i32::try_from(item).map_err(|_| Error::TOOBIG)?;
+        self.cache(serial).keep_at(item, name)
     }
 
     /// The metric with this name has gone: it gets its number back when it comes again.
@@ -54,6 +67,10 @@ impl Numbers {
 
     /// Writes the files whose numbers have changed.
     pub(super) fn save(&mut self) {
-        self.caches.values_mut().for_each(Indom::save);
+        for serial in std::mem::take(&mut self.changed) {
+            if let Some(cache) = self.caches.get_mut(&serial) {
+                cache.save();
+            }
+        }
     }
 }

@@ -15,9 +15,9 @@ use crate::{Agent, ClientId, Labels, Result, Why, guard};
 const MODIFIERS: i32 = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
 impl<A: Agent> Handler<A> {
-    pub(super) fn desc(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
+    pub(super) fn desc(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let id = decode::desc_request(pdu)?;
-        if !self.state.has(id) {
+        if !self.state.has(id, self.clients.get(from)) {
             return Err(Error::PMID);
         }
         let metric = self
@@ -36,11 +36,11 @@ impl<A: Agent> Handler<A> {
         self.reply.reply().desc(words)
     }
 
-    pub(super) fn text(&mut self, pdu: &[u8], _: ClientId) -> Result<()> {
+    pub(super) fn text(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let about = decode::text_request(pdu)?;
         let help = if about.kind & PM_TEXT_PMID != 0 {
             let id = MetricId(about.ident);
-            if !self.state.has(id) {
+            if !self.state.has(id, self.clients.get(from)) {
                 return Err(Error::PMID);
             }
             self.state
@@ -48,7 +48,7 @@ impl<A: Agent> Handler<A> {
                 .numbered(id.cluster(), id.item())
                 .map(|metric| &metric.help)
         } else {
-            let serial = self.state.serial(InDom(about.ident))?;
+            let serial = self.state.serial(InDom(about.ident), self.clients.get(from))?;
             self.state.metrics.indoms.get(&serial).map(|domain| &domain.help)
         };
         let help = help.filter(|help| !help.is_empty()).ok_or(Error::TEXT)?;
@@ -59,8 +59,8 @@ impl<A: Agent> Handler<A> {
 
     pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let asked = decode::instance_request(pdu)?;
-        let serial = self.state.serial(asked.indom)?;
         let client = self.clients.get(from);
+        let serial = self.state.serial(asked.indom, client)?;
         self.state.refresh_instances(Why::Instances, serial, client)?;
         let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let (agent, reply) = (&mut self.state.agent, self.reply.reply());
@@ -69,7 +69,7 @@ impl<A: Agent> Handler<A> {
                 (PM_IN_NULL, None) => {
                     reply.begin_instances(asked.indom);
                     let (mut count, mut outcome) = (0, Ok(()));
-                    domain.table.each(agent, &mut |inst, name| {
+                    domain.instances.each(agent, &mut |inst, name| {
                         let added = reply.instance(Some(inst), Some(name));
                         if outcome.is_ok() {
                             outcome = added;
@@ -80,11 +80,11 @@ impl<A: Agent> Handler<A> {
                     reply.end_instances(count)
                 }
                 (inst, None) => {
-                    let name = domain.table.name(agent, inst).ok_or(Error::INST)?;
+                    let name = domain.instances.name(agent, inst).ok_or(Error::INST)?;
                     reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())
                 }
                 (PM_IN_NULL, Some(name)) if !name.is_empty() => {
-                    let inst = domain.table.find(agent, name).ok_or(Error::INST)?;
+                    let inst = domain.instances.find(agent, name).ok_or(Error::INST)?;
                     reply.instances(asked.indom, [(Some(inst), None)].into_iter())
                 }
                 _ => Err(Error::INST),
@@ -102,7 +102,7 @@ impl<A: Agent> Handler<A> {
             PM_LABEL_DOMAIN if self.state.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
             PM_LABEL_DOMAIN => Some(self.state.metrics.labels.clone()),
             PM_LABEL_INDOM => {
-                let serial = self.state.serial(InDom(about.ident)).ok();
+                let serial = self.state.serial(InDom(about.ident), self.clients.get(from)).ok();
                 let domain = serial.and_then(|serial| self.state.metrics.indoms.get(&serial));
                 domain.map(|domain| domain.labels.clone())
             }
@@ -110,7 +110,7 @@ impl<A: Agent> Handler<A> {
                 let cluster = self.state.metrics.clusters.get(of_metric.cluster());
                 cluster.map(|cluster| cluster.labels.clone())
             }
-            PM_LABEL_ITEM if self.state.has(of_metric) => {
+            PM_LABEL_ITEM if self.state.has(of_metric, self.clients.get(from)) => {
                 let metric = self.state.metrics.numbered(of_metric.cluster(), of_metric.item());
                 metric.map(|metric| metric.labels.clone())
             }
@@ -127,15 +127,15 @@ impl<A: Agent> Handler<A> {
 
     /// One set for each selected instance, also where it is empty.
     fn instance_labels(&mut self, about: decode::About, from: ClientId) -> Result<()> {
-        let Ok(serial) = self.state.serial(InDom(about.ident)) else {
+        let client = self.clients.get(from);
+        let Ok(serial) = self.state.serial(InDom(about.ident), client) else {
             return self.send_labels(about, &[]);
         };
-        let client = self.clients.get(from);
         self.state.refresh_instances(Why::Labels, serial, client)?;
         let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let (agent, selection) = (&mut self.state.agent, self.profile.selection(serial));
         let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
-            Ok(domain.table.labels(agent, selection, PM_LABEL_INSTANCES as u8))
+            Ok(domain.instances.labels(agent, selection, PM_LABEL_INSTANCES as u8))
         })?;
         self.send_labels(about, &sets)
     }

@@ -1,10 +1,11 @@
 //! The agent and what it declares, while it runs.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
 
-use crate::metrics::{FullName, Metrics, NAMES_CHANGE};
+use crate::metrics::{Metrics, is_name};
 use crate::profile::Profile;
 use crate::request::{Clock, Wanted};
 use crate::result_sink::ResultSink;
@@ -16,6 +17,8 @@ pub(super) struct AgentState<A: Agent> {
     pub(super) agent: A,
     pub(super) metrics: Metrics<A>,
     domain: u32,
+    /// `$PCP_VAR_DIR`, where files of instance domains are.
+    files: Option<PathBuf>,
     /// How many fetches there were.
     fetches: u64,
     /// How far a harness has moved the clock.
@@ -24,35 +27,57 @@ pub(super) struct AgentState<A: Agent> {
 
 impl<A: Agent> AgentState<A> {
     pub(super) fn start(env: &Env) -> Result<AgentState<A>> {
-        let mut metrics = guard::call("metrics", || Ok(Metrics::of(Some(env))))?;
+        let mut env = env.clone();
+        let root = guard::call("root", || Ok(A::root(&env)))?;
+        if !is_name(&root) {
+            log::error!("\"{root}\" is not a name that metrics can be below");
+            return Err(Error::EINVAL);
+        }
+        env = env.with_root(root);
+        let env = &env;
+        let metrics = guard::call("metrics", || Ok(Metrics::of(Some(env))))?;
         for problem in metrics.problems() {
             log::error!("{problem}");
         }
         if !metrics.problems().is_empty() {
             return Err(Error::EINVAL);
         }
-        let mut agent = guard::call("start", || A::start(env))?;
-        for domain in metrics.indoms.values_mut() {
-            let indom = InDom::new(env.domain(), domain.serial);
-            guard::call(format_args!("instance domain {indom}"), || {
-                domain.table.bind(&mut agent, indom, env.var_dir());
-                Ok(())
-            })?;
-        }
-        Ok(AgentState {
+        let agent = guard::call("start", || A::start(env))?;
+        let mut state = AgentState {
             agent,
             metrics,
             domain: env.domain(),
+            files: env.var_dir().map(Path::to_owned),
             fetches: 0,
             ahead: Duration::ZERO,
-        })
+        };
+        let new = state.metrics.finish();
+        state.bind(&new)?;
+        Ok(state)
+    }
+
+    /// Tells instance domains their numbers and where files are.
+    fn bind(&mut self, serials: &[u32]) -> Result<()> {
+        let mut outcome = Ok(());
+        for serial in serials {
+            let indom = self.indom(*serial);
+            let Some(domain) = self.metrics.indoms.get(serial) else {
+                continue;
+            };
+            let bound = guard::call(format_args!("instance domain {indom}"), || {
+                domain.instances.bind(&mut self.agent, indom, self.files.as_deref());
+                Ok(())
+            });
+            outcome = outcome.and(bound);
+        }
+        outcome
     }
 
     /// The context of a client has ended.
     pub(super) fn client_ended(&mut self, client: ClientId) {
         let agent = &mut self.agent;
         // What fails is logged, and costs nothing else.
-        for ended in self.metrics.iter().filter_map(|metric| metric.ended.as_ref()) {
+        for ended in self.metrics.queues().filter_map(|metric| metric.ended.as_ref()) {
             let _ = guard::call("an event queue", || {
                 ended(agent, client);
                 Ok(())
@@ -75,16 +100,23 @@ impl<A: Agent> AgentState<A> {
     }
 
     /// Lets the agent declare what comes and goes.
-    fn declare_dynamic(&mut self) {
+    fn declare_dynamic(&mut self, request: &Request<'_>) {
         let (agent, metrics) = (&mut self.agent, &mut self.metrics);
+        metrics.begin();
         // A panic is logged; what was declared before it is there.
         let _ = guard::call("dynamic", || {
-            agent.dynamic(metrics);
+            agent.dynamic(metrics, request);
             Ok(())
         });
-        if metrics.changes & NAMES_CHANGE != 0 {
-            metrics.finish();
-        }
+        let new = metrics.finish();
+        // What fails is logged.
+        let _ = self.bind(&new);
+    }
+
+    /// Lets the agent declare something that a request is about, and that is not there.
+    fn declare_missing(&mut self, client: &Client) {
+        let clock = self.clock();
+        self.declare_dynamic(&Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock));
     }
 
     /// Puts the values of metrics into a sink.
@@ -98,14 +130,18 @@ impl<A: Agent> AgentState<A> {
         let clock = self.clock();
         let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), &clock);
         self.begin(&request)?;
-        self.declare_dynamic();
+        self.declare_dynamic(&request);
         self.fetches += 1;
+        let mut has_read = false;
         for id in asked {
             if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
-                cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
+                has_read |= cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
             }
         }
-        sink.begin(std::mem::take(&mut self.metrics.changes), asked.len())?;
+        if has_read {
+            self.declare_dynamic(&request.after_reading());
+        }
+        sink.begin(self.metrics.take_changes(), asked.len())?;
         for id in asked {
             sink.open(*id)?;
             match self.values(*id, client, profile, sink) {
@@ -133,7 +169,7 @@ impl<A: Agent> AgentState<A> {
         // A parameter of events has values in their records only.
         let Some(fetch) = &metric.fetch else { return Ok(0) };
         let mut out = Encoder::new(sink.part(), metric.kind, metric.unit);
-        guard::call(FullName::<A>(metric), || {
+        guard::call(format_args!("metric {}", self.metrics.full_name(metric)), || {
             fetch(&mut self.agent, &mut out, profile, client)
         })?;
         Ok(out.values())
@@ -155,21 +191,28 @@ impl<A: Agent> AgentState<A> {
 
     /// Whether there is such a metric. One that is not there may be one that the agent declares
     /// now.
-    pub(super) fn has(&mut self, id: MetricId) -> bool {
+    pub(super) fn has(&mut self, id: MetricId, client: &Client) -> bool {
         if id.domain() != self.domain {
             return false;
         }
         let is_there = |metrics: &Metrics<A>| metrics.numbered(id.cluster(), id.item()).is_some();
         if !is_there(&self.metrics) {
-            self.declare_dynamic();
+            self.declare_missing(client);
         }
         is_there(&self.metrics)
     }
 
-    /// The serial of one of the agent's instance domains.
-    pub(super) fn serial(&self, indom: InDom) -> Result<u32> {
+    /// The serial of one of the agent's instance domains. One that is not there may be one that the
+    /// agent declares now.
+    pub(super) fn serial(&mut self, indom: InDom, client: &Client) -> Result<u32> {
         let serial = indom.serial();
-        let is_there = indom == self.indom(serial) && self.metrics.indoms.contains_key(&serial);
+        if indom != self.indom(serial) {
+            return Err(Error::INDOM);
+        }
+        if !self.metrics.indoms.contains_key(&serial) {
+            self.declare_missing(client);
+        }
+        let is_there = self.metrics.indoms.contains_key(&serial);
         is_there.then_some(serial).ok_or(Error::INDOM)
     }
 
@@ -191,6 +234,7 @@ impl<A: Agent> AgentState<A> {
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
+        self.declare_dynamic(&request.after_reading());
         if is_read { Ok(()) } else { outcome }
     }
 
@@ -199,7 +243,7 @@ impl<A: Agent> AgentState<A> {
         let clock = self.clock();
         let request = Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock);
         self.begin(&request)?;
-        self.declare_dynamic();
+        self.declare_dynamic(&request);
         Ok(())
     }
 }

@@ -42,7 +42,7 @@ impl<A: Agent> Handler<A> {
     pub(super) fn instance_names(&mut self, serial: u32) -> Vec<(i32, String)> {
         let mut names = Vec::new();
         if let Some(domain) = self.state.metrics.indoms.get(&serial) {
-            domain.table.each(&mut self.state.agent, &mut |inst, name| {
+            domain.instances.each(&mut self.state.agent, &mut |inst, name| {
                 names.push((inst, String::from_utf8_lossy(name).into_owned()));
             });
         }

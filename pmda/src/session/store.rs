@@ -6,7 +6,6 @@ use pmda_core::wire::result::{self, MetricValues, SentValue};
 
 use super::agent_state::AgentState;
 use super::handler::Handler;
-use crate::metrics::FullName;
 use crate::value::{Stored, Type};
 use crate::{Agent, Client, ClientId, Result, guard};
 
@@ -16,7 +15,7 @@ impl<A: Agent> Handler<A> {
         let client = self.clients.get(from);
         // Who may not store one of the metrics stores none, and learns nothing about them.
         for set in request.sets() {
-            if !self.state.has(set.metric) {
+            if !self.state.has(set.metric, client) {
                 return Err(Error::PMID);
             }
             self.state.check_access(set, client)?;
@@ -31,7 +30,7 @@ impl<A: Agent> AgentState<A> {
     fn check_access(&self, set: MetricValues<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
-        let may = guard::call(format_args!("access to {}", FullName::<A>(metric)), || {
+        let may = guard::call(format_args!("access to {}", self.metrics.full_name(metric)), || {
             Ok(metric.store.is_some() && (metric.writable_by)(client))
         });
         // Who is not allowed expressly is not allowed.
@@ -47,7 +46,7 @@ impl<A: Agent> AgentState<A> {
         }
         for (inst, value) in set.values() {
             let value = stored(metric.kind, value)?;
-            guard::call(format_args!("store of {}", FullName::<A>(metric)), || {
+            guard::call(format_args!("store of {}", self.metrics.full_name(metric)), || {
                 store(&mut self.agent, inst, value, metric.unit, client)
             })
             .map_err(guard::agents)?;

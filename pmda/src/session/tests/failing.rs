@@ -68,7 +68,7 @@ impl Agent for Faulty {
         self.maybe("begin");
         Ok(())
     }
-    fn dynamic(&mut self, m: &mut Metrics<Faulty>) {
+    fn dynamic(&mut self, m: &mut Metrics<Faulty>, _: &Request<'_>) {
         self.maybe("dynamic");
         if self.rows.len() > 2 && !m.has("late") {
             m.cluster(3).value("late", |_| 5);
@@ -236,7 +236,7 @@ impl Agent for Numbered {
     fn metrics(m: &mut Metrics<Numbered>) {
         m.cluster(0).value("count", |s| s.0.len());
     }
-    fn dynamic(&mut self, m: &mut Metrics<Numbered>) {
+    fn dynamic(&mut self, m: &mut Metrics<Numbered>, _: &Request<'_>) {
         for name in ["a", "b.x", "c", "d"] {
             match self.0.contains(&name) {
                 true if !m.has(name) => {

@@ -1,0 +1,162 @@
+//! Declaring metrics of each kind.
+
+use pmda_core::ident::MetricId;
+
+use super::Metrics;
+use super::define::{Def, Target};
+use super::domain::IndomRef;
+use super::metric::{End, Fetch, Metric};
+use crate::value::{Atom, Encoder, Semantics, Type, Value};
+use crate::{Client, Labels, Result, Unit};
+
+impl<S: 'static> Metrics<S> {
+    /// Declares a metric with one value. The root and a dot come in front of its name.
+    pub fn value<V: Value>(&mut self, name: &str, value: impl Fn(&S) -> V + 'static) -> Def<'_, S, S> {
+        let fetch: Fetch<S> = Box::new(move |state, out, _, _| value(state).write(out));
+        self.one(name, V::TYPE, V::UNIT, Some(fetch))
+    }
+
+    /// Declares a metric with one text, which is not copied.
+    pub fn text(&mut self, name: &str, text: impl Fn(&S) -> &str + 'static) -> Def<'_, S, S> {
+        let fetch: Fetch<S> = Box::new(move |state, out, _, _| text(state).write(out));
+        self.one(name, Type::String, Unit::NONE, Some(fetch))
+    }
+
+    /// Declares a metric with one value of a type that is known at run time only. The function also
+    /// gets the client that asks.
+    pub fn value_as(
+        &mut self,
+        name: &str,
+        kind: Type,
+        value: impl for<'s> Fn(&'s S, &Client) -> Result<Atom<'s>> + 'static,
+    ) -> Def<'_, S, S> {
+        let fetch: Fetch<S> = Box::new(move |state, out, _, client| value(state, client)?.write(out));
+        self.one(name, kind, Unit::NONE, Some(fetch)).check_atom(kind)
+    }
+
+    /// Declares a metric with a value for each instance.
+    pub fn each<T: 'static, V: Value>(
+        &mut self,
+        name: &str,
+        indom: IndomRef<S, T>,
+        value: impl Fn(&T) -> V + 'static,
+    ) -> Def<'_, S, T> {
+        self.instances(name, V::TYPE, V::UNIT, indom, move |row, out, _| value(row).write(out))
+    }
+
+    /// Declares a metric with a text for each instance, which is not copied.
+    pub fn each_text<T: 'static>(
+        &mut self,
+        name: &str,
+        indom: IndomRef<S, T>,
+        text: impl Fn(&T) -> &str + 'static,
+    ) -> Def<'_, S, T> {
+        self.instances(name, Type::String, Unit::NONE, indom, move |row, out, _| {
+            text(row).write(out)
+        })
+    }
+
+    /// Declares a metric with a value for each instance, of a type that is known at run time only.
+    /// The function also gets the client that asks.
+    pub fn each_as<T: 'static>(
+        &mut self,
+        name: &str,
+        indom: IndomRef<S, T>,
+        kind: Type,
+        value: impl for<'t> Fn(&'t T, &Client) -> Result<Atom<'t>> + 'static,
+    ) -> Def<'_, S, T> {
+        let write = move |row: &T, out: &mut Encoder<'_>, client: &Client| value(row, client)?.write(out);
+        self.instances(name, kind, Unit::NONE, indom, write).check_atom(kind)
+    }
+
+    /// Declares a parameter of events.
+    pub(crate) fn define_parameter(
+        &mut self,
+        name: &str,
+        kind: Type,
+        describe: impl FnOnce(Def<'_, S, S>),
+    ) -> MetricId {
+        describe(self.one(name, kind, Unit::NONE, None));
+        let domain = self.domain;
+        let metric = self.find(name);
+        metric.map_or(MetricId::NULL, |metric| {
+            MetricId::new(domain, metric.cluster(), metric.item())
+        })
+    }
+
+    /// Declares a metric whose values are the events of a queue that the client has not seen yet.
+    pub(crate) fn define_events(&mut self, name: &str, kind: Type, fetch: Fetch<S>, ended: End<S>) -> Def<'_, S, S> {
+        let mut metric = self.plain(name, kind, Unit::NONE, None, Some(fetch));
+        metric.ended = Some(ended);
+        Def::new(self, metric, Target::Agent(|state| state))
+    }
+
+    /// A metric without instances.
+    fn one(&mut self, name: &str, kind: Type, unit: Unit, fetch: Option<Fetch<S>>) -> Def<'_, S, S> {
+        let metric = self.plain(name, kind, unit, None, fetch);
+        Def::new(self, metric, Target::Agent(|state| state))
+    }
+
+    /// A metric with instances: the loop over those of them that are selected.
+    fn instances<T: 'static>(
+        &mut self,
+        name: &str,
+        kind: Type,
+        unit: Unit,
+        indom: IndomRef<S, T>,
+        write: impl Fn(&T, &mut Encoder<'_>, &Client) -> Result<()> + 'static,
+    ) -> Def<'_, S, T> {
+        let serial = indom.serial();
+        let Some(rows) = self.rows(indom) else {
+            let metric = self.plain(name, kind, unit, Some(serial), None);
+            let text = format!("metric {name}: instance domain {serial} is not declared, or has other rows");
+            return Def::new(self, metric, Target::None).wrong(text);
+        };
+        let target = Target::Row(rows.clone());
+        let fetch: Fetch<S> = Box::new(move |state, out, profile, client| {
+            let mut failure = None;
+            rows(state).visit(profile.selection(serial), |inst, row| {
+                if let Err(error) = write(row, out.at(inst), client) {
+                    failure = Some(error);
+                }
+            });
+            match failure {
+                // The others have values.
+                Some(error) if out.values() == 0 => Err(error),
+                _ => Ok(()),
+            }
+        });
+        let metric = self.plain(name, kind, unit, Some(serial), Some(fetch));
+        Def::new(self, metric, target)
+    }
+
+    /// A metric of which nothing else is said yet.
+    fn plain(&self, name: &str, kind: Type, unit: Unit, indom: Option<u32>, fetch: Option<Fetch<S>>) -> Box<Metric<S>> {
+        Box::new(Metric {
+            name: name.to_owned(),
+            cluster: self.cluster,
+            item: 0,
+            kind,
+            semantics: Semantics::Instant,
+            unit,
+            indom,
+            help: String::new(),
+            labels: Labels::new(),
+            fetch,
+            store: None,
+            ended: None,
+            writable_by: |client| client.uid() == Some(0),
+            cache: self.cache,
+        })
+    }
+}
+
+impl<S, T> Def<'_, S, T> {
+    /// Event records have no atoms.
+    fn check_atom(self, kind: Type) -> Self {
+        if matches!(kind, Type::Event | Type::HighresEvent) {
+            return self.wrong(format!("type {kind:?} has no values of its own: see Metrics::events"));
+        }
+        self
+    }
+}

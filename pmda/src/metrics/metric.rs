@@ -1,0 +1,88 @@
+//! A metric, as it is declared.
+
+use crate::profile::Profile;
+use crate::value::{Encoder, Semantics, Stored, Type};
+use crate::{Client, ClientId, Error, Labels, Result, Unit};
+
+/// Writes the values of a metric into the reply.
+pub(super) type Fetch<S> = Box<dyn Fn(&mut S, &mut Encoder<'_>, &Profile, &Client) -> Result<()>>;
+/// Stores a value of an instance.
+pub(super) type Store<S> = Box<dyn Fn(&mut S, i32, Stored<'_>, Unit, &Client) -> Result<()>>;
+/// Tells a queue that the context of a client has ended.
+pub(super) type End<S> = Box<dyn Fn(&mut S, ClientId)>;
+
+/// A metric.
+pub(crate) struct Metric<S> {
+    /// Without the root in front.
+    pub(crate) name: String,
+    pub(crate) cluster: u32,
+    pub(crate) item: u32,
+    pub(crate) kind: Type,
+    pub(crate) semantics: Semantics,
+    pub(crate) unit: Unit,
+    /// The serial of its instance domain.
+    pub(crate) indom: Option<u32>,
+    pub(crate) help: String,
+    pub(crate) labels: Labels,
+    /// `None` for a parameter of events, which has values nowhere else.
+    pub(crate) fetch: Option<Fetch<S>>,
+    pub(crate) store: Option<Store<S>>,
+    pub(crate) writable_by: fn(&Client) -> bool,
+    pub(crate) ended: Option<End<S>>,
+    /// Serial of the file that keeps its number.
+    pub(super) cache: Option<u32>,
+}
+
+/// A declared metric: its number, by which [`Metrics::edit`](crate::Metrics::edit) finds it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct MetricRef {
+    cluster: u32,
+    item: u32,
+}
+
+impl MetricRef {
+    pub(super) fn new(cluster: u32, item: u32) -> MetricRef {
+        MetricRef { cluster, item }
+    }
+
+    /// The cluster of its number.
+    #[must_use]
+    pub fn cluster(self) -> u32 {
+        self.cluster
+    }
+
+    /// The item of its number.
+    #[must_use]
+    pub fn item(self) -> u32 {
+        self.item
+    }
+}
+
+/// What is wrong with a declaration, in words.
+///
+/// `?` makes an [`Error`] of it, which has a code only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem(pub(super) String);
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// `-EINVAL`.
+impl From<Problem> for Error {
+    fn from(_: Problem) -> Error {
+        Error::EINVAL
+    }
+}
+
+/// Whether a metric may have this name below the root.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.split('.').all(|part| {
+        part.starts_with(|first: char| first.is_ascii_alphabetic())
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
+}

@@ -1,0 +1,155 @@
+//! All metrics: by place, and by name in the order of names.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::ops::Bound;
+
+use super::metric::Metric;
+
+/// The metrics of an agent. To add, find or remove one costs the same however many there are.
+pub(super) struct Table<S> {
+    /// Those that were removed are `None`.
+    list: Vec<Option<Box<Metric<S>>>>,
+    /// Places that are `None`.
+    free: Vec<usize>,
+    by_name: BTreeMap<String, usize>,
+    /// Places of metrics with a queue, which is told of clients that end.
+    queues: Vec<usize>,
+    hasher: RandomState,
+    /// The sum of a hash of each name with its number: it is the same when all metrics are removed
+    /// and declared again.
+    fingerprint: u64,
+}
+
+/// A name directly below another one.
+pub(crate) struct Child<'t> {
+    pub(crate) name: &'t str,
+    /// It is a metric, rather than a name with others below it.
+    pub(crate) is_leaf: bool,
+}
+
+impl<S> Table<S> {
+    pub(super) fn new() -> Table<S> {
+        Table {
+            list: Vec::new(),
+            free: Vec::new(),
+            by_name: BTreeMap::new(),
+            queues: Vec::new(),
+            hasher: RandomState::new(),
+            fingerprint: 0,
+        }
+    }
+
+    /// Which names there are, with their numbers, as one number.
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    fn hash(&self, metric: &Metric<S>) -> u64 {
+        self.hasher.hash_one((&metric.name, metric.cluster, metric.item))
+    }
+
+    /// Adds a metric, whose name none has. Returns its place.
+    pub(super) fn insert(&mut self, metric: Box<Metric<S>>) -> usize {
+        self.fingerprint = self.fingerprint.wrapping_add(self.hash(&metric));
+        let place = self.free.pop().unwrap_or(self.list.len());
+        if metric.ended.is_some() {
+            self.queues.push(place);
+        }
+        self.by_name.insert(metric.name.clone(), place);
+        match self.list.get_mut(place) {
+            Some(free) => *free = Some(metric),
+            None => self.list.push(Some(metric)),
+        }
+        place
+    }
+
+    /// Removes the metric with a name.
+    pub(super) fn remove(&mut self, name: &str) -> Option<Box<Metric<S>>> {
+        let place = *self.by_name.get(name)?;
+        self.remove_at(place)
+    }
+
+    /// Removes the metric at a place.
+    pub(super) fn remove_at(&mut self, place: usize) -> Option<Box<Metric<S>>> {
+        let name = std::mem::take(&mut self.at_mut(place)?.name);
+        let found = self.by_name.remove(&name);
+        debug_assert_eq!(found, Some(place), "{name}");
+        let mut metric = self.list.get_mut(place)?.take()?;
+        metric.name = name;
+        self.free.push(place);
+        if metric.ended.is_some() {
+            self.queues.retain(|queue| *queue != place);
+        }
+        self.fingerprint = self.fingerprint.wrapping_sub(self.hash(&metric));
+        Some(metric)
+    }
+
+    /// The metric at a place.
+    #[inline]
+    pub(super) fn at(&self, place: usize) -> Option<&Metric<S>> {
+        self.list.get(place)?.as_deref()
+    }
+
+    /// The metric at a place, to be changed, but for its name and number.
+    pub(super) fn at_mut(&mut self, place: usize) -> Option<&mut Metric<S>> {
+        self.list.get_mut(place)?.as_deref_mut()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    pub(super) fn named(&self, name: &str) -> Option<&Metric<S>> {
+        self.at(*self.by_name.get(name)?)
+    }
+
+    /// The metrics in the order of their places, which is that of their declaration as long as none
+    /// is removed.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Metric<S>> {
+        self.list.iter().flatten().map(|metric| &**metric)
+    }
+
+    /// The metrics with a queue.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &Metric<S>> {
+        self.queues.iter().filter_map(|place| self.at(*place))
+    }
+
+    /// The names of metrics that begin with `start`, in order.
+    pub(super) fn starting_with(&self, start: &str) -> impl Iterator<Item = &str> {
+        let from = (Bound::Included(start), Bound::Unbounded);
+        let names = self.by_name.range::<str, _>(from).map(|(name, _)| name.as_str());
+        names.take_while(move |name| name.starts_with(start))
+    }
+
+    /// The names directly below what begins with `start`, which is empty or ends with a dot. What
+    /// is below them is skipped, however much that is.
+    pub(super) fn children(&self, start: &str) -> Vec<Child<'_>> {
+        let mut children = Vec::new();
+        let mut from = Bound::Included(start.to_owned());
+        loop {
+            let mut names = self.by_name.range((from, Bound::Unbounded));
+            let Some(rest) = names.next().and_then(|(name, _)| name.strip_prefix(start)) else {
+                return children;
+            };
+            let (name, is_leaf) = rest.split_once('.').map_or((rest, true), |(name, _)| (name, false));
+            children.push(Child { name, is_leaf });
+            // The next character after the dot: behind all names below this one.
+            let behind = if is_leaf { "\0" } else { "/" };
+            from = Bound::Included([start, name, behind].concat());
+        }
+    }
+
+    /// A metric that a new name would be below, or that would be below it.
+    pub(super) fn above_or_below(&self, name: &str) -> Option<&str> {
+        let above = name.match_indices('.').map(|(dot, _)| &name[..dot]);
+        let above = above.into_iter().find_map(|above| self.by_name.get_key_value(above));
+        let above = above.map(|(name, _)| name.as_str());
+        above.or_else(|| self.starting_with(&format!("{name}.")).next())
+    }
+}
