@@ -156,7 +156,8 @@ const AGENTS: &[&[&str]] = &[
     &["run", "testing"],
     &["daemon", "dso"],
     &["session"],
-    &["metrics", "indom", "labels", "value"],
+    &["metrics"],
+    &["indom", "labels", "value"],
     &["memory"],
 ];
 
