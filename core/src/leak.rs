@@ -1,15 +1,25 @@
-//! Values that stay until the process ends.
+//! Values on the heap that cost no process: without memory there is an error.
 
 use crate::error::{Error, Result};
 
-/// Puts a value on the heap and never frees it, as `Box::leak` does, but without memory it returns
-/// an error instead of ending the process.
+/// Puts a value on the heap, as `Box::new` does, but without memory it returns an error instead of
+/// ending the process. (The value is the one element of an array, since std makes nothing but lists
+/// in this way.)
+///
+/// # Errors
+/// `-ENOMEM`.
+pub fn try_box<T>(value: T) -> Result<Box<[T; 1]>> {
+    let mut place = Vec::new();
+    place.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
+    place.push(value);
+    place.into_boxed_slice().try_into().map_err(|_| Error::ENOMEM)
+}
+
+/// Puts a value on the heap and never frees it, as `Box::leak` does; see [`try_box`].
 ///
 /// # Errors
 /// `-ENOMEM`.
 pub fn try_leak<T: 'static>(value: T) -> Result<&'static mut T> {
-    let mut place = Vec::new();
-    place.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
-    place.push(value);
-    place.leak().first_mut().ok_or(Error::ENOMEM)
+    let [value] = Box::leak(try_box(value)?);
+    Ok(value)
 }

@@ -22,6 +22,7 @@ use crate::view::interface::{DescMethod, Dispatch, Ext, SeenDispatch};
 use crate::view::memory::Block;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
+use pmda_core::leak::try_box;
 
 /// Makes the record of the agent that has a dispatch table, and has the `e_ext` of its extension,
 /// which is made with it, lead to it. Neither is ever freed.
@@ -87,16 +88,15 @@ fn external(ext: Ext<'_>) -> Result<&'static AgentRecord> {
 pub(crate) fn loop_state(ext: Ext<'_>) -> Result<&'static LoopState> {
     let record = of_any(ext)?;
     match record.loop_state.get() {
-        Some(loop_state) => Ok(loop_state),
+        Some([loop_state]) => Ok(loop_state),
         None => make_loop_state(record),
     }
 }
 
 #[cold]
-fn make_loop_state(record: &AgentRecord) -> Result<&'static LoopState> {
-    // Of two threads only one makes it.
-    let _globals = state::lock()?;
-    record.loop_state.get_or_make(LoopState::new)
+fn make_loop_state(record: &'static AgentRecord) -> Result<&'static LoopState> {
+    let [loop_state] = record.loop_state.get_or_try_init(|| try_box(LoopState::new()))?;
+    Ok(loop_state)
 }
 
 /// The interface version of an agent; 0 when this library has not set it up.

@@ -3,7 +3,7 @@
 use crate::state::callbacks::Registrations;
 use crate::state::iteration::{CompiledList, InstanceWalk};
 use crate::sys::descriptor::StreamId;
-use crate::sys::lock::{Mutex, StaticPtr};
+use crate::sys::lock::Mutex;
 use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Ext, SeenDispatch};
 use crate::view::memory::Lasting;
@@ -11,6 +11,7 @@ use crate::view::result_block::Results;
 use crate::view::table::Metric;
 use crate::view::types::{pmdaExt, pmdaMetric};
 use crate::view::value::SpareWireResult;
+use once_cell::race::OnceBox;
 use pmda_core::error::Result;
 use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
@@ -58,7 +59,7 @@ pub(crate) struct AgentRecord {
     /// The position in a cached domain.
     pub(crate) walk: InstanceWalk,
     /// The main loop's part, made when it is asked for first: a DSO has none.
-    pub(crate) loop_state: StaticPtr<LoopState>,
+    pub(crate) loop_state: OnceBox<[LoopState; 1]>,
 }
 
 /// Where the instances of one table were found, by id and by the hash of a name.
@@ -109,7 +110,7 @@ impl AgentRecord {
             instances: Mutex::default(),
             list: Mutex::default(),
             walk: InstanceWalk::default(),
-            loop_state: StaticPtr::new(),
+            loop_state: OnceBox::new(),
         }
     }
 

@@ -16,19 +16,21 @@ pub(crate) mod iteration;
 use std::ffi::c_void;
 use std::ptr;
 
+use once_cell::race::OnceBox;
+
 use crate::state::agents::Records;
 use crate::state::caches::Caches;
 use crate::state::callbacks::Callbacks;
 use crate::state::databases::Databases;
 use crate::state::filter::Filter;
 use crate::sys::libpcp::pmns::Kept;
-use crate::sys::lock::StaticPtr;
 use crate::sys::lock::{Guard, Mutex};
 use crate::view::event_block::EventBlock;
 use crate::view::table::MadeTables;
 use pmda_core::dynamic::RegistrationList;
 use pmda_core::error::Result;
 use pmda_core::events::EventArrays;
+use pmda_core::leak::try_box;
 use pmda_core::namespace::Indexes;
 use pmda_core::queue::Queues;
 
@@ -54,7 +56,7 @@ pub(crate) struct Globals {
     pub(crate) help: Vec<Databases>,
 }
 
-static GLOBALS: StaticPtr<Mutex<Globals>> = StaticPtr::new();
+static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
 
 /// The state, locked; made if there is none.
 ///
@@ -66,7 +68,7 @@ static GLOBALS: StaticPtr<Mutex<Globals>> = StaticPtr::new();
 #[inline(always)]
 pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
     match GLOBALS.get() {
-        Some(globals) => Ok(globals.lock()),
+        Some([globals]) => Ok(globals.lock()),
         None => make(),
     }
 }
@@ -77,23 +79,21 @@ pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
 /// When this thread has the lock already.
 #[inline(always)]
 pub(crate) fn peek() -> Option<Guard<'static, Globals>> {
-    GLOBALS.get().map(Mutex::lock)
+    GLOBALS.get().map(|[globals]| globals.lock())
 }
 
 /// Where the state is, for those who look for it when the library has been unloaded.
 pub(crate) fn address() -> *mut c_void {
     GLOBALS
         .get()
-        .map_or(ptr::null_mut(), |globals| ptr::from_ref(globals).cast_mut().cast())
+        .map_or(ptr::null_mut(), |[globals]| ptr::from_ref(globals).cast_mut().cast())
 }
 
 /// Makes the state, unless another thread just has.
 #[cold]
 fn make() -> Result<Guard<'static, Globals>> {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let making = MAKING.lock();
-    let globals = GLOBALS.get_or_make(|| {
-        Mutex::new(Globals {
+    let [globals] = GLOBALS.get_or_try_init(|| {
+        try_box(Mutex::new(Globals {
             records: Records::new(),
             caches: Caches::new(),
             dynamic: RegistrationList::new(),
@@ -102,8 +102,7 @@ fn make() -> Result<Guard<'static, Globals>> {
             queues: Vec::new(),
             arrays: EventArrays::new(),
             help: Vec::new(),
-        })
+        }))
     })?;
-    drop(making);
     Ok(globals.lock())
 }

@@ -37,9 +37,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use pmda_core::error::Result;
-use pmda_core::leak::try_leak;
-
 /// Nobody holds the lock.
 const FREE: usize = 0;
 /// The only thread of the process holds it. If there are others now, a signal handler has left that
@@ -395,43 +392,6 @@ extern "C" fn loaded() {
     };
     if let Some(syscall) = syscall {
         let _ = SYSCALL.set(syscall);
-    }
-}
-
-/// Leads to nothing, or to a value that stays for good.
-#[repr(transparent)]
-pub(crate) struct StaticPtr<T: 'static>(AtomicPtr<T>, PhantomData<&'static T>);
-
-impl<T> StaticPtr<T> {
-    /// Leads to nothing.
-    pub(crate) const fn new() -> StaticPtr<T> {
-        StaticPtr(AtomicPtr::new(ptr::null_mut()), PhantomData)
-    }
-
-    /// What it leads to.
-    #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&'static T> {
-        // SAFETY: it is NULL or a `&'static T` that `set` has stored. The marker makes this type
-        // `Sync` only where `T` is, so other threads may share it.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// Leads to this from now on.
-    pub(crate) fn set(&self, value: &'static T) {
-        self.0.store(ptr::from_ref(value).cast_mut(), Ordering::Release);
-    }
-
-    /// What it leads to, made if it leads to nothing. One thread at a time asks.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn get_or_make(&self, new: impl FnOnce() -> T) -> Result<&'static T> {
-        if let Some(value) = self.get() {
-            return Ok(value);
-        }
-        let value: &'static T = try_leak(new())?;
-        self.set(value);
-        Ok(value)
     }
 }
 
