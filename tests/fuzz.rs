@@ -6,63 +6,19 @@
     reason = "the targets are C callers of the library; a test turns stderr away"
 )]
 
+#[path = "../fuzz/replay.rs"]
+mod replay;
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::panic;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use proptest::prelude::RngCore;
-use proptest::test_runner::{RngAlgorithm, TestRng};
-
 use pcp_pmda_test::{Library, compile_c, profile_dir, root, run};
-
-/// Mutations for each target: `FUZZ_RUNS`, or so many that `make check` stays short.
-fn runs() -> u32 {
-    let wanted = std::env::var("FUZZ_RUNS").ok();
-    wanted.map_or(1000, |wanted| wanted.parse().expect("FUZZ_RUNS is a number"))
-}
-
-/// The corpus of a target, and the inputs that have failed once.
-fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let mut files = Vec::new();
-    for folder in ["fuzz/corpus", "fuzz/regressions"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name);
-        // Few targets have ever failed.
-        files.extend(
-            fs::read_dir(folder)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|entry| entry.path()),
-        );
-    }
-    files.sort();
-    let read = |file| fs::read(file).expect("a file of the corpus");
-    files.iter().map(read).collect()
-}
-
-/// Changes some bytes, cuts, repeats.
-fn mutate(bytes: &mut Vec<u8>, random: &mut TestRng) {
-    for _ in 0..=random.next_u32() % 4 {
-        let at = random.next_u32() as usize % (bytes.len() + 1);
-        match random.next_u32() % 5 {
-            0 => bytes.truncate(at),
-            1 => bytes.insert(at, random.next_u32() as u8),
-            2 => bytes.extend_from_within(at..),
-            _ if at < bytes.len() => {
-                bytes[at] = [0, 1, 0x7f, 0x80, 0xff, b'\n', b' ', b'['][random.next_u32() as usize % 8];
-            }
-            _ => {}
-        }
-        bytes.truncate(4096);
-    }
-}
 
 /// Sends what the library logs to /dev/null, thousands of lines about bad input, until it is
 /// dropped.
@@ -102,15 +58,12 @@ fn corpus_and_mutations() {
     let panics = count_panics();
     let quiet = Quiet::new();
     for (name, target) in targets::TARGETS {
-        let inputs = corpus(name);
+        let inputs = replay::corpus(root(), name);
         assert!(!inputs.is_empty(), "{name} has no corpus");
         for input in &inputs {
             target(input);
         }
-        let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-        for run in 0..runs() {
-            let mut input = inputs[run as usize % inputs.len()].clone();
-            mutate(&mut input, &mut random);
+        for input in replay::mutated(&inputs) {
             target(&input);
         }
         assert_eq!(
@@ -128,13 +81,9 @@ fn corpus_and_mutations() {
 fn cache_operations_as_in_the_c_library() {
     let directory = profile_dir().join("test-fuzz");
     fs::create_dir_all(&directory).expect("target is writable");
-    let mut inputs = corpus("cache_operations");
-    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    for run in 0..runs() as usize {
-        let mut input = inputs[run % inputs.len()].clone();
-        mutate(&mut input, &mut random);
-        inputs.push(input);
-    }
+    let mut inputs = replay::corpus(root(), "cache_operations");
+    let mutated: Vec<_> = replay::mutated(&inputs).collect();
+    inputs.extend(mutated);
     let length = |input: &Vec<u8>| u16::try_from(input.len()).expect("a short input").to_be_bytes();
     let all: Vec<u8> = inputs
         .iter()

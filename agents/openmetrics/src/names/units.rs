@@ -94,9 +94,12 @@ pub fn units(text: &str) -> Result<Unit, UnitsError> {
 /// Reads what stands on one side of the slash.
 fn side(text: &str) -> Result<[Part; 3], UnitsError> {
     let mut parts: [Option<Part>; 3] = [None; 3];
-    let words = text.split_whitespace().map(without_number);
-    let mut words = words.filter(|word| !word.is_empty()).peekable();
+    let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
+        let word = without_number(word);
+        if word.is_empty() {
+            continue;
+        }
         let (dimension, mut part) = base(word).ok_or(UnitsError::Unrecognized)?;
         if dimension == COUNTS && !word.contains('^') && words.next_if_eq(&"x").is_some() {
             part = thousands(words.next().unwrap_or_default())?;
