@@ -8,8 +8,9 @@ use std::fs;
 use std::process::Command;
 
 use pcp_pmda_test::generated;
-use pcp_pmda_test::headers::{Headers, INCLUDES, compile, macros, prototypes, run, succeeds};
+use pcp_pmda_test::headers::{HEADERS, Headers, INCLUDES, PMAPI, compile, macros, prototypes, run, succeeds};
 use pcp_pmda_test::root;
+use regex::Regex;
 
 #[test]
 fn the_checked_in_headers_are_current() {
@@ -176,6 +177,48 @@ fn results_can_be_freed() {
     let strict = ["-Wall", "-Werror", "-fsyntax-only"];
     succeeds(&compile("gcc", Headers::Ours, "release.c", &text, &strict));
     succeeds(&compile("g++", Headers::Ours, "release.cc", &text, &strict));
+}
+
+/// A macro of the agent's that is named like a parameter (`#define interface struct` is a real idiom) does our
+/// prototypes as little harm as the installed ones: their parameters have no names, or reserved ones.
+#[test]
+fn macros_of_agents_do_no_harm() {
+    let lower_case = Regex::new(r"(?-u:\b)_*([a-z][a-z0-9_]*)(?-u:\b)").expect("valid");
+    let mut words = BTreeSet::new();
+    for header in HEADERS {
+        let place = root().join("include/pcp").join(header).display().to_string();
+        let code = compile(
+            "gcc",
+            Headers::Ours,
+            "no-comments.c",
+            "",
+            &["-fpreprocessed", "-E", "-P", &place],
+        );
+        words.extend(
+            lower_case
+                .captures_iter(&succeeds(&code))
+                .map(|word| word[1].to_owned()),
+        );
+    }
+    let before_headers = |macros: &str| INCLUDES.replacen(PMAPI, &format!("{PMAPI}#include <stdarg.h>\n{macros}"), 1);
+    let harmless = |word: &String| {
+        let text = before_headers(&format!("#define {word} 42\n"));
+        let output = compile("gcc", Headers::Installed, "word.c", &text, &["-w", "-fsyntax-only"]);
+        output.status.success()
+    };
+    words.retain(harmless);
+    for expected in ["interface", "fd", "path", "metric", "result"] {
+        assert!(words.contains(expected), "{expected} is not among {words:?}");
+    }
+    let macros: String = words.iter().map(|word| format!("#define {word} 42\n")).collect();
+    let text = before_headers(&macros);
+    succeeds(&compile(
+        "gcc",
+        Headers::Ours,
+        "words.c",
+        &text,
+        &["-w", "-fsyntax-only"],
+    ));
 }
 
 /// An agent's usual declarations, in the words that C and C++ share.

@@ -408,8 +408,8 @@ typedef struct pmdaOptions {
  * dispatch is NULL or valid for writes of what interface defines. name, logfile and
  * helptext are each NULL or a C string.
  */
-PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const char *name, int domain,
-        const char *logfile, const char *helptext);
+PMDA_CALL extern void pmdaDaemon(pmdaInterface *__dispatch, int __interface, const char *__name, int __domain,
+        const char *__logfile, const char *__helptext);
 
 /*
  * Sets up an agent that was loaded as a shared object; the loader has set the domain.
@@ -420,7 +420,7 @@ PMDA_CALL extern void pmdaDaemon(pmdaInterface *dispatch, int interface, const c
  * Pointers:
  * As for pmdaDaemon.
  */
-PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name, char *helptext);
+PMDA_CALL extern void pmdaDSO(pmdaInterface *__dispatch, int __interface, char *__name, char *__helptext);
 
 /*
  * Sends stderr into the agent's log file; an older file of that name becomes NAME.prev.
@@ -428,7 +428,7 @@ PMDA_CALL extern void pmdaDSO(pmdaInterface *dispatch, int interface, char *name
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
  */
-PMDA_CALL extern void pmdaOpenLog(pmdaInterface *dispatch);
+PMDA_CALL extern void pmdaOpenLog(pmdaInterface *__dispatch);
 
 /*
  * Handles the next options of the command line that every agent has, and returns the first other
@@ -440,7 +440,8 @@ PMDA_CALL extern void pmdaOpenLog(pmdaInterface *dispatch);
  * Pointers:
  * argv holds argc C strings; opts and dispatch are valid, dispatch after pmdaDaemon.
  */
-PMDA_CALL extern int pmdaGetOptions(int argc, char *const *argv, pmdaOptions *opts, pmdaInterface *dispatch);
+PMDA_CALL extern int pmdaGetOptions(int __argc, char *const *__argv, pmdaOptions *__opts,
+        pmdaInterface *__dispatch);
 
 /*
  * As pmdaGetOptions for short options alone, with getopt's global variables as its results.
@@ -452,8 +453,8 @@ PMDA_CALL extern int pmdaGetOptions(int argc, char *const *argv, pmdaOptions *op
  * argv holds argc C strings; optstring is a C string; dispatch is valid after
  * pmdaDaemon; err is NULL or valid for a read and a write.
  */
-PMDA_CALL extern int pmdaGetOpt(int argc, char *const *argv, const char *optstring, pmdaInterface *dispatch,
-        int *err);
+PMDA_CALL extern int pmdaGetOpt(int __argc, char *const *__argv, const char *__optstring,
+        pmdaInterface *__dispatch, int *__err);
 
 /*
  * Prints the messages that were collected, and how the agent is used, to stderr.
@@ -461,7 +462,7 @@ PMDA_CALL extern int pmdaGetOpt(int argc, char *const *argv, const char *optstri
  * Pointers:
  * opts is NULL or valid.
  */
-PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *opts);
+PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *__opts);
 
 /*
  * Adds PMDA_EXT_* flags to an agent; there is no way to take one away.
@@ -469,7 +470,7 @@ PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *opts);
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetFlags(pmdaInterface *dispatch, int flags);
+PMDA_CALL extern void pmdaSetFlags(pmdaInterface *__dispatch, int __flags);
 
 /*
  * As pmdaSetFlags, for callers that have only the extension.
@@ -477,7 +478,7 @@ PMDA_CALL extern void pmdaSetFlags(pmdaInterface *dispatch, int flags);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *pmda, int flags);
+PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *__pmda, int __flags);
 
 /*
  * Adds PMDA_FLAG_* flags to what the agent tells pmcd when it connects; call it before
@@ -486,7 +487,7 @@ PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *pmda, int flags);
  * Pointers:
  * dispatch is NULL or valid.
  */
-PMDA_CALL extern void pmdaSetCommFlags(pmdaInterface *dispatch, int flags);
+PMDA_CALL extern void pmdaSetCommFlags(pmdaInterface *__dispatch, int __flags);
 
 /*
  * Attaches a pointer of the agent's own, which replaces the one before; the library never looks at
@@ -495,7 +496,7 @@ PMDA_CALL extern void pmdaSetCommFlags(pmdaInterface *dispatch, int flags);
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetData(pmdaInterface *dispatch, void *data);
+PMDA_CALL extern void pmdaSetData(pmdaInterface *__dispatch, void *__data);
 
 /*
  * As pmdaSetData, for callers that have only the extension.
@@ -503,7 +504,7 @@ PMDA_CALL extern void pmdaSetData(pmdaInterface *dispatch, void *data);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern void pmdaExtSetData(pmdaExt *pmda, void *data);
+PMDA_CALL extern void pmdaExtSetData(pmdaExt *__pmda, void *__data);
 
 /*
  * The pointer that the agent has attached, at first NULL.
@@ -511,7 +512,7 @@ PMDA_CALL extern void pmdaExtSetData(pmdaExt *pmda, void *data);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern void *pmdaExtGetData(pmdaExt *pmda);
+PMDA_CALL extern void *pmdaExtGetData(pmdaExt *__pmda);
 
 /*
  * Serves PDUs until the stream ends or cannot be read any more.
@@ -519,7 +520,7 @@ PMDA_CALL extern void *pmdaExtGetData(pmdaExt *pmda);
  * Pointers:
  * As __pmdaMainPDU.
  */
-PMDA_CALL extern void pmdaMain(pmdaInterface *dispatch);
+PMDA_CALL extern void pmdaMain(pmdaInterface *__dispatch);
 
 /*
  * Sends a status to pmcd that is no reply, or instead of one. The outcome is ignored.
@@ -527,7 +528,7 @@ PMDA_CALL extern void pmdaMain(pmdaInterface *dispatch);
  * Pointers:
  * dispatch is NULL or a dispatch table with a valid extension.
  */
-PMDA_CALL extern void pmdaSendError(pmdaInterface *dispatch, int error);
+PMDA_CALL extern void pmdaSendError(pmdaInterface *__dispatch, int __error);
 
 /*
  * Tells the library that the dispatch table of an agent is somewhere else now.
@@ -536,7 +537,7 @@ PMDA_CALL extern void pmdaSendError(pmdaInterface *dispatch, int error);
  * dispatch is NULL or valid; its ext is NULL or valid, and was set up by some copy of this
  * library, or has NULL in e_ext.
  */
-PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *dispatch);
+PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *__dispatch);
 
 /*
  * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
@@ -550,8 +551,8 @@ PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *dispatch);
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and
  * metrics are each NULL or valid for reads and writes of as many elements as the counts say.
  */
-PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int nindoms, pmdaMetric *metrics,
-        int nmetrics);
+PMDA_CALL extern void pmdaInit(pmdaInterface *__dispatch, pmdaIndom *__indoms, int __nindoms,
+        pmdaMetric *__metrics, int __nmetrics);
 
 /*
  * Opens the connection to pmcd that e_io names, and exchanges versions.
@@ -563,7 +564,7 @@ PMDA_CALL extern void pmdaInit(pmdaInterface *dispatch, pmdaIndom *indoms, int n
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
  */
-PMDA_CALL extern void pmdaConnect(pmdaInterface *dispatch);
+PMDA_CALL extern void pmdaConnect(pmdaInterface *__dispatch);
 
 /*
  * Sets the callback that cleans up a result after it was sent; NULL for none.
@@ -571,7 +572,7 @@ PMDA_CALL extern void pmdaConnect(pmdaInterface *dispatch);
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetResultCallBack(pmdaInterface *dispatch, pmdaResultCallBack callback);
+PMDA_CALL extern void pmdaSetResultCallBack(pmdaInterface *__dispatch, pmdaResultCallBack __callback);
 
 /*
  * Sets the callback that gives pmdaFetch one value.
@@ -579,7 +580,7 @@ PMDA_CALL extern void pmdaSetResultCallBack(pmdaInterface *dispatch, pmdaResultC
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetFetchCallBack(pmdaInterface *dispatch, pmdaFetchCallBack callback);
+PMDA_CALL extern void pmdaSetFetchCallBack(pmdaInterface *__dispatch, pmdaFetchCallBack __callback);
 
 /*
  * Sets the callback that runs when a PDU has arrived; a negative result refuses it. NULL for none.
@@ -587,7 +588,7 @@ PMDA_CALL extern void pmdaSetFetchCallBack(pmdaInterface *dispatch, pmdaFetchCal
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetCheckCallBack(pmdaInterface *dispatch, pmdaCheckCallBack callback);
+PMDA_CALL extern void pmdaSetCheckCallBack(pmdaInterface *__dispatch, pmdaCheckCallBack __callback);
 
 /*
  * Sets the callback that runs when a PDU has been served; NULL for none.
@@ -595,7 +596,7 @@ PMDA_CALL extern void pmdaSetCheckCallBack(pmdaInterface *dispatch, pmdaCheckCal
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *dispatch, pmdaDoneCallBack callback);
+PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *__dispatch, pmdaDoneCallBack __callback);
 
 /*
  * Sets the callback that runs when a client context ends. It needs interface version 5 or more,
@@ -604,7 +605,7 @@ PMDA_CALL extern void pmdaSetDoneCallBack(pmdaInterface *dispatch, pmdaDoneCallB
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *dispatch, pmdaEndContextCallBack callback);
+PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *__dispatch, pmdaEndContextCallBack __callback);
 
 /*
  * Sets the callback that gives the labels of one instance; NULL for none. It needs interface
@@ -613,7 +614,7 @@ PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *dispatch, pmdaEnd
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
  */
-PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *dispatch, pmdaLabelCallBack callback);
+PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *__dispatch, pmdaLabelCallBack __callback);
 
 /*
  * Reads one PDU and serves it, and touches no byte beyond it.
@@ -626,7 +627,7 @@ PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *dispatch, pmdaLabelCal
  * dispatch is NULL or a dispatch table with a valid extension, whose methods follow their
  * contracts.
  */
-PMDA_CALL extern int __pmdaMainPDU(pmdaInterface *dispatch);
+PMDA_CALL extern int __pmdaMainPDU(pmdaInterface *__dispatch);
 
 /*
  * The descriptor that PDUs arrive on, for agents that wait on several.
@@ -637,7 +638,7 @@ PMDA_CALL extern int __pmdaMainPDU(pmdaInterface *dispatch);
  * Pointers:
  * dispatch is NULL or a dispatch table with a valid extension.
  */
-PMDA_CALL extern int __pmdaInFd(pmdaInterface *dispatch);
+PMDA_CALL extern int __pmdaInFd(pmdaInterface *__dispatch);
 
 /*
  * The methods that serve for most agents
@@ -655,7 +656,7 @@ PMDA_CALL extern int __pmdaInFd(pmdaInterface *dispatch);
  * pmidlist is valid for reads of numpmid elements. resp is NULL or valid for one write.
  * pmda is NULL or valid, with its tables, profile and callback.
  */
-PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, pmdaExt *pmda);
+PMDA_CALL extern int pmdaFetch(int __numpmid, pmID *__pmidlist, pmdaResult **__resp, pmdaExt *__pmda);
 
 /*
  * Gives the help text of a metric or an instance domain.
@@ -667,7 +668,7 @@ PMDA_CALL extern int pmdaFetch(int numpmid, pmID *pmidlist, pmdaResult **resp, p
  * Pointers:
  * buffer is NULL or valid for one write. pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda);
+PMDA_CALL extern int pmdaText(int __ident, int __kind, char **__buffer, pmdaExt *__pmda);
 
 /*
  * Lists all instances of a domain, or gives the name of an instance, or the instance of a name.
@@ -682,7 +683,8 @@ PMDA_CALL extern int pmdaText(int ident, int kind, char **buffer, pmdaExt *pmda)
  * name is NULL or a C string. result is NULL or valid for one write. pmda is NULL or valid,
  * with its instance domains; a cached domain does not need it.
  */
-PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResult **result, pmdaExt *pmda);
+PMDA_CALL extern int pmdaInstance(pmInDom __indom, int __inst, char *__name, pmInResult **__result,
+        pmdaExt *__pmda);
 
 /*
  * Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the
@@ -696,7 +698,7 @@ PMDA_CALL extern int pmdaInstance(pmInDom indom, int inst, char *name, pmInResul
  * lpp is NULL or valid for reads and writes; *lpp is NULL or a valid label set, or anything
  * for a request for instances, which replaces it. pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, pmdaExt *pmda);
+PMDA_CALL extern int pmdaLabel(int __ident, int __kind, pmLabelSet **__lpp, pmdaExt *__pmda);
 
 /*
  * Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive.
@@ -704,7 +706,7 @@ PMDA_CALL extern int pmdaLabel(int ident, int kind, pmLabelSet **lpp, pmdaExt *p
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaProfile(pmProfile *prof, pmdaExt *pmda);
+PMDA_CALL extern int pmdaProfile(pmProfile *__prof, pmdaExt *__pmda);
 
 /*
  * Refuses to store anything: PM_ERR_PERMISSION.
@@ -712,7 +714,7 @@ PMDA_CALL extern int pmdaProfile(pmProfile *prof, pmdaExt *pmda);
  * Pointers:
  * pmda is NULL or valid.
  */
-PMDA_CALL extern int pmdaStore(pmdaResult *result, pmdaExt *pmda);
+PMDA_CALL extern int pmdaStore(pmdaResult *__result, pmdaExt *__pmda);
 
 /*
  * Knows no name: PM_ERR_NAME.
@@ -720,7 +722,7 @@ PMDA_CALL extern int pmdaStore(pmdaResult *result, pmdaExt *pmda);
  * Pointers:
  * Nothing is read or written.
  */
-PMDA_CALL extern int pmdaPMID(const char *name, pmID *pmid, pmdaExt *pmda);
+PMDA_CALL extern int pmdaPMID(const char *__name, pmID *__pmid, pmdaExt *__pmda);
 
 /*
  * Knows no metric: PM_ERR_PMID.
@@ -728,7 +730,7 @@ PMDA_CALL extern int pmdaPMID(const char *name, pmID *pmid, pmdaExt *pmda);
  * Pointers:
  * Nothing is read or written.
  */
-PMDA_CALL extern int pmdaName(pmID pmid, char ***nameset, pmdaExt *pmda);
+PMDA_CALL extern int pmdaName(pmID __pmid, char ***__nameset, pmdaExt *__pmda);
 
 /*
  * Knows no name: PM_ERR_NAME.
@@ -736,8 +738,8 @@ PMDA_CALL extern int pmdaName(pmID pmid, char ***nameset, pmdaExt *pmda);
  * Pointers:
  * Nothing is read or written.
  */
-PMDA_CALL extern int pmdaChildren(const char *name, int traverse, char ***offspring, int **status,
-        pmdaExt *pmda);
+PMDA_CALL extern int pmdaChildren(const char *__name, int __traverse, char ***__offspring, int **__status,
+        pmdaExt *__pmda);
 
 /*
  * Takes an attribute of a client and ignores it, apart from a line under -Dattr or -Dauth.
@@ -745,7 +747,7 @@ PMDA_CALL extern int pmdaChildren(const char *name, int traverse, char ***offspr
  * Pointers:
  * value is NULL or a C string.
  */
-PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int size, pmdaExt *pmda);
+PMDA_CALL extern int pmdaAttribute(int __ctx, int __attr, const char *__value, int __size, pmdaExt *__pmda);
 
 /*
  * Describes a metric of the table.
@@ -756,7 +758,7 @@ PMDA_CALL extern int pmdaAttribute(int ctx, int attr, const char *value, int siz
  * Pointers:
  * desc is NULL or valid for one write. pmda is NULL or valid, with its metric table.
  */
-PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, pmdaExt *pmda);
+PMDA_CALL extern int pmdaDesc(pmID __pmid, pmDesc *__desc, pmdaExt *__pmda);
 
 /*
  * Instances of a domain, as the last profile selects them
@@ -772,7 +774,7 @@ PMDA_CALL extern int pmdaDesc(pmID pmid, pmDesc *desc, pmdaExt *pmda);
  * Pointers:
  * pmda is NULL or valid, with its instance domains.
  */
-PMDA_CALL extern int __pmdaCntInst(pmInDom indom, pmdaExt *pmda);
+PMDA_CALL extern int __pmdaCntInst(pmInDom __indom, pmdaExt *__pmda);
 
 /*
  * Starts to go over the instances of a domain.
@@ -780,7 +782,7 @@ PMDA_CALL extern int __pmdaCntInst(pmInDom indom, pmdaExt *pmda);
  * Pointers:
  * pmda is NULL or valid, with its instance domains and profile.
  */
-PMDA_CALL extern void __pmdaStartInst(pmInDom indom, pmdaExt *pmda);
+PMDA_CALL extern void __pmdaStartInst(pmInDom __indom, pmdaExt *__pmda);
 
 /*
  * Gives the next instance that the profile selects.
@@ -792,7 +794,7 @@ PMDA_CALL extern void __pmdaStartInst(pmInDom indom, pmdaExt *pmda);
  * inst is NULL or valid for one write. pmda is NULL or valid, with its profile and the domain
  * that e_idp points to.
  */
-PMDA_CALL extern int __pmdaNextInst(int *inst, pmdaExt *pmda);
+PMDA_CALL extern int __pmdaNextInst(int *__inst, pmdaExt *__pmda);
 
 /*
  * Help text
@@ -808,10 +810,10 @@ PMDA_CALL extern int __pmdaNextInst(int *inst, pmdaExt *pmda);
  * Pointers:
  * fname is NULL or a C string.
  */
-PMDA_CALL extern int pmdaOpenHelp(const char *fname);
+PMDA_CALL extern int pmdaOpenHelp(const char *__fname);
 
 /* Closes a help database and releases its texts; other handles do nothing. */
-PMDA_CALL extern void pmdaCloseHelp(int handle);
+PMDA_CALL extern void pmdaCloseHelp(int __handle);
 
 /*
  * Looks up a text of a metric: the one-line text when bit PM_TEXT_ONELINE is set in kind, else
@@ -820,7 +822,7 @@ PMDA_CALL extern void pmdaCloseHelp(int handle);
  * Returns:
  * A text that stays until the handle is closed and must not be changed or freed, or NULL.
  */
-PMDA_CALL extern char *pmdaGetHelp(int handle, pmID pmid, int kind);
+PMDA_CALL extern char *pmdaGetHelp(int __handle, pmID __pmid, int __kind);
 
 /*
  * Looks up a text of an instance domain: the one-line text when bit PM_TEXT_ONELINE is set in
@@ -829,7 +831,7 @@ PMDA_CALL extern char *pmdaGetHelp(int handle, pmID pmid, int kind);
  * Returns:
  * A text that stays until the handle is closed and must not be changed or freed, or NULL.
  */
-PMDA_CALL extern char *pmdaGetInDomHelp(int handle, pmInDom indom, int kind);
+PMDA_CALL extern char *pmdaGetInDomHelp(int __handle, pmInDom __indom, int __kind);
 
 /*
  * Labels and notes, given as JSON with the conversions of printf
@@ -848,7 +850,7 @@ PMDA_CALL extern int pmdaAddNotes(pmLabelSet **, const char *, ...) __PM_PRINTFL
  * Pointers:
  * set is NULL or a valid label set.
  */
-PMDA_CALL extern int pmdaAddLabelFlags(pmLabelSet *set, int flags);
+PMDA_CALL extern int pmdaAddLabelFlags(pmLabelSet *__set, int __flags);
 
 /*
  * Metrics that come and go
@@ -877,9 +879,9 @@ typedef void (*pmdaCountMetrics)(int*, int*);
  * prefix is NULL or a C string; metrics is NULL or has nmetrics entries that are never
  * freed; the callbacks have these types.
  */
-PMDA_CALL extern void pmdaDynamicPMNS(const char *prefix, int *clusters, int nclusters, pmdaUpdatePMNS update,
-        pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts, pmdaMetric *metrics,
-        int nmetrics);
+PMDA_CALL extern void pmdaDynamicPMNS(const char *__prefix, int *__clusters, int __nclusters,
+        pmdaUpdatePMNS __update, pmdaUpdateText __text, pmdaUpdateMetric __metric, pmdaCountMetrics __counts,
+        pmdaMetric *__metrics, int __nmetrics);
 
 /*
  * Registers a tree of dynamic names for one agent, which then does not see those of
@@ -888,9 +890,9 @@ PMDA_CALL extern void pmdaDynamicPMNS(const char *prefix, int *clusters, int ncl
  * Pointers:
  * As pmdaDynamicPMNS; ext is NULL or was set up by pmdaDaemon or pmdaDSO.
  */
-PMDA_CALL extern void pmdaExtDynamicPMNS(const char *prefix, int *clusters, int nclusters,
-        pmdaUpdatePMNS update, pmdaUpdateText text, pmdaUpdateMetric metric, pmdaCountMetrics counts,
-        pmdaMetric *metrics, int nmetrics, pmdaExt *ext);
+PMDA_CALL extern void pmdaExtDynamicPMNS(const char *__prefix, int *__clusters, int __nclusters,
+        pmdaUpdatePMNS __update, pmdaUpdateText __text, pmdaUpdateMetric __metric, pmdaCountMetrics __counts,
+        pmdaMetric *__metrics, int __nmetrics, pmdaExt *__ext);
 
 /*
  * Meant to record a mask for the cluster numbers below a prefix that was registered with
@@ -902,7 +904,7 @@ PMDA_CALL extern void pmdaExtDynamicPMNS(const char *prefix, int *clusters, int 
  * Pointers:
  * prefix is NULL or a C string.
  */
-PMDA_CALL extern int pmdaDynamicSetClusterMask(const char *prefix, unsigned int mask);
+PMDA_CALL extern int pmdaDynamicSetClusterMask(const char *__prefix, unsigned int __mask);
 
 /*
  * Finds the tree that has name, after all trees were brought up to date.
@@ -913,7 +915,7 @@ PMDA_CALL extern int pmdaDynamicSetClusterMask(const char *prefix, unsigned int 
  * Pointers:
  * pmda is NULL or valid, name NULL or a C string; the trees that the callbacks give are valid.
  */
-PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(pmdaExt *pmda, const char *name);
+PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(pmdaExt *__pmda, const char *__name);
 
 /*
  * Finds the tree that has a name for pmid, after all trees were brought up to date.
@@ -924,7 +926,7 @@ PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupName(pmdaExt *pmda, const char 
  * Pointers:
  * pmda is NULL or valid; the trees that the callbacks give are valid.
  */
-PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(pmdaExt *pmda, pmID pmid);
+PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(pmdaExt *__pmda, pmID __pmid);
 
 /*
  * Asks the text callback of the first registration that has a name for pmid, after all trees
@@ -938,7 +940,7 @@ PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(pmdaExt *pmda, pmID pmid);
  * buf is NULL or valid for one write, pmda NULL or valid; the trees that the callbacks give
  * are valid.
  */
-PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, pmdaExt *pmda);
+PMDA_CALL extern int pmdaDynamicLookupText(pmID __pmid, int __type, char **__buf, pmdaExt *__pmda);
 
 /*
  * Gives an agent a new metric table: the metrics of the first registration, and behind them the
@@ -947,7 +949,7 @@ PMDA_CALL extern int pmdaDynamicLookupText(pmID pmid, int type, char **buf, pmda
  * Pointers:
  * pmda is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
  */
-PMDA_CALL extern void pmdaDynamicMetricTable(pmdaExt *pmda);
+PMDA_CALL extern void pmdaDynamicMetricTable(pmdaExt *__pmda);
 
 /*
  * Takes a metric table into use, and builds the hash over it.
@@ -956,7 +958,7 @@ PMDA_CALL extern void pmdaDynamicMetricTable(pmdaExt *pmda);
  * pmda is NULL or valid; metrics is NULL or valid with nmetrics entries, for as long as it
  * is in use.
  */
-PMDA_CALL extern void pmdaRehash(pmdaExt *pmda, pmdaMetric *metrics, int nmetrics);
+PMDA_CALL extern void pmdaRehash(pmdaExt *__pmda, pmdaMetric *__metrics, int __nmetrics);
 
 /*
  * Trees of names
@@ -972,7 +974,7 @@ PMDA_CALL extern void pmdaRehash(pmdaExt *pmda, pmdaMetric *metrics, int nmetric
  * Pointers:
  * tree is NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaTreeCreate(pmdaNameSpace **tree);
+PMDA_CALL extern int pmdaTreeCreate(pmdaNameSpace **__tree);
 
 /*
  * Adds the dotted name name with the identifier pmid to a tree, and the nodes above it as
@@ -988,7 +990,7 @@ PMDA_CALL extern int pmdaTreeCreate(pmdaNameSpace **tree);
  * Pointers:
  * tree is NULL or a tree, name NULL or a C string.
  */
-PMDA_CALL extern int pmdaTreeInsert(pmdaNameSpace *tree, pmID pmid, const char *name);
+PMDA_CALL extern int pmdaTreeInsert(pmdaNameSpace *__tree, pmID __pmid, const char *__name);
 
 /*
  * Frees a tree with all its nodes, names and its table. NULL is allowed.
@@ -996,7 +998,7 @@ PMDA_CALL extern int pmdaTreeInsert(pmdaNameSpace *tree, pmID pmid, const char *
  * Pointers:
  * tree is NULL or a tree that nobody uses any more.
  */
-PMDA_CALL extern void pmdaTreeRelease(pmdaNameSpace *tree);
+PMDA_CALL extern void pmdaTreeRelease(pmdaNameSpace *__tree);
 
 /*
  * Builds the table from identifiers to names, for about numpmid names; the number need not be
@@ -1005,7 +1007,7 @@ PMDA_CALL extern void pmdaTreeRelease(pmdaNameSpace *tree);
  * Pointers:
  * tree is NULL or a tree.
  */
-PMDA_CALL extern void pmdaTreeRebuildHash(pmdaNameSpace *tree, int numpmid);
+PMDA_CALL extern void pmdaTreeRebuildHash(pmdaNameSpace *__tree, int __numpmid);
 
 /*
  * Counts the names of a tree.
@@ -1017,7 +1019,7 @@ PMDA_CALL extern void pmdaTreeRebuildHash(pmdaNameSpace *tree, int numpmid);
  * Pointers:
  * tree is NULL or a tree.
  */
-PMDA_CALL extern int pmdaTreeSize(pmdaNameSpace *tree);
+PMDA_CALL extern int pmdaTreeSize(pmdaNameSpace *__tree);
 
 /*
  * Gives the identifier of a name: a pmid method for agents that keep their names in a tree.
@@ -1029,7 +1031,7 @@ PMDA_CALL extern int pmdaTreeSize(pmdaNameSpace *tree);
  * Pointers:
  * tree is NULL or a tree, name NULL or a C string, pmid NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaTreePMID(pmdaNameSpace *tree, const char *name, pmID *pmid);
+PMDA_CALL extern int pmdaTreePMID(pmdaNameSpace *__tree, const char *__name, pmID *__pmid);
 
 /*
  * Gives all names of an identifier: a name method for agents that keep their names in a tree.
@@ -1042,7 +1044,7 @@ PMDA_CALL extern int pmdaTreePMID(pmdaNameSpace *tree, const char *name, pmID *p
  * Pointers:
  * tree is NULL or a tree, nameset NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaTreeName(pmdaNameSpace *tree, pmID pmid, char ***nameset);
+PMDA_CALL extern int pmdaTreeName(pmdaNameSpace *__tree, pmID __pmid, char ***__nameset);
 
 /*
  * Gives the names below a name: a children method for agents that keep their names in a tree.
@@ -1060,8 +1062,8 @@ PMDA_CALL extern int pmdaTreeName(pmdaNameSpace *tree, pmID pmid, char ***namese
  * tree is NULL or a tree, name NULL or a C string, offspring and status are NULL or valid
  * for one write.
  */
-PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *tree, const char *name, int traverse, char ***offspring,
-        int **status);
+PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *__tree, const char *__name, int __traverse,
+        char ***__offspring, int **__status);
 
 /*
  * Caches of instances
@@ -1079,7 +1081,7 @@ PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *tree, const char *name, int
  * Pointers:
  * name is NULL or a C string. private_ is kept and given back, never followed.
  */
-PMDA_CALL extern int pmdaCacheStore(pmInDom indom, int flags, const char *name, void *private_);
+PMDA_CALL extern int pmdaCacheStore(pmInDom __indom, int __flags, const char *__name, void *__private_);
 
 /*
  * As pmdaCacheStore, with an id made of keylen bytes of key, or of the name when there is
@@ -1091,8 +1093,8 @@ PMDA_CALL extern int pmdaCacheStore(pmInDom indom, int flags, const char *name, 
  * Pointers:
  * name is NULL or a C string; key is NULL or valid for reads of keylen bytes.
  */
-PMDA_CALL extern int pmdaCacheStoreKey(pmInDom indom, int flags, const char *name, int keylen,
-        const void *key, void *private_);
+PMDA_CALL extern int pmdaCacheStoreKey(pmInDom __indom, int __flags, const char *__name, int __keylen,
+        const void *__key, void *__private_);
 
 /*
  * Looks up instance inst.
@@ -1104,7 +1106,7 @@ PMDA_CALL extern int pmdaCacheStoreKey(pmInDom indom, int flags, const char *nam
  * Pointers:
  * name and private_ are each NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaCacheLookup(pmInDom indom, int inst, char **name, void **private_);
+PMDA_CALL extern int pmdaCacheLookup(pmInDom __indom, int __inst, char **__name, void **__private_);
 
 /*
  * Looks up the instance name.
@@ -1116,7 +1118,7 @@ PMDA_CALL extern int pmdaCacheLookup(pmInDom indom, int inst, char **name, void 
  * Pointers:
  * name is NULL or a C string; inst and private_ are each NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaCacheLookupName(pmInDom indom, const char *name, int *inst, void **private_);
+PMDA_CALL extern int pmdaCacheLookupName(pmInDom __indom, const char *__name, int *__inst, void **__private_);
 
 /*
  * Looks up the instance with a key, or with the name as its key when there is no key.
@@ -1128,8 +1130,8 @@ PMDA_CALL extern int pmdaCacheLookupName(pmInDom indom, const char *name, int *i
  * name is NULL or a C string; key is NULL or valid for reads of keylen bytes; oname,
  * inst and private_ are each NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaCacheLookupKey(pmInDom indom, const char *name, int keylen, const void *key,
-        char **oname, int *inst, void **private_);
+PMDA_CALL extern int pmdaCacheLookupKey(pmInDom __indom, const char *__name, int __keylen, const void *__key,
+        char **__oname, int *__inst, void **__private_);
 
 /*
  * Culls the instances that were saved more than recent seconds ago and not stored since.
@@ -1140,7 +1142,7 @@ PMDA_CALL extern int pmdaCacheLookupKey(pmInDom indom, const char *name, int key
  * Pointers:
  * None of its own.
  */
-PMDA_CALL extern int pmdaCachePurge(pmInDom indom, time_t recent);
+PMDA_CALL extern int pmdaCachePurge(pmInDom __indom, time_t __recent);
 
 /*
  * As pmdaCachePurge; callback gets what was attached to each instance, in ascending order of
@@ -1153,7 +1155,7 @@ PMDA_CALL extern int pmdaCachePurge(pmInDom indom, time_t recent);
  * callback is NULL or may be called with each pointer that was attached. It may call any
  * function of the cache.
  */
-PMDA_CALL extern int pmdaCachePurgeCallback(pmInDom indom, time_t recent, void (*callback)(void*));
+PMDA_CALL extern int pmdaCachePurgeCallback(pmInDom __indom, time_t __recent, void (*__callback)(void*));
 
 /*
  * Sets the greatest id that the cache may hand out.
@@ -1164,7 +1166,7 @@ PMDA_CALL extern int pmdaCachePurgeCallback(pmInDom indom, time_t recent, void (
  * Pointers:
  * None of its own.
  */
-PMDA_CALL extern int pmdaCacheResize(pmInDom indom, int maximum);
+PMDA_CALL extern int pmdaCacheResize(pmInDom __indom, int __maximum);
 
 /*
  * Prints a cache, with its hash chains if do_hash is not 0; nothing if there is none.
@@ -1172,7 +1174,7 @@ PMDA_CALL extern int pmdaCacheResize(pmInDom indom, int maximum);
  * Pointers:
  * stream is an open stdio stream or NULL, for which nothing is printed.
  */
-PMDA_CALL extern void __pmdaCacheDump(FILE *stream, pmInDom indom, int do_hash);
+PMDA_CALL extern void __pmdaCacheDump(FILE *__stream, pmInDom __indom, int __do_hash);
 
 /*
  * Prints all caches, the newest first.
@@ -1180,7 +1182,7 @@ PMDA_CALL extern void __pmdaCacheDump(FILE *stream, pmInDom indom, int do_hash);
  * Pointers:
  * stream is an open stdio stream or NULL, for which nothing is printed.
  */
-PMDA_CALL extern void __pmdaCacheDumpAll(FILE *stream, int do_hash);
+PMDA_CALL extern void __pmdaCacheDumpAll(FILE *__stream, int __do_hash);
 
 /*
  * Does an operation on the whole cache: one of the PMDA_CACHE_* macros from LOAD on.
@@ -1193,7 +1195,7 @@ PMDA_CALL extern void __pmdaCacheDumpAll(FILE *stream, int do_hash);
  * Pointers:
  * None of its own; it writes to stderr and to libpcp's log.
  */
-PMDA_CALL extern int pmdaCacheOp(pmInDom indom, int op);
+PMDA_CALL extern int pmdaCacheOp(pmInDom __indom, int __op);
 
 /* Operations of pmdaCacheOp */
 #define PMDA_CACHE_LOAD			1
@@ -1226,7 +1228,7 @@ PMDA_CALL extern int pmdaCacheOp(pmInDom indom, int op);
 PMDA_CALL extern int pmdaGetContext(void);
 
 /* Sets what pmdaGetContext returns. */
-PMDA_CALL extern void __pmdaSetContext(int context);
+PMDA_CALL extern void __pmdaSetContext(int __context);
 
 /*
  * Arrays of event records, and queues of events for many clients
@@ -1258,10 +1260,10 @@ PMDA_CALL extern int pmdaEventNewHighResArray(void);
  * Returns:
  * 0, or PM_ERR_NOCONTEXT.
  */
-PMDA_CALL extern int pmdaEventResetArray(int idx);
+PMDA_CALL extern int pmdaEventResetArray(int __idx);
 
 /* The same as pmdaEventResetArray. */
-PMDA_CALL extern int pmdaEventResetHighResArray(int idx);
+PMDA_CALL extern int pmdaEventResetHighResArray(int __idx);
 
 /*
  * Frees an array; addresses obtained from it are invalid from then on.
@@ -1269,10 +1271,10 @@ PMDA_CALL extern int pmdaEventResetHighResArray(int idx);
  * Returns:
  * 0, or PM_ERR_NOCONTEXT.
  */
-PMDA_CALL extern int pmdaEventReleaseArray(int idx);
+PMDA_CALL extern int pmdaEventReleaseArray(int __idx);
 
 /* The same as pmdaEventReleaseArray. */
-PMDA_CALL extern int pmdaEventReleaseHighResArray(int idx);
+PMDA_CALL extern int pmdaEventReleaseHighResArray(int __idx);
 
 /*
  * Starts a record.
@@ -1284,7 +1286,7 @@ PMDA_CALL extern int pmdaEventReleaseHighResArray(int idx);
  * Pointers:
  * tp is NULL or points to a struct timeval.
  */
-PMDA_CALL extern int pmdaEventAddRecord(int idx, struct timeval *tp, int flags);
+PMDA_CALL extern int pmdaEventAddRecord(int __idx, struct timeval *__tp, int __flags);
 
 /*
  * Starts a record with a time stamp in nanoseconds.
@@ -1295,7 +1297,7 @@ PMDA_CALL extern int pmdaEventAddRecord(int idx, struct timeval *tp, int flags);
  * Pointers:
  * ts is NULL or points to a struct timespec.
  */
-PMDA_CALL extern int pmdaEventAddHighResRecord(int idx, struct timespec *ts, int flags);
+PMDA_CALL extern int pmdaEventAddHighResRecord(int __idx, struct timespec *__ts, int __flags);
 
 /*
  * Adds a record that says that nmissed events were missed.
@@ -1306,7 +1308,7 @@ PMDA_CALL extern int pmdaEventAddHighResRecord(int idx, struct timespec *ts, int
  * Pointers:
  * tp is NULL or points to a struct timeval.
  */
-PMDA_CALL extern int pmdaEventAddMissedRecord(int idx, struct timeval *tp, int nmissed);
+PMDA_CALL extern int pmdaEventAddMissedRecord(int __idx, struct timeval *__tp, int __nmissed);
 
 /*
  * Adds a record that says that nmissed events were missed, with all 64 bits of its time stamp.
@@ -1317,7 +1319,7 @@ PMDA_CALL extern int pmdaEventAddMissedRecord(int idx, struct timeval *tp, int n
  * Pointers:
  * ts is NULL or points to a struct timespec.
  */
-PMDA_CALL extern int pmdaEventAddHighResMissedRecord(int idx, struct timespec *ts, int nmissed);
+PMDA_CALL extern int pmdaEventAddHighResMissedRecord(int __idx, struct timespec *__ts, int __nmissed);
 
 /*
  * Adds a parameter to the newest record, of either form. The value is copied.
@@ -1330,7 +1332,7 @@ PMDA_CALL extern int pmdaEventAddHighResMissedRecord(int idx, struct timespec *t
  * avp is NULL or points to an atom of the type; its string is terminated, its value block as
  * long as it says.
  */
-PMDA_CALL extern int pmdaEventAddParam(int idx, pmID pmid, int type, pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventAddParam(int __idx, pmID __pmid, int __type, pmAtomValue *__avp);
 
 /*
  * The same as pmdaEventAddParam.
@@ -1338,7 +1340,7 @@ PMDA_CALL extern int pmdaEventAddParam(int idx, pmID pmid, int type, pmAtomValue
  * Pointers:
  * As pmdaEventAddParam.
  */
-PMDA_CALL extern int pmdaEventAddHighResParam(int idx, pmID pmid, int type, pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventAddHighResParam(int __idx, pmID __pmid, int __type, pmAtomValue *__avp);
 
 /*
  * An older name of pmdaEventAddHighResParam.
@@ -1346,7 +1348,7 @@ PMDA_CALL extern int pmdaEventAddHighResParam(int idx, pmID pmid, int type, pmAt
  * Pointers:
  * As pmdaEventAddParam.
  */
-PMDA_CALL extern int pmdaEventHighResAddParam(int idx, pmID pmid, int type, pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventHighResAddParam(int __idx, pmID __pmid, int __type, pmAtomValue *__avp);
 
 /*
  * Writes length and type into the array's header and gives its address.
@@ -1354,13 +1356,13 @@ PMDA_CALL extern int pmdaEventHighResAddParam(int idx, pmID pmid, int type, pmAt
  * Returns:
  * The array, which the library keeps; valid until something is added or the array is released. NULL for an unknown handle.
  */
-PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int idx);
+PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int __idx);
 
 /* The same as pmdaEventGetAddr, of the type PM_TYPE_HIGHRES_EVENT. */
-PMDA_CALL extern pmHighResEventArray *pmdaEventGetHighResAddr(int idx);
+PMDA_CALL extern pmHighResEventArray *pmdaEventGetHighResAddr(int __idx);
 
 /* An older name of pmdaEventGetHighResAddr. */
-PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
+PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int __idx);
 
 /*
  * Writes the data of an event as text into msg, which has room for msgsize bytes.
@@ -1372,7 +1374,7 @@ PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int idx);
  * buffer is NULL or readable for bufsize bytes, msg is NULL or writable for msgsize bytes,
  * and the two do not overlap.
  */
-PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *msg, int msgsize);
+PMDA_CALL extern char *__pmdaEventPrint(const char *__buffer, int __bufsize, char *__msg, int __msgsize);
 
 /*
  * Makes a queue that keeps at most maxmemory bytes of events. The name is copied.
@@ -1383,7 +1385,7 @@ PMDA_CALL extern char *__pmdaEventPrint(const char *buffer, int bufsize, char *m
  * Pointers:
  * name is NULL or a terminated string.
  */
-PMDA_CALL extern int pmdaEventNewQueue(const char *name, size_t maxmemory);
+PMDA_CALL extern int pmdaEventNewQueue(const char *__name, size_t __maxmemory);
 
 /*
  * Makes a queue that keeps events for nclients clients that will fetch later.
@@ -1394,7 +1396,7 @@ PMDA_CALL extern int pmdaEventNewQueue(const char *name, size_t maxmemory);
  * Pointers:
  * As pmdaEventNewQueue.
  */
-PMDA_CALL extern int pmdaEventNewActiveQueue(const char *name, size_t maxmemory, unsigned int nclients);
+PMDA_CALL extern int pmdaEventNewActiveQueue(const char *__name, size_t __maxmemory, unsigned int __nclients);
 
 /*
  * Lets a queue go as soon as it has no clients.
@@ -1402,7 +1404,7 @@ PMDA_CALL extern int pmdaEventNewActiveQueue(const char *name, size_t maxmemory,
  * Returns:
  * 0, or -EINVAL for a handle that is not in use.
  */
-PMDA_CALL extern int pmdaEventQueueShutdown(int handle);
+PMDA_CALL extern int pmdaEventQueueShutdown(int __handle);
 
 /*
  * Looks a queue up by name.
@@ -1413,7 +1415,7 @@ PMDA_CALL extern int pmdaEventQueueShutdown(int handle);
  * Pointers:
  * name is NULL or a terminated string.
  */
-PMDA_CALL extern int pmdaEventQueueHandle(const char *name);
+PMDA_CALL extern int pmdaEventQueueHandle(const char *__name);
 
 /*
  * Appends a copy of an event to a queue. Events that are too large, or that nobody
@@ -1425,7 +1427,7 @@ PMDA_CALL extern int pmdaEventQueueHandle(const char *name);
  * Pointers:
  * data is NULL or readable for bytes bytes; tv is NULL or points to a struct timeval.
  */
-PMDA_CALL extern int pmdaEventQueueAppend(int handle, void *data, size_t bytes, struct timeval *tv);
+PMDA_CALL extern int pmdaEventQueueAppend(int __handle, void *__data, size_t __bytes, struct timeval *__tv);
 
 /*
  * Stores the number of clients that a queue keeps events for in avp->ul.
@@ -1436,7 +1438,7 @@ PMDA_CALL extern int pmdaEventQueueAppend(int handle, void *data, size_t bytes, 
  * Pointers:
  * avp is NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaEventQueueClients(int handle, pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventQueueClients(int __handle, pmAtomValue *__avp);
 
 /*
  * Stores the number of events that came to a queue in avp->ul.
@@ -1447,7 +1449,7 @@ PMDA_CALL extern int pmdaEventQueueClients(int handle, pmAtomValue *avp);
  * Pointers:
  * avp is NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaEventQueueCounter(int handle, pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventQueueCounter(int __handle, pmAtomValue *__avp);
 
 /*
  * Stores the number of bytes that came to a queue in avp->ull.
@@ -1458,7 +1460,7 @@ PMDA_CALL extern int pmdaEventQueueCounter(int handle, pmAtomValue *avp);
  * Pointers:
  * avp is NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaEventQueueBytes(int handle, pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventQueueBytes(int __handle, pmAtomValue *__avp);
 
 /*
  * Stores the number of bytes that a queue keeps in avp->ull.
@@ -1469,7 +1471,7 @@ PMDA_CALL extern int pmdaEventQueueBytes(int handle, pmAtomValue *avp);
  * Pointers:
  * avp is NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaEventQueueMemory(int handle, pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventQueueMemory(int __handle, pmAtomValue *__avp);
 
 /*
  * Registers a client; a known one keeps its place.
@@ -1477,7 +1479,7 @@ PMDA_CALL extern int pmdaEventQueueMemory(int handle, pmAtomValue *avp);
  * Returns:
  * The client's slot.
  */
-PMDA_CALL extern int pmdaEventNewClient(int context);
+PMDA_CALL extern int pmdaEventNewClient(int __context);
 
 /*
  * Ends a client: its filters are released, and queues that were shut down go with their last
@@ -1486,7 +1488,7 @@ PMDA_CALL extern int pmdaEventNewClient(int context);
  * Returns:
  * 0, for unknown clients too.
  */
-PMDA_CALL extern int pmdaEventEndClient(int context);
+PMDA_CALL extern int pmdaEventEndClient(int __context);
 
 /*
  * Stores the number of registered clients in avp->ul.
@@ -1497,7 +1499,7 @@ PMDA_CALL extern int pmdaEventEndClient(int context);
  * Pointers:
  * avp is NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaEventClients(pmAtomValue *avp);
+PMDA_CALL extern int pmdaEventClients(pmAtomValue *__avp);
 
 /*
  * Installs a filter for a client and a queue, and grants access; the filter before it is released. A NULL filter clears it.
@@ -1509,8 +1511,8 @@ PMDA_CALL extern int pmdaEventClients(pmAtomValue *avp);
  * apply and release may be called with filter until it is replaced or the client or queue
  * has gone.
  */
-PMDA_CALL extern int pmdaEventSetFilter(int context, int handle, void *filter,
-        pmdaEventApplyFilterCallBack apply, pmdaEventReleaseFilterCallBack release);
+PMDA_CALL extern int pmdaEventSetFilter(int __context, int __handle, void *__filter,
+        pmdaEventApplyFilterCallBack __apply, pmdaEventReleaseFilterCallBack __release);
 
 /*
  * Grants (non-zero) or denies a client the events of a queue; at first they are denied.
@@ -1518,7 +1520,7 @@ PMDA_CALL extern int pmdaEventSetFilter(int context, int handle, void *filter,
  * Returns:
  * 0, or -EINVAL for an unknown client or queue.
  */
-PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
+PMDA_CALL extern int pmdaEventSetAccess(int __context, int __handle, int __allow);
 
 /*
  * Gives a client the events of a queue that it has not seen. decoder is
@@ -1534,8 +1536,8 @@ PMDA_CALL extern int pmdaEventSetAccess(int context, int handle, int allow);
  * avp is NULL or valid for one write; decoder and filters may be called with data and stored
  * events.
  */
-PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int context,
-        pmdaEventDecodeCallBack decoder, void *data);
+PMDA_CALL extern int pmdaEventQueueRecords(int __handle, pmAtomValue *__avp, int __context,
+        pmdaEventDecodeCallBack __decoder, void *__data);
 
 /*
  * What pmdaroot does for agents and pmcd
@@ -1551,10 +1553,10 @@ PMDA_CALL extern int pmdaEventQueueRecords(int handle, pmAtomValue *avp, int con
  * Pointers:
  * path is NULL or a terminated string.
  */
-PMDA_CALL extern int pmdaRootConnect(const char *path);
+PMDA_CALL extern int pmdaRootConnect(const char *__path);
 
 /* Ends the conversation with pmdaroot; the descriptor stays open. */
-PMDA_CALL extern void pmdaRootShutdown(int fd);
+PMDA_CALL extern void pmdaRootShutdown(int __fd);
 
 /*
  * Asks for the host name of a container.
@@ -1568,8 +1570,8 @@ PMDA_CALL extern void pmdaRootShutdown(int fd);
  * name is NULL or readable for namelen bytes or up to a NUL; buffer is NULL or writable for
  * buflen bytes.
  */
-PMDA_CALL extern int pmdaRootContainerHostName(int fd, const char *name, int namelen, char *buffer,
-        int buflen);
+PMDA_CALL extern int pmdaRootContainerHostName(int __fd, const char *__name, int __namelen, char *__buffer,
+        int __buflen);
 
 /*
  * Asks for the first process of a container.
@@ -1580,7 +1582,7 @@ PMDA_CALL extern int pmdaRootContainerHostName(int fd, const char *name, int nam
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
  */
-PMDA_CALL extern int pmdaRootContainerProcessID(int fd, const char *name, int namelen);
+PMDA_CALL extern int pmdaRootContainerProcessID(int __fd, const char *__name, int __namelen);
 
 /*
  * Asks for the control group of a container.
@@ -1591,8 +1593,8 @@ PMDA_CALL extern int pmdaRootContainerProcessID(int fd, const char *name, int na
  * Pointers:
  * As pmdaRootContainerHostName.
  */
-PMDA_CALL extern int pmdaRootContainerCGroupName(int fd, const char *name, int namelen, char *buffer,
-        int buflen);
+PMDA_CALL extern int pmdaRootContainerCGroupName(int __fd, const char *__name, int __namelen, char *__buffer,
+        int __buflen);
 
 /*
  * Has an agent started. args is its command line.
@@ -1605,8 +1607,8 @@ PMDA_CALL extern int pmdaRootContainerCGroupName(int fd, const char *name, int n
  * name and args are each NULL or readable for their lengths or up to a NUL; the other pointers
  * are each NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaRootProcessStart(int fd, int ipctype, const char *name, int namelen,
-        const char *args, int argslen, int *pid, int *infd, int *outfd);
+PMDA_CALL extern int pmdaRootProcessStart(int __fd, int __ipctype, const char *__name, int __namelen,
+        const char *__args, int __argslen, int *__pid, int *__infd, int *__outfd);
 
 /*
  * Asks whether an agent has ended.
@@ -1618,7 +1620,7 @@ PMDA_CALL extern int pmdaRootProcessStart(int fd, int ipctype, const char *name,
  * Pointers:
  * status is NULL or valid for one write.
  */
-PMDA_CALL extern int pmdaRootProcessWait(int fd, int pid, int *status);
+PMDA_CALL extern int pmdaRootProcessWait(int __fd, int __pid, int *__status);
 
 /*
  * Has an agent terminated.
@@ -1626,7 +1628,7 @@ PMDA_CALL extern int pmdaRootProcessWait(int fd, int pid, int *status);
  * Returns:
  * 0, or a negative code.
  */
-PMDA_CALL extern int pmdaRootProcessTerminate(int fd, int pid);
+PMDA_CALL extern int pmdaRootProcessTerminate(int __fd, int __pid);
 
 #ifdef __cplusplus
 }

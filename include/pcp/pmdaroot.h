@@ -85,7 +85,7 @@ typedef struct {
 } __pmdaRootPDUStop;
 
 /* Sends the introduction of a server. */
-PMDA_CALL extern int __pmdaSendRootPDUInfo(int fd, int features, int status);
+PMDA_CALL extern int __pmdaSendRootPDUInfo(int __fd, int __features, int __status);
 
 /*
  * Receives the introduction of a server.
@@ -93,7 +93,7 @@ PMDA_CALL extern int __pmdaSendRootPDUInfo(int fd, int features, int status);
  * Pointers:
  * version and features are each NULL or valid for one write.
  */
-PMDA_CALL extern int __pmdaRecvRootPDUInfo(int fd, int *version, int *features);
+PMDA_CALL extern int __pmdaRecvRootPDUInfo(int __fd, int *__version, int *__features);
 
 /*
  * Sends a request or an answer about a container: exactly namelen bytes of name.
@@ -101,8 +101,8 @@ PMDA_CALL extern int __pmdaRecvRootPDUInfo(int fd, int *version, int *features);
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
  */
-PMDA_CALL extern int __pmdaSendRootPDUContainer(int fd, int type, int pid, const char *name, int namelen,
-        int status);
+PMDA_CALL extern int __pmdaSendRootPDUContainer(int __fd, int __type, int __pid, const char *__name,
+        int __namelen, int __status);
 
 /*
  * Receives a message about a container into buf.
@@ -110,7 +110,7 @@ PMDA_CALL extern int __pmdaSendRootPDUContainer(int fd, int type, int pid, const
  * Pointers:
  * buf is NULL or writable for buflen bytes.
  */
-PMDA_CALL extern int __pmdaRecvRootPDUContainer(int fd, int type, void *buf, int buflen);
+PMDA_CALL extern int __pmdaRecvRootPDUContainer(int __fd, int __type, void *__buf, int __buflen);
 
 /*
  * Takes a message about a container apart.
@@ -123,7 +123,8 @@ PMDA_CALL extern int __pmdaRecvRootPDUContainer(int fd, int type, void *buf, int
  * buf is NULL or readable for blen bytes; pid is NULL or valid for one write; name is NULL
  * or writable for namelen bytes.
  */
-PMDA_CALL extern int __pmdaDecodeRootPDUContainer(void *buf, int blen, int *pid, char *name, int namelen);
+PMDA_CALL extern int __pmdaDecodeRootPDUContainer(void *__buf, int __blen, int *__pid, char *__name,
+        int __namelen);
 
 /*
  * Asks for an agent to be started.
@@ -131,8 +132,8 @@ PMDA_CALL extern int __pmdaDecodeRootPDUContainer(void *buf, int blen, int *pid,
  * Pointers:
  * name and args are each NULL or readable for their lengths or up to a NUL.
  */
-PMDA_CALL extern int __pmdaSendRootPDUStartReq(int fd, int ipctype, const char *name, int namelen,
-        const char *args, int argslen);
+PMDA_CALL extern int __pmdaSendRootPDUStartReq(int __fd, int __ipctype, const char *__name, int __namelen,
+        const char *__args, int __argslen);
 
 /*
  * Receives a request to start an agent into buf.
@@ -140,7 +141,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStartReq(int fd, int ipctype, const char *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
  */
-PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int fd, void *buf, int buflen);
+PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int __fd, void *__buf, int __buflen);
 
 /*
  * Tells that an agent was started, and passes its descriptors on; the caller still owns them.
@@ -148,8 +149,8 @@ PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int fd, void *buf, int buflen);
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
  */
-PMDA_CALL extern int __pmdaSendRootPDUStart(int fd, int pid, int infd, int outfd, const char *name,
-        int namelen, int status);
+PMDA_CALL extern int __pmdaSendRootPDUStart(int __fd, int __pid, int __infd, int __outfd, const char *__name,
+        int __namelen, int __status);
 
 /*
  * Receives the answer to a request to start an agent into buf, with the descriptors that came
@@ -159,7 +160,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStart(int fd, int pid, int infd, int outfd
  * Pointers:
  * buf is NULL or writable for buflen bytes.
  */
-PMDA_CALL extern int __pmdaRecvRootPDUStart(int fd, void *buf, int buflen);
+PMDA_CALL extern int __pmdaRecvRootPDUStart(int __fd, void *__buf, int __buflen);
 
 /*
  * Takes a request to start an agent, or the answer, apart.
@@ -172,11 +173,12 @@ PMDA_CALL extern int __pmdaRecvRootPDUStart(int fd, void *buf, int buflen);
  * buf is NULL or readable for blen bytes; each other pointer is NULL or valid for one write,
  * those of texts for as many bytes as their sizes say.
  */
-PMDA_CALL extern int __pmdaDecodeRootPDUStart(void *buf, int blen, int *pid, int *infd, int *outfd,
-        int *ipctype, char *name, int namesz, char *args, int argssz);
+PMDA_CALL extern int __pmdaDecodeRootPDUStart(void *__buf, int __blen, int *__pid, int *__infd, int *__outfd,
+        int *__ipctype, char *__name, int __namesz, char *__args, int __argssz);
 
 /* Sends a request or an answer about the end of an agent. */
-PMDA_CALL extern int __pmdaSendRootPDUStop(int fd, int type, int pid, int code, int force, int status);
+PMDA_CALL extern int __pmdaSendRootPDUStop(int __fd, int __type, int __pid, int __code, int __force,
+        int __status);
 
 /*
  * Receives a message about the end of an agent into buf.
@@ -184,7 +186,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStop(int fd, int type, int pid, int code, 
  * Pointers:
  * buf is NULL or writable for buflen bytes.
  */
-PMDA_CALL extern int __pmdaRecvRootPDUStop(int fd, int type, void *buf, int buflen);
+PMDA_CALL extern int __pmdaRecvRootPDUStop(int __fd, int __type, void *__buf, int __buflen);
 
 /*
  * Takes a message about the end of an agent apart. len is ignored, as it always was:
@@ -196,7 +198,7 @@ PMDA_CALL extern int __pmdaRecvRootPDUStop(int fd, int type, void *buf, int bufl
  * Pointers:
  * buf is NULL or points to a whole message; each other pointer is NULL or valid for one write.
  */
-PMDA_CALL extern int __pmdaDecodeRootPDUStop(void *buf, int len, int *pid, int *code, int *force);
+PMDA_CALL extern int __pmdaDecodeRootPDUStop(void *__buf, int __len, int *__pid, int *__code, int *__force);
 
 #ifdef __cplusplus
 }

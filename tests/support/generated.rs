@@ -148,7 +148,7 @@ fn declaration(item: &str) -> Declaration {
 
 /// A function's declaration with the words that stand before each, in lines of a readable length.
 fn prototype(code: &str) -> String {
-    let code = plain_names(&code.replace("struct pmda", "pmda"));
+    let code = reserved_names(&code.replace("struct pmda", "pmda"));
     let mut text = String::new();
     let mut line = "PMDA_CALL extern".to_owned();
     for word in code.split_inclusive(", ") {
@@ -164,19 +164,10 @@ fn prototype(code: &str) -> String {
     format!("{text}{line}\n")
 }
 
-/// Arguments without the underscore by which Rust marks unused ones; names with two, `__pmda…`,
-/// stay.
-fn plain_names(code: &str) -> String {
-    let mut text = String::new();
-    let mut letters = code.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let starts_name = text.ends_with([' ', '*', '(']);
-        let marks = letter == '_' && letters.peek().is_some_and(char::is_ascii_lowercase);
-        if !(starts_name && marks) {
-            text.push(letter);
-        }
-    }
-    text
+/// Parameters with reserved names, `__fd`, which no macro of an agent's may have.
+fn reserved_names(code: &str) -> String {
+    let parameter = Regex::new(r"([ *])_?([a-z][A-Za-z0-9_]*)([,)])").expect("valid");
+    parameter.replace_all(code, "${1}__$2$3").into_owned()
 }
 
 /// What is declared: `typedef struct NAME {`, `typedef int (*NAME)(`, `int NAME(`.
