@@ -378,7 +378,7 @@ int main(void)
     return callback != NULL;
 }}
 ",
-        pcp_pmda_test::headers::PMAPI
+        PMAPI
     );
     for (compiler, name) in [("gcc", "generation.c"), ("g++", "generation.cc")] {
         let program = pcp_pmda_test::headers::file(&format!("{name}.run"));
