@@ -10,7 +10,6 @@ mod rebuild;
 
 use crate::state;
 use crate::state::callbacks::{Callbacks, Registrations};
-use crate::tree::SharedIndexes;
 use crate::view::arg::CText;
 use pmda_core::ident::MetricId;
 
@@ -67,7 +66,7 @@ pub(crate) enum LookupKey<'call> {
 fn search(mut registrations: CallbacksIter, key: LookupKey<'_>) -> Option<&'static Callbacks> {
     registrations.find(|callbacks| {
         callbacks.tree.tree().is_some_and(|tree| match &key {
-            LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes(), &SharedIndexes).is_some()),
+            LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes()).is_some()),
             LookupKey::Metric(pmid) => tree.knows(*pmid),
         })
     })

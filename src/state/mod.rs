@@ -23,7 +23,6 @@ use crate::state::caches::Caches;
 use crate::state::callbacks::Callbacks;
 use crate::state::databases::Databases;
 use crate::state::filter::Filter;
-use crate::sys::libpcp::pmns::Kept;
 use crate::sys::lock::{Guard, Mutex};
 use crate::view::event_block::EventBlock;
 use crate::view::table::MadeTables;
@@ -31,7 +30,6 @@ use pmda_core::dynamic::RegistrationList;
 use pmda_core::error::Result;
 use pmda_core::events::EventArrays;
 use pmda_core::leak::try_box;
-use pmda_core::namespace::Indexes;
 use pmda_core::queue::Queues;
 
 /// The state of the library that leads to memory. (What does not, may stay in variables, behind the
@@ -45,8 +43,6 @@ pub(crate) struct Globals {
     pub(crate) dynamic: RegistrationList<Callbacks>,
     /// The metric tables that were made for agents with dynamic metrics.
     pub(crate) made_tables: MadeTables,
-    /// The indexes of wide nodes, of all trees of names.
-    pub(crate) name_indexes: Indexes<Kept>,
     /// All event queues and their clients, in a block of their own that the first use makes: what
     /// is here stays behind each time an agent is unloaded.
     pub(crate) queues: Vec<Queues<EventBlock, Filter>>,
@@ -98,7 +94,6 @@ fn make() -> Result<Guard<'static, Globals>> {
             caches: Caches::new(),
             dynamic: RegistrationList::new(),
             made_tables: MadeTables::new(),
-            name_indexes: Indexes::new(),
             queues: Vec::new(),
             arrays: EventArrays::new(),
             help: Vec::new(),

@@ -11,7 +11,6 @@ use std::ptr;
 use crate::boundary::guard;
 use crate::sys::libpcp::bindings::__pmnsNode;
 use crate::sys::libpcp::pmns::{self, NodeRef};
-use crate::tree::{SharedIndexes, forget_indexes};
 use crate::view::arg::{CText, Out};
 use crate::view::names::{self, Tree};
 use crate::view::types::{pmID, pmdaNameSpace};
@@ -61,7 +60,7 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
 pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name: Option<CText<'_>>) -> c_int {
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::EINVAL)?;
-        tree.insert(MetricId(pmid), name, &SharedIndexes)
+        tree.insert(MetricId(pmid), name)
     })
 }
 
@@ -73,7 +72,6 @@ pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name
 pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree<'_>>) {
     guard(|| {
         if let Some(tree) = tree {
-            forget_indexes(&tree);
             // SAFETY: the caller gives the tree up.
             unsafe { tree.release() };
         }
@@ -123,7 +121,7 @@ pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree<'_>>) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<CText<'_>>) -> *mut __pmnsNode {
     guard(|| {
-        name.and_then(|name| namespace::lookup(node, name.bytes(), &SharedIndexes))
+        name.and_then(|name| namespace::lookup(node, name.bytes()))
             .map_or(ptr::null_mut(), NodeRef::as_ptr)
     })
 }
@@ -140,7 +138,7 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<
 pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText<'_>>, pmid: Out<'_, pmID>) -> c_int {
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
-        let node = tree.find(name.bytes(), &SharedIndexes).filter(|node| !node.is_branch());
+        let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
         pmid.set(node.ok_or(Error::NAME)?.pmid().0);
         Ok(())
     })
@@ -195,7 +193,7 @@ pub unsafe extern "C" fn pmdaTreeChildren(
 ) -> c_int {
     guard(|| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
-        let node = tree.find(name.bytes(), &SharedIndexes).ok_or(Error::NAME)?;
+        let node = tree.find(name.bytes()).ok_or(Error::NAME)?;
         if offspring.is_null() || status.is_null() {
             return Err(Error::EINVAL);
         }

@@ -8,7 +8,7 @@ use std::{ptr, slice};
 
 use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
-use crate::sys::libpcp::pmns::{self, Kept, NodeRef};
+use crate::sys::libpcp::pmns::{self, NodeRef};
 use crate::sys::slice_mut;
 use crate::view::arg::view;
 use crate::view::arg::{CText, Out};
@@ -16,7 +16,7 @@ use crate::view::memory::{Block, CVec, string};
 use crate::view::types::{pmInResult, pmdaNameSpace};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::namespace::{self, Access, InsertPoint, Node, Paths, Sink, Size, TreeWalk};
+use pmda_core::namespace::{self, InsertPoint, Node, Paths, Sink, Size, TreeWalk};
 
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
@@ -304,17 +304,17 @@ impl Tree<'_> {
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11), which it looks for by the indexes of wide nodes. What is to be said
-    /// of it, of a name that is there already, and of another identifier is libpcp's to say.
+    /// Adds a name (TREE-11). What is to be said of it, of a name that is there already, and of
+    /// another identifier is libpcp's to say.
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
-    pub(crate) fn insert(self, pmid: MetricId, name: CText<'_>, indexes: &impl Access<Kept>) -> Result<c_int> {
+    pub(crate) fn insert(self, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
         let root = self.root().ok_or(Error::EINVAL)?;
         if debug(Debug::Pmns) {
             return self.insert_by_libpcp(pmid, name);
         }
-        match namespace::place(root, name.bytes(), indexes) {
+        match namespace::place(root, name.bytes()) {
             InsertPoint::Below(parent, rest) => {
                 add(parent, rest, pmid)?;
                 Ok(0)
@@ -379,9 +379,9 @@ impl Tree<'_> {
         outcome
     }
 
-    /// The node that is called `name`, looked for by the indexes of wide nodes.
-    pub(crate) fn find(&self, name: &[u8], indexes: &impl Access<Kept>) -> Option<NodeRef<'_>> {
-        namespace::find(self.root()?, name, indexes)
+    /// The node that is called `name`.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<NodeRef<'_>> {
+        namespace::find(self.root()?, name)
     }
 
     /// The first node of the chain that names of `pmid` are in.

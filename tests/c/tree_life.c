@@ -1,6 +1,6 @@
 /*
- * What the indexes of wide nodes rest upon: the hash link of a node without an identifier. libpcp sets it to NULL in the
- * nodes that it makes, whatever their blocks held before, and neither library looks at it or changes it.
+ * The hash link of a node without an identifier: libpcp sets it to NULL in the nodes that it makes, whatever their blocks
+ * held before, and neither library looks at it or changes it.
  *
  * TREE-5, TREE-6, TREE-20, TREE-23
  */

@@ -259,7 +259,7 @@ by_hand(void)
     }
 }
 
-/* More wide nodes than anybody remembers, in several trees, some of them very wide. */
+/* Many nodes with many children, in several trees. */
 static void
 many(void)
 {

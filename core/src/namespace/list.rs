@@ -6,15 +6,11 @@
 use std::iter;
 
 use super::Node;
-use super::wide::{Access, child};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
 /// What a list may take in memory, pointers included: C callers count in `int` (N-14).
 const LIMIT: usize = i32::MAX as usize;
-
-/// `E2BIG`: the list is longer than a caller could be told.
-const E2BIG: i32 = 7;
 
 /// Where the names of a list go, one after the other.
 pub trait Sink {
@@ -40,7 +36,7 @@ impl Sink for Size {
         self.count += 1;
         self.bytes += bytes + 1;
         if self.bytes + self.count * size_of::<usize>() > LIMIT {
-            return Err(Error::os(E2BIG));
+            return Err(Error::E2BIG);
         }
         Ok(())
     }
@@ -185,25 +181,29 @@ fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
 /// Finds `name` among `node`, its following siblings and what is below them (TREE-30).
 ///
 /// The first sibling that fits decides: there is no way back from its children.
-pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
-    let mut siblings = iter::successors(node, |node| node.next());
-    let (node, below) = siblings.find_map(|node| fit(node, name))?;
+pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8]) -> Option<N> {
+    let (node, below) = siblings(node).find_map(|node| fit(node, name))?;
     match below {
         None => Some(node),
-        Some(below) => descend(node, None, below, indexes),
+        Some(below) => descend(node, below),
     }
 }
 
 /// Finds `name` in the tree of this root.
-pub fn find<'t, N: Node<'t>>(root: N, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
-    descend(root, Some(root), name, indexes)
+pub fn find<'t, N: Node<'t>>(root: N, name: &[u8]) -> Option<N> {
+    descend(root, name)
+}
+
+/// A node and those behind it with the same parent.
+fn siblings<'t, N: Node<'t>>(first: Option<N>) -> impl Iterator<Item = N> {
+    iter::successors(first, |node| node.next())
 }
 
 /// Finds `name` below `parent`.
-fn descend<'t, N: Node<'t>>(parent: N, root: Option<N>, name: &[u8], indexes: &impl Access<N::Kept>) -> Option<N> {
+fn descend<'t, N: Node<'t>>(parent: N, name: &[u8]) -> Option<N> {
     let (mut parent, mut name) = (parent, name);
     loop {
-        match child(parent, root, || split(name).0, |node| fit(node, name), indexes)? {
+        match siblings(parent.first()).find_map(|node| fit(node, name))? {
             (node, None) => return Some(node),
             (node, Some(below)) => (parent, name) = (node, below),
         }
@@ -234,12 +234,11 @@ pub enum InsertPoint<'n, N> {
 ///
 /// Unlike a lookup this goes by components, each of which is the whole name of a node, and through
 /// leaves as well (TREE-12, TREE-14).
-pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8], indexes: &impl Access<N::Kept>) -> InsertPoint<'n, N> {
+pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint<'n, N> {
     let (mut parent, mut name) = (root, name);
     loop {
         let (component, below) = split(name);
-        let same = |node: N| (node.name() == component).then_some(node);
-        let Some(node) = child(parent, Some(root), || component, same, indexes) else {
+        let Some(node) = siblings(parent.first()).find(|node| node.name() == component) else {
             return InsertPoint::Below(parent, name);
         };
         match below {

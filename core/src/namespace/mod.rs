@@ -4,18 +4,14 @@
 //! The nodes are libpcp's C structures, which other code builds, walks and frees, so nothing here
 //! owns one: the algorithms work on whatever implements [`Node`]. None of them recurses, since
 //! names may be arbitrarily deep (N-14).
-//!
-//! `wide` has the indexes by which a node with many children finds one.
 
 mod list;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
 mod tests;
-mod wide;
 
 pub use list::{InsertPoint, Paths, Sink, Size, TreeWalk, children, find, lookup, names_of, place};
-pub use wide::{Access, Indexes, SLOTS};
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
@@ -43,34 +39,11 @@ pub trait Node<'t>: Copy {
     /// Sets what [`Node::chained`] gives.
     fn set_chained(self, chained: Option<Self>);
 
-    /// Where a node is.
-    type Kept: Copy + Eq;
-    /// Where the node is.
-    fn keep(self) -> Self::Kept;
-    /// A child of this node. Only [`Indexes`] asks, for what it has kept of a child of this very
-    /// node, which has said so by its mark ever since.
-    fn recall(self, child: Self::Kept) -> Self;
-    /// What is in the link that nobody uses in a node without an identifier (TREE-5).
-    fn mark(self) -> Mark;
-    /// Puts the mark of an index in this link, which is [`Mark::Free`] or has another one.
-    fn set_mark(self, slot: usize);
-
     /// Whether names go on below this node. Having children plays no part in it (TREE-4).
     fn is_branch(self) -> bool {
         let pmid = self.pmid();
         pmid == MetricId::NULL || (pmid.domain() == DYNAMIC_DOMAIN && pmid.item() == 0)
     }
-}
-
-/// What a node says about its index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mark {
-    /// Nothing; it can have a mark.
-    Free,
-    /// The mark of the index at this place. Whether that is its index is for [`Indexes`] to say.
-    Slot(usize),
-    /// Its link is used otherwise: it has no index.
-    Used,
 }
 
 /// The number of names below `root`: a node with an identifier counts and hides what is below it

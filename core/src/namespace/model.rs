@@ -1,15 +1,14 @@
 //! A tree in plain Rust that grows as libpcp's does, to test the algorithms on.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
-use super::{Access, Indexes, Mark, Node};
+use super::Node;
 use crate::ident::MetricId;
 
 struct Entry {
     name: String,
     pmid: Cell<u32>,
     links: [Cell<Option<usize>>; 4],
-    mark: Cell<Mark>,
 }
 
 const PARENT: usize = 0;
@@ -20,24 +19,19 @@ const CHAINED: usize = 3;
 /// The tree: all nodes in one vector, the root first.
 pub(super) struct Tree {
     entries: Vec<Entry>,
-    /// How often a node has got a mark: once for each index that is built.
-    pub(super) marked: Cell<usize>,
 }
 
 /// A node of a [`Tree`].
 #[derive(Clone, Copy)]
 pub(super) struct ModelNode<'t> {
     tree: &'t Tree,
-    index: usize,
+    pub(super) index: usize,
 }
 
 impl Tree {
     /// The tree of these names; a name that is there already is left as it is (TREE-11).
     pub(super) fn of(names: &[(&str, u32)]) -> Tree {
-        let mut tree = Tree {
-            entries: Vec::new(),
-            marked: Cell::new(0),
-        };
+        let mut tree = Tree { entries: Vec::new() };
         tree.add("root", None);
         for (name, pmid) in names {
             tree.insert(name, *pmid);
@@ -66,19 +60,6 @@ impl Tree {
         self.entries[index].pmid.set(pmid);
     }
 
-    /// Adds a name to a group at the top, which has no such name.
-    pub(super) fn put_fresh(&mut self, group: &str, number: u32) {
-        let group = self.child(0, group).unwrap_or_else(|| self.add(group, Some(0)));
-        self.put(group, &format!("m{number}"), number);
-    }
-
-    /// Takes children out by hand until so many are left.
-    pub(super) fn cut(&mut self, parent: usize, left: usize) {
-        let first = &self.entries[parent].links[FIRST];
-        let list: Vec<_> = std::iter::successors(first.get(), |index| self.entries[*index].links[NEXT].get()).collect();
-        first.set(Some(list[list.len() - left]));
-    }
-
     /// How many nodes there are.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
@@ -97,7 +78,6 @@ impl Tree {
             name: name.to_owned(),
             pmid: Cell::new(MetricId::NULL.0),
             links: [parent, next, None, None].map(Cell::new),
-            mark: Cell::new(Mark::Free),
         });
         index
     }
@@ -163,38 +143,4 @@ impl<'t> Node<'t> for ModelNode<'t> {
     fn set_chained(self, chained: Option<Self>) {
         self.entry().links[CHAINED].set(chained.map(|place| place.index));
     }
-
-    // A node of the model stays where it is: a tree that is made anew has other nodes at the same
-    // places, or none.
-    type Kept = usize;
-    fn keep(self) -> usize {
-        self.index
-    }
-    fn recall(self, child: usize) -> Self {
-        let child = ModelNode { index: child, ..self };
-        assert_eq!(child.entry().links[PARENT].get(), Some(self.index));
-        child
-    }
-    fn mark(self) -> Mark {
-        if self.pmid() == MetricId::NULL {
-            self.entry().mark.get()
-        } else {
-            Mark::Used
-        }
-    }
-    fn set_mark(self, slot: usize) {
-        self.tree.marked.set(self.tree.marked.get() + 1);
-        self.entry().mark.set(Mark::Slot(slot));
-    }
-}
-
-impl Access<usize> for RefCell<Indexes<usize>> {
-    fn with<R>(&self, work: impl FnOnce(&mut Indexes<usize>) -> R) -> R {
-        work(&mut self.borrow_mut())
-    }
-}
-
-/// A lookup that finds no index.
-pub(super) fn lookup<'t>(node: Option<ModelNode<'t>>, name: &[u8]) -> Option<ModelNode<'t>> {
-    super::lookup(node, name, &RefCell::new(Indexes::new()))
 }

@@ -13,7 +13,7 @@ use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::safe_externs::__pmNewPMNS;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
-use pmda_core::namespace::{Mark, Node, SLOTS};
+use pmda_core::namespace::Node;
 
 /// A node that stays where it is, with its name unchanged, for `'t`.
 #[derive(Clone, Copy)]
@@ -76,39 +76,6 @@ impl<'t> NodeRef<'t> {
     }
 }
 
-/// The address of a node, kept after the call in which it was seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept(NonNull<__pmnsNode>);
-
-// SAFETY: an address; who comes to the node by it has to say why that is right.
-unsafe impl Send for Kept {}
-
-/// What the links of wide nodes lead to: nodes without a name or links, which never go away and
-/// which nobody needs. A walk by hand finds the end of the chain here.
-struct Marks([__pmnsNode; SLOTS]);
-
-// SAFETY: nobody changes them.
-unsafe impl Sync for Marks {}
-
-/// One for the index at each place.
-static MARKS: Marks = Marks(
-    [__pmnsNode {
-        parent: ptr::null_mut(),
-        next: ptr::null_mut(),
-        first: ptr::null_mut(),
-        hash: ptr::null_mut(),
-        name: c"".as_ptr().cast_mut(),
-        pmid: MetricId::NULL.0,
-    }; SLOTS],
-);
-
-/// The place whose mark an address is.
-#[inline(always)]
-fn slot_of(mark: *mut __pmnsNode) -> Option<usize> {
-    let distance = mark.addr().wrapping_sub((&raw const MARKS).addr());
-    (distance < size_of_val(&MARKS)).then_some(distance / size_of::<__pmnsNode>())
-}
-
 impl<'t> Node<'t> for NodeRef<'t> {
     fn name(self) -> &'t [u8] {
         let name = self.fields().name;
@@ -145,41 +112,6 @@ impl<'t> Node<'t> for NodeRef<'t> {
 
     fn set_chained(self, chained: Option<Self>) {
         self.change(|node| node.hash = chained.map_or(ptr::null_mut(), NodeRef::as_ptr));
-    }
-
-    type Kept = Kept;
-
-    fn keep(self) -> Kept {
-        Kept(self.node)
-    }
-
-    #[inline(always)]
-    fn recall(self, child: Kept) -> Self {
-        // SAFETY: only `namespace::Indexes` asks (see `Node::recall`), for an address that it got
-        // from a child of this node, when the child was in the list. It believes so only if it put
-        // its mark in this node then, and finds it there now. The mark is in the `hash` of a node
-        // without an identifier, which libpcp sets to NULL in every node that it makes (TREE-36).
-        // So this node is the one that was marked, and has not been freed since. Then its tree has
-        // not been freed either, and nodes are freed with their tree only (COMPATIBILITY.md tells
-        // those who unlink nodes by hand). Hence the child still is what links lead to from here,
-        // and as valid as this node, and as long.
-        unsafe { NodeRef::new(child.0.as_ptr()) }.unwrap_or(self)
-    }
-
-    #[inline(always)]
-    fn mark(self) -> Mark {
-        let fields = self.fields();
-        match slot_of(fields.hash) {
-            _ if fields.pmid != MetricId::NULL.0 => Mark::Used,
-            Some(slot) => Mark::Slot(slot),
-            None if fields.hash.is_null() => Mark::Free,
-            None => Mark::Used,
-        }
-    }
-
-    fn set_mark(self, slot: usize) {
-        let mark = MARKS.0.get(slot).map_or(ptr::null(), ptr::from_ref);
-        self.change(|node| node.hash = mark.cast_mut().cast());
     }
 }
 
