@@ -160,6 +160,61 @@ fn status_says_what_each_process_has_loaded() {
     }
 }
 
+/// `which` asks processes that run, and commands that it runs by itself; `dladdr` tells an agent the
+/// same of itself.
+#[test]
+fn which_library_a_process_or_a_command_has_loaded() {
+    let host = Host::new("switch-which");
+    let program = waiting_program(&host.installation.prefix).display().to_string();
+    let mut child = host.command(&["run", &program]);
+    let mut child = child
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    until_loaded(&child, &host.ours());
+    let text = host.says(&["which", &child.id().to_string()], "exit 0");
+    let line = format!("waits (process {}): this library ({})\n", child.id(), host.ours());
+    assert_eq!(text, line);
+    drop(child.stdin.take());
+    child.wait().expect("it was started");
+
+    let with = |libraries: &Path, command: &[&str]| {
+        let mut which = host.command(&[&["which"], command].concat());
+        which.env("LD_LIBRARY_PATH", libraries).stdin(Stdio::null());
+        let outcome = bounded(which, Duration::from_secs(120));
+        (outcome.end, String::from_utf8_lossy(&outcome.stdout).into_owned())
+    };
+    let (end, text) = with(&host.installation.libraries(), &[&program]);
+    assert_eq!(end, "exit 0", "{text}");
+    let (said, which) = text.split_once('\n').expect("two lines");
+    assert_eq!(said, "ready");
+    assert!(which.starts_with("waits (process "), "{which}");
+    assert!(
+        which.ends_with(&format!("): this library ({})\n", host.ours())),
+        "{which}"
+    );
+    // The C library in a process that the command starts.
+    let (end, text) = with(&host.path("system"), &["sh", "-c", &program]);
+    assert_eq!(end, "exit 3", "{text}");
+    assert!(text.contains("): the C library ("), "{text}");
+    let (end, text) = with(&host.path("system"), &["true"]);
+    assert_eq!((end.as_str(), text.as_str()), ("exit 1", ""));
+    assert_eq!(host.run(&["which", "4194305"]).end, "exit 1");
+
+    let source = host.path("asks.c");
+    let text = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <pcp/pmapi.h>\n#include <pcp/pmda.h>\n\
+                int main(void)\n{\n    Dl_info found;\n    return dladdr((void *)pmdaInit, &found) == 0 || puts(found.dli_fname) < 0;\n}\n";
+    fs::write(&source, text).expect("target is writable");
+    let asks = host.path("asks");
+    let mut cc = plain("cc");
+    cc.arg("-o").arg(&asks).arg(&source).arg("-L").arg(host.path("system"));
+    cc.args(["-l:libpcp_pmda.so.3", "-lpcp"]);
+    expect_success(cc, "cc");
+    let text = host.says(&["run", &asks.display().to_string()], "exit 0");
+    assert_eq!(text, format!("{}\n", host.ours()));
+}
+
 /// pmcd of another generation of PCP uses another libpcp: with both in one process structures would
 /// be misread.
 #[test]
@@ -250,6 +305,7 @@ fn what_cannot_be_done_is_said() {
         &["nonsense"],
         &["run"],
         &["status", "more"],
+        &["which"],
         &["fits", "a", "b"],
     ] {
         assert_eq!(host.run(args).end, "exit 2", "{args:?}");
