@@ -138,8 +138,8 @@ static void two_refresh(long n, struct outcome *out) { two(n, out, 2, refresh); 
 
 const struct scenario thread_scenarios[] = {
     { "lookup by id beside a second thread", beside },
-    { "lookups of two threads in two domains", two_domains },
-    { "lookups of two threads in one domain", one_domain },
-    { "refreshes of two threads in two domains", two_refresh },
+    { "two threads look up, two domains", two_domains },
+    { "two threads look up, one domain", one_domain },
+    { "two threads refresh, two domains", two_refresh },
     { NULL, NULL },
 };

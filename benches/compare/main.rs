@@ -14,6 +14,7 @@
 mod agents;
 mod in_rust;
 mod picture;
+mod readme;
 mod report;
 mod scenarios;
 
@@ -94,6 +95,7 @@ fn main() {
         println!("{text}");
         if complete {
             report::replace(&page, "agents", &text);
+            readme::write();
         }
         return;
     }
@@ -102,7 +104,7 @@ fn main() {
         let text = format!("{facts}\n\n{}", in_rust::table(build, &bench.libraries, &chosen));
         println!("{text}");
         if complete {
-            report::replace(&root().join("docs/RUST-AGENTS.md"), "figures", &text);
+            report::replace(&page, "figures", &text);
         }
         return;
     }
@@ -120,6 +122,7 @@ fn main() {
         let write = |file: &str, text: String| fs::write(root().join(file), text).expect("the document is writable");
         write("docs/performance.csv", csv);
         write("docs/growth.svg", picture::draw(&rows));
+        readme::write();
     }
 }
 

@@ -146,15 +146,25 @@ pub fn facts(libraries: &[PathBuf; 2]) -> String {
         file.map(|file| file.len() / 1024).unwrap_or_default()
     });
     format!(
-        "Measured on {} ({}), commit {}, C library {} (stripped {c} KiB, ours {ours} KiB).",
+        "Measured on {} ({}, {}), commit {}, {}, C library {} (stripped {c} KiB, ours {ours} KiB).",
         said("date", &["+%Y-%m-%d"]),
+        processor(),
         said("uname", &["-sm"]),
         said(
             "git",
             &["-C", &root().display().to_string(), "rev-parse", "--short", "HEAD"]
         ),
+        said("rustc", &["--version"]).split(" (").next().unwrap_or_default(),
         said("pkg-config", &["--modversion", "libpcp_pmda"]),
     )
+}
+
+/// The processor's name and how many of them there are.
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let names = text.lines().filter(|line| line.starts_with("model name"));
+    let names: Vec<_> = names.filter_map(|line| Some(line.split_once(": ")?.1)).collect();
+    format!("{} × {}", names.len(), names.first().copied().unwrap_or("processor"))
 }
 
 /// Replaces one section of the document, between its two marks.
@@ -177,7 +187,7 @@ fn number(value: f64) -> String {
 }
 
 /// Digits in groups of three.
-fn grouped(value: u64) -> String {
+pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
