@@ -46,7 +46,7 @@ bench: setup all
 bench-agents: setup all
 	cargo run --quiet --package pmda-compare -- --agents
 
-# An agent in Rust beside the same one in C on both libraries: docs/RUST-AGENTS.md.
+# An agent in Rust beside the same one in C on both libraries: docs/PERFORMANCE.md.
 bench-in-rust: setup all
 	cargo run --quiet --package pmda-compare -- --in-rust $(ROWS)
 

@@ -55,5 +55,8 @@ there cargo --config 'profile.dev.package."*".opt-level=0' test --locked --no-fa
 awk -v arch="$arch" '
     /^ *Running / { name = $2; if (name == "unittests") name = "unit"; sub(".*/", "", name); sub("[.]rs$", "", name) }
     /^test result:/ { text = text sprintf("%s %s %d passed, %d failed, %d ignored", text == "" ? "" : ";", name, $4, $6, $8); passed += $4; failed += $6 }
-    END { printf "check-%s: %d passed, %d failed:%s\n", arch, passed, failed, text }' "$log"
+    END { printf "check-%s: %d passed, %d failed:%s\n", arch, passed, failed, text }' "$log" | tee "$log.sum"
+[ "$status" != 0 ] ||
+    packaging/tested.sh "make check-$arch" "Debian 13, $arch${runner:+ in qemu-user}" "$(inside dpkg-query -W -f '${Version}' "libpcp-pmda3:$arch" | sed 's/-.*//')" \
+        "$(sed 's/^[^:]*: //' "$log.sum")"
 exit "$status"

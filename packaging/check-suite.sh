@@ -15,7 +15,11 @@ cd "$(dirname "$0")/.."
 
 suite=$1
 shift
-[ $# -gt 0 ] || set -- make check
+record=
+if [ $# = 0 ]; then
+    record=yes
+    set -- make check
+fi
 place=${PLACE:-/src/pcp-pmda}
 path=/usr/sbin:/usr/bin:/sbin:/bin
 built=/src/target
@@ -23,7 +27,7 @@ user=root
 
 # there COMMAND…: in the clone, as the user who is to run it.
 there() {
-    inside env -C "$place" HOME="/tmp/home-$user" CARGO_HOME=/rust/cargo RUSTUP_HOME=/rust/rustup CARGO_TARGET_DIR="$built" PATH="$path" \
+    inside env -u RECORD -C "$place" HOME="/tmp/home-$user" CARGO_HOME=/rust/cargo RUSTUP_HOME=/rust/rustup CARGO_TARGET_DIR="$built" PATH="$path" \
         setpriv --reuid="$user" --regid="$user" --init-groups "$@"
 }
 
@@ -59,8 +63,18 @@ rm -rf "${system:?}$place"
 git clone -q . "$system$place"
 mkdir -p "$system/tmp/home-root" "$system$built"
 echo "== PCP $(inside pkg-config --modversion libpcp_pmda), $(there rustc --version) in Debian $suite, PCP ${PCP:-not installed}, as ${AS:-root}: $*"
+# finish COMMAND…: runs it; what all tests have shown is written down.
+finish() {
+    local name=$suite log=$system.check.log
+    [ "$record" = yes ] || { "$@"; return; }
+    "$@" 2>&1 | tee "$log"
+    [ -z "${AS:-}" ] || name=as-user
+    [ -z "${PCP:-}" ] || name=beside-pcp
+    packaging/tested.sh "make check-$name" "Debian $(inside cat /etc/debian_version), $(inside dpkg --print-architecture)${PCP:+, pmcd running}" \
+        "$(inside pkg-config --modversion libpcp_pmda)" "$(tail -n 1 "$log")"
+}
 if [ -z "${PCP:-}${AS:-}" ]; then
-    there "$@"
+    finish there "$@"
     exit
 fi
 # What needs a network, or root: packages and crates.
@@ -71,4 +85,4 @@ if [ "${AS:-root}" = user ]; then
     inside id "$user" >/dev/null 2>&1 || inside useradd --home-dir "/tmp/home-$user" --create-home "$user"
     inside chown -R "$user:$user" "$place" "$built"
 fi
-alone "$@"
+finish alone "$@"

@@ -247,6 +247,9 @@ else
     cp -a "$target/systems/$suite-host" "$target/systems/$suite-packages"
     status=0
     timeout 900 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --steps || status=$?
+    [ "$status" != 0 ] ||
+        packaging/tested.sh "make deb-test-$suite" "Debian $(cat "$target/systems/$suite-packages/etc/debian_version"), $(dpkg --print-architecture)" \
+            "$(chroot "$target/systems/$suite-packages" dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "packages installed, updated, removed"
     rm -rf --one-file-system "$target/systems/$suite-packages"
     exit $status
 fi

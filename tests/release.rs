@@ -71,6 +71,39 @@ fn links_lead_somewhere() {
     }
 }
 
+/// A table that names the commit which it was measured at is not older than so many commits of the
+/// library: what it says is of code that is gone otherwise. The commands that measure write the date
+/// and the commit.
+#[test]
+fn tables_are_of_this_library() {
+    const LIMIT: u32 = 200;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let git = |args: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    if git(&["rev-parse", "--is-shallow-repository"]).as_deref() != Some("false") {
+        println!("not a clone with its history: nothing can be said");
+        return;
+    }
+    let commit = Regex::new(r"(?:, commit |\| )([0-9a-f]{7,40})(?:,| \|)").expect("valid");
+    let mut found = 0;
+    for page in ["docs/PERFORMANCE.md", "docs/RELIABILITY.md"] {
+        let text = text(page);
+        for commit in commit.captures_iter(&text).map(|found| found[1].to_owned()) {
+            found += 1;
+            let count = git(&["rev-list", "--count", &format!("{commit}..HEAD"), "--", "src", "core"]);
+            let count = count.unwrap_or_else(|| panic!("{page}: commit {commit} is not in this clone"));
+            assert!(
+                count.parse::<u32>().expect("a number") <= LIMIT,
+                "{page}: what was measured at {commit} is {count} commits of src and core old: measure again"
+            );
+        }
+    }
+    assert!(found >= 10, "only {found} tables and rows name a commit");
+}
+
 /// `make dist` packs what git lists (or its index, where git is not installed), all of it where there
 /// is no clone, and nothing where git does not look into the clone.
 #[test]

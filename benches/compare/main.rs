@@ -9,7 +9,8 @@
 //! Arguments: words that select scenarios by a part of their name, and numbers that select sizes
 //! (then nothing is written); `--page` for the rows of the page alone; `--time` or `--instructions`
 //! for one of the two alone; `--agents` measures whole agents below a pmcd, `--in-rust` an agent in
-//! Rust beside one in C; `--print` leaves the files alone.
+//! Rust beside one in C; `--print` leaves the files alone; `--readme` writes README's table anew, and
+//! measures nothing.
 
 mod agents;
 mod in_rust;
@@ -71,6 +72,10 @@ fn main() {
         .map(String::as_str)
         .filter(|word| !word.starts_with("--"))
         .collect();
+    if has("--readme") {
+        readme::write();
+        return;
+    }
     let bench = Bench {
         program: build("bench-c", "c", &["-lpcp_pmda", "-lpcp", "-lpthread"]),
         host: build("bench-host", "dso/host.c", &["-ldl"]),

@@ -47,5 +47,7 @@ fi
 
 passed=$((passed + $(total passed)))
 failed=$((failed + broken))
+[ "$failed" != 0 ] ||
+    packaging/tested.sh "make check" "Debian $(cat /etc/debian_version), $(dpkg --print-architecture)" "$(pkg-config --modversion libpcp_pmda)" "$passed passed"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" = 0 ]
