@@ -18,7 +18,8 @@ use compiler::Compiler;
 /// has its reason beside its prototype in `capi/wrapper.h`.
 const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig|pmGetOptionalConfig|pmSetDebug|\
      pmOpenLog|pmprintf|pmgetopt_r|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
-     __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmSocketIPC|__pmVersionIPC|__pmResetIPC|__pmFindPDUBuf|__pmUnpinPDUBuf|__pmDecode(Result|Error|Profile|Fetch|DescReq|InstanceReq|TextReq|LabelReq|Creds|NameList|IDList|ChildReq|TraversePMNSReq|Attr)|__pmFreeProfile|__pmPrintResult|__pmFreeResult|__pmDumpLabelSets|__pmLabelTypeString|__pmIgnoreSignalPIPE|\
+     __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmSocketIPC|__pmResetIPC|\
+     __pmDumpLabelSets|__pmLabelTypeString|__pmIgnoreSignalPIPE|\
      __pmGetContextLabels|__pmGetDomainLabels|__pmAddLabels|__pmHashSearch|__pmAttrStr_r|__pmFreeResultValues|__pmFreeResultValues_v2|\
      __pmNewPMNS|__pmAddPMNSNode|__pmFreePMNS";
 

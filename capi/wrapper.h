@@ -14,29 +14,6 @@ extern int __pmSetVersionIPC(int, int);
 extern int __pmSetSocketIPC(int);
 extern int __pmSocketIPC(int);
 extern void __pmResetIPC(int);
-/* Replies with an error: the version that debug output names, under -Dcontext only. */
-extern int __pmVersionIPC(int);
-/* Results that are received and sent: what libpcp shows of them, under -Dpdu only. */
-extern int *__pmFindPDUBuf(int);
-extern int __pmUnpinPDUBuf(void *);
-extern int __pmDecodeResult(int *, void **);
-extern void __pmPrintResult(FILE *, void *);
-extern void __pmFreeResult(void *);
-/* Requests that cannot be read: what libpcp's decoders say of them, under -Dpdu only. */
-extern int __pmDecodeError(int *, int *);
-extern int __pmDecodeProfile(int *, int *, pmProfile **);
-extern void __pmFreeProfile(pmProfile *);
-extern int __pmDecodeFetch(int *, int *, void **, int *, pmID **);
-extern int __pmDecodeDescReq(int *, pmID *);
-extern int __pmDecodeInstanceReq(int *, pmInDom *, int *, char **);
-extern int __pmDecodeTextReq(int *, int *, int *);
-extern int __pmDecodeLabelReq(int *, int *, int *);
-extern int __pmDecodeCreds(int *, int *, int *, void **);
-extern int __pmDecodeNameList(int *, int *, char ***, int **);
-extern int __pmDecodeIDList(int *, int, pmID *, int *);
-extern int __pmDecodeChildReq(int *, char **, int *);
-extern int __pmDecodeTraversePMNSReq(int *, char **);
-extern int __pmDecodeAttr(int *, int *, char **, int *);
 /* pmdaLabel: the sets that are sent, under -Dlabels only. */
 extern void __pmDumpLabelSets(FILE *, const pmLabelSet *, int);
 extern const char *__pmLabelTypeString(int);

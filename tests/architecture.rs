@@ -138,7 +138,6 @@ const CORE: &[&[&str]] = &[
     &[
         "cache",
         "dynamic",
-        "events",
         "fetch",
         "help",
         "instances",
@@ -146,7 +145,9 @@ const CORE: &[&[&str]] = &[
         "table_index",
         "wire",
     ],
-    &["handles", "ident", "index", "labels", "leak", "path", "profile", "root"],
+    &[
+        "events", "handles", "ident", "index", "labels", "leak", "path", "profile", "root",
+    ],
     &["constants", "error", "log"],
 ];
 

@@ -9,8 +9,8 @@ pub enum Kind {
     Memory,
     /// Time of other processes than the one that measures.
     Processes,
-    /// Time of two threads that call at once, on two cores; on the C library with a mutex around each
-    /// call.
+    /// Time of two threads that call at once, on two cores; on the C library with a mutex around
+    /// each call.
     Threads,
 }
 

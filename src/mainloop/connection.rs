@@ -13,7 +13,7 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::Mutex;
-use crate::sys::pdu_trace::{self, ReadTrace};
+use crate::sys::pdu_trace;
 use crate::view::value::WireResult;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
@@ -48,14 +48,7 @@ pub(crate) fn show_recent() {
 
 /// Whether anything is said of PDUs.
 pub(crate) fn is_any_shown() -> bool {
-    const OF_PDUS: [Debug; 6] = [
-        Debug::Pdu,
-        Debug::Libpmda,
-        Debug::Context,
-        Debug::Indom,
-        Debug::Attr,
-        Debug::Pmns,
-    ];
+    const OF_PDUS: [Debug; 4] = [Debug::Pdu, Debug::Libpmda, Debug::Indom, Debug::Attr];
     OF_PDUS.into_iter().any(log::debug)
 }
 
@@ -67,8 +60,6 @@ pub(crate) struct Incoming {
     nameless: Option<bool>,
     mode: ReadMode,
     receiver: NoDropCell<Receiver>,
-    /// What is said of each read, if something is.
-    trace: Option<ReadTrace>,
     outcome: NoDropCell<std::result::Result<Pdu, Failure>>,
 }
 
@@ -81,7 +72,6 @@ impl Incoming {
             nameless: None,
             mode: ReadMode::Exact,
             receiver: NoDropCell::none(),
-            trace: None,
             outcome: NoDropCell::none(),
         }
     }
@@ -93,10 +83,9 @@ impl Incoming {
         if self.fd != fd {
             (self.fd, self.nameless) = (fd, None);
         }
-        self.trace = (is_any_shown() && pdu_trace::traces_reads()).then(ReadTrace::default);
         let mut nameless = || *self.nameless.get_or_insert_with(|| descriptor::is_nameless(fd));
         self.mode = match mode {
-            ReadMode::Ahead if self.trace.is_none() && nameless() => ReadMode::Ahead,
+            ReadMode::Ahead if nameless() => ReadMode::Ahead,
             _ => ReadMode::Exact,
         };
         self.receiver.set(self.loop_state.take_ahead(fd));
@@ -119,13 +108,7 @@ impl Incoming {
     fn go_on(&mut self, read: Option<IoResult>) -> std::result::Result<Option<(*mut u8, usize)>, Failure> {
         let receiver = self.receiver.get().ok_or(Failure::NoMemory)?;
         if let Some(read) = read {
-            if let Some(trace) = &mut self.trace {
-                trace.read(self.fd, read.0, read.1);
-            }
             receiver.filled(read.result())?;
-        }
-        if let Some(trace) = &mut self.trace {
-            trace.announce(self.fd, receiver.missing()?);
         }
         if let Some(room) = receiver.room(self.mode)? {
             return Ok(Some((room.as_mut_ptr(), room.len())));
@@ -196,8 +179,6 @@ pub(crate) struct Outgoing {
     /// In place of `reply` for a fetch that has written its own.
     draft: Option<WireResult>,
     written: usize,
-    /// Whether the descriptor is a socket, if that is known.
-    socket: Option<bool>,
     /// What has become of the last one.
     pub(crate) outcome: Result<()>,
 }
@@ -212,7 +193,6 @@ impl Outgoing {
             reply: NoDropCell::none(),
             draft: None,
             written: 0,
-            socket: None,
             outcome: Ok(()),
         }
     }
@@ -241,10 +221,10 @@ impl Outgoing {
     }
 
     fn announce(&mut self, fd: c_int, purpose: SendPurpose) {
-        (self.fd, self.purpose, self.written, self.socket) = (fd, purpose, 0, None);
+        (self.fd, self.purpose, self.written) = (fd, purpose, 0);
         config::__pmIgnoreSignalPIPE();
         if is_any_shown() {
-            self.socket = pdu_trace::sending(fd, self.bytes());
+            pdu_trace::show(Way::Out, fd, self.bytes());
         }
     }
 
@@ -282,12 +262,10 @@ impl Outgoing {
     }
 
     /// Why nothing more can be written.
-    fn broken(&mut self, code: c_int) -> Error {
-        let (fd, socket, length) = (self.fd, self.socket, self.bytes().len());
-        pdu_trace::failed_write(socket == Some(true), code, length);
+    fn broken(&self, code: c_int) -> Error {
         match code {
             // Of an inet socket it is only told that the peer has gone (WIRE-24).
-            libc::EPIPE | libc::ECONNRESET if socket.unwrap_or_else(|| ipc::is_socket(fd)) => Error::IPC,
+            libc::EPIPE | libc::ECONNRESET if ipc::is_socket(self.fd) => Error::IPC,
             _ => Error::os(code),
         }
     }

@@ -177,13 +177,13 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// Shows a request under -Dlibpmda and what libpcp would say of it.
+    /// Shows a request under debug options.
     fn show(&self) {
         let Some(pdu) = self.pdu.peek() else { return };
         if connection::is_any_shown() {
             let attributes = self.agent.interface().has_attributes();
             let context = attributes.then_some(pdu.header.from);
-            pdu_trace::request(self.agent.ext.infd(), pdu, context);
+            pdu_trace::request(pdu, context);
         }
     }
 

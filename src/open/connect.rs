@@ -12,8 +12,8 @@ use crate::open::{AgentName, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};
+use crate::sys::process;
 use crate::sys::socket::{self, Socket, SocketFailure};
-use crate::sys::{pdu_trace, process};
 use crate::view::arg::CText;
 use crate::view::interface::{Dispatch, Ext};
 use crate::view::transport::Transport;
@@ -238,7 +238,6 @@ impl Connect<'_> {
             }
             Err(failure) => return Err(("getting", failure.code())),
         };
-        pdu_trace::credentials(pdu.bytes());
         let credentials = decode::credentials(pdu.bytes());
         let credentials = credentials.map_err(|error| ("decode", error))?;
         if SINCE_6_0_5 && credentials.len() == 0 {

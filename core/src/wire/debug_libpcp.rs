@@ -1,10 +1,10 @@
-//! What is shown of the PDUs that go by (WIRE-77), and what libpcp's encoders and decoders say of
-//! them under debug options. The C library calls those; ours says the same.
+//! PDUs as libpcp shows them under debug options (WIRE-78): a dump, the instances of a reply, and
+//! the attribute of a client.
 
 use std::fmt::{self, Display, Write};
 
 use super::{HEADER, Kind, PADDING, Way, count, number, word};
-use crate::ident::{InDom, MetricId};
+use crate::ident::InDom;
 use crate::log::{Bytes, Line};
 
 /// The hex dump of -Dpdu: the header as numbers, the rest in words as they are in memory, eight in
@@ -35,78 +35,6 @@ pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
     }
     text.push(b"\n");
     text
-}
-
-/// The names of PMNS_NAMES.
-pub struct Names<'a>(pub &'a [u8]);
-
-/// The states that come with the names of PMNS_NAMES, if any do.
-pub struct States<'a>(pub &'a [u8]);
-
-impl<'a> Names<'a> {
-    fn entries(&self) -> impl Iterator<Item = (i32, &'a [u8])> + use<'a> {
-        let with_states = self.has_states();
-        let mut rest = self.0.get(24..).unwrap_or_default();
-        let names = count(self.0, 20).unwrap_or(0);
-        (0..names).map_while(move |_| {
-            let mut state = 0;
-            if with_states {
-                state = number(rest, 0)?;
-                rest = rest.get(4..)?;
-            }
-            let length = count(rest, 0)?;
-            let name = rest.get(4..)?.get(..length)?;
-            let next = length.next_multiple_of(4) + 4;
-            rest = rest.get(next..).unwrap_or_default();
-            Some((state, name))
-        })
-    }
-
-    fn has_states(&self) -> bool {
-        number(self.0, 16).is_some_and(|states| states != 0)
-    }
-}
-
-impl Display for Names<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = number(self.0, 20).unwrap_or(0);
-        writeln!(out, "namelist dump: numnames = {names}")?;
-        for (index, (_, name)) in self.entries().enumerate() {
-            // It is shown as a C string.
-            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            writeln!(out, "  name[{index}]: \"{}\"", Bytes(name))?;
-        }
-        Ok(())
-    }
-}
-
-impl Display for States<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Names(self.0);
-        if names.has_states() {
-            let states = number(self.0, 16).unwrap_or(0);
-            writeln!(out, "statuslist dump: numstatus = {states}")?;
-            for (index, (state, _)) in names.entries().enumerate() {
-                writeln!(out, "  status[{index}]: {state}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The metrics of PMNS_IDS.
-pub struct Ids<'a>(pub &'a [u8]);
-
-impl Display for Ids<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids = count(self.0, 16).unwrap_or(0);
-        writeln!(out, "IDlist dump: numids = {ids}")?;
-        for index in 0..ids {
-            let Some(id) = word(self.0, 20 + 4 * index) else { break };
-            writeln!(out, "  PMID[{index}]: {id:#010x} {}", MetricId(id))?;
-        }
-        Ok(())
-    }
 }
 
 /// The entries of an INSTANCE; those of a domain have identifiers and names, the answer about one
@@ -165,23 +93,6 @@ impl Display for Attribute<'_> {
     }
 }
 
-/// The credentials of a CREDS that was received.
-pub struct Credentials<'a>(pub &'a [u8]);
-
-impl Display for Credentials<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = self.0.get(16..).unwrap_or_default();
-        for (index, entry) in list.chunks_exact(4).enumerate() {
-            let [kind, a, b, c] = [entry[0], entry[1], entry[2], entry[3]];
-            writeln!(
-                out,
-                "__pmDecodeCreds: #{index} = {{ type={kind:#x} a={a:#x} b={b:#x} c={c:#x} }}"
-            )?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,22 +100,6 @@ mod tests {
 
     fn shown(text: impl Display) -> String {
         String::from_utf8(Line::new(format_args!("{text}")).bytes().to_vec()).expect("ASCII")
-    }
-
-    #[test]
-    fn names_and_ids() {
-        let pdu = hex(
-            "00000030 0000700e 00000000 00000007 00000002 00000002 00000000 00000001 617e7e7e 00000001 00000004 62626363",
-        );
-        let names = "namelist dump: numnames = 2\n  name[0]: \"a\"\n  name[1]: \"bbcc\"\n";
-        let states = "statuslist dump: numstatus = 2\n  status[0]: 0\n  status[1]: 1\n";
-        assert_eq!(shown(Names(&pdu)), names);
-        assert_eq!(shown(States(&pdu)), states);
-        let pdu = hex("00000018 0000700d 00000000 00000000 00000001 00401401");
-        assert_eq!(
-            shown(Ids(&pdu)),
-            "IDlist dump: numids = 1\n  PMID[0]: 0x00401401 1.5.1\n"
-        );
     }
 
     /// What ends too early is shown as far as it goes.
@@ -215,14 +110,7 @@ mod tests {
         );
         for length in 0..whole.len() {
             let pdu = &whole[..length];
-            let all = [
-                shown(Names(pdu)),
-                shown(States(pdu)),
-                shown(Ids(pdu)),
-                shown(Instances(pdu)),
-                shown(Attribute(pdu)),
-                shown(Credentials(pdu)),
-            ];
+            let all = [shown(Instances(pdu)), shown(Attribute(pdu))];
             assert!(all.iter().all(|text| text.len() < 500));
         }
     }

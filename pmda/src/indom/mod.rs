@@ -102,8 +102,8 @@ impl<T> Indom<T> {
         }
     }
 
-    /// A persistent domain whose file is read now, so that the numbers of instances are known before
-    /// the domain is declared with this serial.
+    /// A persistent domain whose file is read now, so that the numbers of instances are known
+    /// before the domain is declared with this serial.
     #[must_use]
     pub fn persistent_in(env: &Env, serial: u32) -> Indom<T> {
         let mut indom = Indom::persistent();

@@ -6,8 +6,8 @@ use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use super::{Indom, REMEMBERED, Row, Slot, say};
 use crate::{Error, Result};
 
-/// An update of an instance domain, begun by [`Indom::update`] or [`Indom::change`]; it ends when it
-/// is dropped.
+/// An update of an instance domain, begun by [`Indom::update`] or [`Indom::change`]; it ends when
+/// it is dropped.
 #[derive(Debug)]
 pub struct Update<'i, T> {
     indom: &'i mut Indom<T>,

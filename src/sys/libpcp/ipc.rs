@@ -5,9 +5,7 @@
 use std::ffi::c_int;
 
 use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::safe_externs::{
-    __pmResetIPC, __pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC, __pmVersionIPC,
-};
+use crate::sys::libpcp::safe_externs::{__pmResetIPC, __pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC};
 
 /// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
@@ -38,12 +36,6 @@ pub(crate) fn forget(fd: c_int) {
 /// itself.
 pub(crate) fn is_socket(fd: c_int) -> bool {
     cancel::disabled(|| __pmSocketIPC(fd)) > 0
-}
-
-/// The protocol version that a peer speaks as far as libpcp knows, which says itself under
-/// -Dcontext when it does not.
-pub(crate) fn version(fd: c_int) -> c_int {
-    cancel::disabled(|| __pmVersionIPC(fd))
 }
 
 #[cfg(test)]

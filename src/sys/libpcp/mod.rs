@@ -8,7 +8,6 @@
 pub(crate) mod bindings;
 pub(crate) mod cancel;
 pub(crate) mod config;
-pub(crate) mod decoders;
 pub(crate) mod getopt;
 pub(crate) mod ipc;
 pub(crate) mod labels;

@@ -9,11 +9,9 @@ unsafe extern "C" {
     pub(super) safe fn __pmSetInternalState(state: c_int);
     pub(crate) safe fn __pmIgnoreSignalPIPE() -> c_int;
     pub(super) safe fn __pmSetVersionIPC(fd: c_int, version: c_int) -> c_int;
-    pub(super) safe fn __pmVersionIPC(fd: c_int) -> c_int;
     pub(super) safe fn __pmSetSocketIPC(fd: c_int) -> c_int;
     pub(super) safe fn __pmSocketIPC(fd: c_int) -> c_int;
     pub(super) safe fn __pmResetIPC(fd: c_int);
-    pub(super) safe fn __pmFindPDUBuf(size: c_int) -> *mut c_int;
     pub(super) safe fn __pmLabelTypeString(kind: c_int) -> *const c_char;
     pub(super) safe fn pmGetProgname() -> *mut c_char;
     pub(super) safe fn __pmNewPMNS(tree: &mut *mut __pmnsTree) -> c_int;
