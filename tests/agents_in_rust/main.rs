@@ -8,3 +8,4 @@ mod files;
 mod guide;
 mod objects;
 mod persistent;
+mod units;

@@ -1,5 +1,7 @@
 //! Units of metrics (`pmUnits`).
 
+mod parse;
+
 /// The unit of a metric: a power of space, time and count, each with its scale.
 ///
 /// Units are made of constants with [`per`](Unit::per) and [`times`](Unit::times), which are

@@ -1,0 +1,278 @@
+//! Units as texts: what `pmParseUnitsStr` reads.
+
+use std::str::FromStr;
+
+use super::{COUNTS, LEAST, MOST, Part, SPACE, TIME, Unit};
+use crate::{Error, Result};
+
+impl Unit {
+    /// The unit that a text means, and the number by which values are to be multiplied to have it,
+    /// as the function `pmParseUnitsStr` of PCP reads it: words for space, time and count, in any
+    /// order and case, each with a power behind `^` if it has one, and the same again behind a
+    /// slash. Numbers beside the words go into the second part of the result.
+    ///
+    /// ```
+    /// use pmda::{KBYTE, SEC, Unit};
+    /// assert_eq!(Unit::parse("kilobytes / 10 sec"), Ok((KBYTE.per(SEC), 10.0)));
+    /// ```
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` for anything else, for a dimension that is named twice, and when a power would
+    /// be outside of -8 to 7. Numbers are decimal.
+    pub fn parse(text: &str) -> Result<(Unit, f64)> {
+        let mut sides = text.split('/');
+        let (dividend, mut factor) = side(sides.next().unwrap_or_default())?;
+        let (divisor, number) = side(sides.next().unwrap_or_default())?;
+        if sides.next().is_some() {
+            return Err(Error::CONV);
+        }
+        factor = number / factor;
+        let mut unit = Unit::NONE;
+        for dimension in [SPACE, TIME, COUNTS] {
+            let (above, below) = (dividend.parts[dimension], divisor.parts[dimension]);
+            let power = above.power - below.power;
+            if !(LEAST..=MOST).contains(&power) {
+                return Err(Error::CONV);
+            }
+            let scale = match (above.power, below.power) {
+                (_, 0) => above.scale,
+                (0, _) => below.scale,
+                _ => {
+                    // Two scales: values are converted to the one that has no prefix.
+                    factor *= size(dimension, below.scale).powi(i32::from(below.power));
+                    factor /= size(dimension, above.scale).powi(i32::from(above.power));
+                    if dimension == TIME { 3 } else { 0 }
+                }
+            };
+            if power != 0 {
+                unit.parts[dimension] = Part { power, scale };
+            }
+        }
+        Ok((unit, factor))
+    }
+}
+
+/// As [`Unit::parse`], where no number is needed.
+impl FromStr for Unit {
+    type Err = Error;
+
+    /// # Errors
+    /// `PM_ERR_CONV` also for a unit that only a number would make right, such as `10 bytes`.
+    fn from_str(text: &str) -> Result<Unit> {
+        let (unit, factor) = Unit::parse(text)?;
+        // Whole numbers, so this is exact.
+        if factor == 1.0 { Ok(unit) } else { Err(Error::CONV) }
+    }
+}
+
+/// What a scale is in the one without a prefix: bytes, seconds, ones.
+fn size(dimension: usize, scale: i8) -> f64 {
+    match (dimension, scale) {
+        (SPACE, _) => 1024_f64.powi(i32::from(scale)),
+        (TIME, 4) => 60.0,
+        (TIME, 5) => 3600.0,
+        (TIME, _) => 1000_f64.powi(i32::from(scale) - 3),
+        _ => 10_f64.powi(i32::from(scale)),
+    }
+}
+
+/// One side of the slash: words and numbers.
+fn side(text: &str) -> Result<(Unit, f64)> {
+    let (mut unit, mut product) = (Unit::NONE, 1.0);
+    let mut rest = trim(text);
+    while !rest.is_empty() {
+        if let Some((number, behind)) = number(rest) {
+            product *= number?;
+            rest = trim(behind);
+            continue;
+        }
+        let (dimension, scale, behind) = word(rest).ok_or(Error::CONV)?;
+        let (power, behind) = power(behind).ok_or(Error::CONV)?;
+        // What stands behind a word or a power is apart from it.
+        if behind.starts_with(|next| !is_space(next)) || unit.parts[dimension].power != 0 {
+            return Err(Error::CONV);
+        }
+        unit.parts[dimension] = Part { power, scale };
+        rest = trim(behind);
+    }
+    Ok((unit, product))
+}
+
+/// A blank of C's `isspace`.
+fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t'..='\r')
+}
+
+fn trim(text: &str) -> &str {
+    text.trim_start_matches(is_space)
+}
+
+/// The number that a text begins with, and what is behind it. One that is too large or too small
+/// for any is an error.
+fn number(text: &str) -> Option<(Result<f64>, &str)> {
+    let digits = |from: usize| {
+        let rest = text.as_bytes().get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let at = |place: usize, bytes: &[u8]| text.as_bytes().get(place).is_some_and(|byte| bytes.contains(byte));
+    let start = usize::from(at(0, b"-"));
+    let whole = digits(start);
+    let mut end = if at(whole, b".") { digits(whole + 1) } else { whole };
+    if whole == start && end <= start + 1 {
+        return None;
+    }
+    if at(end, b"eE") {
+        let sign = end + 1 + usize::from(at(end + 1, b"+-"));
+        let exponent = digits(sign);
+        end = if exponent > sign { exponent } else { end };
+    }
+    let (number, behind) = text.split_at(end);
+    let is_zero = !number
+        .split(['e', 'E'])
+        .next()?
+        .bytes()
+        .any(|byte| (b'1'..=b'9').contains(&byte));
+    let value = number.parse().map_err(|_| Error::CONV);
+    let is_in_range = |value: &f64| is_zero || value.is_normal();
+    Some((
+        value.and_then(|value| {
+            if is_in_range(&value) {
+                Ok(value)
+            } else {
+                Err(Error::CONV)
+            }
+        }),
+        behind,
+    ))
+}
+
+/// The power behind a word: 1 if it has none.
+fn power(text: &str) -> Option<(i8, &str)> {
+    match text.strip_prefix('^') {
+        // Below the slash powers may be greater than a unit can hold.
+        Some(rest) => small(rest, 15),
+        None => Some((1, text)),
+    }
+}
+
+/// A number from -8 to `most` that a text begins with, and what is behind it.
+fn small(text: &str, most: i8) -> Option<(i8, &str)> {
+    let sign = usize::from(text.starts_with('-'));
+    let digits = text.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
+    let (number, behind) = text.split_at(sign + digits);
+    let value: i8 = number.parse().ok()?;
+    // The one way to write it.
+    ((LEAST..=most).contains(&value) && value.to_string() == number).then_some((value, behind))
+}
+
+/// The word that a text begins with: its dimension and scale, and what is behind it.
+fn word(text: &str) -> Option<(usize, i8, &str)> {
+    let end = text
+        .find(|next: char| !next.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (word, behind) = text.split_at(end);
+    let word = word.to_ascii_lowercase();
+    if word == "count" {
+        let (exponent, behind) = exponent(behind);
+        return Some((COUNTS, exponent, behind));
+    }
+    if word == "counts" {
+        return Some((COUNTS, 0, behind));
+    }
+    let scale = time(&word).map(|scale| (TIME, scale));
+    let (dimension, scale) = scale.or_else(|| Some((SPACE, space(&word)?)))?;
+    Some((dimension, scale, behind))
+}
+
+/// The power of ten in `count x 10^3`.
+fn exponent(text: &str) -> (i8, &str) {
+    let ten = text.get(..5).filter(|start| start.eq_ignore_ascii_case(" x 10"));
+    let Some(behind) = ten.and_then(|ten| text.get(ten.len()..)) else {
+        return (0, text);
+    };
+    // `count x 10^0` is the power 0 of `count x 10`.
+    let power = behind.strip_prefix('^').and_then(|rest| small(rest, MOST));
+    power
+        .filter(|(power, _)| *power != 0 && *power != 1)
+        .unwrap_or((1, behind))
+}
+
+fn time(word: &str) -> Option<i8> {
+    Some(match word {
+        "ns" | "nanosec" | "nanosecond" | "nanoseconds" => 0,
+        "us" | "microsec" | "microsecond" | "microseconds" => 1,
+        "ms" | "millisec" | "millisecond" | "milliseconds" => 2,
+        "s" | "sec" | "second" | "seconds" => 3,
+        "min" | "minute" | "minutes" => 4,
+        "h" | "hr" | "hour" | "hours" => 5,
+        _ => return None,
+    })
+}
+
+fn space(word: &str) -> Option<i8> {
+    /// The first letter, and what is between it and `byte` in long forms.
+    const PREFIXES: [(char, &str, &str); 8] = [
+        ('k', "ilo", "ibi"),
+        ('m', "ega", "ebi"),
+        ('g', "iga", "ibi"),
+        ('t', "era", "ebi"),
+        ('p', "eta", "ebi"),
+        ('e', "xa", "xbi"),
+        ('z', "etta", "ebi"),
+        ('y', "otta", "obi"),
+    ];
+    if matches!(word, "byte" | "bytes") {
+        return Some(0);
+    }
+    let first = word.chars().next()?;
+    let at = PREFIXES.iter().position(|(letter, ..)| *letter == first)?;
+    let (_, long, binary) = PREFIXES[at];
+    let rest = &word[1..];
+    let prefix = match rest {
+        "b" | "ib" => "",
+        _ => rest.strip_suffix("bytes").or_else(|| rest.strip_suffix("byte"))?,
+    };
+    let is_known = prefix.is_empty() || prefix == long || prefix == binary;
+    is_known.then_some(at as i8 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BYTE, COUNT, HOUR, KBYTE, MBYTE, MSEC, NSEC, SEC};
+
+    /// The examples of the manual page, with the number as PCP gives it.
+    #[test]
+    fn of_the_manual() {
+        let count = |exponent| Unit::counts(exponent);
+        let examples = [
+            ("2 count", COUNT, 0.5),
+            ("count / 7.5 nanosecond", COUNT.per(NSEC), 7.5),
+            ("10 kilobytes / 2.5e2 count x 10^3", KBYTE.per(count(3)), 25.0),
+            ("millisecond / second^2", Unit::NONE.per(SEC), 1000.0),
+            ("mib/s", MBYTE.per(SEC), 1.0),
+        ];
+        for (text, unit, factor) in examples {
+            assert_eq!(Unit::parse(text), Ok((unit, factor)), "{text}");
+        }
+    }
+
+    #[test]
+    fn alone() {
+        let good = [
+            ("", Unit::NONE),
+            ("Kbyte / sec", KBYTE.per(SEC)),
+            ("hr BYTES count x 10^-2", HOUR.times(BYTE).times(Unit::counts(-2))),
+            ("count x 10^0", Unit::NONE),
+            ("ms^-1", Unit::NONE.per(MSEC)),
+        ];
+        for (text, unit) in good {
+            assert_eq!(text.parse(), Ok(unit), "{text}");
+        }
+        for bad in [
+            "none", "10 bytes", "sec sec", "a/b/c", "kb^8", "kb^01", "kb^+1", "1bytesec", "count^2x", "-",
+        ] {
+            assert_eq!(bad.parse::<Unit>(), Err(Error::CONV), "{bad}");
+        }
+    }
+}

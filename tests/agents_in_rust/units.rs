@@ -1,0 +1,133 @@
+//! Units that are read from texts, beside libpcp's `pmParseUnitsStr`.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use pcp_pmda_test::{compile_c, root};
+use pmda::Unit;
+
+/// Words that begin a unit, and some that are none.
+const WORDS: [&str; 40] = [
+    "byte",
+    "bytes",
+    "kb",
+    "KiB",
+    "Mbyte",
+    "gigabyte",
+    "tebibytes",
+    "eb",
+    "zb",
+    "YB",
+    "b",
+    "kibyte",
+    "ns",
+    "us",
+    "ms",
+    "sec",
+    "s",
+    "second",
+    "secs",
+    "min",
+    "minutes",
+    "hr",
+    "hours",
+    "day",
+    "count",
+    "counts",
+    "count x 10",
+    "count x 10^3",
+    "count x 10^-8",
+    "count X 10^7",
+    "count x 10^0",
+    "x",
+    "1",
+    "2",
+    "10",
+    "1e3",
+    "2.5",
+    ".5",
+    "-3",
+    "none",
+];
+const POWERS: [&str; 12] = ["", "", "", "", "^2", "^-1", "^7", "^-8", "^0", "^8", "^15", "^01"];
+const BLANKS: [&str; 4] = [" ", " ", "  ", "\t"];
+const SLASHES: [&str; 6] = ["", "", "/", " / ", " /", "/ kb /"];
+
+/// Numbers that look random, and are the same in each run (a linear congruence).
+struct Picker(u64);
+
+impl Picker {
+    fn number(&mut self, below: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % below
+    }
+
+    fn pick(&mut self, from: &[&'static str]) -> &'static str {
+        from[self.number(from.len())]
+    }
+
+    fn side(&mut self) -> String {
+        let count = self.number(4);
+        let words = (0..count).map(|_| [self.pick(&WORDS), self.pick(&POWERS), self.pick(&BLANKS)].concat());
+        words.collect()
+    }
+
+    fn text(&mut self) -> String {
+        [&self.side(), self.pick(&SLASHES), &self.side()].concat()
+    }
+}
+
+/// What `Unit::parse` says, as the program in C prints it.
+fn in_rust(text: &str) -> Option<(Vec<i32>, f64)> {
+    let (unit, number) = Unit::parse(text).ok()?;
+    let word = unit.word();
+    let signed = |shift: u32| (word << (28 - shift)) as i32 >> 28;
+    let scale = |shift: u32| (word >> shift & 0xf) as i32;
+    let parts = [signed(28), signed(24), signed(20), scale(16), scale(12), signed(8)];
+    Some((parts.to_vec(), number))
+}
+
+fn in_c(line: &str) -> Option<(Vec<i32>, f64)> {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    let number = words.pop()?.parse().ok()?;
+    let parts = words.iter().map(|word| word.parse().ok());
+    Some((parts.collect::<Option<_>>()?, number))
+}
+
+#[test]
+fn as_libpcp_reads_them() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("units");
+    compile_c(&root().join("tests/agents_in_rust/units.c"), &program, &["-lpcp"]);
+    let mut picker = Picker(1);
+    let alone = WORDS.iter().map(|word| (*word).to_owned());
+    let texts: Vec<String> = alone.chain((0..20_000).map(|_| picker.text())).collect();
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = texts.join("\n") + "\n";
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("no panic").expect("it reads all");
+    let output = String::from_utf8(output.stdout).expect("ASCII");
+    assert_eq!(output.lines().count(), texts.len());
+    let mut accepted = 0;
+    for (text, line) in texts.iter().zip(output.lines()) {
+        let (rust, c) = (in_rust(text), in_c(line));
+        // The last digits depend on the order of multiplications.
+        let is_near = |one: f64, other: f64| one == other || (one - other).abs() <= 1e-12 * other.abs();
+        let is_same = match (&rust, &c) {
+            (Some((unit, number)), Some((expected, factor))) => unit == expected && is_near(*number, *factor),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        assert!(is_same, "{text:?}: {rust:?} is not {line}");
+        accepted += usize::from(c.is_some());
+    }
+    assert!(accepted > 2000, "only {accepted} are units");
+}
