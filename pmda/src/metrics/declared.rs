@@ -1,5 +1,7 @@
 //! The declarations as others see them: what writes and checks an agent's files, and tests.
 
+use pmda_core::ident::MetricId;
+
 use super::{Metric, Metrics};
 use crate::value::{Semantics, Type};
 use crate::{Labels, Unit};
@@ -70,6 +72,15 @@ impl<S> Metrics<S> {
             help: &domain.help,
             labels: &domain.labels,
         })
+    }
+
+    /// The names of all metrics with their numbers, one a line.
+    pub(crate) fn numbers_of_all(&self) -> String {
+        let lines = self.declared().map(|metric| {
+            let id = MetricId::new(self.domain, metric.cluster, metric.item);
+            format!("{}.{} {id}\n", self.root(), metric.name)
+        });
+        lines.collect()
     }
 
     /// Whether names of metrics come and go.

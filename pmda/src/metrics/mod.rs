@@ -22,7 +22,7 @@ pub(crate) use metric::{Metric, is_name};
 pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
 
-use crate::{Agent, Env, Labels, Request, Result};
+use crate::{Agent, Env, Error, Labels, Request, Result};
 use clusters::{Cluster, Clusters};
 use numbers::Numbers;
 use table::Table;
@@ -190,6 +190,20 @@ impl<S> Metrics<S> {
             self.is_dynamic = true;
         }
         self
+    }
+
+    /// The item that a metric with this name has, or will have, after [`Metrics::numbered_by`]: for
+    /// what is to be numbered after it, such as an instance domain of its own.
+    ///
+    /// # Errors
+    /// `-EINVAL` without `numbered_by`, `PM_ERR_GENERIC` when all items are in use.
+    pub fn reserve_item(&mut self, name: &str) -> Result<u32> {
+        let cache = self.cache.ok_or(Error::EINVAL)?;
+        let item = self.numbers.number(cache, name)?;
+        if !self.has(name) {
+            self.numbers.release(cache, name);
+        }
+        Ok(item)
     }
 
     /// Names of metrics come and go, also if there are some from the start: pmcd asks the agent for

@@ -38,6 +38,11 @@ impl<A: Agent> Handler<A> {
         &mut self.state.agent
     }
 
+    /// The metrics with their numbers.
+    pub(super) fn numbers(&self) -> String {
+        self.state.metrics.numbers_of_all()
+    }
+
     /// The instances of a domain as they are: nothing is read for this.
     pub(super) fn instance_names(&mut self, serial: u32) -> Vec<(i32, String)> {
         let mut names = Vec::new();

@@ -85,6 +85,14 @@ impl<A: Agent> Session<A> {
         }
     }
 
+    /// The metrics with their numbers, if the agent is on this thread.
+    pub(crate) fn numbers(&self) -> Option<String> {
+        match &self.0 {
+            Place::Here(handler) => Some(handler.numbers()),
+            Place::Thread(_) => None,
+        }
+    }
+
     /// The instances of a domain, as they are, if the agent is on this thread.
     pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Vec<(i32, String)>> {
         match &mut self.0 {

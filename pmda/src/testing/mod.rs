@@ -232,8 +232,8 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// What the agent says.
     pub fn names(&mut self) -> Result<Vec<String>> {
-        let name = A::NAME.as_bytes();
-        let reply = self.ask(|request| request.traverse(name), Kind::PDU_PMNS_NAMES)?;
+        let root = A::root(&self.env);
+        let reply = self.ask(|request| request.traverse(root.as_bytes()), Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)
     }
 
@@ -449,15 +449,12 @@ impl<A: Agent> Harness<A> {
         self.notify(|request| request.profile(PM_PROFILE_INCLUDE, [].into_iter()));
     }
 
-    /// The metrics that there always are, with their numbers, one a line: archives remember these,
-    /// so a test can see to it that they do not change.
+    /// The metrics that there are, with their numbers, one a line: archives remember these, so a
+    /// test can see to it that they do not change. Of an agent on another thread only those that
+    /// there always are.
     #[must_use]
     pub fn numbers(&self) -> String {
-        let metrics = Metrics::<A>::of(None);
-        let lines = metrics.declared().map(|metric| {
-            let id = MetricId::new(A::DOMAIN, metric.cluster, metric.item);
-            format!("{}.{} {id}\n", A::NAME, metric.name)
-        });
-        lines.collect()
+        let known = self.session.as_ref().and_then(Session::numbers);
+        known.unwrap_or_else(|| Metrics::<A>::of(Some(&self.env)).numbers_of_all())
     }
 }

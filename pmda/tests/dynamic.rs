@@ -1,0 +1,495 @@
+//! Metrics that come and go: what an agent with sources that are found at run time needs.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+use pmda::prelude::*;
+use pmda::testing::Harness;
+use pmda::{Problem, Unit};
+
+/// An agent like PCP's openmetrics: each source has a cluster, each of its metrics an instance
+/// domain of its own.
+struct Sources {
+    known: Indom<u64>,
+    /// What the next refresh finds: source, metric, type, unit and instances.
+    documents: Vec<(&'static str, Vec<Found>)>,
+    metrics: BTreeMap<(u32, &'static str), Shown>,
+    problems: Vec<String>,
+    /// How often `dynamic` was called, before and after clusters were read.
+    calls: [u32; 2],
+}
+
+#[derive(Clone)]
+struct Found {
+    name: &'static str,
+    kind: Type,
+    unit: &'static str,
+    rows: Vec<(i32, &'static str, Atom<'static>)>,
+}
+
+/// A metric that is shown.
+struct Shown {
+    found: Found,
+    rows: Indom<Atom<'static>>,
+    metric: Option<MetricRef>,
+}
+
+fn found(name: &'static str, kind: Type, unit: &'static str, rows: &[(i32, &'static str, Atom<'static>)]) -> Found {
+    let rows = rows.to_vec();
+    Found { name, kind, unit, rows }
+}
+
+impl Agent for Sources {
+    const NAME: &'static str = "sources";
+    const DOMAIN: u32 = 451;
+    const OPTIONS: &'static [Opt] = &[Opt {
+        short: Some('r'),
+        long: "root",
+        argument: Some("NAME"),
+        help: "root of the names",
+    }];
+
+    fn root(env: &Env) -> String {
+        env.option("root").unwrap_or(Self::NAME).to_owned()
+    }
+
+    fn start(env: &Env) -> Result<Sources> {
+        let mut known = Indom::persistent_in(env, 0);
+        known.change().reserve_at(0, "control")?;
+        Ok(Sources {
+            known,
+            documents: Vec::new(),
+            metrics: BTreeMap::new(),
+            problems: Vec::new(),
+            calls: [0; 2],
+        })
+    }
+
+    fn metrics(m: &mut Metrics<Sources>) {
+        m.dynamic_names();
+        m.refresh(|s, _| s.read());
+        let sources = m.indom(0, "Sources", |s| &mut s.known);
+        m.each("control.calls", sources, |calls| *calls).item(1).counter();
+        m.value_as("control.user", Type::String, |_, client| {
+            Ok(client.user().map_or(Atom::None, |user| Atom::from(user.to_owned())))
+        })
+        .item(7);
+    }
+
+    fn dynamic(&mut self, m: &mut Metrics<Sources>, request: &Request<'_>) {
+        self.calls[usize::from(request.has_read())] += 1;
+        if request.why() == Why::Names {
+            self.read().expect("it can be read");
+        }
+        for ((cluster, name), shown) in &mut self.metrics {
+            if shown.metric.is_none() {
+                match declare(m, *cluster, name, &shown.found) {
+                    Ok(metric) => shown.metric = Some(metric),
+                    Err(problem) => self.problems.push(problem.to_string()),
+                }
+            }
+        }
+    }
+}
+
+/// Declares a metric with its instance domain.
+fn declare(
+    m: &mut Metrics<Sources>,
+    cluster: u32,
+    name: &'static str,
+    found: &Found,
+) -> std::result::Result<MetricRef, Problem> {
+    let source = m.find_indom::<u64>(0).expect("it was declared");
+    assert_eq!((source.serial(), m.find_indom::<i8>(0).is_none()), (0, true));
+    m.cluster(cluster).numbered_by(cluster);
+    let full = format!("s{cluster}.{name}");
+    let unit = found.unit.parse().unwrap_or(Unit::NONE);
+    let is_single = found.rows.iter().all(|(_, name, _)| name.is_empty());
+    if is_single {
+        let value = m.value_as(&full, found.kind, move |s, _| s.single(cluster, name));
+        return value.unit(unit).help("One value").declare();
+    }
+    // The domain is numbered after the metric.
+    let item = m.reserve_item(&full).expect("there is room");
+    let indom = m.indom(4096 + 1024 * cluster + item, "Instances", move |s| {
+        &mut s.metrics.get_mut(&(cluster, name)).expect("declared").rows
+    });
+    m.instance_labels(indom, |name, _| Labels::new().add("name", name));
+    m.each_as(&full, indom, found.kind, |row, _| Ok(row.clone()))
+        .unit(unit)
+        .help("Several values")
+        .store(|row: &mut Atom<'static>, value: f64, _| {
+            *row = Atom::F64(value);
+            Ok(())
+        })
+        .declare()
+}
+
+impl Sources {
+    fn single(&self, cluster: u32, name: &'static str) -> Result<Atom<'_>> {
+        let shown = self.metrics.get(&(cluster, name)).ok_or(Error::VALUE)?;
+        shown
+            .found
+            .rows
+            .first()
+            .map(|(_, _, atom)| atom.clone())
+            .ok_or(Error::AGAIN)
+    }
+
+    fn read(&mut self) -> Result<()> {
+        for (source, document) in std::mem::take(&mut self.documents) {
+            let cluster = self.known.change().reserve(source)? as u32;
+            self.known.change().set(source, 1)?;
+            for found in document {
+                let mut rows = Indom::new();
+                let mut update = rows.update();
+                for (inst, name, atom) in found.rows.iter().filter(|(_, name, _)| !name.is_empty()) {
+                    update.set_at(*inst, name, atom.clone())?;
+                }
+                drop(update);
+                let metric = None;
+                let name = found.name;
+                self.metrics.insert((cluster, name), Shown { found, rows, metric });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn web() -> (&'static str, Vec<Found>) {
+    let requests = [(7, "7 get", Atom::U64(5)), (3, "3 put", Atom::U64(1))];
+    let found = vec![
+        found("requests", Type::U64, "count", &requests),
+        found("load", Type::F64, "none", &[(0, "", Atom::F64(0.5))]),
+        found("size", Type::I64, "Kbyte / sec", &[(0, "", Atom::I64(-4))]),
+    ];
+    ("web", found)
+}
+
+fn sources() -> Harness<Sources> {
+    Harness::new().expect("it starts")
+}
+
+/// What a refresh has found has its names in the same request: instance domains bound to closures,
+/// types and units that are known at run time only, own numbers of instances.
+#[test]
+fn found_by_a_refresh() -> Result<()> {
+    let mut pmcd = sources();
+    assert_eq!(pmcd.names()?, ["sources.control.calls", "sources.control.user"]);
+    pmcd.agent().documents.push(web());
+    let before = pmcd.agent().calls;
+    assert!(pmcd.fetch("sources.control.calls")?.names_changed());
+    let calls = pmcd.agent().calls;
+    assert_eq!(calls[1] - before[1], 1, "once after reading");
+    assert!(!pmcd.fetch("sources.control.calls")?.names_changed());
+    let names = pmcd.names()?;
+    assert_eq!(
+        names[2..],
+        ["sources.s1.load", "sources.s1.requests", "sources.s1.size"]
+    );
+    let requests = pmcd.desc("sources.s1.requests")?;
+    assert_eq!((requests.kind, requests.unit), (Some(Type::U64), COUNT));
+    assert_eq!(pmcd.desc("sources.s1.size")?.unit, KBYTE.per(SEC));
+    assert_eq!(pmcd.fetch("sources.s1.size")?.value(), Some(-4_i64));
+    let names = [(3, "3 put".to_owned()), (7, "7 get".to_owned())];
+    assert_eq!(pmcd.instances("sources.s1.requests")?, names);
+    assert_eq!(pmcd.fetch("sources.s1.requests")?.value_of("7 get"), Some(5_u64));
+    let labels = pmcd.instance_labels("sources.s1.requests")?;
+    assert_eq!(labels[0], ("3 put".to_owned(), r#"{"name":"3 put"}"#.to_owned()));
+    // A store gives it a value of another type, which is not sent.
+    pmcd.store_instance("sources.s1.requests", "3 put", 7_u64)?;
+    let fetched = pmcd.fetch("sources.s1.requests")?;
+    assert_eq!((fetched.len(), fetched.value_of("7 get")), (1, Some(5_u64)));
+    assert_eq!(pmcd.agent().problems, [""; 0]);
+    Ok(())
+}
+
+/// Names below a root that an option names.
+#[test]
+fn roots() -> Result<()> {
+    let mut pmcd = Harness::<Sources>::with_options(&[("root", "my.metrics")])?;
+    pmcd.agent().documents.push(web());
+    assert_eq!(pmcd.fetch("my.metrics.s1.load")?.value(), Some(0.5));
+    assert_eq!(pmcd.fetch("sources.s1.load").err(), Some(Error::NAME));
+    assert_eq!(pmcd.names()?.len(), 5);
+    assert_eq!(pmcd.children("my")?, ["metrics."]);
+    assert_eq!(pmcd.children("my.metrics")?, ["control.", "s1."]);
+    assert_eq!(pmcd.children("my.metrics.s1")?, ["load", "requests", "size"]);
+    assert_eq!(pmcd.children("my.metrics.s1.load")?, [""; 0]);
+    for none in [
+        "m",
+        "my.metric",
+        "my.metrics.s",
+        "my.metrics.s1.lo",
+        "mymetrics",
+        "my.metrics.s1.load.x",
+    ] {
+        assert_eq!(pmcd.children(none).err(), Some(Error::NAME), "{none}");
+    }
+    for bad in ["", "a b", "1", "a..b", "a."] {
+        assert_eq!(
+            Harness::<Sources>::with_options(&[("root", bad)]).err(),
+            Some(Error::EINVAL)
+        );
+    }
+    Ok(())
+}
+
+/// The value function knows the client.
+#[test]
+fn clients() -> Result<()> {
+    let mut pmcd = sources();
+    assert!(pmcd.fetch("sources.control.user")?.is_empty());
+    let user =
+        |pmcd: &mut Harness<Sources>| -> Result<Option<String>> { Ok(pmcd.fetch("sources.control.user")?.value()) };
+    pmcd.as_client(3).set_user("tanya");
+    assert_eq!(user(&mut pmcd)?.as_deref(), Some("tanya"));
+    pmcd.as_client(4).set_user("bob");
+    assert_eq!(user(&mut pmcd)?.as_deref(), Some("bob"));
+    pmcd.as_client(3);
+    assert_eq!(user(&mut pmcd)?.as_deref(), Some("tanya"));
+    Ok(())
+}
+
+/// Numbers of sources and of their metrics are those of the files, in any order.
+#[test]
+fn numbers_that_stay() -> Result<()> {
+    let mut pmcd = sources();
+    pmcd.agent().documents = vec![("one", web().1), ("two", web().1)];
+    let ids =
+        ["s1.load", "s1.requests", "s2.size"].map(|name| pmcd.desc(&format!("sources.{name}")).map(|desc| desc.id));
+    let folder = pmcd.folder().join("config/pmda");
+    let text = std::fs::read_to_string(folder.join("451.0"))?;
+    assert!(
+        text.contains("control") && text.contains("one") && text.contains("two"),
+        "{text}"
+    );
+    assert!(
+        folder.join("451.2").exists(),
+        "numbers of the metrics of the second source"
+    );
+    let mut pmcd = pmcd.restart()?;
+    let mut turned = web().1;
+    turned.reverse();
+    pmcd.agent().documents = vec![("two", turned.clone()), ("three", web().1), ("one", turned)];
+    let again =
+        ["s1.load", "s1.requests", "s2.size"].map(|name| pmcd.desc(&format!("sources.{name}")).map(|desc| desc.id));
+    assert_eq!(ids, again);
+    assert_eq!(pmcd.agent().known.known("three"), Some((3, true)));
+    assert_eq!(pmcd.agent().known.known("control"), Some((0, false)));
+    assert_eq!(pmcd.agent().known.inactive().collect::<Vec<_>>(), [(0, "control")]);
+    assert!(pmcd.numbers().contains("sources.s3.size 451.3."));
+    Ok(())
+}
+
+/// What an agent wants to do next.
+type Step = Box<dyn FnOnce(&mut Metrics<Steps>)>;
+
+/// An agent that is told what to declare.
+#[derive(Default)]
+struct Steps {
+    next: Vec<Step>,
+    rows: Indom<u32>,
+    reads: u32,
+}
+
+impl Agent for Steps {
+    const NAME: &'static str = "steps";
+    const DOMAIN: u32 = 452;
+    fn start(_: &Env) -> Result<Steps> {
+        Ok(Steps::default())
+    }
+    fn metrics(m: &mut Metrics<Steps>) {
+        m.label("role", "test").value("first", |_| 1).help("First");
+    }
+    fn dynamic(&mut self, m: &mut Metrics<Steps>, _: &Request<'_>) {
+        for step in std::mem::take(&mut self.next) {
+            step(m);
+        }
+    }
+}
+
+/// Does something in the next request; tells which changes the clients hear of.
+fn step(pmcd: &mut Harness<Steps>, next: impl FnOnce(&mut Metrics<Steps>) + 'static) -> (bool, bool) {
+    pmcd.agent().next.push(Box::new(next));
+    let fetched = pmcd.fetch("steps.first").expect("a value");
+    (fetched.names_changed(), fetched.labels_changed())
+}
+
+/// What is wrong with a declaration comes back in words, and declares nothing.
+#[test]
+fn problems_come_back() -> Result<()> {
+    let mut pmcd = Harness::<Steps>::new()?;
+    let changed = step(&mut pmcd, |m| {
+        let first = m.find("first").expect("it was declared");
+        assert_eq!(
+            (first.cluster(), first.item(), m.find("second"), m.len()),
+            (0, 0, None, 1)
+        );
+        let wrong = |outcome: std::result::Result<MetricRef, Problem>| outcome.expect_err("it is wrong").to_string();
+        assert_eq!(
+            wrong(m.value("first", |_| 1).declare()),
+            "metric first is declared twice"
+        );
+        assert_eq!(
+            wrong(m.value("first.x", |_| 1).declare()),
+            "metric first.x cannot be beside metric first: one would be below the other"
+        );
+        assert_eq!(
+            wrong(m.value("other", |_| 1).item(0).declare()),
+            "metrics first and other both have the number 0.0"
+        );
+        assert_eq!(
+            wrong(m.value("other", |_| 1).label("bad-1", "x").declare()),
+            "metric other: label \"bad-1\": a name is made of parts between dots, each a letter and then letters, digits and underscores, of 254 bytes at most"
+        );
+        assert_eq!(
+            wrong(m.value("other", |_| 1).item(1024).declare()),
+            "item 1024 of cluster 0: the last possible one is 1023"
+        );
+        assert!(wrong(m.value_as("other", Type::Event, |_, _| Ok(Atom::None)).declare()).contains("Metrics::events"));
+        let rows = m.indom(3, "Rows", |s| &mut s.rows);
+        assert!(m.remove_indom(3));
+        assert!(wrong(m.each("other", rows, |row| *row).declare()).starts_with("metric other: instance domain 3"));
+        assert_eq!(m.len(), 1);
+    });
+    assert_eq!(changed, (false, false));
+    Ok(())
+}
+
+/// Help, unit, semantics and labels of a metric change; so do labels of anything else, and clients
+/// are told if they differ.
+#[test]
+fn edited() -> Result<()> {
+    let mut pmcd = Harness::<Steps>::new()?;
+    let edit = |m: &mut Metrics<Steps>| {
+        let first = m.find("first").expect("it was declared");
+        let edited = m
+            .edit(&first)
+            .help("Other")
+            .unit(BYTE)
+            .counter()
+            .label("a", "b")
+            .declare();
+        assert_eq!(edited, Ok(first));
+    };
+    assert_eq!(step(&mut pmcd, edit), (false, true));
+    assert_eq!(step(&mut pmcd, edit), (false, false));
+    let desc = pmcd.desc("steps.first")?;
+    assert_eq!((desc.unit, desc.semantics), (BYTE, Semantics::Counter as u32));
+    assert_eq!(pmcd.text("steps.first")?.0, "Other");
+    assert!(pmcd.labels("steps.first")?.contains(r#""a":"b""#));
+    let labels = |m: &mut Metrics<Steps>| {
+        m.set_labels(Labels::new().add("role", "other"));
+        m.cluster_label("cluster", "y");
+        let first = m.find("first").expect("it was declared");
+        m.edit(&first).labels(Labels::new().optional("note", "n"));
+    };
+    assert_eq!(step(&mut pmcd, labels), (false, true));
+    assert_eq!(step(&mut pmcd, labels), (false, false));
+    let labels = pmcd.labels("steps.first")?;
+    assert!(
+        labels.contains(r#""note":"n""#) && labels.contains(r#""cluster":"y""#),
+        "{labels}"
+    );
+    assert!(
+        labels.contains(r#""role":"other""#) && !labels.contains(r#""a""#),
+        "{labels}"
+    );
+    // What is wrong changes nothing.
+    let bad = |m: &mut Metrics<Steps>| {
+        let first = m.find("first").expect("it was declared");
+        assert!(m.edit(&first).label("no name", "x").declare().is_err());
+        assert!(m.edit(&first).store(|_, _: u32, _| Ok(())).declare().is_err());
+        assert!(m.remove("first"));
+        assert_eq!(
+            m.edit(&first).help("x").declare().expect_err("gone").to_string(),
+            "metric 0.0 is not there"
+        );
+        m.value("first", |_| 1).item(0);
+    };
+    assert_eq!(step(&mut pmcd, bad), (false, false));
+    Ok(())
+}
+
+/// A cluster that is dropped takes with it what belongs to it; declared anew it is as the first
+/// time, and clients hear nothing if its names are the same.
+#[test]
+fn clusters() -> Result<()> {
+    let mut pmcd = Harness::<Steps>::new()?;
+    let declare = |m: &mut Metrics<Steps>| {
+        m.drop_cluster(5);
+        m.cluster(5).cluster_label("c", "d").refresh(|s, _| {
+            s.reads += 1;
+            s.rows.update().set("one", 1)?;
+            Ok(())
+        });
+        let rows = m.indom(9, "Rows", |s| &mut s.rows);
+        m.each("row", rows, |row| *row).help("Row");
+        m.text("text", |_| "x").help("Text");
+    };
+    assert!(step(&mut pmcd, declare).0);
+    for _ in 0..3 {
+        assert!(!step(&mut pmcd, declare).0);
+    }
+    assert_eq!(pmcd.desc("steps.text")?.id.to_string(), "452.5.1");
+    assert_eq!(pmcd.instances("steps.row")?, [(0, "one".to_owned())]);
+    let before = pmcd.agent().reads;
+    pmcd.fetch("steps.row")?;
+    assert_eq!(pmcd.agent().reads, before + 1, "one function reads it");
+    let row = pmcd.desc("steps.row")?;
+    assert!(step(&mut pmcd, |m| assert!(m.drop_cluster(5) && !m.drop_cluster(5))).0);
+    assert_eq!(pmcd.names()?, ["steps.first"]);
+    assert_eq!(pmcd.children("steps.row").err(), Some(Error::NAME));
+    assert!(!row.indom.is_null());
+    assert!(step(&mut pmcd, |m| assert!(m.find_indom::<u32>(9).is_none())) == (false, false));
+    Ok(())
+}
+
+/// A cluster has room for 1,024 metrics at a time, whatever there was before.
+#[test]
+fn numbers_are_given_again() -> Result<()> {
+    let mut pmcd = Harness::<Steps>::new()?;
+    let changed = step(&mut pmcd, |m| {
+        for number in 0..3000 {
+            m.cluster(1);
+            let metric = m.value(&format!("m{number}"), |_| 1).declare().expect("there is room");
+            assert_eq!(metric.item(), number % 1024);
+            if number > 5 {
+                assert!(m.remove(&format!("m{}", number - 5)));
+            }
+        }
+        for number in 3000..4019 {
+            m.value(&format!("m{number}"), |_| 1);
+        }
+        let full = m.value("full", |_| 1).declare().expect_err("it is full");
+        assert_eq!(full.to_string(), "metric full: cluster 1 is full");
+    });
+    assert!(changed.0);
+    Ok(())
+}
+
+/// A persistent domain that is declared at run time has its file.
+#[test]
+fn persistent_at_run_time() -> Result<()> {
+    let mut pmcd = Harness::<Steps>::new()?;
+    pmcd.agent().rows = Indom::persistent();
+    let declare = |m: &mut Metrics<Steps>| {
+        let rows = m.cluster(5).indom(11, "Rows", |s| &mut s.rows);
+        m.each("row", rows, |row| *row);
+    };
+    step(&mut pmcd, declare);
+    let mut update = pmcd.agent().rows.update();
+    update.set("a", 1)?;
+    update.set("b", 2)?;
+    drop(update);
+    assert!(pmcd.folder().join("config/pmda/452.11").exists());
+    let mut pmcd = pmcd.restart()?;
+    pmcd.agent().rows = Indom::persistent();
+    // Before it is declared: the number is that of the file when it has been.
+    pmcd.agent().rows.update().set("b", 2)?;
+    step(&mut pmcd, declare);
+    assert_eq!(pmcd.instances("steps.row")?, [(1, "b".to_owned())]);
+    Ok(())
+}
