@@ -10,6 +10,11 @@ use std::process::ExitCode;
 
 use pmda::prelude::*;
 
+mod cache;
+mod fetch;
+mod limits;
+mod sources;
+
 /// The agent.
 pub struct OpenMetrics;
 

@@ -1,0 +1,321 @@
+//! The form of the files that PCP's agent keeps its numbers in: two values of Python, a list of
+//! texts and a truth value, one behind the other, as `pickle` writes them with protocol 0.
+//!
+//! ```text
+//! (lp0          a list begins, and is remembered as 0
+//! Vcontrol      a text up to the end of the line
+//! p1            it is remembered as 1
+//! aVsimple      the first text belongs to the list; the next one
+//! p2
+//! a.            it does, too; the value ends
+//! I00           false
+//! .
+//! ```
+//!
+//! Of the language that a pickle is, this reads what makes lists, texts and truth values in
+//! protocols 0 to 4, and nothing that would call a function.
+
+use std::fmt::Write as _;
+
+/// A list of names, and whether clients see the number of each in front of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Names {
+    /// In the order of their numbers, from 0.
+    pub list: Vec<String>,
+    /// Whether the names of instances begin with their numbers.
+    pub has_prefix: bool,
+}
+
+/// Writes names as PCP's agent does.
+#[must_use]
+pub fn write<'n>(names: impl IntoIterator<Item = &'n str>, has_prefix: bool) -> Vec<u8> {
+    let mut out = b"(lp0\n".to_vec();
+    for (number, name) in names.into_iter().enumerate() {
+        out.push(b'V');
+        escape(&mut out, name);
+        out.extend_from_slice(format!("\np{}\na", number + 1).as_bytes());
+    }
+    let end: &[u8] = if has_prefix { b".I01\n." } else { b".I00\n." };
+    out.extend_from_slice(end);
+    out
+}
+
+/// Latin-1, with escapes for what it has not and what would end the text.
+fn escape(out: &mut Vec<u8>, name: &str) {
+    let mut text = String::new();
+    for character in name.chars() {
+        let code = u32::from(character);
+        match (character, u8::try_from(code)) {
+            ('\\' | '\0' | '\n' | '\r' | '\x1a', _) => {
+                text.clear();
+                let _ = write!(text, "\\u{code:04x}");
+                out.extend_from_slice(text.as_bytes());
+            }
+            (_, Ok(byte)) => out.push(byte),
+            _ => {
+                text.clear();
+                let _ = if code <= 0xffff {
+                    write!(text, "\\u{code:04x}")
+                } else {
+                    write!(text, "\\U{code:08x}")
+                };
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+}
+
+/// Reads such a file. One without the truth value is an older one.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub fn read(file: &[u8]) -> Result<Names, String> {
+    let mut reader = Reader {
+        rest: file,
+        memo: Vec::new(),
+    };
+    let text = |value| match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    };
+    let at = |reader: &Reader<'_>| file.len() - reader.rest.len();
+    let Some(Value::List(list)) = reader.value() else {
+        return Err(format!("no list of names at byte {}", at(&reader)));
+    };
+    let list: Option<Vec<String>> = list.into_iter().map(text).collect();
+    let list = list.ok_or("something in the list is no text")?;
+    if reader.rest.is_empty() {
+        return Ok(Names {
+            list,
+            has_prefix: false,
+        });
+    }
+    reader.memo.clear();
+    match reader.value() {
+        Some(Value::Bool(has_prefix)) => Ok(Names { list, has_prefix }),
+        _ => Err(format!("no truth value at byte {}", at(&reader))),
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Mark,
+    List(Vec<Value>),
+    Text(String),
+    Bool(bool),
+}
+
+struct Reader<'f> {
+    rest: &'f [u8],
+    /// Texts that may be meant once more.
+    memo: Vec<(u32, String)>,
+}
+
+impl<'f> Reader<'f> {
+    /// The next value, up to the end of its pickle.
+    fn value(&mut self) -> Option<Value> {
+        let mut stack: Vec<Value> = Vec::new();
+        loop {
+            match self.bytes(1)?.first()? {
+                b'.' => return if stack.len() == 1 { stack.pop() } else { None },
+                b'(' => stack.push(Value::Mark),
+                b']' => stack.push(Value::List(Vec::new())),
+                b'l' => {
+                    let items = above_mark(&mut stack)?;
+                    stack.push(Value::List(items));
+                }
+                b'a' => {
+                    let item = stack.pop()?;
+                    let Some(Value::List(list)) = stack.last_mut() else {
+                        return None;
+                    };
+                    list.push(item);
+                }
+                b'e' => {
+                    let items = above_mark(&mut stack)?;
+                    let Some(Value::List(list)) = stack.last_mut() else {
+                        return None;
+                    };
+                    list.extend(items);
+                }
+                b'V' => {
+                    let line = self.line()?;
+                    stack.push(Value::Text(unescape(line)?));
+                }
+                b'X' => stack.push(self.text(4)?),
+                b'\x8c' => stack.push(self.text(1)?),
+                b'\x88' => stack.push(Value::Bool(true)),
+                b'\x89' => stack.push(Value::Bool(false)),
+                b'I' => {
+                    let value = match self.line()? {
+                        b"01" => true,
+                        b"00" => false,
+                        _ => return None,
+                    };
+                    stack.push(Value::Bool(value));
+                }
+                b'p' => {
+                    let number = decimal(self.line()?)?;
+                    self.remember(number, &stack);
+                }
+                b'q' => {
+                    let number = self.number(1)?;
+                    self.remember(number, &stack);
+                }
+                b'r' => {
+                    let number = self.number(4)?;
+                    self.remember(number, &stack);
+                }
+                b'\x94' => {
+                    let number = u32::try_from(self.memo.len()).ok()?;
+                    self.remember(number, &stack);
+                }
+                b'g' => {
+                    let number = decimal(self.line()?)?;
+                    stack.push(self.remembered(number)?);
+                }
+                b'h' => {
+                    let number = self.number(1)?;
+                    stack.push(self.remembered(number)?);
+                }
+                b'\x80' => drop(self.bytes(1)?),
+                b'\x95' => drop(self.bytes(8)?),
+                _ => return None,
+            }
+        }
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<&'f [u8]> {
+        let (bytes, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(bytes)
+    }
+
+    /// Up to the end of the line.
+    fn line(&mut self) -> Option<&'f [u8]> {
+        let end = self.rest.iter().position(|byte| *byte == b'\n')?;
+        let line = self.bytes(end)?;
+        self.bytes(1)?;
+        Some(line)
+    }
+
+    /// A number of so many bytes.
+    fn number(&mut self, width: usize) -> Option<u32> {
+        let bytes = self.bytes(width)?;
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |number, byte| number << 8 | u32::from(*byte)),
+        )
+    }
+
+    /// A text in UTF-8, behind its length.
+    fn text(&mut self, width: usize) -> Option<Value> {
+        let length = usize::try_from(self.number(width)?).ok()?;
+        let text = std::str::from_utf8(self.bytes(length)?).ok()?;
+        Some(Value::Text(text.to_owned()))
+    }
+
+    fn remember(&mut self, number: u32, stack: &[Value]) {
+        let text = match stack.last() {
+            Some(Value::Text(text)) => text.clone(),
+            // A list is not meant once more; it only counts.
+            _ => String::new(),
+        };
+        self.memo.push((number, text));
+    }
+
+    fn remembered(&self, number: u32) -> Option<Value> {
+        let found = self.memo.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.memo.get(found).map(|(_, text)| Value::Text(text.clone()))
+    }
+}
+
+/// What is above the last mark on the stack, which goes.
+fn above_mark(stack: &mut Vec<Value>) -> Option<Vec<Value>> {
+    let mark = stack.iter().rposition(|value| matches!(value, Value::Mark))?;
+    let items = stack.split_off(mark + 1);
+    stack.pop();
+    Some(items)
+}
+
+fn decimal(digits: &[u8]) -> Option<u32> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Latin-1 with the escapes `\uXXXX` and `\UXXXXXXXX`.
+fn unescape(line: &[u8]) -> Option<String> {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = match (first, behind.first()) {
+            (b'\\', Some(b'u')) => behind.get(1..5),
+            (b'\\', Some(b'U')) => behind.get(1..9),
+            _ => {
+                text.push(char::from(*first));
+                rest = behind;
+                continue;
+            }
+        };
+        let digits = std::str::from_utf8(digits?).ok()?;
+        text.push(char::from_u32(u32::from_str_radix(digits, 16).ok()?)?);
+        rest = behind.get(1 + digits.len()..)?;
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str], has_prefix: bool) -> Names {
+        Names {
+            list: list.iter().map(|name| (*name).to_owned()).collect(),
+            has_prefix,
+        }
+    }
+
+    /// Written by Python 3.11.
+    const PYTHON: &[u8] = b"(lp0\nVcontrol\np1\naVa\\u005cb\\u000ac\np2\naV\xe4\\u20ac\\U0001f600\np3\na.I01\n.";
+
+    #[test]
+    fn as_python_writes_it() {
+        let expected = names(&["control", "a\\b\nc", "\u{e4}\u{20ac}\u{1f600}"], true);
+        assert_eq!(read(PYTHON), Ok(expected.clone()));
+        let list = expected.list.iter().map(String::as_str);
+        assert_eq!(write(list, true), PYTHON);
+    }
+
+    #[test]
+    fn later_protocols_and_older_files() {
+        // pickle.dumps(["a", "b"], 2), and with protocol 4 behind it True.
+        let two = b"\x80\x02]q\x00(X\x01\x00\x00\x00aq\x01X\x01\x00\x00\x00bq\x02e.";
+        assert_eq!(read(two), Ok(names(&["a", "b"], false)));
+        let four = b"\x80\x04\x95\x0c\x00\x00\x00\x00\x00\x00\x00]\x94(\x8c\x01a\x94\x8c\x01b\x94e.\x80\x04\x88.";
+        assert_eq!(read(four), Ok(names(&["a", "b"], true)));
+        assert_eq!(read(b"(lp0\nVx\np1\nag1\na."), Ok(names(&["x", "x"], false)));
+        assert_eq!(read(b"(lp0\n.I00\n."), Ok(names(&[], false)));
+    }
+
+    #[test]
+    fn what_is_no_such_file() {
+        for end in 0..PYTHON.len() {
+            let outcome = read(&PYTHON[..end]);
+            // Where the first value ends it is an older file.
+            assert_eq!(outcome.is_ok(), PYTHON[..end].ends_with(b"a."), "{end}");
+        }
+        for file in [
+            &b"cos\nsystem\n(Vtrue\ntR."[..],
+            b".",
+            b"a.",
+            b"l.",
+            b"(lp0\n(a.",
+            b"Vx\n.",
+            b"h\x00.",
+            b"V\\uXYZ1\n.",
+        ] {
+            assert!(read(file).is_err(), "{file:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What a source has sent, in memory that all sources share and that is bounded.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::limits;
+
+/// Read size in bytes.
+const CHUNK: usize = 64 << 10;
+
+/// So many buffers are kept, each of at most so many bytes: sources are read again and again.
+const KEPT: usize = 8;
+const KEPT_BYTES: usize = 4 << 20;
+
+/// The memory of all documents.
+#[derive(Debug)]
+pub struct Memory {
+    used: AtomicUsize,
+    /// Of all documents together, in bytes.
+    total: usize,
+    /// Of one, in bytes.
+    largest: usize,
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Memory {
+    /// Memory with the agent's limits.
+    #[must_use]
+    pub fn new() -> Arc<Memory> {
+        Memory::limited(limits::DOCUMENTS, limits::DOCUMENT)
+    }
+
+    /// Memory with other limits, in bytes: of all documents together, and of one.
+    #[must_use]
+    pub fn limited(total: usize, largest: usize) -> Arc<Memory> {
+        Arc::new(Memory {
+            used: AtomicUsize::new(0),
+            total,
+            largest,
+            spare: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), String> {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if used <= self.total {
+            return Ok(());
+        }
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        Err(format!(
+            "the documents of all sources together have more than {} bytes",
+            self.total
+        ))
+    }
+}
+
+/// A document, whose memory goes back when it is dropped.
+#[derive(Debug)]
+pub struct Document {
+    bytes: Vec<u8>,
+    /// How many bytes were taken for it.
+    taken: usize,
+    memory: Arc<Memory>,
+}
+
+impl Document {
+    /// An empty one.
+    #[must_use]
+    pub fn new(memory: &Arc<Memory>) -> Document {
+        Document {
+            bytes: memory.spare.lock().pop().unwrap_or_default(),
+            taken: 0,
+            memory: Arc::clone(memory),
+        }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Reads some more of it. Tells how many bytes; 0 is the end.
+    ///
+    /// # Errors
+    /// Why not, such as that it is too large.
+    pub fn read_from(&mut self, source: &mut dyn Read) -> Result<usize, String> {
+        let length = self.bytes.len();
+        if length + CHUNK > self.taken {
+            // Doubled, so that a large one is not moved too often.
+            let more = length.clamp(CHUNK, self.memory.largest.max(CHUNK));
+            self.memory.take(more)?;
+            self.taken += more;
+            self.bytes.reserve_exact(self.taken - length);
+        }
+        self.bytes.resize(length + CHUNK, 0);
+        let read = loop {
+            match source.read(&mut self.bytes[length..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        self.bytes.truncate(length + *read.as_ref().unwrap_or(&0));
+        let read = read.map_err(|error| error.to_string())?;
+        if self.bytes.len() > self.memory.largest {
+            return Err(format!("the document has more than {} bytes", self.memory.largest));
+        }
+        Ok(read)
+    }
+
+    /// Reads all that there is.
+    ///
+    /// # Errors
+    /// As [`Document::read_from`].
+    pub fn read_all(mut self, source: &mut dyn Read) -> Result<Document, String> {
+        while self.read_from(source)? > 0 {}
+        Ok(self)
+    }
+}
+
+impl Drop for Document {
+    fn drop(&mut self) {
+        self.memory.used.fetch_sub(self.taken, Ordering::Relaxed);
+        let mut bytes = std::mem::take(&mut self.bytes);
+        if bytes.capacity() <= KEPT_BYTES {
+            bytes.clear();
+            let mut spare = self.memory.spare.lock();
+            if spare.len() < KEPT {
+                spare.push(bytes);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_limited() {
+        let memory = Memory::limited(1 << 20, 300_000);
+        let read = |bytes: usize| Document::new(&memory).read_all(&mut std::io::repeat(b'x').take(bytes as u64));
+        assert_eq!(read(300_000).expect("not too large").bytes().len(), 300_000);
+        assert_eq!(
+            read(300_001).expect_err("too large"),
+            "the document has more than 300000 bytes"
+        );
+        assert_eq!(memory.used.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn all_documents_are_limited() {
+        let memory = Memory::limited(1 << 20, 1 << 20);
+        let read = || Document::new(&memory).read_all(&mut std::io::repeat(b'x').take(200_000));
+        let mut held = Vec::new();
+        let error = loop {
+            match read() {
+                Ok(document) => held.push(document),
+                Err(error) => break error,
+            }
+        };
+        assert!((2..6).contains(&held.len()), "{}", held.len());
+        assert_eq!(
+            error,
+            "the documents of all sources together have more than 1048576 bytes"
+        );
+        held.pop();
+        read().expect("there is memory again");
+        drop(held);
+        assert_eq!(memory.used.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! `http://` and `https://`.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ureq::config::RedirectAuthHeaders;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Error};
+
+use super::Failure;
+use super::document::{Document, Memory};
+use crate::limits;
+
+/// How long a connection may wait for its next use: pmlogger asks once a minute.
+const KEPT: Duration = Duration::from_secs(300);
+
+/// A client that keeps its connections.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    agent: OnceLock<Agent>,
+}
+
+impl Client {
+    /// One that trusts these certificates alone.
+    #[cfg(test)]
+    pub(super) fn trusting(certificates: Vec<Certificate<'static>>) -> Client {
+        Client {
+            agent: make(certificates).into(),
+        }
+    }
+
+    /// Gets a document, within a time.
+    pub(super) fn get(
+        &self,
+        url: &str,
+        headers: &[(String, String)],
+        limit: Duration,
+        memory: &Arc<Memory>,
+    ) -> Result<(u16, Document), Failure> {
+        // Certificates are read when an address is asked for the first time.
+        let agent = self.agent.get_or_init(|| make(of_the_system()));
+        let mut request = agent.get(url);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let request = request.config().timeout_global(Some(limit)).build();
+        let mut response = request.call().map_err(|error| failure(&error, url))?;
+        let status = response.status().as_u16();
+        if status >= 400 {
+            let reason = response.status().canonical_reason().unwrap_or("no success");
+            // What it says beside that is read, as far as it is short, for the connection's sake.
+            let _ = std::io::copy(
+                &mut std::io::Read::take(response.body_mut().as_reader(), 4096),
+                &mut std::io::sink(),
+            );
+            let kind = if status < 500 { "Client Error" } else { "Server Error" };
+            return Err(Failure {
+                status,
+                reason: format!("{status} {kind}: {reason} for url: {url}"),
+            });
+        }
+        let document = Document::new(memory).read_all(&mut response.body_mut().as_reader());
+        document.map(|document| (status, document)).map_err(|reason| Failure {
+            status,
+            reason: format!("{reason} for url: {url}"),
+        })
+    }
+}
+
+fn failure(error: &Error, url: &str) -> Failure {
+    let reason = match error {
+        Error::Timeout(_) => format!("no answer in time from {url}"),
+        other => format!("{other} for url: {url}"),
+    };
+    Failure { status: 0, reason }
+}
+
+/// The certificates that the system trusts; `SSL_CERT_FILE` and `SSL_CERT_DIR` say otherwise.
+fn of_the_system() -> Vec<Certificate<'static>> {
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        log::warn!("certificates of the system: {error}");
+    }
+    found
+        .certs
+        .iter()
+        .map(|certificate| Certificate::from_der(certificate).to_owned())
+        .collect()
+}
+
+/// A client that trusts these certificates.
+fn make(certificates: Vec<Certificate<'static>>) -> Agent {
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(certificates)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
+    let config = Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .user_agent(concat!("pmdaopenmetrics/", env!("CARGO_PKG_VERSION")))
+        .max_redirects(limits::REDIRECTS)
+        .redirect_auth_headers(RedirectAuthHeaders::SameHost)
+        .max_idle_age(KEPT)
+        .max_idle_connections(limits::SOURCES as usize)
+        .max_idle_connections_per_host(limits::SOURCES as usize)
+        .build();
+    config.new_agent()
+}

@@ -1,0 +1,285 @@
+//! Fetches the documents of sources, all those of a request side by side.
+//!
+//! Threads take the sources one after the other. There are few, since most sources answer at once;
+//! if none does for a while, each source that waits gets a thread, so that one that hangs does not
+//! delay the others. Whatever a source does, the request goes on when the time is over.
+
+mod document;
+mod http;
+mod local;
+
+use std::collections::{HashSet, VecDeque};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+pub use document::{Document, Memory};
+
+/// So many threads there are at first, and as long as nobody hangs.
+const FEW: usize = 4;
+
+/// If no source has answered for so long, there are twice as many threads.
+const STALL: Duration = Duration::from_millis(5);
+
+/// How long a thread beyond the first few waits for work.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// A source that has its own limit of time gets so much more to tell what was wrong.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// The stack of a thread, in bytes. TLS and decompression are what needs most.
+const STACK: usize = 512 << 10;
+
+/// Where a document comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// An address, with headers for the request.
+    Http {
+        /// The address.
+        url: String,
+        /// Names and values.
+        headers: Vec<(String, String)>,
+    },
+    /// A file of this host.
+    File(PathBuf),
+    /// A program, whose stdout it is.
+    Script(PathBuf),
+}
+
+/// Why a source has no document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The status of HTTP, or 0.
+    pub status: u16,
+    /// In words.
+    pub reason: String,
+}
+
+/// What has become of a source.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The number that the source was given.
+    pub source: u32,
+    /// The status of HTTP, 0 if it was not asked that way, and the document.
+    pub result: Result<(u16, Document), Failure>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+struct Job {
+    source: u32,
+    target: Arc<Target>,
+    round: u64,
+    limit: Duration,
+    until: Instant,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    is_closed: bool,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+    client: http::Client,
+    memory: Arc<Memory>,
+}
+
+/// Fetches documents.
+pub struct Fetcher {
+    shared: Arc<Shared>,
+    results: Receiver<(u64, Outcome)>,
+    sender: Sender<(u64, Outcome)>,
+    round: u64,
+    /// Sources that have not come back from an earlier request.
+    late: HashSet<u32>,
+}
+
+impl Fetcher {
+    /// One that has no thread yet.
+    #[must_use]
+    pub fn new(memory: Arc<Memory>) -> Fetcher {
+        let (sender, results) = channel();
+        Fetcher {
+            shared: Arc::new(Shared {
+                queue: Mutex::default(),
+                work: Condvar::new(),
+                client: http::Client::default(),
+                memory,
+            }),
+            results,
+            sender,
+            round: 0,
+            late: HashSet::new(),
+        }
+    }
+
+    /// Fetches these sources, and hands over what becomes of each, in the order in which they
+    /// come. It returns when all have come, at the latest a moment after `limit`.
+    pub fn fetch(
+        &mut self,
+        sources: impl IntoIterator<Item = (u32, Arc<Target>)>,
+        limit: Duration,
+        mut each: impl FnMut(Outcome),
+    ) {
+        self.round += 1;
+        while let Ok((_, outcome)) = self.results.try_recv() {
+            self.late.remove(&outcome.source);
+        }
+        let begun = Instant::now();
+        let (round, until) = (self.round, begun + limit);
+        let mut waiting = HashSet::new();
+        let mut jobs = VecDeque::new();
+        for (source, target) in sources {
+            if self.late.contains(&source) {
+                each(late(source, "it still hangs in an earlier fetch", Duration::ZERO));
+            } else if waiting.insert(source) {
+                jobs.push_back(Job {
+                    source,
+                    target,
+                    round,
+                    limit,
+                    until,
+                });
+            }
+        }
+        if jobs.is_empty() {
+            return;
+        }
+        self.shared.queue.lock().jobs.append(&mut jobs);
+        self.employ(FEW);
+        while !waiting.is_empty() {
+            let left = (until + GRACE).saturating_duration_since(Instant::now());
+            match self.results.recv_timeout(left.min(STALL)) {
+                Ok((of, outcome)) => {
+                    self.late.remove(&outcome.source);
+                    if of == round && waiting.remove(&outcome.source) {
+                        each(outcome);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => break,
+                Err(_) => {
+                    let threads = self.shared.queue.lock().threads;
+                    self.employ(threads.saturating_mul(2));
+                }
+            }
+        }
+        if !waiting.is_empty() {
+            let not_begun: HashSet<u32> = self.shared.queue.lock().jobs.drain(..).map(|job| job.source).collect();
+            for source in waiting {
+                if !not_begun.contains(&source) {
+                    self.late.insert(source);
+                }
+                each(late(source, "no answer in time", begun.elapsed()));
+            }
+        }
+    }
+
+    /// Sees to it that threads do what is to be done, if need be so many of them.
+    fn employ(&self, most: usize) {
+        let mut queue = self.shared.queue.lock();
+        let wanted = queue.jobs.len();
+        for _ in 0..wanted.min(queue.idle) {
+            self.shared.work.notify_one();
+        }
+        let new = wanted
+            .saturating_sub(queue.idle)
+            .min(most.saturating_sub(queue.threads));
+        for _ in 0..new {
+            let (shared, results) = (Arc::clone(&self.shared), self.sender.clone());
+            let thread = thread::Builder::new().name("fetch".to_owned()).stack_size(STACK);
+            match thread.spawn(move || shared.work(&results)) {
+                Ok(_) => queue.threads += 1,
+                Err(error) => {
+                    log::error!("no thread for a source: {error}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn late(source: u32, reason: &str, took: Duration) -> Outcome {
+    let reason = reason.to_owned();
+    Outcome {
+        source,
+        result: Err(Failure { status: 0, reason }),
+        took,
+    }
+}
+
+impl Shared {
+    /// What a thread does: one source after the other.
+    fn work(&self, results: &Sender<(u64, Outcome)>) {
+        while let Some(job) = self.next() {
+            let begun = Instant::now();
+            // A panic costs this source its values.
+            let run = panic::catch_unwind(AssertUnwindSafe(|| self.run(&job)));
+            let result = run.unwrap_or_else(|_| {
+                Err(Failure {
+                    status: 0,
+                    reason: "a panic, see the log".to_owned(),
+                })
+            });
+            let outcome = Outcome {
+                source: job.source,
+                result,
+                took: begun.elapsed(),
+            };
+            if results.send((job.round, outcome)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The next source; `None` when there has been none for long.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.queue.lock();
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                return Some(job);
+            }
+            queue.idle += 1;
+            let is_over = self.work.wait_for(&mut queue, IDLE).timed_out();
+            queue.idle -= 1;
+            let is_needed = queue.threads <= FEW;
+            if queue.is_closed || (is_over && !is_needed && queue.jobs.is_empty()) {
+                queue.threads -= 1;
+                return None;
+            }
+        }
+    }
+
+    fn run(&self, job: &Job) -> Result<(u16, Document), Failure> {
+        let plain = |result: Result<Document, String>| {
+            result
+                .map(|document| (0, document))
+                .map_err(|reason| Failure { status: 0, reason })
+        };
+        let left = job.until.saturating_duration_since(Instant::now());
+        match &*job.target {
+            Target::Http { url, headers } => self.client.get(url, headers, left.min(job.limit), &self.memory),
+            Target::File(path) => plain(local::file(path, &self.memory)),
+            Target::Script(path) => plain(local::script(path, job.until, &self.memory)),
+        }
+    }
+}
+
+impl Drop for Fetcher {
+    fn drop(&mut self) {
+        self.shared.queue.lock().is_closed = true;
+        self.shared.work.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,321 @@
+//! Tests against servers of this process.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+const LIMIT: Duration = Duration::from_millis(600);
+
+/// A server on the loopback address: for each request it calls a function, which gets the lines of
+/// the request and answers, and tells whether the connection goes on.
+struct Server {
+    port: u16,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn new(answer: impl Fn(&[String], &mut dyn Write) -> bool + Send + Sync + 'static) -> Server {
+        Server::wrapping(answer, |stream| stream)
+    }
+
+    fn wrapping<C: Read + Write>(
+        answer: impl Fn(&[String], &mut dyn Write) -> bool + Send + Sync + 'static,
+        wrap: impl Fn(TcpStream) -> C + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (count, serve) = (Arc::clone(&connections), Arc::new((answer, wrap)));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::SeqCst);
+                let serve = Arc::clone(&serve);
+                thread::spawn(move || {
+                    let mut stream = BufReader::new((serve.1)(stream));
+                    while let Some(lines) = request(&mut stream) {
+                        if !(serve.0)(&lines, stream.get_mut()) {
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        Server { port, connections }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/metrics", self.port)
+    }
+}
+
+fn request(stream: &mut impl BufRead) -> Option<Vec<String>> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => return Some(lines),
+            line => lines.push(line.to_owned()),
+        }
+    }
+}
+
+fn respond(out: &mut dyn Write, head: &str, body: &[u8]) -> bool {
+    let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len());
+    out.write_all(head.as_bytes())
+        .and_then(|()| out.write_all(body))
+        .is_ok()
+}
+
+fn target(url: &str) -> Arc<Target> {
+    Arc::new(Target::Http {
+        url: url.to_owned(),
+        headers: Vec::new(),
+    })
+}
+
+fn all(fetcher: &mut Fetcher, targets: &[Arc<Target>]) -> Vec<Result<(u16, String), Failure>> {
+    let mut results: Vec<_> = targets.iter().map(|_| None).collect();
+    let numbered = targets
+        .iter()
+        .enumerate()
+        .map(|(number, target)| (number as u32, Arc::clone(target)));
+    fetcher.fetch(numbered, LIMIT, |outcome| {
+        let text =
+            |(status, document): (u16, Document)| (status, String::from_utf8_lossy(document.bytes()).into_owned());
+        let place = &mut results[outcome.source as usize];
+        assert!(place.replace(outcome.result.map(text)).is_none(), "twice");
+    });
+    results
+        .into_iter()
+        .map(|result| result.expect("each source has an outcome"))
+        .collect()
+}
+
+fn one(target: &Arc<Target>) -> Result<(u16, String), Failure> {
+    all(&mut Fetcher::new(Memory::new()), std::slice::from_ref(target)).remove(0)
+}
+
+fn reason(result: Result<(u16, String), Failure>) -> String {
+    result.expect_err("no document").reason
+}
+
+#[test]
+fn http_with_headers_on_one_connection() {
+    let server = Server::new(|lines, out| {
+        assert!(
+            lines
+                .iter()
+                .any(|line| line == "Authorization: token x" || line == "authorization: token x")
+        );
+        respond(out, "200 OK", lines.first().expect("a request").as_bytes())
+    });
+    let headers = vec![("Authorization".to_owned(), "token x".to_owned())];
+    let target = [Arc::new(Target::Http {
+        url: server.url(),
+        headers,
+    })];
+    let mut fetcher = Fetcher::new(Memory::new());
+    for _ in 0..3 {
+        assert_eq!(
+            all(&mut fetcher, &target),
+            [Ok((200, "GET /metrics HTTP/1.1".to_owned()))]
+        );
+    }
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_kept_connection_that_the_server_has_closed() {
+    let server = Server::new(|_, out| {
+        respond(out, "200 OK", b"x 1\n");
+        false
+    });
+    let mut fetcher = Fetcher::new(Memory::new());
+    for _ in 0..3 {
+        assert_eq!(
+            all(&mut fetcher, &[target(&server.url())]),
+            [Ok((200, "x 1\n".to_owned()))]
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn compressed_redirected_and_chunked() {
+    // gzip of "x 1\n".
+    const PACKED: [u8; 24] = [
+        0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xab, 0x50, 0x30, 0xe4, 0x02, 0, 0x4e, 0xab, 0x18, 0xde, 4, 0, 0, 0,
+    ];
+    let server = Server::new(|lines, out| match lines.first().map(String::as_str) {
+        Some("GET /metrics HTTP/1.1") => respond(out, "302 Found\r\nLocation: /packed", b""),
+        Some("GET /packed HTTP/1.1") => respond(out, "200 OK\r\nContent-Encoding: gzip", &PACKED),
+        _ => out
+            .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nx \r\n2\r\n2\n\r\n0\r\n\r\n")
+            .is_ok(),
+    });
+    assert_eq!(one(&target(&server.url())), Ok((200, "x 1\n".to_owned())));
+    assert_eq!(
+        one(&target(&server.url().replace("metrics", "chunked"))),
+        Ok((200, "x 2\n".to_owned()))
+    );
+}
+
+#[test]
+fn refusals() {
+    let server = Server::new(|_, out| respond(out, "404 Not Found", b"nothing"));
+    let failure = one(&target(&server.url())).expect_err("404");
+    assert_eq!(
+        (failure.status, failure.reason),
+        (404, format!("404 Client Error: Not Found for url: {}", server.url()))
+    );
+    // Nobody listens there.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a port")
+        .port();
+    assert!(reason(one(&target(&format!("http://127.0.0.1:{port}/")))).contains("refused"));
+    for wrong in [
+        "",
+        "localhost:80",
+        "ftp://x/",
+        "http://",
+        "http://[",
+        "gopher://localhost/",
+    ] {
+        reason(one(&target(wrong)));
+    }
+}
+
+#[test]
+fn whoever_trickles_or_hangs_delays_nobody() {
+    let slow = Server::new(|_, out| {
+        let mut send = |bytes: &[u8]| out.write_all(bytes).and_then(|()| out.flush()).is_ok();
+        let mut goes_on = send(b"HTTP/1.1 200 OK\r\n\r\n");
+        while goes_on {
+            thread::sleep(Duration::from_millis(20));
+            goes_on = send(b"#");
+        }
+        false
+    });
+    let mute = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mute = format!("http://{}/", mute.local_addr().expect("bound"));
+    let good = Server::new(|_, out| respond(out, "200 OK", b"x 1\n"));
+    let hanging = [target(&mute), target(&slow.url())];
+    let mut targets: Vec<_> = (0..60).map(|number| Arc::clone(&hanging[number % 2])).collect();
+    targets.push(target(&good.url()));
+    let mut fetcher = Fetcher::new(Memory::new());
+    let begun = Instant::now();
+    let mut results = all(&mut fetcher, &targets);
+    assert_eq!(results.pop(), Some(Ok((200, "x 1\n".to_owned()))));
+    for result in results {
+        assert!(reason(result).contains("no answer in time"));
+    }
+    assert!(begun.elapsed() < LIMIT * 2, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn too_much_is_refused() {
+    let server = Server::new(|_, out| {
+        let mut goes_on = out.write_all(b"HTTP/1.1 200 OK\r\n\r\n").is_ok();
+        while goes_on {
+            goes_on = out.write_all(&[b'x'; 65536]).is_ok();
+        }
+        false
+    });
+    let mut fetcher = Fetcher::new(Memory::limited(8 << 20, 1 << 20));
+    let result = all(&mut fetcher, &[target(&server.url())]).remove(0);
+    assert_eq!(
+        reason(result),
+        format!("the document has more than 1048576 bytes for url: {}", server.url())
+    );
+}
+
+#[test]
+fn https_with_a_certificate_that_is_trusted() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let certificate = made.cert.der().to_vec();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .expect("they fit");
+    let config = Arc::new(config);
+    let server = Server::wrapping(
+        |_, out| respond(out, "200 OK", b"x 1\n"),
+        move |stream| {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).expect("a connection");
+            rustls::StreamOwned::new(connection, stream)
+        },
+    );
+    let url = format!("https://localhost:{}/", server.port);
+    let memory = Memory::new();
+    let trusted = vec![ureq::tls::Certificate::from_der(&certificate).to_owned()];
+    let (status, document) = http::Client::trusting(trusted)
+        .get(&url, &[], LIMIT, &memory)
+        .expect("trusted");
+    assert_eq!((status, document.bytes()), (200, &b"x 1\n"[..]));
+    let refused = http::Client::trusting(Vec::new())
+        .get(&url, &[], LIMIT, &memory)
+        .expect_err("unknown");
+    assert!(refused.reason.contains("certificate"), "{}", refused.reason);
+}
+
+fn script(directory: &Path, text: &str) -> Arc<Target> {
+    let path = directory.join("script");
+    fs::write(&path, text).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its own");
+    Arc::new(Target::Script(path))
+}
+
+#[test]
+fn files_and_scripts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("page");
+    fs::write(&file, "x 1\n").expect("written");
+    assert_eq!(one(&Arc::new(Target::File(file.clone()))), Ok((0, "x 1\n".to_owned())));
+    let missing = one(&Arc::new(Target::File(directory.path().join("missing"))));
+    let expected = format!(
+        "[Errno 2] No such file or directory: '{}/missing'",
+        directory.path().display()
+    );
+    assert_eq!(reason(missing), expected);
+    let pipe = directory.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("made");
+    assert!(reason(one(&Arc::new(Target::File(pipe)))).ends_with("is no regular file"));
+    assert!(reason(one(&Arc::new(Target::File(directory.path().to_owned())))).ends_with("is no regular file"));
+    assert_eq!(
+        one(&script(directory.path(), "#! /bin/sh\necho x 2\n")),
+        Ok((0, "x 2\n".to_owned()))
+    );
+    let failed = one(&script(directory.path(), "#! /bin/sh\necho x 2\nexit 3\n"));
+    let expected = format!(
+        "Command '{}/script' returned non-zero exit status 3.",
+        directory.path().display()
+    );
+    assert_eq!(reason(failed), expected);
+    reason(one(&Arc::new(Target::Script(file))));
+}
+
+#[test]
+fn a_script_that_hangs_ends_with_its_children() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mark = directory.path().join("mark");
+    let text = format!("#! /bin/sh\n(sleep 2; touch {}) &\necho x 1\nwait\n", mark.display());
+    assert!(reason(one(&script(directory.path(), &text))).ends_with("has not ended in time and was killed"));
+    // Its stdout is closed, and it goes on.
+    let text = format!("#! /bin/sh\nexec >&-\nsleep 2\ntouch {}\n", mark.display());
+    assert!(reason(one(&script(directory.path(), &text))).ends_with("has not ended in time and was killed"));
+    thread::sleep(Duration::from_secs(2));
+    assert!(!mark.exists());
+}

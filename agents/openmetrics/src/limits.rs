@@ -1,0 +1,29 @@
+//! What the agent bounds, so that no source costs more than its own values.
+
+/// The most sources: a cluster has twelve bits, and 0 is that of the control metrics.
+pub const SOURCES: u32 = 4095;
+
+/// The most metrics of a source: an item has ten bits.
+pub const METRICS: u32 = 1024;
+
+/// The most instances of a metric.
+pub const INSTANCES: u32 = 4_194_304;
+
+/// The largest document of a source, in bytes, when what was compressed is not so any more.
+pub const DOCUMENT: usize = 64 << 20;
+
+/// What the documents that are read at one time may take together, in bytes.
+pub const DOCUMENTS: usize = 256 << 20;
+
+/// What the names of a source's series may take, in bytes: those that it has ever sent since the
+/// agent has started. A source that invents new labels for each fetch meets it.
+pub const NAMES: usize = 256 << 20;
+
+/// The largest file of a source's address, in bytes.
+pub const CONFIG: u64 = 1 << 20;
+
+/// How deep folders are searched for sources.
+pub const DEPTH: usize = 32;
+
+/// How many levels of the names of redirections an address may have.
+pub const REDIRECTS: u32 = 30;

@@ -1,0 +1,281 @@
+//! The files that name sources: `*.url` and executables in a folder and those below it.
+//!
+//! A folder is read again when its time has changed. The time of a file itself matters only where
+//! names are asked for: it may have become an executable.
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::limits;
+
+/// The bit of a file's mode by which its owner may execute it (`S_IXUSR`).
+const EXECUTABLE: u32 = 0o100;
+
+/// A folder that has changed so shortly before it was read may change once more without another
+/// time: the kernel's clock for files ticks every few milliseconds.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What a source is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A file with an address and what belongs to it.
+    Url,
+    /// A program that writes a document to its stdout.
+    Script,
+}
+
+/// A file that names a source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The file.
+    pub path: PathBuf,
+    /// The name of the source: the path below the folder, dots for slashes, without its last
+    /// suffix.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// The time of a file's last change, of its content or its mode, since 1970.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Changed(Duration);
+
+impl Changed {
+    /// That of a file.
+    #[must_use]
+    pub fn of(metadata: &Metadata) -> Changed {
+        let seconds = u64::try_from(metadata.ctime()).unwrap_or(0);
+        let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
+        Changed(Duration::new(seconds, nanoseconds))
+    }
+
+    fn at(path: &Path) -> Changed {
+        fs::metadata(path).map_or_else(|_| Changed::default(), |metadata| Changed::of(&metadata))
+    }
+}
+
+/// The folder with the sources, and what was found in it.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    is_sorted: bool,
+    folders: HashMap<PathBuf, Changed>,
+    files: HashMap<PathBuf, Changed>,
+    /// When it was read.
+    read_at: Duration,
+    was_read: bool,
+}
+
+impl Folder {
+    /// A folder; the files of a sorted one come in the order of their paths, which gives sources
+    /// the same numbers on each host.
+    #[must_use]
+    pub fn new(path: &Path, is_sorted: bool) -> Folder {
+        Folder {
+            // Without what would be doubled in the names of files below it.
+            path: path.components().collect(),
+            is_sorted,
+            folders: HashMap::new(),
+            files: HashMap::new(),
+            read_at: Duration::ZERO,
+            was_read: false,
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The sources, if a folder has changed since the last call, or a file if `with_files`.
+    pub fn changed(&mut self, with_files: bool) -> Option<Vec<Found>> {
+        if self.was_read && !self.has_changed(with_files) {
+            return None;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.folders.clear();
+        self.files.clear();
+        self.read_at = now;
+        let mut files = Vec::new();
+        let path = self.path.clone();
+        self.read(&path, 0, &mut files);
+        if let (Err(error), false) = (fs::read_dir(&self.path), self.was_read) {
+            log::error!("cannot read {}: {error}", self.path.display());
+        }
+        self.was_read = true;
+        if self.is_sorted {
+            files.sort_unstable();
+        }
+        log::info!(
+            "Config change detected, traversed {} config entries, rescanning ...",
+            files.len()
+        );
+        Some(files.into_iter().filter_map(|file| self.source(file)).collect())
+    }
+
+    fn has_changed(&self, with_files: bool) -> bool {
+        let is_same = |(path, changed): (&PathBuf, &Changed)| Changed::at(path) == *changed;
+        let is_sure = |changed: &Changed| changed.0 + TICK < self.read_at;
+        let still = self.folders.values().all(is_sure) && self.folders.iter().all(is_same);
+        !still || (with_files && !self.files.iter().all(is_same))
+    }
+
+    /// Reads a folder and those below it. A link to a folder is not followed.
+    fn read(&mut self, folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+        self.folders.insert(folder.to_owned(), Changed::at(folder));
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
+            if kind.is_dir() {
+                if depth < limits::DEPTH {
+                    self.read(&path, depth + 1, files);
+                } else {
+                    log::warn!("folder {} is too deep: sources below it are ignored", path.display());
+                }
+            } else if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+                self.files.insert(path.clone(), Changed::at(&path));
+                files.push(path);
+            }
+        }
+    }
+
+    /// The source that a file names, if it does.
+    fn source(&self, path: PathBuf) -> Option<Found> {
+        let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
+        let kind = if metadata.mode() & EXECUTABLE != 0 {
+            Kind::Script
+        } else if path.extension().is_some_and(|suffix| suffix == "url") {
+            Kind::Url
+        } else {
+            log::debug!(
+                "ignored config file '{}', doesn't end in '.url' and not executable.",
+                path.display()
+            );
+            return None;
+        };
+        let relative = path.with_extension("");
+        let relative = relative.strip_prefix(&self.path).ok()?;
+        let name = relative.to_str().map(|name| name.replace('/', "."));
+        let name = name.filter(|name| is_name(name));
+        let Some(name) = name else {
+            log::error!(
+                "Warning: ignored config file '{}', unsuitable for PCP namespace",
+                path.display()
+            );
+            return None;
+        };
+        if name == "control" {
+            log::error!(
+                "Warning: ignored config file '{}', its name is that of the agent's own metrics",
+                path.display()
+            );
+            return None;
+        }
+        Some(Found { path, name, kind })
+    }
+}
+
+/// Whether a name can be part of the names of metrics: parts between dots, each a letter and then
+/// letters, digits and underscores.
+fn is_name(name: &str) -> bool {
+    name.split('.').all(|part| {
+        part.starts_with(|first: char| first.is_ascii_alphabetic())
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn names(found: &[Found]) -> Vec<(&str, Kind)> {
+        found.iter().map(|found| (found.name.as_str(), found.kind)).collect()
+    }
+
+    #[test]
+    fn files_that_name_sources() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        let script = |name: &str| {
+            fs::write(at(name), "#! /bin/sh\n").expect("written");
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).expect("its own");
+        };
+        fs::create_dir_all(at("group/.hidden")).expect("made");
+        for name in [
+            "b.url",
+            "a.b.url",
+            "README",
+            ".c.url",
+            "control.url",
+            "1st.url",
+            "a-b.url",
+            "group/.hidden/d.url",
+        ] {
+            fs::write(at(name), "file:///x\n").expect("written");
+        }
+        script("group/loadavg.sh");
+        script("group/plain");
+        symlink("/nowhere", at("broken.url")).expect("made");
+        symlink("b.url", at("link.url")).expect("made");
+        symlink("group", at("again")).expect("made");
+        let mut folder = Folder::new(&directory.path().join("."), true);
+        let found = folder.changed(false).expect("it is read the first time");
+        let expected = [
+            ("a.b", Kind::Url),
+            ("b", Kind::Url),
+            ("group.loadavg", Kind::Script),
+            ("group.plain", Kind::Script),
+            ("link", Kind::Url),
+        ];
+        assert_eq!(names(&found), expected);
+    }
+
+    #[test]
+    fn folders_are_read_again_when_they_have_changed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| directory.path().join(name);
+        let settle = || std::thread::sleep(TICK * 2);
+        fs::create_dir(at("below")).expect("made");
+        let mut folder = Folder::new(directory.path(), true);
+        settle();
+        assert_eq!(folder.changed(false), Some(Vec::new()));
+        assert_eq!(folder.changed(true), None);
+        fs::write(at("below/x.url"), "file:///x\n").expect("written");
+        assert_eq!(
+            names(&folder.changed(false).expect("changed")),
+            [("below.x", Kind::Url)]
+        );
+        settle();
+        assert!(
+            folder.changed(false).is_some(),
+            "it was read in the tick in which it had changed"
+        );
+        assert_eq!(folder.changed(false), None);
+        // The time of the folder is the same.
+        fs::set_permissions(at("below/x.url"), fs::Permissions::from_mode(0o755)).expect("its own");
+        assert_eq!(folder.changed(false), None);
+        assert_eq!(
+            names(&folder.changed(true).expect("changed")),
+            [("below.x", Kind::Script)]
+        );
+        fs::remove_dir_all(at("below")).expect("its own");
+        assert_eq!(folder.changed(false), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_comes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut folder = Folder::new(&directory.path().join("config.d"), true);
+        assert_eq!(folder.changed(false), Some(Vec::new()));
+        assert_eq!(folder.changed(true), None);
+        fs::create_dir(directory.path().join("config.d")).expect("made");
+        assert_eq!(folder.changed(false), Some(Vec::new()));
+    }
+}
