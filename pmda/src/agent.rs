@@ -19,7 +19,8 @@ pub trait Agent: Sized + 'static {
     /// pmcd, which otherwise ends an agent that does not answer within some seconds; the agent goes
     /// on, on a thread of its own, and serves the next request when it is done.
     const DEADLINE: Option<Duration> = None;
-    /// Options of its own, beside those that each agent has.
+    /// Options of its own, beside those that each agent has. One with the long name of a standard
+    /// option takes its place: it may have another letter, or `debug` no argument.
     const OPTIONS: &'static [Opt] = &[];
 
     /// What stands in front of the names of all metrics, such as what an option of the agent says.

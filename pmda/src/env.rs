@@ -119,8 +119,10 @@ impl Env {
         &self.arguments
     }
 
-    /// `$PCP_VAR_DIR`: the files of persistent instance domains are in its `config/pmda`.
-    pub(crate) fn var_dir(&self) -> Option<&Path> {
+    /// `$PCP_VAR_DIR`: the files of persistent instance domains are in its `config/pmda`. In a
+    /// harness it is the folder of the test.
+    #[must_use]
+    pub fn var_dir(&self) -> Option<&Path> {
         self.caches.as_deref()
     }
 }

@@ -112,6 +112,17 @@ impl<'r> Request<'r> {
         }
     }
 
+    /// The clusters that it needs something of, each once, in ascending order.
+    pub fn clusters(&self) -> impl Iterator<Item = u32> + use<> {
+        let mut clusters: Vec<u32> = match self.wanted {
+            Wanted::Metrics(ids) => ids.iter().map(|id| id.cluster()).collect(),
+            Wanted::Clusters(clusters) => clusters.to_vec(),
+        };
+        clusters.sort_unstable();
+        clusters.dedup();
+        clusters.into_iter()
+    }
+
     /// Whether it needs a metric. Who asks for instances needs all those of their clusters.
     #[must_use]
     pub fn wants_item(&self, cluster: u32, item: u32) -> bool {
@@ -138,6 +149,7 @@ mod tests {
             [0, 1, 2, 3].map(|cluster| fetch.wants(cluster)),
             [false, true, false, true]
         );
+        assert_eq!(fetch.clusters().collect::<Vec<_>>(), [1, 3]);
         assert!(fetch.wants_item(3, 7) && !fetch.wants_item(3, 1) && !fetch.wants_item(1, 7));
         let instances = request(Wanted::Clusters(&[4]));
         assert!(instances.wants(4) && instances.wants_item(4, 9) && !instances.wants(1));

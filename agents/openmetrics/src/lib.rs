@@ -1,4 +1,9 @@
 //! PCP's agent `openmetrics`: the endpoints of Prometheus and OpenMetrics as metrics of PCP.
+//!
+//! A request that needs values of sources fetches their documents side by side ([`fetch`]), reads
+//! each as it comes ([`exposition`]), and keeps its values in the [`model`]; what is new there is
+//! then declared ([`agent`]). Numbers are in the files of PCP's agent in Python ([`cache`]), so that
+//! either one can take the other's place.
 
 #![forbid(unsafe_code)]
 
@@ -6,28 +11,18 @@ pub mod exposition;
 pub mod filter;
 pub mod names;
 
-use std::process::ExitCode;
-
-use pmda::prelude::*;
-
+mod agent;
 mod cache;
+mod declare;
 mod fetch;
 mod limits;
+mod model;
+mod options;
 mod sources;
 
-/// The agent.
-pub struct OpenMetrics;
+use std::process::ExitCode;
 
-impl Agent for OpenMetrics {
-    const NAME: &'static str = "openmetrics";
-    const DOMAIN: u32 = 144;
-
-    fn start(_env: &Env) -> Result<OpenMetrics> {
-        Ok(OpenMetrics)
-    }
-
-    fn metrics(_m: &mut Metrics<OpenMetrics>) {}
-}
+pub use agent::OpenMetrics;
 
 /// Runs the agent as a daemon.
 pub fn main() -> ExitCode {

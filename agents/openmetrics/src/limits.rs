@@ -25,5 +25,5 @@ pub const CONFIG: u64 = 1 << 20;
 /// How deep folders are searched for sources.
 pub const DEPTH: usize = 32;
 
-/// How many levels of the names of redirections an address may have.
+/// How many redirections of an address are followed.
 pub const REDIRECTS: u32 = 30;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::limits;
 
 /// The bit of a file's mode by which its owner may execute it (`S_IXUSR`).
-const EXECUTABLE: u32 = 0o100;
+pub const EXECUTABLE: u32 = 0o100;
 
 /// A folder that has changed so shortly before it was read may change once more without another
 /// time: the kernel's clock for files ticks every few milliseconds.
@@ -52,9 +52,19 @@ impl Changed {
         Changed(Duration::new(seconds, nanoseconds))
     }
 
+    /// Whether it is so long ago that another change would have another time.
+    #[must_use]
+    pub fn is_settled(self) -> bool {
+        self.0 + TICK < now()
+    }
+
     fn at(path: &Path) -> Changed {
         fs::metadata(path).map_or_else(|_| Changed::default(), |metadata| Changed::of(&metadata))
     }
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The folder with the sources, and what was found in it.
@@ -85,21 +95,14 @@ impl Folder {
         }
     }
 
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The sources, if a folder has changed since the last call, or a file if `with_files`.
-    pub fn changed(&mut self, with_files: bool) -> Option<Vec<Found>> {
+    pub fn changed(&mut self, with_files: bool, root: &str) -> Option<Vec<Found>> {
         if self.was_read && !self.has_changed(with_files) {
             return None;
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.folders.clear();
         self.files.clear();
-        self.read_at = now;
+        self.read_at = now();
         let mut files = Vec::new();
         let path = self.path.clone();
         self.read(&path, 0, &mut files);
@@ -114,7 +117,7 @@ impl Folder {
             "Config change detected, traversed {} config entries, rescanning ...",
             files.len()
         );
-        Some(files.into_iter().filter_map(|file| self.source(file)).collect())
+        Some(files.into_iter().filter_map(|file| self.source(file, root)).collect())
     }
 
     fn has_changed(&self, with_files: bool) -> bool {
@@ -145,7 +148,7 @@ impl Folder {
     }
 
     /// The source that a file names, if it does.
-    fn source(&self, path: PathBuf) -> Option<Found> {
+    fn source(&self, path: PathBuf, root: &str) -> Option<Found> {
         let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let kind = if metadata.mode() & EXECUTABLE != 0 {
             Kind::Script
@@ -171,7 +174,7 @@ impl Folder {
         };
         if name == "control" {
             log::error!(
-                "Warning: ignored config file '{}', its name is that of the agent's own metrics",
+                "Warning: ignored config file '{}', '{root}.control' is a reserved PMNS subtree for PMDA statistics",
                 path.display()
             );
             return None;
@@ -226,7 +229,7 @@ mod tests {
         symlink("b.url", at("link.url")).expect("made");
         symlink("group", at("again")).expect("made");
         let mut folder = Folder::new(&directory.path().join("."), true);
-        let found = folder.changed(false).expect("it is read the first time");
+        let found = folder.changed(false, "openmetrics").expect("it is read the first time");
         let expected = [
             ("a.b", Kind::Url),
             ("b", Kind::Url),
@@ -245,37 +248,37 @@ mod tests {
         fs::create_dir(at("below")).expect("made");
         let mut folder = Folder::new(directory.path(), true);
         settle();
-        assert_eq!(folder.changed(false), Some(Vec::new()));
-        assert_eq!(folder.changed(true), None);
+        assert_eq!(folder.changed(false, "openmetrics"), Some(Vec::new()));
+        assert_eq!(folder.changed(true, "openmetrics"), None);
         fs::write(at("below/x.url"), "file:///x\n").expect("written");
         assert_eq!(
-            names(&folder.changed(false).expect("changed")),
+            names(&folder.changed(false, "openmetrics").expect("changed")),
             [("below.x", Kind::Url)]
         );
         settle();
         assert!(
-            folder.changed(false).is_some(),
+            folder.changed(false, "openmetrics").is_some(),
             "it was read in the tick in which it had changed"
         );
-        assert_eq!(folder.changed(false), None);
+        assert_eq!(folder.changed(false, "openmetrics"), None);
         // The time of the folder is the same.
         fs::set_permissions(at("below/x.url"), fs::Permissions::from_mode(0o755)).expect("its own");
-        assert_eq!(folder.changed(false), None);
+        assert_eq!(folder.changed(false, "openmetrics"), None);
         assert_eq!(
-            names(&folder.changed(true).expect("changed")),
+            names(&folder.changed(true, "openmetrics").expect("changed")),
             [("below.x", Kind::Script)]
         );
         fs::remove_dir_all(at("below")).expect("its own");
-        assert_eq!(folder.changed(false), Some(Vec::new()));
+        assert_eq!(folder.changed(false, "openmetrics"), Some(Vec::new()));
     }
 
     #[test]
     fn a_folder_that_is_not_there_comes() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut folder = Folder::new(&directory.path().join("config.d"), true);
-        assert_eq!(folder.changed(false), Some(Vec::new()));
-        assert_eq!(folder.changed(true), None);
+        assert_eq!(folder.changed(false, "openmetrics"), Some(Vec::new()));
+        assert_eq!(folder.changed(true, "openmetrics"), None);
         fs::create_dir(directory.path().join("config.d")).expect("made");
-        assert_eq!(folder.changed(false), Some(Vec::new()));
+        assert_eq!(folder.changed(false, "openmetrics"), Some(Vec::new()));
     }
 }

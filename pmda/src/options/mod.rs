@@ -171,10 +171,32 @@ impl fmt::Display for Mistake {
     }
 }
 
+/// The options of an agent with these of its own. One of its own takes the place of the standard one
+/// with the same long name, and its letter from another one that has it.
+fn known(own: &[Opt]) -> Vec<Opt> {
+    let mut known = own.to_vec();
+    known.extend(standard(&STANDARD, own));
+    known.extend(standard(&CONNECTIONS, own));
+    known.extend(standard(&OTHERS, own));
+    known
+}
+
+/// What an agent's own options leave of standard ones.
+fn standard(standard: &[Opt], own: &[Opt]) -> impl Iterator<Item = Opt> {
+    let left = standard
+        .iter()
+        .filter(|option| !own.iter().any(|own| own.long == option.long));
+    left.map(|option| Opt {
+        short: option
+            .short
+            .filter(|letter| !own.iter().any(|own| own.short == Some(*letter))),
+        ..*option
+    })
+}
+
 /// Reads the arguments, without the name of the program.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static [Opt]) -> Result<Command, Mistake> {
-    let known: Vec<Opt> = STANDARD.into_iter().chain(CONNECTIONS).chain(OTHERS).collect();
-    let known: Vec<Opt> = known.into_iter().chain(own.iter().copied()).collect();
+    let known = known(own);
     let mut parser = Parser::from_args(arguments);
     let mut settings = Settings::default();
     let mut instead = None;
@@ -220,6 +242,8 @@ impl Settings {
             "ipv6" => self.connect(Connection::Ipv6(text(value)))?,
             "unix" => self.connect(Connection::Unix(value.into()))?,
             "pipe" => self.connect(Connection::Pipe)?,
+            // An agent's own -D without an argument.
+            "debug" if option.argument.is_none() => self.debug = self.debug.max(Some(log::LevelFilter::Debug)),
             "debug" => {
                 let value = text(value);
                 let mistake = || Mistake(format!("unrecognized debug options specification ({value})"));
@@ -296,6 +320,38 @@ fn text(value: OsString) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Options of an agent's own that mean something else than elsewhere.
+    #[test]
+    fn options_in_the_place_of_standard_ones() {
+        const OTHER: &[Opt] = &[
+            option('D', "debug", None, "messages"),
+            option('u', "username", Some("USER"), "the user"),
+        ];
+        let parsed = |line: &str| parse(line.split_whitespace().map(OsString::from), OTHER);
+        let settings = |line: &str| match parsed(line) {
+            Ok(Command::Serve(settings)) => settings,
+            other => panic!("{other:?}"),
+        };
+        let all = settings("-D -u pcp -d 144");
+        assert_eq!(
+            (all.debug, all.user.as_deref(), all.domain),
+            (Some(log::LevelFilter::Debug), Some("pcp"), Some(144))
+        );
+        assert_eq!(all.connection, None);
+        let all = settings("--user=pcp --unix /run/s --debug");
+        assert_eq!(
+            (all.user.as_deref(), all.connection),
+            (Some("pcp"), Some(Connection::Unix("/run/s".into())))
+        );
+        assert_eq!(
+            parsed("-U pcp").map_err(|mistake| mistake.to_string()),
+            Err("invalid option -- 'U'".to_owned())
+        );
+        let usage = usage("pmdax", OTHER);
+        assert_eq!(usage.matches("--username").count(), 1);
+        assert!(usage.contains("\n  --unix=FILE"));
+    }
 
     const OWN: &[Opt] = &[option('c', "config", Some("FILE"), "the configuration")];
 

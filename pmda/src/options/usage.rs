@@ -1,6 +1,6 @@
 //! The usage message, as `pmUsageMessage` of PCP prints it.
 
-use super::{CONNECTIONS, OTHERS, STANDARD};
+use super::{CONNECTIONS, OTHERS, STANDARD, standard};
 use crate::Opt;
 
 /// Where the descriptions start.
@@ -9,18 +9,18 @@ const COLUMN: usize = 24;
 /// The usage message of a program with these options of its own.
 pub(crate) fn usage(program: &str, own: &[Opt]) -> String {
     let mut text = format!("Usage: {program} [options]\n\nOptions:\n");
-    lines(&mut text, own);
-    lines(&mut text, &STANDARD);
+    lines(&mut text, own.iter().copied());
+    lines(&mut text, standard(&STANDARD, own));
     text.push_str("\nExactly one of the following options may appear:\n");
-    lines(&mut text, &CONNECTIONS);
+    lines(&mut text, standard(&CONNECTIONS, own));
     text.push_str("\nOther options:\n");
-    lines(&mut text, &OTHERS);
+    lines(&mut text, standard(&OTHERS, own));
     text
 }
 
-fn lines(text: &mut String, options: &[Opt]) {
+fn lines(text: &mut String, options: impl Iterator<Item = Opt>) {
     for option in options {
-        line(text, option);
+        line(text, &option);
     }
 }
 

@@ -118,14 +118,8 @@ impl Table {
 
     /// How many names there are.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.names.len()).unwrap_or(u32::MAX)
     }
 
     /// Whether the names of instances begin with their numbers.
@@ -211,7 +205,10 @@ mod tests {
         table.save();
         let mut again = Table::load(&files, 5, 3);
         assert_eq!((again.number("b"), again.shown(1).as_deref()), (Some(1), Some("1 b")));
-        assert_eq!((again.number("c"), again.number("d"), again.len()), (Some(2), None, 3));
+        assert_eq!(
+            (again.number("c"), again.number("d"), again.count()),
+            (Some(2), None, 3)
+        );
         assert_eq!(again.names().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 

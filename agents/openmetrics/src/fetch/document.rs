@@ -104,7 +104,7 @@ impl Document {
             }
         };
         self.bytes.truncate(length + *read.as_ref().unwrap_or(&0));
-        let read = read.map_err(|error| error.to_string())?;
+        let read = read.map_err(|error| reason(&error))?;
         if self.bytes.len() > self.memory.largest {
             return Err(format!("the document has more than {} bytes", self.memory.largest));
         }
@@ -118,6 +118,14 @@ impl Document {
     pub fn read_all(mut self, source: &mut dyn Read) -> Result<Document, String> {
         while self.read_from(source)? > 0 {}
         Ok(self)
+    }
+}
+
+fn reason(error: &std::io::Error) -> String {
+    let wrapped = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
+    match wrapped {
+        Some(ureq::Error::Timeout(_)) => "no answer in time".to_owned(),
+        _ => error.to_string(),
     }
 }
 

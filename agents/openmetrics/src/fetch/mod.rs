@@ -9,6 +9,7 @@ mod http;
 mod local;
 
 use std::collections::{HashSet, VecDeque};
+use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -51,6 +52,25 @@ pub enum Target {
     Script(PathBuf),
 }
 
+/// As the log shows it at level `debug`; what a header says to prove who asks is left out.
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::File(path) | Target::Script(path) => write!(out, "{}", path.display()),
+            Target::Http { url, headers } => {
+                write!(out, "{url} HEADERS:")?;
+                for (name, value) in headers {
+                    let is_secret = ["authorization", "cookie", "token", "key"]
+                        .iter()
+                        .any(|word| name.to_ascii_lowercase().contains(word));
+                    write!(out, " {name}: {};", if is_secret { "..." } else { value })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
 /// Why a source has no document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
@@ -75,7 +95,6 @@ struct Job {
     source: u32,
     target: Arc<Target>,
     round: u64,
-    limit: Duration,
     until: Instant,
 }
 
@@ -99,7 +118,14 @@ pub struct Fetcher {
     shared: Arc<Shared>,
     results: Receiver<(u64, Outcome)>,
     sender: Sender<(u64, Outcome)>,
+    /// Counts requests.
     round: u64,
+    /// The sources of the request that have not come yet.
+    waiting: HashSet<u32>,
+    /// What is known of the request's sources and was not handed over.
+    known: Vec<Outcome>,
+    begun: Instant,
+    until: Instant,
     /// Sources that have not come back from an earlier request.
     late: HashSet<u32>,
 }
@@ -109,6 +135,7 @@ impl Fetcher {
     #[must_use]
     pub fn new(memory: Arc<Memory>) -> Fetcher {
         let (sender, results) = channel();
+        let now = Instant::now();
         Fetcher {
             shared: Arc::new(Shared {
                 queue: Mutex::default(),
@@ -119,68 +146,72 @@ impl Fetcher {
             results,
             sender,
             round: 0,
+            waiting: HashSet::new(),
+            known: Vec::new(),
+            begun: now,
+            until: now,
             late: HashSet::new(),
         }
     }
 
-    /// Fetches these sources, and hands over what becomes of each, in the order in which they
-    /// come. It returns when all have come, at the latest a moment after `limit`.
-    pub fn fetch(
-        &mut self,
-        sources: impl IntoIterator<Item = (u32, Arc<Target>)>,
-        limit: Duration,
-        mut each: impl FnMut(Outcome),
-    ) {
+    /// Begins to fetch these sources, each of which has so much time.
+    pub fn begin(&mut self, sources: impl IntoIterator<Item = (u32, Arc<Target>)>, limit: Duration) {
         self.round += 1;
         while let Ok((_, outcome)) = self.results.try_recv() {
             self.late.remove(&outcome.source);
         }
-        let begun = Instant::now();
-        let (round, until) = (self.round, begun + limit);
-        let mut waiting = HashSet::new();
+        self.waiting.clear();
+        self.begun = Instant::now();
+        self.until = self.begun + limit;
+        let (round, until) = (self.round, self.until);
         let mut jobs = VecDeque::new();
         for (source, target) in sources {
             if self.late.contains(&source) {
-                each(late(source, "it still hangs in an earlier fetch", Duration::ZERO));
-            } else if waiting.insert(source) {
+                let outcome = late(source, "it still hangs in an earlier fetch", Duration::ZERO);
+                self.known.push(outcome);
+            } else if self.waiting.insert(source) {
                 jobs.push_back(Job {
                     source,
                     target,
                     round,
-                    limit,
                     until,
                 });
             }
         }
-        if jobs.is_empty() {
-            return;
-        }
         self.shared.queue.lock().jobs.append(&mut jobs);
         self.employ(FEW);
-        while !waiting.is_empty() {
-            let left = (until + GRACE).saturating_duration_since(Instant::now());
+    }
+
+    /// What becomes of the sources, in the order in which they come; `None` when all have come,
+    /// which is at the latest a moment after their time is over.
+    pub fn next(&mut self) -> Option<Outcome> {
+        while self.known.is_empty() && !self.waiting.is_empty() {
+            let left = (self.until + GRACE).saturating_duration_since(Instant::now());
             match self.results.recv_timeout(left.min(STALL)) {
                 Ok((of, outcome)) => {
                     self.late.remove(&outcome.source);
-                    if of == round && waiting.remove(&outcome.source) {
-                        each(outcome);
+                    if of == self.round && self.waiting.remove(&outcome.source) {
+                        return Some(outcome);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) if left.is_zero() => break,
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => self.give_up(),
                 Err(_) => {
                     let threads = self.shared.queue.lock().threads;
                     self.employ(threads.saturating_mul(2));
                 }
             }
         }
-        if !waiting.is_empty() {
-            let not_begun: HashSet<u32> = self.shared.queue.lock().jobs.drain(..).map(|job| job.source).collect();
-            for source in waiting {
-                if !not_begun.contains(&source) {
-                    self.late.insert(source);
-                }
-                each(late(source, "no answer in time", begun.elapsed()));
+        self.known.pop()
+    }
+
+    /// The time is over.
+    fn give_up(&mut self) {
+        let not_begun: HashSet<u32> = self.shared.queue.lock().jobs.drain(..).map(|job| job.source).collect();
+        for source in std::mem::take(&mut self.waiting) {
+            if !not_begun.contains(&source) {
+                self.late.insert(source);
             }
+            self.known.push(late(source, "no answer in time", self.begun.elapsed()));
         }
     }
 
@@ -267,7 +298,7 @@ impl Shared {
         };
         let left = job.until.saturating_duration_since(Instant::now());
         match &*job.target {
-            Target::Http { url, headers } => self.client.get(url, headers, left.min(job.limit), &self.memory),
+            Target::Http { url, headers } => self.client.get(url, headers, left, &self.memory),
             Target::File(path) => plain(local::file(path, &self.memory)),
             Target::Script(path) => plain(local::script(path, job.until, &self.memory)),
         }

@@ -1,0 +1,162 @@
+//! The declarations of metrics, those of the agent itself and those of sources.
+
+use std::path::Path;
+
+use pmda::prelude::*;
+use pmda::{Atom, Def, Labels, MetricRef, Problem, Type};
+
+use crate::agent::OpenMetrics;
+use crate::limits;
+use crate::model::{Metric, Source, Status};
+use crate::sources::Kind;
+
+/// The control metrics: cluster 0 (OM-80).
+pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
+    m.dynamic_names();
+    let sources = m.indom(0, "", |agent: &mut OpenMetrics| &mut agent.control);
+    let count = |status: &Option<Status>, of: fn(&Status) -> u64| status.as_ref().map(of);
+    m.each("control.calls", sources, move |status| {
+        count(status, |status| status.calls)
+    })
+    .item(1)
+    .counter()
+    .unit(COUNT)
+    .help("per-end-point source call counter");
+    m.each("control.fetch_time", sources, move |status| {
+        count(status, |status| status.fetch_time)
+    })
+    .item(2)
+    .counter()
+    .unit(MSEC)
+    .help("per-end-point source fetch time counter, excluding parse time");
+    m.each("control.parse_time", sources, move |status| {
+        count(status, |status| status.parse_time)
+    })
+    .item(3)
+    .counter()
+    .unit(MSEC)
+    .help("per-end-point source parse time counter, excluding fetch time");
+    let help = format!(
+        "debug flag to enable verbose log messages, to enable: pmstore {}.control.debug 1",
+        m.root()
+    );
+    m.value("control.debug", |agent| u32::from(agent.is_debug))
+        .item(4)
+        .discrete()
+        .help(&help)
+        // It changes the log only.
+        .writable_by(|_| true)
+        .store(|agent, value: u32, _| {
+            agent.set_debug(value != 0);
+            Ok(())
+        });
+    m.each_as("control.status", sources, Type::String, |status, _| {
+        Ok(status
+            .as_ref()
+            .map_or(Atom::None, |status| status.status.as_str().into()))
+    })
+    .item(5)
+    .help("per-end-point source URL response status after the most recent fetch");
+    m.each("control.status_code", sources, |status| {
+        status.as_ref().map(|status| status.code)
+    })
+    .item(6)
+    .discrete()
+    .help("per-end-point source URL response status code after the most recent fetch");
+}
+
+impl OpenMetrics {
+    /// Declares what is new.
+    pub(crate) fn declare(&mut self, m: &mut Metrics<OpenMetrics>) {
+        for cluster in std::mem::take(&mut self.changes.sources) {
+            if let Some(source) = self.source(cluster) {
+                m.cluster(cluster).set_cluster_labels(source_labels(source));
+            }
+        }
+        for (cluster, place) in std::mem::take(&mut self.changes.metrics) {
+            let Some(source) = self.source_mut(cluster) else {
+                continue;
+            };
+            let source_name = source.name.clone();
+            if let Some(metric) = source.metric(place) {
+                declare(m, metric, place, cluster, &source_name);
+            }
+        }
+        for (cluster, place) in std::mem::take(&mut self.changes.labels) {
+            let metric = self.source(cluster).and_then(|source| source.metrics().get(place));
+            let Some((metric, declared)) = metric.and_then(|metric| Some((metric, metric.declared?))) else {
+                continue;
+            };
+            drop(m.edit(&declared).labels(metric.labels()));
+        }
+    }
+}
+
+/// Declares a metric of a source, with its instance domain.
+fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, cluster: u32, source: &str) {
+    let name = format!("{source}.{}", metric.name);
+    let (kind, item) = (metric.kind, metric.item);
+    m.cluster(cluster);
+    let declared = if metric.has_instances() {
+        let serial = limits::SOURCES + 1 + cluster * limits::METRICS + item;
+        let indom = m.indom(serial, "", move |agent: &mut OpenMetrics| agent.rows(cluster, place));
+        m.indom_label(indom, "source", source);
+        m.instance_labels(indom, |shown, row| row.labels(shown));
+        describe(m.each_as(&name, indom, kind, |row, _| row.atom()), metric)
+    } else {
+        let def = m.value_as(&name, kind, move |agent: &OpenMetrics, _| {
+            let metric = agent.source(cluster).and_then(|source| source.metrics().get(place));
+            metric.ok_or(Error::AGAIN)?.atom()
+        });
+        describe(def, metric)
+    };
+    match declared {
+        Ok(number) => metric.declared = Some(number),
+        Err(problem) => {
+            let root = m.root();
+            log::error!("Cannot add metric {root}.{name} ({cluster}.{item}): {problem}");
+        }
+    }
+}
+
+/// Says what a metric is.
+fn describe<T: 'static>(def: Def<'_, OpenMetrics, T>, metric: &Metric) -> std::result::Result<MetricRef, Problem> {
+    def.item(metric.item)
+        .semantics(metric.semantics)
+        .unit(metric.unit)
+        .help(&metric.help)
+        .labels(metric.labels())
+        .declare()
+}
+
+/// The labels of a source's cluster (OM-64).
+fn source_labels(source: &Source) -> Labels {
+    let labels = Labels::new();
+    match source.kind {
+        Kind::Script => labels
+            .add("script", shown(&source.path))
+            .add("source", source.name.as_str()),
+        // Not read yet.
+        Kind::Url if source.config.url.is_empty() => labels,
+        Kind::Url => {
+            let url = source.config.url.as_str();
+            let labels = labels.add("hostname", host(url)).add("source", source.name.as_str());
+            labels.add("url", url)
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The host of an address; its port and user belong to it.
+fn host(url: &str) -> String {
+    let remote = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let host = remote.and_then(|rest| rest.split('/').next()).unwrap_or("localhost");
+    if host != "localhost" {
+        return host.to_owned();
+    }
+    let own = nix::unistd::gethostname().unwrap_or_default();
+    own.to_string_lossy().into_owned()
+}

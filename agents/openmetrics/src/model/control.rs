@@ -1,0 +1,46 @@
+//! What the control metrics show of a source.
+
+use std::time::Duration;
+
+/// The state of a source; instance 0 has the sums of all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// How often it was fetched.
+    pub calls: u64,
+    /// How long that took, in whole milliseconds of each fetch.
+    pub fetch_time: u64,
+    /// How long its documents took to be parsed, likewise.
+    pub parse_time: u64,
+    /// What has become of the last fetch.
+    pub status: String,
+    /// The status of HTTP of the last fetch, or 0.
+    pub code: i32,
+}
+
+impl Status {
+    /// That of a source that was not fetched yet, in these words.
+    #[must_use]
+    pub fn new(status: &str) -> Status {
+        Status {
+            calls: 0,
+            fetch_time: 0,
+            parse_time: 0,
+            status: status.to_owned(),
+            code: 0,
+        }
+    }
+
+    /// Adds a fetch that has succeeded.
+    pub fn fetched(&mut self, took: Duration) {
+        self.fetch_time += milliseconds(took);
+    }
+
+    /// Adds the parsing of a document.
+    pub fn parsed(&mut self, took: Duration) {
+        self.parse_time += milliseconds(took);
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,408 @@
+//! A metric of a source: its instances, and their values in the last document.
+//!
+//! Each fetch brings the same series as the one before, nearly always in the same order. So a metric
+//! remembers them in that order by the text of their labels, and expects the next one there; only a
+//! series that is new has its labels taken apart.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pmda::{Atom, Error, Indom, Labels, MetricRef, Result, Semantics, Type, Unit};
+
+use super::value::Value;
+use crate::cache::{Files, Table};
+use crate::exposition::Sample;
+use crate::filter::Config;
+use crate::limits;
+use crate::names::{self, Definition, LabelSet};
+
+/// What the instances of a metric have in common.
+#[derive(Debug, Default)]
+struct Common {
+    /// The number of the last document, by which an instance knows whether it is in it.
+    document: Cell<u64>,
+    /// Whether that document has a value.
+    has_values: Cell<bool>,
+    /// Whether names begin with numbers.
+    has_prefix: Cell<bool>,
+}
+
+/// An instance.
+#[derive(Clone, Debug)]
+pub struct Row {
+    number: u32,
+    value: Value,
+    /// The document that it is of.
+    document: u64,
+    common: Rc<Common>,
+    /// The labels that name it, as its last series has them.
+    labels: Option<Rc<LabelSet>>,
+}
+
+impl Row {
+    /// Its value.
+    ///
+    /// # Errors
+    /// `PM_ERR_AGAIN` if no instance of the metric has one (OM-63).
+    pub fn atom(&self) -> Result<Atom<'_>> {
+        if self.document == self.common.document.get() {
+            return match self.value {
+                Value::None => Err(Error::AGAIN),
+                _ => Ok(self.value.atom()),
+            };
+        }
+        if self.common.has_values.get() {
+            Ok(Atom::None)
+        } else {
+            Err(Error::AGAIN)
+        }
+    }
+
+    /// Its labels (OM-67); `shown` is its name for clients.
+    #[must_use]
+    pub fn labels(&self, shown: &str) -> Labels {
+        let naming = self.labels.iter().flat_map(|labels| labels.iter());
+        let naming = naming.filter(|(name, _)| name != "instname" && is_label(name));
+        let labels = naming.fold(Labels::new(), |labels, (name, value)| labels.add(name, value.as_str()));
+        if self.common.has_prefix.get() {
+            labels.optional("instname", shown)
+        } else {
+            labels.optional("instname", format!("{} {shown}", self.number))
+        }
+    }
+}
+
+/// Whether PCP allows a label of this name.
+fn is_label(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.len() <= 255
+}
+
+/// What samples with the same labels, written in the same way, have been found to be.
+#[derive(Debug)]
+struct Series {
+    text: Rc<str>,
+    number: u32,
+    labels: Rc<LabelSet>,
+}
+
+/// A metric with instances.
+#[derive(Debug)]
+struct Instances {
+    table: Table,
+    rows: Indom<Row>,
+    /// Instances that are not in the rows yet: their numbers follow those of the rows.
+    new: Vec<Row>,
+    series: Vec<Series>,
+    by_text: HashMap<Rc<str>, usize>,
+    /// The series that is expected next.
+    next: usize,
+    /// The series of the last sample, and whether its labels are those of the metric already.
+    last: Option<(usize, bool)>,
+}
+
+/// A metric.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its number within its source.
+    pub item: u32,
+    /// The name below those of the root and the source.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Its semantics.
+    pub semantics: Semantics,
+    /// Its unit.
+    pub unit: Unit,
+    /// Its help text.
+    pub help: String,
+    /// Its number, when clients know it.
+    pub declared: Option<MetricRef>,
+    has_pcp_line: bool,
+    common: Rc<Common>,
+    /// `None` if it is singular.
+    instances: Option<Instances>,
+    /// The value of a singular one.
+    value: Value,
+    /// Labels that name instances, and those of the first sample (OM-66).
+    labels: LabelSet,
+    optional: LabelSet,
+}
+
+/// Why a sample has no place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// It has no label, and the metric has instances.
+    NoLabels,
+    /// The metric has as many instances as there may be.
+    Instances,
+    /// The names of the source take as much memory as they may.
+    Memory,
+}
+
+impl Metric {
+    /// A metric with its first sample, which [`Metric::store`] then takes.
+    pub(super) fn new(
+        item: u32,
+        serial: u32,
+        definition: Definition,
+        sample: &Sample<'_, '_>,
+        config: &Config,
+        files: &Files,
+    ) -> Metric {
+        let labels = names::Labels::of(sample, config);
+        let is_singular = definition.is_singular || labels.is_empty();
+        let common = Rc::new(Common::default());
+        let instances = (!is_singular).then(|| Instances::load(files, serial, &common));
+        let help = definition.help.map(|help| {
+            if help.short == help.long {
+                help.short
+            } else {
+                format!("{}\n{}", help.short, help.long)
+            }
+        });
+        Metric {
+            item,
+            name: definition.name,
+            kind: definition.kind,
+            semantics: definition.semantics,
+            unit: definition.unit,
+            help: help.unwrap_or_default(),
+            declared: None,
+            has_pcp_line: definition.has_pcp_line,
+            common,
+            instances,
+            value: Value::None,
+            labels: labels.naming,
+            optional: labels.optional,
+        }
+    }
+
+    /// A new document begins: what there was of the last one is forgotten.
+    pub(super) fn begin(&mut self) {
+        self.common.document.set(self.common.document.get() + 1);
+        self.common.has_values.set(false);
+        self.value = Value::None;
+        if let Some(instances) = &mut self.instances {
+            instances.next = 0;
+        }
+    }
+
+    /// Takes the value of a sample. `memory` is what names may still take, in bytes.
+    pub(super) fn store(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        config: &Config,
+        memory: &mut usize,
+    ) -> std::result::Result<(), Refusal> {
+        let value = Value::read(self.kind, sample.value);
+        let has_value = value != Value::None;
+        match &mut self.instances {
+            None => self.value = value,
+            Some(instances) => {
+                let series = match instances.series(sample.label_text) {
+                    Some(series) => series,
+                    None => instances.add(sample, config, self.has_pcp_line, &self.common, memory)?,
+                };
+                instances.set(series, value, self.common.document.get());
+            }
+        }
+        self.common.has_values.set(self.common.has_values.get() | has_value);
+        Ok(())
+    }
+
+    /// The document has ended: new instances are there, and their numbers are saved. Tells whether
+    /// the metric's labels have changed.
+    pub(super) fn end(&mut self) -> bool {
+        let Some(instances) = &mut self.instances else {
+            return false;
+        };
+        instances.show_new(&self.common);
+        instances.table.save();
+        let Some((last, false)) = instances.last else {
+            return false;
+        };
+        instances.last = Some((last, true));
+        let Some(series) = instances.series.get(last) else {
+            return false;
+        };
+        merge(&mut self.labels, &series.labels)
+    }
+
+    /// The instances, if it has any.
+    pub fn rows(&mut self) -> Option<&mut Indom<Row>> {
+        self.instances.as_mut().map(|instances| &mut instances.rows)
+    }
+
+    /// Whether it has an instance domain.
+    #[must_use]
+    pub fn has_instances(&self) -> bool {
+        self.instances.is_some()
+    }
+
+    /// The value of a singular one.
+    ///
+    /// # Errors
+    /// `PM_ERR_AGAIN` without one.
+    pub fn atom(&self) -> Result<Atom<'_>> {
+        match self.value {
+            Value::None => Err(Error::AGAIN),
+            _ => Ok(self.value.atom()),
+        }
+    }
+
+    /// Its labels (OM-66).
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        let is_optional = |name: &String| self.optional.iter().any(|(optional, _)| optional == name);
+        let naming = self
+            .labels
+            .iter()
+            .filter(|(name, _)| is_label(name) && !is_optional(name));
+        let labels = naming.fold(Labels::new(), |labels, (name, value)| labels.add(name, value.as_str()));
+        let optional = self.optional.iter().filter(|(name, _)| is_label(name));
+        optional.fold(labels, |labels, (name, value)| labels.optional(name, value.as_str()))
+    }
+}
+
+/// Takes labels over into others. Tells whether that changes any.
+fn merge(labels: &mut LabelSet, new: &LabelSet) -> bool {
+    let mut has_changed = false;
+    for (name, value) in new {
+        match labels.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) if known == value => {}
+            Some((_, known)) => {
+                known.clone_from(value);
+                has_changed = true;
+            }
+            None => {
+                labels.push((name.clone(), value.clone()));
+                has_changed = true;
+            }
+        }
+    }
+    has_changed
+}
+
+impl Instances {
+    /// The instances that the file of the domain has.
+    fn load(files: &Files, serial: u32, common: &Rc<Common>) -> Instances {
+        let table = Table::load(files, serial, limits::INSTANCES);
+        common.has_prefix.set(table.has_prefix());
+        let mut instances = Instances {
+            rows: Indom::new(),
+            new: (0..table.count()).map(|number| Row::absent(number, common)).collect(),
+            table,
+            series: Vec::new(),
+            by_text: HashMap::new(),
+            next: 0,
+            last: None,
+        };
+        instances.show_new(common);
+        instances
+    }
+
+    /// The series with these labels, if it is known.
+    #[inline]
+    fn series(&mut self, text: &str) -> Option<usize> {
+        let expected = self.series.get(self.next).is_some_and(|series| *series.text == *text);
+        let found = if expected { self.next } else { *self.by_text.get(text)? };
+        self.next = found + 1;
+        Some(found)
+    }
+
+    /// A series that is new; its instance need not be.
+    fn add(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        config: &Config,
+        has_pcp_line: bool,
+        common: &Rc<Common>,
+        memory: &mut usize,
+    ) -> std::result::Result<usize, Refusal> {
+        let labels = names::Labels::of(sample, config);
+        if labels.is_empty() {
+            return Err(Refusal::NoLabels);
+        }
+        let (name, is_of_labels) = names::instance_name(&labels.naming, has_pcp_line);
+        // Roughly: the text, the name twice, the labels, and what all that hangs on.
+        let size = 2 * (sample.label_text.len() + name.len()) + 400;
+        *memory = memory.checked_sub(size).ok_or(Refusal::Memory)?;
+        let number = self.table.number(&name).ok_or(Refusal::Instances)?;
+        if is_of_labels {
+            self.table.set_prefix();
+        }
+        if number as usize >= self.rows.len() + self.new.len() {
+            self.new.push(Row::absent(number, common));
+        }
+        let text: Rc<str> = sample.label_text.into();
+        let place = self.series.len();
+        self.by_text.insert(Rc::clone(&text), place);
+        let labels = Rc::new(labels.naming);
+        self.series.push(Series { text, number, labels });
+        self.next = place + 1;
+        Ok(place)
+    }
+
+    /// The value of a series.
+    fn set(&mut self, place: usize, value: Value, document: u64) {
+        let Some(series) = self.series.get(place) else { return };
+        let shown = self.rows.len();
+        let row = match (series.number as usize).checked_sub(shown) {
+            Some(new) => self.new.get_mut(new),
+            None => i32::try_from(series.number)
+                .ok()
+                .and_then(|number| self.rows.get_mut(number)),
+        };
+        let Some(row) = row else { return };
+        row.value = value;
+        row.document = document;
+        if !row
+            .labels
+            .as_ref()
+            .is_some_and(|labels| Rc::ptr_eq(labels, &series.labels))
+        {
+            row.labels = Some(Rc::clone(&series.labels));
+        }
+        if self.last.is_none_or(|(last, _)| last != place) {
+            self.last = Some((place, false));
+        }
+    }
+
+    /// Clients see the new instances, and all under other names if these have numbers now (OM-62).
+    fn show_new(&mut self, common: &Rc<Common>) {
+        let has_prefix = self.table.has_prefix();
+        if has_prefix != common.has_prefix.replace(has_prefix) {
+            let rows = std::mem::take(&mut self.rows);
+            let rows = rows.iter().map(|(_, row)| row.clone());
+            self.new.splice(0..0, rows);
+        }
+        if self.new.is_empty() {
+            return;
+        }
+        let mut change = self.rows.change();
+        for row in self.new.drain(..) {
+            let (number, shown) = (row.number, self.table.shown(row.number).unwrap_or_default());
+            let inst = i32::try_from(number).unwrap_or(i32::MAX);
+            if let Err(error) = change.set_at(inst, &shown, row) {
+                log::error!("instance {number} \"{}\": {error}", crate::exposition::Excerpt(&shown));
+            }
+        }
+    }
+}
+
+impl Row {
+    /// An instance that no document has had yet.
+    fn absent(number: u32, common: &Rc<Common>) -> Row {
+        Row {
+            number,
+            value: Value::None,
+            // Documents are counted from 1.
+            document: u64::MAX,
+            common: Rc::clone(common),
+            labels: None,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What the agent knows of its sources: their metrics, instances and values.
+
+mod control;
+mod metric;
+mod source;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use control::Status;
+pub use metric::{Metric, Row};
+pub use source::Source;

@@ -1,0 +1,308 @@
+//! A source: where its documents come from, and its metrics.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::metric::{Metric, Refusal};
+use crate::cache::{Files, Table};
+use crate::exposition::{Excerpt, Parser, Sample, text};
+use crate::fetch::Target;
+use crate::filter::Config;
+use crate::limits;
+use crate::names::{self, Definition, Note};
+use crate::sources::{Changed, EXECUTABLE, Found, Kind};
+
+/// One more than the greatest serial of an instance domain.
+const SERIALS: u32 = 1 << 22;
+
+/// What the name of a sample has been found to be.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    /// A metric, by its place.
+    Metric(usize),
+    /// A name that a filter excludes, or that has no place.
+    Ignored,
+}
+
+/// What a document has brought.
+#[derive(Debug, Default)]
+pub struct News {
+    /// The places of metrics that are new.
+    pub metrics: Vec<usize>,
+    /// The places of metrics whose labels have changed.
+    pub labels: Vec<usize>,
+    /// How many samples were read.
+    pub samples: usize,
+}
+
+/// A source.
+#[derive(Debug)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// Its number: the cluster of its metrics.
+    pub cluster: u32,
+    /// Its file.
+    pub path: PathBuf,
+    /// What the file is.
+    pub kind: Kind,
+    /// What the file of an address says.
+    pub config: Config,
+    /// The time of that file when it was read.
+    read: Option<Changed>,
+    target: Option<Arc<Target>>,
+    numbers: Table,
+    metrics: Vec<Metric>,
+    by_name: HashMap<Box<str>, Known>,
+    /// When it was last fetched.
+    pub fetched: Option<Instant>,
+    /// The last document had a fault, which was logged.
+    is_faulty: bool,
+    /// What names of series may still take, in bytes.
+    memory: usize,
+    /// Limits that were met, each logged once.
+    met: Vec<&'static str>,
+}
+
+impl Source {
+    /// A source that was found, with the numbers that its file has.
+    #[must_use]
+    pub fn new(found: Found, cluster: u32, files: &Files) -> Source {
+        Source {
+            name: found.name,
+            cluster,
+            path: found.path,
+            kind: found.kind,
+            config: Config::default(),
+            read: None,
+            target: None,
+            numbers: Table::load(files, cluster, limits::METRICS),
+            metrics: Vec::new(),
+            by_name: HashMap::new(),
+            fetched: None,
+            is_faulty: false,
+            memory: limits::NAMES,
+            met: Vec::new(),
+        }
+    }
+
+    /// Another file has its name now, or the same one is something else. Tells whether it is so.
+    pub fn moved(&mut self, found: &Found) -> bool {
+        if (&self.path, self.kind) == (&found.path, found.kind) {
+            return false;
+        }
+        self.path.clone_from(&found.path);
+        (self.kind, self.read, self.config) = (found.kind, None, Config::default());
+        true
+    }
+
+    /// Its metrics.
+    #[must_use]
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
+    /// A metric, by its place.
+    pub fn metric(&mut self, place: usize) -> Option<&mut Metric> {
+        self.metrics.get_mut(place)
+    }
+
+    /// A new fetch: what there was of the last document is forgotten.
+    pub fn begin(&mut self) {
+        self.metrics.iter_mut().for_each(Metric::begin);
+    }
+
+    /// Where its document comes from. The second value tells whether its file was read anew.
+    ///
+    /// # Errors
+    /// Why that is not known, for the log.
+    pub fn target(&mut self) -> Result<(Arc<Target>, bool), String> {
+        let told = |error: std::io::Error| format!("cannot read {}: {error}", self.path.display());
+        let metadata = fs::metadata(&self.path).map_err(told)?;
+        let changed = Changed::of(&metadata);
+        if let (Some(target), true) = (&self.target, self.read == Some(changed)) {
+            return Ok((Arc::clone(target), false));
+        }
+        let target = match self.kind {
+            Kind::Script if metadata.mode() & EXECUTABLE == 0 => {
+                return Err(format!("cannot execute '{}': its owner may not", self.path.display()));
+            }
+            Kind::Script => Target::Script(self.path.clone()),
+            Kind::Url if metadata.len() > limits::CONFIG => {
+                return Err(format!(
+                    "cannot read {}: it has more than {} bytes",
+                    self.path.display(),
+                    limits::CONFIG
+                ));
+            }
+            Kind::Url => {
+                let file = fs::read(&self.path).map_err(told)?;
+                let (config, faults) = Config::read(&String::from_utf8_lossy(&file));
+                for fault in faults {
+                    log::error!("{fault}");
+                }
+                self.config = config;
+                match self.config.url.strip_prefix("file://") {
+                    Some(path) => Target::File(path.into()),
+                    None => Target::Http {
+                        url: self.config.url.clone(),
+                        headers: self.config.headers.clone(),
+                    },
+                }
+            }
+        };
+        // A time that is nearly now may stand for one more change.
+        self.read = changed.is_settled().then_some(changed);
+        let target = Arc::new(target);
+        self.target = Some(Arc::clone(&target));
+        Ok((target, true))
+    }
+
+    /// Takes the samples of a document.
+    pub fn take(&mut self, document: &[u8], files: &Files) -> News {
+        let mut news = News::default();
+        let text = text(document);
+        let mut parser = Parser::new(&text);
+        let mut fault = None;
+        // Samples of one metric follow each other.
+        let mut last: Option<(&str, Known)> = None;
+        while let Some(next) = parser.next_sample() {
+            let sample = match next {
+                Ok(sample) => sample,
+                Err(wrong) => {
+                    fault = Some(wrong.to_string());
+                    break;
+                }
+            };
+            let known = match last {
+                Some((name, known)) if name == sample.name => Ok(known),
+                _ => match self.by_name.get(sample.name) {
+                    Some(known) => Ok(*known),
+                    None => self.meet(&sample, files, &mut news),
+                },
+            };
+            let stored = known.and_then(|known| {
+                last = Some((sample.name, known));
+                self.store(known, &sample)
+            });
+            if let Err(wrong) = stored {
+                fault = Some(wrong);
+                break;
+            }
+            news.samples += 1;
+        }
+        self.end(&mut news);
+        match fault {
+            Some(fault) if !self.is_faulty => {
+                log::error!("{fault} (source {})", self.name);
+                self.is_faulty = true;
+            }
+            Some(_) => {}
+            None => self.is_faulty = false,
+        }
+        news
+    }
+
+    /// A name that was not seen before.
+    fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, String> {
+        let name = sample.name;
+        // The name is kept, and what hangs on it.
+        let Some(memory) = self.memory.checked_sub(2 * name.len() + 400) else {
+            self.meet_memory();
+            return Ok(Known::Ignored);
+        };
+        self.memory = memory;
+        if !self.config.includes_metric(name) {
+            log::info!("Metric openmetrics.{}.{name} excluded by config filters", self.name);
+            self.by_name.insert(name.into(), Known::Ignored);
+            return Ok(Known::Ignored);
+        }
+        let wrong = |reason: String| format!("cannot parse name in {}: {reason}", Excerpt(sample.line));
+        if !names::is_valid(name) {
+            return Err(wrong(format!("invalid metric name: {}", Excerpt(name))));
+        }
+        let Some(item) = self.numbers.number(name) else {
+            return Err(wrong(format!("Too many ({}) different names", limits::METRICS)));
+        };
+        let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
+        if serial >= SERIALS {
+            log::error!(
+                "metric {name} of source {} is ignored: its instance domain would have the number {serial}, and the last possible one is {}",
+                self.name,
+                SERIALS - 1
+            );
+            self.by_name.insert(name.into(), Known::Ignored);
+            return Ok(Known::Ignored);
+        }
+        let mut definition = Definition::of(sample, &self.config);
+        for note in definition.notes.drain(..) {
+            match note {
+                Note::Info(text) => log::info!("{text}"),
+                Note::Error(text) => log::error!("{text}"),
+            }
+        }
+        let metric = Metric::new(item, serial, definition, sample, &self.config, files);
+        let place = self.metrics.len();
+        self.metrics.push(metric);
+        news.metrics.push(place);
+        self.by_name.insert(name.into(), Known::Metric(place));
+        Ok(Known::Metric(place))
+    }
+
+    fn store(&mut self, known: Known, sample: &Sample<'_, '_>) -> Result<(), String> {
+        let Known::Metric(place) = known else { return Ok(()) };
+        let Some(metric) = self.metrics.get_mut(place) else {
+            return Ok(());
+        };
+        match metric.store(sample, &self.config, &mut self.memory) {
+            Ok(()) => Ok(()),
+            Err(Refusal::NoLabels) => Err(format!(
+                "cannot parse/store {}: it has no labels, and the metric has instances",
+                Excerpt(sample.line)
+            )),
+            Err(Refusal::Instances) => {
+                self.meet_limit(
+                    &format!("a metric has more than {} instances", limits::INSTANCES),
+                    "instances",
+                );
+                Ok(())
+            }
+            Err(Refusal::Memory) => {
+                self.meet_memory();
+                Ok(())
+            }
+        }
+    }
+
+    fn meet_memory(&mut self) {
+        self.meet_limit(
+            &format!("the names of its series take more than {} bytes", limits::NAMES),
+            "memory",
+        );
+    }
+
+    /// A limit is met: what is beyond it is not shown.
+    fn meet_limit(&mut self, what: &str, limit: &'static str) {
+        if !self.met.contains(&limit) {
+            log::error!(
+                "source {}: {what}; the others are not shown until the agent is started again",
+                self.name
+            );
+            self.met.push(limit);
+        }
+    }
+
+    /// A document has ended.
+    fn end(&mut self, news: &mut News) {
+        for (place, metric) in self.metrics.iter_mut().enumerate() {
+            if metric.end() {
+                news.labels.push(place);
+            }
+        }
+        self.numbers.save();
+    }
+}

@@ -1,0 +1,77 @@
+//! The agent's own options.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pmda::{Env, Opt};
+
+/// The options of PCP's agent, as far as they are not those of all agents. `-D` takes no argument,
+/// and `-u` is a user.
+pub const OPTIONS: &[Opt] = &[
+    Opt {
+        short: Some('D'),
+        long: "debug",
+        argument: None,
+        help: "write debug messages to the log",
+    },
+    Opt {
+        short: Some('c'),
+        long: "config",
+        argument: Some("DIR"),
+        help: "folder with the sources (config.d)",
+    },
+    Opt {
+        short: Some('n'),
+        long: "nosort",
+        argument: None,
+        help: "do not sort the sources by their paths",
+    },
+    Opt {
+        short: Some('r'),
+        long: "root",
+        argument: Some("NAME"),
+        help: "root of the names of metrics (openmetrics)",
+    },
+    Opt {
+        short: Some('t'),
+        long: "timeout",
+        argument: Some("SECONDS"),
+        help: "how long a source may take (2)",
+    },
+    Opt {
+        short: Some('u'),
+        long: "username",
+        argument: Some("USER"),
+        help: "run the PMDA using the named user account",
+    },
+];
+
+/// The time that a source has, unless an option says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The root of the names.
+#[must_use]
+pub fn root(env: &Env) -> String {
+    env.option("root").unwrap_or(env.name()).to_owned()
+}
+
+/// The folder with the sources: below that of the agent, which has the name of the root.
+#[must_use]
+pub fn folder(env: &Env) -> PathBuf {
+    let agents = env.folder().parent().unwrap_or(Path::new("/"));
+    agents.join(root(env)).join(env.option("config").unwrap_or("config.d"))
+}
+
+/// How long a source may take.
+///
+/// # Errors
+/// What is wrong with the option.
+pub fn timeout(env: &Env) -> Result<Duration, String> {
+    let Some(text) = env.option("timeout") else {
+        return Ok(TIMEOUT);
+    };
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| format!("-t {text}: no number of seconds"))
+}
