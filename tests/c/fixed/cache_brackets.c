@@ -11,7 +11,7 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 
-static const char *names[] = { "[aa] one", "[] two", "[]", "[", "[zz] five", "[bb]six", "]seven", "a [cc] eight" };
+static const char *names[] = { "[aa] one", "[] two", "[]", "[", "[zz] five", "[bb]six", "]seven", "a [cc] eight", "[1K, 2K)" };
 
 static void
 write_names(pmInDom indom)
@@ -19,7 +19,7 @@ write_names(pmInDom indom)
     char other[64];
     int i;
 
-    for (i = 0; i < 8; i++) {
+    for (i = 0; i < 9; i++) {
 	printf(" %d", pmdaCacheStore(indom, PMDA_CACHE_ADD, names[i], NULL));
 	snprintf(other, sizeof other, "[%d]%s", 10 + i, names[i]);
 	printf(" %d", pmdaCacheStoreKey(indom, PMDA_CACHE_ADD, other, 2, &names[i][0], NULL) >= 0);
@@ -34,7 +34,7 @@ read_names(pmInDom indom)
     int i, inst;
 
     printf("read %d\n", pmdaCacheOp(indom, PMDA_CACHE_LOAD));
-    for (i = 0; i < 8; i++) {
+    for (i = 0; i < 9; i++) {
 	printf("%s: %d", names[i], pmdaCacheLookupName(indom, names[i], NULL, NULL));
 	snprintf(other, sizeof other, "[%d]%s", 10 + i, names[i]);
 	printf(", keyed %d", pmdaCacheLookupName(indom, other, &inst, NULL));
