@@ -35,6 +35,10 @@ fn callbacks_and_goroutines() {
         let outcome = bounded(command, Duration::from_secs(120));
         let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
         let errors = String::from_utf8_lossy(&outcome.stderr);
-        assert_eq!((outcome.end.as_str(), said.as_str()), ("exit 0", ANSWER), "{library:?}: {errors}");
+        assert_eq!(
+            (outcome.end.as_str(), said.as_str()),
+            ("exit 0", ANSWER),
+            "{library:?}: {errors}"
+        );
     }
 }

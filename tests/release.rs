@@ -51,24 +51,51 @@ fn one_oldest_rust() {
     assert_eq!(first("README.md", r"Rust ([0-9.]+) or later"), oldest);
 }
 
+/// The documents.
+fn pages(root: &Path) -> Vec<PathBuf> {
+    let mut pages = vec![root.join("c-examples/README.md"), root.join("tests/README.md")];
+    for directory in ["", "docs", "docs/spec"] {
+        let entries = fs::read_dir(root.join(directory)).expect("a directory of the sources");
+        let files = entries.map(|entry| entry.expect("readable").path());
+        pages.extend(files.filter(|file| file.extension().is_some_and(|extension| extension == "md")));
+    }
+    pages
+}
+
 /// A guide that another one leads to is there.
 #[test]
 fn links_lead_somewhere() {
     let link = Regex::new(r"\]\(([^)#:]+)(#[^)]*)?\)").expect("valid");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages = vec![root.join("c-examples/README.md")];
-    for directory in ["", "docs"] {
-        let entries = fs::read_dir(root.join(directory)).expect("a directory of the sources");
-        let files = entries.map(|entry| entry.expect("readable").path());
-        pages.extend(files.filter(|file| file.extension().is_some_and(|extension| extension == "md")));
-    }
-    for page in pages {
+    for page in pages(root) {
         let text = fs::read_to_string(&page).expect("readable");
         for found in link.captures_iter(&text) {
             let there = page.parent().expect("in a directory").join(&found[1]);
             assert!(there.exists(), "{}: {} is not there", page.display(), &found[1]);
         }
     }
+}
+
+/// A file of the sources that a document names is there.
+#[test]
+fn named_files_are_there() {
+    let name = Regex::new(
+        r"`((?:benches|capi|core|docs|fuzz|include|packaging|src|tests)/[a-z0-9_./-]+\.(?:c|csv|cpp|h|ld|md|py|rs|sh|svg|tsv))`",
+    );
+    let name = name.expect("valid");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = 0;
+    for page in pages(root) {
+        // Its folder is the reader's own.
+        let guide = page.ends_with("RUST-AGENTS.md");
+        let text = fs::read_to_string(&page).expect("readable");
+        for file in name.captures_iter(&text).map(|found| found[1].to_owned()) {
+            found += 1;
+            let there = root.join(&file).exists() || (guide && file.starts_with("src/"));
+            assert!(there, "{}: {file} is not there", page.display());
+        }
+    }
+    assert!(found > 50, "only {found} files are named");
 }
 
 /// A table that names the commit which it was measured at is not older than so many commits of the
