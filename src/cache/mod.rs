@@ -13,7 +13,7 @@ use crate::boundary::{Machine, NoDropCell, Step};
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{cancel, config};
-use crate::sys::process::now;
+use crate::sys::process::{keeping_errno, now};
 use crate::view::arg::{Out, Private};
 use crate::view::interface::Free;
 use pmda_core::cache::{Cache, CacheFile, Entry, Snapshot, Write, directory_below, file_path};
@@ -113,16 +113,20 @@ pub(crate) fn persist(indom: InDom, op: c_int) -> Result<c_int> {
         PMDA_CACHE_SYNC => Write::Sync,
         PMDA_CACHE_WRITE => Write::Always,
         _ => {
-            find_directory()?;
-            return load(indom);
+            return keeping_errno(|| {
+                find_directory()?;
+                load(indom)
+            });
         }
     };
     // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
     if !is_due(indom, when)? {
         return Ok(0);
     }
-    find_directory()?;
-    save(indom, when)
+    keeping_errno(|| {
+        find_directory()?;
+        save(indom, when)
+    })
 }
 
 /// Does an operation in memory.

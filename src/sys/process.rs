@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use crate::sys::libpcp::cancel;
 use crate::sys::safe_externs;
+use pmda_core::error::Result;
 use pmda_core::index::Seed;
 
 /// Seconds since 1970.
@@ -16,6 +17,22 @@ pub(crate) fn now() -> i64 {
         .map_or(0, |since| since.as_secs() as i64);
     #[cfg(target_pointer_width = "64")]
     safe_externs::time(None)
+}
+
+/// Does work that leaves errno as it was if it succeeds, whatever failed on the way (CACHE-71): callers of the C
+/// library look at errno after calls that succeed, too.
+pub(crate) fn keeping_errno<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // SAFETY: errno is this thread's own, at an address that stays while the thread runs.
+    let (errno, before) = unsafe {
+        let errno = libc::__errno_location();
+        (errno, errno.read())
+    };
+    let result = work();
+    if result.is_ok() {
+        // SAFETY: as above.
+        unsafe { errno.write(before) };
+    }
+    result
 }
 
 /// A stream of stdio. C alone makes them, as parameters: the caller promises that it is
