@@ -9,8 +9,9 @@ use pmda_core::profile::Compiled;
 
 /// How many steps of a walk may find that the domain has grown, beside one for each entry that was
 /// listed at its start: then the walk ends. The C library goes on for as long as callbacks store
-/// new instances.
-const GROWING_STEPS: usize = 1 << 16;
+/// new instances, unless one of them walks the same cache. The number is so low that a callback
+/// which walks all that it has stored, at each step, comes to an end as well.
+const GROWING_STEPS: usize = 1 << 10;
 
 /// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a
 /// list, the cache may change in any way between two steps.

@@ -1,5 +1,5 @@
 /*
- * Walks end whatever a callback stores: the domain may grow at 65,536 steps, and at one more for each entry that was listed at the
+ * Walks end whatever a callback stores: the domain may grow at 1,024 steps, and at one more for each entry that was listed at the
  * start (INST-43, INST-44). Nothing is given twice.
  * c-library: not run, it goes on for as long as something is stored behind the entry that it has noted
  */
@@ -30,6 +30,13 @@ disturb(void)
 	    if (i == 0)
 		pmdaCacheStore(D, PMDA_CACHE_HIDE, name, NULL);
 	}
+	break;
+    case 3:	/* one more each time, and a walk over all of them */
+	snprintf(name, sizeof(name), "more%d", fresh++);
+	pmdaCacheStore(D, PMDA_CACHE_ADD, name, NULL);
+	pmdaCacheOp(D, PMDA_CACHE_WALK_REWIND);
+	while (pmdaCacheOp(D, PMDA_CACHE_WALK_NEXT) >= 0)
+	    ;
 	break;
     case 2:	/* gone, and made again with the ids that their keys give */
 	pmdaCacheOp(D, PMDA_CACHE_CULL);
@@ -121,7 +128,7 @@ main(void)
     pmdaSetLabelCallBack(&dispatch, labels);
     pmdaInit(&dispatch, indoms, 1, metrics, 1);
     ext = dispatch.version.any.ext;
-    for (how = 0; how < 3; how++) {
+    for (how = 0; how < 4; how++) {
 	printf("case %d\n", how);
 	fill();
 	fetch();
