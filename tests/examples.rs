@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pcp_pmda_test::example::Example;
-use pcp_pmda_test::root;
+use pcp_pmda_test::program::{self, Course, Program};
+use pcp_pmda_test::{profile_dir, root};
 
 #[test]
 fn hello_counts_its_fetches() {
@@ -300,5 +301,31 @@ fn every_example_is_small_described_and_tested() {
             let lines = fs::read_to_string(&source).map_or(0, |text| text.lines().count());
             assert!(lines < 150, "{} has {lines} lines", source.display());
         }
+    }
+}
+
+/// Users copy the examples: mutated PDUs, stores among them, end none of them.
+#[test]
+fn mutated_pdus_end_no_example() {
+    let pdus = profile_dir().join("test-examples/pdus");
+    Program::new("hostile/pdus").expect("a source file").compile(&pdus);
+    let amount = program::amount("examples", Course::of_environment()).expect("an amount");
+    for (name, domain) in [
+        ("hello", "490"),
+        ("instances", "491"),
+        ("keyed", "492"),
+        ("labels", "493"),
+        ("dynamic", "494"),
+        ("events", "495"),
+        ("store", "496"),
+        ("both", "497"),
+        ("cplusplus", "498"),
+    ] {
+        let example = Example::build(name);
+        example.write("names", "alpha\nbeta\n");
+        let agent = example.environment.directory.join(name).display().to_string();
+        let outcome = example.environment.run(&pdus, &[amount, "1", "0", "", domain, &agent]);
+        let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        assert_eq!(outcome.end, "exit 0", "{name}\n{text}");
     }
 }

@@ -24,9 +24,7 @@ fn program(name: &str) -> PathBuf {
 
 /// How much a program does: little in `make check`, much with `HOSTILE=full`.
 fn amount(name: &str) -> &'static str {
-    let full = std::env::var_os("HOSTILE").is_some_and(|value| value == "full");
-    let course = if full { Course::Full } else { Course::Check };
-    program::amount(name, course).expect("a program with an amount")
+    program::amount(name, Course::of_environment()).expect("a program with an amount")
 }
 
 /// A directory of the test that runs, which has its thread's name.

@@ -87,13 +87,17 @@ static int
 store(pmdaResult *result, pmdaExt *ext)
 {
     pmValueSet *set = result->vset[0];
-    char *filter;
+    pmAtomValue filter;
+    int sts;
 
     if (result->numpmid != 1 || pmID_item(set->pmid) != FILTER || set->numval != 1)
 	return PM_ERR_PERMISSION;
-    filter = strndup(set->vlist[0].value.pval->vbuf, set->vlist[0].value.pval->vlen - PM_VAL_HDR_SIZE);
+    /* Looks at the format first: a value in situ is no pointer. The copy belongs to us. */
+    sts = pmExtractValue(set->valfmt, &set->vlist[0], PM_TYPE_STRING, &filter, PM_TYPE_STRING);
+    if (sts < 0)
+	return sts;
     welcome(ext->e_context);
-    return pmdaEventSetFilter(ext->e_context, queue, filter, unwanted, free);
+    return pmdaEventSetFilter(ext->e_context, queue, filter.cp, unwanted, free);
 }
 
 static void

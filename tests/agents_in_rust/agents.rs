@@ -22,6 +22,7 @@ static BUILT: LazyLock<()> = LazyLock::new(|| {
     for agent in AGENTS {
         cargo.args(["--package", &format!("pmda-{agent}")]);
     }
+    cargo.args(["--package", "pmda", "--lib", "--bins", "--examples"]);
     assert!(cargo.status().expect("cargo is there").success());
 });
 
@@ -29,6 +30,12 @@ static BUILT: LazyLock<()> = LazyLock::new(|| {
 pub fn daemon(name: &str) -> PathBuf {
     LazyLock::force(&BUILT);
     profile_dir().join(format!("pmda{name}"))
+}
+
+/// The program of an example of `pmda` that is one file.
+pub fn example(name: &str) -> PathBuf {
+    LazyLock::force(&BUILT);
+    profile_dir().join("examples").join(name)
 }
 
 /// The shared object of an agent.

@@ -6,6 +6,7 @@ mod beside;
 mod daemons;
 mod files;
 mod guide;
+mod mutated;
 mod objects;
 mod persistent;
 mod units;

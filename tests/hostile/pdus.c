@@ -3,9 +3,10 @@
  * and the next good request be served; after one whose length lies the stream is lost, and the agent must end by
  * itself when the connection ends.
  *
- * pdus COUNT [SEED [EVERY [OPTIONS]]]
+ * pdus COUNT [SEED [EVERY [OPTIONS [DOMAIN PROGRAM [ARGUMENT ...]]]]]
  *
  * With EVERY only each EVERYth request is any, the others are stores of event arrays; the agents have the debug OPTIONS set.
+ * PROGRAM is an agent to be asked instead, whose metrics are of DOMAIN.
  */
 
 #include "daemon.h"
@@ -76,6 +77,29 @@ choose(int every)
     return &requests[i];
 }
 
+/* The domain of the agent in place of ours, or 0. */
+static uint32_t domain;
+
+/* Has a request ask for the metrics and domains of the agent, for one of the first in place of ours every other time. */
+static int
+redirect(unsigned char *bytes, int length)
+{
+    int at;
+
+    for (at = 12; domain != 0 && at + 4 <= length; at += 4) {
+	uint32_t word;
+
+	memcpy(&word, bytes + at, 4);
+	word = ntohl(word);
+	if (word >> 22 == DOMAIN) {
+	    word = domain << 22 | (random_below(2) ? (uint32_t)random_below(4) : word & 0x3fffff);
+	    word = htonl(word);
+	    memcpy(bytes + at, &word, 4);
+	}
+    }
+    return length;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -87,6 +111,8 @@ main(int argc, char **argv)
 
     random_state = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     debug_options = argc > 4 ? argv[4] : NULL;
+    domain = argc > 5 ? atoi(argv[5]) : 0;
+    agent_program = argc > 6 ? argv + 6 : NULL;
     signal(SIGPIPE, SIG_IGN);
     while (sent < count) {
 	unsigned char batch[BATCH * MOST];
@@ -98,7 +124,7 @@ main(int argc, char **argv)
 	}
 	for (i = 0; i < BATCH && !lying; i++) {
 	    unsigned char *pdu = batch + size;
-	    int length = mutate(pdu, encode(choose(every), pdu));
+	    int length = mutate(pdu, redirect(pdu, encode(choose(every), pdu)));
 	    uint32_t announced, type;
 
 	    memcpy(&type, pdu + 4, 4);

@@ -23,15 +23,26 @@ pub enum Course {
     Memcheck,
 }
 
+impl Course {
+    /// What a test is to do: little, or all with `HOSTILE=full`.
+    #[must_use]
+    pub fn of_environment() -> Course {
+        let full = std::env::var_os("HOSTILE").is_some_and(|value| value == "full");
+        if full { Course::Full } else { Course::Check }
+    }
+}
+
 /// The programs of tests/hostile that take an amount, and how much in each course; None leaves the
 /// program out.
+/// `examples` is what `pdus` does to each agent of `c-examples` and `pmda/examples`.
 ///
 /// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the
 /// programs that replace malloc as the tools do; exits, forks, handlers, interrupts and jumps,
 /// whose signals and children meet the tools' own.
-const HOSTILE: [(&str, [Option<&str>; 4]); 13] = [
+const HOSTILE: [(&str, [Option<&str>; 4]); 14] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
     ("dso", [Some("1000"), Some("5000"), None, None]),
+    ("examples", [Some("1500"), Some("20000"), None, None]),
     ("exits", [Some("60"), Some("1000"), None, None]),
     ("forks", [Some("100"), Some("2000"), None, None]),
     ("handlers", [Some("300"), Some("3000"), None, None]),
