@@ -145,9 +145,8 @@ const CORE: &[&[&str]] = &[
         "table_index",
         "wire",
     ],
-    &[
-        "events", "handles", "ident", "index", "labels", "leak", "path", "profile", "root",
-    ],
+    &["events"],
+    &["handles", "ident", "index", "labels", "leak", "path", "profile", "root"],
     &["constants", "error", "log"],
 ];
 

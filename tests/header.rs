@@ -179,8 +179,9 @@ fn results_can_be_freed() {
     succeeds(&compile("g++", Headers::Ours, "release.cc", &text, &strict));
 }
 
-/// A macro of the agent's that is named like a parameter (`#define interface struct` is a real idiom) does our
-/// prototypes as little harm as the installed ones: their parameters have no names, or reserved ones.
+/// A macro of the agent's that is named like a parameter (`#define interface struct` is a real
+/// idiom) does our prototypes as little harm as the installed ones: their parameters have no names,
+/// or reserved ones.
 #[test]
 fn macros_of_agents_do_no_harm() {
     let lower_case = Regex::new(r"(?-u:\b)_*([a-z][a-z0-9_]*)(?-u:\b)").expect("valid");

@@ -38,8 +38,8 @@ const DEBUGGED: [(&str, &str); 5] = [
 ];
 
 /// The debug options under which every program of tests/c says the same on both libraries. Under
-/// `context`, `pmns` and `pdu` libpcp says what it does itself; with `desperate`, `labels` shows how
-/// it reads each text.
+/// `context`, `pmns` and `pdu` libpcp says what it does itself; with `desperate`, `labels` shows
+/// how it reads each text.
 const COMPARED: [&[&str]; 2] = [
     &["libpmda", "indom", "labels", "attr"],
     &["libpmda", "indom", "attr", "desperate"],

@@ -99,8 +99,8 @@ fn named_files_are_there() {
 }
 
 /// A table that names the commit which it was measured at is not older than so many commits of the
-/// library: what it says is of code that is gone otherwise. The commands that measure write the date
-/// and the commit.
+/// library: what it says is of code that is gone otherwise. The commands that measure write the
+/// date and the commit.
 #[test]
 fn tables_are_of_this_library() {
     const LIMIT: u32 = 200;
@@ -131,8 +131,8 @@ fn tables_are_of_this_library() {
     assert!(found >= 10, "only {found} tables and rows name a commit");
 }
 
-/// `make dist` packs what git lists (or its index, where git is not installed), all of it where there
-/// is no clone, and nothing where git does not look into the clone.
+/// `make dist` packs what git lists (or its index, where git is not installed), all of it where
+/// there is no clone, and nothing where git does not look into the clone.
 #[test]
 fn archives_hold_no_secrets() {
     let place = tempfile::tempdir().expect("a directory");

@@ -160,8 +160,8 @@ fn status_says_what_each_process_has_loaded() {
     }
 }
 
-/// `which` asks processes that run, and commands that it runs by itself; `dladdr` tells an agent the
-/// same of itself.
+/// `which` asks processes that run, and commands that it runs by itself; `dladdr` tells an agent
+/// the same of itself.
 #[test]
 fn which_library_a_process_or_a_command_has_loaded() {
     let host = Host::new("switch-which");

@@ -9,8 +9,8 @@
 //! Arguments: words that select scenarios by a part of their name, and numbers that select sizes
 //! (then nothing is written); `--page` for the rows of the page alone; `--time` or `--instructions`
 //! for one of the two alone; `--agents` measures whole agents below a pmcd, `--in-rust` an agent in
-//! Rust beside one in C; `--print` leaves the files alone; `--readme` writes README's table anew, and
-//! measures nothing.
+//! Rust beside one in C; `--print` leaves the files alone; `--readme` writes README's table anew,
+//! and measures nothing.
 
 mod agents;
 mod in_rust;

@@ -1,5 +1,5 @@
-//! README's first table, made of what the other commands have written: `docs/performance.csv` and the
-//! tables of `docs/PERFORMANCE.md`.
+//! README's first table, made of what the other commands have written: `docs/performance.csv` and
+//! the tables of `docs/PERFORMANCE.md`.
 
 use std::fs;
 
