@@ -125,8 +125,13 @@ fn help<A: Agent>(metrics: &Metrics<A>) -> String {
 
 fn script<A: Agent>(action: &str) -> String {
     let name = A::NAME;
+    let protocol = if A::NOT_READY {
+        "ipc_prot=\"binary notready\"\n"
+    } else {
+        ""
+    };
     format!(
-        "#! /bin/sh\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\n# For pmdaproc.sh.\n# shellcheck disable=SC2034\niam={name}\n\npmdaSetup\n{action}\nexit\n"
+        "#! /bin/sh\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\n# For pmdaproc.sh.\n# shellcheck disable=SC2034\niam={name}\n{protocol}\npmdaSetup\n{action}\nexit\n"
     )
 }
 
@@ -136,6 +141,27 @@ mod tests {
     use crate::prelude::*;
 
     struct Tree;
+
+    struct Slow;
+
+    impl Agent for Slow {
+        const NAME: &'static str = "slow";
+        const DOMAIN: u32 = 78;
+        const NOT_READY: bool = true;
+        fn start(_: &Env) -> Result<Slow> {
+            Ok(Slow)
+        }
+        fn metrics(_: &mut Metrics<Slow>) {}
+    }
+
+    #[test]
+    fn an_agent_that_pmcd_waits_for() {
+        let text = script::<Slow>("pmdaInstall");
+        assert!(
+            text.contains("\niam=slow\nipc_prot=\"binary notready\"\n\npmdaSetup\npmdaInstall\n"),
+            "{text}"
+        );
+    }
 
     impl Agent for Tree {
         const NAME: &'static str = "tree";

@@ -61,6 +61,7 @@ pub(crate) struct Changes {
 impl Agent for OpenMetrics {
     const NAME: &'static str = "openmetrics";
     const DOMAIN: u32 = 144;
+    const NOT_READY: bool = true;
     const OPTIONS: &'static [Opt] = options::OPTIONS;
 
     fn root(env: &Env) -> String {

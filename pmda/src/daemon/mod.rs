@@ -108,7 +108,8 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     end_on_sigterm()?;
     let domain = settings.domain.unwrap_or(A::DOMAIN);
     let env = Env::installed(A::NAME, domain, false).with_options(settings.own.clone(), settings.arguments.clone());
-    let not_ready = NotReady::start(stream, receiver, settings.not_ready).map_err(|error| reason(&error))?;
+    let not_ready =
+        NotReady::start(stream, receiver, settings.not_ready || A::NOT_READY).map_err(|error| reason(&error))?;
     let started = Session::<A>::start(&env);
     let (stream, receiver, waiting) = not_ready.end(started.is_ok());
     let session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;

@@ -156,13 +156,8 @@ impl Metric {
         let is_singular = definition.is_singular || labels.is_empty();
         let common = Rc::new(Common::default());
         let instances = (!is_singular).then(|| Instances::load(files, serial, &common));
-        let help = definition.help.map(|help| {
-            if help.short == help.long {
-                help.short
-            } else {
-                format!("{}\n{}", help.short, help.long)
-            }
-        });
+        // The whole text is the first line itself if there is no other (OM-56).
+        let help = definition.help.map(|help| format!("{}\n{}", help.short, help.long));
         Metric {
             item,
             name: definition.name,
