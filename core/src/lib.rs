@@ -10,6 +10,7 @@
 
 pub mod cache;
 pub mod constants;
+pub mod dir_entry;
 pub mod dynamic;
 pub mod error;
 pub mod events;

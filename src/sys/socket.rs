@@ -15,7 +15,9 @@ use crate::sys::libpcp::config;
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug, ErrorText};
 use crate::sys::safe_externs;
+use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::{Bytes, Level, Line};
+use pmda_core::path::FilePath;
 
 /// Which step failed, and why.
 pub(crate) struct SocketFailure {
@@ -190,7 +192,7 @@ impl SocketFailure {
 pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     let address = checked("bind", unix_address(path.to_bytes()))?;
     let socket = checked("socket", Socket::new(AddressFamily::UNIX))?;
-    match rustix::fs::unlink(path) {
+    match unlink(path) {
         Ok(()) => {
             log::notify!(
                 Level::Warning,
@@ -208,6 +210,16 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     set_owner(path, is_closed);
     checked("listen", net::listen(&socket, 5))?;
     Ok(socket)
+}
+
+/// Removes what has the name of a socket.
+///
+/// # Errors
+/// `EACCES` where another user's link is on the way, which root does not follow (DEF-18).
+fn unlink(path: &CStr) -> Result<(), Errno> {
+    let path = FilePath::new(&[path.to_bytes()], format_args!("")).map_err(|_| Errno::NOMEM)?;
+    let removed = DirEntry::of(&path).and_then(|entry| entry.unlink());
+    removed.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// The address of a socket in the file system.

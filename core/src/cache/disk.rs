@@ -9,22 +9,16 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, OFlags, RawDir, Stat, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, lstat,
-    readlinkat_raw, rename, statat, unlink, unlinkat,
+    AtFlags, FileType, OFlags, RawDir, Stat, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, statat, unlinkat,
 };
 use rustix::io::{Errno, Result};
 
+use crate::dir_entry::{DirEntry, PATH_MAX};
 use crate::error::Error;
 use crate::path::FilePath;
 
 /// A temporary file that was not written to for so long has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
-
-/// How many symbolic links Linux follows on one path.
-const LINKS: usize = 40;
-
-/// PATH_MAX, in bytes.
-const LONGEST: usize = 4096;
 
 /// Compares the attributes of two files.
 type Same = fn(&File, &File) -> bool;
@@ -47,73 +41,39 @@ pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
 }
 
 fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
-    match look(path)? {
-        // What a symbolic link leads to is replaced, not the link; one that leads nowhere is left
-        // to open().
-        Found::Link => match follow(path)? {
-            Some((target, old)) => replace(same, &target, old, content),
-            None => in_place(path, content),
-        },
-        old => replace(same, path, old, content),
-    }
+    // What a symbolic link leads to is replaced, not the link.
+    let target = DirEntry::target(path)?;
+    let old = look(&target)?;
+    replace(same, &target, old, content)
 }
 
 /// What a path names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
-    Link,
     /// A regular file with one name.
     File,
     /// What cannot be replaced.
     Other,
 }
 
-/// What is there. What the system says of it takes stack, so this is not inlined.
-#[inline(never)]
-fn look(path: &FilePath) -> io::Result<Found> {
-    let found = match lstat(path.c_str()) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(match FileType::from_raw_mode(found.st_mode) {
-        FileType::Symlink => Found::Link,
-        FileType::RegularFile if found.st_nlink <= 1 => Found::File,
-        _ => Found::Other,
-    })
-}
-
-/// Where a symbolic link leads to in the end, and what is there; `None` when that is nothing.
-#[inline(never)]
-fn follow(link: &FilePath) -> io::Result<Option<(FilePath, Found)>> {
-    let mut room = room()?;
-    let mut target: Option<FilePath> = None;
-    for _ in 0..LINKS {
-        let link = target.as_ref().unwrap_or(link);
-        let Ok((leads_to, _)) = readlinkat_raw(CWD, link.c_str(), room.spare_capacity_mut()) else {
-            return Ok(None);
-        };
-        let directory = if leads_to.starts_with(b"/") {
-            &[]
-        } else {
-            link.split().0
-        };
-        let next = FilePath::new(&[directory, leads_to], format_args!("")).map_err(io_error)?;
-        match look(&next) {
-            Ok(Found::Link) => target = Some(next),
-            Ok(Found::Nothing) | Err(_) => return Ok(None),
-            Ok(found) => return Ok(Some((next, found))),
+/// Returns what is there.
+fn look(target: &DirEntry) -> io::Result<Found> {
+    match target.stat() {
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_nlink <= 1 => {
+            Ok(Found::File)
         }
+        Ok(_) => Ok(Found::Other),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
+        Err(error) => Err(error),
     }
-    Ok(None)
 }
 
-/// Room for what the system says of names: not on the stack, of which agents' threads may have
+/// Memory for what the system says of names: not on the stack, of which agents' threads may have
 /// little.
 fn room() -> io::Result<Vec<u8>> {
     let mut room = Vec::new();
-    room.try_reserve_exact(LONGEST).map_err(|_| io_error(Error::ENOMEM))?;
+    room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
     Ok(room)
 }
 
@@ -123,11 +83,11 @@ fn io_error(error: Error) -> io::Error {
 
 /// [`write()`] for a file that is no symbolic link. Its parts are called one by one, not inlined:
 /// agents' threads may have little stack.
-fn replace(same: Same, target: &FilePath, old: Found, content: &[u8]) -> io::Result<()> {
+fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Result<()> {
     let known = match old {
         Found::Nothing => None,
         Found::File => Some(target.open(OFlags::WRONLY, 0)?),
-        Found::Link | Found::Other => return in_place(target, content),
+        Found::Other => return in_place(target, content),
     };
     let (temporary, mut file) = match create_beside(target, known.is_some()) {
         Ok(made) => made,
@@ -137,16 +97,14 @@ fn replace(same: Same, target: &FilePath, old: Found, content: &[u8]) -> io::Res
     };
     let replaceable = known.is_none_or(|known| take_after(&file, &known, same));
     let result = match replaceable.then(|| file.write_all(content)) {
-        Some(Ok(())) => rename(temporary.c_str(), target.c_str())
-            .map(|()| true)
-            .map_err(io::Error::from),
+        Some(Ok(())) => temporary.rename(target).map(|()| true),
         Some(Err(error)) => Err(error),
         None => Ok(false),
     };
     if matches!(result, Ok(true)) {
         return Ok(());
     }
-    let _ = unlink(temporary.c_str());
+    let _ = temporary.unlink();
     match result {
         // What is mounted cannot be replaced, nor can another's file in a directory with the sticky
         // bit.
@@ -177,7 +135,7 @@ fn is_temporary(name: &[u8]) -> bool {
 /// A new file in the same directory. Until it has its owner, the successor of an old file is for us
 /// alone.
 #[inline(never)]
-fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
+fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
     // O_EXCL never follows a link that somebody has put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let mode = if old { 0o600 } else { 0o666 };
@@ -187,12 +145,11 @@ fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
         let number = now.as_nanos() + attempt;
-        let (directory, name) = target.split();
-        let temporary = FilePath::new(
-            &[directory, b".", name],
+        let name = FilePath::new(
+            &[b".", target.name().bytes()],
             format_args!(".tmp-{}-{number}", std::process::id()),
-        )
-        .map_err(io_error)?;
+        );
+        let temporary = target.beside(name.map_err(io_error)?)?;
         match temporary.open(flags, mode) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
@@ -205,7 +162,8 @@ fn create_beside(target: &FilePath, old: bool) -> io::Result<(FilePath, File)> {
 /// Removes what agents that were killed while they wrote a file have left in a directory. What
 /// cannot be removed stays.
 pub(super) fn sweep(directory: &FilePath) {
-    let Ok(directory) = directory.open(OFlags::RDONLY | OFlags::DIRECTORY, 0) else {
+    let opened = DirEntry::target(directory).and_then(|it| it.open(OFlags::RDONLY | OFlags::DIRECTORY, 0));
+    let Ok(directory) = opened else {
         return;
     };
     let Ok(mut room) = room() else { return };
@@ -246,7 +204,7 @@ fn take_after(new: &File, known: &File, same: Same) -> bool {
 
 /// Writes over the file itself.
 #[inline(never)]
-fn in_place(target: &FilePath, content: &[u8]) -> io::Result<()> {
+fn in_place(target: &DirEntry, content: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     target.open(flags, 0o666)?.write_all(content)
 }
@@ -296,9 +254,10 @@ fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::CacheFile;
     use rustix::fs::{XattrFlags, fsetxattr};
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{chown, symlink};
     use std::path::Path;
 
     fn write(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -374,6 +333,49 @@ mod tests {
         sweep(&directory.path().into());
         let left = [".1.2.tmp-8-8", ".1.tm", ".x.tmp-7-7", "1.2", "1.2.tmp-7-7"];
         assert_eq!(names(directory.path()), left);
+    }
+
+    /// DEF-18: a process of root follows no link that another user has put there, neither in the
+    /// place of the file nor on the way to it, and so neither writes nor reads another file.
+    #[test]
+    fn links_of_others() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        fs::create_dir(path("safe")).expect("ours");
+        fs::create_dir(path("theirs")).expect("ours");
+        chown(path("theirs"), Some(65534), Some(65534)).expect("root");
+        fs::write(path("safe/victim"), b"2 0 7\n").expect("ours");
+        symlink(path("safe/victim"), path("theirs/1.2")).expect("a link");
+        symlink("../safe", path("theirs/way")).expect("a link");
+        symlink(path("safe/new"), path("theirs/nowhere")).expect("a link");
+        for name in ["theirs/1.2", "theirs/way/victim", "theirs/nowhere"] {
+            let denied = |result: io::Result<()>| result.expect_err(name).raw_os_error() == Some(13);
+            assert!(denied(write(&path(name), b"x")), "{name}");
+            let file = path(name);
+            assert!(denied(CacheFile::open(file.as_path().into()).map(drop)), "{name}");
+        }
+        fs::write(path("safe/.1.tmp-1-1"), b"").expect("ours");
+        File::open(path("safe/.1.tmp-1-1"))
+            .expect("ours")
+            .set_modified(UNIX_EPOCH)
+            .expect("ours");
+        sweep(&path("theirs/way").as_path().into());
+        assert_eq!(names(&path("safe")), [".1.tmp-1-1", "victim"]);
+        assert_eq!(fs::read(path("safe/victim")).expect("ours"), b"2 0 7\n");
+        // A link where nobody else can put one, or that the sticky bit guards, is root's own.
+        for mode in [0o755, 0o1777] {
+            fs::set_permissions(path("safe"), Permissions::from_mode(mode)).expect("ours");
+            let _ = fs::remove_file(path("safe/link"));
+            symlink("victim", path("safe/link")).expect("a link");
+            write(&path("safe/link"), b"2 0 8\n").expect("our own link");
+            CacheFile::open(path("safe/link").as_path().into()).expect("our own link");
+        }
+        std::os::unix::fs::lchown(path("safe/link"), Some(65534), None).expect("root");
+        assert!(write(&path("safe/link"), b"x").is_err());
+        assert_eq!(fs::read(path("safe/victim")).expect("ours"), b"2 0 8\n");
     }
 
     /// CACHE-71, DEF-1: what cannot be written is an error.

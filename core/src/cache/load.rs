@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, OFlags, Stat, fstat, stat};
+use rustix::fs::{FileType, OFlags, Stat, fstat};
 
 use super::Cache;
 use super::entry::{EntryState, SmallText, find_byte};
 use super::file::{self, FileHeader, LONGEST_LINE, OverLimitRecord, Record};
 use super::grow::room;
+use crate::dir_entry::DirEntry;
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
@@ -50,9 +51,10 @@ impl CacheFile {
             matches!(kind, FileType::RegularFile | FileType::Directory)
         };
         let mut file = None;
-        if is_file(&stat(path.c_str())?) {
+        let target = DirEntry::target(&path)?;
+        if is_file(&target.stat()?) {
             // Should it be something else by now: this does not wait, nor become a terminal.
-            let opened = path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?;
+            let opened = target.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?;
             file = is_file(&fstat(&opened)?).then_some(opened);
         }
         Ok(CacheFile {

@@ -5,12 +5,11 @@
 use std::fmt::Pointer;
 use std::io;
 
-use rustix::fs::{Mode, mkdir};
-
 use super::Cache;
 use super::disk;
 use super::file::{Decimal, FileHeader, LONGEST_LINE, OverLimitRecord, is_savable, write_header, write_record};
 use super::grow::room;
+use crate::dir_entry::DirEntry;
 use crate::error::Result;
 use crate::ident::InDom;
 use crate::log::{Bytes, Level};
@@ -36,7 +35,7 @@ pub enum Write {
 pub fn directory_below(variable: &[u8]) -> Result<FilePath> {
     let path = FilePath::new(&[variable], format_args!("/config/pmda"))?;
     // A failure shows when a file is opened.
-    let _ = mkdir(path.c_str(), Mode::from_raw_mode(0o755));
+    let _ = DirEntry::of(&path).and_then(|entry| entry.make_directory(0o755));
     disk::sweep(&path);
     Ok(path)
 }

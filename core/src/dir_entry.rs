@@ -1,0 +1,248 @@
+//! A name in an open directory, found without following a link that somebody else may have put on
+//! the way.
+//!
+//! Agents run as root, and many of the directories that they write to belong to PCP's user. Whoever
+//! may write to such a directory can put a symbolic link there, which leads root to any file of the
+//! system. So a process of root follows a link only where root alone can have put it: in a directory
+//! that belongs to root and that others cannot write to, or, where the sticky bit guards names, a
+//! link that belongs to root. Another link is refused with `EACCES`. What is found is held by a
+//! descriptor, so that it cannot be exchanged afterwards.
+//!
+//! Other users follow all links, as the system does.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat_raw, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+use crate::path::{FilePath, joined};
+
+/// How many symbolic links Linux follows on one path.
+const LINKS: usize = 40;
+
+/// PATH_MAX, in bytes.
+pub(crate) const PATH_MAX: usize = 4096;
+
+/// The bit of a mode that lets only owners remove and rename what is in a directory.
+const STICKY: u32 = 0o1000;
+
+/// A name in a directory: something has it, or nothing yet.
+#[derive(Debug)]
+pub struct DirEntry {
+    directory: OwnedFd,
+    name: FilePath,
+}
+
+impl DirEntry {
+    /// The entry that a path names. If that is a link, it is the link itself.
+    ///
+    /// # Errors
+    /// `EACCES` for a link that is not to be followed; what the system says of directories.
+    pub fn of(path: &FilePath) -> io::Result<DirEntry> {
+        walk(path, false)
+    }
+
+    /// The entry that a path leads to, behind all links.
+    ///
+    /// # Errors
+    /// As [`DirEntry::of`].
+    pub fn target(path: &FilePath) -> io::Result<DirEntry> {
+        walk(path, true)
+    }
+
+    /// The name in the directory.
+    #[must_use]
+    pub fn name(&self) -> &FilePath {
+        &self.name
+    }
+
+    /// Another name in the same directory.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn beside(&self, name: FilePath) -> io::Result<DirEntry> {
+        let directory = rustix::io::fcntl_dupfd_cloexec(&self.directory, 0)?;
+        Ok(DirEntry { directory, name })
+    }
+
+    /// Opens what is there. A link is refused (`ELOOP`), and programs that this process starts do
+    /// not get the file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(&self, flags: OFlags, mode: u32) -> io::Result<File> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mode = Mode::from_raw_mode(mode);
+        let open = || openat(&self.directory, self.name.c_str(), flags, mode);
+        Ok(rustix::io::retry_on_intr(open)?.into())
+    }
+
+    /// Makes a new file in the place of what is there: whoever has that open keeps it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn replace(&self, mode: u32) -> io::Result<File> {
+        match self.unlink() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => self.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode),
+        }
+    }
+
+    /// What the system says of it.
+    ///
+    /// # Errors
+    /// What the system says.
+    #[inline(never)]
+    pub fn stat(&self) -> io::Result<Stat> {
+        let found = statat(&self.directory, self.name.c_str(), AtFlags::SYMLINK_NOFOLLOW);
+        Ok(found?)
+    }
+
+    /// Removes the name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn unlink(&self) -> io::Result<()> {
+        Ok(unlinkat(&self.directory, self.name.c_str(), AtFlags::empty())?)
+    }
+
+    /// Gives what is there another name, which is taken from what has it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn rename(&self, to: &DirEntry) -> io::Result<()> {
+        let (from, name) = (&self.directory, self.name.c_str());
+        Ok(renameat(from, name, &to.directory, to.name.c_str())?)
+    }
+
+    /// Makes a directory, unless something is there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn make_directory(&self, mode: u32) -> io::Result<()> {
+        let mode = Mode::from_raw_mode(mode);
+        match rustix::fs::mkdirat(&self.directory, self.name.c_str(), mode) {
+            Err(Errno::EXIST) => Ok(()),
+            made => Ok(made?),
+        }
+    }
+}
+
+/// Goes along a path, component by component.
+#[inline(never)]
+fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
+    let mut rest = copy(path.bytes())?;
+    let mut directory = start(&rest)?;
+    let mut room = Vec::new();
+    for _ in 0..=LINKS {
+        let (next, name, found) = go(directory, &rest, follow_last, &mut room)?;
+        match found {
+            None => return Ok(DirEntry { directory: next, name }),
+            Some(link) => {
+                rest = link;
+                directory = if rest.starts_with(b"/") { start(&rest)? } else { next };
+            }
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Goes on until the end of the path, or to the first link: then what is left of the way, that
+/// link's own path in front, is the third of what is returned.
+fn go(
+    mut directory: OwnedFd,
+    path: &[u8],
+    follow_last: bool,
+    room: &mut Vec<u8>,
+) -> io::Result<(OwnedFd, FilePath, Option<Vec<u8>>)> {
+    let mut rest = path;
+    loop {
+        let skipped = rest.iter().take_while(|byte| **byte == b'/').count();
+        rest = &rest[skipped..];
+        let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+        let (component, behind) = rest.split_at(end);
+        let name = FilePath::new(&[component], format_args!("")).map_err(io_error)?;
+        let is_last = behind.iter().all(|byte| *byte == b'/');
+        if is_last && !follow_last {
+            return Ok((directory, name, None));
+        }
+        if !is_last {
+            match openat(&directory, name.c_str(), DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
+                Ok(next) => {
+                    (directory, rest) = (next, behind);
+                    continue;
+                }
+                // What a link is called here depends on the system.
+                Err(Errno::NOTDIR | Errno::LOOP) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        return match link(directory.as_fd(), &name, room)? {
+            Some(leads_to) => {
+                let rest = joined(&[leads_to, behind]).map_err(io_error)?;
+                Ok((directory, name, Some(rest)))
+            }
+            None if is_last => Ok((directory, name, None)),
+            None => Err(Errno::NOTDIR.into()),
+        };
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Where a path begins.
+fn start(path: &[u8]) -> io::Result<OwnedFd> {
+    let directory = if path.starts_with(b"/") { c"/" } else { c"." };
+    Ok(openat(CWD, directory, DIRECTORY, Mode::empty())?)
+}
+
+/// Where a link leads to; `None` for what is no link.
+///
+/// # Errors
+/// `EACCES` for a link that is not to be followed.
+fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -> io::Result<Option<&'r [u8]>> {
+    room.clear();
+    room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
+    match readlinkat_raw(directory, name.c_str(), room.spare_capacity_mut()) {
+        Ok((leads_to, _)) if is_trusted(directory, name)? => Ok(Some(leads_to)),
+        Ok(_) => Err(Errno::ACCESS.into()),
+        Err(Errno::INVAL | Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a link in a directory may be followed by this process.
+#[inline(never)]
+fn is_trusted(directory: BorrowedFd<'_>, name: &FilePath) -> io::Result<bool> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(true);
+    }
+    let holder = fstat(directory)?;
+    if holder.st_uid != 0 {
+        return Ok(false);
+    }
+    if holder.st_mode & 0o022 == 0 {
+        return Ok(true);
+    }
+    let link = statat(directory, name.c_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(holder.st_mode & STICKY != 0 && link.st_uid == 0)
+}
+
+fn copy(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    joined(&[bytes]).map_err(io_error)
+}
+
+fn io_error(error: Error) -> io::Error {
+    io::Error::from_raw_os_error(-error.code())
+}
+
+/// The type of a file.
+#[must_use]
+pub fn file_type(found: &Stat) -> FileType {
+    FileType::from_raw_mode(found.st_mode)
+}
