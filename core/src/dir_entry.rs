@@ -13,13 +13,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat_raw, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, readlinkat_raw, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::path::{FilePath, joined};
 
 /// How many symbolic links Linux follows on one path.
@@ -45,6 +44,14 @@ impl DirEntry {
     /// `EACCES` for a link that is not to be followed; what the system says of directories.
     pub fn of(path: &FilePath) -> io::Result<DirEntry> {
         walk(path, false)
+    }
+
+    /// The entry that a path of Rust's names, as [`DirEntry::of`].
+    ///
+    /// # Errors
+    /// As [`DirEntry::of`].
+    pub fn at(path: &Path) -> io::Result<DirEntry> {
+        DirEntry::of(&FilePath::try_from(path).map_err(io_error)?)
     }
 
     /// The entry that a path leads to, behind all links.
@@ -80,6 +87,15 @@ impl DirEntry {
         let mode = Mode::from_raw_mode(mode);
         let open = || openat(&self.directory, self.name.c_str(), flags, mode);
         Ok(rustix::io::retry_on_intr(open)?.into())
+    }
+
+    /// A descriptor that stands for the name alone, whatever has it: its owner can be changed, and
+    /// nothing can be read or written (`O_PATH`).
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn hold(&self) -> io::Result<File> {
+        self.open(OFlags::PATH, 0)
     }
 
     /// Makes a new file in the place of what is there: whoever has that open keeps it.
@@ -239,10 +255,4 @@ fn copy(bytes: &[u8]) -> io::Result<Vec<u8>> {
 
 fn io_error(error: Error) -> io::Error {
     io::Error::from_raw_os_error(-error.code())
-}
-
-/// The type of a file.
-#[must_use]
-pub fn file_type(found: &Stat) -> FileType {
-    FileType::from_raw_mode(found.st_mode)
 }

@@ -84,10 +84,12 @@ impl AsRef<Path> for FilePath {
     }
 }
 
-#[cfg(test)]
-impl From<&Path> for FilePath {
-    fn from(path: &Path) -> FilePath {
-        FilePath::new(&[path.as_os_str().as_bytes()], format_args!("")).expect("a path without a NUL")
+impl TryFrom<&Path> for FilePath {
+    type Error = Error;
+
+    /// The path for the system.
+    fn try_from(path: &Path) -> Result<FilePath> {
+        FilePath::new(&[path.as_os_str().as_bytes()], format_args!(""))
     }
 }
 

@@ -36,23 +36,21 @@ impl Agent for Visits {
                 record.add(name, &visit.name).add(minutes, &visit.minutes);
             },
         )
-        .help("Visits since the last fetch of the same client");
+        .help("Visits since the last fetch of the same client\nA client that stores a text sees only visits of those whose names begin so: pmevent -x.")
+        .writable_by(|_| true)
+        .store(|s, start: String, client| match &*start {
+            "" => {
+                s.visits.clear_filter(client.id());
+                Ok(())
+            }
+            _ => s
+                .visits
+                .set_filter(client.id(), move |visit| visit.name.starts_with(&start)),
+        });
         m.value("count", |s| s.visits.count())
             .counter()
             .unit(COUNT)
             .help("Visits so far");
-        m.text("filter", |_| "")
-            .help("Stores the filter of a client\nIt sees only visits of those whose names begin so.")
-            .writable_by(|_| true)
-            .store(|s, start: String, client| match &*start {
-                "" => {
-                    s.visits.clear_filter(client.id());
-                    Ok(())
-                }
-                _ => s
-                    .visits
-                    .set_filter(client.id(), move |visit| visit.name.starts_with(&start)),
-            });
         m.value("come", |_| 0_u32)
             .help("Stores a visit\nWho stores minutes here has come for so long.")
             .store(|s, minutes: u32, client| {
@@ -109,16 +107,16 @@ fn filters() -> Result<()> {
     let mut pmcd = pmda::testing::Harness::<Visits>::new()?;
     seen(&mut pmcd)?;
     seen(pmcd.as_client(1))?;
-    pmcd.store("visits.filter", "t")?;
+    pmcd.store("visits.visits", "t")?;
     come(&mut pmcd, "tanya", 5);
     come(&mut pmcd, "joe", 7);
     assert_eq!(seen(&mut pmcd)?, [("tanya".to_owned(), 5)]);
     assert_eq!(seen(pmcd.as_client(0))?.len(), 2);
-    pmcd.as_client(1).store("visits.filter", "")?;
+    pmcd.as_client(1).store("visits.visits", "")?;
     come(&mut pmcd, "joe", 8);
     assert_eq!(seen(&mut pmcd)?.len(), 1);
     // A client that has ended leaves nothing: its number is another one's then.
-    pmcd.store("visits.filter", "x")?;
+    pmcd.store("visits.visits", "x")?;
     pmcd.end_client();
     seen(&mut pmcd)?;
     come(&mut pmcd, "joe", 9);

@@ -2,8 +2,9 @@
 //! an error is changed where pmcd would take it for another one.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt::{self, Display};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
 thread_local! {
-    /// What the last panic says that the guard is to log.
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// What the last panic says that the guard is to log. It has no destructor, so that it is there
+    /// until the very end of a thread: a host may call when it has none of its objects any more.
+    static PANIC: ManuallyDrop<Cell<Option<String>>> = const { ManuallyDrop::new(Cell::new(None)) };
     static THREAD: Thread = const { Thread { number: Cell::new(0), serving: Cell::new(false) } };
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn install() {
             let text = payload.downcast_ref::<&str>().copied();
             let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
             let place = info.location().map(|place| format!(" at {place}")).unwrap_or_default();
-            PANIC.set(Some(format!("{}{place}", text.unwrap_or("a panic"))));
+            PANIC.with(|panic| panic.set(Some(format!("{}{place}", text.unwrap_or("a panic")))));
         }));
     });
 }
@@ -95,11 +97,22 @@ pub(crate) fn call<R>(what: impl Display, agent: impl FnOnce() -> Result<R>) -> 
     outcome.unwrap_or_else(|payload| Err(caught(format_args!("{what}: the agent has panicked"), payload)))
 }
 
+/// Drops what a panic has thrown. That may panic as well, and so on: not for long.
+pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
+    for _ in 0..8 {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(another) => payload = another,
+        }
+        PANIC.with(|panic| panic.take());
+    }
+    std::mem::forget(payload);
+}
+
 #[cold]
 fn caught(what: fmt::Arguments<'_>, payload: Box<dyn Any + Send>) -> Error {
-    // Dropping a payload may panic as well.
-    std::mem::forget(payload);
-    let text = PANIC.take().unwrap_or_else(|| "a panic".to_owned());
+    let text = PANIC.with(|panic| panic.take()).unwrap_or_else(|| "a panic".to_owned());
+    discard(payload);
     #[cfg(test)]
     CAUGHT.set(CAUGHT.get() + 1);
     log::error!("{what}: {text}");
@@ -118,7 +131,30 @@ pub(crate) fn agents(error: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    /// What is thrown is dropped, as long as that ends.
+    #[test]
+    fn payloads() {
+        struct Bomb(Arc<AtomicUsize>, usize);
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                if self.1 > 0 {
+                    std::panic::panic_any(Bomb(Arc::clone(&self.0), self.1 - 1));
+                }
+            }
+        }
+        install();
+        for (bombs, dropped) in [(0, 1), (3, 4), (100, 8)] {
+            let count = Arc::new(AtomicUsize::new(0));
+            let bomb = Bomb(Arc::clone(&count), bombs);
+            let outcome: Result<()> = serve(|_| call("a test", || std::panic::panic_any(bomb)));
+            assert_eq!((outcome, count.load(Ordering::Relaxed)), (Err(Error::GENERIC), dropped));
+        }
+    }
 
     /// What this crate does wrong costs a request as well, and no more.
     #[test]

@@ -101,6 +101,12 @@ impl Labels {
         self
     }
 
+    /// Adds other labels.
+    pub(crate) fn join(mut self, others: &Labels) -> Labels {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+
     /// Adds labels below a name: clients see `name.` in front of each.
     #[must_use]
     pub fn object(mut self, name: &str, labels: Labels) -> Labels {

@@ -4,14 +4,15 @@
 //! daemon's log file is. A shared object has the stderr of the program that it is in.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io, process};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use nix::unistd::dup2_stderr;
+use nix::unistd::{dup2_stderr, geteuid};
+use pmda_core::dir_entry::DirEntry;
 use tz::{DateTime, TimeZone};
 
 use crate::Error;
@@ -40,7 +41,7 @@ pub(crate) fn open(program: &str, file: &Path) {
     if file == Path::new("-") {
         return;
     }
-    match File::create(file) {
+    match create(file) {
         Ok(log) => {
             if dup2_stderr(&log).is_ok() {
                 let host = nix::unistd::gethostname().unwrap_or_default();
@@ -56,6 +57,20 @@ pub(crate) fn open(program: &str, file: &Path) {
             file.display(),
             reason(&error)
         )),
+    }
+}
+
+/// Makes a new log. What is there is removed: no link is followed to a file of somebody else, and a
+/// program that still writes to an old log keeps that one. Devices stay.
+fn create(file: &Path) -> io::Result<File> {
+    if file.parent() == Some(Path::new("/dev")) {
+        return File::options().write(true).open(file);
+    }
+    let entry = DirEntry::at(file)?;
+    match entry.replace(0o666) {
+        // A file of one's own in a directory that is closed.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && !geteuid().is_root() => File::create(file),
+        created => created,
     }
 }
 

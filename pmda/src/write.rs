@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, Permissions};
-use std::io;
+use std::fs::Permissions;
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
+
+use pmda_core::dir_entry::DirEntry;
 
 use crate::metrics::help_parts;
 use crate::{Agent, Metrics, logger};
@@ -24,17 +26,35 @@ pub(crate) fn write<A: Agent>(directory: &Path) -> ExitCode {
         ("Remove", script::<A>("pmdaRemove"), 0o755),
     ];
     let one = |(name, text, mode): (&str, String, u32)| -> io::Result<()> {
-        let file = directory.join(name);
-        fs::write(&file, text)?;
-        fs::set_permissions(&file, Permissions::from_mode(mode))
+        // Root may write to a directory of another user: no link there is followed.
+        let mut file = entry(&directory.join(name))?.replace(mode)?;
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(Permissions::from_mode(mode))
     };
-    match fs::create_dir_all(directory).and_then(|()| files.into_iter().try_for_each(one)) {
+    match make(directory).and_then(|()| files.into_iter().try_for_each(one)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cannot write to {}: {}", directory.display(), logger::reason(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The place of a file.
+fn entry(path: &Path) -> io::Result<DirEntry> {
+    DirEntry::at(path)
+}
+
+/// Makes a directory and those above it.
+fn make(directory: &Path) -> io::Result<()> {
+    let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
+    if let Some(above) = above {
+        make(above)?;
+        entry(directory)?.make_directory(0o777)?;
+    } else if directory != Path::new("/") {
+        entry(directory)?.make_directory(0o777)?;
+    }
+    Ok(())
 }
 
 /// The name of the domain in the other files.
@@ -137,6 +157,9 @@ fn script<A: Agent>(action: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
+
     use super::*;
     use crate::prelude::*;
 
@@ -199,5 +222,29 @@ mod tests {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o755);
+    }
+
+    /// Another user's directory: root follows no link in it, neither in the place of a file nor of
+    /// a directory.
+    #[test]
+    fn links_of_others() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let (theirs, victim) = (directory.path().join("theirs"), directory.path().join("victim"));
+        let inside = directory.path().join("inside");
+        fs::create_dir(&theirs).expect("ours");
+        fs::create_dir(&inside).expect("ours");
+        fs::write(&victim, "secret").expect("ours");
+        chown(&theirs, Some(65534), Some(65534)).expect("root");
+        symlink(&victim, theirs.join("help")).expect("a link");
+        symlink(&inside, theirs.join("tree")).expect("a link");
+        assert_eq!(write::<Tree>(&theirs), ExitCode::SUCCESS);
+        assert_eq!(write::<Tree>(&theirs.join("tree")), ExitCode::FAILURE);
+        assert_eq!(write::<Tree>(&theirs.join("tree/below")), ExitCode::FAILURE);
+        assert_eq!(fs::read_to_string(&victim).expect("ours"), "secret");
+        assert_eq!(fs::read_dir(&inside).expect("ours").count(), 0);
+        assert!(fs::symlink_metadata(theirs.join("help")).expect("written").is_file());
     }
 }

@@ -192,7 +192,8 @@ impl SocketFailure {
 pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     let address = checked("bind", unix_address(path.to_bytes()))?;
     let socket = checked("socket", Socket::new(AddressFamily::UNIX))?;
-    match unlink(path) {
+    checked("unlink", check_way(path))?;
+    match rustix::fs::unlink(path) {
         Ok(()) => {
             log::notify!(
                 Level::Warning,
@@ -212,14 +213,16 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     Ok(socket)
 }
 
-/// Removes what has the name of a socket.
+/// Checks the way to a socket.
 ///
 /// # Errors
-/// `EACCES` where another user's link is on the way, which root does not follow (DEF-18).
-fn unlink(path: &CStr) -> Result<(), Errno> {
+/// `EACCES` where another user's link is on it, which root does not follow (DEF-18).
+fn check_way(path: &CStr) -> Result<(), Errno> {
     let path = FilePath::new(&[path.to_bytes()], format_args!("")).map_err(|_| Errno::NOMEM)?;
-    let removed = DirEntry::of(&path).and_then(|entry| entry.unlink());
-    removed.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    match DirEntry::of(&path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Errno::ACCESS),
+        _ => Ok(()),
+    }
 }
 
 /// The address of a socket in the file system.

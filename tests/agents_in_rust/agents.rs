@@ -8,7 +8,7 @@ use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::{Library, profile_dir, root, run::Outcome};
 
 /// The members of the workspace that are agents, `pmda-` not in front.
-const AGENTS: [&str; 4] = ["load", "mounts", "simple", "ticking"];
+const AGENTS: [&str; 5] = ["failing", "load", "mounts", "simple", "ticking"];
 
 /// Builds all of them once: cargo builds no other member's programs for a test.
 static BUILT: LazyLock<()> = LazyLock::new(|| {

@@ -100,10 +100,11 @@ pub fn compile_help(environment: &Environment, folder: &Path) -> String {
     text(&bounded(newhelp, Duration::from_secs(60)))
 }
 
-/// What differs from moment to moment.
+/// What differs from moment to moment, and the label that an agent in C has only beside no other.
 fn steady(text: &str) -> String {
+    let text = text.replace("\"agent\":\"simple\",", "");
     let clock = Regex::new(r#"inst \[(\d) or "(sec|min|hour)"\] value \d+"#).expect("a pattern");
-    let text = clock.replace_all(text, "inst [$1 or \"$2\"] value N");
+    let text = clock.replace_all(&text, "inst [$1 or \"$2\"] value N");
     let times = Regex::new(r"(?m)^(simple\.time\.\w+)\n    value .*$").expect("a pattern");
     times.replace_all(&text, "$1\n    value T").into_owned()
 }

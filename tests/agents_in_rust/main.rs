@@ -2,6 +2,7 @@
 //! daemons and as shared objects, and beside PCP's own agents in C.
 
 mod agents;
+mod attacks;
 mod beside;
 mod daemons;
 mod files;

@@ -1,6 +1,6 @@
 /*
  * A file that cannot be replaced is saved in place, with all that it has: CACHE-75, DEF-1. Attributes and access control lists, several
- * names, links, a mount in its place (rename says EBUSY), modes and owners that may not be given (the program's own chmod and chown
+ * names, links, a mount in its place (renameat says EBUSY), modes and owners that may not be given (the program's own chmod and chown
  * refuse it), a directory that cannot be written to.
  * cc: -rdynamic
  */
@@ -39,11 +39,13 @@ fchown(int fd, uid_t uid, gid_t gid)
 }
 
 int
-rename(const char *from, const char *to)
+renameat(int from_directory, const char *from, int to_directory, const char *to)
 {
     static const int errors[] = { 0, 0, 0, EBUSY, EXDEV, EPERM, EROFS };
 
+    (void)from_directory;
     (void)from;
+    (void)to_directory;
     (void)to;
     errno = errors[refused];
     return -1;

@@ -260,8 +260,12 @@ mod tests {
     use std::os::unix::fs::{chown, symlink};
     use std::path::Path;
 
+    fn file_path(path: &Path) -> FilePath {
+        path.try_into().expect("a path without a NUL")
+    }
+
     fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-        write_if(|_, _| true, &path.into(), content)
+        write_if(|_, _| true, &file_path(path), content)
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -303,7 +307,7 @@ mod tests {
         assert_eq!(names(directory.path()), ["1.2", "link", "other"]);
         fs::remove_file(directory.path().join("other")).expect("ours");
         let before = fs::metadata(&file).expect("there").ino();
-        write_if(|_, _| false, &file.as_path().into(), b"five").expect("a file with other attributes");
+        write_if(|_, _| false, &file_path(&file), b"five").expect("a file with other attributes");
         assert_eq!(fs::read(&file).expect("there"), b"five");
         assert_eq!(fs::metadata(&file).expect("there").ino(), before);
         assert_eq!(names(directory.path()), ["1.2", "link"]);
@@ -330,7 +334,7 @@ mod tests {
             }
         }
         write(&file, b"one").expect("new");
-        sweep(&directory.path().into());
+        sweep(&file_path(directory.path()));
         let left = [".1.2.tmp-8-8", ".1.tm", ".x.tmp-7-7", "1.2", "1.2.tmp-7-7"];
         assert_eq!(names(directory.path()), left);
     }
@@ -354,15 +358,14 @@ mod tests {
         for name in ["theirs/1.2", "theirs/way/victim", "theirs/nowhere"] {
             let denied = |result: io::Result<()>| result.expect_err(name).raw_os_error() == Some(13);
             assert!(denied(write(&path(name), b"x")), "{name}");
-            let file = path(name);
-            assert!(denied(CacheFile::open(file.as_path().into()).map(drop)), "{name}");
+            assert!(denied(CacheFile::open(file_path(&path(name))).map(drop)), "{name}");
         }
         fs::write(path("safe/.1.tmp-1-1"), b"").expect("ours");
         File::open(path("safe/.1.tmp-1-1"))
             .expect("ours")
             .set_modified(UNIX_EPOCH)
             .expect("ours");
-        sweep(&path("theirs/way").as_path().into());
+        sweep(&file_path(&path("theirs/way")));
         assert_eq!(names(&path("safe")), [".1.tmp-1-1", "victim"]);
         assert_eq!(fs::read(path("safe/victim")).expect("ours"), b"2 0 7\n");
         // A link where nobody else can put one, or that the sticky bit guards, is root's own.
@@ -371,7 +374,7 @@ mod tests {
             let _ = fs::remove_file(path("safe/link"));
             symlink("victim", path("safe/link")).expect("a link");
             write(&path("safe/link"), b"2 0 8\n").expect("our own link");
-            CacheFile::open(path("safe/link").as_path().into()).expect("our own link");
+            CacheFile::open(file_path(&path("safe/link"))).expect("our own link");
         }
         std::os::unix::fs::lchown(path("safe/link"), Some(65534), None).expect("root");
         assert!(write(&path("safe/link"), b"x").is_err());

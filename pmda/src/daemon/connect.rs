@@ -3,12 +3,17 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use nix::unistd::{User, dup2_stdin, dup2_stdout};
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, socket};
+use nix::sys::stat::{Mode, fchmod};
+use nix::unistd::{User, dup2_stdin, dup2_stdout, fchownat, geteuid};
+use pmda_core::dir_entry::DirEntry;
 
 use super::{Output, Stream, user};
 use crate::logger::reason;
@@ -71,31 +76,55 @@ fn service_in(services: &str, name: &str) -> Option<u16> {
 
 /// CONN-4: one connection over a unix socket, which pmcd removes when it drops the agent.
 fn unix(path: &Path) -> Result<Stream, String> {
-    let failed = |error: &io::Error| format!("cannot listen on {}: {}", path.display(), reason(error));
-    match fs::remove_file(path) {
+    let accept = || both(listen(path)?.accept()?.0.into());
+    accept().map_err(|error: io::Error| format!("cannot listen on {}: {}", path.display(), reason(&error)))
+}
+
+/// A socket that listens in the file system, for PCP's user.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let entry = DirEntry::at(path)?;
+    match entry.unlink() {
         Ok(()) => log::warn!("{}: socket exists, unlinked it", path.display()),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(failed(&error)),
+        Err(error) => return Err(error),
     }
-    let listener = UnixListener::bind(path).map_err(|error| failed(&error))?;
-    share(path);
-    let accept = || both(listener.accept()?.0.into());
-    accept().map_err(|error: io::Error| failed(&error))
+    let listener = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
+    fchmod(&listener, Mode::from_bits_truncate(0o600))?;
+    bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
+    share(&entry, path);
+    socket::listen(&listener, Backlog::new(1)?)?;
+    Ok(listener.into())
 }
 
 /// CONN-5: the socket is for PCP's user and group. Without the rights for that it stays as it is.
-fn share(path: &Path) {
+fn share(entry: &DirEntry, path: &Path) {
     let name = user::pcp_user();
     match User::from_name(&name) {
         Ok(Some(user)) => {
-            let shared = chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()));
-            let shared = shared.and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o660)));
-            if let Err(error) = shared {
+            if let Err(error) = give(entry, &user) {
                 log::debug!("{}: {}", path.display(), reason(&error));
             }
         }
         _ => log::warn!("cannot find the {name} user, to whom {} should belong", path.display()),
     }
+}
+
+/// Gives the socket that was just bound to a user and the group of that user. Whoever may write to
+/// the directory may have put something else in its place: the name is looked up once, and what it
+/// leads to is changed only if it can be our socket.
+fn give(entry: &DirEntry, user: &User) -> io::Result<()> {
+    let socket = entry.hold()?;
+    let found = socket.metadata()?;
+    let is_ours = found.file_type().is_socket()
+        && (found.uid(), found.nlink(), found.mode() & 0o177) == (geteuid().as_raw(), 1, 0);
+    if !is_ours {
+        return Err(Errno::ENOTSOCK.into());
+    }
+    fchownat(&socket, "", Some(user.uid), Some(user.gid), AtFlags::AT_EMPTY_PATH)?;
+    // A descriptor that stands for a name only: its path below /proc leads to the socket itself.
+    let path = format!("/proc/self/fd/{}", socket.as_raw_fd());
+    fs::set_permissions(path, Permissions::from_mode(0o660))
 }
 
 fn both(connection: OwnedFd) -> io::Result<Stream> {
@@ -108,7 +137,44 @@ fn both(connection: OwnedFd) -> io::Result<Stream> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{lchown, symlink};
+
     use super::*;
+
+    /// A socket is for its owner, whoever that is made; what somebody has put in its place is not
+    /// changed.
+    #[test]
+    fn sockets_are_given_away() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        let entry = |name: &str| DirEntry::at(&path(name)).expect("a way");
+        let nobody = User::from_name("nobody").expect("accounts").expect("an account");
+        let owner = |name: &str| {
+            fs::symlink_metadata(path(name))
+                .map(|found| found.uid())
+                .expect("there")
+        };
+        let _socket = listen(&path("socket")).expect("a socket");
+        fs::set_permissions(path("socket"), Permissions::from_mode(0o600)).expect("ours");
+        lchown(path("socket"), Some(0), Some(0)).expect("root");
+        give(&entry("socket"), &nobody).expect("ours");
+        assert_eq!(owner("socket"), nobody.uid.as_raw());
+        assert_eq!(fs::metadata(path("socket")).expect("there").mode() & 0o777, 0o660);
+        fs::write(path("victim"), "").expect("ours");
+        symlink(path("victim"), path("link")).expect("ours");
+        let _other = listen(&path("other")).expect("a socket");
+        lchown(path("other"), Some(0), Some(0)).expect("root");
+        fs::set_permissions(path("other"), Permissions::from_mode(0o600)).expect("ours");
+        fs::hard_link(path("other"), path("again")).expect("ours");
+        for name in ["link", "victim", "again"] {
+            assert!(give(&entry(name), &nobody).is_err(), "{name}");
+            assert_eq!(owner(name), 0, "{name}");
+        }
+        assert_eq!(owner("victim"), 0);
+    }
 
     #[test]
     fn services_by_name_and_alias() {

@@ -112,13 +112,15 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
         NotReady::start(stream, receiver, settings.not_ready || A::NOT_READY).map_err(|error| reason(&error))?;
     let started = Session::<A>::start(&env);
     let (stream, receiver, waiting) = not_ready.end(started.is_ok());
-    let session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;
-    requests(session, stream, receiver, waiting)
+    let mut session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;
+    let outcome = requests(&mut session, stream, receiver, waiting);
+    session.end();
+    outcome
 }
 
 /// Serves what has waited and then what comes, until the end.
 fn requests<A: Agent>(
-    mut session: Session<A>,
+    session: &mut Session<A>,
     mut stream: Stream,
     mut receiver: Receiver,
     waiting: Vec<Vec<u8>>,

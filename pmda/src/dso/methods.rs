@@ -267,9 +267,19 @@ pub(super) extern "C" fn children<A: Agent>(
     };
     ask::<A>(ext, write, |reply| {
         let (names, states) = names_in(&reply)?;
-        names_out.write(heap::texts(names.iter().copied()));
+        // A host frees lists only if there is something in them.
+        let is_empty = names.is_empty();
+        names_out.write(if is_empty {
+            ptr::null_mut()
+        } else {
+            heap::texts(names.iter().copied())
+        });
         if let Some(out) = states_out {
-            out.write(heap::array(&states));
+            out.write(if is_empty {
+                ptr::null_mut()
+            } else {
+                heap::array(&states)
+            });
         }
         c_int::try_from(names.len()).map_err(|_| Error::IPC)
     })

@@ -97,6 +97,35 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
+/// The function replaces any other of its name in the process. So its name ends in `_init`, as in
+/// pmcd.conf, and is none of the C library's, which have no name that an agent could have:
+///
+/// ```compile_fail,E0080
+/// # use pmda::prelude::*;
+/// # pub struct Simple;
+/// # impl Agent for Simple {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Simple>) {}
+/// # }
+/// pmda::export_dso!(malloc, Simple);
+/// # fn main() {}
+/// ```
+///
+/// ```compile_fail,E0080
+/// # use pmda::prelude::*;
+/// # pub struct Simple;
+/// # impl Agent for Simple {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Simple>) {}
+/// # }
+/// pmda::export_dso!(pthread_attr_init, Simple);
+/// # fn main() {}
+/// ```
+///
 /// What is no agent is refused, and nobody but a host can make the structure that the function
 /// takes:
 ///
@@ -108,12 +137,67 @@ const PM_ERR_GENERIC: c_int = -12345;
 #[macro_export]
 macro_rules! export_dso {
     ($init:ident, $agent:ty) => {
+        const _: () = $crate::dso::check_name(stringify!($init));
+
         /// Makes the agent known to a host that has opened the shared object.
         #[unsafe(no_mangle)]
         pub extern "C" fn $init(interface: &mut $crate::dso::Interface) {
             $crate::dso::init::<$agent>(interface);
         }
     };
+}
+
+/// Refuses, at compile time, a name that would replace a function of the process.
+///
+/// # Panics
+/// For such a name.
+#[doc(hidden)]
+pub const fn check_name(name: &str) {
+    /// Those of the C library that end in `_init`, beside those that begin with an underscore.
+    const TAKEN: [&str; 9] = [
+        "aio_init",
+        "cnd_init",
+        "fanotify_init",
+        "inet6_",
+        "inotify_init",
+        "mtx_init",
+        "posix_",
+        "pthread_",
+        "sem_init",
+    ];
+    let name = name.as_bytes();
+    let is_init = name.len() > 5 && ends_with(name, b"_init");
+    assert!(
+        is_init,
+        "the function of a shared object has a name that ends in `_init`, such as `simple_init`"
+    );
+    assert!(
+        name[0].is_ascii_alphabetic(),
+        "the name of a shared object's function begins with a letter"
+    );
+    let mut at = 0;
+    while at < TAKEN.len() {
+        assert!(
+            !starts_with(name, TAKEN[at].as_bytes()),
+            "the C library has a function of this name"
+        );
+        at += 1;
+    }
+}
+
+const fn ends_with(name: &[u8], end: &[u8]) -> bool {
+    name.len() >= end.len() && starts_with(name.split_at(name.len() - end.len()).1, end)
+}
+
+const fn starts_with(name: &[u8], start: &[u8]) -> bool {
+    let mut at = 0;
+    while at < start.len() {
+        if at == name.len() || name[at] != start[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 /// An agent in a host.
@@ -160,7 +244,7 @@ struct Hosted<A: Agent> {
     /// Where the agent was started: it is for no other thread, and need not be `Send`.
     thread: ThreadNumber,
     domain: c_int,
-    /// `None` when the host has opened the agent again after this one.
+    /// The agent; another one after the host has opened it again.
     dso: RefCell<Option<Dso<A>>>,
 }
 
@@ -188,44 +272,28 @@ pub fn init<A: Agent>(interface: &mut Interface) {
             interface.status = error.code();
             return;
         }
-        Err(_) => {
+        Err(payload) => {
+            guard::discard(payload);
             interface.status = PM_ERR_GENERIC;
             return;
         }
     };
-    let name = CString::new(A::NAME).unwrap_or_default();
     let dso = Dso {
         session,
         request: ClientRequest::new(),
         result: HostResult::new(),
         text: CString::default(),
     };
-    let hosted: &'static Hosted<A> = Box::leak(Box::new(Hosted {
-        ext: UnsafeCell::new(Ext::new(name.into_raw(), domain, methods::ended::<A>)),
-        thread,
-        domain,
-        dso: RefCell::new(Some(dso)),
-    }));
-    let before = AGENTS.with(|agents| {
-        let mut agents = agents.borrow_mut();
-        let same = |other: &&'static dyn Any| {
-            let other = other.downcast_ref::<Hosted<A>>();
-            other.filter(|other| other.domain == domain)
-        };
-        let before = agents.iter().find_map(same);
-        agents.retain(|other| same(other).is_none());
-        agents.push(hosted);
-        before
-    });
-    // Opened again after the host has closed it: pmcd after SIGHUP. The agent's own code runs when
-    // it is dropped, so nothing is borrowed, and a panic ends here.
-    let _ = guard::serve(|_| {
-        let dso = before.and_then(|before| before.dso.try_borrow_mut().ok()?.take());
-        guard::call("the end of the agent", || {
-            drop(dso);
-            Ok(())
-        })
-    });
+    let hosted = hosted::<A>(domain, thread);
+    let before = hosted
+        .dso
+        .try_borrow_mut()
+        .ok()
+        .and_then(|mut place| place.replace(dso));
+    // Opened again after the host has closed it: pmcd after SIGHUP.
+    if let Some(before) = before {
+        before.session.end();
+    }
     interface.interface = PMDA_INTERFACE_7;
     interface.pmapi_version = PMAPI_VERSION_2;
     interface.flags = COMM_FLAGS;
@@ -233,6 +301,30 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     interface
         .methods
         .write(Methods::of::<A>(ptr::from_ref(hosted).cast_mut().cast()));
+}
+
+/// Where an agent of this domain is on this thread: as before if it was there.
+fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber) -> &'static Hosted<A> {
+    AGENTS.with(|agents| {
+        let mut agents = agents.borrow_mut();
+        // One that is being asked cannot be exchanged.
+        let is_free = |hosted: &&Hosted<A>| hosted.domain == domain && hosted.dso.try_borrow_mut().is_ok();
+        let known = agents
+            .iter()
+            .filter_map(|hosted| hosted.downcast_ref::<Hosted<A>>())
+            .find(is_free);
+        known.unwrap_or_else(|| {
+            let name = CString::new(A::NAME).unwrap_or_default();
+            let hosted: &'static Hosted<A> = Box::leak(Box::new(Hosted {
+                ext: UnsafeCell::new(Ext::new(name.into_raw(), domain, methods::ended::<A>)),
+                thread,
+                domain,
+                dso: RefCell::new(None),
+            }));
+            agents.push(hosted);
+            hosted
+        })
+    })
 }
 
 /// The program that the agent is in.
@@ -345,6 +437,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn names_of_functions() {
+        for good in ["simple_init", "x_init", "init_init", "seminar_init"] {
+            check_name(good);
+        }
+        for bad in [
+            "malloc",
+            "_init",
+            "init",
+            "x_ini",
+            "__pmda_init",
+            "sem_init",
+            "pthread_mutex_init",
+            "1_init",
+        ] {
+            assert!(catch_unwind(|| check_name(bad)).is_err(), "{bad}");
+        }
+    }
+
     /// The extension of a new agent, as a number, which may go to another thread.
     fn opened() -> usize {
         let mut interface = Interface {
@@ -379,8 +490,8 @@ mod tests {
         let second = opened();
         assert_eq!(CAUGHT.replace(0), 1);
         assert_eq!(
-            (served(first), served(second), served(0)),
-            (PM_ERR_THREAD, 0, Error::EINVAL.code())
+            (first == second, served(second), served(0)),
+            (true, 0, Error::EINVAL.code())
         );
     }
 }

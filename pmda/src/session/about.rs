@@ -99,8 +99,8 @@ impl<A: Agent> Handler<A> {
         let labels = match level {
             // What is the same for all metrics of a host is pmcd's.
             PM_LABEL_CONTEXT => None,
-            PM_LABEL_DOMAIN if self.state.metrics.labels.is_empty() => Some(Labels::new().add("agent", A::NAME)),
-            PM_LABEL_DOMAIN => Some(self.state.metrics.labels.clone()),
+            // Every agent has this one; of two labels with one name the later one counts.
+            PM_LABEL_DOMAIN => Some(Labels::new().add("agent", A::NAME).join(&self.state.metrics.labels)),
             PM_LABEL_INDOM => {
                 let serial = self.state.serial(InDom(about.ident), self.clients.get(from)).ok();
                 let domain = serial.and_then(|serial| self.state.metrics.indoms.get(&serial));

@@ -59,7 +59,7 @@ impl AgentThread {
                 match message {
                     Message::Request(asked, pdu) => {
                         if answers.send((asked, handler.request(&pdu).to_vec())).is_err() {
-                            return;
+                            break;
                         }
                     }
                     Message::Note(pdu) => {
@@ -69,6 +69,7 @@ impl AgentThread {
                     Message::Advance(time) => handler.advance(time),
                 }
             }
+            handler.end();
         };
         thread::Builder::new().name(A::NAME.to_owned()).spawn(serve)?;
         started.recv().map_err(|_| Error::GENERIC)??;

@@ -126,6 +126,16 @@ impl<A: Agent> Handler<A> {
         });
     }
 
+    /// Ends the agent. A panic of its is in the log, and ends nothing else.
+    pub(super) fn end(self) {
+        let _ = guard::serve(|_| {
+            guard::call("the end of the agent", || {
+                drop(self);
+                Ok(())
+            })
+        });
+    }
+
     fn fetch(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let ids = decode::fetch_ids(pdu)?
             .chunks_exact(4)

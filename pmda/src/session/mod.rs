@@ -77,6 +77,15 @@ impl<A: Agent> Session<A> {
         }
     }
 
+    /// Ends the agent. A panic of its is in the log, and ends nothing else.
+    pub(crate) fn end(self) {
+        match self.0 {
+            Place::Here(handler) => handler.end(),
+            // It ends on its own thread.
+            Place::Thread(thread) => drop(thread),
+        }
+    }
+
     /// Moves the session's clock forward.
     pub(crate) fn advance(&mut self, time: Duration) {
         match &mut self.0 {

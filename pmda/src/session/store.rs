@@ -71,6 +71,11 @@ pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
         }
         SentValue::Block(header, data) => (header, data),
     };
+    // A filter of events: `pmevent -x` stores a text to a metric that shows events.
+    let kind = match kind {
+        Type::Event | Type::HighresEvent => Type::String,
+        other => other,
+    };
     if block::kind(header) != kind as u32 {
         return Err(Error::CONV);
     }

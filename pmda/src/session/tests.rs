@@ -165,7 +165,7 @@ fn labels() {
     let mut pmcd = simple();
     assert_eq!(
         pmcd.labels("simple.color").expect("labels"),
-        r#"{"cluster":"zero","hue":"yes","indom":"colors","role":"testing"}"#
+        r#"{"agent":"simple","cluster":"zero","hue":"yes","indom":"colors","role":"testing"}"#
     );
     let sets = pmcd.instance_labels("simple.color").expect("labels");
     let sets: Vec<(&str, &str)> = sets.iter().map(|(name, json)| (&**name, &**json)).collect();
@@ -181,8 +181,9 @@ fn labels() {
     assert_eq!(pmcd.instance_labels("simple.color").expect("labels").len(), 1);
     // WIRE: the example of a LABEL, with the bit of its level.
     let reply = pmcd.raw(&hex("00000014 00007012 00000000 000000fd 00000002"));
-    let expected = "00000046 00007013 00000000 000000fd 00000002 00000000 00000001 ffffffff 00000001 00000034 00000012 \
-                    00020402 00080009 7b22726f 6c65223a 22746573 74696e67 227d";
+    let expected = "0000005f 00007013 00000000 000000fd 00000002 00000000 00000001 ffffffff 00000002 0000003c 00000023 \
+                    00020502 00090008 00130402 00190009 \
+                    7b226167 656e7422 3a227369 6d706c65 222c2272 6f6c6522 3a227465 7374696e 67227d";
     assert_eq!(reply, hex(expected));
 }
 
