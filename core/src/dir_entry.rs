@@ -104,7 +104,7 @@ impl DirEntry {
     /// What the system says.
     pub fn replace(&self, mode: u32) -> io::Result<File> {
         match self.unlink() {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => self.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode),
         }
     }
