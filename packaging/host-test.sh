@@ -37,7 +37,8 @@ loaded() {
 }
 
 . /etc/os-release
-echo "== $PRETTY_NAME, PCP $(pkg-config --modversion libpcp), $(rustc --version)"
+command -v getenforce >/dev/null && enforce=$(getenforce) || enforce=absent
+echo "== $PRETTY_NAME, SELinux $enforce, PCP $(pkg-config --modversion libpcp), $(rustc --version)"
 build
 pmcd start
 add

@@ -14,8 +14,8 @@
 
 mod agents;
 mod in_rust;
+mod pages;
 mod picture;
-mod readme;
 mod report;
 mod scenarios;
 
@@ -72,8 +72,8 @@ fn main() {
         .map(String::as_str)
         .filter(|word| !word.starts_with("--"))
         .collect();
-    if has("--readme") {
-        readme::write();
+    if has("--pages") {
+        pages::write();
         return;
     }
     let bench = Bench {
@@ -100,7 +100,7 @@ fn main() {
         println!("{text}");
         if complete {
             report::replace(&page, "agents", &text);
-            readme::write();
+            pages::write();
         }
         return;
     }
@@ -127,7 +127,7 @@ fn main() {
         let write = |file: &str, text: String| fs::write(root().join(file), text).expect("the document is writable");
         write("docs/performance.csv", csv);
         write("docs/growth.svg", picture::draw(&rows));
-        readme::write();
+        pages::write();
     }
 }
 

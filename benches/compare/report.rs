@@ -178,7 +178,8 @@ pub fn replace(file: &Path, section: &str, text: &str) {
     fs::write(file, format!("{before}{begin}\n{text}{end}{after}")).expect("the document is writable");
 }
 
-fn number(value: f64) -> String {
+/// One place behind the point, or none for large ones.
+pub fn number(value: f64) -> String {
     if value < 100.0 {
         format!("{value:.1}")
     } else {
