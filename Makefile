@@ -159,7 +159,7 @@ rpm:
 rpm-test:
 	packaging/rpm-test.sh
 
-# Every command of README, RELEASING and the other guides, as written, in a fresh Debian 12 system. Needs root.
+# Every command of README, RELEASING and the other guides, as written, in a fresh Debian 12 system (SUITE=trixie: Debian 13). Needs root.
 docs-test:
 	packaging/docs-test.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # docs-test.sh [DOCUMENT…]: runs the commands of the guides as they are written, one block after the other, in a fresh Debian 12 system with
-# PCP. The blocks of a document follow each other as in one shell: each finds the directory, the variables and the remembered paths of
+# PCP (SUITE=trixie: Debian 13, where the packages of Rust are called cargo and rustc), and says how long each takes. The blocks of a document follow each other as in one shell: each finds the directory, the variables and the remembered paths of
 # commands that the one before has left. A block is what stands between ```sh and ```; it has to succeed. Words behind ```sh say where it cannot run every time:
 #
 #   slow      takes many minutes: only with SLOW=yes
@@ -16,6 +16,7 @@ not_below /tmp
 not_below /run
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+suite=${SUITE:-bookworm}
 trap 'echo "docs-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 documents=("$@")
 [ $# -gt 0 ] || documents=(README.md docs/WRITING-AGENTS.md CONTRIBUTING.md SECURITY.md RELEASING.md)
@@ -31,8 +32,8 @@ blocks() {
 }
 
 steps() {
-    local document block words place run=0 left=0 where
-    system=$target/systems/bookworm-docs
+    local document block words place run=0 left=0 where start
+    system=$target/systems/$suite-docs
     mount --make-rprivate /
     mount -t tmpfs tmpfs /run
     mount -t tmpfs tmpfs /tmp
@@ -68,16 +69,17 @@ steps() {
             # bash in a network of its own cannot go on in another one, so what it remembers is handed on.
             {
                 echo "cd $place; [ ! -e /src/state ] || . /src/state; set -e"
-                cat "$block"
+                if [ "$suite" = bookworm ]; then cat "$block"; else sed 's/cargo-web rustc-web/cargo rustc/' "$block"; fi
                 echo '{ export -p; hash -l 2>/dev/null || true; printf "cd %q\n" "$PWD"; } >/src/state'
             } >"$system/src/block"
+            start=$SECONDS
             if ! $where env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
                 bash /src/block >/tmp/log 2>&1 </dev/null; then
                 { cat "$block"; tail -n 40 /tmp/log; echo "docs-test: $document: block ${block##*/} failed"; } >&2
                 exit 1
             fi
             run=$((run + 1))
-            echo "ok: $document, block ${block##*/}: $(sed -n 2p "$block" | cut -c 1-100)"
+            echo "ok: $document, block ${block##*/}, $((SECONDS - start)) s: $(sed -n 2p "$block" | cut -c 1-100)"
         done
     done
     alone /etc/init.d/pmcd stop >/dev/null 2>&1 || true
@@ -88,23 +90,23 @@ if [ "${DOCS_TEST_STEPS:-}" = yes ]; then
     steps
 else
     trap close_system EXIT
-    make_system bookworm
+    make_system "$suite"
     inside apt-get update -q >/dev/null
     install_inside pcp libpcp-pmda3 procps git
     close_system
-    rm -rf --one-file-system "$target/systems/bookworm-docs"
-    cp -a "$target/systems/bookworm" "$target/systems/bookworm-docs"
-    mkdir -p "$target/systems/bookworm-docs/src/pcp-pmda"
+    rm -rf --one-file-system "$target/systems/$suite-docs"
+    cp -a "$target/systems/$suite" "$target/systems/$suite-docs"
+    mkdir -p "$target/systems/$suite-docs/src/pcp-pmda"
     # What is in the repository, as it is now, under version control.
-    git ls-files -z | tar --create --file=- --null --files-from=- | tar --extract --file=- -C "$target/systems/bookworm-docs/src/pcp-pmda"
-    inside_git() { chroot "$target/systems/bookworm-docs" git -C /src/pcp-pmda -c user.name=test -c user.email=test@localhost "$@"; }
+    git ls-files -z | tar --create --file=- --null --files-from=- | tar --extract --file=- -C "$target/systems/$suite-docs/src/pcp-pmda"
+    inside_git() { chroot "$target/systems/$suite-docs" git -C /src/pcp-pmda -c user.name=test -c user.email=test@localhost "$@"; }
     inside_git init -q 2>/dev/null
     inside_git add -A
     inside_git commit -q -m "The sources"
     # Crates come the same way as on the host: through what its administrator trusts.
-    cp -a /usr/local/share/ca-certificates "$target/systems/bookworm-docs/usr/local/share/" 2>/dev/null || true
+    cp -a /usr/local/share/ca-certificates "$target/systems/$suite-docs/usr/local/share/" 2>/dev/null || true
     status=0
     DOCS_TEST_STEPS=yes timeout "${LIMIT:-3600}" unshare --mount --mount-proc --pid --fork --kill-child "$0" "${documents[@]}" || status=$?
-    rm -rf --one-file-system "$target/systems/bookworm-docs"
+    rm -rf --one-file-system "$target/systems/$suite-docs"
     exit $status
 fi
