@@ -69,7 +69,8 @@ stub() {
     find "$1" -mindepth 1 -maxdepth 1 ! -name Cargo.toml ! -name .cargo-checksum.json -exec rm -rf {} +
     mkdir "$1/src"
     : >"$1/src/lib.rs"
-    sed -i '/^build = /d' "$1/Cargo.toml"
+    # What links a library is one with a build script.
+    sed -i '/^build = /d; /^links = /d' "$1/Cargo.toml"
     sed -i '/^\[\[\(bin\|test\|bench\|example\)\]\]/,/^$/d' "$1/Cargo.toml"
     printf '{"files":{},%s}' "$checksum" >"$1/.cargo-checksum.json"
 }
@@ -80,7 +81,7 @@ if [ ! -d vendor ]; then
     # The crates of every Linux: cargo knows those of the platforms that it is told, so all that are packaged are named.
     needed=$(for cpu in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu i686-unknown-linux-gnu s390x-unknown-linux-gnu \
         powerpc64le-unknown-linux-gnu armv7-unknown-linux-gnueabihf riscv64gc-unknown-linux-gnu; do
-        cargo tree --locked --edges all --target "$cpu" --prefix none --format '{p}'
+        cargo tree --locked --workspace --edges all --target "$cpu" --prefix none --format '{p}'
     done | sed 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/' | sort -u)
     for crate in "$out"/vendor/*; do
         grep -qxF "${crate##*/}" <<<"$needed" || stub "$crate"
