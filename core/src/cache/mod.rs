@@ -7,6 +7,7 @@
 //! Here is how instances are found, and what is done to all of them at once; the files beside this
 //! one store them, list and walk them, and write and read their file.
 
+mod add;
 mod disk;
 mod dump;
 mod entry;
@@ -23,6 +24,7 @@ mod walk;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use add::Added;
 pub use entry::{Entry, EntryState};
 use entry::{Short, Slab, SmallText, equal, signed};
 use file::OverLimitRecord;

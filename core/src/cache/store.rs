@@ -16,32 +16,6 @@ use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 
 impl<T: Copy> Cache<T> {
-    /// Makes an instance with an id that the caller has chosen active, or makes a new one.
-    ///
-    /// # Errors
-    /// `PM_ERR_SIGN` for a negative id, `PM_ERR_TOOBIG` for one above the limit; `-EEXIST` when the
-    /// id or the short name is another instance's; `-EINVAL` when only the short name fits;
-    /// `PM_ERR_GENERIC` for an empty name; `-ENOMEM`, and nothing has changed.
-    pub fn store_id(&mut self, id: i32, name: &[u8], private: Option<T>) -> Result<()> {
-        let id = u32::try_from(id).map_err(|_| Error::SIGN)?;
-        if id > self.maximum {
-            return Err(Error::TOOBIG);
-        }
-        let short = self.short(name);
-        match (self.find_id(id), self.find_short(name, short)) {
-            (Some(slot), Some(same)) if slot == same => {
-                if !self.is_name_of(slot, name, short) {
-                    return Err(Error::EINVAL);
-                }
-                self.keys.take(slot);
-                self.activate(slot, private);
-                Ok(())
-            }
-            (None, None) => self.add(Some(id), Some(name), short, &[], private).map(|_| ()),
-            _ => Err(Error::EEXIST),
-        }
-    }
-
     /// Changes what is known of the instance with a name, and returns its id (CACHE-20, CACHE-21):
     /// `PMDA_CACHE_ADD` makes it, or makes it active again, `PMDA_CACHE_HIDE` makes it inactive,
     /// `PMDA_CACHE_CULL` forgets it.
@@ -209,7 +183,7 @@ impl<T: Copy> Cache<T> {
 
     /// What every ADD does to an entry that is live (CACHE-21).
     #[inline]
-    fn activate(&mut self, slot: u32, private: Option<T>) {
+    pub(super) fn activate(&mut self, slot: u32, private: Option<T>) {
         let entry = self.slab.get_mut(slot);
         entry.private = private;
         entry.stamp = 0;
@@ -224,7 +198,7 @@ impl<T: Copy> Cache<T> {
     }
 
     /// A new active instance; without an id it gets one (CACHE-40).
-    fn add(
+    pub(super) fn add(
         &mut self,
         id: Option<u32>,
         name: Option<&[u8]>,

@@ -48,8 +48,8 @@ pub struct Indom<T> {
     free: Vec<u32>,
     /// The instances that are there by number, each with its row.
     order: Vec<(i32, u32)>,
-    /// Counts updates.
-    generation: u64,
+    /// Counts updates; it may begin anew, since only the last one counts.
+    generation: u32,
     file: Option<File>,
     /// Why the file could not be written the last time.
     unsaved: Option<Error>,
@@ -63,7 +63,7 @@ pub struct Indom<T> {
 #[derive(Debug)]
 struct Row<T> {
     /// The update that has set it last.
-    generation: u64,
+    generation: u32,
     value: T,
 }
 
@@ -146,14 +146,14 @@ impl<T> Indom<T> {
     /// Begins an update: each instance that is there is to be set. When the update ends, those that
     /// were not set are not there any more; a persistent domain is saved if that changed it.
     pub fn update(&mut self) -> Update<'_, T> {
-        self.generation += 1;
+        self.generation = self.generation.wrapping_add(1);
         Update::new(self, false)
     }
 
     /// Begins a change of some instances: those that are not set stay as they are. It ends and is
     /// saved as an update.
     pub fn change(&mut self) -> Update<'_, T> {
-        self.generation += 1;
+        self.generation = self.generation.wrapping_add(1);
         Update::new(self, true)
     }
 
@@ -337,6 +337,20 @@ impl<T> Indom<T> {
             let _ = self.cache.store(PMDA_CACHE_CULL, Some(&name), None);
         }
         self.cache.store_id(inst, name, Some(Slot(slot)))
+    }
+
+    /// The row that the next new instance gets.
+    fn next_slot(&self) -> Result<u32> {
+        let last = self.free.last().copied();
+        last.map_or_else(|| u32::try_from(self.rows.len()).map_err(|_| Error::ENOMEM), Ok)
+    }
+
+    /// An instance has that row from now on.
+    fn take_slot(&mut self, slot: u32) {
+        if self.free.pop().is_none() {
+            debug_assert_eq!(slot as usize, self.rows.len());
+            self.rows.push(None);
+        }
     }
 
     /// An instance is not there any more.

@@ -1,6 +1,6 @@
 //! An update of an instance domain.
 
-use pmda_core::cache::EntryState;
+use pmda_core::cache::{Added, EntryState};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 
 use super::{Indom, REMEMBERED, Row, Slot, say};
@@ -153,16 +153,30 @@ impl<'i, T> Update<'i, T> {
             return Ok((inst, slot));
         }
         check_name(name)?;
-        if let Ok(hit) = self.indom.cache.lookup_name(name.as_bytes()) {
-            if let (EntryState::Active, true, Some(Slot(slot))) =
-                (hit.state(), hit.name() == name.as_bytes(), hit.private())
-            {
-                let inst = hit.id();
-                let place = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
-                self.next = place.map_or(self.next, |place| place + 1);
-                self.seen += usize::from(place.is_ok() && !self.is_set(slot));
-                self.renew(name, slot)?;
+        // One look finds it, or adds it.
+        let indom = &mut *self.indom;
+        let slot = indom.next_slot()?;
+        match indom.cache.add_missing(name.as_bytes(), Slot(slot)) {
+            Ok(Added::New(inst)) => {
+                indom.take_slot(slot);
+                self.come.push((inst, slot));
                 return Ok((inst, slot));
+            }
+            Ok(Added::Known(hit)) => {
+                if let (EntryState::Active, true, Some(Slot(slot))) =
+                    (hit.state(), hit.name() == name.as_bytes(), hit.private())
+                {
+                    let inst = hit.id();
+                    let place = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
+                    self.next = place.map_or(self.next, |place| place + 1);
+                    self.seen += usize::from(place.is_ok() && !self.is_set(slot));
+                    self.renew(name, slot)?;
+                    return Ok((inst, slot));
+                }
+            }
+            Err(error) => {
+                say(&mut indom.cache);
+                return Err(error);
             }
         }
         self.add(name)
@@ -239,17 +253,6 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// A row for an instance that has none.
-    fn free_slot(&mut self) -> Result<u32> {
-        let indom = &mut *self.indom;
-        if let Some(slot) = indom.free.pop() {
-            return Ok(slot);
-        }
-        let slot = u32::try_from(indom.rows.len()).map_err(|_| Error::ENOMEM)?;
-        indom.rows.push(None);
-        Ok(slot)
-    }
-
     /// Makes an instance with a chosen number, or brings one back.
     fn add_at(&mut self, inst: i32, name: &str) -> Result<u32> {
         // It has come in this update.
@@ -257,41 +260,32 @@ impl<'i, T> Update<'i, T> {
             let is_same = self.indom.name_bytes(inst) == Some(name.as_bytes());
             return if is_same { Ok(slot) } else { Err(Error::EEXIST) };
         }
-        let slot = self.free_slot()?;
-        if let Err(error) = self.indom.store_at(inst, name.as_bytes(), slot) {
-            self.indom.free.push(slot);
-            return Err(error);
-        }
+        let slot = self.indom.next_slot()?;
+        self.indom.store_at(inst, name.as_bytes(), slot)?;
+        self.indom.take_slot(slot);
         self.come.push((inst, slot));
         Ok(slot)
     }
 
-    /// Makes an instance, or brings one back.
+    /// Brings an instance back, or finds it by its short name.
     fn add(&mut self, name: &str) -> Result<(i32, u32)> {
         // The same instance by its short name has a row already.
         let known = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
-        let slot = known.map_or_else(|| self.free_slot(), Ok)?;
         let indom = &mut *self.indom;
+        let slot = known.map_or_else(|| indom.next_slot(), Ok)?;
         let stored = indom
             .cache
             .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(slot)));
         say(&mut indom.cache);
-        match (stored, known) {
-            (Ok(inst), Some(_)) => {
-                let is_old = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst).is_ok();
-                self.seen += usize::from(is_old && !self.is_set(slot));
-                Ok((inst, slot))
-            }
-            (Ok(inst), None) => {
-                self.come.push((inst, slot));
-                Ok((inst, slot))
-            }
-            (Err(error), Some(_)) => Err(error),
-            (Err(error), None) => {
-                indom.free.push(slot);
-                Err(error)
-            }
+        let inst = stored?;
+        if known.is_none() {
+            indom.take_slot(slot);
+            self.come.push((inst, slot));
+            return Ok((inst, slot));
         }
+        let is_old = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst).is_ok();
+        self.seen += usize::from(is_old && !self.is_set(slot));
+        Ok((inst, slot))
     }
 
     /// The instances that were not set are not there any more.

@@ -98,13 +98,14 @@ impl<S> Metrics<S> {
                 )));
             }
         }
-        if self.has(name) {
-            return Err(Problem(format!("metric {name} is declared twice")));
-        }
-        if let Some(other) = self.table.above_or_below(name) {
-            return Err(Problem(format!(
-                "metric {name} cannot be beside metric {other}: one would be below the other"
-            )));
+        match self.table.clash(name) {
+            Some(other) if other == name => return Err(Problem(format!("metric {name} is declared twice"))),
+            Some(other) => {
+                return Err(Problem(format!(
+                    "metric {name} cannot be beside metric {other}: one would be below the other"
+                )));
+            }
+            None => {}
         }
         metric.item = self.number(&metric, item)?;
         let (cluster, item, indom) = (metric.cluster, metric.item, metric.indom);

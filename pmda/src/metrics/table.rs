@@ -145,11 +145,25 @@ impl<S> Table<S> {
         }
     }
 
-    /// A metric that a new name would be below, or that would be below it.
-    pub(super) fn above_or_below(&self, name: &str) -> Option<&str> {
-        let above = name.match_indices('.').map(|(dot, _)| &name[..dot]);
-        let above = above.into_iter().find_map(|above| self.by_name.get_key_value(above));
-        let above = above.map(|(name, _)| name.as_str());
-        above.or_else(|| self.starting_with(&format!("{name}.")).next())
+    /// The metric whose name a new one cannot be beside: it is the same, or one would be below the
+    /// other.
+    ///
+    /// No character of a name comes before the dot. So what a name is below is just in front of it,
+    /// and what is below it just behind.
+    pub(super) fn clash(&self, name: &str) -> Option<&str> {
+        let is_below = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
+        let before = self
+            .by_name
+            .range::<str, _>((Bound::Unbounded, Bound::Included(name)))
+            .next_back();
+        let before = before.map(|(before, _)| before.as_str());
+        let before = before.filter(|before| *before == name || is_below(name, before));
+        before.or_else(|| {
+            let behind = self
+                .by_name
+                .range::<str, _>((Bound::Excluded(name), Bound::Unbounded))
+                .next()?;
+            Some(behind.0.as_str()).filter(|behind| is_below(behind, name))
+        })
     }
 }
