@@ -14,14 +14,16 @@ pub struct Error(NonZeroI32);
 pub type Result<T> = std::result::Result<T, Error>;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+    ($(#[doc = $text:literal] $name:ident = $code:literal;)*) => {
         impl Error {
-            $($(#[$doc])* pub const $name: Error = Error::of($code);)*
+            $(#[doc = $text] pub const $name: Error = Error::of($code);)*
 
-            /// The symbolic name of the code where it has one.
-            #[must_use]
-            pub fn name(self) -> Option<&'static str> {
-                match self { $(Error::$name => Some(stringify!($name)),)* _ => None }
+            /// PCP's name of the code, and what it means.
+            fn of_pcp(self) -> Option<(&'static str, &'static str)> {
+                match self {
+                    $(Error::$name => Some((concat!("PM_ERR_", stringify!($name)), $text)),)*
+                    _ => None,
+                }
             }
         }
     };
@@ -66,10 +68,44 @@ codes! {
     TYPE = -12397;
     /// Unknown container.
     NOCONTAINER = -12399;
+    /// A value that cannot be stored.
+    BADSTORE = -12400;
     /// Too big.
     TOOBIG = -12444;
     /// Not yet implemented by the agent.
     NYI = -21344;
+}
+
+macro_rules! errnos {
+    ($(#[doc = $text:literal] $name:ident = $errno:ident;)*) => {
+        impl Error {
+            $(#[doc = $text] pub const $name: Error = Error::errno(Errno::$errno);)*
+
+            /// The name of an errno, and what it means.
+            fn of_system(self) -> Option<(&'static str, &'static str)> {
+                match self { $(Error::$name => Some((stringify!($name), $text)),)* _ => None }
+            }
+        }
+    };
+}
+
+errnos! {
+    /// Operation not permitted.
+    EPERM = PERM;
+    /// No such process, queue or database.
+    ESRCH = SRCH;
+    /// Argument list too long: too big, or too much.
+    E2BIG = TOOBIG;
+    /// Exists already.
+    EEXIST = EXIST;
+    /// No such device: what is no file.
+    ENODEV = NODEV;
+    /// Operation not supported.
+    ENOTSUP = NOTSUP;
+    /// Invalid argument.
+    EINVAL = INVAL;
+    /// Out of memory.
+    ENOMEM = NOMEM;
 }
 
 impl Error {
@@ -90,27 +126,9 @@ impl Error {
         Error::of(if errno > 0 { -errno } else { errno })
     }
 
-    /// Operation not permitted.
-    pub const EPERM: Error = Error::errno(Errno::PERM);
-    /// No such process, queue or database.
-    pub const ESRCH: Error = Error::errno(Errno::SRCH);
-    /// Argument list too long: too big.
-    pub const E2BIG: Error = Error::errno(Errno::TOOBIG);
-    /// Exists already.
-    pub const EEXIST: Error = Error::errno(Errno::EXIST);
-    /// No such device: what is no file.
-    pub const ENODEV: Error = Error::errno(Errno::NODEV);
-    /// Operation not supported.
-    pub const ENOTSUP: Error = Error::errno(Errno::NOTSUP);
-
     const fn errno(errno: Errno) -> Error {
         Error::os(errno.raw_os_error())
     }
-
-    /// The invalid-argument error, `-EINVAL`.
-    pub const EINVAL: Error = Error::errno(Errno::INVAL);
-    /// Out of memory, `-ENOMEM`.
-    pub const ENOMEM: Error = Error::errno(Errno::NOMEM);
 
     /// Takes over a code that C returned; `Ok` holds what is not negative.
     ///
@@ -133,18 +151,38 @@ impl From<io::Error> for Error {
     }
 }
 
+impl Error {
+    /// The name by which PCP or the system knows the code, where it has one here: `PM_ERR_PMID`,
+    /// `EINVAL`.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        self.known().map(|(name, _)| name)
+    }
+
+    /// The name, and what the code means.
+    fn known(self) -> Option<(&'static str, &'static str)> {
+        let (name, text) = self.of_pcp().or_else(|| self.of_system())?;
+        Some((name, text.trim().trim_end_matches('.')))
+    }
+}
+
+/// As in `EINVAL(-22, "Invalid argument")`.
 impl fmt::Debug for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(out, "{name}({})", self.0),
+        match self.known() {
+            Some((name, text)) => write!(out, "{name}({}, {text:?})", self.0),
             None => write!(out, "Error({})", self.0),
         }
     }
 }
 
+/// As in `Invalid argument (EINVAL)`; what has no name here is a number.
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, out)
+        match self.known() {
+            Some((name, text)) => write!(out, "{text} ({name})"),
+            None => write!(out, "error {}", self.0),
+        }
     }
 }
 
@@ -162,6 +200,28 @@ mod tests {
         assert_eq!(Error::os(0), Error::GENERIC);
         assert_eq!(size_of::<Result<()>>(), size_of::<i32>());
         assert_eq!(Error::check(7), Ok(7));
-        assert_eq!(format!("{:?}", Error::PMID), "PMID(-12358)");
+    }
+
+    /// A message says what it is, and by which name to look for it.
+    #[test]
+    fn texts() {
+        let texts = [
+            Error::PMID,
+            Error::BADSTORE,
+            Error::EINVAL,
+            Error::os(5),
+            Error::check(-20000).unwrap_err(),
+        ];
+        let shown = texts.map(|error| format!("{error}; {error:?}"));
+        assert_eq!(
+            shown,
+            [
+                "Unknown metric identifier (PM_ERR_PMID); PM_ERR_PMID(-12358, \"Unknown metric identifier\")",
+                "A value that cannot be stored (PM_ERR_BADSTORE); PM_ERR_BADSTORE(-12400, \"A value that cannot be stored\")",
+                "Invalid argument (EINVAL); EINVAL(-22, \"Invalid argument\")",
+                "error -5; Error(-5)",
+                "error -20000; Error(-20000)",
+            ]
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::metrics::{help_parts, is_name};
-use crate::{Agent, Declared, Metrics, Semantics, Type, Unit};
+use crate::{Agent, Declared, Env, Metrics, Semantics, Type, Unit};
 
 /// How long the one-line text may be: PCP's tools print it behind the name.
 const LINE_MAX: usize = 120;
@@ -22,7 +22,7 @@ pub(crate) fn check<A: Agent>() -> ExitCode {
 }
 
 fn wrong<A: Agent>() -> Vec<String> {
-    let metrics = Metrics::<A>::of(None);
+    let metrics = Metrics::<A>::of(&Env::installed(A::NAME, A::DOMAIN, false).without_files());
     let mut wrong = metrics.problems().to_vec();
     if A::NAME.contains('.') || !is_name(A::NAME) {
         wrong.push(format!("\"{}\" is not a name for an agent", A::NAME));

@@ -87,6 +87,11 @@ impl Env {
         self
     }
 
+    /// The same, where no file of a cache is read or written.
+    pub(crate) fn without_files(self) -> Env {
+        Env { caches: None, ..self }
+    }
+
     /// The agent's domain, which need not be [`Agent::DOMAIN`](crate::Agent::DOMAIN).
     #[must_use]
     pub fn domain(&self) -> u32 {

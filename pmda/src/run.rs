@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::options::{self, Command};
-use crate::{Agent, check, daemon, write};
+use crate::{Agent, Env, check, daemon, write};
 
 /// Runs an agent's program: as a daemon, or what `--help`, `--write` or `--check` say.
 #[must_use]
@@ -16,7 +16,10 @@ pub fn run<A: Agent>() -> ExitCode {
         Ok(Command::Serve(settings)) => daemon::serve::<A>(&program, &settings),
         // PCP's agents end with 1 here, too.
         Ok(Command::Help) => usage::<A>(&program),
-        Ok(Command::Write(directory)) => write::write::<A>(&directory),
+        Ok(Command::Write(directory, settings)) => {
+            let env = Env::installed(A::NAME, settings.domain.unwrap_or(A::DOMAIN), false);
+            write::write::<A>(&directory, &env.with_options(settings.own, settings.arguments))
+        }
         Ok(Command::Check) => check::check::<A>(),
         Err(mistake) => {
             eprintln!("{program}: {mistake}");

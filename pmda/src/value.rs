@@ -75,7 +75,22 @@ pub enum Semantics {
 }
 
 /// What a metric's function may return. A type of your own can be one by passing on what it is made
-/// of.
+/// of, or by [`Encoder::text`] and [`Encoder::bytes`].
+///
+/// A text that the agent owns is no value, since it would have to be copied:
+///
+/// ```compile_fail,E0277
+/// # use pmda::prelude::*;
+/// fn declare(m: &mut Metrics<String>) {
+///     m.value("name", |s| s.as_str()); // m.text("name", |s| s)
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a metric",
+    label = "what the metric's function returns",
+    note = "a text that the agent owns: `Metrics::text` and `Metrics::each_text`, in place of `value` and `each`",
+    note = "a type that is known at run time only: `Metrics::value_as` and `Metrics::each_as`"
+)]
 pub trait Value {
     /// The type of the metric.
     const TYPE: Type;
@@ -86,7 +101,7 @@ pub trait Value {
     ///
     /// # Errors
     /// Why there is no value; `PM_ERR_TYPE` when what it passes on is not of `TYPE`, as all values
-    /// of a metric have one form; `-ENOMEM`, `PM_ERR_TOOBIG`.
+    /// of a metric have one form; `-E2BIG` for more than one; `-ENOMEM`, `PM_ERR_TOOBIG`.
     fn write(self, out: &mut Encoder<'_>) -> Result<()>;
 }
 
@@ -99,6 +114,8 @@ pub struct Encoder<'e> {
     kind: Type,
     unit: Unit,
     values: i32,
+    /// There is a value of the instance.
+    is_written: bool,
 }
 
 impl<'e> Encoder<'e> {
@@ -110,6 +127,7 @@ impl<'e> Encoder<'e> {
             kind,
             unit,
             values: 0,
+            is_written: false,
         }
     }
 
@@ -117,6 +135,7 @@ impl<'e> Encoder<'e> {
     #[inline]
     pub(crate) fn at(&mut self, inst: i32) -> &mut Self {
         self.inst = inst;
+        self.is_written = false;
         self
     }
 
@@ -131,8 +150,12 @@ impl<'e> Encoder<'e> {
         if kind != self.kind {
             return Err(Error::TYPE);
         }
+        if self.is_written {
+            return Err(Error::E2BIG);
+        }
         write(&mut self.sink, self.inst)?;
         self.values += 1;
+        self.is_written = true;
         Ok(())
     }
 
@@ -144,6 +167,25 @@ impl<'e> Encoder<'e> {
     #[inline]
     fn long(&mut self, kind: Type, value: u64) -> Result<()> {
         self.add(kind, |sink, inst| sink.wide(inst, (kind as u32) << 24 | 12, value))
+    }
+
+    /// Adds a text, as the value of a metric of [`Type::String`].
+    ///
+    /// # Errors
+    /// As [`Value::write`].
+    #[inline]
+    pub fn text(&mut self, text: &str) -> Result<()> {
+        // The NUL that ends it in C is part of the value.
+        let header = Type::String.header(text.len() + 1)?;
+        self.add(Type::String, |sink, inst| sink.text(inst, header, text.as_bytes()))
+    }
+
+    /// Adds bytes, as the value of a metric of [`Type::Aggregate`].
+    ///
+    /// # Errors
+    /// As [`Value::write`].
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.block(Type::Aggregate, bytes)
     }
 
     pub(crate) fn block(&mut self, kind: Type, data: &[u8]) -> Result<()> {
@@ -167,7 +209,11 @@ macro_rules! words {
 }
 
 words! {
+    i8, I32, value => i32::from(value) as u32;
+    i16, I32, value => i32::from(value) as u32;
     i32, I32, value => value as u32;
+    u8, U32, value => u32::from(value);
+    u16, U32, value => u32::from(value);
     u32, U32, value => value;
     bool, U32, value => u32::from(value);
 }
@@ -202,30 +248,11 @@ impl Value for f32 {
     }
 }
 
-impl Value for &str {
-    const TYPE: Type = Type::String;
-
-    #[inline]
-    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
-        // The NUL that ends it in C is part of the value.
-        let header = Type::String.header(self.len() + 1)?;
-        out.add(Type::String, |sink, inst| sink.text(inst, header, self.as_bytes()))
-    }
-}
-
 impl Value for String {
     const TYPE: Type = Type::String;
 
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
-        self.as_str().write(out)
-    }
-}
-
-impl Value for &[u8] {
-    const TYPE: Type = Type::Aggregate;
-
-    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
-        out.block(Type::Aggregate, self)
+        out.text(&self)
     }
 }
 
@@ -233,7 +260,7 @@ impl Value for Vec<u8> {
     const TYPE: Type = Type::Aggregate;
 
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
-        self.as_slice().write(out)
+        out.bytes(&self)
     }
 }
 
@@ -310,8 +337,8 @@ impl Atom<'_> {
             Atom::U64(value) => value.write(out),
             Atom::F32(value) => value.write(out),
             Atom::F64(value) => value.write(out),
-            Atom::Text(text) => (&*text).write(out),
-            Atom::Bytes(bytes) => (&*bytes).write(out),
+            Atom::Text(text) => out.text(&text),
+            Atom::Bytes(bytes) => out.bytes(&bytes),
         }
     }
 }
@@ -374,7 +401,7 @@ macro_rules! stored_integers {
     };
 }
 
-stored_integers! { i32 u32 i64 u64 usize }
+stored_integers! { i8 i16 i32 i64 u8 u16 u32 u64 usize }
 
 impl FromStore for f64 {
     fn from_store(value: Stored<'_>, _: Unit) -> Result<f64> {

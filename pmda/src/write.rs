@@ -10,20 +10,27 @@ use std::process::ExitCode;
 
 use pmda_core::dir_entry::DirEntry;
 
-use crate::metrics::help_parts;
-use crate::{Agent, Metrics, logger};
+use crate::metrics::{help_parts, is_name};
+use crate::{Agent, Env, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
 /// Installed with the agent's program `pmdaNAME` in `$PCP_PMDAS_DIR/NAME`, `./Install` tells pmcd.
-pub(crate) fn write<A: Agent>(directory: &Path) -> ExitCode {
-    let metrics = Metrics::<A>::of(None);
+/// The options of the command line may choose domain and root.
+pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
+    let root_name = A::root(env);
+    if root_name.contains('.') || !is_name(&root_name) {
+        eprintln!("cannot write files for names below \"{root_name}\": the root is to be one name");
+        return ExitCode::FAILURE;
+    }
+    let env = env.clone().with_root(root_name);
+    let metrics = Metrics::<A>::of(&env.without_files());
     let files = [
-        ("domain.h", domain::<A>(), 0o644),
-        ("pmns", names::<A>(&metrics), 0o644),
-        ("root", root::<A>(), 0o644),
-        ("help", help::<A>(&metrics), 0o644),
-        ("Install", script::<A>("pmdaInstall"), 0o755),
-        ("Remove", script::<A>("pmdaRemove"), 0o755),
+        ("domain.h", domain(&metrics, A::NAME), 0o644),
+        ("pmns", names(&metrics, A::NAME), 0o644),
+        ("root", root(&metrics), 0o644),
+        ("help", help(&metrics, A::NAME), 0o644),
+        ("Install", script::<A>(&metrics, "pmdaInstall"), 0o755),
+        ("Remove", script::<A>(&metrics, "pmdaRemove"), 0o755),
     ];
     let one = |(name, text, mode): (&str, String, u32)| -> io::Result<()> {
         // Root may write to a directory of another user: no link there is followed.
@@ -58,16 +65,16 @@ fn make(directory: &Path) -> io::Result<()> {
 }
 
 /// The name of the domain in the other files.
-fn domain_name<A: Agent>() -> String {
-    A::NAME.to_ascii_uppercase()
+fn domain_name(name: &str) -> String {
+    name.to_ascii_uppercase()
 }
 
-fn domain<A: Agent>() -> String {
-    format!("#define {} {}\n", domain_name::<A>(), A::DOMAIN)
+fn domain<S>(metrics: &Metrics<S>, name: &str) -> String {
+    format!("#define {} {}\n", domain_name(name), metrics.domain)
 }
 
-fn root<A: Agent>() -> String {
-    let name = A::NAME;
+fn root<S>(metrics: &Metrics<S>) -> String {
+    let name = metrics.root();
     format!(
         "/* The names of {name} alone, to be checked. */\n#include \"domain.h\"\n\nroot {{ {name} }}\n\n#include \"pmns\"\n"
     )
@@ -83,9 +90,9 @@ struct Node<'m> {
 }
 
 /// The name space. An agent whose metrics come and go answers for its names itself.
-fn names<A: Agent>(metrics: &Metrics<A>) -> String {
-    let name = A::NAME;
-    let domain = domain_name::<A>();
+fn names<S>(metrics: &Metrics<S>, agent: &str) -> String {
+    let name = metrics.root();
+    let domain = domain_name(agent);
     if metrics.are_dynamic() {
         return format!("{name}\t{domain}:*:*\n");
     }
@@ -122,7 +129,7 @@ fn level(text: &mut String, name: &str, domain: &str, node: &Node<'_>) {
 }
 
 /// The help texts as `newhelp` reads them. pmcd asks the agent; the file is for people.
-fn help<A: Agent>(metrics: &Metrics<A>) -> String {
+fn help<S>(metrics: &Metrics<S>, agent: &str) -> String {
     let mut text = String::new();
     let mut add = |name: String, help: &str| {
         let (line, long) = help_parts(help);
@@ -135,23 +142,28 @@ fn help<A: Agent>(metrics: &Metrics<A>) -> String {
         text.push('\n');
     };
     for indom in metrics.declared_indoms() {
-        add(format!("{}.{}", domain_name::<A>(), indom.serial), indom.help);
+        add(format!("{}.{}", domain_name(agent), indom.serial), indom.help);
     }
     for metric in metrics.declared() {
-        add(format!("{}.{}", A::NAME, metric.name), metric.help);
+        add(format!("{}.{}", metrics.root(), metric.name), metric.help);
     }
     text
 }
 
-fn script<A: Agent>(action: &str) -> String {
+fn script<A: Agent>(metrics: &Metrics<A>, action: &str) -> String {
     let name = A::NAME;
     let protocol = if A::NOT_READY {
         "ipc_prot=\"binary notready\"\n"
     } else {
         ""
     };
+    // pmdaproc.sh takes the agent's name, unless it is told otherwise.
+    let root = match metrics.root() {
+        root if root == name => String::new(),
+        root => format!("pmns_name={root}\n"),
+    };
     format!(
-        "#! /bin/sh\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\n# For pmdaproc.sh.\n# shellcheck disable=SC2034\niam={name}\n{protocol}\npmdaSetup\n{action}\nexit\n"
+        "#! /bin/sh\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\n# For pmdaproc.sh.\n# shellcheck disable=SC2034\niam={name}\n{root}{protocol}\npmdaSetup\n{action}\nexit\n"
     )
 }
 
@@ -179,7 +191,8 @@ mod tests {
 
     #[test]
     fn an_agent_that_pmcd_waits_for() {
-        let text = script::<Slow>("pmdaInstall");
+        let env = Env::in_folder(Slow::NAME, Slow::DOMAIN, Path::new(""));
+        let text = script::<Slow>(&Metrics::of(&env.without_files()), "pmdaInstall");
         assert!(
             text.contains("\niam=slow\nipc_prot=\"binary notready\"\n\npmdaSetup\npmdaInstall\n"),
             "{text}"
@@ -203,7 +216,8 @@ mod tests {
     fn files() {
         let directory = tempfile::tempdir().expect("a directory");
         let place = directory.path().join("tree");
-        assert_eq!(write::<Tree>(&place), ExitCode::SUCCESS);
+        let env = Env::in_folder(Tree::NAME, Tree::DOMAIN, directory.path());
+        assert_eq!(write::<Tree>(&place, &env), ExitCode::SUCCESS);
         let read = |name: &str| fs::read_to_string(place.join(name)).expect("written");
         assert_eq!(read("domain.h"), "#define TREE 77\n");
         // PCP's own file of domains, stdpmid, does not have it yet.
@@ -240,11 +254,45 @@ mod tests {
         chown(&theirs, Some(65534), Some(65534)).expect("root");
         symlink(&victim, theirs.join("help")).expect("a link");
         symlink(&inside, theirs.join("tree")).expect("a link");
-        assert_eq!(write::<Tree>(&theirs), ExitCode::SUCCESS);
-        assert_eq!(write::<Tree>(&theirs.join("tree")), ExitCode::FAILURE);
-        assert_eq!(write::<Tree>(&theirs.join("tree/below")), ExitCode::FAILURE);
+        let env = Env::in_folder(Tree::NAME, Tree::DOMAIN, directory.path());
+        assert_eq!(write::<Tree>(&theirs, &env), ExitCode::SUCCESS);
+        assert_eq!(write::<Tree>(&theirs.join("tree"), &env), ExitCode::FAILURE);
+        assert_eq!(write::<Tree>(&theirs.join("tree/below"), &env), ExitCode::FAILURE);
         assert_eq!(fs::read_to_string(&victim).expect("ours"), "secret");
         assert_eq!(fs::read_dir(&inside).expect("ours").count(), 0);
         assert!(fs::symlink_metadata(theirs.join("help")).expect("written").is_file());
+    }
+
+    struct Rooted;
+
+    impl Agent for Rooted {
+        const NAME: &'static str = "rooted";
+        const DOMAIN: u32 = 78;
+        fn root(env: &Env) -> String {
+            env.option("root").unwrap_or(Self::NAME).to_owned()
+        }
+        fn start(_: &Env) -> Result<Rooted> {
+            Ok(Rooted)
+        }
+        fn metrics(m: &mut Metrics<Rooted>) {
+            m.dynamic_names().value("a", |_| 1).help("A");
+        }
+    }
+
+    /// Names below a root that an option says, and of a domain that `-d` says.
+    #[test]
+    fn another_root() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let env = |root: &str| {
+            let env = Env::in_folder(Rooted::NAME, 99, directory.path());
+            env.with_options(vec![("root", root.to_owned())], Vec::new())
+        };
+        assert_eq!(write::<Rooted>(directory.path(), &env("other")), ExitCode::SUCCESS);
+        let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect("written");
+        assert_eq!(read("domain.h"), "#define ROOTED 99\n");
+        assert_eq!(read("pmns"), "other\tROOTED:*:*\n");
+        assert!(read("root").contains("root { other }"));
+        assert!(read("Install").contains("\niam=rooted\npmns_name=other\n\npmdaSetup\n"));
+        assert_eq!(write::<Rooted>(directory.path(), &env("a.b")), ExitCode::FAILURE);
     }
 }

@@ -18,7 +18,7 @@ impl<S: 'static> Metrics<S> {
 
     /// Declares a metric with one text, which is not copied.
     pub fn text(&mut self, name: &str, text: impl Fn(&S) -> &str + 'static) -> Def<'_, S, S> {
-        let fetch: Fetch<S> = Box::new(move |state, out, _, _| text(state).write(out));
+        let fetch: Fetch<S> = Box::new(move |state, out, _, _| out.text(text(state)));
         self.one(name, Type::String, Unit::NONE, Some(fetch))
     }
 
@@ -52,7 +52,7 @@ impl<S: 'static> Metrics<S> {
         text: impl Fn(&T) -> &str + 'static,
     ) -> Def<'_, S, T> {
         self.instances(name, Type::String, Unit::NONE, indom, move |row, out, _| {
-            text(row).write(out)
+            out.text(text(row))
         })
     }
 

@@ -76,18 +76,15 @@ pub struct Metrics<S> {
 }
 
 impl<S> Metrics<S> {
-    /// What an agent declares from the start. Without an environment no file is read.
-    pub(crate) fn of(env: Option<&Env>) -> Metrics<S>
+    /// What an agent declares from the start.
+    pub(crate) fn of(env: &Env) -> Metrics<S>
     where
         S: Agent,
     {
-        let mut metrics = Metrics::new(env.map_or(S::DOMAIN, Env::domain));
-        S::NAME.clone_into(&mut metrics.root);
-        if let Some(env) = env {
-            env.root().clone_into(&mut metrics.root);
-            if let Some(variable) = env.var_dir() {
-                metrics.numbers.bind(env.domain(), variable.to_owned());
-            }
+        let mut metrics = Metrics::new(env.domain());
+        env.root().clone_into(&mut metrics.root);
+        if let Some(variable) = env.var_dir() {
+            metrics.numbers.bind(env.domain(), variable.to_owned());
         }
         S::metrics(&mut metrics);
         metrics.numbers.save();

@@ -134,8 +134,8 @@ pub(crate) enum Command {
     Serve(Settings),
     /// `--help`.
     Help,
-    /// `--write DIR`.
-    Write(PathBuf),
+    /// `--write DIR`, with what else was said.
+    Write(PathBuf, Settings),
     /// `--check`.
     Check,
 }
@@ -216,12 +216,15 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static
         };
         match option.long {
             "help" => instead = Some(Command::Help),
-            "write" => instead = Some(Command::Write(value.into())),
+            "write" => instead = Some(Command::Write(value.into(), Settings::default())),
             "check" => instead = Some(Command::Check),
             _ => settings.set(&option, value)?,
         }
     }
-    Ok(instead.unwrap_or(Command::Serve(settings)))
+    Ok(match instead {
+        Some(Command::Write(directory, _)) => Command::Write(directory, settings),
+        instead => instead.unwrap_or(Command::Serve(settings)),
+    })
 }
 
 impl Settings {
@@ -386,7 +389,7 @@ mod tests {
         assert_eq!(settings(""), Settings::default());
         assert_eq!(parsed("-?"), Ok(Command::Help));
         assert_eq!(parsed("--help -d 4"), Ok(Command::Help));
-        assert_eq!(parsed("--write x"), Ok(Command::Write("x".into())));
+        assert_eq!(parsed("--write x"), Ok(Command::Write("x".into(), Settings::default())));
         assert_eq!(parsed("--check"), Ok(Command::Check));
     }
 

@@ -146,7 +146,19 @@ impl Value for Odd {
     }
 }
 
-/// An agent with one of them.
+/// A value that is written twice.
+struct Twice(u32);
+
+impl Value for Twice {
+    const TYPE: Type = Type::U32;
+
+    fn write(self, out: &mut Encoder<'_>) -> Result<()> {
+        self.0.write(out)?;
+        self.0.write(out)
+    }
+}
+
+/// An agent with one of each.
 struct Mixing(Indom<u32>);
 
 impl Agent for Mixing {
@@ -160,6 +172,15 @@ impl Agent for Mixing {
         m.each("odd", rows, |row| Odd(*row));
         m.each("even", rows, |row| *row);
         m.value("two", |_| Odd(2));
+        m.value("twice", |_| Twice(1));
+        m.each("each.twice", rows, |row| Twice(*row));
+        m.value("small.i8", |_| i8::MIN);
+        m.value("small.i16", |_| i16::MIN);
+        m.value("small.u8", |_| u8::MAX);
+        m.value("small.u16", |_| u16::MAX).store(|s, value: u16, _| {
+            s.0.rows_mut().for_each(|row| *row = u32::from(value));
+            Ok(())
+        });
     }
 }
 
@@ -177,6 +198,28 @@ fn other_types() {
     assert_eq!(values(0), Ok([Some(1), None, Some(3)]));
     assert_eq!(values(1), Err(Error::TYPE));
     assert_eq!(values(2), Ok([Some(1), Some(2), Some(3)]));
+}
+
+/// A metric without instances has one value, and so has each instance.
+#[test]
+fn two_values_of_one() {
+    let mut pmcd = Harness::<Mixing>::new().expect("it starts");
+    assert_eq!(pmcd.fetch("mixing.twice").err(), Some(Error::E2BIG));
+    assert_eq!(pmcd.fetch("mixing.each.twice").expect("values").len(), 3);
+}
+
+/// Small numbers are values of 32 bits; what is stored to them has to fit.
+#[test]
+fn small_numbers() {
+    let mut pmcd = Harness::<Mixing>::new().expect("it starts");
+    let value = |name: &str, pmcd: &mut Harness<Mixing>| pmcd.fetch(name).expect("a value").value::<i64>();
+    let values = ["i8", "i16", "u8", "u16"].map(|name| value(&format!("mixing.small.{name}"), &mut pmcd));
+    assert_eq!(values, [Some(-128), Some(-32768), Some(255), Some(65535)]);
+    assert_eq!(pmcd.desc("mixing.small.i8").expect("there").kind, Some(Type::I32));
+    assert_eq!(pmcd.store("mixing.small.u16", 65536_u32), Err(Error::TRUNC));
+    assert_eq!(pmcd.store("mixing.small.u16", 7_u32), Ok(()));
+    assert_eq!(value("mixing.even", &mut pmcd), None);
+    assert_eq!(pmcd.fetch("mixing.even").expect("values").value_of("one"), Some(7));
 }
 
 /// An error is told where there is no value beside it; what pmcd would misunderstand is told in
@@ -290,7 +333,8 @@ impl Agent for Wrong {
 
 #[test]
 fn problems() {
-    let metrics = Metrics::<Wrong>::of(None);
+    let env = Env::in_folder(Wrong::NAME, Wrong::DOMAIN, std::path::Path::new(""));
+    let metrics = Metrics::<Wrong>::of(&env.without_files());
     let problems = metrics.problems();
     assert_eq!(problems.len(), 7, "{problems:#?}");
     assert_eq!(Harness::<Wrong>::new().err(), Some(Error::EINVAL));
