@@ -26,6 +26,7 @@ pub mod value;
 mod tests;
 
 use std::borrow::Cow;
+use std::str;
 
 use memchr::memchr;
 
@@ -39,7 +40,9 @@ pub use sample::{Label, Sample};
 #[must_use]
 pub fn text(document: &[u8]) -> Cow<'_, str> {
     let mark = "\u{feff}".as_bytes();
-    String::from_utf8_lossy(document.strip_prefix(mark).unwrap_or(document))
+    let document = document.strip_prefix(mark).unwrap_or(document);
+    // Much faster than to replace what is not there.
+    str::from_utf8(document).map_or_else(|_| String::from_utf8_lossy(document), Cow::Borrowed)
 }
 
 /// Whether a byte separates words of a sample.

@@ -1,0 +1,102 @@
+//! PCP's agent in Python and ours, side by side: the same documents, the same questions, the same
+//! answers, but for the deliberate differences of DIFFERENCES.md.
+//!
+//! Each agent runs under a pmcd of its own, with private directories; documents are files. The
+//! questions are those that tools ask: `pminfo -dfmtTlI`, `pmprobe`, `pmval`, `pmstore`, dbpmda.
+
+mod differences;
+mod host;
+mod questions;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use host::{Host, Which, documents};
+use questions::Answers;
+
+/// All answers of an agent, in two rounds: with the first documents and with those that follow.
+fn answers(which: Which) -> Answers {
+    let host = Host::new("comparison", which);
+    let mut answers = Answers::new();
+    {
+        let pmcd = host.pmcd();
+        for source in documents() {
+            questions::about_source(&pmcd, &host, &source, "first", &mut answers);
+        }
+        questions::about_control(&pmcd, &host, &mut answers);
+        host.change_documents();
+        for source in documents().iter().filter(|source| source.then().is_some()) {
+            questions::about_source(&pmcd, &host, source, "then", &mut answers);
+        }
+    }
+    for (name, text) in host.tables() {
+        answers.insert((host.source_of_table(&name), format!("table {name}")), text);
+    }
+    questions::by_dbpmda(&host, &mut answers);
+    answers
+}
+
+#[test]
+fn both_agents_answer_alike() {
+    let theirs = answers(Which::Python);
+    let ours = answers(Which::Ours);
+    let mut by_document: BTreeMap<String, String> = BTreeMap::new();
+    let questions: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
+    assert!(questions.len() > 500, "only {} questions", questions.len());
+    for question in questions {
+        let (theirs, ours) = (theirs.get(question), ours.get(question));
+        if theirs != ours {
+            let show = |answer: Option<&String>| {
+                answer.map_or("(nothing)\n".to_owned(), |text| text.trim_end().to_owned() + "\n")
+            };
+            let text = by_document.entry(question.0.clone()).or_default();
+            let _ = write!(
+                text,
+                "{}\n  Python: {}  ours:   {}",
+                question.1,
+                show(theirs),
+                show(ours)
+            );
+        }
+    }
+    differences::judge(&by_document);
+}
+
+/// A host that changes from one agent to the other and back: numbers and names of all metrics and
+/// instances stay, also of those that come up with the one or the other (OM-70 to OM-73).
+#[test]
+fn a_host_switches_there_and_back() {
+    let host = Host::new("switching", Which::Python);
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    for (step, which) in [Which::Python, Which::Ours, Which::Python, Which::Ours]
+        .into_iter()
+        .enumerate()
+    {
+        let mut host = host.with(which);
+        host.add_document(&format!("step{step}"), &format!("a{{x=\"{step}\"}} 1\nb{step} 2\n"));
+        let all: String = (0..=step)
+            .rev()
+            .map(|step| format!("seen{step}{{s=\"{step}\"}} {step}\n"))
+            .collect();
+        host.add_document("growing", &all);
+        let pmcd = host.pmcd();
+        let numbers = questions::numbers(&pmcd);
+        assert!(numbers.len() > known.len(), "{which:?}: {numbers:#?}");
+        for (what, number) in &known {
+            assert_eq!(numbers.get(what), Some(number), "{which:?} in step {step}: {what}");
+        }
+        known = numbers;
+    }
+}
+
+/// Facts of the specification that the comparison shows for both agents at once. A fact that has a
+/// unit test, too, is cited there.
+///
+/// OM-1, OM-3, OM-10 to OM-14: sources in folders, with any name, started with `-c`. OM-18, OM-21:
+/// filters and scripts. OM-42, OM-43: types and values. OM-50, OM-51, OM-53, OM-57, OM-58: numbers
+/// and names. OM-62 to OM-68: instances and labels. OM-71, OM-72: files. OM-80 to OM-85: control
+/// metrics. OM-92: sources that fail.
+#[test]
+fn the_documents_are_many() {
+    assert!(documents().len() >= 30);
+}

@@ -1,0 +1,191 @@
+//! What is asked, and the answers by document and question.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use pcp_pmda_test::pcp::{Pmcd, text};
+use regex::Regex;
+
+use crate::host::{Document, Host, OTHERS};
+
+/// Answers by the name of the document and the question.
+pub type Answers = BTreeMap<(String, String), String>;
+
+/// All that is said about the metrics of a source.
+pub fn about_source(pmcd: &Pmcd<'_>, host: &Host, source: &Document, round: &str, answers: &mut Answers) {
+    about(pmcd, host, &source.name, round, answers);
+}
+
+fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &mut Answers) {
+    let root = format!("openmetrics.{source}");
+    let mut add = |question: String, answer: String| {
+        answers.insert(
+            (source.to_owned(), format!("{round}: {question}")),
+            host.steady(&answer),
+        );
+    };
+    for (metric, answer) in described(pmcd, &["-dfmtTlI", &root]) {
+        add(format!("pminfo {metric}"), answer);
+    }
+    for (metric, answer) in lines(&text(&pmcd.tool("pmprobe", &["-v", &root]))) {
+        add(format!("pmprobe -v {metric}"), answer);
+    }
+    for (metric, answer) in lines(&text(&pmcd.tool("pmprobe", &["-I", &root]))) {
+        add(format!("pmprobe -I {metric}"), answer);
+    }
+    if let Some(metric) = names(pmcd, &root).first() {
+        add(
+            format!("pmval {metric}"),
+            text(&pmcd.tool("pmval", &["-s", "2", "-t", "0.01", "-w", "30", metric])),
+        );
+        add(format!("pmstore {metric}"), text(&pmcd.tool("pmstore", &[metric, "1"])));
+    }
+}
+
+/// The same about the control metrics, without what time does to them, and about sources that are
+/// no documents.
+pub fn about_control(pmcd: &Pmcd<'_>, host: &Host, answers: &mut Answers) {
+    for source in OTHERS {
+        about(pmcd, host, source, "first", answers);
+    }
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\]) value \d+").expect("valid"));
+    let mut add = |question: String, answer: String| {
+        answers.insert(("control".to_owned(), question), host.steady(&answer));
+    };
+    for (metric, answer) in described(pmcd, &["-dfmtTlI", "openmetrics.control"]) {
+        let answer = if metric.contains("_time") || metric.contains("calls") {
+            NUMBER.replace_all(&answer, "$1 value N").into_owned()
+        } else {
+            answer
+        };
+        add(format!("pminfo {metric}"), answer);
+    }
+    let mut stores: Vec<_> = ["1", "7", "0", "x"]
+        .map(|value| ("openmetrics.control.debug", value))
+        .into();
+    stores.push(("openmetrics.control.calls", "1"));
+    stores.push(("openmetrics.control.status", "text"));
+    for (metric, value) in stores {
+        add(
+            format!("pmstore {metric} {value}"),
+            text(&pmcd.tool("pmstore", &[metric, value])),
+        );
+        let debug = pmcd.tool("pminfo", &["-f", "openmetrics.control.debug"]);
+        add(format!("debug after pmstore {metric} {value}"), text(&debug));
+    }
+    for (question, answer) in log(host) {
+        add(question, answer);
+    }
+}
+
+/// Each line of the log without time and process, of any document, by its text: how often it comes
+/// does not count.
+fn log(host: &Host) -> BTreeMap<String, String> {
+    static HEAD: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\[[^\]]*\] pmdaopenmetrics\(\d+\) (\w+: .*)$").expect("valid"));
+    static TIMES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"in \d+\.\d{4}s").expect("valid"));
+    let log = host.log();
+    let found = log.lines().filter_map(|line| HEAD.captures(line));
+    let texts = found.map(|found| TIMES.replace(&found[1], "in TIME").into_owned());
+    texts
+        .map(|line| (format!("log: {}", host.steady(&line)), String::new()))
+        .collect()
+}
+
+/// What `pminfo` says, by metric.
+fn described(pmcd: &Pmcd<'_>, args: &[&str]) -> BTreeMap<String, String> {
+    let answer = text(&pmcd.tool("pminfo", args));
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let mut metric = String::new();
+    for line in answer.lines() {
+        if let Some(name) = line
+            .split_whitespace()
+            .next()
+            .filter(|name| name.starts_with("openmetrics.") && line.contains(" PMID: "))
+        {
+            metric = name.to_owned();
+        }
+        let text = found.entry(metric.clone()).or_default();
+        text.push_str(line);
+        text.push('\n');
+    }
+    found
+}
+
+/// Lines by their first word.
+fn lines(answer: &str) -> BTreeMap<String, String> {
+    let first = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+    answer.lines().map(|line| (first(line), line.to_owned())).collect()
+}
+
+fn names(pmcd: &Pmcd<'_>, root: &str) -> Vec<String> {
+    let answer = text(&pmcd.tool("pminfo", &[root]));
+    let mut names: Vec<_> = answer
+        .lines()
+        .filter(|line| line.starts_with("openmetrics."))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names
+}
+
+/// PMID and domain of each metric, and the number of each instance.
+pub fn numbers(pmcd: &Pmcd<'_>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (metric, answer) in described(pmcd, &["-dm", "openmetrics"]) {
+        let pmid = answer
+            .split(" PMID: ")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
+        let domain = answer
+            .split("InDom: ")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
+        found.insert(metric, format!("{pmid:?} {domain:?}"));
+    }
+    for line in text(&pmcd.tool("pmprobe", &["-I", "openmetrics"])).lines() {
+        let mut parts = line.split('"');
+        let metric = parts
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        for name in parts.step_by(2).filter(|name| !name.is_empty()) {
+            found.insert(
+                format!("{metric}[{name}]"),
+                name.split(' ').next().unwrap_or_default().to_owned(),
+            );
+        }
+    }
+    found
+}
+
+/// What a person would type at dbpmda. The first answer there is that the agent is ready, so each
+/// request is answered one later.
+pub fn by_dbpmda(host: &Host, answers: &mut Answers) {
+    let script = format!(
+        "open pipe {}\nwait 5\nstatus\nlabel cluster 144.1\nlabel cluster 144.0\nlabel cluster 144.4000\nlabel indom 144.0\nlabel indom 144.5120\n\
+         label item 144.0.1\nlabel item 144.1.0\nlabel instances 144.5120\nlabel instances 144.0\ninstance 144.0\ninstance 144.5120\n\
+         instance 144.4194303\ninstance 144.1\ntext 144.0.1\ntext 144.1.0\ntext 144.1.1000\ntext 511.0.144\ntext indom 144.0\n\
+         text indom 144.5120\nchildren openmetrics\nname 144.0.2\nname 144.1.0\npmid openmetrics.control.calls\npmid openmetrics.nope\n\
+         pmid openmetrics.control\ndesc 144.0.1\ndesc 144.0.9\ndesc 144.1.0\ndesc 144.1.1000\ndesc 144.4000.5\nfetch 144.1.0\n\
+         fetch 144.1.1000\nfetch 144.0.9\nfetch 144.0.6\nfetch 144.4000.1\nfetch 144.0.6\nclose\nquit\n",
+        host.command()
+    );
+    let answer = host.steady(&host.dbpmda(&script));
+    static VOLATILE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"0x[0-9a-f]{9,}|\(pid: \d+\)|timestamp: \S+ \S+|daemon|Start \S+ PMDA").expect("valid")
+    });
+    let answer = VOLATILE.replace_all(&answer, "*").into_owned();
+    for (number, part) in answer.split("dbpmda> ").enumerate() {
+        let mut lines: Vec<_> = part.lines().collect();
+        // Names come in the order of the agent's tree.
+        if part.starts_with("children") || part.starts_with("name") || part.starts_with("pmid") {
+            lines.sort_unstable();
+        }
+        let command = part.lines().next().unwrap_or_default();
+        answers.insert(("dbpmda".to_owned(), format!("{number} {command}")), lines.join("\n"));
+    }
+}
