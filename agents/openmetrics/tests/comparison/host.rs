@@ -84,16 +84,23 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host with all documents.
+    /// A host without sources.
     pub fn new(test: &str, which: Which) -> Host {
         let environment = Environment::new(&format!("openmetrics-{test}-{which:?}"), Library::C);
-        let mut host = Host {
+        let host = Host {
             environment: Rc::new(environment),
             which,
         };
+        fs::create_dir_all(host.at("pages")).expect("target is writable");
+        fs::create_dir_all(host.at("sources")).expect("target is writable");
+        host
+    }
+
+    /// A host with all documents, and with sources that are none.
+    pub fn with_documents(test: &str, which: Which) -> Host {
+        let mut host = Host::new(test, which);
         for document in documents() {
             let text = fs::read(&document.file).expect("a document");
-            fs::create_dir_all(host.at("pages")).expect("target is writable");
             fs::write(host.page(&document.name), text).expect("target is writable");
             let url = format!(
                 "file://{}\n{}",
@@ -159,7 +166,7 @@ impl Host {
                 let script = pcp::agent("openmetrics").join("pmdaopenmetrics.python");
                 format!("/usr/bin/python3 {}", script.display())
             }
-            Which::Ours => env!("CARGO_BIN_EXE_pmdaopenmetrics").to_owned(),
+            Which::Ours => format!("{} --notready", env!("CARGO_BIN_EXE_pmdaopenmetrics")),
         };
         format!("{program} -c {}", self.at("sources").display())
     }

@@ -16,7 +16,7 @@ use questions::Answers;
 
 /// All answers of an agent, in two rounds: with the first documents and with those that follow.
 fn answers(which: Which) -> Answers {
-    let host = Host::new("comparison", which);
+    let host = Host::with_documents("comparison", which);
     let mut answers = Answers::new();
     {
         let pmcd = host.pmcd();
@@ -46,20 +46,25 @@ fn both_agents_answer_alike() {
     for question in questions {
         let (theirs, ours) = (theirs.get(question), ours.get(question));
         if theirs != ours {
-            let show = |answer: Option<&String>| {
-                answer.map_or("(nothing)\n".to_owned(), |text| text.trim_end().to_owned() + "\n")
-            };
             let text = by_document.entry(question.0.clone()).or_default();
-            let _ = write!(
-                text,
-                "{}\n  Python: {}  ours:   {}",
-                question.1,
-                show(theirs),
-                show(ours)
-            );
+            let _ = write!(text, "{}\n{}", question.1, lines_that_differ(theirs, ours));
         }
     }
     differences::judge(&by_document);
+}
+
+/// The lines of one answer that the other has not; `-` Python's, `+` ours.
+fn lines_that_differ(theirs: Option<&String>, ours: Option<&String>) -> String {
+    let lines = |answer: Option<&String>| -> Vec<String> {
+        let text = answer.map_or("(nothing)", |text| if text.is_empty() { "(yes)" } else { text });
+        text.lines().map(str::to_owned).collect()
+    };
+    let (theirs, ours) = (lines(theirs), lines(ours));
+    let only = |mark: &str, these: &[String], those: &[String]| -> String {
+        let missing = these.iter().filter(|line| !those.contains(line));
+        missing.map(|line| format!("  {mark} {line}\n")).collect()
+    };
+    only("-", &theirs, &ours) + &only("+", &ours, &theirs)
 }
 
 /// A host that changes from one agent to the other and back: numbers and names of all metrics and

@@ -33,14 +33,16 @@ fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &mut 
     for (metric, answer) in lines(&text(&pmcd.tool("pmprobe", &["-I", &root]))) {
         add(format!("pmprobe -I {metric}"), answer);
     }
-    if let Some(metric) = names(pmcd, &root).first() {
-        add(
-            format!("pmval {metric}"),
-            text(&pmcd.tool("pmval", &["-s", "2", "-t", "0.01", "-w", "30", metric])),
-        );
+    // One of them is enough: they are the same tool on the same answers.
+    for metric in names(pmcd, &root).iter().filter(|metric| ONE_OF_MANY.is_match(metric)) {
+        let args = ["-s", "2", "-t", "0.01", "-w", "30", metric];
+        add(format!("pmval {metric}"), text(&pmcd.tool("pmval", &args)));
         add(format!("pmstore {metric}"), text(&pmcd.tool("pmstore", &[metric, "1"])));
     }
 }
+
+/// Some metrics, whichever others there are.
+static ONE_OF_MANY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(total|bytes|a|ok|m7|eth1|t32)$").expect("valid"));
 
 /// The same about the control metrics, without what time does to them, and about sources that are
 /// no documents.
@@ -97,7 +99,7 @@ fn described(pmcd: &Pmcd<'_>, args: &[&str]) -> BTreeMap<String, String> {
     let answer = text(&pmcd.tool("pminfo", args));
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut metric = String::new();
-    for line in answer.lines() {
+    for line in answer.lines().filter(|line| !line.is_empty() && *line != "[exit 0]") {
         if let Some(name) = line
             .split_whitespace()
             .next()
