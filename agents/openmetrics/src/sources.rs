@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::limits;
 
@@ -103,6 +103,7 @@ impl Folder {
         self.folders.clear();
         self.files.clear();
         self.read_at = now();
+        let start = Instant::now();
         let mut files = Vec::new();
         let path = self.path.clone();
         self.read(&path, 0, &mut files);
@@ -114,8 +115,9 @@ impl Folder {
             files.sort_unstable();
         }
         log::info!(
-            "Config change detected, traversed {} config entries, rescanning ...",
-            files.len()
+            "Config change detected, traversed {} config entries in {:.4}s, rescanning ...",
+            files.len(),
+            start.elapsed().as_secs_f64()
         );
         Some(files.into_iter().filter_map(|file| self.source(file, root)).collect())
     }

@@ -86,6 +86,8 @@ struct Series {
     text: Rc<str>,
     number: u32,
     labels: Rc<LabelSet>,
+    /// Whether the labels name the instance.
+    is_of_labels: bool,
 }
 
 /// A metric with instances.
@@ -99,7 +101,8 @@ struct Instances {
     by_text: HashMap<Rc<str>, usize>,
     /// The series that is expected next.
     next: usize,
-    /// The series of the last sample, and whether its labels are those of the metric already.
+    /// The series of the last sample that is named by its labels, and whether these are those of the
+    /// metric already.
     last: Option<(usize, bool)>,
 }
 
@@ -129,6 +132,8 @@ pub struct Metric {
     /// Labels that name instances, and those of the first sample (OM-66).
     labels: LabelSet,
     optional: LabelSet,
+    /// Whether a new series has changed the labels.
+    has_new_labels: bool,
 }
 
 /// Why a sample has no place.
@@ -172,6 +177,7 @@ impl Metric {
             value: Value::None,
             labels: labels.naming,
             optional: labels.optional,
+            has_new_labels: false,
         }
     }
 
@@ -199,7 +205,13 @@ impl Metric {
             Some(instances) => {
                 let series = match instances.series(sample.label_text) {
                     Some(series) => series,
-                    None => instances.add(sample, config, self.has_pcp_line, &self.common, memory)?,
+                    None => {
+                        let added = instances.add(sample, config, self.has_pcp_line, &self.common, memory)?;
+                        if let Some(series) = instances.series.get(added).filter(|series| series.is_of_labels) {
+                            self.has_new_labels |= merge(&mut self.labels, &series.labels);
+                        }
+                        added
+                    }
                 };
                 instances.set(series, value, self.common.document.get());
             }
@@ -216,14 +228,13 @@ impl Metric {
         };
         instances.show_new(&self.common);
         instances.table.save();
-        let Some((last, false)) = instances.last else {
-            return false;
-        };
-        instances.last = Some((last, true));
-        let Some(series) = instances.series.get(last) else {
-            return false;
-        };
-        merge(&mut self.labels, &series.labels)
+        let mut has_new_labels = std::mem::take(&mut self.has_new_labels);
+        if let Some((last, false)) = instances.last {
+            instances.last = Some((last, true));
+            let series = instances.series.get(last);
+            has_new_labels |= series.is_some_and(|series| merge(&mut self.labels, &series.labels));
+        }
+        has_new_labels
     }
 
     /// The instances, if it has any.
@@ -336,7 +347,12 @@ impl Instances {
         let place = self.series.len();
         self.by_text.insert(Rc::clone(&text), place);
         let labels = Rc::new(labels.naming);
-        self.series.push(Series { text, number, labels });
+        self.series.push(Series {
+            text,
+            number,
+            labels,
+            is_of_labels,
+        });
         self.next = place + 1;
         Ok(place)
     }
@@ -361,7 +377,7 @@ impl Instances {
         {
             row.labels = Some(Rc::clone(&series.labels));
         }
-        if self.last.is_none_or(|(last, _)| last != place) {
+        if series.is_of_labels && self.last.is_none_or(|(last, _)| last != place) {
             self.last = Some((place, false));
         }
     }

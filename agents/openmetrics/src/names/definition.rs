@@ -115,7 +115,8 @@ fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
         })
     };
     Some(Definition {
-        name: name.to_owned(),
+        // PCP allows no colon in a name, and the name of a METADATA line is that of the sample.
+        name: below_source(name).into_owned(),
         kind: kind.map_or(Type::F64, type_of),
         semantics: word(semantics).map_or(Semantics::Instant, semantics_of),
         unit,

@@ -122,7 +122,7 @@ fn described_by_pcp_lines() {
         ),
         (
             "# PCP5 a:b 1 32 x instant none\nx 1",
-            format!("a:b i32 instant {NONE:#010x}"),
+            format!("a.b i32 instant {NONE:#010x}"),
         ),
         ("# PCP5 x 1 64 x discrete\nx 1", format!("x i64 discrete {NONE:#010x}")),
         (
@@ -203,10 +203,9 @@ fn described_by_the_configuration() {
     assert!(found[0].is_singular && found[0].has_pcp_line);
     let info = "metric \"metadata\" config metadata matches \"meta\": pcpline = \"METADATA metadata u64 PM_INDOM_NULL counter Kbyte\"";
     assert_eq!(found[0].notes, [Note::Info(info.to_owned())]);
-    // The name is that of the sample as it is.
     assert_eq!(
         (found[1].name.as_str(), found[1].semantics),
-        ("more:x", Semantics::Discrete)
+        ("more.x", Semantics::Discrete)
     );
     assert_eq!((found[2].name.as_str(), found[2].kind), ("y", Type::I32));
 }

@@ -8,8 +8,7 @@ mod differences;
 mod host;
 mod questions;
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::{Host, Which, documents};
 use questions::Answers;
@@ -40,17 +39,17 @@ fn answers(which: Which) -> Answers {
 fn both_agents_answer_alike() {
     let theirs = answers(Which::Python);
     let ours = answers(Which::Ours);
-    let mut by_document: BTreeMap<String, String> = BTreeMap::new();
-    let questions: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
+    let questions: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
     assert!(questions.len() > 500, "only {} questions", questions.len());
-    for question in questions {
-        let (theirs, ours) = (theirs.get(question), ours.get(question));
-        if theirs != ours {
-            let text = by_document.entry(question.0.clone()).or_default();
-            let _ = write!(text, "{}\n{}", question.1, lines_that_differ(theirs, ours));
-        }
-    }
-    differences::judge(&by_document);
+    println!("{} questions about {} documents", questions.len(), documents().len());
+    let differ = questions
+        .into_iter()
+        .filter(|question| theirs.get(*question) != ours.get(*question));
+    let found = differ.map(|question| {
+        let lines = lines_that_differ(theirs.get(question), ours.get(question));
+        (question.clone(), lines)
+    });
+    differences::judge(&found.collect());
 }
 
 /// The lines of one answer that the other has not; `-` Python's, `+` ours.

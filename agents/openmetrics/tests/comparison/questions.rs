@@ -1,6 +1,6 @@
 //! What is asked, and the answers by document and question.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use pcp_pmda_test::pcp::{Pmcd, text};
@@ -50,12 +50,21 @@ pub fn about_control(pmcd: &Pmcd<'_>, host: &Host, answers: &mut Answers) {
     for source in OTHERS {
         about(pmcd, host, source, "first", answers);
     }
+    static STATUS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\]) value .*").expect("valid"));
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\]) value \d+").expect("valid"));
+    let status = text(&pmcd.tool("pminfo", &["-f", "openmetrics.control.status"]));
+    for line in status.lines() {
+        // Of the source's own document: it tells why there are no values.
+        let source = line.split('"').nth(1).unwrap_or("control").to_owned();
+        answers.insert((source, "status".to_owned()), host.steady(line));
+    }
     let mut add = |question: String, answer: String| {
         answers.insert(("control".to_owned(), question), host.steady(&answer));
     };
     for (metric, answer) in described(pmcd, &["-dfmtTlI", "openmetrics.control"]) {
-        let answer = if metric.contains("_time") || metric.contains("calls") {
+        let answer = if metric.ends_with(".status") {
+            STATUS.replace_all(&answer, "$1 value TEXT").into_owned()
+        } else if metric.contains("_time") || metric.contains("calls") {
             NUMBER.replace_all(&answer, "$1 value N").into_owned()
         } else {
             answer
@@ -75,28 +84,35 @@ pub fn about_control(pmcd: &Pmcd<'_>, host: &Host, answers: &mut Answers) {
         let debug = pmcd.tool("pminfo", &["-f", "openmetrics.control.debug"]);
         add(format!("debug after pmstore {metric} {value}"), text(&debug));
     }
-    for (question, answer) in log(host) {
-        add(question, answer);
+    for line in log(host) {
+        // What is wrong is said in other words; what is done is said in the same.
+        let is_same = line.starts_with("Info: ") || line.contains(" ignored config file ");
+        let document = if is_same { "control" } else { "log" };
+        answers.insert((document.to_owned(), format!("log: {line}")), String::new());
     }
 }
 
 /// Each line of the log without time and process, of any document, by its text: how often it comes
 /// does not count.
-fn log(host: &Host) -> BTreeMap<String, String> {
+fn log(host: &Host) -> BTreeSet<String> {
     static HEAD: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\[[^\]]*\] pmdaopenmetrics\(\d+\) (\w+: .*)$").expect("valid"));
     static TIMES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"in \d+\.\d{4}s").expect("valid"));
     let log = host.log();
     let found = log.lines().filter_map(|line| HEAD.captures(line));
     let texts = found.map(|found| TIMES.replace(&found[1], "in TIME").into_owned());
-    texts
-        .map(|line| (format!("log: {}", host.steady(&line)), String::new()))
-        .collect()
+    texts.map(|line| host.steady(&line)).collect()
 }
 
 /// What `pminfo` says, by metric.
 fn described(pmcd: &Pmcd<'_>, args: &[&str]) -> BTreeMap<String, String> {
-    let answer = text(&pmcd.tool("pminfo", args));
+    // Without help one agent has empty texts, the other none (OM-56).
+    let answer = text(&pmcd.tool("pminfo", args))
+        .replace("One-line Help: Error: One-line or help text is not available", "[]")
+        .replace(
+            "Full Help: Error: One-line or help text is not available",
+            "Help: <empty entry>",
+        );
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut metric = String::new();
     for line in answer.lines().filter(|line| !line.is_empty() && *line != "[exit 0]") {
@@ -168,7 +184,7 @@ pub fn numbers(pmcd: &Pmcd<'_>) -> BTreeMap<String, String> {
 /// request is answered one later.
 pub fn by_dbpmda(host: &Host, answers: &mut Answers) {
     let script = format!(
-        "open pipe {}\nwait 5\nstatus\nlabel cluster 144.1\nlabel cluster 144.0\nlabel cluster 144.4000\nlabel indom 144.0\nlabel indom 144.5120\n\
+        "open pipe {}\nwait 5\nchildren openmetrics\nfetch 144.1.0\nlabel cluster 144.1\nlabel cluster 144.0\nlabel cluster 144.4000\nlabel indom 144.0\nlabel indom 144.5120\n\
          label item 144.0.1\nlabel item 144.1.0\nlabel instances 144.5120\nlabel instances 144.0\ninstance 144.0\ninstance 144.5120\n\
          instance 144.4194303\ninstance 144.1\ntext 144.0.1\ntext 144.1.0\ntext 144.1.1000\ntext 511.0.144\ntext indom 144.0\n\
          text indom 144.5120\nchildren openmetrics\nname 144.0.2\nname 144.1.0\npmid openmetrics.control.calls\npmid openmetrics.nope\n\
