@@ -18,11 +18,13 @@ pub enum ParsedText {
 ///
 /// A plain text is one that can mean only one thing: a complete object of strings, numbers, words
 /// and lists of such, with legal and different names (LABEL-32, LABEL-33). `leading_letter`:
-/// whether a name must start with a letter, as before PCP 7.2.
+/// whether a name must start with a letter, and a wrong one refuses the text, as before PCP 7.2;
+/// since then libpcp leaves a wrong name out with its value.
 ///
 /// # Errors
 /// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond
-/// repair: more than 60 levels (L-8), and lists in lists in a text that is not plain (L-7);
+/// repair: more than 60 levels (L-8), and lists in lists in values that it keeps of a text that is
+/// not plain (L-7);
 /// `-ENOMEM`.
 pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText> {
     if text.len() >= MAX_TEXT {
@@ -30,19 +32,21 @@ pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText>
     }
     match plain(text, flags, leading_letter)? {
         Some(set) => Ok(ParsedText::Plain(set)),
-        None => other(text).map(ParsedText::Other),
+        None => other(text, leading_letter).map(ParsedText::Other),
     }
 }
 
 /// Prepares a text for libpcp: takes out white space where it separates nothing, so that a wrong
 /// text stays as wrong as it is, and refuses what libpcp would get wrong without saying so.
-fn other(text: &[u8]) -> Result<Vec<u8>> {
+fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
     // It never gets longer.
     let mut short: Vec<u8> = Vec::new();
     short.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let (mut open, mut depth) = ([0; MAX_DEPTH], 0);
     let mut bytes = text.iter().copied().peekable();
     let mut space = false;
+    // Where the last string begins, and the level whose value is left out for its name.
+    let (mut string, mut left_out) = (0, None);
     while let Some(byte) = bytes.next() {
         if is_space(byte) {
             space = true;
@@ -56,6 +60,7 @@ fn other(text: &[u8]) -> Result<Vec<u8>> {
         short.push(byte);
         match byte {
             b'"' => {
+                string = short.len();
                 while let Some(inner) = bytes.next() {
                     short.push(inner);
                     match inner {
@@ -65,13 +70,21 @@ fn other(text: &[u8]) -> Result<Vec<u8>> {
                     }
                 }
             }
-            b'[' if depth > 0 && open[depth - 1] == b'[' => return Err(Error::EINVAL),
+            b':' if !leading_letter && left_out.is_none() => {
+                let name = short[string..].strip_suffix(b"\":").unwrap_or_default();
+                left_out = (!legal(name, leading_letter)).then_some(depth);
+            }
+            b',' if left_out == Some(depth) => left_out = None,
+            b'[' if depth > 0 && open[depth - 1] == b'[' && left_out.is_none() => return Err(Error::EINVAL),
             b'[' | b'{' if depth == MAX_DEPTH => return Err(Error::EINVAL),
             b'[' | b'{' => {
                 open[depth] = byte;
                 depth += 1;
             }
-            b']' | b'}' => depth = depth.saturating_sub(1),
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                left_out = left_out.filter(|level| *level <= depth);
+            }
             _ => {}
         }
     }
@@ -420,6 +433,29 @@ mod tests {
         assert_eq!(passed_on(" ").as_deref(), Some(""));
     }
 
+    /// LABEL-32, L-7: since PCP 7.2 a list in a list is no harm in what is left out for its name.
+    #[test]
+    fn lists_in_lists_of_pcp_7() {
+        let judged = |text: &str| parse(text.as_bytes(), 0, false);
+        for text in [
+            r#"{"bad-1":[[1,2],[3]],"ok":"yes"}"#,
+            r#"{"ok":"yes","bad-1":[[1,2],[3]]}"#,
+            r#"{"ok":"b\"","bad-1":{"b":[[1]]}}"#,
+            r#"{"a":{"bad-1":[[1]],"b":2}}"#,
+        ] {
+            assert_eq!(judged(text), Ok(ParsedText::Other(text.into())), "{text}");
+            assert_eq!(parse(text.as_bytes(), 0, true), Err(Error::EINVAL), "{text}");
+        }
+        for text in [
+            r#"{"bad-1":[[1]],"a":[[1]]}"#,
+            r#"{"bad-1":{"a":1},"b":{"a":[[1]]}}"#,
+            r#"{"b":{"bad-1":1},"a":[[1]],"c":{}}"#,
+            r#"{"bad-1":1,"a":[[1]]}"#,
+        ] {
+            assert_eq!(judged(text), Err(Error::EINVAL), "{text}");
+        }
+    }
+
     /// L-7, L-8, LABEL-31: what is refused outright.
     #[test]
     fn refused() {
@@ -453,7 +489,7 @@ mod tests {
         fn any_text(text in r#"[ \t{}\[\],:"\\a-c0-2._eE+-]{0,60}"#) {
             if let Ok(ParsedText::Other(short)) = parse(text.as_bytes(), 0, false) {
                 prop_assert!(short.len() <= text.len());
-                prop_assert_eq!(other(&short), Ok(short));
+                prop_assert_eq!(other(&short, false), Ok(short));
             }
         }
 
