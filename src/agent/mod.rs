@@ -105,14 +105,15 @@ pub(crate) fn interface(ext: Ext<'_>) -> Interface {
     of(ext).map_or(Interface(0), AgentRecord::interface)
 }
 
-/// Updates the way back from the extension to its dispatch table, which has moved. In a record of
-/// another copy of this library, or of the C library, it is the first word (INIT-51).
-pub(crate) fn moved(dispatch: Dispatch<'_>) {
-    let Some(ext) = dispatch.ext() else { return };
-    match of(ext) {
-        Some(_) => refresh(dispatch),
-        None => ext.tell_other_library(dispatch),
+/// Updates the way back from the extension to its dispatch table, which has moved; gives the
+/// extension if its record is not one of ours.
+pub(crate) fn moved<'call>(dispatch: Dispatch<'call>) -> Option<Ext<'call>> {
+    let ext = dispatch.ext()?;
+    if of(ext).is_none() {
+        return Some(ext);
     }
+    refresh(dispatch);
+    None
 }
 
 /// Takes over what the default methods need from a dispatch table: they have only the `pmdaExt`,

@@ -5,14 +5,36 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::boundary::{drive, guard};
-use crate::cache::{self, Purge, give, open, with};
+use crate::cache::{self, Purge, open, with};
 use crate::sys::process::CFile;
 use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
+use pmda_core::cache::Entry;
 use pmda_core::constants::{PMDA_CACHE_LOAD, PMDA_CACHE_SAVE, PMDA_CACHE_SYNC, PMDA_CACHE_WALK_NEXT, PMDA_CACHE_WRITE};
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
+
+/// Gives what a lookup has found where C wants it, and its state.
+///
+/// # Safety
+/// The entry is in a cache of the state, which keeps its name until the instance is culled and
+/// reclaimed.
+#[inline]
+unsafe fn give(
+    found: &Entry<Private>,
+    name: Out<'_, *mut c_char>,
+    inst: Out<'_, c_int>,
+    private: Out<'_, *mut c_void>,
+) -> c_int {
+    if !name.is_null() {
+        // SAFETY: the name stays, as the caller says.
+        unsafe { name.lend(found.terminated()) };
+    }
+    inst.set(found.id());
+    private.give(found.private());
+    found.state() as c_int
+}
 
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`,
 /// `PMDA_CACHE_CULL`).
@@ -82,7 +104,8 @@ pub unsafe extern "C" fn pmdaCacheLookup(
 ) -> c_int {
     guard(|| {
         open(InDom(indom), |cache| {
-            Ok(give(cache.lookup(inst)?, name, Out::NONE, private_))
+            // SAFETY: an entry of a cache of the state.
+            Ok(unsafe { give(cache.lookup(inst)?, name, Out::NONE, private_) })
         })
     })
 }
@@ -105,7 +128,8 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     guard(|| {
         open(InDom(indom), |cache| {
             let found = cache.lookup_name(name.ok_or(Error::INST)?.bytes())?;
-            Ok(give(found, Out::NONE, inst, private_))
+            // SAFETY: an entry of a cache of the state.
+            Ok(unsafe { give(found, Out::NONE, inst, private_) })
         })
     })
 }
@@ -134,7 +158,8 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     guard(|| {
         with(InDom(indom), |cache| {
             let name = name.as_ref().map(CText::bytes);
-            Ok(give(cache.lookup_key(name, key.bytes())?, oname, inst, private_))
+            // SAFETY: an entry of a cache of the state.
+            Ok(unsafe { give(cache.lookup_key(name, key.bytes())?, oname, inst, private_) })
         })
     })
 }

@@ -6,7 +6,7 @@
 pub(crate) mod cached_indom;
 pub(crate) mod exports;
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::{io, mem, vec};
 
 use crate::boundary::{Machine, NoDropCell, Step};
@@ -14,9 +14,9 @@ use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{cancel, config};
 use crate::sys::process::{keeping_errno, now};
-use crate::view::arg::{Out, Private};
+use crate::view::arg::Private;
 use crate::view::interface::Free;
-use pmda_core::cache::{Cache, CacheFile, Entry, Snapshot, Write, directory_below, file_path};
+use pmda_core::cache::{Cache, CacheFile, Snapshot, Write, directory_below, file_path};
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -54,22 +54,6 @@ pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Re
     drop(globals);
     log::flush(&mut journal);
     result
-}
-
-/// Gives what a lookup has found where C wants it, and its state.
-#[inline]
-pub(crate) fn give(
-    found: &Entry<Private>,
-    name: Out<'_, *mut c_char>,
-    inst: Out<'_, c_int>,
-    private: Out<'_, *mut c_void>,
-) -> c_int {
-    if !name.is_null() {
-        name.lend(found.terminated());
-    }
-    inst.set(found.id());
-    private.give(found.private());
-    found.state() as c_int
 }
 
 fn count(number: usize) -> c_int {

@@ -7,11 +7,13 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use crate::boundary::guard;
-use crate::events::{add_parameter, add_record, address, create, high, low, release, with};
+use crate::events::{add_record, address, create, high, low, release, with};
+use crate::sys::libpcp::bindings as pcp;
 use crate::view::arg::In;
 use crate::view::buffer::{CBuffer, CBytes, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
-use pmda_core::events::{Form, printable};
+use pmda_core::error::{Error, Result};
+use pmda_core::events::{EventArray, Form, ParameterValue, printable};
 
 /// Makes an event array.
 ///
@@ -111,6 +113,37 @@ pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<'_, timeval
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, timespec>, nmissed: c_int) -> c_int {
     guard(|| with(idx, |array| array.add_missed(high(ts)?, nmissed)))
+}
+
+/// Adds a parameter. Its type is judged before the atom is looked at, as in the C library
+/// (EVENT-22).
+///
+/// # Errors
+/// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
+/// [`EventArray::add_parameter`].
+fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
+    let atom = || atom.ok_or(Error::EINVAL);
+    // The types that are known are small numbers.
+    let code = kind as u8;
+    match kind as u32 {
+        pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
+            array.add_parameter(metric, code, ParameterValue::Word(atom()?.word()))
+        }
+        pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
+            array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))
+        }
+        pcp::PM_TYPE_STRING => {
+            // SAFETY: an atom with a string: the caller says so by the type.
+            let text = unsafe { atom()?.text() }.ok_or(Error::EINVAL)?;
+            array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
+        }
+        pcp::PM_TYPE_AGGREGATE => {
+            // SAFETY: likewise, with a block.
+            let payload = unsafe { atom()?.payload() }?;
+            array.add_parameter(metric, code, ParameterValue::Bytes(payload.bytes()))
+        }
+        _ => Err(Error::TYPE),
+    }
 }
 
 /// What the three functions do that add a parameter, each by a jump here.

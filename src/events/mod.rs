@@ -6,12 +6,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::state;
-use crate::sys::libpcp::bindings as pcp;
 use crate::view::arg::In;
-use crate::view::buffer::Parameter;
-use crate::view::types::{pmID, timespec, timeval, wide};
+use crate::view::types::{timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
-use pmda_core::events::{self, EventArray, Form, ParameterValue, Stamp};
+use pmda_core::events::{self, EventArray, Form, Stamp};
 
 /// Works on the array of a handle.
 pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut EventArray) -> Result<T>) -> Result<T> {
@@ -63,38 +61,4 @@ pub(crate) fn add_record(array: &mut EventArray, flags: c_int, stamp: impl FnOnc
         return Err(Error::CONV);
     }
     array.add_record(stamp()?, flags)
-}
-
-/// Adds a parameter. Its type is judged before the atom is looked at, as in the C library
-/// (EVENT-22).
-///
-/// # Errors
-/// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
-/// [`EventArray::add_parameter`].
-pub(crate) fn add_parameter(
-    array: &mut EventArray,
-    metric: pmID,
-    kind: c_int,
-    atom: Option<Parameter<'_>>,
-) -> Result<()> {
-    let atom = || atom.ok_or(Error::EINVAL);
-    // The types that are known are small numbers.
-    let code = kind as u8;
-    match kind as u32 {
-        pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
-            array.add_parameter(metric, code, ParameterValue::Word(atom()?.word()))
-        }
-        pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
-            array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))
-        }
-        pcp::PM_TYPE_STRING => {
-            let text = atom()?.text().ok_or(Error::EINVAL)?;
-            array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
-        }
-        pcp::PM_TYPE_AGGREGATE => {
-            let payload = atom()?.payload()?;
-            array.add_parameter(metric, code, ParameterValue::Bytes(payload.bytes()))
-        }
-        _ => Err(Error::TYPE),
-    }
 }

@@ -30,8 +30,8 @@ pub(crate) fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<
         // SAFETY: the callback was read from the agent's own structure, whose view demands that it
         // does what its type says, and it gets what it expects (FETCH-22): the atom is ours.
         let returned = unsafe { callback(asked.metric.as_ptr(), inst, &raw mut atom) };
-        // SAFETY: zero, or what the callback has stored.
-        return FetchAnswer::Value(returned, unsafe { Atom::new(atom) });
+        // SAFETY: zero, or what the callback has stored for a metric of this encoding.
+        return FetchAnswer::Value(unsafe { Atom::new(atom, asked.encoding, returned) });
     }
     if let Some((method, wanted)) = asked.method {
         // SAFETY: the method was read from the agent's own structure, whose view demands that it

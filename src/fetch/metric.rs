@@ -4,7 +4,6 @@ use std::ffi::c_int;
 
 use crate::view::memory::Array;
 use crate::view::types::pmID;
-use pmda_core::fetch::Encoding;
 use pmda_core::ident::MetricId;
 
 /// Metrics that are fetched one after the other.
@@ -34,7 +33,6 @@ impl MetricList for Array<'_, pmID> {
 pub(super) struct Current {
     pub(super) pmid: MetricId,
     pub(super) kind: c_int,
-    pub(super) encoding: Encoding,
     /// Whether it has one value and no instances.
     pub(super) singular: bool,
 }

@@ -29,7 +29,7 @@ use pmda_core::ident::{InDom, MetricId};
 /// What comes back from a call.
 pub(crate) enum FetchAnswer {
     /// What the callback has returned and stored.
-    Value(c_int, Atom),
+    Value(Atom),
     /// The desc method has run. Its status is ignored: only a PMID in the description counts
     /// (F-13).
     Described,
@@ -45,6 +45,8 @@ pub(crate) struct PendingCallback<'call> {
     /// The metric that a value is asked for. Only its place goes to the agent again: the agent may
     /// move or free its table while it gives a value (F-14).
     pub(crate) metric: Metric<'call>,
+    /// How a value of that metric is stored.
+    pub(crate) encoding: Encoding,
     /// The instance that a value is asked for, -1 for a metric that has none.
     pub(crate) inst: c_int,
     /// The method that a description is asked for, and the metric as the list has it.
@@ -150,6 +152,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             asked: PendingCallback {
                 callback: None,
                 metric: spare,
+                encoding: Encoding::Unknown,
                 inst: -1,
                 method: None,
             },
@@ -158,7 +161,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             current: Current {
                 pmid: MetricId::NULL,
                 kind: 0,
-                encoding: Encoding::Unknown,
                 singular: false,
             },
             outcome: Ok(()),
@@ -233,16 +235,16 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.current = Current {
             pmid,
             kind,
-            encoding: Encoding::of(kind),
             singular: indom.is_null(),
         };
         self.asked.metric = metric;
+        self.asked.encoding = Encoding::of(kind);
         if !indom.is_null() {
             return self.open_instances(wanted, indom);
         }
         // A metric with one value (FETCH-30).
         self.asked.inst = -1;
-        match self.output.open(wanted, 1, self.current.encoding) {
+        match self.output.open(wanted, 1, self.asked.encoding) {
             Ok(()) => Next::Value,
             Err(error) => self.fail(error),
         }
@@ -272,7 +274,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             ordinal = Ordinal::Examined;
             if !self.shown_pass(indom) {
                 // Nothing is selected: there is no second pass.
-                if let Err(error) = self.output.open(wanted, 0, self.current.encoding) {
+                if let Err(error) = self.output.open(wanted, 0, self.asked.encoding) {
                     return self.fail(error);
                 }
                 self.close();
@@ -281,7 +283,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         }
         iterate::start(self.agent, indom, self.ext);
         let room = iterate::estimate(self.agent, self.ext);
-        if let Err(error) = self.output.open(wanted, room, self.current.encoding) {
+        if let Err(error) = self.output.open(wanted, room, self.asked.encoding) {
             return self.fail(error);
         }
         self.steps.reset(ordinal);
@@ -319,13 +321,12 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// Stores what the callback has given, behind the values that the set has, and goes on.
     #[inline(always)]
-    fn store(&mut self, returned: c_int, atom: Atom) -> Next {
-        let Current { kind, encoding, .. } = self.current;
-        if returned != PMDA_FETCH_STATIC {
-            if let Err(error) = self.answered(returned, atom) {
+    fn store(&mut self, atom: Atom) -> Next {
+        if atom.returned() != PMDA_FETCH_STATIC {
+            if let Err(error) = self.answered(atom) {
                 return self.fail(error);
             }
-        } else if let Err(error) = self.output.add(kind, encoding, self.asked.inst, &atom) {
+        } else if let Err(error) = self.output.add(self.current.kind, self.asked.inst, &atom) {
             if let Err(error) = self.not_stored(error) {
                 return self.fail(error);
             }
@@ -357,15 +358,14 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     /// # Errors
     /// As [`Fetch::not_stored`].
     #[inline(never)]
-    fn answered(&mut self, returned: c_int, atom: Atom) -> Result<()> {
-        let Current { kind, encoding, .. } = self.current;
+    fn answered(&mut self, atom: Atom) -> Result<()> {
         let inst = self.asked.inst;
-        match FetchStatus::of(self.agent.interface(), returned) {
+        match FetchStatus::of(self.agent.interface(), atom.returned()) {
             Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
             Ok(status) => {
-                let stored = self.output.add(kind, encoding, inst, &atom);
+                let stored = self.output.add(self.current.kind, inst, &atom);
                 let noted = stored.or_else(|error| self.not_stored(error));
-                if status == FetchStatus::ValueToFree && !atom.free(encoding) {
+                if status == FetchStatus::ValueToFree && !atom.free() {
                     messages::not_freed(self.current);
                 }
                 return noted;
@@ -439,7 +439,7 @@ impl<L: MetricList, O: ResultWriter> Machine for Fetch<'_, L, O> {
     #[inline(always)]
     fn resume(&mut self, answer: FetchAnswer) -> Step<(), Result<()>> {
         let next = match answer {
-            FetchAnswer::Value(returned, atom) => self.store(returned, atom),
+            FetchAnswer::Value(atom) => self.store(atom),
             FetchAnswer::Described => self.described(),
         };
         self.step(next)

@@ -386,8 +386,8 @@ fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
     let status = unsafe { method(metric.0, Out::to(&mut names), Some(main.agent.ext)) };
     guarded(|| {
         // SAFETY: what the method has stored it has handed over.
-        let names = unsafe { OwnedNames::new(names, ptr::null_mut()) };
-        main.reply(|reply| names.encode(reply, Error::check(status)?, false));
+        let names = unsafe { OwnedNames::new(names, ptr::null_mut(), status) };
+        main.reply(|reply| names.encode(reply, false));
     })
 }
 
@@ -407,8 +407,8 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     guarded(|| {
         drop(below.take());
         // SAFETY: what the method has stored it has handed over.
-        let names = unsafe { OwnedNames::new(names, states) };
-        main.reply(|reply| names.encode(reply, Error::check(status)?, with_states));
+        let names = unsafe { OwnedNames::new(names, states, status) };
+        main.reply(|reply| names.encode(reply, with_states));
     })
 }
 

@@ -120,8 +120,11 @@ pub unsafe extern "C" fn pmdaDSO(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
     guard(|| {
-        if let Some(dispatch) = dispatch {
-            agent::moved(dispatch);
+        let Some(dispatch) = dispatch else { return };
+        if let Some(foreign) = agent::moved(dispatch) {
+            // SAFETY: set up by another copy of the library, or not at all: the caller says so, and
+            // the record is none of ours.
+            unsafe { foreign.tell_other_library(dispatch) };
         }
     });
 }

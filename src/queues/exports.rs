@@ -231,7 +231,11 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     decoder: pmdaEventDecodeCallBack,
     data: *mut c_void,
 ) -> c_int {
-    run(&mut QueueFetch::new(handle, context, avp), |fetch, ()| {
+    if avp.is_null() {
+        return Error::EINVAL.code();
+    }
+    let mut fetch = QueueFetch::new(handle, context);
+    let outcome = run(&mut fetch, |fetch, ()| {
         let FetchState::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
             return Error::EINVAL.code();
         };
@@ -247,5 +251,10 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
             Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
             None => Error::EINVAL.code(),
         }
-    })
+    });
+    if let Some(shown) = fetch.shown {
+        // SAFETY: NULL, or an array of the state with its length in front. It stays until something is added to it.
+        unsafe { avp.lend(shown) };
+    }
+    outcome
 }

@@ -1,13 +1,12 @@
 //! A client fetches the events of a queue that it has not seen.
 
 use std::ffi::c_int;
+use std::ptr::NonNull;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::boundary::{Machine, Step};
 use crate::queues::{Filter, log_vacant, with};
-use crate::view::arg::Out;
 use crate::view::event_block::{EventBlock, EventView};
-use crate::view::types::pmAtomValue;
 use pmda_core::constants::{PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{EventArray, EventArrays, Form, Stamp};
@@ -20,21 +19,22 @@ use pmda_core::queue::{End, FetchSession, FetchState, Queues};
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
-pub(crate) struct QueueFetch<'call> {
+pub(crate) struct QueueFetch {
     /// The event that a call is about, and the array that decoders add records to.
     pub(crate) session: FetchSession<EventView, Filter>,
-    out: Out<'call, pmAtomValue>,
+    /// What the caller's atom gets in the end, if anything: an array of the state, or NULL.
+    pub(crate) shown: Option<Option<NonNull<[u32]>>>,
     /// Whether a decoder has found something worth a record.
     found: bool,
 }
 
-impl<'call> QueueFetch<'call> {
+impl QueueFetch {
     /// A fetch of a client from a queue, which is still to begin.
     #[inline(always)]
-    pub(crate) fn new(handle: c_int, context: c_int, out: Out<'call, pmAtomValue>) -> QueueFetch<'call> {
+    pub(crate) fn new(handle: c_int, context: c_int) -> QueueFetch {
         QueueFetch {
             session: FetchSession::new(handle, context),
-            out,
+            shown: None,
             found: false,
         }
     }
@@ -73,21 +73,18 @@ impl<'call> QueueFetch<'call> {
         } else {
             PMDA_FETCH_NOVALUES
         };
-        self.out.lend(shown.map(|array| array.publish(Form::Low)));
+        self.shown = Some(shown.map(|array| NonNull::from(array.publish(Form::Low))));
         Step::Done(status.map(|()| outcome))
     }
 }
 
-impl Machine for QueueFetch<'_> {
+impl Machine for QueueFetch {
     type Call = ();
     type Answer = c_int;
     type Done = Result<c_int>;
 
     #[inline(always)]
     fn start(&mut self) -> Step<(), Result<c_int>> {
-        if self.out.is_null() {
-            return Step::Done(Err(Error::EINVAL));
-        }
         let first = with(|queues, arrays| {
             queues.begin(&mut self.session, |array| arrays.get(array).map(EventArray::reset))?;
             Ok(self.outcome(arrays, Ok(())))
@@ -95,7 +92,7 @@ impl Machine for QueueFetch<'_> {
         first.unwrap_or_else(|error| {
             if error == Error::NOCONTEXT {
                 // Somebody has released the array through its handle, so there is nothing to fill.
-                self.out.lend(None::<&mut [u32]>);
+                self.shown = Some(None);
             }
             // Queue and client are looked up one after the other.
             log_vacant(self.session.handle);

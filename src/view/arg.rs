@@ -54,6 +54,28 @@
 //! ```
 //!
 //! ```compile_fail,E0133
+//! # use pcp_pmda::view::arg::Out;
+//! fn local_text(name: Out<'_, *mut std::ffi::c_char>) {
+//!     name.lend(&[b'x', 0]);
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
+//! # use pcp_pmda::view::arg::Out;
+//! # use pcp_pmda::view::types::pmAtomValue;
+//! fn local_block(atom: Out<'_, pmAtomValue>) {
+//!     atom.lend(Some((&mut [0; 4]).as_mut_slice().into()));
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
+//! # use pcp_pmda::view::interface::{Dispatch, Ext};
+//! fn wild_record(ext: Ext<'_>, dispatch: Dispatch<'_>) {
+//!     ext.tell_other_library(dispatch);
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
 //! # use pcp_pmda::view::interface::Ext;
 //! fn larger_than_its_table(ext: Ext<'_>) {
 //!     ext.set_metric_count(1000);
@@ -364,19 +386,26 @@ impl Out<'_, *mut c_void> {
 
 impl Out<'_, *mut c_char> {
     /// Has C's pointer lead to a text of ours with its NUL, if C wants it.
+    ///
+    /// # Safety
+    /// The text stays for as long as the manual says.
     #[inline(always)]
-    pub(crate) fn lend(self, terminated: &[u8]) {
+    pub unsafe fn lend(self, terminated: &[u8]) {
         debug_assert_eq!(terminated.last(), Some(&0), "a NUL at the end");
-        // SAFETY: a text that is there. How long it stays is for the manual to say.
+        // SAFETY: a text that stays, as the caller says.
         unsafe { self.put(terminated.as_ptr().cast_mut().cast()) };
     }
 }
 
 impl<'call> Out<'call, pmAtomValue> {
     /// Stores the address of a block of ours, or NULL.
-    pub(crate) fn lend(self, block: Option<&mut [u32]>) {
-        let vbp = block.map_or(std::ptr::null_mut(), <[u32]>::as_mut_ptr).cast();
-        // SAFETY: a block with its length in front. How long it stays is for the manual to say.
+    ///
+    /// # Safety
+    /// The block has its length in front, and stays for as long as the manual says.
+    #[inline(always)]
+    pub unsafe fn lend(self, block: Option<NonNull<[u32]>>) {
+        let vbp = block.map_or(std::ptr::null_mut(), |block| block.as_ptr().cast());
+        // SAFETY: a block with its length in front that stays, as the caller says.
         unsafe { self.put(pmAtomValue { vbp }) };
     }
 

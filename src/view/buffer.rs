@@ -20,18 +20,26 @@ view! {
         /// A value block, or NULL.
         block: vbp as *mut pmValueBlock;
     }
-    views {
-        /// The string of an atom that holds one.
-        text: cp as CText;
-    }
 }
 
 impl<'call> Parameter<'call> {
+    /// The string of an atom that holds one.
+    ///
+    /// # Safety
+    /// The type that came with the atom is `PM_TYPE_STRING`.
+    pub(crate) unsafe fn text(self) -> Option<CText<'call>> {
+        // SAFETY: NULL or a terminated string, by the contract of `new` and the type.
+        unsafe { CText::new((*self.as_ptr()).cp) }
+    }
+
     /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
     ///
     /// # Errors
     /// `-EINVAL` without a block, and for one that is shorter than its word.
-    pub(crate) fn payload(self) -> Result<CBytes<'call>> {
+    ///
+    /// # Safety
+    /// The type that came with the atom is one of value blocks.
+    pub(crate) unsafe fn payload(self) -> Result<CBytes<'call>> {
         let block = self.block();
         if block.is_null() {
             return Err(Error::EINVAL);

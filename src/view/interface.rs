@@ -261,11 +261,13 @@ impl SeenDispatch {
 impl Ext<'_> {
     /// Tells another library, or another copy of this one, that has made the extension, where its
     /// dispatch table is: that is the first word of such a record (INIT-51).
-    pub(crate) fn tell_other_library(self, dispatch: Dispatch<'_>) {
+    ///
+    /// # Safety
+    /// The extension was set up by a library that is not this one, or has NULL for its record.
+    pub unsafe fn tell_other_library(self, dispatch: Dispatch<'_>) {
         let record = self.record().cast::<*mut pmdaInterface>();
         if !record.is_null() {
-            // SAFETY: an extension that was set up by a library has its record here; the caller has
-            // found that it is none of ours, and an extension that nobody has set up has NULL.
+            // SAFETY: an extension that was set up by a library has its record here.
             unsafe { record.write(dispatch.as_ptr()) };
         }
     }

@@ -103,24 +103,26 @@ impl Drop for OwnedInstances {
 pub(crate) struct OwnedNames {
     names: *mut *mut c_char,
     states: *mut c_int,
+    status: c_int,
 }
 
 impl OwnedNames {
-    /// Takes over what a method has stored, also one that has failed.
+    /// Takes over what a method has stored that has returned `status`, also one that has failed.
     ///
     /// # Safety
-    /// Both are NULL or blocks from malloc that nobody else frees. For a method that has succeeded,
-    /// the names are as many pointers as it has returned, to C strings or NULL, and the states as
-    /// many numbers.
-    pub(crate) unsafe fn new(names: *mut *mut c_char, states: *mut c_int) -> OwnedNames {
-        OwnedNames { names, states }
+    /// Both are NULL or blocks from malloc that nobody else frees. With a status above 0 the names
+    /// are as many pointers, to C strings or NULL, and the states as many numbers.
+    pub(crate) unsafe fn new(names: *mut *mut c_char, states: *mut c_int, status: c_int) -> OwnedNames {
+        OwnedNames { names, states, status }
     }
 
-    /// PMNS_NAMES, for a method that has succeeded with `count` names.
+    /// PMNS_NAMES.
     ///
     /// # Errors
-    /// `PM_ERR_GENERIC` when there are no names in spite of the count (WIRE-74); `PM_ERR_TOOBIG`.
-    pub(crate) fn encode(&self, reply: &mut Reply, count: c_int, with_states: bool) -> Result<()> {
+    /// What the method has returned, if it has failed; `PM_ERR_GENERIC` when there are no names in
+    /// spite of the count (WIRE-74); `PM_ERR_TOOBIG`.
+    pub(crate) fn encode(&self, reply: &mut Reply, with_states: bool) -> Result<()> {
+        let count = Error::check(self.status)?;
         if self.names.is_null() && count > 0 {
             return Err(Error::GENERIC);
         }

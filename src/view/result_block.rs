@@ -171,9 +171,9 @@ impl ResultWriter for CResult<'_> {
     }
 
     #[inline(always)]
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
+    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
         let before = self.set.start;
-        let added = self.set.add(kind, encoding, inst, atom);
+        let added = self.set.add(kind, inst, atom);
         if self.set.start != before {
             self.put();
         }
@@ -300,12 +300,12 @@ impl ValueSetBuilder {
     /// As [`Atom::stored`]; the set is as before then. And `-ENOMEM` when there is no room: then it
     /// is gone.
     #[inline(always)]
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
+    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
         let stored = self.tally.count();
         if stored >= self.capacity {
             self.grow()?;
         }
-        let value = atom.stored(kind, encoding)?;
+        let value = atom.stored(kind)?;
         // SAFETY: the block has room for `capacity` values, of which more are left, as was looked
         // at just now; when there were none, `grow` has made some.
         unsafe {

@@ -13,7 +13,7 @@ use crate::sys::slice;
 use crate::view::arg::view;
 use crate::view::memory::Block;
 use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet, pmdaResult, timeval};
-use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR};
+use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR, PMDA_FETCH_DYNAMIC};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
@@ -31,43 +31,59 @@ pub(crate) fn format(encoding: Encoding) -> i32 {
 
 /// A value as a fetch callback has given it, for the type of the metric that it was asked for. It
 /// may own memory, so it cannot be copied: [`Atom::free`] takes it.
-pub(crate) struct Atom(pmAtomValue);
+pub(crate) struct Atom {
+    value: pmAtomValue,
+    encoding: Encoding,
+    returned: c_int,
+}
 
 impl Atom {
-    /// What a callback has stored.
+    /// What a callback has stored, and what it has returned.
     ///
     /// # Safety
-    /// All bytes of the atom were zero before the callback ran. A pointer in it is NULL, or valid
-    /// for the type of the metric: a C string, or a block that stays until the fetch is done.
+    /// All bytes of the atom were zero before the callback ran. With an encoding of pointers it has
+    /// NULL or what the encoding says: a C string, or a block that stays until the fetch is done.
+    /// If `returned` is `PMDA_FETCH_DYNAMIC`, that is from malloc, and nobody else uses it.
     #[inline(always)]
-    pub(crate) unsafe fn new(atom: pmAtomValue) -> Atom {
-        Atom(atom)
+    pub(crate) unsafe fn new(value: pmAtomValue, encoding: Encoding, returned: c_int) -> Atom {
+        Atom {
+            value,
+            encoding,
+            returned,
+        }
+    }
+
+    /// What the callback has returned.
+    #[inline(always)]
+    pub(crate) fn returned(&self) -> c_int {
+        self.returned
     }
 
     /// A value of 32 bits.
     #[inline(always)]
-    pub(crate) fn word(&self) -> u32 {
+    fn word(&self) -> u32 {
         let [a, b, c, d, ..] = self.wide().to_ne_bytes();
         u32::from_ne_bytes([a, b, c, d])
     }
 
     /// A value of 64 bits.
     #[inline(always)]
-    pub(crate) fn wide(&self) -> u64 {
+    fn wide(&self) -> u64 {
         // SAFETY: every byte of the atom was written, so that any member that is a number may be
         // read, and this is the largest.
-        unsafe { self.0.ull }
+        unsafe { self.value.ull }
     }
 
-    /// The text of a value with its NUL, good until control goes back to C.
+    /// The text of a value that is one ([`Encoding::Text`]), with its NUL, good until control goes
+    /// back to C.
     ///
     /// # Errors
     /// `PM_ERR_VALUE` for NULL.
-    pub(crate) fn text(&self) -> Result<&[u8]> {
+    fn text(&self) -> Result<&[u8]> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a C string for as
         // long as C does not run, by the contract of `new`.
         unsafe {
-            let text = self.0.cp;
+            let text = self.value.cp;
             if text.is_null() {
                 return Err(Error::VALUE);
             }
@@ -75,14 +91,14 @@ impl Atom {
         }
     }
 
-    /// The block of a value.
+    /// The block of a value that has one ([`Encoding::Copy`], [`Encoding::Borrowed`]).
     ///
     /// # Errors
     /// `PM_ERR_VALUE` for NULL and for an impossible length.
-    pub(crate) fn checked_block(&self) -> Result<ValueBlock<'_>> {
+    fn checked_block(&self) -> Result<ValueBlock<'_>> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by
         // the contract of `new`, for as long as C does not run.
-        let block = unsafe { ValueBlock::new(self.0.vbp) }.ok_or(Error::VALUE)?;
+        let block = unsafe { ValueBlock::new(self.value.vbp) }.ok_or(Error::VALUE)?;
         fetch::data_length(block.header()).ok_or(Error::VALUE)?;
         Ok(block)
     }
@@ -91,7 +107,7 @@ impl Atom {
     ///
     /// # Errors
     /// As [`Atom::checked_block`].
-    pub(crate) fn data(&self) -> Result<&[u8]> {
+    fn data(&self) -> Result<&[u8]> {
         let block = self.checked_block()?;
         block.bytes().get(fetch::HEADER..).ok_or(Error::VALUE)
     }
@@ -102,8 +118,8 @@ impl Atom {
     /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible
     /// length, `PM_ERR_TOOBIG`, `-ENOMEM`.
     #[inline(always)]
-    pub(super) fn stored(&self, kind: i32, encoding: Encoding) -> Result<Stored> {
-        let pval = match encoding {
+    pub(super) fn stored(&self, kind: i32) -> Result<Stored> {
+        let pval = match self.encoding {
             Encoding::InSitu => {
                 return Ok(Stored {
                     lval: self.word() as c_int,
@@ -120,17 +136,16 @@ impl Atom {
         Ok(Stored { pval })
     }
 
-    /// Frees the memory that the agent has handed over with the value, when it is of a type that
-    /// has such; `false` otherwise (FETCH-42). The agent says by its answer that nobody else uses
-    /// it.
-    pub(crate) fn free(self, encoding: Encoding) -> bool {
-        if !encoding.can_free() {
+    /// Frees the memory that the agent has handed over with the value, by `PMDA_FETCH_DYNAMIC`, when
+    /// it is of a type that has such; `false` otherwise (FETCH-42).
+    pub(crate) fn free(self) -> bool {
+        if !self.encoding.can_free() || self.returned != PMDA_FETCH_DYNAMIC {
             return false;
         }
         // SAFETY: both members of the union that can be freed are pointers at the same place: NULL,
-        // or what the agent has told us to free. Its value was copied before, and nothing reads it
-        // from here on.
-        unsafe { libc::free(self.0.vbp.cast::<c_void>()) };
+        // or what the agent has told us to free, by the contract of `new`. Nothing reads it from
+        // here on: a result has a copy, and the atom goes.
+        unsafe { libc::free(self.value.vbp.cast::<c_void>()) };
         true
     }
 }
@@ -200,7 +215,7 @@ pub(crate) trait ResultWriter {
     /// # Errors
     /// What is wrong with the value; the set is as before then. Or there is no room for it: then
     /// the set is gone, with its values (F-6).
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()>;
+    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()>;
 
     /// Whether there is a set.
     fn is_open(&self) -> bool;
@@ -365,9 +380,9 @@ impl ResultWriter for WireResult {
         self.draft.open(pmid, values)
     }
 
-    fn add(&mut self, kind: c_int, encoding: Encoding, inst: c_int, atom: &Atom) -> Result<()> {
+    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
         let draft = &mut *self.draft;
-        match encoding {
+        match atom.encoding {
             Encoding::InSitu => draft.word(inst, atom.word()),
             Encoding::Wide => draft.wide(inst, fetch::header(kind, 8)?, atom.wide()),
             Encoding::Narrow => draft.block(inst, fetch::header(kind, 4)?, &atom.word().to_be_bytes()),
