@@ -107,7 +107,7 @@ pub(crate) fn interface(ext: Ext<'_>) -> Interface {
 
 /// Updates the way back from the extension to its dispatch table, which has moved; gives the
 /// extension if its record is not one of ours.
-pub(crate) fn moved<'call>(dispatch: Dispatch<'call>) -> Option<Ext<'call>> {
+pub(crate) fn moved(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
     let ext = dispatch.ext()?;
     if of(ext).is_none() {
         return Some(ext);
