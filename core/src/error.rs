@@ -38,6 +38,8 @@ codes! {
     APPVERSION = -12350;
     /// No value.
     VALUE = -12351;
+    /// No agent for this metric.
+    NOAGENT = -12386;
     /// Unknown metric name.
     NAME = -12357;
     /// Unknown metric identifier.

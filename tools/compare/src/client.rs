@@ -1,0 +1,93 @@
+//! A client of pmcd over its unix socket. Requests and replies are those between pmcd and an agent,
+//! with the handshake the other way round: pmcd speaks first.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use pmda_core::error::{Error, Result};
+use pmda_core::wire::client::{ClientRequest, expect};
+use pmda_core::wire::receive::{ReadMode, Receiver};
+use pmda_core::wire::{Kind, decode};
+
+/// How long pmcd may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection with pmcd.
+#[derive(Debug)]
+pub struct Client {
+    stream: File,
+    receiver: Receiver,
+    request: ClientRequest,
+}
+
+impl Client {
+    /// Connects to the pmcd that listens at `socket`.
+    ///
+    /// # Errors
+    /// What the operating system says; what pmcd says, or `PM_ERR_IPC` if that is not a pmcd.
+    pub fn connect(socket: &Path) -> Result<Client> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut client = Client {
+            stream: File::from(OwnedFd::from(stream)),
+            receiver: Receiver::new(),
+            request: ClientRequest::new(),
+        };
+        // A status, and with it what pmcd is able to do.
+        let challenge = client.receive()?;
+        expect_kind(&challenge, Kind::PDU_ERROR)?;
+        Error::check(decode::error(&challenge)?)?;
+        client.tell(|request| request.credentials(0, 0))?;
+        Ok(client)
+    }
+
+    /// Sends a request that has no reply.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn tell(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) -> Result<()> {
+        write(&mut self.request)?;
+        self.stream.write_all(self.request.bytes())?;
+        Ok(())
+    }
+
+    /// Sends a request, and returns its reply, which is of this kind.
+    ///
+    /// # Errors
+    /// The status that pmcd sends in its place; `PM_ERR_IPC` for any other reply; what the operating
+    /// system says.
+    pub fn ask(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>, kind: Kind) -> Result<Vec<u8>> {
+        self.tell(write)?;
+        let reply = self.receive()?;
+        expect(&reply, kind)?;
+        Ok(reply)
+    }
+
+    /// Sends a whole RESULT, and returns the status of the store.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub fn store(&mut self, pdu: &[u8]) -> Result<i32> {
+        self.stream.write_all(pdu)?;
+        let reply = self.receive()?;
+        expect_kind(&reply, Kind::PDU_ERROR)?;
+        Error::check(decode::error(&reply)?)
+    }
+
+    fn receive(&mut self) -> Result<Vec<u8>> {
+        let pdu = self.receiver.next(&mut self.stream, ReadMode::Ahead);
+        let pdu = pdu.map_err(|_| Error::IPC)?;
+        let bytes = pdu.bytes().to_vec();
+        self.receiver.recycle(pdu);
+        Ok(bytes)
+    }
+}
+
+fn expect_kind(pdu: &[u8], kind: Kind) -> Result<()> {
+    let found = pmda_core::wire::number(pdu, 4).map(Kind);
+    if found == Some(kind) { Ok(()) } else { Err(Error::IPC) }
+}

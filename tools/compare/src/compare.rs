@@ -1,0 +1,316 @@
+//! The whole comparison: the C library, ours, the C library, and again those agents that differ.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pmda_core::error::{Error, Result as WireResult};
+use pmda_core::ident::MetricId;
+use pmda_core::wire::Kind;
+
+use crate::client::Client;
+use crate::difference::{Comparison, Differences};
+use crate::host::{Agent, Channel, Host};
+use crate::pmcd::Pmcd;
+use crate::processes::{self, Guard, Usage};
+use crate::survey::{self, Extent, Metrics, Seen};
+
+/// In how many rounds a difference must show.
+const ROUNDS: usize = 3;
+/// How long an agent may take until it is ready.
+const READY: Duration = Duration::from_secs(60);
+/// How often it is asked.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Our library.
+    pub ours: PathBuf,
+    /// The C library.
+    pub c: PathBuf,
+    /// The agents by name; none for all.
+    pub agents: Vec<String>,
+    /// How many times all values are fetched in a run.
+    pub fetches: usize,
+}
+
+/// What has come out for an agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// A client sees the same.
+    Equal,
+    /// A client sees something else, and what.
+    Different(Differences),
+    /// The agent does not run on our library, and why.
+    Lost(String),
+    /// The agent could not be compared, and why.
+    NotCompared(String),
+}
+
+/// The processor time and the memory of an agent, or of pmcd, in the runs on each library.
+#[derive(Clone, Default, Debug)]
+pub struct Usages {
+    /// On the C library.
+    pub c: Vec<Usage>,
+    /// On ours.
+    pub ours: Vec<Usage>,
+}
+
+/// All that is known of an agent.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The agent.
+    pub agent: Agent,
+    /// What has come out.
+    pub verdict: Verdict,
+    /// What ours has seen in its last run.
+    pub seen: Seen,
+    /// How many answers the host has changed itself.
+    pub moving: usize,
+    /// What it has used; nothing for a shared object, which is in pmcd.
+    pub usages: Usages,
+}
+
+/// The outcome of a comparison.
+#[derive(Debug)]
+pub struct Report {
+    /// Of each agent, in the order of `pmcd.conf`.
+    pub agents: Vec<Outcome>,
+    /// What pmcd itself has used, with the agents that are shared objects.
+    pub pmcd: Usages,
+}
+
+/// Which library a run is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Library {
+    C,
+    Ours,
+}
+
+/// An agent while it is compared.
+struct Candidate {
+    agent: Agent,
+    comparison: Comparison,
+    /// Why the last run on each library has failed.
+    c_failed: Option<String>,
+    ours_failed: Option<String>,
+    usages: Usages,
+}
+
+/// Compares, and tells `progress` what happens.
+///
+/// # Errors
+/// Why nothing could be compared.
+pub fn compare(settings: &Settings, progress: &dyn Fn(&str)) -> Result<Report, String> {
+    let host = Host::read()?;
+    let agents = selected(&host, &settings.agents)?;
+    let guard = Guard::new()?;
+    let mut comparison = Whole {
+        settings,
+        host: &host,
+        guard: &guard,
+        progress,
+        candidates: agents.iter().map(candidate).collect(),
+        pmcd: Usages::default(),
+    };
+    comparison.run(Library::C, 1)?;
+    for round in 1..=ROUNDS {
+        if comparison.wanted().is_empty() {
+            break;
+        }
+        if let Err(reason) = comparison.run(Library::Ours, round) {
+            comparison.all_lost(&format!("pmcd: {reason}"));
+        }
+        comparison.run(Library::C, round + 1)?;
+    }
+    Ok(Report {
+        agents: comparison.candidates.into_iter().map(outcome).collect(),
+        pmcd: comparison.pmcd,
+    })
+}
+
+fn selected(host: &Host, names: &[String]) -> Result<Vec<Agent>, String> {
+    for name in names {
+        if !host.agents.iter().any(|agent| agent.name == *name) {
+            let known: Vec<&str> = host.agents.iter().map(|agent| agent.name.as_str()).collect();
+            return Err(format!("pmcd.conf names no agent {name}, but {}", known.join(", ")));
+        }
+    }
+    let is_wanted = |agent: &&Agent| names.is_empty() || names.contains(&agent.name);
+    Ok(host.agents.iter().filter(is_wanted).cloned().collect())
+}
+
+fn candidate(agent: &Agent) -> Candidate {
+    let c_failed = match &agent.channel {
+        Channel::Socket(address) => Some(format!("it listens at {address}, which the running one may have")),
+        Channel::Dso | Channel::Pipe => None,
+    };
+    Candidate {
+        agent: agent.clone(),
+        comparison: Comparison::default(),
+        c_failed,
+        ours_failed: None,
+        usages: Usages::default(),
+    }
+}
+
+fn outcome(candidate: Candidate) -> Outcome {
+    let differences = candidate.comparison.differences().cloned();
+    let verdict = match (candidate.c_failed, candidate.ours_failed, differences) {
+        (Some(reason), _, _) => Verdict::NotCompared(reason),
+        (None, Some(reason), _) => Verdict::Lost(reason),
+        (None, None, Some(differences)) if differences.is_empty() => Verdict::Equal,
+        (None, None, Some(differences)) => Verdict::Different(differences),
+        (None, None, None) => Verdict::NotCompared("it did not run on both libraries".to_owned()),
+    };
+    Outcome {
+        agent: candidate.agent,
+        verdict,
+        moving: candidate.comparison.moving(),
+        seen: candidate.comparison.ours().cloned().unwrap_or_default(),
+        usages: candidate.usages,
+    }
+}
+
+struct Whole<'a> {
+    settings: &'a Settings,
+    host: &'a Host,
+    guard: &'a Guard,
+    progress: &'a dyn Fn(&str),
+    candidates: Vec<Candidate>,
+    pmcd: Usages,
+}
+
+impl Candidate {
+    /// Whether another round can tell more: the first one, or a difference may not last.
+    fn is_wanted(&self) -> bool {
+        let is_open = self.comparison.differences().is_none_or(|found| !found.is_empty());
+        self.c_failed.is_none() && (is_open || self.ours_failed.is_some())
+    }
+
+    fn add(&mut self, library: Library, outcome: Result<Seen, String>) {
+        let failed = match library {
+            Library::C => &mut self.c_failed,
+            Library::Ours => &mut self.ours_failed,
+        };
+        match outcome {
+            Err(reason) => *failed = Some(reason),
+            Ok(seen) => {
+                *failed = None;
+                match library {
+                    Library::C => self.comparison.add_c(seen),
+                    Library::Ours => self.comparison.add_ours(seen),
+                }
+            }
+        }
+    }
+}
+
+impl Whole<'_> {
+    fn wanted(&self) -> Vec<Agent> {
+        let wanted = self.candidates.iter().filter(|candidate| candidate.is_wanted());
+        wanted.map(|candidate| candidate.agent.clone()).collect()
+    }
+
+    fn all_lost(&mut self, reason: &str) {
+        for candidate in self.candidates.iter_mut().filter(|candidate| candidate.is_wanted()) {
+            candidate.ours_failed = Some(reason.to_owned());
+        }
+    }
+
+    /// One run: a pmcd with the agents that are wanted, all of which are asked.
+    fn run(&mut self, library: Library, number: usize) -> Result<(), String> {
+        let (path, name) = match library {
+            Library::C => (&self.settings.c, "the C library"),
+            Library::Ours => (&self.settings.ours, "this library"),
+        };
+        let wanted = self.wanted();
+        let agents: Vec<&Agent> = wanted.iter().collect();
+        if agents.is_empty() {
+            return Ok(());
+        }
+        (self.progress)(&format!("run {number} on {name}: pmcd starts"));
+        let pmcd = Pmcd::start(self.guard, self.host, &agents, path);
+        let pmcd = pmcd.map_err(|reason| format!("on {name} {reason}"))?;
+        let mut client = pmcd.connect().map_err(|error| format!("pmcd on {name}: {error}"))?;
+        for agent in &wanted {
+            wait_until_ready(&mut client, agent);
+        }
+        let metrics = survey::metrics(&mut client).map_err(|error| format!("pmcd on {name}: names: {error}"))?;
+        drop(client);
+        for agent in &wanted {
+            (self.progress)(&format!("run {number} on {name}: {}", agent.name));
+            let seen = self.survey(&pmcd, agent, &metrics);
+            let candidate = self.candidates.iter_mut().find(|other| other.agent == *agent);
+            candidate.expect("it was wanted").add(library, seen);
+        }
+        self.take_usages(&pmcd, library);
+        Ok(())
+    }
+
+    fn survey(&self, pmcd: &Pmcd<'_>, agent: &Agent, metrics: &Metrics) -> Result<Seen, String> {
+        let processes = pmcd.processes();
+        if agent.channel == Channel::Pipe && !processes.contains_key(&agent.name) {
+            return Err(format!("it does not start: {}", pmcd.last_words(&agent.name)));
+        }
+        if let Some(pids) = processes.get(&agent.name) {
+            pmcd.check_libraries(pids)?;
+        }
+        let own = metrics.get(&agent.domain).map(Vec::as_slice).unwrap_or_default();
+        if own.is_empty() {
+            return Err(format!("pmcd has no metrics of it: {}", pmcd.last_words(&agent.name)));
+        }
+        let extent = Extent {
+            fetches: self.settings.fetches,
+            stores: false,
+        };
+        let seen = pmcd.connect().and_then(|mut client| {
+            let status = status(&mut client, agent);
+            status.and_then(|()| survey::take(&mut client, own, extent))
+        });
+        seen.map_err(|error| format!("{}: {}", reason(error), pmcd.last_words(&agent.name)))
+    }
+
+    fn take_usages(&mut self, pmcd: &Pmcd<'_>, library: Library) {
+        let add = |usages: &mut Usages, usage| match library {
+            Library::C => usages.c.push(usage),
+            Library::Ours => usages.ours.push(usage),
+        };
+        add(&mut self.pmcd, processes::usage(&[pmcd.pid]));
+        for (name, pids) in pmcd.processes() {
+            let candidate = self
+                .candidates
+                .iter_mut()
+                .find(|candidate| candidate.agent.name == name);
+            if let Some(candidate) = candidate {
+                add(&mut candidate.usages, processes::usage(&pids));
+            }
+        }
+    }
+}
+
+fn reason(error: Error) -> String {
+    match error {
+        Error::IPC => "pmcd has ended the connection".to_owned(),
+        Error::NOAGENT => "pmcd has lost it".to_owned(),
+        other => format!("pmcd says {other}"),
+    }
+}
+
+/// What pmcd says of an agent: nothing if it runs.
+fn status(client: &mut Client, agent: &Agent) -> WireResult<()> {
+    // Whether or not there is such a metric, the agent has to say so.
+    let metric = MetricId::new(agent.domain, 0, 0);
+    match client.ask(|request| request.desc(metric), Kind::PDU_DESC) {
+        Err(error @ (Error::AGAIN | Error::NOAGENT | Error::IPC)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn wait_until_ready(client: &mut Client, agent: &Agent) {
+    let begin = Instant::now();
+    while status(client, agent) == Err(Error::AGAIN) && begin.elapsed() < READY {
+        thread::sleep(INTERVAL);
+    }
+}

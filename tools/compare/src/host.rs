@@ -1,0 +1,144 @@
+//! What the host has: the settings of its PCP, and the agents in its `pmcd.conf`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// How pmcd talks with an agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Channel {
+    /// The agent is a shared object in pmcd.
+    Dso,
+    /// pmcd starts the agent, with pipes.
+    Pipe,
+    /// The agent listens at a port or a path, which only one process can have.
+    Socket(String),
+}
+
+/// An agent of `pmcd.conf`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// Its domain number.
+    pub domain: u32,
+    /// How pmcd talks with it.
+    pub channel: Channel,
+    /// Its line in `pmcd.conf`.
+    pub line: String,
+}
+
+/// The host's PCP.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The text of `pcp.conf`.
+    pub conf: String,
+    settings: BTreeMap<String, String>,
+    /// The agents, in the order of `pmcd.conf`.
+    pub agents: Vec<Agent>,
+}
+
+impl Host {
+    /// Reads `$PCP_CONF` or `/etc/pcp.conf`, and the `pmcd.conf` that it names.
+    ///
+    /// # Errors
+    /// Which file cannot be read, and why.
+    pub fn read() -> Result<Host, String> {
+        let path = std::env::var_os("PCP_CONF").map_or_else(|| PathBuf::from("/etc/pcp.conf"), PathBuf::from);
+        let read = |path: &PathBuf| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+        let conf = read(&path)?;
+        let mut settings = settings(&conf);
+        for (name, value) in &mut settings {
+            // As PCP's own programs: the environment goes first.
+            if let Ok(own) = std::env::var(name) {
+                *value = own;
+            }
+        }
+        let mut host = Host {
+            conf,
+            settings,
+            agents: Vec::new(),
+        };
+        host.agents = agents(&read(&host.path("PCP_PMCDCONF_PATH")?)?);
+        if host.agents.is_empty() {
+            return Err(format!("{} names no agent", host.path("PCP_PMCDCONF_PATH")?.display()));
+        }
+        Ok(host)
+    }
+
+    /// A setting of `pcp.conf`.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).map(String::as_str)
+    }
+
+    /// A setting that is a path.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn path(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.setting(name).filter(|path| !path.is_empty());
+        path.map(PathBuf::from)
+            .ok_or_else(|| format!("pcp.conf does not set {name}"))
+    }
+}
+
+/// Lines `NAME=VALUE`.
+fn settings(text: &str) -> BTreeMap<String, String> {
+    let setting = |line: &str| {
+        let (name, value) = line.split_once('=')?;
+        name.starts_with("PCP_")
+            .then(|| (name.to_owned(), value.trim_end().to_owned()))
+    };
+    text.lines().filter_map(setting).collect()
+}
+
+/// The agents in the text of a `pmcd.conf`.
+fn agents(text: &str) -> Vec<Agent> {
+    let text = text.replace("\\\n", " ");
+    let lines = text.lines().map(str::trim);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    lines.filter(|line| !line.starts_with('#')).filter_map(agent).collect()
+}
+
+fn agent(line: &str) -> Option<Agent> {
+    let mut words = line.split_whitespace();
+    let (name, domain, channel) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+    let channel = match channel.to_ascii_lowercase().as_str() {
+        "dso" => Channel::Dso,
+        "socket" => Channel::Socket(words.take(2).collect::<Vec<_>>().join(" ")),
+        "pipe" => Channel::Pipe,
+        _ => return None,
+    };
+    Some(Agent {
+        name: name.trim_matches('"').to_owned(),
+        domain,
+        channel,
+        line: line.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configuration() {
+        let text = "# Name Id IPC\nroot\t1\tpipe\tbinary\t/a/pmdaroot\n\npmcd 2 dso pmcd_init \\\n  /a/pmda_pmcd.so\n\
+                    trace 10 socket inet 4322 /a/pmdatrace\nodd line\n[access]\nallow local:* : all;\nx 9 dso x_init y\n";
+        let found = agents(text);
+        let shown: Vec<_> = found
+            .iter()
+            .map(|agent| (agent.name.as_str(), agent.domain, &agent.channel))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("root", 1, &Channel::Pipe),
+                ("pmcd", 2, &Channel::Dso),
+                ("trace", 10, &Channel::Socket("inet 4322".to_owned()))
+            ]
+        );
+        assert_eq!(found[1].line, "pmcd 2 dso pmcd_init    /a/pmda_pmcd.so");
+    }
+}

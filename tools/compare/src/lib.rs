@@ -1,0 +1,24 @@
+//! Compares what clients see of the agents of a host on two libraries: a pmcd of its own, beside the
+//! running one, is asked everything that a client can ask.
+//!
+//! ```text
+//! main ── compare ──┬── host         pmcd.conf, pcp.conf, the agents
+//!                   ├── pmcd ──┬──── folder       private directories
+//!                   │          └──── processes    what runs below, its time and memory, its end
+//!                   ├── survey ───── client       questions and answers
+//!                   ├── difference   two runs of the C library, and ours between them
+//!                   └── report       lines and JSON
+//! ```
+//!
+//! The tests of consumers (`tests/consumers`) use [`client`], [`survey`] and [`difference`] as well.
+
+pub mod client;
+pub mod compare;
+pub mod difference;
+pub mod folder;
+pub mod host;
+pub mod pmcd;
+pub mod processes;
+pub mod report;
+pub mod survey;
+mod value;

@@ -1,0 +1,197 @@
+//! A pmcd of our own: on a library, with some of the host's agents, in private directories, with a
+//! unix socket and no port.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::client::Client;
+use crate::folder::Folder;
+use crate::host::{Agent, Host};
+use crate::processes::{self, Guard};
+
+/// How long pmcd may take to start its agents.
+const START: Duration = Duration::from_secs(90);
+/// How long pmcd waits for the first words of an agent, and for an answer, in seconds.
+const PATIENCE: &str = "30";
+/// How often is looked whether it listens.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// A pmcd that runs.
+#[derive(Debug)]
+pub struct Pmcd<'a> {
+    guard: &'a Guard,
+    folder: Folder,
+    library: PathBuf,
+    /// Its process.
+    pub pid: i32,
+}
+
+impl<'a> Pmcd<'a> {
+    /// Starts a pmcd with these agents on this library.
+    ///
+    /// # Errors
+    /// What pmcd says, or the operating system.
+    pub fn start(guard: &'a Guard, host: &Host, agents: &[&Agent], library: &Path) -> Result<Pmcd<'a>, String> {
+        let lines: String = agents.iter().map(|agent| format!("{}\n", agent.line)).collect();
+        let program = host.path("PCP_BINADM_DIR")?.join("pmcd");
+        let base = environment(host);
+        let found = fs::canonicalize(library).map_err(|error| format!("{}: {error}", library.display()))?;
+        let pid = guard.make(|folder| {
+            let laid_out = folder.lay_out(host, &lines, &found);
+            laid_out.map_err(|error| format!("no private directories: {error}"))?;
+            let child = command(&program, folder, base).spawn();
+            let child = child.map_err(|error| format!("{}: {error}", program.display()))?;
+            Ok::<i32, String>(child.id() as i32)
+        })?;
+        let pmcd = Pmcd {
+            guard,
+            folder: guard.folder(),
+            library: found,
+            pid,
+        };
+        pmcd.wait_until_ready()?;
+        pmcd.check_libraries(&[pmcd.pid])?;
+        Ok(pmcd)
+    }
+
+    fn wait_until_ready(&self) -> Result<(), String> {
+        let begin = Instant::now();
+        while begin.elapsed() < START {
+            if self.connect().is_ok() {
+                return Ok(());
+            }
+            if processes::has_ended(self.pid) {
+                return Err(format!("pmcd has ended: {}", self.last_words("pmcd")));
+            }
+            thread::sleep(INTERVAL);
+        }
+        Err(format!("pmcd does not answer after {} s", START.as_secs()))
+    }
+
+    /// A new client of this pmcd.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect(&self) -> pmda_core::error::Result<Client> {
+        Client::connect(&self.folder.at("pmcd"))
+    }
+
+    /// The processes of each agent that has some of its own, by the table in pmcd's log. The agent
+    /// root starts the others for pmcd, which are not its own.
+    #[must_use]
+    pub fn processes(&self) -> BTreeMap<String, Vec<i32>> {
+        let log = self.log("pmcd");
+        let agents: BTreeMap<String, i32> = log.lines().filter_map(started).collect();
+        let tree = |pid: i32| {
+            let others: Vec<i32> = agents.values().copied().filter(|other| *other != pid).collect();
+            processes::tree(pid, &others)
+        };
+        agents.iter().map(|(name, pid)| (name.clone(), tree(*pid))).collect()
+    }
+
+    /// Checks that of these processes each that has loaded libpcp_pmda has loaded the right one.
+    ///
+    /// # Errors
+    /// Which one it has loaded.
+    pub fn check_libraries(&self, pids: &[i32]) -> Result<(), String> {
+        let mut all = pids.iter().flat_map(|pid| processes::loaded(*pid, "libpcp_pmda.so"));
+        match all.find(|path| *path != self.library) {
+            Some(path) => Err(format!("it loads {} whatever LD_LIBRARY_PATH says", path.display())),
+            None => Ok(()),
+        }
+    }
+
+    fn log(&self, name: &str) -> String {
+        let log = fs::read(self.folder.at("log/pmcd").join(format!("{name}.log"))).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    /// The last line that an agent, or pmcd, has logged.
+    #[must_use]
+    pub fn last_words(&self, name: &str) -> String {
+        let said = |log: &str| {
+            let boiler = |line: &&str| !line.trim().is_empty() && !line.starts_with("Log ");
+            log.lines().rev().find(boiler).map(|line| line.trim().to_owned())
+        };
+        let about = |log: String| {
+            let mut lines = log.lines().filter(|line| line.contains(name) && line.contains("pmcd("));
+            lines.next_back().map(str::to_owned)
+        };
+        let own = said(&self.log(name)).or_else(|| about(self.log("pmcd")));
+        let output = || fs::read_to_string(self.folder.at("log/pmcd/output")).unwrap_or_default();
+        own.or_else(|| said(&output()))
+            .unwrap_or_else(|| "its log says nothing".to_owned())
+    }
+}
+
+/// The next one has the folder to itself.
+impl Drop for Pmcd<'_> {
+    fn drop(&mut self) {
+        self.guard.end_processes();
+    }
+}
+
+/// The agent and its process in a row of the table: name, domain, process, descriptors in and out. A
+/// shared object has neither process nor descriptors.
+fn started(row: &str) -> Option<(String, i32)> {
+    let words: Vec<&str> = row.split_whitespace().collect();
+    let numbers: Option<Vec<i32>> = words.get(1..5)?.iter().map(|word| word.parse().ok()).collect();
+    Some((words[0].to_owned(), numbers?[1]))
+}
+
+/// The environment of the running pmcd, as agents may need what is in it; else our own.
+fn environment(host: &Host) -> Vec<(OsString, OsString)> {
+    let running = || {
+        let pid = fs::read_to_string(host.path("PCP_RUN_DIR").ok()?.join("pmcd.pid")).ok()?;
+        let environ = fs::read(format!("/proc/{}/environ", pid.trim())).ok()?;
+        let variable = |entry: &[u8]| {
+            let at = entry.iter().position(|byte| *byte == b'=')?;
+            let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+            Some((text(&entry[..at]), text(&entry[at + 1..])))
+        };
+        let found: Vec<_> = environ.split(|byte| *byte == 0).filter_map(variable).collect();
+        (!found.is_empty()).then_some(found)
+    };
+    running().unwrap_or_else(|| std::env::vars_os().collect())
+}
+
+fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> Command {
+    let output = fs::File::create(folder.at("log/pmcd/output"));
+    let output = || output.as_ref().ok().and_then(|file| file.try_clone().ok());
+    let output = || output().map_or_else(Stdio::null, Stdio::from);
+    let mut libraries = folder.at("lib").into_os_string();
+    if let Some((_, others)) = base.iter().find(|(name, _)| name == "LD_LIBRARY_PATH") {
+        libraries.push(":");
+        libraries.push(others);
+    }
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .envs(base)
+        .envs(folder.variables())
+        .env("LD_LIBRARY_PATH", libraries)
+        .env_remove("NOTIFY_SOCKET")
+        .env_remove("PMCD_PORT")
+        .env_remove("PMCD_SOCKET")
+        // An address that is none: pmcd opens no port.
+        .args(["-f", "-i", "none", "-q", PATIENCE, "-t", PATIENCE])
+        .arg("-c")
+        .arg(folder.at("pmcd.conf"))
+        .arg("-l")
+        .arg(folder.at("log/pmcd/pmcd.log"))
+        .arg("-s")
+        .arg(folder.at("pmcd"))
+        .current_dir(folder.at("log/pmcd"))
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(output())
+        .stderr(output());
+    command
+}

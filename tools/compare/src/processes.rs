@@ -1,0 +1,204 @@
+//! The processes below this one: what they use, and their end.
+//!
+//! This process adopts what its descendants leave behind, so all of them are found by their parents,
+//! whatever session or group they are in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::folder::Folder;
+
+/// How long processes may take to end by themselves.
+const GRACE: Duration = Duration::from_secs(2);
+/// The same when the user waits for it.
+const HASTE: Duration = Duration::from_millis(500);
+/// How often is looked whether they have ended.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// What a process, or some of them, have used.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Usage {
+    /// Processor time.
+    pub processor: Duration,
+    /// Resident memory in KiB.
+    pub resident: u64,
+}
+
+/// All processes, each with its parent.
+fn all() -> Vec<(i32, i32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let process = |entry: fs::DirEntry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name before is in parentheses, and may hold any.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
+        Some((pid, parent))
+    };
+    entries.filter_map(process).collect()
+}
+
+/// A process and all below it, without the trees of `others`.
+#[must_use]
+pub fn tree(pid: i32, others: &[i32]) -> Vec<i32> {
+    let all = all();
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        let children = all.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child);
+        found.extend(children.filter(|child| !others.contains(child)));
+        next += 1;
+    }
+    found
+}
+
+/// What these processes have used so far.
+#[must_use]
+pub fn usage(pids: &[i32]) -> Usage {
+    let mut usage = Usage::default();
+    for pid in pids {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        for task in tasks {
+            let times = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+            let time = times.split_whitespace().next().and_then(|time| time.parse().ok());
+            usage.processor += Duration::from_nanos(time.unwrap_or(0));
+        }
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let resident = resident.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        usage.resident += resident.unwrap_or(0);
+    }
+    usage
+}
+
+/// The libraries of this name that a process has loaded.
+#[must_use]
+pub fn loaded(pid: i32, name: &str) -> Vec<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let paths = maps
+        .lines()
+        .filter_map(|line| line.find('/').map(|start| &line[start..]));
+    let is_named = |path: &&str| {
+        Path::new(path)
+            .file_name()
+            .is_some_and(|file| file.to_string_lossy().starts_with(name))
+    };
+    let mut paths: Vec<PathBuf> = paths.filter(is_named).map(PathBuf::from).collect();
+    paths.dedup();
+    paths
+}
+
+/// Takes note of processes that have ended. Returns whether `pid` is among them.
+#[must_use]
+pub fn has_ended(pid: i32) -> bool {
+    match waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG)) {
+        Ok(WaitStatus::StillAlive) => false,
+        Ok(_) | Err(Errno::ECHILD) => true,
+        Err(_) => false,
+    }
+}
+
+/// Asks all processes below this one to end, and kills what is left of them.
+fn end_all(grace: Duration) {
+    let begin = Instant::now();
+    let mut asked = Vec::new();
+    loop {
+        while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status != WaitStatus::StillAlive) {}
+        let own = Pid::this().as_raw();
+        let left: Vec<i32> = tree(own, &[]).into_iter().filter(|pid| *pid != own).collect();
+        if left.is_empty() {
+            return;
+        }
+        for pid in left {
+            // It may have ended meanwhile.
+            if begin.elapsed() >= grace {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            } else if !asked.contains(&pid) {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+                asked.push(pid);
+            }
+        }
+        thread::sleep(INTERVAL);
+    }
+}
+
+/// Ends all processes and removes the folder: when it is dropped, and when a signal ends this
+/// program.
+#[derive(Debug)]
+pub struct Guard {
+    folder: Arc<Mutex<Folder>>,
+}
+
+impl Guard {
+    /// Makes the folder, and from now on waits for signals. No other thread has been started yet.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn new() -> Result<Guard, String> {
+        let mut signals = SigSet::empty();
+        for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
+            signals.add(signal);
+        }
+        let said = |errno: Errno| errno.desc().to_owned();
+        signals.thread_block().map_err(said)?;
+        set_child_subreaper(true).map_err(said)?;
+        // Shared memory of agents goes with them. Only root may.
+        let _ = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWIPC);
+        let folder = Folder::new().map_err(|error| format!("no private folder: {error}"))?;
+        let folder = Arc::new(Mutex::new(folder));
+        let guard = Guard {
+            folder: Arc::clone(&folder),
+        };
+        let wait = move || {
+            let signal = loop {
+                if let Ok(signal) = signals.wait() {
+                    break signal;
+                }
+            };
+            // Nothing is made any more while this is locked.
+            let folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
+            end_all(HASTE);
+            folder.remove();
+            std::process::exit(128 + signal as i32);
+        };
+        let thread = thread::Builder::new().name("signals".to_owned()).spawn(wait);
+        thread.map_err(|error| error.to_string())?;
+        Ok(guard)
+    }
+
+    /// Calls a function that makes something in the folder, or starts a process: a signal waits for
+    /// its end.
+    pub fn make<R>(&self, make: impl FnOnce(&Folder) -> R) -> R {
+        make(&self.folder.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> Folder {
+        self.make(Folder::clone)
+    }
+
+    /// Ends all processes.
+    pub fn end_processes(&self) {
+        end_all(GRACE);
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.end_processes();
+        self.folder().remove();
+    }
+}

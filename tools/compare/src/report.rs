@@ -1,0 +1,210 @@
+//! The report: lines for people, or JSON.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::compare::{Outcome, Report, Usages, Verdict};
+use crate::processes::Usage;
+
+/// How many differences of an agent are shown.
+const SHOWN: usize = 20;
+
+/// How it ended, as exit code and word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// All agents that could be compared are equal.
+    Equal = 0,
+    /// One is different.
+    Different = 1,
+    /// Nothing, or not what was named, could be compared.
+    NotCompared = 2,
+}
+
+impl End {
+    fn word(self) -> &'static str {
+        match self {
+            End::Equal => "equal",
+            End::Different => "different",
+            End::NotCompared => "could not compare",
+        }
+    }
+}
+
+/// The end of a comparison; `named` if agents were named, each of which then has to be compared.
+#[must_use]
+pub fn end(report: &Report, named: bool) -> End {
+    let (different, not_compared, all) = counts(report);
+    match (different, not_compared) {
+        (0, missing) if missing == all || (named && missing > 0) => End::NotCompared,
+        (0, _) => End::Equal,
+        _ => End::Different,
+    }
+}
+
+fn counts(report: &Report) -> (usize, usize, usize) {
+    let count = |is: fn(&Verdict) -> bool| report.agents.iter().filter(|outcome| is(&outcome.verdict)).count();
+    let different = count(|verdict| matches!(verdict, Verdict::Different(_) | Verdict::Lost(_)));
+    (
+        different,
+        count(|verdict| matches!(verdict, Verdict::NotCompared(_))),
+        report.agents.len(),
+    )
+}
+
+/// The last line.
+#[must_use]
+pub fn last_line(report: &Report, end: End) -> String {
+    let (different, not_compared, all) = counts(report);
+    let compared = all - not_compared;
+    let sum = |part: fn(&Outcome) -> usize| report.agents.iter().map(part).sum::<usize>();
+    let (metrics, answers) = (
+        sum(|outcome| outcome.seen.metrics),
+        sum(|outcome| outcome.seen.answers.len()),
+    );
+    let mut line = match end {
+        End::Different => format!("different: {different} of {compared} agents"),
+        End::Equal => format!("equal: {compared} agents"),
+        End::NotCompared => format!("could not compare: {not_compared} of {all} agents"),
+    };
+    let _ = write!(line, ", {metrics} metrics, {answers} answers");
+    if end != End::NotCompared && not_compared > 0 {
+        let _ = write!(line, "; not compared: {not_compared}");
+    }
+    line
+}
+
+/// The lines for people, without the last one.
+#[must_use]
+pub fn lines(report: &Report) -> String {
+    let mut text = format!(
+        "{:<16} {:>8} {:>10} {:>8} {:>9}  result\n",
+        "agent", "metrics", "instances", "labels", "answers"
+    );
+    for outcome in &report.agents {
+        let seen = &outcome.seen;
+        let _ = writeln!(
+            text,
+            "{:<16} {:>8} {:>10} {:>8} {:>9}  {}",
+            outcome.agent.name,
+            seen.metrics,
+            seen.instances,
+            seen.labels,
+            seen.answers.len(),
+            result(outcome)
+        );
+    }
+    for outcome in &report.agents {
+        if let Verdict::Different(differences) = &outcome.verdict {
+            let _ = writeln!(text, "\n{}: {} answers differ", outcome.agent.name, differences.len());
+            for (question, difference) in differences.iter().take(SHOWN) {
+                let shown = |answer: &Option<String>| answer.clone().unwrap_or_else(|| "(no answer)".to_owned());
+                let (c, ours) = (shown(&difference.c), shown(&difference.ours));
+                let _ = writeln!(text, "  {question}\n    C library:    {c}\n    this library: {ours}");
+            }
+            if differences.len() > SHOWN {
+                let _ = writeln!(text, "  and {} more", differences.len() - SHOWN);
+            }
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\n{:<16} {:>23} {:>27}\n{:<16} {:>11} {:>11} {:>15} {:>11}",
+        "", "processor time, ms", "resident memory, KiB", "", "C library", "this", "C library", "this"
+    );
+    add_usages(&mut text, "pmcd", &report.pmcd);
+    for outcome in &report.agents {
+        add_usages(&mut text, &outcome.agent.name, &outcome.usages);
+    }
+    text.push('\n');
+    text
+}
+
+fn result(outcome: &Outcome) -> String {
+    match &outcome.verdict {
+        Verdict::Equal if outcome.moving > 0 => format!("equal; the host changed {} answers itself", outcome.moving),
+        Verdict::Equal => "equal".to_owned(),
+        Verdict::Different(differences) => format!("DIFFERENT: {} answers", differences.len()),
+        Verdict::Lost(reason) => format!("DIFFERENT: on this library {reason}"),
+        Verdict::NotCompared(reason) => format!("not compared: {reason}"),
+    }
+}
+
+/// The mean of some runs.
+fn mean(usages: &[Usage]) -> Option<Usage> {
+    let runs = u32::try_from(usages.len()).ok().filter(|runs| *runs > 0)?;
+    let processor: Duration = usages.iter().map(|usage| usage.processor).sum();
+    let resident: u64 = usages.iter().map(|usage| usage.resident).sum();
+    Some(Usage {
+        processor: processor / runs,
+        resident: resident / u64::from(runs),
+    })
+}
+
+fn add_usages(text: &mut String, name: &str, usages: &Usages) {
+    if let (Some(c), Some(ours)) = (mean(&usages.c), mean(&usages.ours)) {
+        let _ = writeln!(
+            text,
+            "{name:<16} {:>11.1} {:>11.1} {:>15} {:>11}",
+            milliseconds(c),
+            milliseconds(ours),
+            c.resident,
+            ours.resident
+        );
+    }
+}
+
+fn milliseconds(usage: Usage) -> f64 {
+    usage.processor.as_secs_f64() * 1000.0
+}
+
+/// All of it as JSON.
+#[must_use]
+pub fn json(report: &Report, end: End) -> Value {
+    let agents: Vec<Value> = report.agents.iter().map(agent).collect();
+    json!({
+        "result": end.word(),
+        "agents": agents,
+        "pmcd": usages(&report.pmcd),
+    })
+}
+
+/// A comparison that failed as JSON.
+#[must_use]
+pub fn failure(reason: &str) -> Value {
+    json!({ "result": End::NotCompared.word(), "reason": reason })
+}
+
+fn agent(outcome: &Outcome) -> Value {
+    let (result, reason, differences) = match &outcome.verdict {
+        Verdict::Equal => ("equal", None, None),
+        Verdict::Different(differences) => ("different", None, Some(differences)),
+        Verdict::Lost(reason) => ("different", Some(reason), None),
+        Verdict::NotCompared(reason) => ("not compared", Some(reason), None),
+    };
+    let differences = differences.into_iter().flatten();
+    let differences: Vec<Value> = differences
+        .map(|(question, found)| json!({ "question": question, "c": found.c, "this": found.ours }))
+        .collect();
+    json!({
+        "name": outcome.agent.name,
+        "domain": outcome.agent.domain,
+        "result": result,
+        "reason": reason,
+        "metrics": outcome.seen.metrics,
+        "instances": outcome.seen.instances,
+        "labels": outcome.seen.labels,
+        "answers": outcome.seen.answers.len(),
+        "changed_by_the_host": outcome.moving,
+        "differences": differences,
+        "usage": usages(&outcome.usages),
+    })
+}
+
+fn usages(usages: &Usages) -> Value {
+    let one = |usage: Option<Usage>| {
+        usage.map(|usage| json!({ "processor_ms": milliseconds(usage), "resident_kib": usage.resident }))
+    };
+    json!({ "c": one(mean(&usages.c)), "this": one(mean(&usages.ours)) })
+}
