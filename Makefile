@@ -197,6 +197,8 @@ install-built:
 	install -D -m 755 "$(BUILT)/libpcp_pmda.so" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
 	$(STRIP) --strip-unneeded "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
 	ln -sf libpcp_pmda.so.3 "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so"
+	install -D -m 755 "$(BUILT)/pcp-pmda-rust-compare" "$(DESTDIR)$(LIBDIR)/compare"
+	$(STRIP) --strip-unneeded "$(DESTDIR)$(LIBDIR)/compare"
 	install -D -m 644 "$(BUILT)/libpcp_pmda.a" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.a"
 	$(ARCHIVE_STRIP) --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd "$(DESTDIR)$(LIBDIR)/libpcp_pmda.a"
 	install -D -m 644 -t "$(DESTDIR)$(INCLUDEDIR)/pcp" include/pcp/pmda.h include/pcp/pmdaroot.h
@@ -213,7 +215,7 @@ install-built:
 # The file that `pcp-pmda-rust enable` has written goes as well, and so do directories that the installation has made, if they are
 # empty; run ldconfig afterwards.
 uninstall:
-	for file in libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a pkgconfig/libpcp_pmda.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$file"; done
+	for file in libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a compare pkgconfig/libpcp_pmda.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$file"; done
 	for file in pmda.h pmdaroot.h; do rm -f "$(DESTDIR)$(INCLUDEDIR)/pcp/$$file"; done
 	rm -f "$(DESTDIR)$(BINDIR)/pcp-pmda-rust" "$(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)"
 	packaging/man-links.sh --remove "$(DESTDIR)$(MANDIR)" "$(MANEXT)"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# build.sh [CARGO-OPTION…]: the release build of the shared and the static library, and of them alone: with the Rust library beside them,
+# build.sh [CARGO-OPTION…]: the release build of the shared and the static library, and of the program behind `pcp-pmda-rust compare`. The
+# libraries are built alone: with the Rust library beside them,
 # which the tests use, cargo leaves out the optimisation of the crates as one. Writes into target/built in which directory they are: only
 # cargo knows that for sure (CARGO_TARGET_DIR, CARGO_BUILD_TARGET, and what its configuration says), and `make install` runs where root has
 # no cargo.
@@ -16,5 +17,6 @@ if ! command -v "${CARGO:-cargo}" >/dev/null || [ -z "$rust" ] || [ "$(printf '%
 fi
 messages=$(packaging/cargo.sh rustc --release --package pcp-pmda --lib --crate-type cdylib,staticlib --message-format=json-render-diagnostics "$@")
 library=$(grep -o '"[^"]*/libpcp_pmda\.so"' <<<"$messages" | tail -n 1 | tr -d '"')
+packaging/cargo.sh build --release --package pcp-pmda-rust-compare "$@"
 mkdir -p target
 dirname "$library" >target/built

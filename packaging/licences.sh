@@ -39,13 +39,13 @@ authors() {
 # The licence of a crate as an SPDX expression; older crates write "A/B" for "A OR B".
 licence() { field "$1" license | sed 's: */ *: OR :g'; }
 
-# linked: the crates that are linked into the library on Linux.
-linked() { cargo tree --locked --edges normal --prefix none --format '{p}' | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | grep -Ev '^(pcp-pmda|pmda)-' | sort -u; }
+# linked: the crates that are linked into the library, and into the program behind `pcp-pmda-rust compare`, on Linux.
+linked() { cargo tree --locked --package pcp-pmda --package pcp-pmda-rust-compare --edges normal --prefix none --format '{p}' | sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | grep -Ev '^(pcp-pmda|pmda)-' | sort -u; }
 
 {
     cat <<'TEXT'
-Third-party parts of libpcp_pmda.so.3 and libpcp_pmda.a
-========================================================
+Third-party parts of libpcp_pmda.so.3, libpcp_pmda.a and compare
+================================================================
 
 The library itself is LGPL-2.1-or-later (LICENSE). Written by packaging/licences.sh.
 

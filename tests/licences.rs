@@ -13,10 +13,12 @@ fn text(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Name, version and licence of each crate that is linked.
+/// Name, version and licence of each crate that is linked into the library, and into the program
+/// behind `pcp-pmda-rust compare`.
 fn linked() -> BTreeMap<String, (String, String)> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--edges", "normal", "--prefix", "none", "--locked", "--offline"])
+        .args(["tree", "--package", "pcp-pmda", "--package", "pcp-pmda-rust-compare"])
+        .args(["--edges", "normal", "--prefix", "none", "--locked", "--offline"])
         .args(["--format", "{p}|{l}"])
         .current_dir(root())
         .output()
@@ -28,7 +30,7 @@ fn linked() -> BTreeMap<String, (String, String)> {
         .captures_iter(&lines)
         .map(|row| (row[1].to_owned(), (row[2].to_owned(), row[3].replace('/', " OR "))));
     found
-        .filter(|(name, _)| name != env!("CARGO_PKG_NAME") && name != "pmda-core")
+        .filter(|(name, _)| !name.starts_with("pcp-pmda") && name != "pmda-core")
         .collect()
 }
 

@@ -32,9 +32,28 @@ fn built() -> PathBuf {
             assert!(file.exists(), "{} is missing", file.display());
             relink(&file, &directory.join(name));
         }
+        let compare = compare_program();
+        relink(&compare, &directory.join("pcp-pmda-rust-compare"));
         directory
     })
     .clone()
+}
+
+/// The program behind `pcp-pmda-rust compare`, built: cargo builds no other member's programs for a
+/// test.
+pub fn compare_program() -> PathBuf {
+    const NAME: &str = "pcp-pmda-rust-compare";
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mut cargo = plain(env!("CARGO"));
+        cargo.current_dir(root());
+        cargo.args(["build", "--quiet", "--offline", "--locked", "--package", NAME]);
+        if profile_dir().ends_with("release") {
+            cargo.arg("--release");
+        }
+        expect_success(cargo, "cargo build");
+    });
+    profile_dir().join(NAME)
 }
 
 /// Runs `make TARGET` of the repository with these variables; panics when it fails.

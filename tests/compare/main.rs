@@ -1,0 +1,355 @@
+//! `pcp-pmda-rust compare` on a host with PCP's default agents, which lies below a directory of the
+//! test: nothing differs between the two libraries; faults that are put in are found; nothing is
+//! left behind, also by one that is interrupted.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Once;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use pcp_pmda_test::installation::compare_program;
+use pcp_pmda_test::pcp::{self, Environment, installed, kill};
+use pcp_pmda_test::run::{Outcome, bounded};
+use pcp_pmda_test::{Library, compile_c, profile_dir, root};
+
+/// A comparison on a busy machine: seven runs of nine agents.
+const LIMIT: Duration = Duration::from_secs(400);
+
+/// PCP's default agents.
+const AGENTS: [&str; 9] = ["root", "pmcd", "proc", "xfs", "linux", "pmproxy", "mmv", "kvm", "jbd2"];
+
+/// A host: settings, agents and a name space of its own. Its pmcd does not run.
+struct Host {
+    environment: Environment,
+    directory: tempfile::TempDir,
+}
+
+impl Host {
+    fn new(name: &str) -> Host {
+        let host = Host {
+            environment: Environment::new(name, Library::C),
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        };
+        for name in [
+            "run",
+            "log/pmcd",
+            "tmp/mmv",
+            "tmpfile",
+            "var/config/pmda",
+            "var/pmns",
+            "private",
+        ] {
+            fs::create_dir_all(host.path(name)).expect("ours");
+        }
+        fs::write(host.path("var/config/pmda/60.9"), "1 0 0\n").expect("ours");
+        let names = installed("var/lib/pcp/pmns");
+        let mut merge = host.environment.command(installed("usr/lib/pcp/bin/pmnsmerge"));
+        merge
+            .arg("-a")
+            .args(AGENTS.map(|agent| names.join(format!("root_{agent}"))));
+        merge.arg(host.path("var/pmns/root"));
+        let merged = bounded(merge, LIMIT);
+        assert_eq!(merged.end, "exit 0", "{}", pcp::text(&merged));
+        for file in ["stdpmid", "stdpmid.local", "stdpmid.pcp"] {
+            fs::copy(names.join(file), host.path("var/pmns").join(file)).expect("make setup");
+        }
+        let agents = fs::read_to_string(installed("etc/pcp/pmcd/pmcd.conf")).expect("make setup");
+        let pmdas = installed("var/lib/pcp/pmdas").display().to_string();
+        host.configure(&agents.replace("/var/lib/pcp/pmdas", &pmdas));
+        let conf = fs::read_to_string(pcp::home().join("pcp.conf")).expect("make setup");
+        let own = [
+            ("PCP_RUN_DIR", "run"),
+            ("PCP_LOG_DIR", "log"),
+            ("PCP_TMP_DIR", "tmp"),
+            ("PCP_TMPFILE_DIR", "tmpfile"),
+            ("PCP_VAR_DIR", "var"),
+            ("PCP_PMCDCONF_PATH", "pmcd.conf"),
+        ];
+        let line = |line: &str| {
+            let name = line.split('=').next().unwrap_or_default();
+            let own = own.iter().find(|(setting, _)| *setting == name);
+            own.map_or_else(
+                || line.to_owned(),
+                |(_, path)| format!("{name}={}", host.path(path).display()),
+            )
+        };
+        let conf: Vec<String> = conf.lines().map(line).collect();
+        fs::write(host.path("pcp.conf"), conf.join("\n") + "\n").expect("ours");
+        host
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn configure(&self, lines: &str) {
+        fs::write(self.path("pmcd.conf"), lines).expect("ours");
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.environment.command(compare_program());
+        for variable in [
+            "RUN_DIR",
+            "LOG_DIR",
+            "TMP_DIR",
+            "TMPFILE_DIR",
+            "VAR_DIR",
+            "SYSCONF_DIR",
+            "PMCDCONF_PATH",
+        ] {
+            command.env_remove(format!("PCP_{variable}"));
+        }
+        command
+            .env("PCP_CONF", self.path("pcp.conf"))
+            .env("TMPDIR", self.path("private"))
+            .arg("--library")
+            .arg(Library::Ours.file())
+            .arg("--c-library")
+            .arg(Library::C.file())
+            .args(args)
+            .current_dir("/");
+        command
+    }
+
+    /// Compares, and returns the object that it writes.
+    fn json(&self, args: &[&str], faults: Option<&[&str]>) -> (Outcome, Value) {
+        let mut command = self.command(args);
+        command.arg("--json");
+        if let Some(faults) = faults {
+            preload(&mut command, &faulty());
+            let library = Library::Ours.file().canonicalize().expect("it is built");
+            command.env("FAULTS", faults.join(",")).env("FAULTY_LIBRARY", library);
+        }
+        let outcome = bounded(command, LIMIT);
+        let report = serde_json::from_slice(&outcome.stdout);
+        let report = report.unwrap_or_else(|error| panic!("{error}: {}", pcp::text(&outcome)));
+        self.nothing_is_left();
+        (outcome, report)
+    }
+
+    /// No file and no process.
+    fn nothing_is_left(&self) {
+        let left: Vec<_> = fs::read_dir(self.path("private")).expect("ours").flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+        let mark = self.path("private").display().to_string();
+        let processes = fs::read_dir("/proc").expect("/proc").flatten();
+        let is_ours = |process: &fs::DirEntry| {
+            let environ = fs::read(process.path().join("environ")).unwrap_or_default();
+            let mark = format!("={mark}/");
+            environ.windows(mark.len()).any(|part| part == mark.as_bytes())
+        };
+        let left: Vec<_> = processes.filter(is_ours).map(|process| process.file_name()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        // The host's own files are as they were.
+        let cache = fs::read_to_string(self.path("var/config/pmda/60.9")).expect("ours");
+        assert_eq!(cache, "1 0 0\n");
+        for name in ["run", "log/pmcd", "tmp/mmv", "tmpfile"] {
+            assert_eq!(fs::read_dir(self.path(name)).expect("ours").count(), 0, "{name}");
+        }
+    }
+}
+
+/// The faults, as a shared object to be preloaded.
+fn faulty() -> PathBuf {
+    let object = profile_dir().join("test-faulty.so");
+    static MADE: Once = Once::new();
+    MADE.call_once(|| {
+        let extra = ["-shared", "-fPIC", "-Wl,--as-needed"];
+        compile_c(&root().join("tests/compare/faulty.c"), &object, &extra);
+    });
+    object
+}
+
+fn preload(command: &mut Command, object: &Path) {
+    let before = command
+        .get_envs()
+        .find(|(name, _)| *name == "LD_PRELOAD")
+        .and_then(|(_, value)| value);
+    let before = before.unwrap_or_default().to_string_lossy().into_owned();
+    command.env("LD_PRELOAD", format!("{}:{before}", object.display()));
+}
+
+#[test]
+fn default_agents_are_equal() {
+    let host = Host::new("compare-equal");
+    let (outcome, report) = host.json(&["--fetches", "2"], None);
+    assert_eq!(outcome.end, "exit 0", "{report:#}");
+    assert_eq!(report["result"], "equal");
+    let agents = report["agents"].as_array().expect("a list");
+    let names: Vec<_> = agents.iter().filter_map(|agent| agent["name"].as_str()).collect();
+    let mut expected = AGENTS.to_vec();
+    expected.sort_unstable();
+    let mut found = names.clone();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    for agent in agents {
+        assert_eq!(agent["result"], "equal", "{agent:#}");
+        assert!(
+            agent["metrics"].as_u64() > Some(0) && agent["answers"].as_u64() > Some(10),
+            "{agent:#}"
+        );
+    }
+    let linux = agents
+        .iter()
+        .find(|agent| agent["name"] == "linux")
+        .expect("it is there");
+    assert!(linux["instances"].as_u64() > Some(10) && linux["labels"].as_u64() > Some(10));
+    assert!(
+        linux["usage"]["this"]["resident_kib"].as_u64() > Some(1000),
+        "{:#}",
+        linux["usage"]
+    );
+}
+
+/// A fault, and the start and the end of a question that shows it.
+type Fault = (&'static str, &'static str, &'static str);
+
+fn finds(host: &Host, agent: &str, faults: &[Fault]) {
+    let names: Vec<&str> = faults.iter().map(|(fault, ..)| *fault).collect();
+    let (outcome, report) = host.json(&["--fetches", "1", agent], Some(&names));
+    assert_eq!(outcome.end, "exit 1", "{report:#}");
+    assert_eq!(report["result"], "different");
+    let differences = report["agents"][0]["differences"].as_array().expect("a list");
+    let questions: Vec<&str> = differences
+        .iter()
+        .filter_map(|difference| difference["question"].as_str())
+        .collect();
+    for (fault, start, end) in faults {
+        let shows = |question: &&str| question.starts_with(start) && question.ends_with(end);
+        assert!(
+            questions.iter().any(|question| shows(question)),
+            "{fault}: {questions:#?}"
+        );
+    }
+    // And a comparison of the same host without them finds nothing.
+    let (outcome, report) = host.json(&["--fetches", "1", agent], Some(&[]));
+    assert_eq!(outcome.end, "exit 0", "{report:#}");
+}
+
+#[test]
+fn faults_of_descriptions_and_texts_are_found() {
+    let host = Host::new("compare-faults");
+    for (fault, end) in [
+        ("type of a metric", "desc"),
+        ("semantics of a metric", "desc"),
+        ("unit of a metric", "desc"),
+    ] {
+        let (outcome, report) = host.json(&["--fetches", "1", "kvm"], Some(&[fault]));
+        assert_eq!(outcome.end, "exit 1", "{fault}: {report:#}");
+        let question = report["agents"][0]["differences"][0]["question"].as_str();
+        assert!(question.is_some_and(|question| question.ends_with(end)), "{question:?}");
+    }
+    finds(
+        &host,
+        "kvm",
+        &[
+            ("a text is cut", "kvm.", "help line"),
+            ("value of a label", "domain labels", "set -1"),
+        ],
+    );
+}
+
+#[test]
+fn faults_of_instances_and_values_are_found() {
+    finds(
+        &Host::new("compare-values"),
+        "linux",
+        &[
+            ("number of an instance", "indom 60.", "instance 5000"),
+            ("name of an instance", "indom 60.", "instance 1"),
+            ("an instance is lost", "indom 60.", "instances"),
+            ("a label is lost", "indom 60.", "labels"),
+            ("a value is another", "hinv.ncpu fetch 1", "value of -1"),
+            ("a counter goes back", "kernel.", "as a counter"),
+            ("value of another type", "kernel.all.load fetch 1", "value of 1"),
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_said() {
+    let host = Host::new("compare-others");
+    let pmdas = installed("var/lib/pcp/pmdas");
+    host.configure(&format!(
+        "kvm 95 pipe binary {0}/kvm/pmdakvm -d 95\ntrace 10 socket inet 4322 {0}/trace/pmdatrace\nlost 250 pipe binary /nonexistent/pmdalost\n",
+        pmdas.display()
+    ));
+    let (outcome, report) = host.json(&[], None);
+    assert_eq!(outcome.end, "exit 0", "{report:#}");
+    let result = |number: usize| report["agents"][number]["result"].as_str();
+    let reason = |number: usize| {
+        report["agents"][number]["reason"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(
+        (result(0), result(1), result(2)),
+        (Some("equal"), Some("not compared"), Some("not compared"))
+    );
+    assert!(reason(1).contains("inet 4322"), "{}", reason(1));
+    assert!(reason(2).contains("does not start"), "{}", reason(2));
+    // Whoever names an agent wants to know it.
+    let (outcome, report) = host.json(&["kvm", "lost"], None);
+    assert_eq!(
+        (outcome.end.as_str(), &report["result"]),
+        ("exit 2", &Value::from("could not compare"))
+    );
+    let (outcome, report) = host.json(&["nobody"], None);
+    assert_eq!(outcome.end, "exit 2");
+    let reason = report["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains("names no agent nobody, but kvm, trace, lost"),
+        "{reason}"
+    );
+}
+
+/// The lines for people: a table, and a last line with the result. No line of progress where there
+/// is no terminal.
+#[test]
+fn lines_for_people() {
+    let host = Host::new("compare-lines");
+    let outcome = bounded(host.command(&["kvm"]), LIMIT);
+    let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    assert_eq!(outcome.end, "exit 0", "{}", pcp::text(&outcome));
+    assert!(
+        text.lines()
+            .last()
+            .is_some_and(|line| line.starts_with("equal: 1 agents, 49 metrics, ")),
+        "{text}"
+    );
+    assert!(text.contains("resident memory, KiB"), "{text}");
+    assert!(outcome.stderr.is_empty(), "{}", pcp::text(&outcome));
+    let wrong = bounded(host.command(&["--fetches", "0"]), LIMIT);
+    assert_eq!(wrong.end, "exit 2");
+}
+
+/// At ten moments, by each of the signals that ask a program to end.
+#[test]
+fn interrupted() {
+    let host = Host::new("compare-interrupted");
+    for moment in 0..10_u64 {
+        let mut command = host.command(&["kvm", "xfs", "pmcd"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it is built");
+        // Spread over some runs, and odd.
+        thread::sleep(Duration::from_millis(moment * 317 + moment * moment * 13 % 101));
+        let signal = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT][moment as usize % 4];
+        kill(child.id(), signal);
+        let begin = Instant::now();
+        while child.try_wait().expect("our child").is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it does not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let status = child.wait().expect("our child");
+        // At the very start it is the signal itself that ends it; at the end it may be done.
+        let is_expected = status.code() == Some(128 + signal) || status.signal() == Some(signal) || status.success();
+        assert!(is_expected, "{status} after signal {signal} at moment {moment}");
+        host.nothing_is_left();
+    }
+}
