@@ -226,9 +226,6 @@ fn finds(host: &Host, agent: &str, faults: &[Fault]) {
             "{fault}: {questions:#?}"
         );
     }
-    // And a comparison of the same host without them finds nothing.
-    let (outcome, report) = host.json(&["--fetches", "1", agent], Some(&[]));
-    assert_eq!(outcome.end, "exit 0", "{report:#}");
 }
 
 #[test]
@@ -252,6 +249,9 @@ fn faults_of_descriptions_and_texts_are_found() {
             ("value of a label", "domain labels", "set -1"),
         ],
     );
+    // What makes them, without them, makes no difference.
+    let (outcome, report) = host.json(&["--fetches", "1", "kvm"], Some(&[]));
+    assert_eq!(outcome.end, "exit 0", "{report:#}");
 }
 
 #[test]
