@@ -130,6 +130,20 @@ fn the_default_changes_and_changes_back() {
     assert!(host.says(&["status"], "exit 3").starts_with("disabled: "));
 }
 
+/// `compare` gets both libraries, whichever is the default. What it does is in tests/compare.
+#[test]
+fn a_comparison_needs_the_c_library() {
+    let host = Host::new("switch-compare");
+    let text = host.says(&["compare", "--help"], "exit 0");
+    assert!(text.starts_with("Usage: pcp-pmda-rust compare"), "{text}");
+    host.says(&["enable"], "exit 0");
+    host.says(&["compare", "--help"], "exit 0");
+    fs::remove_file(host.path("system/libpcp_pmda.so.3")).expect("ours");
+    host.says(&["disable"], "exit 0");
+    let text = host.says(&["compare"], "exit 2");
+    assert_eq!(text, "could not compare: the C library is not installed\n");
+}
+
 #[test]
 fn status_says_what_each_process_has_loaded() {
     let host = Host::new("switch-processes");
