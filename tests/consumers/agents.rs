@@ -262,9 +262,8 @@ impl Agent {
                 return Err(self.reason(&environment, &pmcd.log()));
             }
             answers = survey::of(&pmcd)?;
-            let described = |(question, answer): (&String, &String)| {
-                question.ends_with(" desc #1") && !question.starts_with("event.") && !answer.starts_with("error")
-            };
+            let described =
+                |(question, answer): (&String, &String)| question.ends_with(" desc") && !answer.starts_with("error");
             if !answers.iter().any(described) {
                 return Err(self.reason(&environment, &pmcd.log()));
             }
@@ -291,11 +290,9 @@ impl Agent {
             script += "wait 1\n";
         }
         script += "getdesc on\nstatus\n";
-        // Derived metrics are not the agent's.
         let names: Vec<_> = answers
             .keys()
-            .filter_map(|question| question.strip_suffix(" pmid #1"))
-            .filter(|name| !name.starts_with("event."))
+            .filter_map(|question| question.strip_suffix(" pmid"))
             .collect();
         let some: Vec<_> = names.iter().step_by(names.len() / 12 + 1).copied().collect();
         for name in &some {

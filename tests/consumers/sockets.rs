@@ -178,7 +178,7 @@ fn under_pmcd(kind: Kind, library: Library) -> Result<survey::Answers, String> {
         let pmcd = environment.pmcd_with(&line, &directory.join("root"), &["-q", "30", "-t", "10"])?;
         let answers = survey::of(&pmcd)?;
         if answers
-            .get("sample.long.ten fetch #1")
+            .get("sample.long.ten fetch 1")
             .is_some_and(|answer| answer == "values 1")
         {
             return Ok(answers);

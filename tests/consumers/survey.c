@@ -1,15 +1,11 @@
 /*
- * Asks a pmcd (or, in a local context, the agents in this process) everything that a client can ask, and prints
- * each answer as a line "KEY <tab> ANSWER", so that two surveys can be compared answer by answer.
+ * Asks the agents in this process (a local context) everything that a client can ask, and prints each answer as a line
+ * "KEY <tab> ANSWER", so that two surveys can be compared answer by answer.
  *
- *	survey [-s] HOST [NAME...]	through pmcd; names of subtrees, or the whole name space
- *	survey -L [-n NAMESPACE] [NAME...]	in a local context
- *
- * -s also stores: each metric's own value back, and reports whether the agent accepts it.
+ *	survey NAMESPACE
  */
 #include "survey.h"
 
-static int stores;
 static char **names;
 static int n_names;
 
@@ -200,24 +196,6 @@ domain(const char *name, const pmDesc *desc)
 }
 
 static void
-store(const char *name, const pmDesc *desc)
-{
-    int		status;
-    pmResult	*result = fetch(desc->pmid, &status);
-
-    if (result == NULL)
-	return;
-    if (result->vset[0]->numval > 0) {
-	status = pmStore(result);
-	key("%s store", name);
-	printf("%d\n", status);
-	if (status >= 0)
-	    values(name, "after store", desc);
-    }
-    pmFreeResult(result);
-}
-
-static void
 metric(const char *name)
 {
     pmID	pmid;
@@ -265,8 +243,6 @@ metric(const char *name)
     values(name, "fetch", &desc);
     if (desc.indom != PM_INDOM_NULL && first_use(desc.indom))
 	domain(name, &desc);
-    if (stores)
-	store(name, &desc);
 }
 
 /* All metrics in one fetch: the agents see long lists, and identifiers that they do not know. */
@@ -300,43 +276,21 @@ together(void)
 int
 main(int argc, char **argv)
 {
-    int		c, local = 0, status;
-    const char	*namespace = PM_NS_DEFAULT;
+    int status;
 
-    while ((c = getopt(argc, argv, "sLn:")) != EOF) {
-	if (c == 's')
-	    stores = 1;
-	else if (c == 'L')
-	    local = 1;
-	else if (c == 'n')
-	    namespace = optarg;
-	else
-	    return 2;
-    }
-    if (local && (status = pmLoadASCIINameSpace(namespace, 1)) < 0) {
+    if (argc != 2)
+	return 2;
+    if ((status = pmLoadASCIINameSpace(argv[1], 1)) < 0) {
 	fprintf(stderr, "survey: name space: %s\n", pmErrStr(status));
 	return 1;
     }
-    if (local)
-	status = pmNewContext(PM_CONTEXT_LOCAL, NULL);
-    else if (optind < argc)
-	status = pmNewContext(PM_CONTEXT_HOST, argv[optind++]);
-    else
-	return 2;
-    if (status < 0) {
+    if ((status = pmNewContext(PM_CONTEXT_LOCAL, NULL)) < 0) {
 	fprintf(stderr, "survey: no context: %s\n", pmErrStr(status));
 	return 1;
     }
-    if (optind == argc) {
-	status = pmTraversePMNS("", remember);
-	key("traverse all");
-	printf("%d\n", status);
-    }
-    for (int i = optind; i < argc; i++) {
-	status = pmTraversePMNS(argv[i], remember);
-	key("traverse %s", argv[i]);
-	printf("%d\n", status);
-    }
+    status = pmTraversePMNS("", remember);
+    key("traverse all");
+    printf("%d\n", status);
     qsort(names, n_names, sizeof(names[0]), by_name);
     for (int i = 0; i < n_names; i++)
 	metric(names[i]);

@@ -1,31 +1,22 @@
-//! What a client sees of an agent, as a map from question to answer, and the comparison of such
-//! maps.
-//!
-//! Many answers move: times, counters, load. So the C library is asked before and after ours. An
-//! answer in which the C library always agrees with itself must be ours too; one that moves must
-//! have the same shape, that is: the same text when numbers are left aside. An answer that merely
-//! moved slowly gets further chances: a difference must show in each, be the same one, and be none
-//! that the C library shows between its own runs.
+//! What a client sees of an agent, as a map from question to answer, and the comparison of such maps
+//! by the C library and by ours: that of `pcp-pmda-rust compare`, with stores.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{LazyLock, OnceLock};
-use std::time::Duration;
+use std::sync::OnceLock;
 
-use regex::Regex;
-
+use pcp_pmda_rust_compare::client::Client;
+use pcp_pmda_rust_compare::difference::Comparison;
+pub use pcp_pmda_rust_compare::survey::Answers;
+use pcp_pmda_rust_compare::survey::{self, Extent, Seen};
 use pcp_pmda_test::pcp::Pmcd;
-use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{compile_c, profile_dir, root};
-
-/// The answers of one survey, by question.
-pub type Answers = BTreeMap<String, String>;
 
 /// How often a difference must show before it counts.
 const ATTEMPTS: usize = 5;
 
-/// The survey client, compiled once.
-pub fn client() -> PathBuf {
+/// The survey of a local context, which only libpcp has; compiled once.
+pub fn local() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let program = profile_dir().join("test-survey");
@@ -37,18 +28,31 @@ pub fn client() -> PathBuf {
 
 /// Asks `pmcd` everything about its metrics; stores each value back.
 pub fn of(pmcd: &Pmcd<'_>) -> Result<Answers, String> {
-    let mut command = pmcd.client(client());
-    command.arg("-s").arg(pmcd.host());
-    let outcome = bounded(command, Duration::from_secs(45));
-    if outcome.end != "exit 0" {
-        let errors = String::from_utf8_lossy(&outcome.stderr).into_owned();
-        return Err(format!(
-            "the survey ended with {}: {errors}\n{}",
-            outcome.end,
-            pmcd.log()
-        ));
-    }
-    Ok(parse(&String::from_utf8_lossy(&outcome.stdout)))
+    let extent = Extent {
+        fetches: 1,
+        stores: true,
+    };
+    let asked = || {
+        let mut client = Client::connect(&pmcd.socket())?;
+        let metrics = survey::metrics(&mut client)?;
+        let mut answers = Answers::new();
+        for (domain, metrics) in metrics {
+            let seen = survey::take(&mut Client::connect(&pmcd.socket())?, &metrics, extent)?;
+            // Of several agents each has domain labels and clusters.
+            let of_agent = |(question, answer): (String, String)| {
+                let is_shared = question.starts_with("domain ") || question.starts_with("cluster ");
+                let name = if is_shared {
+                    format!("{question} of {domain}")
+                } else {
+                    question
+                };
+                (name, answer)
+            };
+            answers.extend(seen.answers.into_iter().map(of_agent));
+        }
+        Ok(answers)
+    };
+    asked().map_err(|error: pmda_core::error::Error| format!("the survey ended with {error}:\n{}", pmcd.log()))
 }
 
 /// Reads the lines of the survey client; a question that is asked twice gets a number.
@@ -78,86 +82,32 @@ pub fn compare(
     mut c: impl FnMut() -> Result<Answers, String>,
     mut ours: impl FnMut() -> Result<Answers, String>,
 ) -> Result<usize, String> {
-    let mut truth = vec![c()?];
-    let mut lasting: Option<BTreeMap<String, String>> = None;
-    for _ in 0..ATTEMPTS {
-        let mine = ours()?;
-        truth.push(c()?);
-        let mut found = differences(&truth, &mine);
-        if let Some(lasting) = &lasting {
-            // The text holds our answer: one that moved on ours, too, is no lasting difference.
-            found.retain(|question, text| lasting.get(question) == Some(text));
-        }
-        if found.is_empty() {
-            return Ok(mine.len());
-        }
-        lasting = Some(found);
-    }
-    let lasting = lasting.unwrap_or_default();
-    let shown: String = lasting.values().take(12).map(|text| format!("{text}\n")).collect();
-    Err(format!("{} answers differ, the first of them:\n{shown}", lasting.len()))
-}
-
-/// The questions that ours answers differently from each run of the C library.
-fn differences(truth: &[Answers], ours: &Answers) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut note = |question: &String, c: &str, mine: &str| {
-        found.insert(
-            question.clone(),
-            format!("  {question}\n    C library: {c}\n    ours:      {mine}"),
-        );
+    let seen = |answers| Seen {
+        answers,
+        ..Seen::default()
     };
-    let asked: BTreeSet<&String> = truth.iter().flat_map(BTreeMap::keys).collect();
-    // Questions that come and go on the C library (processes, for instance), with their numbers
-    // left aside.
-    let passing: BTreeSet<String> = asked
-        .iter()
-        .filter(|question| !truth.iter().all(|answers| answers.contains_key(**question)))
-        .map(|question| shape(question))
-        .collect();
-    for question in asked {
-        let answers: Vec<&str> = truth
-            .iter()
-            .filter_map(|c| c.get(question))
-            .map(String::as_str)
-            .collect();
-        let moves = answers.iter().any(|answer| *answer != answers[0]);
-        match ours.get(question).map(String::as_str) {
-            None if passing.contains(&shape(question)) => {}
-            None => note(question, answers[0], "(no answer)"),
-            Some(mine) if answers.contains(&mine) => {}
-            Some(mine) => {
-                let like = answers.iter().any(|answer| shape(answer) == shape(mine));
-                if !(like && (moves || measures_itself(question))) {
-                    note(question, answers[0], mine);
-                }
-            }
+    let mut comparison = Comparison::default();
+    comparison.add_c(seen(c()?));
+    for _ in 0..ATTEMPTS {
+        comparison.add_ours(seen(ours()?));
+        comparison.add_c(seen(c()?));
+        if comparison.differences().is_some_and(BTreeMap::is_empty) {
+            return Ok(comparison.ours().map_or(0, |ours| ours.answers.len()));
         }
     }
-    for (question, mine) in ours {
-        if !truth.iter().any(|answers| answers.contains_key(question)) && !passing.contains(&shape(question)) {
-            note(question, "(no answer)", mine);
-        }
-    }
-    found
-}
-
-/// Whether a metric measures the agents' own processes, of which the library is a part: the memory
-/// that they have, how many files, inodes and directory entries the machine has open, and how many
-/// processes it has and runs at the moment.
-fn measures_itself(question: &str) -> bool {
-    static VALUES: LazyLock<Regex> = LazyLock::new(|| {
-        let own = r"(pmcd|sample)\.datasize|vfs\.[a-z.]+|kernel\.all\.(nprocs|runnable|running|blocked)|proc\.(nprocs|runq\.[a-z]+)";
-        Regex::new(&format!("^({own}) (fetch|pminfo) ")).expect("a valid pattern")
+    let differences = comparison.differences().cloned().unwrap_or_default();
+    let shown = differences.iter().take(12).map(|(question, found)| {
+        let (c, ours) = (found.c.as_deref(), found.ours.as_deref());
+        let shown = |answer: Option<&str>| answer.unwrap_or("(no answer)").to_owned();
+        format!(
+            "  {question}\n    C library: {}\n    ours:      {}\n",
+            shown(c),
+            shown(ours)
+        )
     });
-    VALUES.is_match(question)
-}
-
-/// A text with its numbers and the contents of its quotes left aside.
-fn shape(text: &str) -> String {
-    static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""([^"\\]|\\.)*""#).expect("a valid pattern"));
-    static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"[-+]?[0-9][0-9a-fA-FxX.]*(e[-+]?[0-9]+)?|(?-u:\b)(inf|nan)(?-u:\b)").expect("a valid pattern")
-    });
-    NUMBER.replace_all(&QUOTED.replace_all(text, "TEXT"), "N").into_owned()
+    let shown: String = shown.collect();
+    Err(format!(
+        "{} answers differ, the first of them:\n{shown}",
+        differences.len()
+    ))
 }

@@ -101,8 +101,8 @@ pub fn local_context() -> Result<(), String> {
         let line = |name: &&str| agents::line(name, agents::Form::Dso, &environment);
         let configuration: String = agents.iter().map(line).collect();
         fs::write(environment.directory.join("pmcd.conf"), configuration).expect("target is writable");
-        let mut command = environment.command(survey::client());
-        command.args(["-L", "-n"]).arg(&names);
+        let mut command = environment.command(survey::local());
+        command.arg(&names);
         let outcome = bounded(command, Duration::from_secs(60));
         if outcome.end != "exit 0" {
             return Err(format!("the survey ended: {}", text(&outcome)));

@@ -353,9 +353,14 @@ impl Pmcd<'_> {
         command
     }
 
+    /// Its unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.environment.socket("pmcd")
+    }
+
     /// The host specification that leads clients to this pmcd, over its unix socket.
     pub fn host(&self) -> String {
-        format!("unix:{}", self.environment.socket("pmcd").display())
+        format!("unix:{}", self.socket().display())
     }
 
     /// Runs a tool of the package against this pmcd.
