@@ -97,7 +97,8 @@ fn the_bill_of_materials_names_what_is_linked() {
         let checksum = &sum.captures(&found[0]).expect("seen")[1];
         let entry = format!("name = \"{}\"\nversion = \"{}\"\n", &found[1], &found[3]);
         let at = lock.find(&entry).expect("locked");
-        assert!(lock[at..at + 300].contains(checksum), "{}: {checksum}", &found[1]);
+        let entry = lock.get(at..at + 300).unwrap_or(&lock[at..]);
+        assert!(entry.contains(checksum), "{}: {checksum}", &found[1]);
         assert!(
             bill.contains(&format!(" DEPENDS_ON {}\n", &found[2])),
             "who needs {}",

@@ -228,10 +228,7 @@ fn finds(host: &Host, agent: &str, faults: &[Fault]) {
         .collect();
     for (fault, start, end) in faults {
         let shows = |question: &&str| question.starts_with(start) && question.ends_with(end);
-        assert!(
-            questions.iter().any(|question| shows(question)),
-            "{fault}: {questions:#?}"
-        );
+        assert!(questions.iter().any(shows), "{fault}: {questions:#?}");
     }
 }
 
