@@ -22,7 +22,7 @@ use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::error::{self, Error};
 use pmda_core::log::Level;
 
-/// What a machine wants next.
+/// The next need of a machine.
 pub(crate) enum Step<C, D> {
     /// A call into C; the machine goes on when it gets the answer.
     Call(C),
@@ -37,7 +37,7 @@ pub(crate) enum Step<C, D> {
 pub(crate) trait Machine {
     /// A call into C that the machine asks for.
     type Call;
-    /// What comes back from it.
+    /// The answer to a call.
     type Answer;
     /// The outcome.
     type Done;
@@ -156,7 +156,7 @@ fn go_on<M: Machine>(
     }
 }
 
-/// What C gets in the end.
+/// Returns the outcome as C gets it.
 #[inline(always)]
 fn ended<C, D: CReturn>(end: Outcome<C, D>) -> D::C {
     match end {
@@ -187,7 +187,7 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     outcome
 }
 
-/// What a step gives, or what the exported function returns without it.
+/// The result of a step, or the exported function's return value without it.
 pub(crate) type Guarded<T> = Result<T, c_int>;
 
 /// [`guard`] for a step of a function that makes its calls into C itself, one behind the other. As
@@ -198,7 +198,7 @@ pub(crate) fn guarded<T>(body: impl FnOnce() -> T) -> Guarded<T> {
     guard(|| Stepped(body()))
 }
 
-/// What became of a step of a machine.
+/// The outcome of a step of a machine.
 enum Outcome<C, D> {
     /// It wants a call into C.
     Call(C),
@@ -277,7 +277,7 @@ fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }
 
-/// What becomes of a panic: it is logged.
+/// Logs a panic.
 #[cold]
 #[inline(never)]
 #[expect(
@@ -297,14 +297,14 @@ fn caught(panic: Box<dyn Any + Send>) {
 /// The answer to a call on top of another one.
 const BUSY: c_int = -libc::EBUSY;
 
-/// What an exported function's body may return, and how C sees it.
+/// The result of an exported function's body, and its form in C.
 pub(crate) trait CReturn {
     /// The C type.
     type C;
-    /// What C sees after a panic.
+    /// The value that C sees after a panic.
     const FAILED: Self::C;
-    /// What C sees of a call in a signal handler on top of another one: not `-EAGAIN`, which asks
-    /// to be tried again.
+    /// The value that C sees of a call in a signal handler on top of another one: not `-EAGAIN`,
+    /// which asks to be tried again.
     const BUSY: Self::C;
 
     /// The value as C sees it.
@@ -333,7 +333,7 @@ impl CReturn for error::Result<()> {
     }
 }
 
-/// What [`guarded`] gives.
+/// The result of [`guarded`].
 struct Stepped<T>(T);
 
 impl<T> CReturn for Stepped<T> {
@@ -423,7 +423,7 @@ mod tests {
         guard(|| -> () { panic!("nothing to return") });
     }
 
-    /// What is not a panic passes unchanged.
+    /// A result that is not a panic passes unchanged.
     #[test]
     fn results_pass() {
         assert_eq!(guard(|| -> error::Result<c_int> { Ok(5) }), 5);

@@ -146,7 +146,17 @@ const CORE: &[&[&str]] = &[
         "wire",
     ],
     &["events"],
-    &["handles", "ident", "index", "labels", "leak", "path", "profile", "root"],
+    &[
+        "dir_entry",
+        "handles",
+        "ident",
+        "index",
+        "labels",
+        "leak",
+        "profile",
+        "root",
+    ],
+    &["path"],
     &["constants", "error", "log"],
 ];
 

@@ -1,6 +1,6 @@
-//! An agent in Go (`tests/go`), on both libraries: a callback in Go that waits for another goroutine,
-//! and goroutines on threads of their own. Where Go is not installed this says so and tests nothing;
-//! a lane of CI has it.
+//! An agent in Go (`tests/go`), on both libraries: a callback in Go that waits for another
+//! goroutine, and goroutines on threads of their own. Where Go is not installed this says so and
+//! tests nothing; a lane of CI has it.
 
 use std::process::Command;
 use std::time::Duration;

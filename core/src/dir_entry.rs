@@ -3,10 +3,10 @@
 //!
 //! Agents run as root, and many of the directories that they write to belong to PCP's user. Whoever
 //! may write to such a directory can put a symbolic link there, which leads root to any file of the
-//! system. So a process of root follows a link only where root alone can have put it: in a directory
-//! that belongs to root and that others cannot write to, or, where the sticky bit guards names, a
-//! link that belongs to root. Another link is refused with `EACCES`. What is found is held by a
-//! descriptor, so that it cannot be exchanged afterwards.
+//! system. So a process of root follows a link only where root alone can have put it: in a
+//! directory that belongs to root and that others cannot write to, or, where the sticky bit guards
+//! names, a link that belongs to root. Another link is refused with `EACCES`. What is found is held
+//! by a descriptor, so that it cannot be exchanged afterwards.
 //!
 //! Other users follow all links, as the system does.
 
@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::path::{FilePath, joined};
 
-/// How many symbolic links Linux follows on one path.
+/// Number of symbolic links that Linux follows on one path.
 const LINKS: usize = 40;
 
 /// PATH_MAX, in bytes.
@@ -109,7 +109,7 @@ impl DirEntry {
         }
     }
 
-    /// What the system says of it.
+    /// Returns what the system says of it.
     ///
     /// # Errors
     /// What the system says.
@@ -211,13 +211,13 @@ fn go(
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Where a path begins.
+/// The directory where a path begins.
 fn start(path: &[u8]) -> io::Result<OwnedFd> {
     let directory = if path.starts_with(b"/") { c"/" } else { c"." };
     Ok(openat(CWD, directory, DIRECTORY, Mode::empty())?)
 }
 
-/// Where a link leads to; `None` for what is no link.
+/// The target of a link; `None` for what is no link.
 ///
 /// # Errors
 /// `EACCES` for a link that is not to be followed.
@@ -232,7 +232,7 @@ fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -
     }
 }
 
-/// Whether a link in a directory may be followed by this process.
+/// Returns whether a link in a directory may be followed by this process.
 #[inline(never)]
 fn is_trusted(directory: BorrowedFd<'_>, name: &FilePath) -> io::Result<bool> {
     if !rustix::process::geteuid().is_root() {

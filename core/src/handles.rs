@@ -71,7 +71,7 @@ impl<T> Handles<T> {
         self.slots.get_mut(slot)?.as_mut()
     }
 
-    /// Whether the slot once had a value, and has none now.
+    /// Returns whether the slot once had a value, and has none now.
     #[must_use]
     pub fn is_vacant(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(Option::is_none)

@@ -80,7 +80,7 @@ impl InDom {
         InDom(((domain & 0x1ff) << 22) | (serial & 0x3f_ffff))
     }
 
-    /// Whether this is [`InDom::NULL`].
+    /// Returns whether this is [`InDom::NULL`].
     #[must_use]
     pub const fn is_null(self) -> bool {
         self.0 == u32::MAX
@@ -116,49 +116,50 @@ impl fmt::Display for InDom {
 pub struct Interface(pub u32);
 
 impl Interface {
-    /// Whether the version exists: 2 to 7 do.
+    /// Returns whether the version exists: 2 to 7 do.
     #[must_use]
     pub const fn is_supported(self) -> bool {
         self.0 >= PMDA_INTERFACE_2 && self.0 <= PMDA_INTERFACE_LATEST
     }
 
-    /// Whether agents have names of their own; then unknown metrics are not reported (FETCH-23).
+    /// Returns whether agents have names of their own; then unknown metrics are not reported
+    /// (FETCH-23).
     #[must_use]
     pub const fn has_names(self) -> bool {
         self.0 >= PMDA_INTERFACE_4
     }
 
-    /// Whether a fetch callback may say that there is no value (FETCH-40).
+    /// Returns whether a fetch callback may say that there is no value (FETCH-40).
     #[must_use]
     pub const fn has_missing_values(self) -> bool {
         self.0 >= PMDA_INTERFACE_3
     }
 
-    /// Whether a fetch callback may have a value freed when it was copied (FETCH-40).
+    /// Returns whether a fetch callback may have a value freed when it was copied (FETCH-40).
     #[must_use]
     pub const fn has_values_to_free(self) -> bool {
         self.0 >= PMDA_INTERFACE_5
     }
 
-    /// Whether agents are told of client contexts (MAIN-25).
+    /// Returns whether agents are told of client contexts (MAIN-25).
     #[must_use]
     pub const fn has_contexts(self) -> bool {
         self.0 >= PMDA_INTERFACE_5
     }
 
-    /// Whether agents are told of the attributes of clients.
+    /// Returns whether agents are told of the attributes of clients.
     #[must_use]
     pub const fn has_attributes(self) -> bool {
         self.0 >= PMDA_INTERFACE_6
     }
 
-    /// Whether agents give labels (LABEL-13).
+    /// Returns whether agents give labels (LABEL-13).
     #[must_use]
     pub const fn has_labels(self) -> bool {
         self.0 >= PMDA_INTERFACE_7
     }
 
-    /// Whether results tell pmcd about changes of names and labels (FETCH-60).
+    /// Returns whether results tell pmcd about changes of names and labels (FETCH-60).
     #[must_use]
     pub const fn reports_changes(self) -> bool {
         self.0 >= PMDA_INTERFACE_7

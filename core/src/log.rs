@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::fmt::{self, Display, Write};
 
-/// How bad it is; the names that `pmNotifyErr` prints.
+/// The severity, under the names that `pmNotifyErr` prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Critical: the agent cannot work.
@@ -32,7 +32,7 @@ pub enum Message {
     Trace(Vec<u8>),
 }
 
-/// What a line has room for before it asks for memory.
+/// Capacity of a line in bytes before it asks for memory.
 const ROOM: usize = 512;
 
 /// One message while it is put together: in the line itself, in memory when it grows longer.

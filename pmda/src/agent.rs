@@ -19,9 +19,9 @@ pub trait Agent: Sized + 'static {
     /// pmcd, which otherwise ends an agent that does not answer within some seconds; the agent goes
     /// on, on a thread of its own, and serves the next request when it is done.
     const DEADLINE: Option<Duration> = None;
-    /// Whether pmcd.conf says `notready` for this agent: pmcd asks nothing until the agent tells that
-    /// it is ready, which it always does then. `--write` makes such an `Install`. An agent without
-    /// it that takes long to start lets its first client wait, and has `--notready`.
+    /// Whether pmcd.conf says `notready` for this agent: pmcd asks nothing until the agent tells
+    /// that it is ready, which it always does then. `--write` makes such an `Install`. An agent
+    /// without it that takes long to start lets its first client wait, and has `--notready`.
     const NOT_READY: bool = false;
     /// Options of its own, beside those that each agent has. One with the long name of a standard
     /// option takes its place: it may have another letter, or `debug` no argument.

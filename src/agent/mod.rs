@@ -57,7 +57,6 @@ pub(crate) fn register(
 }
 
 /// The record of an agent; `None` when this library has not set it up.
-#[inline]
 pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
     let record = ext.record();
     if record.is_null() {
@@ -71,7 +70,6 @@ pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
 ///
 /// # Errors
 /// `-ENOMEM` for such a one.
-#[inline]
 pub(crate) fn of_any(ext: Ext<'_>) -> Result<&'static AgentRecord> {
     of(ext).map_or_else(|| external(ext), Ok)
 }
@@ -100,7 +98,6 @@ fn make_loop_state(record: &'static AgentRecord) -> Result<&'static LoopState> {
 }
 
 /// The interface version of an agent; 0 when this library has not set it up.
-#[inline]
 pub(crate) fn interface(ext: Ext<'_>) -> Interface {
     of(ext).map_or(Interface(0), AgentRecord::interface)
 }
@@ -134,7 +131,6 @@ pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMeth
 }
 
 /// Says so when the dispatch table of a daemon belongs to another `pmdaExt` (FETCH-11).
-#[inline]
 pub(crate) fn check_botch(ext: Ext<'_>, record: &AgentRecord) {
     let Some(table) = record.dispatch.table() else { return };
     if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {

@@ -10,13 +10,13 @@ use pmda_core::cache::{Cache, EntryState, Position, WalkEntry, WalkStart, change
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 
-/// Whether the domain has a cache; then its table is not looked at (INST-10).
+/// Returns whether the domain has a cache; then its table is not looked at (INST-10).
 #[inline(always)]
 pub(crate) fn exists(indom: InDom) -> bool {
     peek(indom, |_| ()).is_some()
 }
 
-/// What a walk over the domain begins with that starts now; `None` without a cache.
+/// The state for a walk over the domain that begins now; `None` without a cache.
 pub(crate) fn start(indom: InDom) -> Option<WalkStart> {
     peek(indom, |cache| cache.start())
 }
@@ -26,8 +26,8 @@ pub(crate) fn active_count(indom: InDom) -> Option<c_int> {
     peek(indom, |cache| c_int::try_from(cache.active()).unwrap_or(c_int::MAX))
 }
 
-/// How many instances are read at once: for callers that take a single step it is one the first
-/// time.
+/// Number of instances that are read at once: for callers that take a single step it is one the
+/// first time.
 const AHEAD: usize = 16;
 
 /// Active instances of a cached domain, read ahead: that takes the cache's lock once for all of
@@ -42,7 +42,7 @@ pub(crate) struct InstancesAhead {
     next: usize,
     len: usize,
     room: usize,
-    /// Where the walk goes on behind the instance that was given last.
+    /// The position of the walk behind the instance that was given last.
     after: Position,
     /// The domain that was read, if any, and the list if nothing but what is in that was read.
     source: Option<(InDom, Option<ListPlace>)>,

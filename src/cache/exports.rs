@@ -20,7 +20,6 @@ use pmda_core::ident::InDom;
 /// # Safety
 /// The entry is in a cache of the state, which keeps its name until the instance is culled and
 /// reclaimed.
-#[inline]
 unsafe fn give(
     found: &Entry<Private>,
     name: Out<'_, *mut c_char>,

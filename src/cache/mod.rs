@@ -24,7 +24,6 @@ use pmda_core::log::Bytes;
 use pmda_core::path::FilePath;
 
 /// Works on the cache of a domain if there is one.
-#[inline(always)]
 pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
     let mut globals = state::peek()?;
     Some(work(globals.caches.find(indom)?))
@@ -34,14 +33,12 @@ pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R)
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`; what the work gives.
-#[inline(always)]
 pub(crate) fn open<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
     let mut globals = state::lock()?;
     work(globals.caches.open(indom)?)
 }
 
 /// [`open`], and then writes out what the cache has to say.
-#[inline]
 pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
     let mut globals = state::lock()?;
     let cache = globals.caches.open(indom)?;
@@ -77,7 +74,6 @@ pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
-#[inline(always)]
 pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
     open(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
@@ -87,7 +83,6 @@ pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, and what reading or writing a file may give.
-#[inline]
 pub(crate) fn persist(indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -117,7 +112,6 @@ pub(crate) fn persist(indom: InDom, op: c_int) -> Result<c_int> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, `-ENOMEM`.
-#[inline]
 pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);

@@ -174,7 +174,7 @@ fn register(caller: &str, own: Option<&Registrations>, prefix: Option<CText<'_>>
     }
 }
 
-/// What is registered.
+/// The registration.
 fn callbacks(
     update: pmdaUpdatePMNS,
     text: pmdaUpdateText,

@@ -53,7 +53,7 @@ impl Iterator for CallbacksIter {
     }
 }
 
-/// What is looked for.
+/// The key of a lookup.
 #[derive(Clone, Copy)]
 pub(crate) enum LookupKey<'call> {
     /// The tree that has a name, or `None` for no name at all.

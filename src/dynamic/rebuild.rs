@@ -18,7 +18,7 @@ use pmda_core::error::{Error, Result};
 pub(crate) struct NewTable {
     /// The metrics that are in the table in any case.
     fixed: Lasting<pmdaMetric>,
-    /// What each registration wants to add, in their order.
+    /// The metrics that each registration adds, in their order.
     counts: NoDropCell<Vec<Counts>>,
     table: NoDropCell<CVec<pmdaMetric>>,
     /// The number of entries that were announced. Agents have been seen to fill in more, and less
@@ -70,7 +70,7 @@ impl NewTable {
         Ok(true)
     }
 
-    /// How many copies of its metrics a registration wants, by its place.
+    /// The number of copies of its metrics that a registration wants, by its place.
     pub(crate) fn copies(&self, place: usize) -> c_int {
         let counts = self.counts.peek().and_then(|counts| counts.get(place));
         counts.map_or(0, |counts| counts.trees)
@@ -109,7 +109,7 @@ pub(crate) struct Copies {
     copies: c_int,
 }
 
-/// What a callback that copies is called with.
+/// The arguments of a callback that copies.
 type CopyCall = (Function<pmdaUpdateMetric>, *mut pmdaMetric, *mut pmdaMetric, c_int);
 
 impl Copies {

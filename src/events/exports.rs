@@ -146,7 +146,7 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
     }
 }
 
-/// What the three functions do that add a parameter, each by a jump here.
+/// The body of the three functions that add a parameter, each by a jump here.
 extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
     guard(|| with(idx, |array| add_parameter(array, pmid, kind, value)))
 }

@@ -21,7 +21,6 @@ use crate::view::value::Atom;
 use pmda_core::error::Error;
 
 /// Makes the calls of a fetch.
-#[inline(always)]
 pub(crate) fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
     if let Some(callback) = asked.callback {
         let inst = asked.inst as c_uint;

@@ -71,8 +71,8 @@ pub(super) fn callback_failed(metric: Current, inst: c_int, error: Error) {
     }
 }
 
-/// How the error of a callback is told, if it is: by a generation of PCP (`revised` since 6.0.5),
-/// and with or without `-Dlibpmda` (FETCH-41, FETCH-45).
+/// The severity of a callback's error, if it is logged: by a generation of PCP (`revised` since
+/// 6.0.5), and with or without `-Dlibpmda` (FETCH-41, FETCH-45).
 fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
     // What agents return in normal operation.
     let is_usual = matches!(

@@ -8,7 +8,7 @@ use pmda_core::ident::MetricId;
 
 /// Metrics that are fetched one after the other.
 pub(crate) trait MetricList {
-    /// How many there are.
+    /// The number of metrics.
     fn len(&self) -> usize;
 
     /// One of them.
@@ -33,6 +33,6 @@ impl MetricList for Array<'_, pmID> {
 pub(super) struct Current {
     pub(super) pmid: MetricId,
     pub(super) kind: c_int,
-    /// Whether it has one value and no instances.
+    /// True if it has one value and no instances.
     pub(super) singular: bool,
 }

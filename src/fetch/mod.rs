@@ -26,9 +26,9 @@ use pmda_core::ident;
 use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
 
-/// What comes back from a call.
+/// The answer of a call.
 pub(crate) enum FetchAnswer {
-    /// What the callback has returned and stored.
+    /// The callback's return value, and the atom that it has stored.
     Value(Atom),
     /// The desc method has run. Its status is ignored: only a PMID in the description counts
     /// (F-13).
@@ -45,7 +45,7 @@ pub(crate) struct PendingCallback<'call> {
     /// The metric that a value is asked for. Only its place goes to the agent again: the agent may
     /// move or free its table while it gives a value (F-14).
     pub(crate) metric: Metric<'call>,
-    /// How a value of that metric is stored.
+    /// The encoding of a value of that metric.
     pub(crate) encoding: Encoding,
     /// The instance that a value is asked for, -1 for a metric that has none.
     pub(crate) inst: c_int,
@@ -179,12 +179,12 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.output.begin(self.list.len(), || stamp(ext, interface))
     }
 
-    /// What the fetch has worked with, when it is over.
+    /// The list, the result and the cursor of a fetch that is over.
     pub(crate) fn into_parts(self) -> (L, O, &'call mut InstanceCursor) {
         (self.list, self.output, self.steps)
     }
 
-    /// What the call that was asked for is about.
+    /// The arguments of the call that was asked for.
     #[inline(always)]
     pub(crate) fn asked(&self) -> PendingCallback<'call> {
         self.asked
@@ -353,7 +353,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         Ok(())
     }
 
-    /// What the callback has answered, other than that there is a value that stays its own.
+    /// Handles the answer of a callback, other than a value that stays its own.
     ///
     /// # Errors
     /// As [`Fetch::not_stored`].

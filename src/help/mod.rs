@@ -35,7 +35,6 @@ pub(crate) fn close(handle: c_int) {
 }
 
 /// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
-#[inline(always)]
 pub(crate) fn text(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     let globals = state::peek();
     let base = globals.as_ref().and_then(|globals| globals.help.first()?.get(handle));

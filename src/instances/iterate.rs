@@ -17,7 +17,7 @@ use pmda_core::ident::InDom;
 use pmda_core::log::Level;
 use pmda_core::profile::Compiled;
 
-/// What `e_ordinal` counts in a cached domain (INST-40).
+/// The instances that `e_ordinal` counts in a cached domain (INST-40).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ordinal {
     /// The active instances examined, selected or not: the promise of `__pmdaNextInst`, for which
@@ -54,7 +54,8 @@ impl InstanceCursor {
     }
 }
 
-/// Whether looking up `listed` instances one by one is less work than going over a cached domain.
+/// Returns whether looking up `listed` instances one by one is less work than going over a cached
+/// domain.
 fn is_less(listed: usize, indom: InDom) -> bool {
     // They came in as an int.
     listed <= FEW_INSTANCES || cached_indom::active_count(indom) > Some(listed as c_int)

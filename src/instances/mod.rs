@@ -145,7 +145,7 @@ fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
     }
 }
 
-/// Whether a name can be the part of another one before its first space.
+/// Returns whether a name can be the part of another one before its first space.
 #[cold]
 #[inline(never)]
 fn is_without_space(name: &[u8]) -> bool {

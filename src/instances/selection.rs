@@ -9,7 +9,7 @@ use crate::view::table::ProfileElement;
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
-/// Which instances of a domain are selected at this moment.
+/// The instances of a domain that are selected at this moment.
 #[derive(Clone, Copy)]
 pub(crate) enum Selection<'call> {
     All,
@@ -18,7 +18,7 @@ pub(crate) enum Selection<'call> {
     Listed(ProfileElement<'call>),
 }
 
-/// What the profile of an agent says about `indom`, read afresh (INST-51).
+/// The selection of an agent's profile for `indom`, read afresh (INST-51).
 pub(crate) fn current<'call>(agent: &AgentRecord, ext: Ext<'call>, indom: InDom) -> Selection<'call> {
     let Some(profile) = ext.profile() else {
         return Selection::All;

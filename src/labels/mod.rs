@@ -42,8 +42,8 @@ pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> 
     })
 }
 
-/// Whether libpcp has something to say of a text that was read so. A plain one is not shown to it:
-/// without memory it ends the process.
+/// Returns whether libpcp has something to say of a text that was read so. A plain one is not shown
+/// to it: without memory it ends the process.
 fn says_more(read: &Result<ParsedText>) -> bool {
     match read {
         Ok(text) => matches!(text, ParsedText::Other(_)),
@@ -124,7 +124,7 @@ pub(crate) struct LabelCall {
     pub(crate) set: *mut pmLabelSet,
 }
 
-/// What comes back from a [`LabelCall`].
+/// The answer of a [`LabelCall`].
 pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
@@ -286,8 +286,9 @@ impl<'call> Machine for InstanceLabels<'call> {
     }
 }
 
-/// What a callback has put into a set. One that it gives instead stays its own, as nothing says
-/// that it comes from the heap or is used once; its labels are copied when it announces some (L-4).
+/// Takes over the labels that a callback has put into a set. One that it gives instead stays its
+/// own, as nothing says that it comes from the heap or is used once; its labels are copied when it
+/// announces some (L-4).
 fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>) -> c_int {
     let Some(given) = given else {
         return status;

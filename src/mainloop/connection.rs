@@ -21,7 +21,7 @@ use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 use pmda_core::wire::{Kind, RecentPdus, Way, number};
 
-/// What a read or a write has given: a number of bytes, or -1; and the error number.
+/// The result of a read or a write: a number of bytes, or -1; and the error number.
 #[derive(Clone, Copy)]
 pub(crate) struct IoResult(pub(crate) isize, pub(crate) c_int);
 
@@ -46,7 +46,7 @@ pub(crate) fn show_recent() {
     log::trace(text.bytes());
 }
 
-/// Whether anything is said of PDUs.
+/// Returns whether anything is said of PDUs.
 pub(crate) fn is_any_shown() -> bool {
     const OF_PDUS: [Debug; 4] = [Debug::Pdu, Debug::Libpmda, Debug::Indom, Debug::Attr];
     OF_PDUS.into_iter().any(log::debug)
@@ -56,7 +56,7 @@ pub(crate) fn is_any_shown() -> bool {
 pub(crate) struct Incoming {
     loop_state: &'static LoopState,
     fd: c_int,
-    /// Whether it is a socket or a pipe without a name; `None` until that matters.
+    /// True if it is a socket or a pipe without a name; `None` until that matters.
     nameless: Option<bool>,
     mode: ReadMode,
     receiver: NoDropCell<Receiver>,
@@ -150,7 +150,7 @@ fn log_failure(fd: c_int, failure: Failure) {
     failure.lines(fd, log::errstr, |line| log::notify!(Level::Err, "{line}"));
 }
 
-/// Why a PDU is sent.
+/// The purpose of a PDU that is sent.
 #[derive(Clone, Copy)]
 pub(crate) enum SendPurpose {
     /// The answer to a request of a kind; the code, if it is an error.
@@ -162,7 +162,7 @@ pub(crate) enum SendPurpose {
     Status,
 }
 
-/// What is to be done to send a PDU.
+/// The next step of sending a PDU.
 pub(crate) enum WriteStep {
     /// To write so many bytes to a descriptor; they stay there until then.
     Write(c_int, *const u8, usize),
@@ -179,7 +179,7 @@ pub(crate) struct Outgoing {
     /// In place of `reply` for a fetch that has written its own.
     draft: Option<WireResult>,
     written: usize,
-    /// What has become of the last one.
+    /// The outcome of the last one.
     pub(crate) outcome: Result<()>,
 }
 
@@ -236,7 +236,7 @@ impl Outgoing {
         }
     }
 
-    /// What is to be done next, given what came of the last write; `None` when all is sent, or
+    /// The next step, given the result of the last write; `None` when all is sent, or
     /// cannot be, or there was nothing to send. Interruptions do not cut a PDU short, and a
     /// descriptor that does not block is waited for (WIRE-23).
     pub(crate) fn next(&mut self, write: Option<IoResult>) -> Option<WriteStep> {
@@ -261,7 +261,7 @@ impl Outgoing {
         None
     }
 
-    /// Why nothing more can be written.
+    /// Returns the reason why nothing more can be written.
     fn broken(&self, code: c_int) -> Error {
         match code {
             // Of an inet socket it is only told that the peer has gone (WIRE-24).

@@ -61,13 +61,13 @@ pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch<'_>>) ->
     serve(dispatch, true)
 }
 
-/// Whether a function with the name of one of ours is somebody else's: what the dynamic linker
-/// resolves the name to, in a dispatch table and here, is a preloaded function if there is one.
-/// That one wants to be called.
+/// Returns whether a function with the name of one of ours is somebody else's: what the dynamic
+/// linker resolves the name to, in a dispatch table and here, is a preloaded function if there is
+/// one. That one wants to be called.
 fn is_interposed(function: *const ()) -> bool {
     unsafe extern "C" {
-        /// Where this library, or the program that it was linked into, begins and ends in memory;
-        /// the linker knows.
+        /// The beginning and the end of this library, or of the program that it was linked into, in
+        /// memory; the linker knows.
         static __ehdr_start: u8;
         static _end: u8;
     }
@@ -170,7 +170,7 @@ pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
     Ok(())
 }
 
-/// What a read or a write has given.
+/// The result of a read or a write.
 fn transferred(count: isize) -> IoResult {
     // At the end of a stream it is what some earlier call has left, which is shown.
     let error = if count <= 0 {
@@ -235,16 +235,16 @@ fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// Whether a method is the library's own, which nobody has replaced. Its result would be a block
-/// from malloc that is encoded and freed; it is encoded directly instead, which saves 20,000 calls
-/// of malloc and free in a reply with 10,000 values of 64 bits. The PDU is the same.
+/// Returns whether a method is the library's own, which nobody has replaced. Its result would be a
+/// block from malloc that is encoded and freed; it is encoded directly instead, which saves 20,000
+/// calls of malloc and free in a reply with 10,000 values of 64 bits. The PDU is the same.
 fn is_own(method: Option<*const ()>, own: *const ()) -> bool {
     method == Some(own) && !is_interposed(own)
 }
 
-/// Whether the fetch method and the function that frees its result are the library's own, so that
-/// no code of the agent would see the result. The agent may replace its methods and callbacks at
-/// any time.
+/// Returns whether the fetch method and the function that frees its result are the library's own,
+/// so that no code of the agent would see the result. The agent may replace its methods and
+/// callbacks at any time.
 fn has_own_fetch(main: &MainLoop<'_>) -> bool {
     let (own, free): (FetchMethod, CleanUp) = (pmdaFetch, free_result_values);
     let method = main.agent.dispatch.fetch().map(|method| method as *const ());

@@ -37,7 +37,7 @@ use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
 use pmda_core::wire::{self, Kind, decode};
 
-/// What a loop that cannot start returns (MAIN-3).
+/// The return value of a loop that cannot start (MAIN-3).
 const NO_START: c_int = -1;
 
 /// An agent whose PDU is being served.
@@ -99,7 +99,7 @@ impl<'call> Agent<'call> {
     }
 }
 
-/// Whether the interface version exists; says so if not.
+/// Returns whether the interface version exists; says so if not.
 fn is_supported(dispatch: Dispatch<'_>) -> bool {
     let interface = dispatch.interface();
     if !interface.is_supported() {
@@ -111,11 +111,11 @@ fn is_supported(dispatch: Dispatch<'_>) -> bool {
 /// A loop, and the PDU that it serves.
 struct MainLoop<'call> {
     agent: Agent<'call>,
-    /// Whether one PDU is served; else all of them.
+    /// True if one PDU is served; else all of them.
     once: bool,
     incoming: Incoming,
     pdu: NoDropCell<Pdu>,
-    /// What the PDU is.
+    /// The type of the PDU.
     kind: Kind,
     outgoing: Outgoing,
 }
@@ -379,7 +379,6 @@ impl InstanceSink for InstanceReply<'_> {
 struct FetchList<'a>(&'a [u8]);
 
 impl MetricList for FetchList<'_> {
-    #[inline(always)]
     fn len(&self) -> usize {
         self.0.len() / 4
     }

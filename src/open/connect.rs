@@ -29,7 +29,7 @@ const CVERSION: u8 = 1;
 /// The status after a handshake that failed.
 const NO_HANDSHAKE: c_int = -1;
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy)]
 pub(crate) enum Connection {
     /// There it is: its two descriptors.

@@ -219,7 +219,7 @@ fn choose_lookup(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     }
 }
 
-/// What was set up, for `-Dlibpmda`, in the C library's words.
+/// Logs the setup, for `-Dlibpmda`, in the C library's words.
 fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     let map = if ext.has(PMDA_EXT_FLAG_HASHED) {
         "hashed"

@@ -130,7 +130,7 @@ pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str
     dispatch.ext()
 }
 
-/// Whether the interface version exists; says in the name of `function` if not.
+/// Returns whether the interface version exists; says in the name of `function` if not.
 fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
     if !interface.is_supported() {

@@ -11,7 +11,7 @@ use crate::view::options::{Arguments, Options, number};
 use crate::view::transport::Transport;
 use pmda_core::log::{Bytes, Level};
 
-/// What getopt returns at the end of the options.
+/// The return value of getopt at the end of the options.
 pub(crate) const END: c_int = -1;
 
 /// The search for the next option that not every agent has (INIT-20).
@@ -19,7 +19,7 @@ pub(crate) struct OptionSearch<'call> {
     arguments: Arguments<'call>,
     options: Options<'call>,
     dispatch: Dispatch<'call>,
-    /// Whether `-U` is one that every agent has.
+    /// True if `-U` is one that every agent has.
     with_user: bool,
 }
 

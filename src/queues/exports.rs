@@ -253,7 +253,8 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
         }
     });
     if let Some(shown) = fetch.shown {
-        // SAFETY: NULL, or an array of the state with its length in front. It stays until something is added to it.
+        // SAFETY: NULL, or an array of the state with its length in front. It stays until something
+        // is added to it.
         unsafe { avp.lend(shown) };
     }
     outcome

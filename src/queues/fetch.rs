@@ -22,9 +22,9 @@ use pmda_core::queue::{End, FetchSession, FetchState, Queues};
 pub(crate) struct QueueFetch {
     /// The event that a call is about, and the array that decoders add records to.
     pub(crate) session: FetchSession<EventView, Filter>,
-    /// What the caller's atom gets in the end, if anything: an array of the state, or NULL.
+    /// The content of the caller's atom in the end, if any: an array of the state, or NULL.
     pub(crate) shown: Option<Option<NonNull<[u32]>>>,
-    /// Whether a decoder has found something worth a record.
+    /// True if a decoder has found something worth a record.
     found: bool,
 }
 

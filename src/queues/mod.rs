@@ -29,7 +29,6 @@ use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 ///
 /// # Errors
 /// `-ENOMEM` when there is no memory for the state of the library; those of the work.
-#[inline(always)]
 fn with<R>(work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>) -> Result<R> {
     let mut globals = state::lock()?;
     let Globals { queues, arrays, .. } = &mut *globals;
@@ -141,9 +140,9 @@ pub(crate) struct Release {
     replaced: Option<Filter>,
     /// The client that ends, and how far that has come.
     client: Option<(c_int, Ending)>,
-    /// Whether other queues may have lost their last client.
+    /// True if other queues may have lost their last client.
     reaps: bool,
-    /// What is left of a queue that has gone.
+    /// The filters of a queue that has gone.
     leftovers: NoDropCell<Leftovers<Filter>>,
 }
 

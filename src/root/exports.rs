@@ -165,7 +165,7 @@ fn step<T>(body: impl FnOnce() -> Result<T>) -> Guarded<T> {
     guarded(body)?.map_err(Error::code)
 }
 
-/// What C gets.
+/// Returns the outcome as C gets it.
 fn into_c(outcome: Guarded<c_int>) -> c_int {
     outcome.unwrap_or_else(|code| code)
 }

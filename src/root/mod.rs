@@ -68,7 +68,7 @@ pub(crate) fn start_request(ipc: c_int, name: CField<'_>, arguments: CField<'_>)
     root::start_request(ipc, lengths, || Ok((name.bytes()?, arguments.bytes()?)))
 }
 
-/// What is expected to arrive.
+/// The message that is expected.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
     /// A message about a container, of a type.
@@ -84,7 +84,7 @@ pub(crate) enum Expected {
 }
 
 impl Expected {
-    /// Whether descriptors come with it.
+    /// Returns whether descriptors come with it.
     pub(crate) fn with_descriptors(self) -> bool {
         matches!(self, Expected::Start)
     }
@@ -124,7 +124,7 @@ impl Expected {
     }
 }
 
-/// What an answer is for.
+/// The purpose of an answer.
 #[derive(Clone, Copy)]
 pub(crate) enum RootAnswer<'call> {
     /// The text about a container, of a type (ROOT-35). The outcome is its length.
@@ -134,7 +134,7 @@ pub(crate) enum RootAnswer<'call> {
     /// The process that was started and its descriptors (ROOT-37). One that nobody wants is closed
     ///
     Started(Out<'call, c_int>, [Out<'call, c_int>; 2]),
-    /// How a process has ended; it is the outcome (ROOT-38).
+    /// The exit status of a process, which is the outcome (ROOT-38).
     Ended(Out<'call, c_int>),
     /// Nothing more than that it has come (ROOT-39).
     Terminated,

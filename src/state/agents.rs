@@ -24,7 +24,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// What the library keeps for one agent. What was learned from the agent's tables is checked
+/// The library's record of one agent. What was learned from the agent's tables is checked
 /// against them when it is used, except for the hash, which the agent asked for.
 #[repr(C)]
 pub(crate) struct AgentRecord {
@@ -38,7 +38,7 @@ pub(crate) struct AgentRecord {
     _globals: AtomicPtr<c_void>,
     /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
     pub(crate) interface: AtomicU32,
-    /// How often what was known of the lists of its profile was forgotten.
+    /// The number of times that what was known of the lists of its profile was forgotten.
     pub(crate) forgotten: AtomicU32,
     /// The agent's own pointer (INIT-49).
     pub(crate) user: AtomicPtr<c_void>,
@@ -46,13 +46,13 @@ pub(crate) struct AgentRecord {
     pub(crate) dynamic: Registrations,
     /// The results that fetches have given out (FETCH-12).
     pub(crate) results: Results,
-    /// What `pmdaRehash` has built.
+    /// The hash that `pmdaRehash` has built.
     pub(crate) hash: Mutex<HashedTable>,
-    /// Where metrics were found in a table that is searched.
+    /// The places of metrics in a table that is searched.
     pub(crate) metrics: Mutex<HintIndex>,
-    /// Where instance domains were found in `e_indoms`.
+    /// The places of instance domains in `e_indoms`.
     pub(crate) indoms: Mutex<HintIndex>,
-    /// Where instances were found in the tables of domains.
+    /// The places of instances in the tables of domains.
     pub(crate) instances: Mutex<Vec<(InDom, TablePlaces)>>,
     /// The list of a profile, compiled; none before one is asked for.
     pub(crate) list: Mutex<Vec<CompiledList>>,
@@ -62,14 +62,14 @@ pub(crate) struct AgentRecord {
     pub(crate) loop_state: OnceBox<[LoopState; 1]>,
 }
 
-/// Where the instances of one table were found, by id and by the hash of a name.
+/// The places of the instances of one table, by id and by the hash of a name.
 #[derive(Default)]
 pub(crate) struct TablePlaces {
     pub(crate) by_id: HintIndex,
     pub(crate) by_name: HintIndex,
 }
 
-/// What `pmdaRehash` has built, and the table that it was built over.
+/// The hash that `pmdaRehash` has built, and the table that it was built over.
 pub(crate) struct HashedTable {
     pub(crate) index: Hashed,
     pub(crate) table: Lasting<pmdaMetric>,
@@ -86,7 +86,6 @@ impl Default for HashedTable {
 
 impl HashedTable {
     /// The entry of a metric in the table that the hash was built over.
-    #[inline(always)]
     pub(crate) fn find<'call>(&self, wanted: MetricId) -> Option<Metric<'call>> {
         self.table.seen().entry(self.index.find(wanted)?)
     }
@@ -115,7 +114,6 @@ impl AgentRecord {
     }
 
     /// The interface version; 0 when this library has not set the agent up.
-    #[inline]
     pub(crate) fn interface(&self) -> Interface {
         Interface(self.interface.load(Ordering::Relaxed))
     }
@@ -145,7 +143,6 @@ impl Records {
 
     /// The record at an address, if it is one of these; nothing is read through the address before
     /// that is known.
-    #[inline]
     pub(crate) fn find(&mut self, address: *mut c_void) -> Option<&'static AgentRecord> {
         match self.last {
             Some(last) if ptr::eq(last, address.cast()) => Some(last),
@@ -187,8 +184,8 @@ pub(crate) struct LoopState {
     watched: AtomicBool,
     /// Holds no bytes: it is kept for its buffer.
     idle: Mutex<Receiver>,
-    /// What was read ahead of the PDU that is being served, by the stream that it came from: the
-    /// agent may turn to another descriptor meanwhile, and back (MAIN-53).
+    /// The bytes that were read ahead of the PDU that is being served, by the stream that it came
+    /// from: the agent may turn to another descriptor meanwhile, and back (MAIN-53).
     ahead: Mutex<Vec<(Option<StreamId>, Receiver)>>,
     reply: Mutex<Reply>,
     /// For replies to fetches.
@@ -210,7 +207,7 @@ impl LoopState {
         }
     }
 
-    /// Whether the loop has been entered before.
+    /// Returns whether the loop has been entered before.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
@@ -220,7 +217,7 @@ impl LoopState {
         self.begun.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the agent has asked for the descriptor.
+    /// Returns whether the agent has asked for the descriptor.
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
     }

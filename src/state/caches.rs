@@ -12,10 +12,10 @@ use pmda_core::path::FilePath;
 pub(crate) struct Caches {
     /// In ascending order. They stay for good (CACHE-1).
     pub(crate) caches: Vec<CacheSlot>,
-    /// Which of them was found last, by the last bits of the domain: an agent mostly numbers its
+    /// The cache that was found last, by the last bits of the domain: an agent mostly numbers its
     /// domains from 0 or 1 on.
     recent: [u8; 8],
-    /// Where the files of all caches are, once that was asked for (CACHE-72).
+    /// The directory of the files of all caches, once it was asked for (CACHE-72).
     pub(crate) directory: Option<FilePath>,
 }
 
@@ -57,7 +57,7 @@ impl Caches {
         }
     }
 
-    /// Which cache is that of a domain, if it was found last.
+    /// The place of a domain's cache, if it was found last.
     #[inline(always)]
     fn recent(&self, indom: InDom) -> Option<usize> {
         let place = usize::from(self.recent[indom.0 as usize % 8]);
@@ -65,7 +65,7 @@ impl Caches {
         is_it.then_some(place)
     }
 
-    /// Which cache is that of a domain; if it has none, where it would stand.
+    /// The place of a domain's cache; if it has none, the place where it would stand.
     #[inline(never)]
     fn search(&mut self, indom: InDom) -> std::result::Result<usize, usize> {
         let place = self

@@ -6,7 +6,7 @@ use crate::view::names::TreePlace;
 use crate::view::types::{pmdaCountMetrics, pmdaMetric, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText};
 use pmda_core::dynamic::RegistrationList;
 
-/// What an agent registers: callbacks, the metrics that they copy, and the place of its tree.
+/// An agent's registration: callbacks, the metrics that they copy, and the place of its tree.
 pub(crate) struct Callbacks {
     /// Brings the tree up to date.
     pub(crate) update: pmdaUpdatePMNS,
@@ -18,7 +18,7 @@ pub(crate) struct Callbacks {
     pub(crate) counts: pmdaCountMetrics,
     /// The metrics to copy.
     pub(crate) metrics: Lasting<pmdaMetric>,
-    /// Where the agent keeps its tree.
+    /// The place of the agent's tree.
     pub(crate) tree: TreePlace,
 }
 

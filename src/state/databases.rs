@@ -30,7 +30,6 @@ impl Databases {
     }
 
     /// The database of a handle.
-    #[inline(always)]
     pub(crate) fn get(&self, handle: c_int) -> Option<&Database> {
         self.slots.get(handles::slot(handle)?)
     }
@@ -102,7 +101,7 @@ impl HelpRow {
     }
 }
 
-/// Where bytes are; NULL if there are none. C looks at them, and nobody changes them.
+/// The address of bytes; NULL if there are none. C looks at them, and nobody changes them.
 fn address(bytes: &[u8]) -> AtomicPtr<u8> {
     AtomicPtr::new(if bytes.is_empty() {
         ptr::null_mut()

@@ -6,7 +6,7 @@ use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCal
 /// A filter as the agent gave it.
 #[derive(Clone, Copy)]
 pub(crate) struct Filter {
-    /// What its functions get.
+    /// The argument of its functions.
     pub(crate) data: Cookie,
     /// Decides about an event; anything but 0 drops it.
     pub(crate) apply: pmdaEventApplyFilterCallBack,

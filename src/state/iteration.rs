@@ -7,16 +7,16 @@ use pmda_core::cache::{Position, WalkStart};
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
-/// How many steps of a walk may find that the domain has grown, beside one for each entry that was
-/// listed at its start: then the walk ends. The C library goes on for as long as callbacks store
-/// new instances, unless one of them walks the same cache. The number is so low that a callback
-/// which walks all that it has stored, at each step, comes to an end as well.
+/// Number of steps of a walk that may find that the domain has grown, beside one for each entry
+/// that was listed at its start: then the walk ends. The C library goes on for as long as callbacks
+/// store new instances, unless one of them walks the same cache. The number is so low that a
+/// callback which walks all that it has stored, at each step, comes to an end as well.
 const GROWING_STEPS: usize = 1 << 10;
 
 /// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a
 /// list, the cache may change in any way between two steps.
 pub(crate) struct InstanceWalk {
-    /// What `e_idp` points to while a cached domain is walked.
+    /// The node that `e_idp` points to while a cached domain is walked.
     node: IndomNode,
     /// The entry that was noted, as [`Position::to_bits`].
     position: AtomicU64,
@@ -48,20 +48,18 @@ impl InstanceWalk {
         self.node.view()
     }
 
-    /// Whether `e_idp` says that a cached domain is being walked.
-    #[inline(always)]
+    /// Returns whether `e_idp` says that a cached domain is being walked.
     pub(crate) fn is_at(&self, idp: Indom<'_>) -> bool {
         self.node.is(idp)
     }
 
-    /// Where it goes on.
-    #[inline(always)]
+    /// The position of the walk.
     pub(crate) fn position(&self) -> Position {
         Position::from_bits(self.position.load(Ordering::Relaxed))
     }
 
-    /// Where it goes on, given how many entries were ever inserted: at the end when the domain has
-    /// grown at too many steps.
+    /// The position of the walk, given how many entries were ever inserted: at the end when the
+    /// domain has grown at too many steps.
     pub(crate) fn resume(&self, inserted: u32) -> Position {
         if self.inserted.swap(inserted, Ordering::Relaxed) != inserted {
             let left = self.growing.load(Ordering::Relaxed);
@@ -74,7 +72,6 @@ impl InstanceWalk {
     }
 
     /// An instance is given, and this is the entry behind it.
-    #[inline(always)]
     pub(crate) fn go_on(&self, next: Position) {
         self.position.store(next.to_bits(), Ordering::Relaxed);
     }
@@ -84,7 +81,7 @@ impl InstanceWalk {
 /// place, an iteration goes on with what was compiled (INST-53).
 #[derive(Default)]
 pub(crate) struct CompiledList {
-    /// What it was made from.
+    /// The list that it was made from.
     from: Option<ListPlace>,
     profile: Compiled,
 }

@@ -61,7 +61,6 @@ static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
 ///
 /// # Panics
 /// When this thread has the lock already.
-#[inline(always)]
 pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
     match GLOBALS.get() {
         Some([globals]) => Ok(globals.lock()),
@@ -73,12 +72,11 @@ pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
 ///
 /// # Panics
 /// When this thread has the lock already.
-#[inline(always)]
 pub(crate) fn peek() -> Option<Guard<'static, Globals>> {
     GLOBALS.get().map(|[globals]| globals.lock())
 }
 
-/// Where the state is, for those who look for it when the library has been unloaded.
+/// The address of the state, for leak checkers when the library has been unloaded.
 pub(crate) fn address() -> *mut c_void {
     GLOBALS
         .get()

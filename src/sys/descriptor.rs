@@ -3,8 +3,9 @@
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 
-/// What a descriptor stands for. Pipes and sockets are told apart by it even when one has got the
-/// number of another that was closed, and one that was duplicated is known under both numbers.
+/// The identity of the file behind a descriptor. Pipes and sockets are told apart by it even when
+/// one has got the number of another that was closed, and one that was duplicated is known under
+/// both numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StreamId {
     device: libc::dev_t,
@@ -12,7 +13,7 @@ pub(crate) struct StreamId {
 }
 
 impl StreamId {
-    /// What the descriptor stands for; `None` when it is not open.
+    /// The file behind a descriptor; `None` when it is not open.
     pub(crate) fn of(fd: RawFd) -> Option<StreamId> {
         let mut status = MaybeUninit::<libc::stat64>::uninit();
         // SAFETY: there is room for the structure, which is filled in when the call succeeds.
@@ -24,8 +25,9 @@ impl StreamId {
     }
 }
 
-/// Whether a descriptor is a socket or a pipe without a name: what waits in one is gone when it is
-/// closed, and another one is another [`StreamId`]. A FIFO or a file may be opened again.
+/// Returns whether a descriptor is a socket or a pipe without a name: what waits in one is gone
+/// when it is closed, and another one is another [`StreamId`]. A FIFO or a file may be opened
+/// again.
 pub(crate) fn is_nameless(fd: RawFd) -> bool {
     // From linux/magic.h.
     const PIPEFS_MAGIC: i128 = 0x5049_5045;

@@ -47,7 +47,7 @@ const CONTENDED: usize = 1;
 /// Beside the address of a thread: its fork holds the lock.
 const CLAIMED: usize = 2;
 
-/// How long a fork and the other threads wait for each other at first, in microseconds, and in the
+/// Time that a fork and the other threads wait for each other at first, in microseconds, and in the
 /// end.
 const PATIENCE: u32 = 200_000;
 const LEAST_PATIENCE: u32 = 20_000;
@@ -55,7 +55,7 @@ const LEAST_PATIENCE: u32 = 20_000;
 /// A lock that threads wait for in the kernel.
 #[repr(align(64))]
 struct FutexLock {
-    /// Who holds the lock changes at once with whether it is held: a signal handler may end the
+    /// The lock and its holder in one word, which change at once: a signal handler may end the
     /// thread between any two instructions.
     state: AtomicUsize,
     /// In microseconds.
@@ -167,7 +167,7 @@ impl FutexLock {
         self.state.store(state, Ordering::Relaxed);
     }
 
-    /// Whether this thread holds the lock as one of several.
+    /// Returns whether this thread holds the lock as one of several.
     fn is_held_here(&self) -> bool {
         self.state.load(Ordering::Relaxed) & !CONTENDED == me()
     }
@@ -181,8 +181,8 @@ impl FutexLock {
         self.patience.store(half.max(LEAST_PATIENCE), Ordering::Relaxed);
     }
 
-    /// Where the lower half of the state is, which is what the kernel looks at. Who frees the lock
-    /// wakes a thread whenever the upper half alone was different.
+    /// The address of the lower half of the state, which the kernel looks at. A thread that frees
+    /// the lock wakes a thread whenever the upper half alone was different.
     fn futex(&self) -> *mut u32 {
         let halves = self.state.as_ptr().cast::<u32>();
         let last = size_of::<usize>() / size_of::<u32>() - 1;
@@ -226,7 +226,7 @@ unsafe extern "C" {
     safe static __libc_single_threaded: AtomicU8;
 }
 
-/// Whether there is no other thread in this process.
+/// Returns whether there is no other thread in this process.
 #[inline(always)]
 pub(crate) fn single_threaded() -> bool {
     __libc_single_threaded.load(Ordering::Relaxed) != 0
@@ -240,7 +240,7 @@ pub(crate) struct Thread {
     pub(super) frame: AtomicPtr<u8>,
 }
 
-/// Whether [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread
+/// True if [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread
 /// does without.
 pub(super) const NEAR: bool = cfg!(target_arch = "x86_64");
 
@@ -275,7 +275,7 @@ pub(crate) fn thread() -> &'static Thread {
     unsafe { &*pcp_pmda_thread() }
 }
 
-/// What tells this thread from the others: its block is aligned, so the lowest bits are free.
+/// The identity of this thread among the others: its block is aligned, so the lowest bits are free.
 #[inline(always)]
 fn me() -> usize {
     const { assert!(align_of::<Thread>() > (CONTENDED | CLAIMED)) };
@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(*VALUES[1].lock(), 2);
     }
 
-    /// What a thread that has gone held is free again for the others.
+    /// A lock that a thread has held and left with is free again for the others.
     #[test]
     fn abandoned() {
         static VALUE: Mutex<u8> = Mutex::new(1);

@@ -21,7 +21,6 @@ pub(crate) mod socket;
 ///
 /// # Safety
 /// `first` is NULL or valid for reads of `count` elements that stay unchanged for `'a`.
-#[inline(always)]
 pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
     match usize::try_from(count) {
         // SAFETY: not NULL and a positive count: then the caller has promised `count` elements that

@@ -19,8 +19,8 @@ pub(crate) fn now() -> i64 {
     safe_externs::time(None)
 }
 
-/// Does work that leaves errno as it was if it succeeds, whatever failed on the way (CACHE-71): callers of the C
-/// library look at errno after calls that succeed, too.
+/// Does work that leaves errno as it was if it succeeds, whatever failed on the way (CACHE-71):
+/// callers of the C library look at errno after calls that succeed, too.
 pub(crate) fn keeping_errno<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     // SAFETY: errno is this thread's own, at an address that stays while the thread runs.
     let (errno, before) = unsafe {

@@ -24,7 +24,7 @@ use crate::sys::lock::{self, NEAR, single_threaded, thread};
 /// thread starts within a step, so it is the same one at its end.
 #[inline(always)]
 fn mark() -> &'static AtomicPtr<u8> {
-    /// That of the only thread.
+    /// The mark of the only thread.
     static ALONE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
     if !NEAR && single_threaded() {
         &ALONE
@@ -81,15 +81,15 @@ fn leave_what_was_left(mark: &AtomicPtr<u8>) -> bool {
 /// A frame that is looked for on the stack of this thread.
 struct Search {
     frame: usize,
-    /// Where the stack pointer was in the frame that was seen last.
+    /// The stack pointer in the frame that was seen last.
     below: usize,
     is_left: bool,
 }
 
-/// Whether a frame is not below a signal handler that runs now. A call from further up the stack
-/// shows that. From further down, the frames in between are looked at: a handler on top of a call
-/// has the one that the kernel made between itself and that call. Where that cannot be told, as
-/// frames cannot be followed, the answer is no.
+/// Returns whether a frame is not below a signal handler that runs now. A call from further up the
+/// stack shows that. From further down, the frames in between are looked at: a handler on top of a
+/// call has the one that the kernel made between itself and that call. Where that cannot be told,
+/// as frames cannot be followed, the answer is no.
 fn is_left(frame: usize) -> bool {
     let here = MaybeUninit::<u8>::uninit();
     let below = here.as_ptr().addr();
@@ -107,7 +107,7 @@ fn is_left(frame: usize) -> bool {
     search.is_left
 }
 
-/// Whether the stack is one that was given by `sigaltstack`, whose addresses say nothing.
+/// Returns whether the stack is one that was given by `sigaltstack`, whose addresses say nothing.
 fn is_on_alternate_stack() -> bool {
     let mut stack = MaybeUninit::<libc::stack_t>::uninit();
     // SAFETY: nothing is set, and there is room for the answer, which is read when it was given.
@@ -116,7 +116,7 @@ fn is_on_alternate_stack() -> bool {
     }
 }
 
-/// What the unwinder knows of a frame.
+/// The unwinder's record of a frame.
 #[repr(C)]
 struct Context {
     _private: [u8; 0],
@@ -130,14 +130,14 @@ const STOP: c_int = 4;
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(trace: Trace, data: *mut c_void) -> c_int;
-    /// Where the stack pointer is in this frame.
+    /// The stack pointer in this frame.
     fn _Unwind_GetCFA(context: *mut Context) -> usize;
     /// Stores whether a signal has interrupted this frame.
     #[cfg(not(target_arch = "arm"))]
     fn _Unwind_GetIPInfo(context: *mut Context, interrupted: *mut c_int) -> usize;
 }
 
-/// Whether a signal has interrupted a frame.
+/// Returns whether a signal has interrupted a frame.
 ///
 /// # Safety
 /// The context is one that the unwinder has just given.
@@ -149,7 +149,8 @@ unsafe fn is_interrupted(context: *mut Context) -> bool {
     interrupted != 0
 }
 
-/// Whether a signal has interrupted a frame: ARM's unwinder does not know, so any may be one.
+/// Returns whether a signal has interrupted a frame: ARM's unwinder does not know, so any may be
+/// one.
 #[cfg(target_arch = "arm")]
 unsafe fn is_interrupted(_: *mut Context) -> bool {
     true

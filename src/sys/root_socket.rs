@@ -18,8 +18,8 @@ use crate::sys::safe_externs;
 use crate::sys::socket::{self, Socket};
 use pmda_core::error::{Error, Result};
 
-/// What a failed send returns: -1, which is `-EPERM` by accident; errno has the cause (ROOT-10,
-///
+/// The return value of a failed send: -1, which is `-EPERM` by accident; errno has the cause
+/// (ROOT-10, R-9).
 const FAILED: Error = Error::EPERM;
 
 /// No descriptor.
@@ -29,7 +29,7 @@ pub(crate) const NONE: [RawFd; 2] = [-1; 2];
 #[repr(C, align(8))]
 struct Control<const BYTES: usize>([u8; BYTES]);
 
-/// What was received: a number of bytes; and the descriptors that have arrived with them, or -1.
+/// A received message: the number of bytes; and the descriptors that have arrived with them, or -1.
 pub(crate) type Received = (Result<usize>, [RawFd; 2]);
 
 /// Connects a new socket.
@@ -207,7 +207,7 @@ pub(crate) fn shut_down(fd: c_int) {
     }
 }
 
-/// Where a socket in the file system is.
+/// The address of a socket in the file system.
 pub(crate) struct Address(SocketAddrUnix);
 
 impl Address {

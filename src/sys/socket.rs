@@ -19,7 +19,7 @@ use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::{Bytes, Level, Line};
 use pmda_core::path::FilePath;
 
-/// Which step failed, and why.
+/// The step that failed, and the reason.
 pub(crate) struct SocketFailure {
     step: &'static str,
     error: io::Error,
@@ -42,7 +42,7 @@ fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, Socket
 /// A socket that the programs that an agent starts do not get.
 pub(crate) struct Socket {
     descriptor: OwnedFd,
-    /// Whether libpcp knows of it: it forgets it when this goes, before the number belongs to
+    /// True if libpcp knows of it: it forgets it when this goes, before the number belongs to
     /// another descriptor.
     is_known: bool,
 }

@@ -123,14 +123,12 @@ macro_rules! view {
             /// # Safety
             #[doc = $contract]
             /// That holds for `'call`.
-            #[inline(always)]
             #[allow(dead_code, reason = "some come from C alone, as arguments")]
             pub(crate) unsafe fn new(pointer: *mut $structure) -> Option<$name<'call>> {
                 std::ptr::NonNull::new(pointer).map(|pointer| $name(pointer, std::marker::PhantomData))
             }
 
             /// The structure as C sees it.
-            #[inline(always)]
             #[allow(dead_code, reason = "not each is handed on to C")]
             pub(crate) fn as_ptr(self) -> *mut $structure {
                 self.0.as_ptr()
@@ -138,7 +136,6 @@ macro_rules! view {
 
             $($(
                 $(#[$get_doc])*
-                #[inline(always)]
                 #[allow(dead_code, reason = "some are only written")]
                 pub fn $get(self) -> $get_type {
                     // SAFETY: the structure is valid by the contract of `new`. The field is copied,
@@ -149,7 +146,6 @@ macro_rules! view {
 
                 $(
                     #[doc = concat!("Stores what [`", stringify!($name), "::", stringify!($get), "`] reads.")]
-                    #[inline(always)]
                     pub fn $set(self, value: $get_type) {
                         // SAFETY: the structure is valid by the contract of `new`, and nobody holds
                         // a reference to the field: C has none, and this room makes none.
@@ -164,7 +160,6 @@ macro_rules! view {
                 /// # Safety
                 /// With this value the structure still is as the contract of the view demands, as
                 /// long as it is there.
-                #[inline(always)]
                 pub unsafe fn $put(self, value: $put_type) {
                     // SAFETY: as for the fields that are plain; the caller answers for the value.
                     unsafe { (&raw mut (*self.0.as_ptr()).$put_field).write(value) };
@@ -173,7 +168,6 @@ macro_rules! view {
 
             $($(
                 $(#[$keep_doc])*
-                #[inline(always)]
                 pub fn $keep(self, value: $keep_type) {
                     const { assert!(size_of::<$keep_type>() == size_of::<*mut std::ffi::c_void>()) };
                     // SAFETY: as for the fields that are plain. The value is a pointer or NULL, and
@@ -184,7 +178,6 @@ macro_rules! view {
 
             $($(
                 $(#[$view_doc])*
-                #[inline(always)]
                 pub fn $view(self) -> Option<$view_type<'call>> {
                     // SAFETY: the structure is valid by the contract of `new`, which extends to
                     // what it points to: NULL, or what the other view demands. The pointer is
@@ -195,7 +188,6 @@ macro_rules! view {
 
             $($(
                 $(#[$array_doc])*
-                #[inline(always)]
                 pub fn $array(self) -> $array_type<'call> {
                     // SAFETY: the structure is valid by the contract of `new`, which extends to
                     // what it points to: NULL, or as many valid elements as it says. Pointer and
@@ -259,13 +251,11 @@ impl<'call> CText<'call> {
     /// # Safety
     /// `text` is NULL or a NUL terminated string. It stays so, unchanged, while [`CText::bytes`] of
     /// it are in use.
-    #[inline(always)]
     pub(crate) unsafe fn new(text: *const c_char) -> Option<CText<'call>> {
         NonNull::new(text.cast_mut()).map(|text| CText(text, PhantomData))
     }
 
     /// The bytes without the NUL.
-    #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.c_str().to_bytes()
     }
@@ -283,7 +273,6 @@ impl<'call> CText<'call> {
     }
 
     /// The text with its NUL.
-    #[inline(always)]
     pub(crate) fn c_str(&self) -> &CStr {
         // SAFETY: a NUL terminated string that does not change meanwhile, by the contract of `new`.
         unsafe { CStr::from_ptr(self.0.as_ptr()) }
@@ -295,8 +284,8 @@ impl<'call> CText<'call> {
     }
 }
 
-/// Where C wants a value to be stored during a call, or NULL where it does not want it. As a
-/// parameter it is a pointer of C, `T *`, and the caller promises what [`Out::new`] demands.
+/// A place where C wants a value to be stored during a call, or NULL where it does not want it. As
+/// a parameter it is a pointer of C, `T *`, and the caller promises what [`Out::new`] demands.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);
@@ -309,19 +298,16 @@ impl<'call, T: Copy> Out<'call, T> {
     ///
     /// # Safety
     /// `place` is NULL or valid for writes during `'call`.
-    #[inline(always)]
     pub(crate) unsafe fn new(place: *mut T) -> Self {
         Out(place, PhantomData)
     }
 
     /// A place in a frame of ours, which is used through the view alone meanwhile.
-    #[inline(always)]
     pub(crate) fn to(place: &'call mut T) -> Self {
         Out(place, PhantomData)
     }
 
-    /// Whether C does not want the value.
-    #[inline(always)]
+    /// Returns whether C does not want the value.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -335,7 +321,6 @@ impl<'call, T: Copy> Out<'call, T> {
     ///
     /// # Safety
     /// What the value leads to is as C expects it at this place.
-    #[inline(always)]
     pub unsafe fn put(self, value: T) {
         if !self.0.is_null() {
             // SAFETY: not NULL, hence valid for a write by the contract of `new`. What was there is
@@ -345,7 +330,7 @@ impl<'call, T: Copy> Out<'call, T> {
     }
 }
 
-/// What C does not follow.
+/// A pointer that C does not follow.
 pub trait Number: Copy {}
 
 impl Number for c_int {}
@@ -358,7 +343,6 @@ impl Number for pmDesc {}
 
 impl<T: Number> Out<'_, T> {
     /// Stores a number, if C wants it.
-    #[inline(always)]
     pub fn set(self, value: T) {
         // SAFETY: a number leads to nothing.
         unsafe { self.put(value) };
@@ -377,7 +361,6 @@ impl<T> Out<'_, *mut T> {
 
 impl Out<'_, *mut c_void> {
     /// Stores what the agent has attached, or NULL, if C wants it.
-    #[inline(always)]
     pub(crate) fn give(self, private: Option<Private>) {
         // SAFETY: the agent's own pointer goes back to it.
         unsafe { self.put(private.map_or(std::ptr::null_mut(), Private::as_ptr)) };
@@ -389,7 +372,6 @@ impl Out<'_, *mut c_char> {
     ///
     /// # Safety
     /// The text stays for as long as the manual says.
-    #[inline(always)]
     pub unsafe fn lend(self, terminated: &[u8]) {
         debug_assert_eq!(terminated.last(), Some(&0), "a NUL at the end");
         // SAFETY: a text that stays, as the caller says.
@@ -402,7 +384,6 @@ impl<'call> Out<'call, pmAtomValue> {
     ///
     /// # Safety
     /// The block has its length in front, and stays for as long as the manual says.
-    #[inline(always)]
     pub unsafe fn lend(self, block: Option<NonNull<[u32]>>) {
         let vbp = block.map_or(std::ptr::null_mut(), |block| block.as_ptr().cast());
         // SAFETY: a block with its length in front that stays, as the caller says.
@@ -428,16 +409,15 @@ impl Out<'_, c_int> {
     }
 }
 
-/// Where C has a value to be read during a call, or NULL. As a parameter it is what C declares as
-/// `T *`, though nobody writes there; the caller promises that it is NULL, or valid for reads
-/// during `'call`.
+/// A place where C has a value to be read during a call, or NULL. As a parameter it is what C
+/// declares as `T *`, though nobody writes there; the caller promises that it is NULL, or valid for
+/// reads during `'call`.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct In<'call, T>(*const T, PhantomData<&'call T>);
 
 impl<T: Copy> In<'_, T> {
     /// The value; `None` for NULL.
-    #[inline(always)]
     pub(crate) fn get(self) -> Option<T> {
         // SAFETY: not NULL, hence valid for a read: one comes as an argument alone, and that is
         // what the exported function demands of it.
@@ -445,7 +425,8 @@ impl<T: Copy> In<'_, T> {
     }
 }
 
-/// What an agent gives for its own functions: it is handed back to them, and never looked at.
+/// A pointer that an agent gives for its own functions: it is handed back to them, and never looked
+/// at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(crate) struct Cookie(pub(crate) *mut c_void);
@@ -454,7 +435,8 @@ pub(crate) struct Cookie(pub(crate) *mut c_void);
 // its functions get it on the thread that has called the library.
 unsafe impl Send for Cookie {}
 
-/// What an agent attaches to an instance of a cache. It is handed back, and never looked into.
+/// A pointer that an agent attaches to an instance of a cache. It is handed back, and never looked
+/// into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Private(NonNull<c_void>);
@@ -468,7 +450,6 @@ unsafe impl Sync for Private {}
 
 impl Private {
     /// The pointer as C has given it.
-    #[inline(always)]
     pub(crate) fn as_ptr(self) -> *mut c_void {
         self.0.as_ptr()
     }

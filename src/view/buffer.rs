@@ -127,7 +127,7 @@ impl<'call> CField<'call> {
         self.length
     }
 
-    /// Whether C has given a length alone.
+    /// Returns whether C has given a length alone.
     pub(crate) fn is_null(self) -> bool {
         self.start.is_null()
     }
@@ -171,7 +171,7 @@ impl<'call> CBuffer<'call> {
         }
     }
 
-    /// Whether C does not want what would be in the buffer.
+    /// Returns whether C does not want what would be in the buffer.
     pub(crate) fn is_null(self) -> bool {
         self.start.is_null()
     }

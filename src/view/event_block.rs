@@ -9,7 +9,7 @@ use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Excerpt, Payload};
 
-/// What stands in front of the data.
+/// The header in front of the data.
 #[repr(C)]
 pub(crate) struct EventHeader {
     when: timeval,
@@ -17,7 +17,7 @@ pub(crate) struct EventHeader {
     room: usize,
 }
 
-/// Where the data starts in a block: it is aligned as the block is, as far as up to 16 (QUEUE-12).
+/// Offset of the data in a block: it is aligned as the block is, as far as up to 16 (QUEUE-12).
 const DATA: usize = size_of::<EventHeader>().next_multiple_of(16);
 
 /// The room is a multiple of this, so that events of nearly the same size can follow each other in
@@ -39,7 +39,6 @@ impl<'call> NewEvent<'call> {
     /// # Safety
     /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
     /// until the event was copied.
-    #[inline(always)]
     pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent<'call> {
         NewEvent {
             data,
@@ -132,7 +131,7 @@ impl Drop for EventBlock {
     }
 }
 
-/// Where time and data of an event stand that is kept alive by the fetch that shows it.
+/// The time and data of an event that is kept alive by the fetch that shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventView {
     start: NonNull<EventHeader>,

@@ -10,7 +10,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::wire::decode;
 use pmda_core::wire::result::{SentValue, StoreRequest};
 
-/// Where the pieces of a block are to be; every piece starts at a multiple of 8 bytes.
+/// The layout of the pieces of a block; every piece starts at a multiple of 8 bytes.
 struct Plan {
     size: usize,
 }

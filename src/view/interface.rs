@@ -189,12 +189,12 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Whether the `fetch` method is that of other methods.
+    /// Returns whether the `fetch` method is that of other methods.
     pub(crate) fn has_fetch_of(self, methods: &pmdaInterface) -> bool {
         self.fetch().map(|method| method as usize) == methods.fetch.map(|method| method as usize)
     }
 
-    /// Whether the `text` method is that of other methods.
+    /// Returns whether the `text` method is that of other methods.
     pub(crate) fn has_text_of(self, methods: &pmdaInterface) -> bool {
         self.text().map(|method| method as usize) == methods.text.map(|method| method as usize)
     }
@@ -282,7 +282,8 @@ view! {
     fields {
         /// `PMDA_EXT_FLAG_*` bits.
         flags [set_flags]: e_flags as c_uint;
-        /// Where the library's own record is, if there is one; never to be followed unchecked.
+        /// The address of the library's own record, if there is one; never to be followed
+        /// unchecked.
         record: e_ext as *mut c_void;
         /// 0 unless the agent setup has failed.
         status [set_status]: e_status as c_int;
@@ -302,7 +303,7 @@ view! {
         help [set_help]: e_help as c_int;
         /// The client context of the request.
         context [set_context]: e_context as c_int;
-        /// How the agent talks to pmcd.
+        /// The agent's connection to pmcd.
         io [set_io]: e_io as c_uint;
         /// The port number.
         port [set_port]: e_port as c_int;
@@ -435,8 +436,7 @@ pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
 }
 
 impl Ext<'_> {
-    /// Whether a flag is set at this moment.
-    #[inline(always)]
+    /// Returns whether a flag is set at this moment.
     pub(crate) fn has(self, flag: u32) -> bool {
         self.flags() & flag != 0
     }

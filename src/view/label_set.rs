@@ -89,7 +89,7 @@ impl<'call> LabelSet<'call> {
             .flat_map(LabelSetRef::labels)
     }
 
-    /// Whether the set holds no labels that a merge would keep.
+    /// Returns whether the set holds no labels that a merge would keep.
     pub(crate) fn is_empty(&self) -> bool {
         self.count() <= 0
     }
@@ -180,7 +180,7 @@ fn empty(inst: u32) -> pmLabelSet {
     set
 }
 
-/// Where C keeps a pointer to its label sets.
+/// The place where C keeps a pointer to its label sets.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);

@@ -54,7 +54,6 @@ impl<T: Copy> Array<'_, T> {
     ///
     /// # Safety
     /// `first` is NULL or points to that many valid elements for `'call`.
-    #[inline(always)]
     pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Self {
         Array {
             first,
@@ -64,13 +63,11 @@ impl<T: Copy> Array<'_, T> {
     }
 
     /// The first element as C sees it, or NULL.
-    #[inline(always)]
     pub(crate) const fn first(self) -> *mut T {
         self.first
     }
 
     /// The number of elements.
-    #[inline(always)]
     pub const fn len(self) -> usize {
         if self.first.is_null() || self.count < 0 {
             return 0;
@@ -78,19 +75,17 @@ impl<T: Copy> Array<'_, T> {
         self.count as usize
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
     /// The number of elements as C has given it.
-    #[inline(always)]
     pub const fn count(self) -> c_int {
         self.count
     }
 
     /// The array as an index knows it.
-    #[inline(always)]
     pub fn extent(self) -> Table {
         Table {
             address: self.first.addr(),
@@ -98,14 +93,12 @@ impl<T: Copy> Array<'_, T> {
         }
     }
 
-    /// Whether a search from the start is as fast as a lookup.
-    #[inline(always)]
+    /// Returns whether a search from the start is as fast as a lookup.
     pub(crate) fn is_short(self) -> bool {
         self.len() <= SHORT
     }
 
     /// The elements, good until control goes back to C.
-    #[inline(always)]
     pub fn entries(&self) -> &[Cell<T>] {
         // SAFETY: NULL, or `count` valid elements by the contract of `new`. C changes them when it
         // runs, and it does not while they are looked at; others of this thread go through cells as
@@ -123,7 +116,6 @@ impl<T: Copy> Array<'_, T> {
     }
 
     /// An element, if there is one at this place.
-    #[inline(always)]
     pub fn get(self, place: usize) -> Option<T> {
         self.entries().get(place).map(Cell::get)
     }
@@ -132,7 +124,6 @@ impl<T: Copy> Array<'_, T> {
     ///
     /// # Panics
     /// When the place is not in the array.
-    #[inline(always)]
     pub fn at(self, place: usize) -> T {
         self.entries()[place].get()
     }
@@ -163,7 +154,6 @@ impl<T: Copy> Lasting<T> {
     }
 
     /// The table during a call that is made on behalf of its agent.
-    #[inline(always)]
     pub(crate) fn seen<'call>(&self) -> Array<'call, T> {
         self.0
     }
@@ -262,7 +252,6 @@ impl<T: Copy> CVec<T> {
 /// structures of them.
 pub(crate) unsafe trait AnyBytes: Copy {
     /// The value whose bytes are all zero.
-    #[inline(always)]
     fn zeroed() -> Self {
         // SAFETY: an `unsafe impl` of the trait promises that zeros are a value of its type.
         unsafe { std::mem::zeroed() }
@@ -298,7 +287,7 @@ unsafe extern "C" {
     safe fn calloc(count: usize, size: usize) -> *mut c_void;
 }
 
-/// What malloc aligns each block to at least, on all architectures: C's `max_align_t` asks for this
+/// The least alignment of a block of malloc, on all architectures: C's `max_align_t` asks for this
 /// on s390x, and for the same or more on others. (That of the crate libc is not C's everywhere.)
 pub(crate) const ALIGNMENT: usize = 8;
 

@@ -21,9 +21,9 @@ use pmda_core::namespace::{self, InsertPoint, Node, Paths, Sink, Size, TreeWalk}
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
 
-/// What is below a name.
+/// The names below a name.
 pub(crate) struct ChildNames {
-    /// How many names.
+    /// The number of names.
     pub(crate) count: usize,
     /// The names in one block: pointers first, the strings right behind them (TREE-34).
     pub(crate) names: Block<*mut c_char>,
@@ -197,7 +197,7 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     Ok(())
 }
 
-/// Who takes the instances that a request asks for. No C code runs meanwhile.
+/// The receiver of the instances that a request asks for. No C code runs meanwhile.
 pub(crate) trait InstanceSink {
     /// Takes the name that belongs to an id.
     ///
@@ -212,8 +212,8 @@ pub(crate) trait InstanceSink {
     fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
 }
 
-/// Where C wants a list of instances: a structure, lists of ids and names, and each name in a block
-/// of its own (INST-5).
+/// The place where C wants a list of instances: a structure, lists of ids and names, and each name
+/// in a block of its own (INST-5).
 pub(crate) struct InstanceList<'call> {
     indom: InDom,
     place: Out<'call, *mut pmInResult>,
@@ -279,7 +279,7 @@ impl Drop for Names {
     }
 }
 
-/// What libpcp says about a name that is there already, with the same identifier; -1 before it was
+/// libpcp's answer for a name that is there already, with the same identifier; -1 before it was
 /// asked. Generations differ in that.
 static AGAIN: AtomicI32 = AtomicI32::new(-1);
 
@@ -396,15 +396,15 @@ impl Tree<'_> {
         unsafe { NodeRef::new(table.add(chain).read()) }
     }
 
-    /// Whether the tree has a name for `pmid` (DYN-12).
+    /// Returns whether the tree has a name for `pmid` (DYN-12).
     pub(crate) fn knows(&self, pmid: MetricId) -> bool {
         let head = self.chain(pmid);
         std::iter::successors(head, |node| node.chained()).any(|node| node.pmid() == pmid)
     }
 }
 
-/// Where an agent stores its tree of dynamic names. The place never moves, as the agent keeps its
-/// address.
+/// The place where an agent stores its tree of dynamic names. The place never moves, as the agent
+/// keeps its address.
 ///
 /// What C stores there by its address is NULL, or a tree that stays valid while it is there: that
 /// is the contract of `pmdaUpdatePMNS`, whose callers alone hand out the address.

@@ -161,7 +161,7 @@ const LABEL_KINDS: c_int =
 /// Label sets that a method has made. All of them are freed, not only those that are sent.
 pub(crate) struct OwnedLabels {
     sets: PcpLabelSets,
-    /// How many are sent.
+    /// The number of sets that are sent.
     sent: c_int,
     kind: c_int,
 }

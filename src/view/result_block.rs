@@ -91,14 +91,14 @@ impl Results {
 
 /// The output of `pmdaFetch`. A fetch inside of this one uses another block.
 pub(crate) struct CResult<'call> {
-    /// Where the result is stored in the end.
+    /// The place for the finished result.
     place: Out<'call, *mut pmdaResult>,
-    /// Where the block came from.
+    /// The owner of the block.
     results: &'static Results,
     block: ResultBlock,
-    /// How many value sets there will be.
+    /// The number of value sets that there will be.
     sets: usize,
-    /// How many are finished.
+    /// The number of value sets that are finished.
     filled: usize,
     /// The set that gets values.
     set: ValueSetBuilder,
@@ -117,7 +117,7 @@ impl<'call> CResult<'call> {
         }
     }
 
-    /// Where the value set at a place stands in the block.
+    /// The address of the value set at a place in the block.
     ///
     /// # Panics
     /// When there is no room.
@@ -226,9 +226,9 @@ const FIRST_VALUES: usize = 16;
 struct ValueSetBuilder {
     /// Adding a value may move it. NULL when there is no set.
     start: *mut pmValueSet,
-    /// How many values there is room for.
+    /// The number of values that there is room for.
     capacity: usize,
-    /// How many values it has.
+    /// The number of values.
     tally: Tally,
 }
 
@@ -269,7 +269,7 @@ impl ValueSetBuilder {
         size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::ENOMEM)
     }
 
-    /// Whether there is a set.
+    /// Returns whether there is a set.
     fn is_open(&self) -> bool {
         !self.start.is_null()
     }

@@ -63,7 +63,7 @@ impl<'call> Metric<'call> {
         Metric(ptr::NonNull::from(metric), PhantomData)
     }
 
-    /// Where the description is, for a method that fills it in.
+    /// The address of the description, for a method that fills it in.
     #[inline(always)]
     pub(crate) fn desc_place(self) -> Out<'call, pmDesc> {
         // SAFETY: the metric is valid for writes by the contract of `new`, and its description with
@@ -135,8 +135,8 @@ impl Indom<'_> {
     }
 }
 
-/// What `e_idp` points to while a cached domain is walked: it holds the domain's number and nothing
-/// else (INST-30).
+/// The node that `e_idp` points to while a cached domain is walked: it holds the domain's number
+/// and nothing else (INST-30).
 ///
 /// It is written by `stamp`, one plain number, and read by walks over the same `pmdaExt`.
 #[repr(C)]
@@ -175,7 +175,7 @@ impl IndomNode {
         Indom(ptr::NonNull::from(self).cast(), PhantomData)
     }
 
-    /// Whether it is this node that is seen.
+    /// Returns whether it is this node that is seen.
     #[inline(always)]
     pub(crate) fn is(&self, seen: Indom<'_>) -> bool {
         ptr::eq(seen.as_ptr().cast(), self)
@@ -266,16 +266,16 @@ view! {
 /// The elements of a profile.
 type Elements<'call> = Array<'call, pmInDomProfile>;
 
-/// What a profile says about one domain, copied out.
+/// A profile's element for one domain, copied out.
 #[derive(Clone, Copy)]
 pub(crate) struct ProfileElement<'call> {
     element: pmInDomProfile,
-    /// Where it is.
+    /// The place of its list.
     pub(crate) place: ListPlace,
     call: PhantomData<&'call c_int>,
 }
 
-/// Where the list of an element is. Two lists at one place are not the same list for that alone:
+/// The place of an element's list. Two lists at one place are not the same list for that alone:
 /// so each place is forgotten when another list may be there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListPlace {
@@ -284,12 +284,12 @@ pub(crate) struct ListPlace {
     state: c_int,
     list: usize,
     len: c_int,
-    /// How often such places were forgotten before.
+    /// The number of times that such places were forgotten before.
     forgotten: u32,
 }
 
 impl<'call> Profile<'call> {
-    /// What it says about a domain: the first of its elements for that, if it has one.
+    /// The element for a domain: the first of its elements for that, if it has one.
     pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
         let elements = self.elements();
         let mut elements = elements.entries().iter().map(Cell::get);
@@ -308,13 +308,13 @@ impl<'call> Profile<'call> {
         })
     }
 
-    /// Whether domains without an element are selected.
+    /// Returns whether domains without an element are selected.
     #[inline(always)]
     pub(crate) fn includes(self) -> bool {
         self.state() == INCLUDE
     }
 
-    /// Whether all instances of all domains are selected.
+    /// Returns whether all instances of all domains are selected.
     #[inline(always)]
     pub(crate) fn selects_all(self) -> bool {
         self.count() <= 0 && self.includes()
@@ -322,12 +322,12 @@ impl<'call> Profile<'call> {
 }
 
 impl ProfileElement<'_> {
-    /// Whether instances are listed.
+    /// Returns whether instances are listed.
     pub(crate) fn has_list(self) -> bool {
         self.element.instances_len > 0 && !self.element.instances.is_null()
     }
 
-    /// Whether instances are selected that are not listed.
+    /// Returns whether instances are selected that are not listed.
     pub(crate) fn includes(self) -> bool {
         self.element.state == INCLUDE
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_uint;
 
-/// How an agent talks to pmcd: `pmdaIoType`.
+/// The kind of connection between an agent and pmcd: `pmdaIoType`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Transport {
     /// stdin and stdout.

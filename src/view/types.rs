@@ -81,10 +81,11 @@ pub type pmdaEndContextCallBack = Option<unsafe extern "C-unwind" fn(c_int)>;
 /// Gives the labels of one instance.
 pub type pmdaLabelCallBack = Option<unsafe extern "C-unwind" fn(pmInDom, c_uint, *mut *mut pmLabelSet) -> c_int>;
 
-/// How an agent talks to pmcd: `pmdaIoType`, an enumeration in C. Agents store it as a number.
+/// The kind of connection between an agent and pmcd: `pmdaIoType`, an enumeration in C. Agents
+/// store it as a number.
 pub type pmdaIoType = c_uint;
 
-/// What belongs to an agent beside its dispatch table (INIT-2). Its fields are the live state:
+/// The record of an agent beside its dispatch table (INIT-2). Its fields are the live state:
 /// agents read and write them directly.
 #[repr(C)]
 pub struct pmdaExt {
@@ -124,7 +125,7 @@ pub struct pmdaExt {
     pub e_help: c_int,
     /// The profile received last.
     pub e_prof: *mut pmProfile,
-    /// How the agent talks to pmcd.
+    /// The agent's connection to pmcd.
     pub e_io: pmdaIoType,
     /// The classic instance domains.
     pub e_indoms: *mut pmdaIndom,
@@ -200,11 +201,11 @@ pub struct pmdaOptions {
     pub short_usage: *const c_char,
     /// Asked before the built-in handling.
     pub r#override: pmdaOptionOverride,
-    /// Which long option was found.
+    /// The long option that was found.
     pub index: c_int,
     /// Index of the next argument.
     pub optind: c_int,
-    /// Whether errors are printed.
+    /// True if errors are printed.
     pub opterr: c_int,
     /// The character that caused an error.
     pub optopt: c_int,
@@ -228,7 +229,7 @@ pub struct pmdaOptions {
     pub username: *mut c_char,
 }
 
-/// What every message begins with.
+/// The header of every message.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct __pmdaRootPDUHdr {
@@ -300,7 +301,7 @@ pub struct __pmdaRootPDUStop {
     pub hdr: __pmdaRootPDUHdr,
     /// The process.
     pub pid: c_int,
-    /// How it ended, as `waitpid` gives it.
+    /// The exit status, as `waitpid` gives it.
     pub code: c_int,
     /// Terminate it, don't wait for it.
     pub force: c_int,

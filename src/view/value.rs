@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
-/// What a result holds of a value: the value itself, or a pointer to its block.
+/// The form of a value in a result: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
 use crate::sys::lock::Mutex;
 use crate::sys::slice;
@@ -136,8 +136,8 @@ impl Atom {
         Ok(Stored { pval })
     }
 
-    /// Frees the memory that the agent has handed over with the value, by `PMDA_FETCH_DYNAMIC`, when
-    /// it is of a type that has such; `false` otherwise (FETCH-42).
+    /// Frees the memory that the agent has handed over with the value, by `PMDA_FETCH_DYNAMIC`,
+    /// when it is of a type that has such; `false` otherwise (FETCH-42).
     pub(crate) fn free(self) -> bool {
         if !self.encoding.can_free() || self.returned != PMDA_FETCH_DYNAMIC {
             return false;
@@ -201,7 +201,7 @@ fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
     Ok(block.cast())
 }
 
-/// What takes the value sets of a fetch, one after the other. It has nothing to drop: a callback
+/// The receiver of the value sets of a fetch. It has nothing to drop: a callback
 /// may leave by `longjmp`.
 pub(crate) trait ResultWriter {
     /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
@@ -217,7 +217,7 @@ pub(crate) trait ResultWriter {
     /// the set is gone, with its values (F-6).
     fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()>;
 
-    /// Whether there is a set.
+    /// Returns whether there is a set.
     fn is_open(&self) -> bool;
 
     /// Notes that an instance has no value.
@@ -250,7 +250,7 @@ view! {
     fields {
         /// The number of value sets.
         count: numpmid as c_int;
-        /// When the values were taken.
+        /// The time when the values were taken.
         stamp: timestamp as timeval;
     }
 }
@@ -265,7 +265,7 @@ view! {
         pmid: pmid as u32;
         /// The number of values, or a negative code.
         count: numval as c_int;
-        /// Where the values are.
+        /// The format of the values.
         format: valfmt as c_int;
     }
 }
@@ -336,7 +336,7 @@ pub(crate) type SpareWireResult = Mutex<Option<ResultBuilder>>;
 /// callback leaves by `longjmp` it is lost.
 pub(crate) struct WireResult {
     draft: ManuallyDrop<ResultBuilder>,
-    /// What the set that is being written has.
+    /// The outcome so far of the set that is being written.
     tally: Tally,
 }
 

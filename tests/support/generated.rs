@@ -45,7 +45,7 @@ const PARAMETERS: [(&str, &str); 8] = [
     ("Option<LabelSet<'_>>", "*mut pmLabelSet"),
     ("Option<LabelSets<'_>>", "*mut *mut pmLabelSet"),
     ("Option<CFile>", "*mut libc::FILE"),
-    ("In<'_, StopMessage>", "*mut c_void"),
+    ("In<'_, StopBytes>", "*mut c_void"),
     ("Option<Private>", "*mut c_void"),
     ("Option<NodeRef<'_>>", "*mut __pmnsNode"),
 ];

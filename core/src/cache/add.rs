@@ -4,7 +4,7 @@ use super::Cache;
 use super::entry::Entry;
 use crate::error::{Error, Result};
 
-/// What [`Cache::add_missing`] has found.
+/// The outcome of [`Cache::add_missing`].
 #[derive(Debug)]
 pub enum Added<'c, T> {
     /// There was none: this is the id of the new one.

@@ -47,13 +47,13 @@ fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
     replace(same, &target, old, content)
 }
 
-/// What a path names.
+/// The kind of file that a path names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
     /// A regular file with one name.
     File,
-    /// What cannot be replaced.
+    /// A file that cannot be replaced.
     Other,
 }
 
@@ -113,7 +113,7 @@ fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Res
     }
 }
 
-/// Whether the system does not let us replace a file, which may be writable all the same.
+/// Returns whether the system does not let us replace a file, which may be writable all the same.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -125,7 +125,7 @@ fn is_refusal(error: &io::Error) -> bool {
     )
 }
 
-/// Whether a name is that of a temporary file beside the file of a domain.
+/// Returns whether a name is that of a temporary file beside the file of a domain.
 fn is_temporary(name: &[u8]) -> bool {
     let is_number = |byte: &u8| matches!(byte, b'.' | b'0'..=b'9');
     let rest = name.iter().skip_while(|byte| is_number(byte));
@@ -181,7 +181,7 @@ pub(super) fn sweep(directory: &FilePath) {
     }
 }
 
-/// How long ago a file was written to; `None` for one of the future.
+/// The time since a file was written to; `None` for one of the future.
 fn age(file: &Stat) -> Option<Duration> {
     let modified = Duration::from_secs(u64::try_from(file.st_mtime).ok()?);
     SystemTime::now().duration_since(UNIX_EPOCH).ok()?.checked_sub(modified)
@@ -209,7 +209,7 @@ fn in_place(target: &DirEntry, content: &[u8]) -> io::Result<()> {
     target.open(flags, 0o666)?.write_all(content)
 }
 
-/// Whether two files have the same attributes. What cannot be told counts as a difference.
+/// Returns whether two files have the same attributes. What cannot be told counts as a difference.
 pub(super) fn same_attributes(one: &File, other: &File) -> bool {
     let (Ok(names), Ok(others)) = (list(one), list(other)) else {
         return false;

@@ -7,7 +7,7 @@ use super::grow::room;
 use crate::error::{Error, Result};
 use crate::index::{Seed, last};
 
-/// What is known of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
+/// The state of an instance (CACHE-3). The numbers are those of the `PMDA_CACHE_*` macros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum EntryState {
@@ -22,7 +22,7 @@ pub enum EntryState {
 }
 
 impl EntryState {
-    /// Whether there is an instance, active or inactive.
+    /// Returns whether there is an instance, active or inactive.
     pub(super) fn is_live(self) -> bool {
         matches!(self, EntryState::Active | EntryState::Inactive)
     }
@@ -33,9 +33,9 @@ impl EntryState {
 pub struct Entry<T> {
     /// At one address for as long as the entry lives (CACHE-25).
     pub(super) name: SmallText,
-    /// What the agent attached; never looked at here.
+    /// The agent's own pointer; never looked at here.
     pub(super) private: Option<T>,
-    /// When the instance was written after it had been active, in seconds; 0 = not yet.
+    /// The time when the instance was written after it had been active, in seconds; 0 = not yet.
     pub(super) stamp: i64,
     pub(super) id: u32,
     /// Length of the part of the name that identifies the instance (CACHE-4).
@@ -44,14 +44,14 @@ pub struct Entry<T> {
     pub(super) hash: u32,
     /// Newer places in C's hash chains have greater numbers (see `chains`).
     pub(super) sequence: u32,
-    /// How many entries were inserted before this one: of entries with one id the newest is listed
-    /// first.
+    /// The number of entries that were inserted before this one: of entries with one id the newest
+    /// is listed first.
     pub(super) serial: u32,
     pub(super) state: EntryState,
 }
 
 impl<T> Entry<T> {
-    /// What a slot without an entry holds.
+    /// The content of a slot without an entry.
     pub(super) fn free() -> Entry<T> {
         Entry {
             name: SmallText::EMPTY,
@@ -96,7 +96,7 @@ impl<T> Entry<T> {
         signed(self.id)
     }
 
-    /// What the agent attached.
+    /// The agent's own pointer.
     #[must_use]
     pub fn private(&self) -> Option<T>
     where
@@ -115,7 +115,7 @@ impl<T> Entry<T> {
         &self.name()[..self.short as usize]
     }
 
-    /// Whether an entry, which was culled, has the same short name.
+    /// Returns whether an entry, which was culled, has the same short name.
     #[cold]
     pub(super) fn is_namesake(&self, other: &Entry<T>) -> bool {
         self.hash == other.hash && equal(self.short_name(), other.short_name())
@@ -339,7 +339,7 @@ pub(super) fn marks(word: u64, byte: u8) -> u64 {
     word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080
 }
 
-/// Where a byte is.
+/// The place of a byte.
 pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     let mut rest = bytes;
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
@@ -353,8 +353,8 @@ pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     Some(bytes.len() - rest.len() + at)
 }
 
-/// Whether two texts are equal; they are short, so a call of memcmp would cost more than what it
-/// does.
+/// Returns whether two texts are equal; they are short, so a call of memcmp would cost more than
+/// what it does.
 pub(super) fn equal(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;

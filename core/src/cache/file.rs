@@ -151,7 +151,8 @@ fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_key && rest.first().is_none_or(|byte| is_space(*byte))).then_some((digits, rest))
 }
 
-/// Whether a name survives in a file: one line holds it, and there is something to hold (DEF-9).
+/// Returns whether a name survives in a file: one line holds it, and there is something to hold
+/// (DEF-9).
 pub(super) fn is_savable(name: &[u8]) -> bool {
     !name.is_empty() && find_byte(name, b'\n').is_none()
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
 
-/// How ids are chosen (CACHE-40, CACHE-42).
+/// The choice of ids (CACHE-40, CACHE-42).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Mode {
@@ -24,9 +24,9 @@ pub(super) struct ListedSlot {
     pub(super) slot: u32,
 }
 
-/// Where a walk goes on: at the entry that it noted, or at what is behind it when that was
-/// reclaimed. Positions are ordered as the list is: by id, of entries with one id the newest first
-/// (CACHE-44).
+/// The place where a walk goes on: at the entry that it noted, or at what is behind it when that
+/// was reclaimed. Positions are ordered as the list is: by id, of entries with one id the newest
+/// first (CACHE-44).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Position(u64);
 
@@ -304,7 +304,7 @@ fn insert<I>(list: &mut Vec<I>, at: usize, item: I) {
     list[at..].rotate_right(1);
 }
 
-/// Where a place is after a block was cut.
+/// The new place of a place after a block was cut.
 fn moved(place: IdPlace, cut: usize) -> IdPlace {
     let IdPlace { block, at } = place;
     if block == cut && at >= BLOCK / 2 {
@@ -319,7 +319,7 @@ fn moved(place: IdPlace, cut: usize) -> IdPlace {
     }
 }
 
-/// Where an entry is listed.
+/// The position of an entry in the list.
 fn position<T>(entry: ListedSlot, slab: &Slab<T>) -> Position {
     Position::new(entry.id, slab.get(entry.slot).serial)
 }

@@ -17,7 +17,7 @@ pub(super) struct Keys {
     cells: Vec<SmallText>,
     /// The slot of each key.
     index: Index,
-    /// Whether several instances had one key. A store refuses that, but a file may give one key to
+    /// True if several instances had one key. A store refuses that, but a file may give one key to
     /// many. From then on the index is empty, and keys are looked for among all instances: in the
     /// index, equal ones would be passed one by one at each insertion.
     is_shared: bool,
@@ -33,7 +33,7 @@ impl Keys {
         }
     }
 
-    /// What hashes begin with.
+    /// The seed of the hashes.
     pub(super) fn seed(&self) -> Seed {
         self.seed
     }
@@ -43,7 +43,7 @@ impl Keys {
         bytes(&self.cells, slot)
     }
 
-    /// Whether [`Keys::find`] does not know where keys are.
+    /// Returns whether [`Keys::find`] does not know where keys are.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }

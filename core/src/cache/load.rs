@@ -18,7 +18,7 @@ use crate::path::FilePath;
 
 /// Read size in bytes, as soon as a file has shown to be large.
 const PIECE: usize = 64 * 1024;
-/// That of the first read: most files are shorter.
+/// Size of the first read in bytes: most files are shorter.
 const FIRST_PIECE: usize = 4096;
 
 /// A cache file that is being loaded: [`CacheFile::read`] and [`Cache::load`] take turns, so that
@@ -262,9 +262,9 @@ impl<T: Copy + Pointer> Cache<T> {
 #[derive(Debug, Default)]
 struct FileLines {
     buffer: Vec<u8>,
-    /// How much of it was taken.
+    /// The number of bytes of it that were taken.
     start: usize,
-    /// How the reading has ended, if it has.
+    /// The outcome of the reading, if it has ended.
     end: Option<io::Result<()>>,
 }
 
@@ -273,9 +273,9 @@ struct FileLines {
 struct FileLine<'l> {
     /// With the newline, if it has one.
     text: &'l [u8],
-    /// Whether there is a NUL.
+    /// True if there is a NUL.
     is_cut: bool,
-    /// Whether it is longer than a line can be; then only its beginning is here.
+    /// True if it is longer than a line can be; then only its beginning is here.
     is_endless: bool,
 }
 
@@ -302,7 +302,7 @@ impl FileLines {
         }
     }
 
-    /// How many lines were read last, about.
+    /// About the number of lines that were read last.
     fn count(&self) -> usize {
         self.buffer.iter().filter(|byte| **byte == b'\n').count()
     }

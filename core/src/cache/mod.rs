@@ -41,11 +41,11 @@ use crate::ident::InDom;
 use crate::index::{Index, Seed};
 use crate::log::Journal;
 
-/// How many culled entries are kept, as the C library does. More are reclaimed when they outnumber
-/// the live ones, so that a domain whose instances come and go needs bounded memory.
+/// Number of culled entries that are kept, as the C library does. More are reclaimed when they
+/// outnumber the live ones, so that a domain whose instances come and go needs bounded memory.
 const CULLED_KEPT: usize = 1024;
 
-/// How many ids are tried for a key (CACHE-52).
+/// Number of ids that are tried for a key (CACHE-52).
 const ATTEMPTS: usize = 10;
 
 /// The cache of one domain (CACHE-1). What is hardly ever looked at stands at the end.
@@ -63,7 +63,7 @@ pub struct Cache<T> {
     /// No live entry has a lower time stamp, other than 0.
     oldest: i64,
     indom: InDom,
-    /// Where the next one to be stored is looked for first.
+    /// The slot where the next one to be stored is looked for first.
     next: u32,
     /// One more than the greatest id that was ever listed.
     above: u32,
@@ -75,7 +75,7 @@ pub struct Cache<T> {
     chains: u32,
     /// The next entry's place in the chains.
     sequence: u32,
-    /// How many saves have ended.
+    /// The number of saves that have ended.
     saves: u32,
     /// Of the live entries.
     keys: Keys,
@@ -84,17 +84,17 @@ pub struct Cache<T> {
     /// Only time stamps or the limit differ.
     stamps_dirty: bool,
     mode: Mode,
-    /// Whether debug output is wanted (`-Dindom`).
+    /// True if debug output is wanted (`-Dindom`).
     pub debug: bool,
     strings: bool,
     /// The limit was set by the agent: that of a file does not count.
     limited: bool,
     maximum: u32,
-    /// What there is to say. Who calls takes it, and writes it out when nothing is locked.
+    /// Lines to be logged: the caller takes them, and writes them when nothing is locked.
     pub journal: Journal,
-    /// What a file holds above the limit.
+    /// The records of the file whose ids are above the limit.
     over_limit: Vec<OverLimitRecord>,
-    /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
+    /// The number of times that a key's id was free at the first, second, ... attempt (CACHE-81).
     attempts: [u32; ATTEMPTS],
 }
 
@@ -202,8 +202,8 @@ impl<T: Copy> Cache<T> {
         self.slab.get(slot).is_live().then_some(slot)
     }
 
-    /// Whether a name, which has the short name of an entry, is no other name than that of the
-    /// entry (CACHE-10): it may end where the short name ends.
+    /// Returns whether a name, which has the short name of an entry, is no other name than that of
+    /// the entry (CACHE-10): it may end where the short name ends.
     fn is_name_of(&self, slot: u32, name: &[u8], short: Short) -> bool {
         short.len == name.len() || self.slab.get(slot).name() == name
     }

@@ -15,12 +15,12 @@ use crate::ident::InDom;
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
 
-/// When a cache is written (CACHE-70).
+/// The condition for writing a cache (CACHE-70).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Write {
-    /// When the set of instances changed.
+    /// The set of instances has changed.
     Save,
-    /// When anything changed.
+    /// Anything has changed.
     Sync,
     /// In any case.
     Always,
@@ -48,7 +48,7 @@ pub fn file_path(directory: &FilePath, indom: InDom) -> Result<FilePath> {
     FilePath::new(&[directory.bytes()], format_args!("/{indom}"))
 }
 
-/// What a cache file is to say, collected at one moment.
+/// The content of a cache file, collected at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
     path: FilePath,
@@ -63,7 +63,7 @@ pub struct Snapshot {
     /// The marks of what had changed: instances, stamps.
     dirty: (bool, bool),
     when: Write,
-    /// How many saves had ended when this one began.
+    /// The number of saves that had ended when this one began.
     saves: u32,
 }
 
@@ -86,7 +86,7 @@ impl<T: Copy + Pointer> Cache<T> {
         file_path(directory, self.indom)
     }
 
-    /// Whether the file is to be written (CACHE-70).
+    /// Returns whether the file is to be written (CACHE-70).
     #[must_use]
     pub fn is_due(&self, when: Write) -> bool {
         match when {
@@ -213,8 +213,8 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
-    /// Whether an instance of the cache has the name or the id of one above the limit, which then
-    /// is not kept.
+    /// Returns whether an instance of the cache has the name or the id of one above the limit,
+    /// which then is not kept.
     fn is_replaced(&self, other: &OverLimitRecord) -> bool {
         let name = other.name.bytes();
         self.find_id(other.id).is_some() || self.find_short(name, self.short(name)).is_some()

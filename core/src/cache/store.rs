@@ -181,7 +181,7 @@ impl<T: Copy> Cache<T> {
         Err(Error::GENERIC)
     }
 
-    /// What every ADD does to an entry that is live (CACHE-21).
+    /// Does to a live entry what every ADD does (CACHE-21).
     #[inline]
     pub(super) fn activate(&mut self, slot: u32, private: Option<T>) {
         let entry = self.slab.get_mut(slot);
@@ -349,15 +349,15 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Whether the next insertion frees the names of culled entries: one of them may be what the
-    /// caller stores, since lookups have given them out (CACHE-25), and then has to be copied
-    /// before.
+    /// Returns whether the next insertion frees the names of culled entries: one of them may be
+    /// what the caller stores, since lookups have given them out (CACHE-25), and then has to be
+    /// copied before.
     pub(super) fn is_reclaiming(&self) -> bool {
         let is_full = u64::from(self.inserted) >= 4 * u64::from(self.chains);
         self.empty > 0 && (is_full || self.is_crowded())
     }
 
-    /// Whether there are more culled entries than are kept for the C library's sake.
+    /// Returns whether there are more culled entries than are kept for the C library's sake.
     fn is_crowded(&self) -> bool {
         self.empty > CULLED_KEPT && self.empty > self.active + self.inactive
     }

@@ -22,7 +22,7 @@ pub struct WalkEntry {
     pub next: Position,
 }
 
-/// What a walk begins with.
+/// The state of the cache when a walk begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WalkStart {
     /// The first listed entry.
@@ -52,7 +52,7 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// What a walk begins with that starts now.
+    /// Returns the state for a walk that begins now.
     pub fn start(&self) -> WalkStart {
         WalkStart {
             first: self.order.position_at(&self.slab, self.order.first()),

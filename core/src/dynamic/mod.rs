@@ -50,7 +50,7 @@ impl<C> RegistrationList<C> {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -62,7 +62,7 @@ impl<C> RegistrationList<C> {
         self.entries.get(place).copied()
     }
 
-    /// Whether there is a registration of this prefix (N-1).
+    /// Returns whether there is a registration of this prefix (N-1).
     #[must_use]
     pub fn has(&self, prefix: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.prefix.as_deref() == Some(prefix))
@@ -76,7 +76,7 @@ fn copy(text: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-/// What one registration wants to add to the metric table: how many metrics, and how often each.
+/// The metrics that one registration adds to the table: their number, and the copies of each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Metrics to copy.

@@ -92,7 +92,7 @@ const ROOM: usize = 128;
 /// No word has this index.
 const NOWHERE: u32 = u32::MAX;
 
-/// Which of the two kinds of array a reader is told to see. The number is the `PM_TYPE_*` code
+/// The kind of array that a reader is told to see. The number is the `PM_TYPE_*` code
 /// (EVENT-5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
@@ -102,7 +102,7 @@ pub enum Form {
     High = PM_TYPE_HIGHRES_EVENT as isize,
 }
 
-/// When an event happened; it decides the form of the record.
+/// The time of an event; it decides the form of the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stamp {
     /// Seconds and microseconds. The format has 32 bits for each, so later seconds than 2038 are
@@ -126,12 +126,12 @@ pub enum ParameterValue<'a> {
 /// A packed array under construction.
 #[derive(Debug)]
 pub struct EventArray {
-    /// What was added, and zeros behind it: the room for more is there already, so one comparison
-    /// decides whether something fits. Never longer than the length field can tell.
+    /// The words that were added, and zeros behind them: the room for more is there already, so one
+    /// comparison decides whether something fits. Never longer than the length field can tell.
     words: Vec<u32>,
-    /// How many words were added.
+    /// The number of words that were added.
     used: u32,
-    /// Where the number of parameters of the newest record stands; [`NOWHERE`] when there is no
+    /// The place of the number of parameters of the newest record; [`NOWHERE`] when there is no
     /// record that a parameter could belong to: at the start, and after a missed record (E-1, E-2).
     /// Remembering the place rather than the form lets both kinds of calls meet either form of
     /// record (E-3).

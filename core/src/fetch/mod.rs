@@ -13,7 +13,7 @@ use crate::ident::Interface;
 /// The bits of `e_flags` that a fetch reports and clears (FETCH-60).
 pub const CHANGE_FLAGS: u32 = PMDA_EXT_LABEL_CHANGE | PMDA_EXT_NAMES_CHANGE;
 
-/// What a fetch callback has returned, where it is no error (FETCH-40).
+/// The meaning of what a fetch callback has returned, if it is no error (FETCH-40).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FetchStatus {
     /// The atom holds a value.
@@ -38,7 +38,7 @@ impl FetchStatus {
     }
 }
 
-/// What has become of the instances of a metric so far: gives `numval` (FETCH-36).
+/// The outcome of a metric's instances so far: gives `numval` (FETCH-36).
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
     stored: u32,
@@ -81,7 +81,7 @@ impl Tally {
     }
 }
 
-/// What a result tells pmcd about changes (FETCH-60).
+/// The bits by which a result tells pmcd about changes (FETCH-60).
 #[must_use]
 pub fn change_report(interface: Interface, flags: u32) -> u8 {
     if !interface.reports_changes() {
@@ -91,9 +91,9 @@ pub fn change_report(interface: Interface, flags: u32) -> u8 {
     bit(PMDA_EXT_LABEL_CHANGE, PMCD_LABEL_CHANGE) | bit(PMDA_EXT_NAMES_CHANGE, PMCD_NAMES_CHANGE)
 }
 
-/// Where pmcd looks for the report: in the first eight bytes of the time stamp, as one number in
-/// the order of the host; before 7.1.1 in the first byte. On little-endian machines this is the
-/// same (FETCH-60).
+/// The part of the time stamp that holds the report: the first eight bytes of the time stamp, as
+/// one number in the order of the host; before 7.1.1 in the first byte. On little-endian machines
+/// this is the same (FETCH-60).
 #[must_use]
 pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
     if since_7_1_1 {
@@ -143,8 +143,8 @@ impl Encoding {
         }
     }
 
-    /// Whether a value that the agent hands over can be freed: copies are made of these alone
-    /// (FETCH-42).
+    /// Returns whether a value that the agent hands over can be freed: copies are made of these
+    /// alone (FETCH-42).
     #[must_use]
     pub fn can_free(self) -> bool {
         matches!(self, Encoding::Text | Encoding::Copy)

@@ -29,7 +29,7 @@ const INDOM_FLAG: u32 = 0x8000_0000;
 /// In the place of an offset: there is no such text.
 const NO_TEXT: u32 = u32::MAX;
 
-/// Which of the two texts of an entry (HELP-27).
+/// One of the two texts of an entry (HELP-27).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HelpKind {
     /// One line.
@@ -38,7 +38,7 @@ pub enum HelpKind {
     Long,
 }
 
-/// What a text is about.
+/// The subject of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HelpKey {
     /// A metric: the entry nearest to the front counts (HELP-25).
@@ -48,7 +48,6 @@ pub enum HelpKey {
 }
 
 impl HelpKey {
-    #[inline(always)]
     fn key(self) -> u32 {
         match self {
             HelpKey::Metric(metric) => metric.0,
@@ -64,8 +63,8 @@ struct Texts {
     long: u32,
 }
 
-/// What a key leads to. Duplicates are legal (HELP-7): metrics give the entry nearest to the front,
-/// instance domains the one nearest to the end (HELP-25, HELP-26).
+/// The entries of a key. Duplicates are legal (HELP-7): metrics give the entry nearest to the
+/// front, instance domains the one nearest to the end (HELP-25, HELP-26).
 #[derive(Clone, Copy, Debug)]
 struct Hit {
     first: Texts,
@@ -79,7 +78,7 @@ pub struct Database {
     /// The page file and one NUL byte more, which ends a last text without one (HELP-32).
     pages: Box<[u8]>,
     hits: Map<Hit>,
-    /// Which of them was asked for last: mostly it is asked for again, for its other text, or the
+    /// The entry that was asked for last: mostly it is asked for again, for its other text, or the
     /// one behind it.
     recent: Cell<usize>,
 }
@@ -137,7 +136,6 @@ impl Database {
     /// The text of an entry, up to the end of the pages: the text ends at the first NUL byte, which
     /// is always there. `None` when there is no such entry or text.
     #[must_use]
-    #[inline(always)]
     pub fn text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         let key = entry.key();
         let near = self.hits.get_at(key, self.recent.get());

@@ -21,7 +21,7 @@ const EMPTY: u32 = u32::MAX;
 /// A cell that holds nothing any more: searches go on.
 const GONE: u32 = u32::MAX - 1;
 
-/// How many cells the smallest table has.
+/// Number of cells of the smallest table.
 const FEWEST: usize = 8;
 /// From this number of cells on, tables grow by half; smaller ones double.
 const LARGE: usize = 1 << 14;
@@ -39,7 +39,7 @@ pub struct Index {
     len: u32,
     /// Cells that are not [`EMPTY`].
     used: u32,
-    /// How many bits of a cell are the slot.
+    /// The number of bits of a cell that are the slot.
     bits: u32,
 }
 
@@ -61,7 +61,7 @@ impl Index {
         self.len as usize
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -73,8 +73,8 @@ impl Index {
         self.cells.len()
     }
 
-    /// How many cells may be in use: three quarters, so that a search for what is not there looks
-    /// at eight cells, mostly of one cache line.
+    /// The number of cells that may be in use: three quarters, so that a search for what is not
+    /// there looks at eight cells, mostly of one cache line.
     fn limit(cells: usize) -> usize {
         cells - cells / 4
     }
@@ -147,14 +147,15 @@ impl Index {
         self.grow(more, end, &hash_of)
     }
 
-    /// Whether there is room for `more` slots.
+    /// Returns whether there is room for `more` slots.
     #[must_use]
     #[inline]
     pub fn has_room(&self, more: usize) -> bool {
         (self.used as usize).saturating_add(more) <= Index::limit(self.cells.len())
     }
 
-    /// Whether slots below `end` fit into a cell, and leave two numbers for cells without one.
+    /// Returns whether slots below `end` fit into a cell, and leave two numbers for cells without
+    /// one.
     fn fits(&self, end: u32) -> bool {
         u64::from(end) + 1 < 1u64 << self.bits
     }
@@ -288,7 +289,7 @@ impl Index {
     }
 }
 
-/// What a hash begins with: without it nobody can tell which names meet in a table.
+/// The start of a hash: without it nobody can tell which names meet in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed {
     state: u64,
@@ -319,10 +320,10 @@ impl Seed {
         }
     }
 
-    /// When nobody has given one: in a constructor of the program that runs before ours, in a unit
-    /// test, or when the kernel had no random numbers. It is made of the time, and of where the
-    /// loader has put things. (What std has for this needs thread-local memory, which is dear in a
-    /// library that is opened by `dlopen`.)
+    /// The seed when nobody has given one: in a constructor of the program that runs before ours,
+    /// in a unit test, or when the kernel had no random numbers. It is made of the time, and of
+    /// where the loader has put things. (What std has for this needs thread-local memory, which is
+    /// dear in a library that is opened by `dlopen`.)
     #[cold]
     #[inline(never)]
     fn first() -> Seed {
@@ -340,7 +341,7 @@ impl Seed {
         let _ = PROCESS.set(self);
     }
 
-    /// What a hash in the making is before the first word.
+    /// The state of a hash before the first word.
     #[inline]
     #[must_use]
     pub fn begin(self) -> u64 {

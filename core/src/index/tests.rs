@@ -15,7 +15,7 @@ fn find(index: &Index, hash: fn(u32) -> u32, slot: u32) -> Option<u32> {
     index.find(hash(slot), |found| found == slot)
 }
 
-/// What is used and what is there, counted.
+/// The cells in use and the cells that there are, counted.
 fn check(index: &Index) {
     assert_eq!(index.slots().count(), index.len());
     let used = index.used as usize;
@@ -149,7 +149,7 @@ fn seeds() {
     assert!(counts.iter().all(|count| (500..1500).contains(count)), "{counts:?}");
 }
 
-/// What is done to a table.
+/// An operation on a table.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Put(u32),

@@ -4,7 +4,7 @@ use crate::constants::PM_IN_NULL;
 use crate::error::{Error, Result};
 use crate::index::Seed;
 
-/// What `pmdaInstance` was asked for (INST-60).
+/// A request to `pmdaInstance` (INST-60).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstanceQuery<'a> {
     /// All instances, ids and names.
@@ -30,7 +30,7 @@ impl<'a> InstanceQuery<'a> {
     }
 }
 
-/// How a name asked for fits the name of an instance.
+/// The match between a name asked for and the name of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Match {
     /// They are equal.

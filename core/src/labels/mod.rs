@@ -22,7 +22,7 @@ pub const MAX_NAME: usize = 254;
 /// Deeper texts are refused: libpcp loses tokens of them without a word (L-8).
 pub const MAX_DEPTH: usize = 60;
 
-/// Where the name and the value of a label stand in the JSON text of its set (LABEL-1).
+/// The places of a label's name and value in the JSON text of its set (LABEL-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Offset of the name, behind its opening quote.
@@ -91,8 +91,8 @@ fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
 }
 
 impl JsonLabels {
-    /// Whether merging would write the same text: it has labels, they stand in it in their order,
-    /// and it is not too long.
+    /// Returns whether merging would write the same text: it has labels, they stand in it in their
+    /// order, and it is not too long.
     #[must_use]
     pub fn is_merged(&self) -> bool {
         let in_order = self.labels.is_sorted_by(|left, right| left.name < right.name);

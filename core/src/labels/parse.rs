@@ -99,7 +99,7 @@ const fn is_structural(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')
 }
 
-/// Whether JSON takes a byte between two words for white space.
+/// Returns whether JSON takes a byte between two words for white space.
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -302,9 +302,9 @@ impl JsonReader<'_> {
     }
 }
 
-/// How many bytes at the start of a text mean nothing but themselves inside of a string: a multiple
-/// of 16. Each group is looked at without a branch, so that the compiler makes few instructions of
-/// it.
+/// The number of bytes at the start of a text that mean nothing but themselves inside of a string:
+/// a multiple of 16. Each group is looked at without a branch, so that the compiler makes few
+/// instructions of it.
 fn ordinary(text: &[u8]) -> usize {
     let special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\') | u8::from(*byte < b' ');
     let groups = text.chunks_exact(16);
@@ -313,7 +313,7 @@ fn ordinary(text: &[u8]) -> usize {
         .count()
 }
 
-/// Whether a label may have this name (LABEL-32).
+/// Returns whether a label may have this name (LABEL-32).
 fn legal(name: &[u8], leading_letter: bool) -> bool {
     let Some(first) = name.first() else { return false };
     name.len() <= MAX_NAME

@@ -9,10 +9,10 @@ use super::Node;
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// What a list may take in memory, pointers included: C callers count in `int` (N-14).
+/// Limit of a list's memory in bytes, pointers included: C callers count in `int` (N-14).
 const LIMIT: usize = i32::MAX as usize;
 
-/// Where the names of a list go, one after the other.
+/// The receiver of the names of a list.
 pub trait Sink {
     /// Adds a name of `bytes` bytes, whose parts come from the last one to the first, and whether
     /// names go on below it. The dots between the parts are the sink's to write.
@@ -25,9 +25,9 @@ pub trait Sink {
 /// Names and their bytes, each with a NUL at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
-    /// How many names there are.
+    /// The number of names.
     pub count: usize,
-    /// How many bytes they have together.
+    /// The bytes that they have together.
     pub bytes: usize,
 }
 
@@ -59,9 +59,9 @@ pub fn children<'t, N: Node<'t>>(node: N, sink: &mut impl Sink) -> Result<()> {
 /// A walk over the leaves below a node. Another one over the same asks for no memory.
 #[derive(Debug)]
 pub struct TreeWalk<N> {
-    /// What stands before the names of the level being listed.
+    /// The prefix of the names of the level being listed.
     path: Vec<u8>,
-    /// Where each level above goes on, and how much of the path is its own.
+    /// For each level above, the node where it goes on, and its part of the path.
     above: Vec<(Option<N>, usize)>,
 }
 
@@ -128,7 +128,7 @@ fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
 pub struct Paths<N> {
     head: Option<N>,
     pmid: MetricId,
-    /// How many there are, and how long.
+    /// The number of names, and their bytes.
     pub size: Size,
 }
 
@@ -210,9 +210,8 @@ fn descend<'t, N: Node<'t>>(parent: N, name: &[u8]) -> Option<N> {
     }
 }
 
-/// Whether a node is what `name` looks for, or on the way there: then the rest of the name comes
-/// with it.
-#[inline(always)]
+/// Returns whether a node is what `name` looks for, or on the way there: then the rest of the name
+/// comes with it.
 fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u8]>)> {
     match name.strip_prefix(node.name()) {
         Some([]) => Some((node, None)),
@@ -221,7 +220,7 @@ fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u
     }
 }
 
-/// Where a name belongs that is to be added (TREE-11).
+/// The place of a name that is to be added (TREE-11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InsertPoint<'n, N> {
     /// It is there already: this node.

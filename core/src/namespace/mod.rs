@@ -39,7 +39,7 @@ pub trait Node<'t>: Copy {
     /// Sets what [`Node::chained`] gives.
     fn set_chained(self, chained: Option<Self>);
 
-    /// Whether names go on below this node. Having children plays no part in it (TREE-4).
+    /// Returns whether names go on below this node. Having children plays no part in it (TREE-4).
     fn is_branch(self) -> bool {
         let pmid = self.pmid();
         pmid == MetricId::NULL || (pmid.domain() == DYNAMIC_DOMAIN && pmid.item() == 0)

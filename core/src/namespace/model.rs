@@ -60,7 +60,7 @@ impl Tree {
         self.entries[index].pmid.set(pmid);
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

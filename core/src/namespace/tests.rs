@@ -17,7 +17,7 @@ impl Listed {
         self.branches.push(is_branch);
     }
 
-    /// What was written is what was measured.
+    /// Checks that as much was written as was measured.
     fn is(&self, size: Size) -> bool {
         let bytes = self.names.iter().map(|name| name.len() + 1).sum::<usize>();
         size == Size {

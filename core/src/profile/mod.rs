@@ -5,11 +5,11 @@ use std::collections::BinaryHeap;
 
 use crate::error::{Error, Result};
 
-/// What a profile says about one instance domain: the first of its elements for that domain, or its
-/// global default.
+/// The element of a profile for one instance domain: the first of its elements for that domain, or
+/// its global default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element<'a> {
-    /// Whether the state is `PM_PROFILE_INCLUDE`; any other number counts as exclude.
+    /// True if the state is `PM_PROFILE_INCLUDE`; any other number counts as exclude.
     pub include: bool,
     /// The instances to which the opposite applies, in any order, with duplicates and unknown ones
     /// (INST-52).
@@ -17,7 +17,7 @@ pub struct Element<'a> {
 }
 
 impl Element<'_> {
-    /// Whether an instance is selected.
+    /// Returns whether an instance is selected.
     #[must_use]
     pub fn selects(self, inst: i32) -> bool {
         self.exceptions.contains(&inst) != self.include
@@ -93,9 +93,8 @@ impl Compiled {
         Ok(())
     }
 
-    /// Whether an instance is selected.
+    /// Returns whether an instance is selected.
     #[must_use]
-    #[inline]
     pub fn selects(&self, inst: i32) -> bool {
         let is_listed = if self.bits.is_empty() {
             self.is_in_list(inst)
@@ -121,7 +120,6 @@ impl Compiled {
         self.sorted.binary_search(&inst).is_ok()
     }
 
-    #[inline]
     fn has_bit(&self, inst: i32) -> bool {
         // What is below the first one wraps around to a place behind the last one.
         let offset = inst.wrapping_sub(self.first) as u32;

@@ -4,7 +4,7 @@
 use super::payload::Payload;
 use crate::error::{Error, Result};
 
-/// How many slots of events that have gone keep their payload, to be used again, ...
+/// Number of slots of events that have gone that keep their payload, to be used again, ...
 const SPARES: usize = 1024;
 /// ... if the event was not larger than this, in bytes: copying larger ones takes longer than
 /// asking for memory.
@@ -15,7 +15,7 @@ const SMALL: usize = 128;
 #[derive(Clone, Copy, Debug)]
 pub struct Event<V> {
     pub(super) slot: u32,
-    /// What the client's cursor was when it was shown.
+    /// The client's cursor when it was shown.
     pub(super) number: u64,
     /// Bytes of payload.
     pub size: usize,
@@ -29,12 +29,12 @@ pub(super) struct StoredEvent<P> {
     /// The data. A free slot may still have some, to be used again.
     payload: Option<P>,
     pub(super) size: usize,
-    /// How many active clients have not seen it; none are owed one that was evicted.
+    /// The number of active clients that have not seen it; none are owed one that was evicted.
     owed: u32,
-    /// How many consumptions it waits for beyond those: by clients that were announced but have not
-    /// fetched yet, and in place of clients that have ended (QUEUE-27).
+    /// The number of consumptions that it waits for beyond those: by clients that were announced
+    /// but have not fetched yet, and in place of clients that have ended (QUEUE-27).
     spare: u32,
-    /// How many have it: its queue, and each fetch that shows it at this moment.
+    /// The number of its holders: its queue, and each fetch that shows it at this moment.
     pub(super) holders: u32,
 }
 
@@ -157,7 +157,7 @@ impl<P: Payload> Events<P> {
 pub(super) struct Backlog {
     /// The slots of the events, oldest first.
     slots: Vec<u32>,
-    /// Where the oldest one stands; those in front of it have gone.
+    /// The number of the oldest one; those in front of it have gone.
     first: usize,
     /// Its number, or that of the next event to come.
     pub(super) oldest: u64,
@@ -175,7 +175,7 @@ impl Backlog {
         }
     }
 
-    /// Where an event stands that is not older than the oldest one.
+    /// The slot of an event that is not older than the oldest one.
     #[inline(always)]
     fn index(&self, number: u64) -> usize {
         self.first + (number - self.oldest) as usize

@@ -10,20 +10,20 @@ use crate::log::Journal;
 /// A fetch. It names queue and client by handle, slot and generation, so it outlives both (E-14).
 #[derive(Clone, Copy, Debug)]
 pub struct FetchSession<V, F> {
-    /// That of the queue.
+    /// The handle of the queue.
     pub handle: i32,
     context: i32,
     client: usize,
     queue_generation: u64,
-    /// That of the reader, which belongs to this queue and this client.
+    /// The generation of the reader, which belongs to this queue and this client.
     generation: u64,
     /// The event array that the fetch fills.
     pub array: i32,
-    /// How far it has come.
+    /// The state of the fetch.
     pub state: FetchState<V, F>,
 }
 
-/// How far a fetch has come.
+/// The state of a fetch.
 #[derive(Clone, Copy, Debug)]
 pub enum FetchState<V, F> {
     /// An event is shown, to the filter that has to let it pass if there is one: the client has not
@@ -33,7 +33,7 @@ pub enum FetchState<V, F> {
     Ended(End),
 }
 
-/// How a fetch ended.
+/// The end of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The queue is still there; how many events were evicted before the client saw them.
@@ -67,7 +67,7 @@ impl<V, F> FetchSession<V, F> {
         }
     }
 
-    /// What is known of its client, if queue and client are still those that it began with.
+    /// The reader of its client, if queue and client are still those that it began with.
     #[inline(always)]
     fn reader<'q>(&self, readers: &'q mut [Option<QueueReader<F>>]) -> Option<&'q mut QueueReader<F>> {
         let reader = readers.get_mut(self.client)?.as_mut()?;

@@ -39,7 +39,7 @@ pub use backlog::Event;
 pub use fetch::{End, FetchSession, FetchState};
 pub use payload::{Excerpt, Payload};
 
-/// What a queue can tell about itself (QUEUE-5).
+/// The counters of a queue (QUEUE-5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counters {
     /// Clients that the queue keeps events for.
@@ -52,7 +52,7 @@ pub struct Counters {
     pub memory: u64,
 }
 
-/// What is left to do for the caller when a queue has gone: to release its filters, which this
+/// The work that is left for the caller when a queue has gone: to release its filters, which this
 /// gives one by one.
 #[derive(Debug)]
 pub struct Leftovers<F> {
@@ -69,21 +69,21 @@ impl<F> Iterator for Leftovers<F> {
     }
 }
 
-/// How far a client has been ended: see [`Queues::end`].
+/// The progress of ending a client: see [`Queues::end`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ending {
     /// The slot of the queue whose turn it is.
     queue: usize,
-    /// Whether the filter there was given out to be released.
+    /// True if the filter there was given out to be released.
     released: bool,
 }
 
 /// All queues and their clients.
 #[derive(Debug)]
 pub struct Queues<P, F> {
-    /// What there is to say, if somebody wants to know (`-Dlibpmda`, QUEUE-60).
+    /// Debug output, if it is wanted (`-Dlibpmda`, QUEUE-60).
     pub journal: Option<Journal>,
-    /// Whether it is said in the words of PCP 6.0.5 and later.
+    /// True if it is said in the words of PCP 6.0.5 and later.
     pub revised: bool,
     slots: Handles<Queue<F>>,
     events: Events<P>,
@@ -91,9 +91,9 @@ pub struct Queues<P, F> {
     by_context: Map<usize>,
     /// ... and which are taken.
     clients: Handles<()>,
-    /// Where in the map the client was that fetched last: they mostly come in turn.
+    /// The place in the map of the client that fetched last: they mostly come in turn.
     last: usize,
-    /// How many queues and readers there were.
+    /// The number of queues and readers that there were.
     generation: u64,
 }
 
@@ -178,13 +178,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         handles::handle(queue.ok_or(Error::ESRCH)?.0)
     }
 
-    /// Whether a handle belongs to a queue that has gone.
+    /// Returns whether a handle belongs to a queue that has gone.
     #[must_use]
     pub fn is_vacant(&self, handle: i32) -> bool {
         handles::slot(handle).is_some_and(|slot| self.slots.is_vacant(slot))
     }
 
-    /// What the queue can tell about itself.
+    /// Returns the counters of a queue.
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
@@ -390,7 +390,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(old)
     }
 
-    /// What is known about a client and a queue.
+    /// The reader of a client and a queue.
     fn reader(&mut self, context: i32, handle: i32) -> Result<&mut QueueReader<F>> {
         let client = self.client(context);
         let (_, queue) = in_use(&mut self.slots, handle)?;

@@ -24,7 +24,7 @@ pub(super) struct Queue<F> {
     /// Bytes that came.
     pub(super) bytes: u64,
     pub(super) backlog: Backlog,
-    /// What is known about clients, by their slot.
+    /// The readers, by the slots of their clients.
     pub(super) readers: Vec<Option<QueueReader<F>>>,
 }
 
@@ -39,7 +39,7 @@ impl<F> Queue<F> {
         self.bytes = self.bytes.wrapping_add(size as u64);
     }
 
-    /// What is known about the client in a slot, from now on at least; `generation` counts.
+    /// The reader of the client in a slot, made if there is none; `generation` counts.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -59,7 +59,7 @@ impl<F> Queue<F> {
 /// The cursor of a client that has not fetched.
 const IDLE: u64 = u64::MAX;
 
-/// What is known about one client and one queue (QUEUE-22).
+/// The state of one client and one queue (QUEUE-22).
 #[derive(Debug)]
 pub(super) struct QueueReader<F> {
     /// Different for each client and queue that ever had to do with each other, so that a fetch
@@ -74,7 +74,7 @@ pub(super) struct QueueReader<F> {
     pub(super) missed: u64,
 }
 
-/// Which events a client may see.
+/// The events that a client may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     /// None, as at first.
@@ -97,7 +97,7 @@ impl<F> QueueReader<F> {
         }
     }
 
-    /// Whether the client has fetched from the queue.
+    /// Returns whether the client has fetched from the queue.
     pub(super) fn is_active(&self) -> bool {
         self.cursor != IDLE
     }

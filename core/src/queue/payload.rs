@@ -5,16 +5,16 @@ use std::fmt::{self, Display};
 use crate::events::printed;
 use crate::log::Bytes;
 
-/// What a queue stores of an event.
+/// The part of an event that a queue stores.
 pub trait Payload {
-    /// How a callback sees it while nothing is locked. A fetch may use a view until it says that it
-    /// is done with the event: so long the payload is neither moved nor dropped.
+    /// The payload as a callback sees it while nothing is locked. A fetch may use a view until it
+    /// says that it is done with the event: so long the payload is neither moved nor dropped.
     type View: Copy;
 
     /// The view.
     fn view(&self) -> Self::View;
 
-    /// Where it is, for debug output.
+    /// Its address, for debug output.
     fn address(&self) -> usize {
         0
     }
@@ -25,7 +25,7 @@ pub trait Payload {
     }
 }
 
-/// How much of an event is shown, in bytes, with a NUL.
+/// Size of the shown part of an event in bytes, with a NUL.
 const EXCERPT: usize = 64;
 
 /// The beginning of an event: all but its last byte, with blanks for white space and dots for what

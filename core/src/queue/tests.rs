@@ -51,7 +51,7 @@ struct Model {
     places: usize,
     active: BTreeSet<i32>,
     missed: BTreeMap<i32, u64>,
-    /// What an unfilled place has missed.
+    /// An unfilled place misses events, too.
     missed_by_places: u64,
 }
 
@@ -78,7 +78,8 @@ impl Model {
         }
     }
 
-    /// What the client sees, and whether it got to the end; then how many it has missed.
+    /// The events that the client sees, and whether it got to the end; then the number it has
+    /// missed.
     fn fetch(&mut self, client: i32, stop: usize) -> (Vec<u64>, Option<u64>) {
         if self.active.insert(client) {
             let place = self.places > 0;

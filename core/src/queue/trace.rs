@@ -69,7 +69,7 @@ pub(super) fn start<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, clie
     journal.debug(format_args!("queue_fetch start, last event={last}"));
 }
 
-/// What becomes of an event: the client is shown it, or it is culled.
+/// An event is shown to the client, or culled.
 #[cold]
 pub(super) fn event<P: Payload>(journal: &mut Journal, event: Option<&Event<P::View>>, is_culled: bool) {
     let action = if is_culled { "Culling" } else { "Adding" };

@@ -3,7 +3,7 @@
 use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind, number};
 use crate::error::{Error, Result};
 
-/// What every receiver checks, in the order of ROOT-12: enough bytes, the type, the version, the
+/// The checks of every receiver, in the order of ROOT-12: enough bytes, the type, the version, the
 /// status. Gives the length that the header announces.
 ///
 /// A negative status is the answer of the server; a positive one is never sent.
@@ -38,7 +38,7 @@ fn covers(announced: i32, fixed: usize, text: i32) -> Result<()> {
 pub struct InfoPdu {
     /// The version that the server speaks.
     pub version: i32,
-    /// What the server can do (ROOT-5).
+    /// The features of the server (ROOT-5).
     pub features: i32,
 }
 
@@ -165,7 +165,7 @@ impl StartPdu<'_> {
 pub struct StopPdu {
     /// The process.
     pub pid: i32,
-    /// How it ended, as `waitpid` gives it.
+    /// Its exit status, as `waitpid` gives it.
     pub code: i32,
     /// Non-zero to terminate it.
     pub force: i32,

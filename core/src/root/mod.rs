@@ -61,7 +61,7 @@ pub const AGENT_ROOM: usize = 64;
 /// Room for the name of a container or the arguments of an agent in the C structures.
 pub const TEXT_ROOM: usize = 4096;
 
-/// Where the numbers of the messages stand.
+/// Offsets of the numbers in the messages.
 mod at {
     pub(super) const KIND: usize = 0;
     pub(super) const LENGTH: usize = 4;
@@ -84,7 +84,7 @@ mod at {
     pub(super) const FORCE: usize = 24;
 }
 
-/// Where a start message has its two descriptors: the receiver stores those that it got there
+/// Offsets of the two descriptors in a start message: the receiver stores those that it got there
 /// (ROOT-25).
 pub const START_DESCRIPTORS: [usize; 2] = [at::INFD, at::OUTFD];
 

@@ -18,7 +18,7 @@ pub struct Hashed {
     /// All of them, in the order of the table.
     pmids: Vec<MetricId>,
     places: Index,
-    /// How many entries were put into this and all the tables before it.
+    /// The number of entries that were put into this and all the tables before it.
     entered: u64,
 }
 
@@ -64,22 +64,22 @@ impl Hashed {
         self.places.find(hash(wanted), same).map(|place| place as usize)
     }
 
-    /// How many entries were put into this and all the tables before it.
+    /// The number of entries that were put into this and all the tables before it.
     #[must_use]
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// Whether nothing was ever put in.
+    /// Returns whether nothing was ever put in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 }
 
-/// How libpcp's hash grows.
+/// The growth of libpcp's hash.
 struct Growth {
-    /// How many entries were ever put in: it goes on counting when the hash is emptied.
+    /// The number of entries that were ever put in: it goes on counting when the hash is emptied.
     entered: u64,
     chains: u64,
 }
@@ -122,10 +122,10 @@ pub const SHORT: usize = 32;
 /// one, since keys are told apart by a part of their hash there.
 const EQUAL: usize = 4;
 
-/// Which table: a search in another one starts from nothing.
+/// The identity of a table: a search in another one starts from nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Table {
-    /// Where it is.
+    /// Its address.
     pub address: usize,
     /// Number of its entries.
     pub len: usize,

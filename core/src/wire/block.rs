@@ -10,7 +10,7 @@ pub const HEADER: usize = 4;
 /// The flag of an event record that stands for missed events and has no parameters.
 const MISSED: u32 = 0x8000_0000;
 
-/// Which way a payload goes.
+/// The direction in which a payload goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From memory to the wire.

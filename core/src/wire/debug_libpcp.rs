@@ -102,7 +102,7 @@ mod tests {
         String::from_utf8(Line::new(format_args!("{text}")).bytes().to_vec()).expect("ASCII")
     }
 
-    /// What ends too early is shown as far as it goes.
+    /// A PDU that ends too early is shown as far as it goes.
     #[test]
     fn cut() {
         let whole = hex(

@@ -77,7 +77,7 @@ pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What is asked for; nothing is added when it cannot be decoded.
+/// The subject of a request; nothing is added when it cannot be decoded.
 fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Result<()> {
     // What does not fit into a line is left out.
     let mut add = |text: fmt::Arguments<'_>| _ = line.write_fmt(text);

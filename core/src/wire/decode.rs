@@ -50,7 +50,7 @@ impl<'a> Profile<'a> {
         self.entries.len() / 16
     }
 
-    /// Whether no domain is listed.
+    /// Returns whether no domain is listed.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.entries.is_empty()
@@ -224,7 +224,7 @@ pub const fn label_ident(ident: u32, kind: i32) -> u32 {
 /// An attribute of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attribute<'a> {
-    /// Which attribute.
+    /// The attribute's key.
     pub key: i32,
     /// Its value, which may or may not end with a NUL.
     pub value: &'a [u8],

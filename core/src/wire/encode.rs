@@ -248,7 +248,7 @@ pub struct LabelSetData<'a, L> {
     pub count: i32,
     /// The text.
     pub json: &'a [u8],
-    /// Where names and values are in the text.
+    /// The places of names and values in the text.
     pub labels: L,
 }
 
@@ -270,8 +270,8 @@ fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     block::exchange(block::kind(header), payload, Direction::Encode).map_err(|_| Error::GENERIC)
 }
 
-/// Whether `bytes` are a PDU with a header whose length is right; used to check what is about to be
-/// sent.
+/// Returns whether `bytes` are a PDU with a header whose length is right; used to check what is
+/// about to be sent.
 #[must_use]
 pub fn is_whole(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && super::count(bytes, 0) == Some(bytes.len())

@@ -30,7 +30,7 @@ pub const PADDING: u8 = b'~';
 pub struct PduHeader {
     /// Length of the PDU in bytes, header included.
     pub len: usize,
-    /// What it is.
+    /// The type of the PDU.
     pub kind: Kind,
     /// To an agent: the client context; from an agent: 0, in CREDS the process id.
     pub from: i32,
@@ -152,10 +152,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How many PDUs are remembered.
+/// Number of PDUs that are remembered.
 const REMEMBERED: usize = 8;
 
-/// Which way a PDU went.
+/// The direction of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// It was received.
@@ -168,7 +168,7 @@ pub enum Way {
 #[derive(Debug)]
 pub struct RecentPdus {
     entries: [Option<(Way, Kind, i32, usize)>; REMEMBERED],
-    /// Where the next one goes.
+    /// The place of the next one.
     next: usize,
 }
 

@@ -18,7 +18,7 @@ const ORDINARY: usize = 16 * 1024;
 /// A buffer that has grown beyond this is given back once its PDU has been served.
 const KEPT: usize = 256 * 1024;
 
-/// How far beyond the present PDU a read may reach.
+/// The reach of a read beyond the present PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadMode {
     /// Not a byte: others look at the descriptor as well.
@@ -43,7 +43,8 @@ impl Pdu {
         self.buffer.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Whether its type is 0, which callers could never tell from the end of the stream (WIRE-12).
+    /// Returns whether its type is 0, which callers could never tell from the end of the stream
+    /// (WIRE-12).
     #[must_use]
     pub const fn is_end(&self) -> bool {
         self.header.kind.0 == 0
@@ -85,7 +86,7 @@ impl Receiver {
         if pdu.is_end() { Err(Failure::End) } else { Ok(pdu) }
     }
 
-    /// How many bytes are missing of the header, or behind it of all of the PDU.
+    /// The number of bytes that are missing of the header, or behind it of all of the PDU.
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -161,7 +162,7 @@ impl Receiver {
         self.hand_out(header)
     }
 
-    /// Whether bytes have been read beyond the PDUs that were handed out.
+    /// Returns whether bytes have been read beyond the PDUs that were handed out.
     #[must_use]
     pub fn is_ahead(&self) -> bool {
         !self.held.is_empty()
@@ -274,7 +275,7 @@ fn count_missing(len: Option<i32>, have: usize) -> usize {
     usize::try_from(len.unwrap_or(0)).unwrap_or(0).saturating_sub(have)
 }
 
-/// Why there is no PDU.
+/// The reason why there is no PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// The stream has ended between two PDUs.
@@ -304,13 +305,13 @@ pub struct Short {
     pub want: usize,
     /// Bytes that did follow.
     pub got: usize,
-    /// Why, unless the stream has just ended.
+    /// The reason, unless the stream has just ended.
     pub broken: Option<Error>,
     /// Length, type and sender, as far as they arrived.
     pub header: [Option<i32>; 3],
 }
 
-/// How each line begins that is about a descriptor.
+/// The beginning of each line about a descriptor.
 #[derive(Clone, Copy)]
 struct LinePrefix(i32);
 
@@ -348,8 +349,8 @@ impl Failure {
     }
 }
 
-/// Whether this is one of the ways in which a connection to pmcd just ends: that is not worth a
-/// line.
+/// Returns whether this is one of the ways in which a connection to pmcd just ends: that is not
+/// worth a line.
 fn is_ordinary(error: Error) -> bool {
     const LOST: [Errno; 8] = [
         Errno::PIPE,

@@ -25,7 +25,7 @@ pub struct MetricValues<'a> {
     pub metric: MetricId,
     /// Number of values; an error code or 0 when there are none.
     pub numval: i32,
-    /// How the values are given: `PM_VAL_INSITU`, or as blocks.
+    /// The format of the values: `PM_VAL_INSITU`, or blocks.
     pub format: i32,
     pairs: &'a [u8],
     pdu: &'a [u8],
@@ -138,7 +138,7 @@ pub fn decode(pdu: &[u8]) -> Result<StoreRequest<'_>> {
     check(pdu).ok_or(Error::IPC)
 }
 
-/// Whether a store can be read to the end, with the insides of its blocks.
+/// Returns whether a store can be read to the end, with the insides of its blocks.
 #[must_use]
 pub fn is_sound(pdu: &[u8]) -> bool {
     let mut block = Vec::new();

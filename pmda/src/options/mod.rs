@@ -171,8 +171,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// The options of an agent with these of its own. One of its own takes the place of the standard one
-/// with the same long name, and its letter from another one that has it.
+/// The options of an agent with these of its own. One of its own takes the place of the standard
+/// one with the same long name, and its letter from another one that has it.
 fn known(own: &[Opt]) -> Vec<Opt> {
     let mut known = own.to_vec();
     known.extend(standard(&STANDARD, own));

@@ -21,7 +21,7 @@ pub(crate) fn set_socket(fd: c_int) {
     }
 }
 
-/// Whether there is such a descriptor.
+/// Returns whether there is such a descriptor.
 fn is_open(fd: c_int) -> bool {
     // SAFETY: asks for the flags of a descriptor, which is an error when it is not open.
     unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
@@ -32,8 +32,8 @@ pub(crate) fn forget(fd: c_int) {
     cancel::disabled(|| __pmResetIPC(fd));
 }
 
-/// Whether a descriptor is an inet socket as far as libpcp knows: the agent may have told it so
-/// itself.
+/// Returns whether a descriptor is an inet socket as far as libpcp knows: the agent may have told
+/// it so itself.
 pub(crate) fn is_socket(fd: c_int) -> bool {
     cancel::disabled(|| __pmSocketIPC(fd)) > 0
 }

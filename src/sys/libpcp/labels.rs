@@ -63,8 +63,8 @@ impl<'s> LabelSetRef<'s> {
         })
     }
 
-    /// Whether all nested labels have their names: without memory libpcp leaves them out, and calls
-    /// it a success.
+    /// Returns whether all nested labels have their names: without memory libpcp leaves them out,
+    /// and calls it a success.
     fn is_complete(self) -> bool {
         let (json, mut places) = self.parts();
         // A set without a text has no labels.
@@ -77,7 +77,7 @@ impl<'s> LabelSetRef<'s> {
             })
     }
 
-    /// Whether all labels that the set announces are there, each within the text.
+    /// Returns whether all labels that the set announces are there, each within the text.
     fn is_sound(self) -> bool {
         let (json, mut places) = self.parts();
         let announced = usize::try_from(self.count()).unwrap_or(0);
@@ -125,7 +125,7 @@ impl PcpLabelSets {
         self.first
     }
 
-    /// Whether there are no sets.
+    /// Returns whether there are no sets.
     pub(crate) fn is_none(&self) -> bool {
         self.first.is_null()
     }
@@ -171,7 +171,7 @@ impl Drop for PcpLabelSets {
     }
 }
 
-/// What libpcp calls a type of labels.
+/// libpcp's name of a type of labels.
 pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
     // SAFETY: libpcp gives a string of its own for every number, which stays.
     unsafe { CStr::from_ptr(__pmLabelTypeString(kind)) }.to_bytes()

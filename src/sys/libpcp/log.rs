@@ -26,11 +26,10 @@ pub(crate) enum Debug {
     Pmns,
 }
 
-/// Where libpcp keeps a debug option. Other code may write it at any time, so it is looked at as an
-/// atomic number.
-#[inline(always)]
+/// The place where libpcp keeps a debug option. Other code may write it at any time, so it is
+/// looked at as an atomic number.
 fn place(option: Debug) -> &'static AtomicI32 {
-    /// Where an option lies in the structure; the field must be an int.
+    /// The offset of an option in the structure; the field must be an int.
     macro_rules! place_of {
         ($field:ident) => {{
             const _: fn(&pcp::pmdebugoptions_t) -> c_int = |options| options.$field;
@@ -54,7 +53,7 @@ fn place(option: Debug) -> &'static AtomicI32 {
     unsafe { AtomicI32::from_ptr(place) }
 }
 
-/// Whether the debug option is set.
+/// Returns whether the debug option is set.
 pub(crate) fn debug(option: Debug) -> bool {
     place(option).load(Ordering::Relaxed) != 0
 }
@@ -150,8 +149,8 @@ pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
     cancel::disabled(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
 }
 
-/// Whether there is not even the memory that libpcp needs for a line. Without it, `pmNotifyErr`
-/// tells itself so by `pmNotifyErr`, until the stack ends.
+/// Returns whether there is not even the memory that libpcp needs for a line. Without it,
+/// `pmNotifyErr` tells itself so by `pmNotifyErr`, until the stack ends.
 fn memory_is_short() -> bool {
     const ENOUGH: usize = 16 * 1024;
     Vec::<u8>::new().try_reserve_exact(ENOUGH).is_err()
@@ -246,7 +245,7 @@ impl<const SIZE: usize> Display for TextRoom<SIZE> {
     }
 }
 
-/// What an error number means.
+/// The text of an error number.
 pub(crate) type ErrorText = TextRoom<{ pcp::PM_MAXERRMSGLEN as usize }>;
 
 /// The text of an error code, as `pmErrStr` gives it.
@@ -288,7 +287,7 @@ pub(super) fn stream() -> *mut libc::FILE {
     stderr.load(Ordering::Relaxed)
 }
 
-/// What the operating system calls an error number, as `strerror` gives it.
+/// The operating system's text of an error number, as `strerror` gives it.
 pub(crate) fn os_text(errno: i32) -> ErrorText {
     // SAFETY: the room has the size that is passed along.
     TextRoom::filled(|room, size| unsafe {

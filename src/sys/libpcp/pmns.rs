@@ -44,7 +44,6 @@ impl<'t> NodeRef<'t> {
 
 impl<'t> NodeRef<'t> {
     /// The node at this moment.
-    #[inline(always)]
     fn fields(self) -> __pmnsNode {
         // SAFETY: the node is valid by the contract of `new`, and only this thread uses it. No
         // reference to it is made.
@@ -52,7 +51,6 @@ impl<'t> NodeRef<'t> {
     }
 
     /// The node that a link of this one leads to.
-    #[inline(always)]
     fn follow(self, link: *mut __pmnsNode) -> Option<NodeRef<'t>> {
         // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node
         // itself, and as long.
@@ -68,7 +66,6 @@ impl<'t> NodeRef<'t> {
     }
 
     /// Changes the node.
-    #[inline(always)]
     fn change(self, change: impl FnOnce(&mut __pmnsNode)) {
         // SAFETY: the node is valid, and no other reference to it exists anywhere: only raw
         // pointers are kept.

@@ -18,7 +18,7 @@ unsafe extern "C-unwind" {
     pub(crate) fn free_result_values(result: *mut ValuesAndTime);
 }
 
-/// What `comm.pmapi_version` is set to: 2 with PCP 6, 4 with PCP 7 (INIT-10).
+/// The value of `comm.pmapi_version`: 2 with PCP 6, 4 with PCP 7 (INIT-10).
 pub(crate) const PMAPI: u8 = PMAPI_VERSION as u8;
 
 /// PCP 6.0.5 revised the diagnostics: values of unknown instances are reported always, what could

@@ -19,7 +19,7 @@ pub struct EventRecords<'a> {
 /// One record.
 #[derive(Clone, Debug)]
 pub struct EventRecord<'a> {
-    /// When it happened.
+    /// The time of the event.
     pub stamp: Stamp,
     /// The number of events that were missed, if that is what it tells.
     pub missed: Option<u32>,

@@ -114,7 +114,7 @@ const LABELS: &str = "00000070 00007013 00000000 3f400000 00000020 00000000 0000
                       0000000a 00020420 00080001 00000001 00000000 00000066 00000000 00000002 00000001 00000066 \
                       0000000a 00020420 00080001 7b22696e 7374223a 307d7b22 696e7374 223a327d";
 
-/// Whether a PDU can be read.
+/// Returns whether a PDU can be read.
 type IsWhole = fn(&[u8]) -> bool;
 
 /// Each reply as it was captured, and cut at every shorter length.

@@ -26,9 +26,9 @@ pub struct ResultBuilder {
     /// Blocks that belong to the agent: how many bytes of blocks are in front, and what the caller
     /// calls them.
     deferred: Vec<(usize, usize)>,
-    /// Where the entry starts that is being written.
+    /// The start of the entry that is being written.
     entry: usize,
-    /// How many bytes of blocks, and how many to be copied in the end, there were at its start.
+    /// The bytes of blocks, and the number of blocks to be copied in the end, at its start.
     before: (usize, usize),
     /// Its `valfmt`: blocks that are copied at once are `PM_VAL_DPTR`, those that are copied in the
     /// end `PM_VAL_SPTR`.
@@ -100,7 +100,6 @@ impl ResultBuilder {
     }
 
     /// Adds an instance with the second word of its value.
-    #[inline]
     fn pair(&mut self, inst: i32, word: u32) -> Result<()> {
         let pair = u64::from(inst as u32) << 32 | u64::from(word);
         append(&mut self.reply.pdu.bytes, &pair.to_be_bytes())
@@ -110,7 +109,6 @@ impl ResultBuilder {
     ///
     /// # Errors
     /// `-ENOMEM`; nothing is added then, here as in the functions that follow.
-    #[inline]
     pub fn word(&mut self, inst: i32, word: u32) -> Result<()> {
         self.format = PM_VAL_INSITU;
         self.pair(inst, word)
@@ -120,7 +118,6 @@ impl ResultBuilder {
     ///
     /// # Errors
     /// As [`ResultBuilder::word`].
-    #[inline]
     pub fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         let mut block = [0; 12];
         block[..4].copy_from_slice(&header.to_be_bytes());
@@ -132,7 +129,6 @@ impl ResultBuilder {
     ///
     /// # Errors
     /// As [`ResultBuilder::word`].
-    #[inline]
     pub fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = padded(data.len()).and_then(|size| size.checked_add(4));
@@ -148,7 +144,6 @@ impl ResultBuilder {
     ///
     /// # Errors
     /// As [`ResultBuilder::word`].
-    #[inline]
     pub fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
             let size = text.len().checked_add(1).and_then(padded);
@@ -162,7 +157,6 @@ impl ResultBuilder {
     }
 
     /// Adds a value with a block that `add` puts behind the others.
-    #[inline]
     fn copied(&mut self, inst: i32, add: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let place = u32::try_from(self.blocks.len() / 4).map_err(|_| Error::TOOBIG)?;
         reserve(&mut self.reply.pdu.bytes, 8)?;
@@ -275,7 +269,6 @@ fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
 }
 
 /// Makes room for more bytes.
-#[inline]
 fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     if bytes.capacity() - bytes.len() < more {
         return bytes.try_reserve(more).map_err(|_| Error::ENOMEM);
@@ -284,7 +277,6 @@ fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
 }
 
 /// Adds a few bytes.
-#[inline]
 fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     if bytes.capacity() - bytes.len() < more.len() {
         return append_to_full(bytes, more);
