@@ -81,6 +81,8 @@ pub const OTHERS: [&str; 7] = [
 pub struct Host {
     environment: Rc<Environment>,
     which: Which,
+    /// The root of the names.
+    root: &'static str,
 }
 
 impl Host {
@@ -90,6 +92,7 @@ impl Host {
         let host = Host {
             environment: Rc::new(environment),
             which,
+            root: "openmetrics",
         };
         fs::create_dir_all(host.at("pages")).expect("target is writable");
         fs::create_dir_all(host.at("sources")).expect("target is writable");
@@ -98,7 +101,7 @@ impl Host {
 
     /// A host with all documents, and with sources that are none.
     pub fn with_documents(test: &str, which: Which) -> Host {
-        let mut host = Host::new(test, which);
+        let host = Host::new(test, which);
         for document in documents() {
             let text = fs::read(&document.file).expect("a document");
             fs::write(host.page(&document.name), text).expect("target is writable");
@@ -125,7 +128,13 @@ impl Host {
         Host {
             environment: Rc::clone(&self.environment),
             which,
+            root: self.root,
         }
+    }
+
+    /// The same host with another root of the names.
+    pub fn named(self, root: &'static str) -> Host {
+        Host { root, ..self }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -144,10 +153,35 @@ impl Host {
     }
 
     /// Adds or changes a source with this document.
-    pub fn add_document(&mut self, name: &str, text: &str) {
+    pub fn add_document(&self, name: &str, text: &str) {
         fs::write(self.page(name), text).expect("target is writable");
-        let url = format!("file://{}\n", self.page(name).display());
-        self.source(&format!("{name}.url"), &url, 0o644);
+        self.point_to(name, name);
+    }
+
+    /// Adds a source with this text of its file.
+    pub fn add_url(&self, name: &str, text: &str) {
+        self.source(&format!("{name}.url"), text, 0o644);
+    }
+
+    /// Adds a source that is a script.
+    pub fn add_script(&self, file: &str, commands: &str) {
+        self.source(file, &format!("#!/bin/sh\n{commands}\n"), 0o755);
+    }
+
+    /// Lets the source have the document of another.
+    pub fn point_to(&self, name: &str, other: &str) {
+        let url = format!("file://{}\n", self.page(other).display());
+        self.add_url(name, &url);
+    }
+
+    /// Takes the file of a source away.
+    pub fn remove_source(&self, file: &str) {
+        fs::remove_file(self.at("sources").join(file)).expect("it was there");
+    }
+
+    /// Takes a document away.
+    pub fn remove_document(&self, name: &str) {
+        fs::remove_file(self.page(name)).expect("it was there");
     }
 
     /// Replaces documents by those that follow.
@@ -168,24 +202,40 @@ impl Host {
             }
             Which::Ours => format!("{} --notready", env!("CARGO_BIN_EXE_pmdaopenmetrics")),
         };
-        format!("{program} -c {}", self.at("sources").display())
+        let sources = self.at("sources");
+        // The log of another root has another name.
+        let root = if self.root == "openmetrics" {
+            String::new()
+        } else {
+            format!(" -r {} -l openmetrics.log", self.root)
+        };
+        format!("{program} -c {}{root}", sources.display())
     }
 
     /// A pmcd that has started the agent, and knows that it is ready.
     pub fn pmcd(&self) -> Pmcd<'_> {
-        let configuration = format!("openmetrics 144 pipe binary notready {}\n", self.command());
+        let configuration = format!("{} 144 pipe binary notready {}\n", self.root, self.command());
         let slowly = ["-q", "60", "-t", "30"];
         let pmcd = self.environment.pmcd_with(&configuration, &self.name_space(), &slowly);
         let pmcd = pmcd.expect("pmcd starts");
         let is_described = |answer: &str| answer.contains("Data Type");
-        let ready = pmcd.tool_until("pminfo", &["-d", "openmetrics.control.calls"], is_described);
-        ready.unwrap_or_else(|last| panic!("{:?} is not ready: {last}\n{}", self.which, self.log()));
+        let question = format!("{}.control.calls", self.root);
+        // Interpreters start slowly on a busy machine.
+        let mut attempts = (0..6).map(|_| pmcd.tool_until("pminfo", &["-d", &question], is_described));
+        assert!(
+            attempts.any(|attempt| attempt.is_ok()),
+            "{:?} is not ready: {}\n{}",
+            self.which,
+            pmcd.log(),
+            self.log()
+        );
+        drop(attempts);
         pmcd
     }
 
     fn name_space(&self) -> PathBuf {
         let file = self.at("root");
-        fs::write(&file, "root {\n\topenmetrics\t144:*:*\n}\n").expect("target is writable");
+        fs::write(&file, format!("root {{\n\t{}\t144:*:*\n}}\n", self.root)).expect("target is writable");
         file
     }
 

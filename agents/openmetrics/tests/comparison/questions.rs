@@ -16,7 +16,8 @@ pub fn about_source(pmcd: &Pmcd<'_>, host: &Host, source: &Document, round: &str
     about(pmcd, host, &source.name, round, answers);
 }
 
-fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &mut Answers) {
+/// All that is said about a source.
+pub fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &mut Answers) {
     let root = format!("openmetrics.{source}");
     let mut add = |question: String, answer: String| {
         answers.insert(

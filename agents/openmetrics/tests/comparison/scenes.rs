@@ -1,0 +1,149 @@
+//! Sources that come, change and go while the agent runs, and sources over HTTP.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use pcp_pmda_test::pcp::{Pmcd, text};
+
+use crate::host::{Host, Which};
+use crate::lines_that_differ;
+use crate::questions::{self, Answers};
+
+/// A server on a port of the loopback address, until the test ends.
+fn server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            thread::spawn(move || serve(connection));
+        }
+    });
+    port
+}
+
+fn serve(connection: TcpStream) {
+    let mut answers = connection.try_clone().expect("a descriptor is free");
+    let mut lines = BufReader::new(connection).lines().map_while(Result::ok);
+    while let Some(request) = lines.next() {
+        let mut page = String::from("# TYPE a counter\na{x=\"ü\"} 1\n");
+        for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+            let (name, value) = line.split_once(": ").unwrap_or_default();
+            if ["x-test", "accept"].contains(&name.to_lowercase().as_str()) {
+                page += &format!("header{{name=\"{}\",value=\"{value}\"}} 1\n", name.to_lowercase());
+            }
+        }
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let (status, more) = match path {
+            "/missing" => ("404 Not Found", ""),
+            "/broken" => ("500 Internal Server Error", ""),
+            "/moved" => ("302 Found", "Location: /good\r\n"),
+            "/empty" => ("204 No Content", ""),
+            _ => ("200 OK", ""),
+        };
+        let body = if path == "/empty" { "" } else { &page };
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n{more}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        if answers.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Both agents in one scene.
+fn compare(scene: impl Fn(Which) -> Answers) {
+    let (theirs, ours) = (scene(Which::Python), scene(Which::Ours));
+    assert!(theirs.len() > 10, "{theirs:#?}");
+    let mut differences = String::new();
+    let questions: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
+    for key in questions {
+        if theirs.get(key) != ours.get(key) {
+            let lines = lines_that_differ(theirs.get(key), ours.get(key));
+            differences += &format!("== {}: {}\n{lines}", key.0, key.1);
+        }
+    }
+    assert!(differences.is_empty(), "the agents differ:\n{differences}");
+}
+
+/// Status and number of calls of each source.
+fn control(pmcd: &Pmcd<'_>, host: &Host, round: &str, answers: &mut Answers) {
+    for metric in ["status", "status_code", "calls"] {
+        let answer = text(&pmcd.tool("pminfo", &["-f", &format!("openmetrics.control.{metric}")]));
+        answers.insert(
+            ("control".to_owned(), format!("{round}: {metric}")),
+            host.steady(&answer),
+        );
+    }
+}
+
+/// OM-13, OM-14, OM-15, OM-63, OM-82, OM-83, OM-84, OM-93: a new source is there at once; a file of an address
+/// that changes is read again; what a source that goes has been stays, without values.
+#[test]
+fn sources_come_change_and_go() {
+    compare(|which| {
+        let host = Host::new("sources", which);
+        host.add_document("one", "a{x=\"1\"} 1\nb 2\n");
+        host.add_document("two", "a 1\n");
+        let mut answers = Answers::new();
+        let pmcd = host.pmcd();
+        control(&pmcd, &host, "start", &mut answers);
+        questions::about(&pmcd, &host, "one", "start", &mut answers);
+        host.add_document("three", "c{y=\"1\"} 3\n");
+        for source in ["one", "two", "three", "none"] {
+            questions::about(&pmcd, &host, source, "one more", &mut answers);
+        }
+        host.remove_source("one.url");
+        host.add_script("four.sh", "echo 'd 4'");
+        host.point_to("two", "three");
+        for source in ["one", "two", "three", "four"] {
+            questions::about(&pmcd, &host, source, "one less", &mut answers);
+        }
+        host.remove_document("three");
+        for source in ["two", "three"] {
+            questions::about(&pmcd, &host, source, "no document", &mut answers);
+        }
+        control(&pmcd, &host, "end", &mut answers);
+        answers
+    });
+}
+
+/// OM-16, OM-31, OM-64, OM-83, OM-91: headers, redirections, failures and their status.
+#[test]
+fn sources_over_http() {
+    let port = server();
+    compare(|which| {
+        let host = Host::new("http", which);
+        for path in ["good", "missing", "broken", "moved", "empty"] {
+            host.add_url(
+                path,
+                &format!("http://127.0.0.1:{port}/{path}\nHEADER: X-Test: a  b: c\n"),
+            );
+        }
+        host.add_url(
+            "accept",
+            &format!("http://127.0.0.1:{port}/good\nHEADER: accept: text/html\n"),
+        );
+        let mut answers = Answers::new();
+        let pmcd = host.pmcd();
+        for source in ["good", "missing", "broken", "moved", "empty", "accept"] {
+            questions::about(&pmcd, &host, source, "http", &mut answers);
+        }
+        control(&pmcd, &host, "http", &mut answers);
+        answers
+    });
+}
+
+/// OM-4: the metrics of sources have the name of the root, too.
+#[test]
+fn another_root() {
+    let host = Host::new("root", Which::Ours).named("other");
+    host.add_document("one", "a 1\n");
+    let pmcd = host.pmcd();
+    let names = text(&pmcd.tool("pminfo", &["-f", "other"]));
+    assert!(
+        names.contains("other.one.a\n    value 1") && names.contains("other.control.calls"),
+        "{names}"
+    );
+}
