@@ -1,6 +1,13 @@
 //! Sizes and offsets of the public structures: the installed headers, ours, and the Rust types
 //! (INIT-2, INIT-3, INIT-4).
 
+#[allow(dead_code, unsafe_code, unreachable_pub)]
+#[path = "../pmda/src/dso/abi.rs"]
+mod dso;
+#[allow(dead_code)]
+#[path = "../pmda/src/memory/abi.rs"]
+mod memory;
+
 use std::fs;
 use std::mem::offset_of;
 
@@ -89,6 +96,63 @@ fn method_layout() -> Vec<(String, usize)> {
     list
 }
 
+/// The structures that the crate for agents in Rust declares, by C's names: sizes, and the place of
+/// each field.
+fn agents_layout() -> Vec<(String, usize)> {
+    let mut list = Vec::new();
+    macro_rules! layout {
+        ($($structure:ident is $c:ident { $($field:ident is $name:literal),* })*) => {$(
+            $(list.push((format!("offsetof({}, {})", stringify!($c), $name), offset_of!($structure, $field)));)*
+        )*};
+    }
+    macro_rules! sizes {
+        ($($structure:ident is $c:ident),*) => {
+            $(list.push((format!("sizeof({})", stringify!($c)), size_of::<$structure>()));)*
+        };
+    }
+    use dso::{DomainProfile, Ext, InResult, Interface, Label, LabelSet, Methods, Profile};
+    use memory::{ResultHead, Value, ValueSet};
+    sizes! {
+        Interface is pmdaInterface, Ext is pmdaExt, Profile is pmProfile, DomainProfile is pmInDomProfile,
+        InResult is pmInResult, LabelSet is pmLabelSet, Label is pmLabel, Value is pmValue
+    }
+    list.push(("sizeof(pmDesc)".to_owned(), size_of::<dso::Desc>()));
+    layout! {
+        Interface is pmdaInterface { domain is "domain", interface is "comm", status is "status", methods is "version" }
+        Ext is pmdaExt {
+            e_flags is "e_flags", e_ext is "e_ext", e_sockname is "e_sockname", e_name is "e_name",
+            e_logfile is "e_logfile", e_helptext is "e_helptext", e_status is "e_status", e_infd is "e_infd",
+            e_outfd is "e_outfd", e_port is "e_port", e_singular is "e_singular", e_ordinal is "e_ordinal",
+            e_direct is "e_direct", e_domain is "e_domain", e_nmetrics is "e_nmetrics", e_nindoms is "e_nindoms",
+            e_help is "e_help", e_prof is "e_prof", e_io is "e_io", e_indoms is "e_indoms", e_idp is "e_idp",
+            e_metrics is "e_metrics", e_result_call_back is "e_resultCallBack",
+            e_fetch_call_back is "e_fetchCallBack", e_check_call_back is "e_checkCallBack",
+            e_done_call_back is "e_doneCallBack", e_context is "e_context", e_end_call_back is "e_endCallBack",
+            e_label_call_back is "e_labelCallBack"
+        }
+        Profile is pmProfile { state is "state", count is "profile_len", domains is "profile" }
+        DomainProfile is pmInDomProfile {
+            indom is "indom", state is "state", count is "instances_len", instances is "instances"
+        }
+        InResult is pmInResult { indom is "indom", count is "numinst", instances is "instlist", names is "namelist" }
+        LabelSet is pmLabelSet {
+            inst is "inst", count is "nlabels", json is "json", labels is "labels", hash is "hash"
+        }
+        ResultHead is pmdaResult { timestamp is "timestamp", count is "numpmid", sets is "vset" }
+        ValueSet is pmValueSet { pmid is "pmid", numval is "numval", valfmt is "valfmt", values is "vlist" }
+        Value is pmValue { inst is "inst", value is "value" }
+    }
+    let methods = offset_of!(Interface, methods);
+    macro_rules! methods {
+        ($($field:ident)*) => {$(list.push((
+            format!("offsetof(pmdaInterface, version.seven.{})", stringify!($field)),
+            methods + offset_of!(Methods, $field),
+        ));)*};
+    }
+    methods!(ext profile fetch desc instance text store pmid name children attribute label);
+    list
+}
+
 /// What Rust has no types for: compared between the two sets of headers only.
 const ONLY_C: &str = "
     sizeof(__pmDSO) offsetof(__pmDSO,domain) offsetof(__pmDSO,name) offsetof(__pmDSO,init) offsetof(__pmDSO,handle)
@@ -147,6 +211,19 @@ fn the_same_everywhere() {
         if let Some((_, rust)) = expected.get(number) {
             assert_eq!(*rust, installed[number], "src/view/types.rs: {what}");
         }
+    }
+}
+
+/// The structures that the crate for agents in Rust declares are those of our header, with which the
+/// library's are compared as well: neither crate knows the other.
+#[test]
+fn agents_in_rust_lay_structures_out_as_c_does() {
+    let expected = agents_layout();
+    let expressions: Vec<_> = expected.iter().map(|(what, _)| what.clone()).collect();
+    let header = c_layout("agents", true, &expressions);
+    assert_eq!(header.len(), expressions.len());
+    for ((what, rust), c) in expected.iter().zip(header) {
+        assert_eq!(*rust, c, "pmda/src/dso/abi.rs, pmda/src/memory/abi.rs: {what}");
     }
 }
 
