@@ -14,12 +14,14 @@ CONF ?= 00-pcp-pmda-rust-local.conf
 MANEXT ?= 3
 # Where `make` has put the libraries.
 BUILT ?= $(shell cat target/built 2>/dev/null)
+# The folder of the agent openmetrics: beside that of PCP's own, below $$PCP_PMDAS_DIR.
+OPENMETRICSDIR ?= /var/lib/pcp/pmdas/openmetrics-rust
 STRIP ?= strip
 # Strips the static library, of the bitcode in Rust's standard library as well: no linker takes it.
 ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-agents bench-in-rust headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-agents bench-in-rust bench-openmetrics headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall install-openmetrics uninstall-openmetrics licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -49,6 +51,10 @@ bench-agents: setup all
 # An agent in Rust beside the same one in C on both libraries: docs/PERFORMANCE.md.
 bench-in-rust: setup all
 	cargo run --quiet --package pmda-compare -- --in-rust $(ROWS)
+
+# PCP's agent openmetrics in Python beside the one in Rust: the table of docs/OPENMETRICS.md. Some ten minutes.
+bench-openmetrics: setup
+	cargo bench --quiet --package pmda-openmetrics --bench figures -- --update
 
 # Writes include/pcp anew from src and capi; a test fails when it is stale.
 headers:
@@ -221,6 +227,21 @@ uninstall:
 	packaging/man-links.sh --remove "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
 	rm -rf "$(DESTDIR)$(DOCDIR)"
 	packaging/directories.sh remove "$(DESTDIR)" "$(LIBDIR)/directories"
+
+# The agent openmetrics in Rust, beside PCP's: run Install in its folder then (docs/OPENMETRICS.md). Build it before, not as root:
+# cargo build --release -p pmda-openmetrics
+OPENMETRICS ?= $(or $(BUILT),target/release)/pmdaopenmetrics
+install-openmetrics:
+	@[ -e "$(OPENMETRICS)" ] || { echo "make install-openmetrics: nothing is built: cargo build --release -p pmda-openmetrics" >&2; exit 1; }
+	install -D -m 755 "$(OPENMETRICS)" "$(DESTDIR)$(OPENMETRICSDIR)/pmdaopenmetrics"
+	$(STRIP) --strip-unneeded "$(DESTDIR)$(OPENMETRICSDIR)/pmdaopenmetrics"
+	"$(OPENMETRICS)" --write "$(DESTDIR)$(OPENMETRICSDIR)"
+	install -D -m 644 agents/openmetrics/man/pmdaopenmetrics-rust.1 "$(DESTDIR)$(MANDIR)/man1/pmdaopenmetrics-rust.1"
+
+# Run Remove in its folder before.
+uninstall-openmetrics:
+	rm -rf "$(DESTDIR)$(OPENMETRICSDIR)"
+	rm -f "$(DESTDIR)$(MANDIR)/man1/pmdaopenmetrics-rust.1"
 
 clean:
 	cargo clean
