@@ -19,6 +19,8 @@ mod limits;
 mod model;
 mod options;
 mod sources;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

@@ -55,11 +55,14 @@ pub fn root(env: &Env) -> String {
     env.option("root").unwrap_or(env.name()).to_owned()
 }
 
-/// The folder with the sources: below that of the agent, which has the name of the root.
+/// The folder with the sources: below that of the agent, or one beside it with the name of the root.
 #[must_use]
 pub fn folder(env: &Env) -> PathBuf {
-    let agents = env.folder().parent().unwrap_or(Path::new("/"));
-    agents.join(root(env)).join(env.option("config").unwrap_or("config.d"))
+    let own = match env.option("root") {
+        Some(root) => env.folder().parent().unwrap_or(Path::new("/")).join(root),
+        None => env.folder().to_owned(),
+    };
+    own.join(env.option("config").unwrap_or("config.d"))
 }
 
 /// How long a source may take.

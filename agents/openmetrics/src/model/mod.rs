@@ -5,9 +5,6 @@ mod metric;
 mod source;
 mod value;
 
-#[cfg(test)]
-mod tests;
-
 pub use control::Status;
 pub use metric::{Metric, Row};
 pub use source::Source;

@@ -1,1 +1,0 @@
-//! Tests of sources with documents.
