@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use pmda::testing::Harness;
@@ -42,10 +43,13 @@ impl Host {
         }
     }
 
+    /// A program, which another one writes: this process must not have it open when it is run.
     fn script(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.at("config.d").join(name);
-        fs::write(&path, format!("#! /bin/sh\n{text}\n")).expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its own");
+        let (from, path) = (self.at("text"), self.at("config.d").join(name));
+        fs::write(&from, format!("#! /bin/sh\n{text}\n")).expect("written");
+        fs::set_permissions(&from, fs::Permissions::from_mode(0o755)).expect("its own");
+        let copied = Command::new("cp").arg(&from).arg(&path).status();
+        assert!(copied.is_ok_and(|status| status.success()));
         path
     }
 
