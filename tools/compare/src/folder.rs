@@ -2,10 +2,10 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{User, geteuid};
+use nix::unistd::{Gid, Uid, User, getegid, geteuid, getgroups, setegid, seteuid, setgroups};
 
 use crate::host::Host;
 
@@ -76,11 +76,11 @@ impl Folder {
         self.clear()?;
         let user = pcp_user(host);
         for (_, name) in OWN {
-            own_directory(&self.at(name), user)?;
+            fs::create_dir(self.at(name))?;
         }
-        own_directory(&self.at("log/pmcd"), user)?;
-        own_directory(&self.at("tmp/pmcd"), user)?;
-        fs::create_dir(self.at("lib"))?;
+        for name in ["log/pmcd", "tmp/pmcd", "lib"] {
+            fs::create_dir(self.at(name))?;
+        }
         symlink(library, self.at("lib/libpcp_pmda.so.3"))?;
         fs::write(self.at("pmcd.conf"), configuration)?;
         let mut conf = host.conf.trim_end().to_owned() + "\n";
@@ -92,19 +92,23 @@ impl Folder {
         let added = added.iter().filter(|line| line.contains(&*self.path.to_string_lossy()));
         let conf: Vec<&str> = kept.iter().chain(added).copied().collect();
         fs::write(self.at("pcp.conf"), conf.join("\n") + "\n")?;
-        self.lay_out_var(host, user)?;
         // Applications write their values there, and the agent mmv reads them.
         if let Some(mmv) = host.setting("PCP_TMP_DIR").map(|tmp| Path::new(tmp).join("mmv")) {
             if mmv.is_dir() {
                 symlink(mmv, self.at("tmp/mmv"))?;
             }
         }
+        self.lay_out_var(host, user)?;
+        // Theirs from now on: root makes nothing more in them.
+        for name in OWN.map(|(_, name)| name).into_iter().chain(["log/pmcd", "tmp/pmcd"]) {
+            give(&self.at(name), user)?;
+        }
         Ok(())
     }
 
     /// `PCP_VAR_DIR`: links to what is only read, and a copy of what agents write: their
     /// configuration, with the cache files in it.
-    fn lay_out_var(&self, host: &Host, user: Option<(u32, u32)>) -> io::Result<()> {
+    fn lay_out_var(&self, host: &Host, user: Option<(Uid, Gid)>) -> io::Result<()> {
         let theirs = PathBuf::from(host.setting("PCP_VAR_DIR").unwrap_or("/var/lib/pcp"));
         for entry in fs::read_dir(&theirs)? {
             let entry = entry?;
@@ -113,15 +117,15 @@ impl Folder {
             }
         }
         let (from, config) = (theirs.join("config"), self.at("var/config"));
-        if from.is_dir() {
-            copy(&from, &config)?;
-        }
-        for directory in [config.clone(), config.join("pmda")] {
-            if !directory.is_dir() {
-                own_directory(&directory, user)?;
+        // What is there is that user's, who might exchange it for a link to what only root may read: it
+        // is copied with his rights.
+        give(&self.at("var"), user)?;
+        as_user(user, || {
+            if from.is_dir() {
+                copy(&from, &config)?;
             }
-        }
-        Ok(())
+            fs::create_dir_all(config.join("pmda"))
+        })
     }
 
     /// Removes what is in the folder.
@@ -150,43 +154,56 @@ impl Folder {
 }
 
 /// The user that pmcd becomes when root has started it.
-fn pcp_user(host: &Host) -> Option<(u32, u32)> {
+fn pcp_user(host: &Host) -> Option<(Uid, Gid)> {
     let name = host.setting("PCP_USER").unwrap_or("pcp");
     let user = User::from_name(name).ok().flatten();
-    user.filter(|_| geteuid().is_root())
-        .map(|user| (user.uid.as_raw(), user.gid.as_raw()))
+    user.filter(|_| geteuid().is_root()).map(|user| (user.uid, user.gid))
 }
 
-fn own_directory(path: &Path, user: Option<(u32, u32)>) -> io::Result<()> {
-    DirBuilder::new().mode(0o775).create(path)?;
-    user.map_or(Ok(()), |(uid, gid)| chown(path, Some(uid), Some(gid)))
+/// Makes a directory that user's.
+fn give(directory: &Path, user: Option<(Uid, Gid)>) -> io::Result<()> {
+    user.map_or(Ok(()), |(uid, gid)| {
+        chown(directory, Some(uid.as_raw()), Some(gid.as_raw()))
+    })
 }
 
-/// Copies a directory with its owners and modes; what is neither a file, a link nor a directory is
+/// Does something with the rights of a user.
+fn as_user<R>(user: Option<(Uid, Gid)>, work: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+    let Some((uid, gid)) = user else { return work() };
+    let (own_gid, own_groups) = (getegid(), getgroups()?);
+    setgroups(&[gid])?;
+    setegid(gid)?;
+    seteuid(uid)?;
+    let done = work();
+    seteuid(Uid::from_raw(0))?;
+    setegid(own_gid)?;
+    setgroups(&own_groups)?;
+    done
+}
+
+/// Copies a directory; what is neither a file, a link nor a directory, and what may not be read, is
 /// left out.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(from)?;
-    if metadata.is_symlink() {
+    let copied = if metadata.is_symlink() {
         let target = fs::read_link(from)?;
-        return symlink(from.parent().unwrap_or(from).join(target), to);
-    }
-    if metadata.is_dir() {
-        fs::create_dir(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()))?;
-        }
+        symlink(from.parent().unwrap_or(from).join(target), to)
+    } else if metadata.is_dir() {
+        fs::read_dir(from).and_then(|entries| {
+            fs::create_dir(to)?;
+            for entry in entries {
+                let entry = entry?;
+                copy(&entry.path(), &to.join(entry.file_name()))?;
+            }
+            Ok(())
+        })
     } else if metadata.is_file() {
-        // What this user cannot read, his agents cannot either.
-        match fs::copy(from, to) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
-            other => other?,
-        };
+        fs::copy(from, to).map(drop)
     } else {
-        return Ok(());
+        Ok(())
+    };
+    match copied {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
     }
-    if geteuid().is_root() {
-        chown(to, Some(metadata.uid()), Some(metadata.gid()))?;
-    }
-    fs::set_permissions(to, metadata.permissions())
 }

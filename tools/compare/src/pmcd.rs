@@ -125,7 +125,7 @@ impl<'a> Pmcd<'a> {
             lines.next_back().map(str::to_owned)
         };
         let own = said(&self.log(name)).or_else(|| about(self.log("pmcd")));
-        let output = || fs::read_to_string(self.folder.at("log/pmcd/output")).unwrap_or_default();
+        let output = || fs::read_to_string(self.folder.at("output")).unwrap_or_default();
         own.or_else(|| said(&output()))
             .unwrap_or_else(|| "its log says nothing".to_owned())
     }
@@ -163,7 +163,7 @@ fn environment(host: &Host) -> Vec<(OsString, OsString)> {
 }
 
 fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> Command {
-    let output = fs::File::create(folder.at("log/pmcd/output"));
+    let output = fs::File::create(folder.at("output"));
     let output = || output.as_ref().ok().and_then(|file| file.try_clone().ok());
     let output = || output().map_or_else(Stdio::null, Stdio::from);
     let mut libraries = folder.at("lib").into_os_string();
