@@ -35,6 +35,8 @@ enum Subject {
     Simple,
     /// The agent of `benches/in_rust`, with so many rows and jobs.
     Rows(u32),
+    /// The same, which declares so many metrics for a fetch.
+    Metrics(u32),
 }
 
 /// Metrics, as cluster and item.
@@ -44,6 +46,8 @@ type Metrics = &'static [(u32, u32)];
 enum Kind {
     /// Microseconds of a daemon for a fetch, its client on this core.
     Daemon(Metrics, &'static str),
+    /// Microseconds of a daemon for its first fetch.
+    First(Metrics),
     /// Microseconds of a host of the shared object for a fetch of an item of cluster 0.
     Object(u32),
     /// Resident KiB of a daemon after fetches.
@@ -73,12 +77,13 @@ const VALUE: Metrics = &[(0, 0)];
 const NUMBERS: Metrics = &[(0, 1)];
 const THREE: Metrics = &[(0, 1), (0, 2), (0, 3)];
 const JOBS: Metrics = &[(1, 0)];
+const DECLARED: Metrics = &[(2, 0)];
 
 /// The agent of one value, which does nothing else for a fetch.
 const ONE: Subject = Subject::Rows(0);
 const MANY: Subject = Subject::Rows(10_000);
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 15] = [
     row(
         "simple, 1 value, µs",
         Subject::Simple,
@@ -122,6 +127,21 @@ const ROWS: [Row; 13] = [
         10,
         1.0,
     ),
+    // A metric in Rust is its value function, its help and its labels as well, in C a descriptor.
+    row(
+        "100,000 metrics declared by the first fetch, µs",
+        Subject::Metrics(100_000),
+        Kind::First(DECLARED),
+        1,
+        8.0,
+    ),
+    row(
+        "100,000 metrics declared anew by each fetch, µs",
+        Subject::Metrics(100_000),
+        Kind::Daemon(DECLARED, CORE),
+        5,
+        8.0,
+    ),
     row(
         "DSO, simple, 1 value, µs",
         Subject::Simple,
@@ -147,7 +167,7 @@ impl Subject {
     fn domain(self) -> u32 {
         match self {
             Subject::Simple => 253,
-            Subject::Rows(_) => 250,
+            Subject::Rows(_) | Subject::Metrics(_) => 250,
         }
     }
 
@@ -155,21 +175,33 @@ impl Subject {
     fn init(self) -> &'static str {
         match self {
             Subject::Simple => "simple_init",
-            Subject::Rows(_) => "rows_init",
+            Subject::Rows(_) | Subject::Metrics(_) => "rows_init",
         }
     }
 
     /// How many rows and jobs it has.
     fn size(self) -> u32 {
         match self {
-            Subject::Simple => 0,
+            Subject::Simple | Subject::Metrics(_) => 0,
             Subject::Rows(size) => size,
+        }
+    }
+
+    /// How many metrics it declares for a fetch.
+    fn metrics(self) -> u32 {
+        match self {
+            Subject::Simple | Subject::Rows(_) => 0,
+            Subject::Metrics(count) => count,
         }
     }
 
     /// How many values the first of these metrics has.
     fn values(self, metrics: Metrics) -> u32 {
-        if metrics == VALUE { 1 } else { self.size() }
+        if metrics == VALUE || metrics == DECLARED {
+            1
+        } else {
+            self.size()
+        }
     }
 }
 
@@ -220,7 +252,7 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
     {
         let agents = match row.subject {
             Subject::Simple => &simple,
-            Subject::Rows(_) => &rows,
+            Subject::Rows(_) | Subject::Metrics(_) => &rows,
         };
         let runs: Vec<[f64; 3]> = (0..RUNS)
             .map(|_| agents.each_ref().map(|agent| run(row, agent, &host)))
@@ -275,6 +307,13 @@ fn run(row: &Row, agent: &Agent, host: &Path) -> f64 {
             (0..row.rounds).for_each(|_| daemon.fetch(row, metrics));
             (processor(daemon.child.id()) - before) / f64::from(row.rounds)
         }
+        Kind::First(metrics) => {
+            stay_on(CORE);
+            let mut daemon = Daemon::start(agent, row.subject);
+            let before = processor(daemon.child.id());
+            daemon.fetch(row, metrics);
+            processor(daemon.child.id()) - before
+        }
         Kind::Memory(metrics) => {
             let mut daemon = Daemon::start(agent, row.subject);
             (0..row.rounds).for_each(|_| daemon.fetch(row, metrics));
@@ -305,6 +344,7 @@ fn command(program: &Path, agent: &Agent, subject: Subject) -> Command {
         // Where simple has its help texts and simple.conf.
         .env("PCP_PMDAS_DIR", pcp::agent("simple").with_file_name(""))
         .env("ROWS", subject.size().to_string())
+        .env("METRICS", subject.metrics().to_string())
         // Who starts an agent as root need not have PCP's user.
         .env("PCP_USER", "root")
         .current_dir(profile_dir());

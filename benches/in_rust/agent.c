@@ -1,6 +1,7 @@
 /*
  * The agent of src/lib.rs in C, as a daemon and as a DSO: one value, fixed rows with three values each, and jobs of which 1 % are
- * replaced with each fetch. The variable ROWS says how many rows and jobs there are.
+ * replaced with each fetch. The variable ROWS says how many rows and jobs there are. With the variable METRICS so many metrics are
+ * declared anew by each fetch of the metric 2.0.
  */
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
@@ -16,7 +17,9 @@ enum { ROWS, JOBS };
 
 static struct row	*rows;
 static unsigned int	*jobs;
-static unsigned int	size, oldest;
+static unsigned int	size, oldest, many;
+static pmdaMetric	*all;
+static pmdaNameSpace	*names;
 
 static pmdaIndom domains[] = {
     [ROWS] = { ROWS, 0, NULL },
@@ -32,7 +35,10 @@ static pmdaMetric metrics[] = {
     METRIC(0, 2, PM_TYPE_U64, ROWS),
     METRIC(0, 3, PM_TYPE_STRING, ROWS),
     METRIC(1, 0, PM_TYPE_U32, JOBS),
+    METRIC(2, 0, PM_TYPE_U32, PM_INDOM_NULL),
 };
+
+enum { FEW = sizeof(metrics) / sizeof(metrics[0]), CLUSTER = 100 };
 
 static int
 value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
@@ -47,6 +53,14 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 	if (status != PMDA_CACHE_ACTIVE)
 	    return PMDA_FETCH_NOVALUES;
 	atom->ul = *(unsigned int *)job;
+	return PMDA_FETCH_STATIC;
+    }
+    if (pmID_cluster(metric->m_desc.pmid) == 2) {
+	atom->ul = many;
+	return PMDA_FETCH_STATIC;
+    }
+    if (pmID_cluster(metric->m_desc.pmid) >= CLUSTER) {
+	atom->ul = pmID_item(metric->m_desc.pmid);
 	return PMDA_FETCH_STATIC;
     }
     switch (pmID_item(metric->m_desc.pmid)) {
@@ -85,6 +99,30 @@ work(void)
     }
 }
 
+/* Names and descriptions of many metrics, in place of those that were there. */
+static void
+declare(pmdaExt *ext)
+{
+    unsigned int i;
+    char	name[64];
+
+    if (names != NULL)
+	pmdaTreeRelease(names);
+    free(all);
+    all = calloc(FEW + many, sizeof(all[0]));
+    memcpy(all, metrics, sizeof(metrics));
+    pmdaTreeCreate(&names);
+    for (i = 0; i < many; i++) {
+	pmID id = pmID_build(250, CLUSTER + i / 1000, i % 1000);
+
+	snprintf(name, sizeof(name), "rows.c%u.group%u.m%u", i / 1000, i % 1000 / 100, i);
+	pmdaTreeInsert(names, id, name);
+	all[FEW + i].m_desc = (pmDesc){ id, PM_TYPE_U32, PM_INDOM_NULL, PM_SEM_COUNTER, PMDA_PMUNITS(0, 0, 1, 0, 0, PM_COUNT_ONE) };
+    }
+    pmdaTreeRebuildHash(names, many);
+    pmdaRehash(ext, all, FEW + many);
+}
+
 static int
 fetch(int count, pmID *ids, pmdaResult **result, pmdaExt *ext)
 {
@@ -95,6 +133,8 @@ fetch(int count, pmID *ids, pmdaResult **result, pmdaExt *ext)
 	    work();
 	    break;
 	}
+	if (pmID_cluster(ids[i]) == 2)
+	    declare(ext);
     }
     return pmdaFetch(count, ids, result, ext);
 }
@@ -106,6 +146,8 @@ begin(pmdaInterface *dispatch)
     unsigned int i;
 
     size = text ? strtoul(text, NULL, 10) : 0;
+    text = getenv("METRICS");
+    many = text ? strtoul(text, NULL, 10) : 0;
     rows = calloc(size + 1, sizeof(rows[0]));
     jobs = calloc(size + 1, sizeof(jobs[0]));
     domains[ROWS].it_set = calloc(size + 1, sizeof(pmdaInstid));
@@ -120,7 +162,9 @@ begin(pmdaInterface *dispatch)
     }
     dispatch->version.any.fetch = fetch;
     pmdaSetFetchCallBack(dispatch, value);
-    pmdaInit(dispatch, domains, 2, metrics, sizeof(metrics) / sizeof(metrics[0]));
+    if (many > 0)
+	pmdaSetFlags(dispatch, PMDA_EXT_FLAG_HASHED);
+    pmdaInit(dispatch, domains, 2, metrics, FEW);
 }
 
 void rows_init(pmdaInterface *dispatch);

@@ -1,5 +1,6 @@
 //! The agent of `agent.c` in Rust: one value, fixed rows with three values each, and jobs of which
-//! 1 % are replaced with each fetch. The variable `ROWS` says how many rows and jobs there are.
+//! 1 % are replaced with each fetch. The variable `ROWS` says how many rows and jobs there are. With
+//! the variable `METRICS` so many metrics are declared anew by each fetch of the metric 2.0.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,8 @@ struct Rows {
     size: u32,
     /// The number of the oldest.
     oldest: u32,
+    /// How many metrics are declared anew.
+    many: u32,
 }
 
 struct Row {
@@ -28,7 +31,8 @@ impl Agent for Rows {
     const NAME: &'static str = "rows";
     const DOMAIN: u32 = 250;
     fn start(_: &Env) -> Result<Rows> {
-        let size = env::var("ROWS").ok().and_then(|size| size.parse().ok()).unwrap_or(0);
+        let number = |name| env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(0);
+        let size = number("ROWS");
         let row = |number| {
             let text = format!("text of row {number}");
             let bytes = u64::from(number) << 32;
@@ -39,6 +43,7 @@ impl Agent for Rows {
             jobs: Indom::new(),
             size,
             oldest: 0,
+            many: number("METRICS"),
         })
     }
     fn metrics(m: &mut Metrics<Rows>) {
@@ -50,6 +55,31 @@ impl Agent for Rows {
         m.cluster(1).refresh(|s, _| s.work());
         let jobs = m.indom(1, "Jobs", |s| &mut s.jobs);
         m.each("job", jobs, |job| *job).item(0);
+        m.cluster(2).value("many", |s| s.many).item(0);
+    }
+    fn dynamic(&mut self, m: &mut Metrics<Rows>, request: &Request<'_>) {
+        if request.why() == Why::Fetch && request.wants(2) {
+            declare(m, self.many);
+        }
+    }
+}
+
+/// The number of the first of many clusters.
+const CLUSTER: u32 = 100;
+
+/// Names and descriptions of many metrics, in place of those that were there.
+fn declare(m: &mut Metrics<Rows>, many: u32) {
+    let mut name = String::new();
+    for number in 0..many {
+        let (cluster, item) = (number / 1000, number % 1000);
+        if item == 0 {
+            m.drop_cluster(CLUSTER + cluster);
+            m.cluster(CLUSTER + cluster);
+        }
+        name.clear();
+        // A string takes all that is written.
+        let _ = write!(name, "c{cluster}.group{}.m{number}", item / 100);
+        m.value(&name, move |_| item).counter().unit(COUNT);
     }
 }
 
