@@ -54,6 +54,14 @@ impl DirEntry {
         DirEntry::of(&FilePath::try_from(path).map_err(io_error)?)
     }
 
+    /// The entry that a path of Rust's leads to, as [`DirEntry::target`].
+    ///
+    /// # Errors
+    /// As [`DirEntry::of`].
+    pub fn behind(path: &Path) -> io::Result<DirEntry> {
+        DirEntry::target(&FilePath::try_from(path).map_err(io_error)?)
+    }
+
     /// The entry that a path leads to, behind all links.
     ///
     /// # Errors
@@ -87,6 +95,15 @@ impl DirEntry {
         let mode = Mode::from_raw_mode(mode);
         let open = || openat(&self.directory, self.name.c_str(), flags, mode);
         Ok(rustix::io::retry_on_intr(open)?.into())
+    }
+
+    /// Opens what is there to be read. It neither waits for a writer nor becomes the terminal of
+    /// this process.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read(&self) -> io::Result<File> {
+        self.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)
     }
 
     /// A descriptor that stands for the name alone, whatever has it: its owner can be changed, and

@@ -58,6 +58,17 @@ pub trait Agent: Sized + 'static {
         let _ = (m, request);
     }
 
+    /// Called when something has woken the agent: a [`Waker`](crate::Waker), a
+    /// [`Timer`](crate::Timer), or a [`Watch`](crate::Watch) that can be read. It looks at what it
+    /// has, as one call may be for several of them, or for none. A daemon calls it at once, a
+    /// shared object before the next request.
+    ///
+    /// # Errors
+    /// Are logged; then descriptors wake the agent no earlier than after a second.
+    fn woken(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The context of a client has ended.
     fn client_ended(&mut self, client: ClientId) {
         let _ = client;

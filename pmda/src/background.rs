@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::{Error, Result, guard};
 
@@ -35,13 +37,6 @@ struct State<T> {
     ended: bool,
 }
 
-impl<T> Shared<T> {
-    /// Nothing that is done under the lock can panic.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<T: Send + Sync + 'static> Background<T> {
     /// Reads at once, and then again each time that `interval` has passed. What was read last can
     /// be seen until it is older than `expires`; an error, or a panic, is logged.
@@ -65,13 +60,17 @@ impl<T: Send + Sync + 'static> Background<T> {
                 // What goes wrong each time is logged once.
                 let mut failed = false;
                 loop {
-                    let outcome = guard::serve(|_| guard::call("reading in the background", || Ok(read())));
-                    let mut state = reader.lock();
+                    let outcome = guard::serve(|_| {
+                        guard::call("reading in the background", || {
+                            Ok(read().map(|value| {
+                                let new = Some((Arc::new(value), Instant::now()));
+                                // What was read before goes here, where it may panic.
+                                let _before = std::mem::replace(&mut reader.state.lock().last, new);
+                            }))
+                        })
+                    });
                     match outcome {
-                        Ok(Ok(value)) => {
-                            state.last = Some((Arc::new(value), Instant::now()));
-                            failed = false;
-                        }
+                        Ok(Ok(())) => failed = false,
                         Ok(Err(error)) => {
                             if !std::mem::replace(&mut failed, true) {
                                 log::warn!("reading in the background: {error}");
@@ -79,8 +78,9 @@ impl<T: Send + Sync + 'static> Background<T> {
                         }
                         Err(_) => {}
                     }
-                    let waited = reader.end.wait_timeout_while(state, interval, |state| !state.ended);
-                    if waited.unwrap_or_else(PoisonError::into_inner).0.ended {
+                    let mut state = reader.state.lock();
+                    reader.end.wait_while_for(&mut state, |state| !state.ended, interval);
+                    if state.ended {
                         return;
                     }
                 }
@@ -96,7 +96,7 @@ impl<T: Send + Sync + 'static> Background<T> {
     /// # Errors
     /// `PM_ERR_AGAIN` when nothing was read yet, or it is too old.
     pub fn get(&self) -> Result<Arc<T>> {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         let (value, read) = state.last.as_ref().ok_or(Error::AGAIN)?;
         if read.elapsed() > self.expires {
             return Err(Error::AGAIN);
@@ -108,7 +108,7 @@ impl<T: Send + Sync + 'static> Background<T> {
 /// The thread ends when it is not reading: one that hangs is not waited for.
 impl<T> Drop for Background<T> {
     fn drop(&mut self) {
-        self.shared.lock().ended = true;
+        self.shared.state.lock().ended = true;
         self.shared.end.notify_all();
     }
 }

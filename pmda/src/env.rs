@@ -2,7 +2,12 @@
 
 use std::env;
 use std::fs;
+use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::reactor::{Reactor, Tail, Timer, Waker, Watch};
 
 /// An option of an agent's own, beside those of all agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +33,7 @@ pub struct Env {
     caches: Option<PathBuf>,
     options: Vec<(&'static str, String)>,
     arguments: Vec<String>,
+    reactor: Reactor,
 }
 
 impl Env {
@@ -44,6 +50,7 @@ impl Env {
             caches: Some(setting("PCP_VAR_DIR", "/var/lib/pcp")),
             options: Vec::new(),
             arguments: Vec::new(),
+            reactor: Reactor::new(),
         }
     }
 
@@ -58,6 +65,7 @@ impl Env {
             caches: Some(folder.to_owned()),
             options: Vec::new(),
             arguments: Vec::new(),
+            reactor: Reactor::new(),
         }
     }
 
@@ -122,6 +130,46 @@ impl Env {
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
+    }
+
+    /// What wakes the agent from any thread.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.reactor.waker()
+    }
+
+    /// A timer that wakes the agent each time that `interval` has passed.
+    #[must_use]
+    pub fn timer(&self, interval: Duration) -> Timer {
+        self.reactor.timer(interval)
+    }
+
+    /// Lets a socket or another descriptor wake the agent while it can be read. It does not block
+    /// from now on.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn watch<F: AsFd>(&self, source: F) -> io::Result<Watch<F>> {
+        self.reactor.watch(source)
+    }
+
+    /// The lines that will be added to a file.
+    #[must_use]
+    pub fn tail(&self, path: impl AsRef<Path>) -> Tail {
+        Tail::new(&self.reactor, path.as_ref())
+    }
+
+    /// What wakes the agent.
+    pub(crate) fn reactor(&self) -> &Reactor {
+        &self.reactor
+    }
+
+    /// The same for an agent that is started again: nothing that the earlier one has had wakes it.
+    pub(crate) fn anew(&self) -> Env {
+        Env {
+            reactor: Reactor::new(),
+            ..self.clone()
+        }
     }
 
     /// `$PCP_VAR_DIR`: the files of persistent instance domains are in its `config/pmda`. In a

@@ -85,6 +85,7 @@ mod options;
 pub mod prelude;
 mod profile;
 mod queue;
+mod reactor;
 mod request;
 mod result_sink;
 mod run;
@@ -151,7 +152,8 @@ pub use pmda_core::error::{Error, Result};
 /// }
 /// ```
 pub use pmda_derive::{Metrics, Row};
-pub use queue::Queue;
+pub use queue::{Queue, QueueSender};
+pub use reactor::{Tail, Timer, Waker, Watch};
 pub use request::{Request, Why};
 pub use run::run;
 pub use unit::*;

@@ -3,5 +3,6 @@
 pub use crate::unit::{BYTE, COUNT, EBYTE, GBYTE, HOUR, KBYTE, MBYTE, MIN, MSEC, NSEC, PBYTE, SEC, TBYTE, USEC, Unit};
 pub use crate::{
     Agent, Atom, Background, Client, ClientId, Env, Error, Events, HighresEvents, Indom, IndomRef, Labels, MetricRef,
-    Metrics, Opt, Param, Queue, Request, Result, Semantics, Type, Update, Value, Why,
+    Metrics, Opt, Param, Queue, QueueSender, Request, Result, Semantics, Tail, Timer, Type, Update, Value, Waker,
+    Watch, Why,
 };

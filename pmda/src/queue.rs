@@ -1,8 +1,10 @@
 //! Queues of events that clients read at their own pace.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use pmda_core::queue::{End, Ending, FetchSession, FetchState, Payload, Queues};
 
 use crate::profile::Profile;
@@ -17,7 +19,7 @@ const HANDLE: i32 = 0;
 /// pass if it has one. Events wait until all clients have seen them, or more come than the queue is
 /// to hold: then the oldest go, and who has missed them is told how many.
 pub struct Queue<P> {
-    queues: Queues<Waiting<P>, usize>,
+    queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
     /// Filters of clients, by the number that the queue knows them by.
     filters: Vec<Option<Filter<P>>>,
     readable_by: fn(&Client) -> bool,
@@ -28,7 +30,46 @@ type Filter<P> = Box<dyn Fn(&P) -> bool>;
 
 struct Waiting<P> {
     time: SystemTime,
-    event: P,
+    event: Arc<P>,
+}
+
+/// Adds events to a queue from any thread: a clone of it goes to each that has some. It wakes
+/// nobody: the queue is read when clients ask.
+pub struct QueueSender<P> {
+    queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
+}
+
+impl<P> QueueSender<P> {
+    /// An event has happened, just now.
+    pub fn push(&self, event: P) {
+        self.push_weighing(1, SystemTime::now(), event);
+    }
+
+    /// An event of some weight has happened at a time, as for [`Queue::push_weighing`].
+    pub fn push_weighing(&self, weight: usize, time: SystemTime, event: P) {
+        let event = Arc::new(event);
+        let outcome = self
+            .queues
+            .lock()
+            .append(HANDLE, weight, |_| Ok(Waiting { time, event }));
+        if let Err(error) = outcome {
+            log::warn!("an event is lost: {error}");
+        }
+    }
+}
+
+impl<P> Clone for QueueSender<P> {
+    fn clone(&self) -> QueueSender<P> {
+        QueueSender {
+            queues: Arc::clone(&self.queues),
+        }
+    }
+}
+
+impl<P> fmt::Debug for QueueSender<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("QueueSender")
+    }
 }
 
 /// Events are found in the queue when they are shown.
@@ -49,7 +90,7 @@ impl<P> Queue<P> {
             log::error!("an event queue: {error}");
         }
         Queue {
-            queues,
+            queues: Arc::new(Mutex::new(queues)),
             filters: Vec::new(),
             readable_by: |_| true,
         }
@@ -70,9 +111,14 @@ impl<P> Queue<P> {
     /// An event of some weight has happened at a time. The limit of the queue is for the weights of
     /// its events together; one that is heavier than the limit is dropped.
     pub fn push_weighing(&mut self, weight: usize, time: SystemTime, event: P) {
-        let store = |_| Ok(Waiting { time, event });
-        if let Err(error) = self.queues.append(HANDLE, weight, store) {
-            log::warn!("an event is lost: {error}");
+        self.sender().push_weighing(weight, time, event);
+    }
+
+    /// What adds events from other threads.
+    #[must_use]
+    pub fn sender(&self) -> QueueSender<P> {
+        QueueSender {
+            queues: Arc::clone(&self.queues),
         }
     }
 
@@ -81,10 +127,11 @@ impl<P> Queue<P> {
     /// # Errors
     /// `-ENOMEM`.
     pub fn set_filter(&mut self, client: ClientId, filter: impl Fn(&P) -> bool + 'static) -> Result<()> {
-        self.queues.register(client.0)?;
+        self.queues.lock().register(client.0)?;
         let free = self.filters.iter().position(Option::is_none);
         let place = free.unwrap_or(self.filters.len());
-        if let Some(old) = self.queues.set_filter(client.0, HANDLE, place, true)? {
+        let old = self.queues.lock().set_filter(client.0, HANDLE, place, true)?;
+        if let Some(old) = old {
             self.release(old);
         }
         match self.filters.get_mut(place) {
@@ -97,7 +144,8 @@ impl<P> Queue<P> {
     /// Lets a client see all events again.
     pub fn clear_filter(&mut self, client: ClientId) {
         // A client that the queue does not know has none.
-        if let Ok(Some(old)) = self.queues.set_filter(client.0, HANDLE, usize::MAX, false) {
+        let old = self.queues.lock().set_filter(client.0, HANDLE, usize::MAX, false);
+        if let Ok(Some(old)) = old {
             self.release(old);
         }
     }
@@ -111,25 +159,33 @@ impl<P> Queue<P> {
     /// How many events there were, whether somebody saw them or not.
     #[must_use]
     pub fn count(&self) -> u32 {
-        self.queues.counters(HANDLE).map_or(0, |counters| counters.count)
+        self.queues.lock().counters(HANDLE).map_or(0, |counters| counters.count)
     }
 
     /// The weight of the events that wait.
     #[must_use]
     pub fn weight(&self) -> u64 {
-        self.queues.counters(HANDLE).map_or(0, |counters| counters.memory)
+        self.queues
+            .lock()
+            .counters(HANDLE)
+            .map_or(0, |counters| counters.memory)
     }
 
     /// How many clients read it.
     #[must_use]
     pub fn clients(&self) -> u32 {
-        self.queues.counters(HANDLE).map_or(0, |counters| counters.clients)
+        self.queues
+            .lock()
+            .counters(HANDLE)
+            .map_or(0, |counters| counters.clients)
     }
 
     /// The context of a client has ended.
     pub(crate) fn end(&mut self, client: ClientId) {
         let mut ending = Ending::default();
-        while let Some(filter) = self.queues.end(client.0, &mut ending) {
+        loop {
+            let filter = self.queues.lock().end(client.0, &mut ending);
+            let Some(filter) = filter else { return };
             self.release(filter);
         }
     }
@@ -144,21 +200,30 @@ impl<P> Queue<P> {
             return Err(Error::PERMISSION);
         }
         let id = client.id().0;
-        self.queues.register(id)?;
-        self.queues.set_access(id, HANDLE, true)?;
-        let mut events = Events::none();
-        let mut reading = Reading {
-            session: FetchSession::new(HANDLE, id),
-            queues: &mut self.queues,
+        let mut reading = {
+            let mut queues = self.queues.lock();
+            queues.register(id)?;
+            queues.set_access(id, HANDLE, true)?;
+            let mut session = FetchSession::new(HANDLE, id);
+            queues.begin(&mut session, |_| Ok(()))?;
+            Reading {
+                queues: &self.queues,
+                session,
+            }
         };
-        reading.queues.begin(&mut reading.session, |_| Ok(()))?;
+        let mut events = Events::none();
         while let FetchState::Showing(event, filter) = reading.session.state {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
-            let waiting = reading.queues.payload(&event);
-            if let Some(waiting) = waiting.filter(|waiting| filter.is_none_or(|filter| filter(&waiting.event))) {
-                show(&waiting.event, &mut events.record(waiting.time));
+            let waiting = self
+                .queues
+                .lock()
+                .payload(&event)
+                .map(|waiting| (waiting.time, Arc::clone(&waiting.event)));
+            // Nothing is locked while the agent looks: it may have a new event.
+            if let Some((time, event)) = waiting.filter(|(_, event)| filter.is_none_or(|filter| filter(event))) {
+                show(&event, &mut events.record(time));
             }
-            reading.queues.advance(&mut reading.session);
+            reading.queues.lock().advance(&mut reading.session);
         }
         if let FetchState::Ended(End::Missed(missed @ 1..)) = reading.session.state {
             events.missed(SystemTime::now(), missed);
@@ -170,13 +235,13 @@ impl<P> Queue<P> {
 /// A client that goes from event to event. If the agent panics, the event that it was shown counts
 /// as not seen.
 struct Reading<'q, P> {
-    queues: &'q mut Queues<Waiting<P>, usize>,
+    queues: &'q Mutex<Queues<Waiting<P>, usize>>,
     session: FetchSession<(), usize>,
 }
 
 impl<P> Drop for Reading<'_, P> {
     fn drop(&mut self) {
-        self.queues.break_off(&mut self.session);
+        self.queues.lock().break_off(&mut self.session);
     }
 }
 

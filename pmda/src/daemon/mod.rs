@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
@@ -112,6 +112,8 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
         NotReady::start(stream, receiver, settings.not_ready || A::NOT_READY).map_err(|error| reason(&error))?;
     let started = Session::<A>::start(&env);
     let (stream, receiver, waiting) = not_ready.end(started.is_ok());
+    // Nobody but the agent may have what wakes it.
+    drop(env);
     let mut session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;
     let outcome = requests(&mut session, stream, receiver, waiting);
     session.end();
@@ -129,6 +131,11 @@ fn requests<A: Agent>(
         stream.output.send(session.request(&pdu))?;
     }
     loop {
+        if receiver.is_ahead() {
+            session.look();
+        } else {
+            session.wait(stream.input.as_fd());
+        }
         match next(&mut stream.input, &mut receiver)? {
             None => return Ok(()),
             Some(pdu) => {

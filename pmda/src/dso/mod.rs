@@ -362,7 +362,10 @@ fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Res
         // that it calls this agent on.
         let client = unsafe { (*hosted.ext.get()).context() };
         match hosted.dso.try_borrow_mut().as_deref_mut() {
-            Ok(Some(dso)) => call(dso, ClientId(client)),
+            Ok(Some(dso)) => {
+                dso.session.look();
+                call(dso, ClientId(client))
+            }
             _ => Ok(PM_ERR_THREAD),
         }
     });

@@ -1,6 +1,6 @@
 //! An agent on a thread of its own, for which the session answers when it takes too long.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use pmda_core::wire::encode::Reply;
 use pmda_core::wire::{Kind, number};
 
 use super::handler::Handler;
+use crate::reactor::Reactor;
 use crate::{Agent, ClientId, Env, Error, Result};
 
 /// What the agent's thread is told.
@@ -35,6 +36,8 @@ pub(super) struct AgentThread {
     answered: u64,
     kept: Vec<Message>,
     reply: Vec<u8>,
+    /// Ends the waiting of the agent's thread.
+    reactor: Reactor,
 }
 
 impl AgentThread {
@@ -42,6 +45,10 @@ impl AgentThread {
         let (messages, requests) = channel();
         let (answers, replies) = channel();
         let (told, started) = channel();
+        let reactor = env.reactor().clone();
+        if !reactor.can_ring() {
+            return Err(Error::ENOMEM);
+        }
         let env = env.clone();
         let serve = move || {
             let mut handler = match Handler::<A>::start(&env) {
@@ -55,18 +62,24 @@ impl AgentThread {
             if told.send(Ok(())).is_err() {
                 return;
             }
-            for message in requests {
-                match message {
-                    Message::Request(asked, pdu) => {
+            loop {
+                match requests.try_recv() {
+                    Ok(Message::Request(asked, pdu)) => {
+                        handler.wait(None, Some(Duration::ZERO));
                         if answers.send((asked, handler.request(&pdu).to_vec())).is_err() {
                             break;
                         }
                     }
-                    Message::Note(pdu) => {
+                    Ok(Message::Note(pdu)) => {
                         handler.request(&pdu);
                     }
-                    Message::Ended(client) => handler.client_ended(client),
-                    Message::Advance(time) => handler.advance(time),
+                    Ok(Message::Ended(client)) => handler.client_ended(client),
+                    Ok(Message::Advance(time)) => handler.advance(time),
+                    // Each message rings.
+                    Err(TryRecvError::Empty) => {
+                        handler.wait(None, None);
+                    }
+                    Err(TryRecvError::Disconnected) => break,
                 }
             }
             handler.end();
@@ -81,6 +94,7 @@ impl AgentThread {
             answered: 0,
             kept: Vec::new(),
             reply: Vec::new(),
+            reactor,
         })
     }
 
@@ -160,7 +174,9 @@ impl AgentThread {
 
     fn pass_on(&self, message: Message) -> Result<()> {
         let messages = self.messages.as_ref().ok_or(Error::GENERIC)?;
-        messages.send(message).map_err(|_| Error::GENERIC)
+        messages.send(message).map_err(|_| Error::GENERIC)?;
+        self.reactor.ring();
+        Ok(())
     }
 }
 
@@ -172,6 +188,7 @@ fn is_profile(message: &Message) -> bool {
 impl Drop for AgentThread {
     fn drop(&mut self) {
         self.messages = None;
+        self.reactor.ring();
         let end = Instant::now() + self.deadline;
         while self.next_reply(end).is_ok() {}
     }

@@ -1,5 +1,6 @@
 //! An agent that serves requests on the thread that it was started on.
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use pmda_core::ident::MetricId;
@@ -9,6 +10,7 @@ use pmda_core::wire::{Kind, decode, number};
 use super::agent_state::AgentState;
 use crate::client::Clients;
 use crate::profile::Profile;
+use crate::reactor::{Reactor, Ready};
 use crate::result_sink::ResultSink;
 use crate::{Agent, ClientId, Env, Error, Result, guard};
 
@@ -20,6 +22,8 @@ pub(super) struct Handler<A: Agent> {
     pub(super) reply: ResultBuilder,
     /// The metrics of the last fetch: their memory is used again.
     asked: Vec<MetricId>,
+    /// What wakes the agent.
+    reactor: Reactor,
 }
 
 impl<A: Agent> Handler<A> {
@@ -31,6 +35,7 @@ impl<A: Agent> Handler<A> {
             profile: Profile::all(),
             reply: ResultBuilder::new()?,
             asked: Vec::new(),
+            reactor: env.reactor().clone(),
         })
     }
 
@@ -56,6 +61,7 @@ impl<A: Agent> Handler<A> {
 
     pub(super) fn advance(&mut self, time: Duration) {
         self.state.ahead += time;
+        self.reactor.advance(time);
     }
 
     /// Serves a request. What is returned is to be sent.
@@ -124,6 +130,28 @@ impl<A: Agent> Handler<A> {
             self.state.client_ended(client);
             Ok(())
         });
+    }
+
+    /// Whether anything may wake the agent, now or later.
+    pub(super) fn may_wake(&self) -> bool {
+        self.reactor.is_used()
+    }
+
+    /// Waits until `input` can be read or so much time has passed, and calls the agent if something
+    /// wakes it.
+    pub(super) fn wait(&mut self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Ready {
+        let ready = self.reactor.wait(input, limit);
+        if ready.wakes {
+            let agent = &mut self.state.agent;
+            let outcome = guard::serve(|_| guard::call("woken", || Ok(agent.woken())));
+            if let Ok(Err(error)) = outcome {
+                log::error!("woken: {error}");
+            }
+            if !matches!(outcome, Ok(Ok(()))) {
+                self.reactor.rest();
+            }
+        }
+        ready
     }
 
     /// Ends the agent. A panic of its is in the log, and ends nothing else.

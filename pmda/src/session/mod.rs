@@ -9,6 +9,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use pmda_core::ident::MetricId;
@@ -74,6 +75,29 @@ impl<A: Agent> Session<A> {
         match &mut self.0 {
             Place::Here(handler) => handler.client_ended(client),
             Place::Thread(thread) => thread.client_ended(client),
+        }
+    }
+
+    /// Waits until `input` can be read. Meanwhile the agent is called whenever something wakes it,
+    /// unless it has a thread of its own, which does so.
+    pub(crate) fn wait(&mut self, input: BorrowedFd<'_>) {
+        if let Place::Here(handler) = &mut self.0 {
+            while handler.may_wake() && !handler.wait(Some(input), None).input {}
+        }
+    }
+
+    /// Calls the agent if something has woken it.
+    #[inline]
+    pub(crate) fn look(&mut self) {
+        self.wait_for_wake(Duration::ZERO);
+    }
+
+    /// Waits until something wakes the agent, and calls it. False if nothing does within that time,
+    /// or if the agent has a thread of its own.
+    pub(crate) fn wait_for_wake(&mut self, limit: Duration) -> bool {
+        match &mut self.0 {
+            Place::Here(handler) => handler.may_wake() && handler.wait(None, Some(limit)).wakes,
+            Place::Thread(_) => false,
         }
     }
 

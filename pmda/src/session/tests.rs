@@ -288,3 +288,4 @@ fn persistence() {
 mod events;
 mod failing;
 mod random;
+mod waking;

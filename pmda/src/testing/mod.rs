@@ -121,6 +121,7 @@ impl<A: Agent> Harness<A> {
     /// As for [`Harness::new`].
     pub fn restart(mut self) -> Result<Harness<A>> {
         self.session = None;
+        self.env = self.env.anew();
         self.session = Some(Session::start_here(&self.env)?);
         self.client = ClientId(0);
         self.set_uid(0);
@@ -151,8 +152,18 @@ impl<A: Agent> Harness<A> {
         self.session().advance(time);
     }
 
+    /// Waits until something wakes the agent, such as a thread, a timer or a socket, and lets it
+    /// look: false if nothing does within that time. Without this it looks at the next request.
+    ///
+    /// An agent [with its deadline](Harness::with_deadline) looks by itself, on its own thread; for
+    /// it this is false.
+    pub fn wait(&mut self, limit: Duration) -> bool {
+        self.session().wait_for_wake(limit)
+    }
+
     /// Sends the bytes of a request, and gives those of the reply.
     pub fn raw(&mut self, pdu: &[u8]) -> Vec<u8> {
+        self.session().look();
         self.session().request(pdu).to_vec()
     }
 

@@ -1,0 +1,163 @@
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{chown, symlink};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use super::*;
+
+const SOON: Option<Duration> = Some(Duration::from_secs(10));
+const NOW: Option<Duration> = Some(Duration::ZERO);
+
+fn wakes(reactor: &Reactor, limit: Option<Duration>) -> bool {
+    reactor.wait(None, limit).wakes
+}
+
+/// What has no waker, timer or watch need not be waited for.
+#[test]
+fn used() {
+    let reactor = Reactor::new();
+    assert!(!reactor.is_used());
+    let waker = reactor.waker();
+    assert!(reactor.is_used());
+    drop(waker);
+    assert!(!reactor.is_used());
+}
+
+/// Wakes of several threads: each is followed by a call, and several may share one.
+#[test]
+fn wakers() {
+    let reactor = Reactor::new();
+    assert!(!wakes(&reactor, NOW));
+    let waker = reactor.waker();
+    let threads = [(); 4].map(|()| {
+        let waker = waker.clone();
+        thread::spawn(move || (0..1000).for_each(|_| waker.wake()))
+    });
+    assert!(wakes(&reactor, SOON));
+    let _ = threads.map(|thread| thread.join().expect("no panic"));
+    waker.wake();
+    waker.wake();
+    assert!(wakes(&reactor, NOW) && !wakes(&reactor, NOW));
+    // The end of waiting alone is no wake.
+    reactor.ring();
+    assert_eq!(reactor.wait(None, SOON), Ready::default());
+}
+
+#[test]
+fn timers() {
+    let reactor = Reactor::new();
+    let mut timer = reactor.timer(Duration::from_secs(10));
+    assert!(!wakes(&reactor, NOW));
+    reactor.advance(Duration::from_secs(35));
+    assert!(wakes(&reactor, SOON) && !wakes(&reactor, NOW));
+    assert_eq!((timer.passed(), timer.passed()), (3, 0));
+    reactor.advance(Duration::from_secs(5));
+    assert!(wakes(&reactor, NOW));
+    assert_eq!(timer.passed(), 1);
+    timer.set_interval(Duration::ZERO);
+    assert!(wakes(&reactor, SOON) || wakes(&reactor, SOON));
+    reactor.advance(Duration::from_secs(u64::from(u32::MAX) * 1000));
+    assert!(wakes(&reactor, NOW) && timer.passed() > 1);
+    drop(timer);
+    assert!(!wakes(&reactor, NOW));
+}
+
+/// A descriptor wakes as long as it can be read, unless the agent has failed to do so.
+#[test]
+fn descriptors() {
+    let reactor = Reactor::new();
+    let (near, mut far) = UnixStream::pair().expect("sockets");
+    let mut watch = reactor.watch(near).expect("a descriptor");
+    assert!(!wakes(&reactor, NOW));
+    far.write_all(b"data").expect("open");
+    assert!(wakes(&reactor, SOON) && wakes(&reactor, NOW));
+    reactor.rest();
+    assert!(!wakes(&reactor, NOW));
+    let before = Instant::now();
+    while !wakes(&reactor, SOON) {}
+    assert!(before.elapsed() > Duration::from_millis(500));
+    let mut buffer = [0; 9];
+    assert_eq!(io::Read::read(&mut *watch, &mut buffer).expect("data"), 4);
+    let empty = io::Read::read(&mut *watch, &mut buffer).expect_err("nothing is left");
+    assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
+    assert!(!wakes(&reactor, NOW));
+    drop(far);
+    assert!(wakes(&reactor, NOW));
+    drop(watch.into_inner());
+    assert!(!wakes(&reactor, NOW));
+}
+
+fn lines(tail: &mut Tail) -> Vec<String> {
+    let mut lines = Vec::new();
+    tail.read_lines(|line| lines.push(line.to_owned()));
+    lines
+}
+
+fn add(path: &std::path::Path, text: &str) {
+    let mut file = OpenOptions::new().append(true).create(true).open(path).expect("ours");
+    file.write_all(text.as_bytes()).expect("ours");
+}
+
+/// A file that is not there yet, grows, is renamed, is made shorter, and goes.
+#[test]
+fn growing_files() {
+    let reactor = Reactor::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, old) = (folder.path().join("log"), folder.path().join("log.1"));
+    add(&path, "before\n");
+    let mut tail = Tail::new(&reactor, &path);
+    assert_eq!(lines(&mut tail), [""; 0]);
+    add(&path, "one\ntw");
+    assert_eq!(lines(&mut tail), ["one"]);
+    add(&path, "o\n");
+    assert_eq!(lines(&mut tail), ["two"]);
+    add(&path, "last\nwithout its end");
+    std::fs::rename(&path, &old).expect("ours");
+    assert_eq!(lines(&mut tail), ["last"]);
+    add(&path, "new\n");
+    assert_eq!(lines(&mut tail), ["without its end", "new"]);
+    File::create(&path).expect("ours").write_all(b"1\n").expect("ours");
+    assert_eq!(lines(&mut tail), ["1"]);
+    let long = "x".repeat(LONG);
+    add(&path, &format!("{long}\n"));
+    assert_eq!(lines(&mut tail).concat(), long);
+    let many = "line\n".repeat(1 << 19);
+    add(&path, &many);
+    let mut count = 0;
+    while count < 1 << 19 {
+        let some = lines(&mut tail).len();
+        assert!(some > 0 && some < 1 << 19);
+        count += some;
+    }
+    let late = folder.path().join("late");
+    let mut tail = Tail::new(&reactor, &late);
+    assert_eq!(lines(&mut tail), [""; 0]);
+    add(&late, "first\n\u{e9}\n");
+    assert_eq!(lines(&mut tail), ["first", "\u{e9}"]);
+    assert!(!wakes(&reactor, NOW));
+    reactor.advance(Duration::from_secs(2));
+    assert!(wakes(&reactor, NOW));
+}
+
+const LONG: usize = 100_000;
+
+/// Root shows nobody a file that another user has put a link to, nor waits for what is no file.
+#[test]
+fn no_files() {
+    let reactor = Reactor::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut directory = Tail::new(&reactor, folder.path());
+    assert_eq!(lines(&mut directory), [""; 0]);
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let theirs = folder.path().join("theirs");
+    let (link, victim) = (theirs.join("link"), folder.path().join("victim"));
+    std::fs::create_dir(&theirs).expect("ours");
+    chown(&theirs, Some(65534), Some(65534)).expect("root");
+    symlink(&victim, &link).expect("ours");
+    let mut tail = Tail::new(&reactor, &link);
+    add(&victim, "secret\n");
+    assert_eq!(lines(&mut tail), [""; 0]);
+}
