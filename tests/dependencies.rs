@@ -51,7 +51,8 @@ fn every_dependency_is_listed() {
     assert_eq!(listed(&text), used(root, "normal"));
 }
 
-/// An agent in Rust is built from at most 15 crates, itself not counted.
+/// An agent in Rust is built from at most 19 crates, itself not counted; five of them are parking_lot
+/// and what it needs.
 #[test]
 fn agents_in_rust_are_small() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -76,7 +77,7 @@ fn agents_in_rust_are_small() {
         crates.contains("pmda-load") && crates.contains("pmda-core"),
         "{crates:?}"
     );
-    assert!(crates.len() <= 16, "{crates:?}");
+    assert!(crates.len() <= 20, "{crates:?}");
 }
 
 /// One licence of each crate is permissive, or, for what is never part of the library, leaves files

@@ -10,10 +10,10 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
-use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, socket};
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::{User, dup2_stdin, dup2_stdout, fchownat, geteuid};
 use pmda_core::dir_entry::DirEntry;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::{Output, Stream, user};
 use crate::logger::reason;
@@ -88,12 +88,12 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let listener = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    let listener = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
     fchmod(&listener, Mode::from_bits_truncate(0o600))?;
-    bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
+    net::bind(&listener, &SocketAddrUnix::new(path)?)?;
     share(&entry, path);
-    socket::listen(&listener, Backlog::new(1)?)?;
+    net::listen(&listener, 1)?;
     Ok(listener.into())
 }
 

@@ -15,7 +15,7 @@ use crate::logger::reason;
 /// How often a file is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many bytes one call reads, so that pmcd does not wait for long; the rest is for the next one.
+/// How many bytes one call reads, so that pmcd does not wait for long; the rest is for the next.
 const AT_ONCE: usize = 1 << 20;
 
 /// The longest line, in bytes: a longer one comes in parts.

@@ -13,6 +13,8 @@ use pmda::prelude::*;
 pub struct Ticking {
     ticks: Background<u64>,
     clients: u32,
+    timer: Timer,
+    wakes: u64,
 }
 
 impl Agent for Ticking {
@@ -42,6 +44,8 @@ impl Agent for Ticking {
         Ok(Ticking {
             ticks: Background::every(Duration::from_millis(20), Duration::from_secs(60), tick),
             clients: 0,
+            timer: env.timer(Duration::from_millis(20)),
+            wakes: 0,
         })
     }
 
@@ -54,9 +58,18 @@ impl Agent for Ticking {
             .counter()
             .unit(COUNT)
             .help("Clients that have ended");
+        m.value("wakes", |s| s.wakes)
+            .counter()
+            .unit(COUNT)
+            .help("Calls that were for a timer");
         m.text("big", |_| "text").help("A text");
         m.value("wide", |_| u64::MAX).help("A wide number");
         m.value("single", |_| 1.5_f32).help("A float");
+    }
+
+    fn woken(&mut self) -> Result<()> {
+        self.wakes += u64::from(self.timer.passed() > 0);
+        Ok(())
     }
 
     fn client_ended(&mut self, _: ClientId) {
