@@ -66,15 +66,18 @@ const SCRIPTS: [(&str, &str); 9] = [
     ("twice.sh", "echo 'a 1'"),
 ];
 
-/// Names of sources beside the documents, for questions.
-pub const OTHERS: [&str; 7] = [
+/// Names of sources beside the documents, for questions; of one with many metrics the first, the last,
+/// and one that it may not have.
+pub const OTHERS: [&str; 9] = [
     "script",
     "folder.below.it.x",
     "no_suffix",
     "failing",
     "twice",
     "missing",
-    "many",
+    "many.m0",
+    "many.m1023",
+    "many.m1024",
 ];
 
 /// A host with one of the agents.

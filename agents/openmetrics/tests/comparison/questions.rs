@@ -53,6 +53,8 @@ pub fn about_control(pmcd: &Pmcd<'_>, host: &Host, answers: &mut Answers) {
     }
     static STATUS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\]) value .*").expect("valid"));
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\]) value \d+").expect("valid"));
+    let many = names(pmcd, "openmetrics.many").join("\n");
+    answers.insert(("many".to_owned(), "names".to_owned()), many);
     let status = text(&pmcd.tool("pminfo", &["-f", "openmetrics.control.status"]));
     for line in status.lines() {
         // Of the source's own document: it tells why there are no values.
