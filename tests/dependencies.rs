@@ -51,8 +51,8 @@ fn every_dependency_is_listed() {
     assert_eq!(listed(&text), used(root, "normal"));
 }
 
-/// An agent in Rust is built from at most 19 crates, itself not counted; five of them are parking_lot
-/// and what it needs.
+/// An agent in Rust is built from at most 19 crates, itself not counted; five of them are
+/// parking_lot and what it needs.
 #[test]
 fn agents_in_rust_are_small() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
