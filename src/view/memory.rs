@@ -99,6 +99,7 @@ impl<T: Copy> Array<'_, T> {
     }
 
     /// The elements, good until control goes back to C.
+    #[inline(always)]
     pub fn entries(&self) -> &[Cell<T>] {
         // SAFETY: NULL, or `count` valid elements by the contract of `new`. C changes them when it
         // runs, and it does not while they are looked at; others of this thread go through cells as
@@ -124,6 +125,7 @@ impl<T: Copy> Array<'_, T> {
     ///
     /// # Panics
     /// When the place is not in the array.
+    #[inline(always)]
     pub fn at(self, place: usize) -> T {
         self.entries()[place].get()
     }

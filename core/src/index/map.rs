@@ -52,7 +52,6 @@ impl<V> Map<V> {
     }
 
     /// The place and the value of a key if it is at the place `near`, or at the next one.
-    #[inline(always)]
     pub fn get_at(&self, key: impl Into<u64>, near: usize) -> Option<(usize, &V)> {
         let key = key.into();
         for place in [near, near.wrapping_add(1)] {

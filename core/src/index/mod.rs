@@ -79,19 +79,16 @@ impl Index {
         cells - cells / 4
     }
 
-    #[inline]
     fn start(&self, hash: u32) -> usize {
         ((u64::from(hash) * self.cells.len() as u64) >> 32) as usize
     }
 
     /// The part of a hash that is in the cell.
-    #[inline]
     fn tag(&self, hash: u32) -> u32 {
         (u64::from(hash) << self.bits) as u32
     }
 
     /// The bits of a cell that are the slot.
-    #[inline]
     fn mask(&self) -> u32 {
         ((1u64 << self.bits) - 1) as u32
     }
@@ -149,7 +146,6 @@ impl Index {
 
     /// Returns whether there is room for `more` slots.
     #[must_use]
-    #[inline]
     pub fn has_room(&self, more: usize) -> bool {
         (self.used as usize).saturating_add(more) <= Index::limit(self.cells.len())
     }
