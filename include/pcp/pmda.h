@@ -104,7 +104,7 @@ typedef void (*pmdaEndContextCallBack)(int);
 typedef int (*pmdaLabelCallBack)(pmInDom, unsigned int, pmLabelSet**);
 
 /*
- * What belongs to an agent beside its dispatch table. Its fields are the live state:
+ * The record of an agent beside its dispatch table. Its fields are the live state:
  * agents read and write them directly.
  */
 typedef struct pmdaExt {
@@ -144,7 +144,7 @@ typedef struct pmdaExt {
     int e_help;
     /* The profile received last. */
     pmProfile *e_prof;
-    /* How the agent talks to pmcd. */
+    /* The agent's connection to pmcd. */
     pmdaIoType e_io;
     /* The classic instance domains. */
     struct pmdaIndom *e_indoms;
@@ -366,11 +366,11 @@ typedef struct pmdaOptions {
     const char *short_usage;
     /* Asked before the built-in handling. */
     pmdaOptionOverride override;
-    /* Which long option was found. */
+    /* The long option that was found. */
     int index;
     /* Index of the next argument. */
     int optind;
-    /* Whether errors are printed. */
+    /* True if errors are printed. */
     int opterr;
     /* The character that caused an error. */
     int optopt;

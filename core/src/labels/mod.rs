@@ -19,7 +19,7 @@ pub const MAX_TEXT: usize = 65534;
 pub const MAX_MERGED: usize = 65531;
 /// The longest name of a label.
 pub const MAX_NAME: usize = 254;
-/// Deeper texts are refused: libpcp loses tokens of them without a word (L-8).
+/// Deeper texts are refused: libpcp loses tokens of them and reports nothing (L-8).
 pub const MAX_DEPTH: usize = 60;
 
 /// The places of a label's name and value in the JSON text of its set (LABEL-1).

@@ -1,7 +1,7 @@
 //! Finding an entry of a table that belongs to the agent: metrics by their identifier, instance
 //! domains and instances likewise.
 //!
-//! An agent may rewrite its tables at any time without a word. So there are two kinds of index
+//! An agent may rewrite its tables at any time without notice. So there are two kinds of index
 //! here: [`Hashed`], which `pmdaRehash` builds and which is used unchecked, since the agent
 //! asked for it and has to ask again after a change (INIT-46); and [`HintIndex`], which nobody
 //! asked for, and which is only a hint where to look first.
