@@ -133,14 +133,14 @@ const ROWS: [Row; 15] = [
         Subject::Metrics(100_000),
         Kind::First(DECLARED),
         1,
-        8.0,
+        4.0,
     ),
     row(
         "100,000 metrics declared anew by each fetch, µs",
         Subject::Metrics(100_000),
         Kind::Daemon(DECLARED, CORE),
         5,
-        8.0,
+        4.0,
     ),
     row(
         "DSO, simple, 1 value, µs",
