@@ -1,6 +1,6 @@
 //! The agent of `agent.c` in Rust: one value, fixed rows with three values each, and jobs of which
-//! 1 % are replaced with each fetch. The variable `ROWS` says how many rows and jobs there are. With
-//! the variable `METRICS` so many metrics are declared anew by each fetch of the metric 2.0.
+//! 1 % are replaced with each fetch. The variable `ROWS` says how many rows and jobs there are.
+//! With the variable `METRICS` so many metrics are declared anew by each fetch of the metric 2.0.
 
 #![forbid(unsafe_code)]
 
