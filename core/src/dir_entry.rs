@@ -24,6 +24,9 @@ use crate::path::{FilePath, joined};
 /// Number of symbolic links that Linux follows on one path.
 const LINKS: usize = 40;
 
+/// NAME_MAX, in bytes.
+const NAME_MAX: usize = 255;
+
 /// PATH_MAX, in bytes.
 pub(crate) const PATH_MAX: usize = 4096;
 
@@ -199,13 +202,13 @@ fn go(
         rest = &rest[skipped..];
         let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
         let (component, behind) = rest.split_at(end);
-        let name = FilePath::new(&[component], format_args!("")).map_err(io_error)?;
         let is_last = behind.iter().all(|byte| *byte == b'/');
-        if is_last && !follow_last {
-            return Ok((directory, name, None));
-        }
         if !is_last {
-            match openat(&directory, name.c_str(), DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
+            // A longer one makes rustix allocate, which ends the process without memory.
+            if component.len() > NAME_MAX {
+                return Err(Errno::NAMETOOLONG.into());
+            }
+            match openat(&directory, component, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(next) => {
                     (directory, rest) = (next, behind);
                     continue;
@@ -214,6 +217,10 @@ fn go(
                 Err(Errno::NOTDIR | Errno::LOOP) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+        let name = FilePath::new(&[component], format_args!("")).map_err(io_error)?;
+        if is_last && !follow_last {
+            return Ok((directory, name, None));
         }
         return match link(directory.as_fd(), &name, room)? {
             Some(leads_to) => {
