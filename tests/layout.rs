@@ -214,8 +214,8 @@ fn the_same_everywhere() {
     }
 }
 
-/// The structures that the crate for agents in Rust declares are those of our header, with which the
-/// library's are compared as well: neither crate knows the other.
+/// The structures that the crate for agents in Rust declares are those of our header, with which
+/// the library's are compared as well: neither crate knows the other.
 #[test]
 fn agents_in_rust_lay_structures_out_as_c_does() {
     let expected = agents_layout();

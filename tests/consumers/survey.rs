@@ -1,5 +1,5 @@
-//! What a client sees of an agent, as a map from question to answer, and the comparison of such maps
-//! by the C library and by ours: that of `pcp-pmda-rust compare`, with stores.
+//! What a client sees of an agent, as a map from question to answer, and the comparison of such
+//! maps by the C library and by ours: that of `pcp-pmda-rust compare`, with stores.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
