@@ -65,7 +65,11 @@ struct Figures {
 }
 
 fn main() {
-    let update = std::env::args().any(|argument| argument == "--update");
+    let arguments: Vec<String> = std::env::args().collect();
+    let update = arguments.iter().any(|argument| argument == "--update");
+    // Rows with more samples altogether are left out: PCP's agent takes minutes for a million.
+    let most = arguments.iter().skip_while(|argument| *argument != "--most").nth(1);
+    let most: u32 = most.and_then(|number| number.parse().ok()).unwrap_or(u32::MAX);
     let mut table = String::from(
         "| sources x samples | by | processor, ms | | | wall, ms | | resident, MiB | | start, ms | |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n\
@@ -74,6 +78,9 @@ fn main() {
     for by in [By::File, By::Http] {
         for sources in [1, 10, 100] {
             for samples in [10, 1000, 10_000] {
+                if sources * samples > most {
+                    continue;
+                }
                 let row = Row { sources, samples, by };
                 let (python, ours) = (measure(row, Which::Python), measure(row, Which::Ours));
                 let line = line(row, &python, &ours);
