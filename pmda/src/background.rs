@@ -32,7 +32,7 @@ struct Shared<T> {
 }
 
 struct State<T> {
-    /// What was read last, and when.
+    /// The value that was read last, and the time.
     last: Option<(Arc<T>, Instant)>,
     ended: bool,
 }
@@ -91,7 +91,7 @@ impl<T: Send + Sync + 'static> Background<T> {
         Background { shared, expires }
     }
 
-    /// What was read last.
+    /// Returns the value that was read last.
     ///
     /// # Errors
     /// `PM_ERR_AGAIN` when nothing was read yet, or it is too old.

@@ -32,7 +32,7 @@ impl<V: ?Sized> fmt::Debug for Param<V> {
     }
 }
 
-/// What a parameter of an event may be.
+/// A value that a parameter of an event may have.
 pub trait EventValue {
     /// The type of its metric.
     const TYPE: Type;
@@ -72,7 +72,7 @@ event_values! {
 /// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds.
 pub struct Events<const HIGHRES: bool = false> {
     records: Result<EventArray>,
-    /// How many there are.
+    /// The number of them.
     count: usize,
 }
 
@@ -126,13 +126,13 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         self.count += 1;
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
 thread_local! {
-    /// What the last panic says that the guard is to log. It has no destructor, so that it is there
-    /// until the very end of a thread: a host may call when it has none of its objects any more.
+    /// The text of the last panic, which the guard is to log. It has no destructor, so that it is
+    /// there until the very end of a thread: a host may call when it has none of its objects any more.
     static PANIC: ManuallyDrop<Cell<Option<String>>> = const { ManuallyDrop::new(Cell::new(None)) };
     static THREAD: Thread = const { Thread { number: Cell::new(0), serving: Cell::new(false) } };
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 struct Thread {
     /// 0 when it has none yet.
     number: Cell<usize>,
-    /// Whether it is in [`serve`].
+    /// Set while it is in [`serve`].
     serving: Cell<bool>,
 }
 
@@ -49,7 +49,7 @@ impl Thread {
 
 #[cfg(test)]
 thread_local! {
-    /// How many panics were caught: a test sees what would only be a line in the log.
+    /// The number of panics that were caught: a test sees what would only be a line in the log.
     pub(crate) static CAUGHT: Cell<u32> = const { Cell::new(0) };
 }
 

@@ -114,7 +114,7 @@ impl<P> Queue<P> {
         self.sender().push_weighing(weight, time, event);
     }
 
-    /// What adds events from other threads.
+    /// Returns a handle that adds events from other threads.
     #[must_use]
     pub fn sender(&self) -> QueueSender<P> {
         QueueSender {
@@ -156,7 +156,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// How many events there were, whether somebody saw them or not.
+    /// Returns the number of events so far, whether somebody saw them or not.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.queues.lock().counters(HANDLE).map_or(0, |counters| counters.count)
@@ -171,7 +171,7 @@ impl<P> Queue<P> {
             .map_or(0, |counters| counters.memory)
     }
 
-    /// How many clients read it.
+    /// Returns the number of clients that read it.
     #[must_use]
     pub fn clients(&self) -> u32 {
         self.queues
@@ -190,7 +190,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// What a client has not seen yet.
+    /// Returns the events that a client has not seen yet.
     fn read<const HIGHRES: bool>(
         &mut self,
         client: &Client,

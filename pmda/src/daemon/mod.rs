@@ -33,15 +33,15 @@ pub(crate) struct Stream {
     output: Output,
 }
 
-/// How much a pipe holds unless somebody says otherwise, and how much anybody may make it hold
+/// The size of a pipe in bytes unless somebody changes it, and the largest that anybody may set
 /// (pipe(7): 16 pages, pipe-max-size).
 const PIPE: usize = 64 * 1024;
 const LARGEST_PIPE: usize = 1024 * 1024;
 
-/// Where replies go.
+/// The way of replies.
 pub(crate) struct Output {
     file: File,
-    /// What the pipe holds, as far as was asked for.
+    /// The size of the pipe in bytes, as far as was asked for.
     room: usize,
 }
 

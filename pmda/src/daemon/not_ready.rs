@@ -19,8 +19,8 @@ use pmda_core::wire::receive::Receiver;
 
 use super::{Stream, next};
 
-/// How long a request may wait for the agent to start, in milliseconds: less than pmcd waits, and
-/// longer than most agents take, whose first client then gets its values.
+/// The time that a request may wait for the agent to start, in milliseconds: less than pmcd waits,
+/// and longer than most agents take, whose first client then gets its values.
 const PATIENCE: u16 = 1000;
 
 /// The thread that answers, and what stops it: the closing of a socket.
@@ -29,12 +29,12 @@ pub(super) struct NotReady {
     stop: UnixStream,
 }
 
-/// What the thread gives back.
+/// The result of the thread.
 struct Kept {
     stream: Stream,
     receiver: Receiver,
     waiting: Vec<Vec<u8>>,
-    /// Whether pmcd waits for the agent to be ready.
+    /// Set while pmcd waits for the agent to be ready.
     is_awaited: bool,
 }
 
@@ -115,7 +115,7 @@ fn ends_soon(stopped: &impl AsFd) -> bool {
     is_polled(&mut stop, PATIENCE.into()) && stop[0].any() == Some(true)
 }
 
-/// Whether poll could wait; signals do not end it.
+/// Returns true if poll could wait; signals do not end it.
 fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
     loop {
         match poll(descriptors, limit) {
@@ -125,7 +125,7 @@ fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
     }
 }
 
-/// Whether pmcd waits for an answer to such a PDU.
+/// Returns true if pmcd waits for an answer to such a PDU.
 fn needs_answer(kind: Kind) -> bool {
     !matches!(
         kind,

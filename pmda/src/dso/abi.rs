@@ -72,7 +72,7 @@ impl<'a> GivenText<'a> {
     }
 }
 
-/// Where a result goes.
+/// The place of a result.
 pub(super) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
 
 /// `pmdaExt`: the host reads and writes some of its members.

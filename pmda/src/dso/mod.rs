@@ -241,7 +241,7 @@ impl<A: Agent> Dso<A> {
 struct Hosted<A: Agent> {
     /// The host writes some of its fields between its calls.
     ext: UnsafeCell<Ext>,
-    /// Where the agent was started: it is for no other thread, and need not be `Send`.
+    /// The thread on which the agent was started: it is for no other one, and need not be `Send`.
     thread: ThreadNumber,
     domain: c_int,
     /// The agent; another one after the host has opened it again.
@@ -303,7 +303,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         .write(Methods::of::<A>(ptr::from_ref(hosted).cast_mut().cast()));
 }
 
-/// Where an agent of this domain is on this thread: as before if it was there.
+/// Returns the place of an agent of this domain on this thread: as before if it was there.
 fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber) -> &'static Hosted<A> {
     AGENTS.with(|agents| {
         let mut agents = agents.borrow_mut();

@@ -75,7 +75,7 @@ impl Block {
         unsafe { &mut *(ptr::from_mut(places) as *mut [u8]) }
     }
 
-    /// Where it is.
+    /// Its address.
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.start.as_ptr()
     }
@@ -96,14 +96,14 @@ impl Drop for Block {
     }
 }
 
-/// Where in a value set its values start.
+/// The offset of the values in a value set, in bytes.
 const VALUES: usize = size_of::<ValueSet>();
 
 /// A value set that is being made where its host will read it.
 pub(crate) struct Set {
     /// The head, and behind it the values.
     block: Block,
-    /// How many values there are.
+    /// The number of values.
     len: usize,
 }
 
@@ -124,7 +124,7 @@ impl Set {
         }
     }
 
-    /// Whether it has no values.
+    /// Returns true if it has no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -141,7 +141,7 @@ impl Set {
         }
     }
 
-    /// What the head is to say: a host reads as many values as that.
+    /// Returns the `numval` of the head: a host reads as many values as that.
     #[inline]
     fn numval(&self, without_values: c_int) -> c_int {
         match self.len {

@@ -13,7 +13,7 @@ use super::heap::{Block, Set};
 use super::{ResultHead, ValueSet, ValueUnion};
 use crate::{Error, Result};
 
-/// How many words come before the pointers to the value sets.
+/// The number of words before the pointers to the value sets.
 const HEAD: usize = offset_of!(ResultHead, sets) / size_of::<*const ()>();
 /// In which of them the number of sets is.
 const COUNT: usize = offset_of!(ResultHead, count) / size_of::<*const ()>();
@@ -134,7 +134,7 @@ impl HostResult {
         self.close(code.min(0));
     }
 
-    /// What the host gets.
+    /// Returns the result for the host.
     pub(crate) fn finish(&mut self) -> *mut c_void {
         self.words.as_mut_ptr().cast()
     }

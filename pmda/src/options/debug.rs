@@ -59,7 +59,7 @@ const NAMES: [&str; 53] = [
     "tls",
 ];
 
-/// How fine messages get by such a specification; `None` if it names what is no debug option.
+/// Returns the level of messages for a specification; `None` if it names what is no debug option.
 ///
 /// Agents in Rust have no debug options one by one: each of them asks for the messages of level
 /// `debug`, and `desperate` for those of level `trace`.

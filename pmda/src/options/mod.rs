@@ -42,7 +42,7 @@ pub(crate) const STANDARD: [Opt; 5] = [
     option('?', "help", None, "show this usage message and exit"),
 ];
 
-/// How pmcd reaches the agent.
+/// The ways in which pmcd reaches the agent.
 pub(crate) const CONNECTIONS: [Opt; 4] = [
     option(
         'i',
@@ -65,7 +65,7 @@ pub(crate) const CONNECTIONS: [Opt; 4] = [
     ),
 ];
 
-/// What agents in C do not have.
+/// Options that agents in C do not have.
 pub(crate) const OTHERS: [Opt; 3] = [
     long(
         "notready",
@@ -102,7 +102,7 @@ const fn long(long: &'static str, argument: Option<&'static str>, help: &'static
     }
 }
 
-/// How pmcd reaches the agent.
+/// The ways in which pmcd reaches the agent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Connection {
     /// Standard input and output, as pmcd has opened them.
@@ -127,7 +127,7 @@ impl Connection {
     }
 }
 
-/// What the command line asks for.
+/// The action that the command line asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     /// To run as an agent.
@@ -140,7 +140,7 @@ pub(crate) enum Command {
     Check,
 }
 
-/// How to run as an agent.
+/// The settings of an agent that runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Settings {
     /// `-d`.
@@ -157,11 +157,11 @@ pub(crate) struct Settings {
     pub not_ready: bool,
     /// Options of the agent's own, by their long names.
     pub own: Vec<(&'static str, String)>,
-    /// What is no option.
+    /// Arguments that are no options.
     pub arguments: Vec<String>,
 }
 
-/// What is wrong with the command line, in the words of PCP's agents.
+/// A mistake in the command line, in the words of PCP's agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mistake(String);
 
@@ -181,7 +181,7 @@ fn known(own: &[Opt]) -> Vec<Opt> {
     known
 }
 
-/// What an agent's own options leave of standard ones.
+/// The standard options that an agent's own ones leave.
 fn standard(standard: &[Opt], own: &[Opt]) -> impl Iterator<Item = Opt> {
     let left = standard
         .iter()

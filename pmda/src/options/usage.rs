@@ -3,7 +3,7 @@
 use super::{CONNECTIONS, OTHERS, STANDARD, standard};
 use crate::Opt;
 
-/// Where the descriptions start.
+/// The column of the descriptions.
 const COLUMN: usize = 24;
 
 /// The usage message of a program with these options of its own.

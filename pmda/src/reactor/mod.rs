@@ -23,14 +23,14 @@ mod tests;
 
 pub use tail::Tail;
 
-/// How long descriptors rest after the agent has failed to serve them: they would wake it again at
-/// once.
+/// The time that descriptors rest after the agent has failed to serve them: they would wake it
+/// again at once.
 const REST: Duration = Duration::from_secs(1);
 
 /// The longest wait of one call, in milliseconds: waiting is gone on with afterwards.
 const LONGEST_WAIT: u128 = 60_000;
 
-/// What may wake an agent. Each [`Waker`], [`Timer`] and [`Watch`] has a share of it.
+/// The sources that may wake an agent. Each [`Waker`], [`Timer`] and [`Watch`] has a share of it.
 #[derive(Clone)]
 pub(crate) struct Reactor(Arc<Shared>);
 
@@ -48,7 +48,7 @@ struct Sources {
     next: u64,
     timers: BTreeMap<u64, TimerState>,
     watches: BTreeMap<u64, Arc<OwnedFd>>,
-    /// How far a harness has moved the clock.
+    /// The time by which a harness has moved the clock.
     ahead: Duration,
     /// Descriptors are not looked at before.
     rest_until: Option<Instant>,
@@ -57,7 +57,7 @@ struct Sources {
 struct TimerState {
     due: Instant,
     interval: Duration,
-    /// How many intervals have passed that the agent has not been told of.
+    /// The number of passed intervals that the agent has not been told of.
     passed: u64,
 }
 
@@ -83,7 +83,8 @@ impl Reactor {
         }))
     }
 
-    /// Whether anything may wake the agent, now or later. This one belongs to whoever waits.
+    /// Returns true if anything may wake the agent, now or later. This share belongs to the one who
+    /// waits.
     pub(crate) fn is_used(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -98,7 +99,7 @@ impl Reactor {
         self.0.sources.lock().rest_until = Some(Instant::now() + REST);
     }
 
-    /// Whether the waiting of another thread can be ended.
+    /// Returns true if the waiting of another thread can be ended.
     pub(crate) fn can_ring(&self) -> bool {
         self.0.bell.is_some()
     }

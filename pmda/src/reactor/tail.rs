@@ -12,10 +12,10 @@ use pmda_core::dir_entry::DirEntry;
 use super::{Reactor, Timer};
 use crate::logger::reason;
 
-/// How often a file is looked at.
+/// The time between two looks at a file.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many bytes one call reads, so that pmcd does not wait for long; the rest is for the next.
+/// The bytes that one call reads at most, so that pmcd does not wait for long.
 const AT_ONCE: usize = 1 << 20;
 
 /// The longest line, in bytes: a longer one comes in parts.
@@ -32,7 +32,7 @@ pub struct Tail {
     open: Option<Open>,
     /// A line without its end.
     part: Vec<u8>,
-    /// What goes wrong each time is logged once.
+    /// Set once a failure was logged: it is not logged each time.
     has_failed: bool,
     timer: Timer,
 }
@@ -155,7 +155,7 @@ impl Tail {
         }
     }
 
-    /// What has no end gets one.
+    /// Ends the line that has no end.
     fn end_line(&mut self, line: &mut dyn FnMut(&[u8])) {
         if !self.part.is_empty() {
             line(&std::mem::take(&mut self.part));

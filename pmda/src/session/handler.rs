@@ -132,7 +132,7 @@ impl<A: Agent> Handler<A> {
         });
     }
 
-    /// Whether anything may wake the agent, now or later.
+    /// Returns true if anything may wake the agent, now or later.
     pub(super) fn may_wake(&self) -> bool {
         self.reactor.is_used()
     }

@@ -248,7 +248,7 @@ impl<A: Agent> Harness<A> {
         reply::names(&reply)
     }
 
-    /// What is directly below a name; a dot stands behind what has something below it.
+    /// Returns the names directly below a name; a dot stands behind what has something below it.
     ///
     /// # Errors
     /// `PM_ERR_NAME` when there is no such name.
@@ -258,7 +258,7 @@ impl<A: Agent> Harness<A> {
         reply::names(&reply)
     }
 
-    /// What a metric is.
+    /// Returns the description of a metric.
     ///
     /// # Errors
     /// `PM_ERR_NAME` when there is none with this name.
