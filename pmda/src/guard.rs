@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 thread_local! {
     /// The text of the last panic, which the guard is to log. It has no destructor, so that it is
-    /// there until the very end of a thread: a host may call when it has none of its objects any more.
+    /// there until the very end of a thread: a host may call when its other objects are gone.
     static PANIC: ManuallyDrop<Cell<Option<String>>> = const { ManuallyDrop::new(Cell::new(None)) };
     static THREAD: Thread = const { Thread { number: Cell::new(0), serving: Cell::new(false) } };
 }
