@@ -12,7 +12,7 @@ use pmda::{Atom, Error, Indom, Labels, MetricRef, Result, Semantics, Type, Unit}
 
 use super::value::Value;
 use crate::cache::{Files, Table};
-use crate::exposition::Sample;
+use crate::exposition::{Parser, Sample};
 use crate::filter::Config;
 use crate::limits;
 use crate::names::{self, Definition, LabelSet};
@@ -26,6 +26,8 @@ struct Common {
     has_values: Cell<bool>,
     /// Whether names begin with numbers.
     has_prefix: Cell<bool>,
+    /// The filters of the source, as they were when the metric was new.
+    config: Rc<Config>,
 }
 
 /// An instance.
@@ -36,8 +38,8 @@ pub struct Row {
     /// The document that it is of.
     document: u64,
     common: Rc<Common>,
-    /// The labels that name it, as its last series has them.
-    labels: Option<Rc<LabelSet>>,
+    /// The text of its last series' labels.
+    labels: Option<Rc<str>>,
 }
 
 impl Row {
@@ -62,14 +64,26 @@ impl Row {
     /// Its labels (OM-67); `shown` is its name for clients.
     #[must_use]
     pub fn labels(&self, shown: &str) -> Labels {
-        let naming = self.labels.iter().flat_map(|labels| labels.iter());
-        let naming = naming.filter(|(name, _)| name != "instname" && is_label(name));
+        let text = self.labels.as_deref().unwrap_or_default();
+        let naming = labels_of(text, &self.common.config);
+        let naming = naming.iter().filter(|(name, _)| name != "instname" && is_label(name));
         let labels = naming.fold(Labels::new(), |labels, (name, value)| labels.add(name, value.as_str()));
         if self.common.has_prefix.get() {
             labels.optional("instname", shown)
         } else {
             labels.optional("instname", format!("{} {shown}", self.number))
         }
+    }
+}
+
+/// The labels that name an instance, from the text of its series. Clients ask for them seldom, so
+/// they are not kept.
+fn labels_of(text: &str, config: &Config) -> LabelSet {
+    let line = format!("name{{{text}}} 0");
+    let mut parser = Parser::new(&line);
+    match parser.next_sample() {
+        Some(Ok(sample)) => names::Labels::of(&sample, config).naming,
+        _ => LabelSet::new(),
     }
 }
 
@@ -85,7 +99,6 @@ fn is_label(name: &str) -> bool {
 struct Series {
     text: Rc<str>,
     number: u32,
-    labels: Rc<LabelSet>,
     /// Whether the labels name the instance.
     is_of_labels: bool,
 }
@@ -154,12 +167,15 @@ impl Metric {
         serial: u32,
         definition: Definition,
         sample: &Sample<'_, '_>,
-        config: &Config,
+        config: &Rc<Config>,
         files: &Files,
     ) -> Metric {
         let labels = names::Labels::of(sample, config);
         let is_singular = definition.is_singular || labels.is_empty();
-        let common = Rc::new(Common::default());
+        let common = Rc::new(Common {
+            config: Rc::clone(config),
+            ..Common::default()
+        });
         let instances = (!is_singular).then(|| Instances::load(files, serial, &common));
         // The whole text is the first line itself if there is no other (OM-56).
         let help = definition.help.map(|help| format!("{}\n{}", help.short, help.long));
@@ -208,7 +224,8 @@ impl Metric {
                     None => {
                         let added = instances.add(sample, config, self.has_pcp_line, &self.common, memory)?;
                         if let Some(series) = instances.series.get(added).filter(|series| series.is_of_labels) {
-                            self.has_new_labels |= merge(&mut self.labels, &series.labels);
+                            self.has_new_labels |=
+                                merge(&mut self.labels, &labels_of(&series.text, &self.common.config));
                         }
                         added
                     }
@@ -232,7 +249,8 @@ impl Metric {
         if let Some((last, false)) = instances.last {
             instances.last = Some((last, true));
             let series = instances.series.get(last);
-            has_new_labels |= series.is_some_and(|series| merge(&mut self.labels, &series.labels));
+            has_new_labels |=
+                series.is_some_and(|series| merge(&mut self.labels, &labels_of(&series.text, &self.common.config)));
         }
         has_new_labels
     }
@@ -346,11 +364,9 @@ impl Instances {
         let text: Rc<str> = sample.label_text.into();
         let place = self.series.len();
         self.by_text.insert(Rc::clone(&text), place);
-        let labels = Rc::new(labels.naming);
         self.series.push(Series {
             text,
             number,
-            labels,
             is_of_labels,
         });
         self.next = place + 1;
@@ -370,12 +386,8 @@ impl Instances {
         let Some(row) = row else { return };
         row.value = value;
         row.document = document;
-        if !row
-            .labels
-            .as_ref()
-            .is_some_and(|labels| Rc::ptr_eq(labels, &series.labels))
-        {
-            row.labels = Some(Rc::clone(&series.labels));
+        if !row.labels.as_ref().is_some_and(|text| Rc::ptr_eq(text, &series.text)) {
+            row.labels = Some(Rc::clone(&series.text));
         }
         if series.is_of_labels && self.last.is_none_or(|(last, _)| last != place) {
             self.last = Some((place, false));

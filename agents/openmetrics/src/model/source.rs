@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,7 +52,7 @@ pub struct Source {
     /// What the file is.
     pub kind: Kind,
     /// What the file of an address says.
-    pub config: Config,
+    pub config: Rc<Config>,
     /// The time of that file when it was read.
     read: Option<Changed>,
     target: Option<Arc<Target>>,
@@ -77,7 +78,7 @@ impl Source {
             cluster,
             path: found.path,
             kind: found.kind,
-            config: Config::default(),
+            config: Rc::default(),
             read: None,
             target: None,
             numbers: Table::load(files, cluster, limits::METRICS),
@@ -96,7 +97,7 @@ impl Source {
             return false;
         }
         self.path.clone_from(&found.path);
-        (self.kind, self.read, self.config) = (found.kind, None, Config::default());
+        (self.kind, self.read, self.config) = (found.kind, None, Rc::default());
         true
     }
 
@@ -145,7 +146,7 @@ impl Source {
                 for fault in faults {
                     log::error!("{fault}");
                 }
-                self.config = config;
+                self.config = Rc::new(config);
                 match self.config.url.strip_prefix("file://") {
                     Some(path) => Target::File(path.into()),
                     None => Target::Http {
